@@ -1,0 +1,108 @@
+"""Sorts the arguments of a call of a plain function: what becomes an input of the tape and what the tape is specialised on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .arguments import Constant, as_data_array, as_float_array
+from .errors import ArgumentMismatch
+from .instruction import Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of arrays only, and the arrays it is called with.
+
+    Attributes:
+        function: takes exactly `inputs`; the static arguments are filled in.
+        inputs: arrays or tracked arrays.
+        active: which inputs may be differentiated.
+        argnums: the caller's argnums, counted among `inputs`.
+        static: position, type and value of the arguments that the tape is specialised on; hashable.
+        name: the function's name.
+    """
+
+    function: Callable[..., Any]
+    inputs: tuple[Any, ...]
+    active: tuple[bool, ...]
+    argnums: tuple[int, ...]
+    static: tuple[Any, ...]
+    name: str
+
+
+def bind_call(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]) -> Call:
+    """Sort the arguments of f(*args).
+
+    Differentiated arguments and floats are differentiable inputs; td.Constant and other arrays are data inputs; Python ints,
+    bools, strings, None and other hashable objects are static.
+
+    Raises:
+        DtypeMismatch: a differentiated argument is not real floating point.
+        ArgumentMismatch: an argnum beyond the arguments, or an argument that is neither an array nor hashable.
+    """
+    name = getattr(f, "__name__", type(f).__name__)
+    for k in argnums:
+        if not 0 <= k < len(args):
+            raise ArgumentMismatch(f"argnums={k} but {name} was called with {len(args)} arguments",
+                                   fix=f"choose argnums between 0 and {len(args) - 1}")  # fmt: skip
+    inputs: list[Any] = []
+    active: list[bool] = []
+    static: list[tuple[Any, ...]] = []
+    places: dict[int, int] = {}
+    for position, argument in enumerate(args):
+        kind = _kind(argument, position in argnums)
+        if kind == "static":
+            static.append(_static_key(name, position, argument))
+            continue
+        places[position] = len(inputs)
+        if isinstance(argument, Recorded):
+            inputs.append(argument)
+        else:
+            as_array = as_float_array if kind == "active" else as_data_array
+            inputs.append(as_array(argument.value if type(argument) is Constant else argument, position)[()])
+        active.append(kind == "active")
+    for k in argnums:
+        if not active[places[k]]:
+            raise ArgumentMismatch(f"argument {k} of {name} is td.Constant, so it has no gradient", fix="leave td.Constant out")
+    function = f if not static else _filled_in(f, list(args), places)
+    return Call(function, tuple(inputs), tuple(active), tuple(places[k] for k in argnums), tuple(static), name)
+
+
+def _kind(argument: Any, differentiated: bool) -> str:
+    if type(argument) is Constant:
+        return "data"
+    if differentiated:
+        return "active"
+    if isinstance(argument, Recorded):
+        return "active" if argument.dtype.kind == "f" else "data"  # type: ignore[attr-defined]
+    if isinstance(argument, (bool, int, str, bytes, type(None))):
+        return "static"
+    if isinstance(argument, (np.ndarray, np.generic)):
+        return "active" if argument.dtype.kind == "f" else "data"
+    if isinstance(argument, float):
+        return "active"
+    if isinstance(argument, (list, tuple)) and np.asarray(argument).dtype.kind in "fiub":
+        return "active" if np.asarray(argument).dtype.kind == "f" else "data"
+    return "static"
+
+
+def _static_key(name: str, position: int, argument: Any) -> tuple[Any, ...]:
+    try:
+        hash(argument)
+    except TypeError as error:
+        raise ArgumentMismatch(
+            f"argument {position} of {name} is neither an array nor hashable, so no tape can be kept for it",
+            got=type(argument).__name__, fix="pass its arrays as arguments of their own",
+        ) from error  # fmt: skip
+    return (position, type(argument), argument)
+
+
+def _filled_in(f: Callable[..., Any], args: list[Any], places: dict[int, int]) -> Callable[..., Any]:
+    def with_static(*inputs: Any) -> Any:
+        return f(*[inputs[places[k]] if k in places else a for k, a in enumerate(args)])
+
+    return with_static

@@ -1,0 +1,227 @@
+"""The verbs: value and derivatives of any target, be it a function, a Tape, a CompiledTape or a GuardedTape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .arguments import as_inputs, unwrap
+from .calls import Call, bind_call
+from .compiled import CompiledTape
+from .errors import ArgumentMismatch, ShapeMismatch, TrackedValueEscaped
+from .guarded import GuardedTape
+from .outputs import check_out, deliver
+from .record import Recorder, current_recorder, inline, plain_value
+from .replay import run
+from .tape import Tape
+from .tracked import TrackedArray
+from .transforms.derive import gradient_only, gradient_tape, jvp_tape, vjp_tape
+
+Argnums = int | tuple[int, ...]
+
+
+def gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None) -> Any:
+    """Gradient of a real scalar function.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape that returns one real scalar.
+        args: the point: floats or float arrays; td.Constant(y) for run-time data.
+        argnums: which argument to differentiate by; a tuple gives a tuple of gradients.
+        out: array (or tuple of arrays) that receives the gradient; untouched when anything fails.
+
+    Returns:
+        Array of the argument's shape and dtype: `out`, or a fresh one that no later call touches.
+
+    Raises:
+        NonScalarOutput: the target does not return one real scalar; td.jacobian takes arrays.
+        GuardFailed: a Tape or CompiledTape was asked for a path it does not hold.
+        ShapeMismatch, DtypeMismatch: an argument or `out` differs from what was recorded.
+
+    Cost: two to four times the function itself; a function as target is recorded anew at every call.
+    """
+    if type(target) is CompiledTape or type(target) is GuardedTape:
+        return target.gradient(*args, argnums=argnums, out=out)
+    return value_and_gradient(target, *args, argnums=argnums, out=out)[1]
+
+
+def value_and_gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None) -> tuple[Any, Any]:
+    """Value and gradient of a real scalar function; arguments and errors as td.gradient."""
+    if type(target) is CompiledTape or type(target) is GuardedTape:
+        return target.value_and_gradient(*args, argnums=argnums, out=out)
+    numbers = argnums if isinstance(argnums, tuple) else (argnums,)
+    tape, inputs, numbers = _traced(target, args, numbers)
+    joint = gradient_tape(tape, numbers)
+    check_out(out, [tape.input_types[k] for k in numbers], isinstance(argnums, tuple))
+    value, *gradients = _run(joint, inputs)
+    return _as_number(value), deliver(gradients, out, isinstance(argnums, tuple))
+
+
+def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns the gradient of f, in autograd's and JAX's spelling.
+
+    Args:
+        f: returns a real scalar, or (scalar, aux) with has_aux.
+        argnums: which argument to differentiate by; a tuple gives a tuple of gradients.
+        has_aux: f returns a second value, handed through unchanged as (gradient, aux).
+
+    Returns:
+        A function of f's arguments. It keeps one GuardedTape, so Python control flow is followed at every call.
+
+    Cost: the first calls on a path replay with NumPy; a path that is used often is compiled.
+    """
+    both = value_and_grad(f, argnums, has_aux)
+
+    def gradient_of(*args: Any, **kwargs: Any) -> Any:
+        value, gradients = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
+
+    gradient_of.__name__ = f"gradient_of_{getattr(f, '__name__', 'f')}"
+    gradient_of.__doc__ = f"Gradient of {getattr(f, '__name__', 'f')} with respect to argument {argnums}."
+    return gradient_of
+
+
+def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns (value, gradient) of f; see td.grad. With has_aux: ((value, aux), gradient)."""
+    guarded = GuardedTape(f, compile_after=COMPILE_AFTER)
+
+    def value_and_gradient_of(*args: Any, **kwargs: Any) -> Any:
+        if has_aux:
+            return _with_aux(f, args, kwargs, argnums)
+        if kwargs:
+            return value_and_gradient(lambda *a: f(*a, **kwargs), *args, argnums=argnums)
+        if current_recorder() is not None:
+            return value_and_gradient(f, *args, argnums=argnums)
+        return guarded.value_and_gradient(*args, argnums=argnums)
+
+    return value_and_gradient_of
+
+
+# A function differentiated once or twice is not worth the compiler's wait.
+COMPILE_AFTER = 3
+
+
+def jacobian(target: Any, x: Any, *rest: Any) -> Any:
+    """Jacobian of a function from an array of shape S to an array of shape T.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape.
+        x: the point, shape S; the first argument. Further arguments follow.
+
+    Returns:
+        Array of shape (*T, *S): entry [t, s] is d f[t] / d x[s].
+
+    Cost: min(size of T, size of S) sweeps: reverse for few outputs, forward for few inputs.
+    """
+    tape, inputs, _ = _traced(target, (x, *rest), (0,))
+    return _jacobian(tape, inputs)
+
+
+def hessian(target: Any, x: Any, *rest: Any) -> Any:
+    """Hessian of a scalar function of an array of shape S.
+
+    Returns:
+        Array of shape (*S, *S).
+
+    Cost: as many Hessian-vector products as x has entries.
+    """
+    tape, inputs, _ = _traced(target, (x, *rest), (0,))
+    return _jacobian(gradient_only(tape, 0), inputs)
+
+
+def _jacobian(tape: Tape, inputs: Sequence[Any]) -> Any:
+    shape_in = tape.input_types[0].shape
+    type_out = tape.output_types[0]
+    n_in, n_out = tape.input_types[0].size, type_out.size
+    forward = n_in < n_out
+    product = jvp_tape(tape, 0) if forward else vjp_tape(tape, 0)
+    # A forward product is the transpose of a reverse one: it keeps that one's cotangent input, on which it does not depend.
+    unused = [np.zeros(type_out.shape, type_out.dtype)] if forward else []
+    basis = np.eye(n_in if forward else n_out, dtype=type_out.dtype)
+    seed_shape = shape_in if forward else type_out.shape
+    sweeps = [_run(product, [*inputs, *unused, row.reshape(seed_shape)[()]])[0] for row in basis]
+    if not sweeps:
+        return np.zeros((*type_out.shape, *shape_in))
+    stacked = np.stack(sweeps)
+    if not forward:
+        return np.reshape(stacked, (*type_out.shape, *shape_in))
+    columns = np.reshape(stacked, (n_in, n_out))
+    return np.reshape(np.transpose(columns), (*type_out.shape, *shape_in))
+
+
+def _run(tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    if any(type(value) is TrackedArray for value in inputs):
+        return inline(tape, inputs)
+    return run(tape, inputs)
+
+
+def _traced(target: Any, args: Sequence[Any], argnums: tuple[int, ...]) -> tuple[Tape, list[Any], tuple[int, ...]]:
+    """A tape of the target at `args`, its inputs there, and the argnums counted among them."""
+    if isinstance(target, GuardedTape):
+        return (*target.tape_for(args), argnums)
+    if isinstance(target, CompiledTape):
+        target = target.tape
+    if isinstance(target, Tape):
+        return target, as_inputs(target, args), argnums
+    if not callable(target):
+        raise ArgumentMismatch("the target of a derivative must be callable or a tape", got=type(target).__name__,
+                               fix="pass the function itself: td.gradient(f, x)")  # fmt: skip
+    call = bind_call(target, args, argnums)
+    return (*_record_here(call), call.argnums)
+
+
+def _record_here(call: Call) -> tuple[Tape, list[Any]]:
+    """Record a function now, also inside another recording, whose values it may use: they become inputs as well."""
+    with Recorder(call.name) as recorder:
+        tracked = [recorder.input(plain_value(a), active=active) for a, active in zip(call.inputs, call.active)]
+        tape = recorder.finish(call.function(*tracked))
+    return tape, [*call.inputs, *recorder.captured]
+
+
+def _with_aux(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], argnums: Argnums) -> Any:
+    """Recorded anew at every call, as the auxiliary value is whatever Python makes it."""
+    kept: list[Any] = []
+
+    def scalar_only(*inner: Any) -> Any:
+        value, aux = f(*inner, **kwargs)
+        kept.append(_stripped(aux))
+        return value
+
+    value, gradients = value_and_gradient(scalar_only, *args, argnums=argnums)
+    return (value, kept[-1]), gradients
+
+
+def _stripped(aux: Any) -> Any:
+    """Auxiliary output with plain values in place of tracked ones."""
+    if type(aux) is TrackedArray:
+        return plain_value(aux)
+    if isinstance(aux, (tuple, list)):
+        parts = [_stripped(a) for a in aux]
+        return type(aux)(*parts) if hasattr(aux, "_fields") else type(aux)(parts)
+    if isinstance(aux, dict):
+        return {key: _stripped(a) for key, a in aux.items()}
+    return aux
+
+
+def _as_number(value: Any) -> Any:
+    return float(value) if type(value) is np.float64 or (isinstance(value, np.ndarray) and value.dtype == np.float64) else value
+
+
+def stop_gradient(x: Any) -> Any:
+    """The value of x with no derivative: gradients treat it as a constant, guards and replays still recompute it.
+
+    Args:
+        x: float, array or tracked array.
+    """
+    from .ops.structure import STOP_GRADIENT
+
+    if isinstance(x, (TrackedArray,)):
+        return STOP_GRADIENT(x)
+    return x
+
+
+__all__ = [
+    "ShapeMismatch", "TrackedValueEscaped", "grad", "gradient", "hessian", "jacobian", "stop_gradient", "unwrap",
+    "value_and_grad", "value_and_gradient",
+]  # fmt: skip

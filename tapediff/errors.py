@@ -1,0 +1,103 @@
+"""Every error that tapediff raises, and the four parts of their text: what happened, where, what was met, and the fix."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class TapediffError(Exception):
+    """Base of every error raised by tapediff itself.
+
+    Args:
+        what: one sentence saying what happened.
+        at: where in the user's code, or None when no single line is to blame.
+        got: what was met.
+        fix: what to write instead.
+    """
+
+    def __init__(self, what: str, *, at: object = None, got: str | None = None, fix: str | None = None) -> None:
+        self.what, self.at, self.got, self.fix = what, at, got, fix
+        parts = [what]
+        if at is not None:
+            parts.append(f"  at:  {at}")
+        if got is not None:
+            parts.append(f"  got: {got}")
+        if fix is not None:
+            parts.append(f"  fix: {fix}")
+        super().__init__("\n".join(parts))
+
+
+class UnsupportedFunction(TapediffError, TypeError):
+    """A NumPy or SciPy function, method or argument that tapediff cannot differentiate."""
+
+
+class UnsupportedMethod(UnsupportedFunction, AttributeError):
+    """An array attribute that tracked arrays do not have; an AttributeError, so that hasattr() answers False."""
+
+
+class TrackedValueEscaped(TapediffError, TypeError):
+    """A tracked value was about to leave the recording as a plain number, which would drop its gradient."""
+
+
+class TrackedValueLeaked(TapediffError, RuntimeError):
+    """A tracked value was used outside the recording that made it."""
+
+
+class GuardFailed(TapediffError):
+    """A tape was replayed at a point where the recorded control flow does not hold.
+
+    Attributes:
+        ordinal: position of the guard among the guards of the tape, in recorded order.
+        recorded: the outcome that the tape was recorded with.
+        outcome: the outcome met now.
+    """
+
+    def __init__(self, *, at: object, ordinal: int, recorded: object, outcome: object) -> None:
+        self.ordinal, self.recorded, self.outcome = ordinal, recorded, outcome
+        super().__init__(
+            "the control flow at this point differs from the recorded one, so this tape has no answer here",
+            at=at,
+            got=f"recorded {describe(recorded)}, now {describe(outcome)}",
+            fix="use td.GuardedTape(f), which keeps one tape per path; or record a new tape at this point",
+        )
+
+
+class UnstableBranch(TapediffError, RuntimeError):
+    """A call came back to a guard that it had already settled: two tapes disagree about a near tie."""
+
+
+class ShapeMismatch(TapediffError, ValueError):
+    """An argument or output array does not have the recorded shape."""
+
+
+class DtypeMismatch(TapediffError, TypeError):
+    """An argument or output array does not have the recorded dtype."""
+
+
+class ArgumentMismatch(TapediffError, TypeError):
+    """The number or kind of arguments differs from the recorded one."""
+
+
+class NonScalarOutput(TapediffError, TypeError):
+    """A gradient was asked of a function whose output is not a real scalar."""
+
+
+class InvalidTape(TapediffError):
+    """A tape breaks one of its own rules; a bug in tapediff or in a custom rule, never in the recorded function."""
+
+
+class InvalidGuardValue(TapediffError, TypeError):
+    """A user's guard returned something that cannot be a key."""
+
+
+class GuardWarning(UserWarning):
+    """A guard does not do what it was given for: too coarse to tell paths apart, or so fine that every call records."""
+
+
+def describe(outcome: object) -> str:
+    """The outcome of a guard in a few words; arrays by shape and how many entries are true."""
+    if isinstance(outcome, np.ndarray):
+        if outcome.dtype == np.bool_:
+            return f"a mask of shape {outcome.shape} with {int(outcome.sum())} true"
+        return f"{outcome.tolist()}" if outcome.size <= 8 else f"an integer array of shape {outcome.shape}"
+    return repr(outcome)

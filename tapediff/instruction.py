@@ -1,0 +1,99 @@
+"""The words of the intermediate representation: value types, instructions and guards.
+
+    tape        ::= instruction*  inputs  outputs
+    instruction ::= v{i} : type = op(v{j}, ..., parameter, ...)   with every j < i
+    type        ::= dtype [ shape ]
+    op          ::= input | constant | guard | a differentiable primitive of tapediff.ops
+
+Instruction i defines value i. A guard defines no usable value: it checks that a value which Python looked at while recording
+is still what it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import describe
+from .sites import Site
+
+FLOAT64 = np.dtype(np.float64)
+INT64 = np.dtype(np.int64)
+BOOL = np.dtype(np.bool_)
+
+
+class ValueType(NamedTuple):
+    """Shape and dtype of a value."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+    @property
+    def is_float(self) -> bool:
+        return self.dtype.kind == "f"
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]"
+
+
+FLOAT_SCALAR = ValueType((), FLOAT64)
+BOOL_SCALAR = ValueType((), BOOL)
+
+
+class Instruction(NamedTuple):
+    """One operation: its primitive, the values it reads, its static parameters, the type of its result, the user's line."""
+
+    op: Any
+    inputs: tuple[int, ...]
+    params: tuple[Any, ...]
+    type: ValueType
+    site: Site | None
+
+
+class StructuralOp:
+    """An op without mathematics: input, constant and guard."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+INPUT = StructuralOp("input")  # params: (position,)
+CONSTANT = StructuralOp("constant")  # params: (read-only array,)
+GUARD = StructuralOp("guard")  # params: (kind, outcome, ordinal); inputs: the value looked at
+
+GUARD_KINDS = ("bool", "int", "array")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A guard as a user wants to read it: where it stands, what it looks at and what it must be."""
+
+    ordinal: int
+    kind: str
+    value: int
+    outcome: Any
+    site: Site | None
+
+    def __str__(self) -> str:
+        return f"{self.site or 'unknown line'} → {describe(self.outcome)}"
+
+
+class Recorded:
+    """Base of every value that belongs to a recording; ops look for it among their arguments to know where to record."""
+
+    __slots__ = ()
+    is_tracked = True

@@ -1,0 +1,47 @@
+"""scipy.linalg's names for tracked and plain arrays; SciPy's own functions convert their arguments and cannot be intercepted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .instruction import Recorded
+from .numpy_functions.shaping import as_value
+from .ops.linear_algebra import TRIANGULAR_SOLVE
+
+
+def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
+    """Solve a x = b for a triangular matrix; signature as scipy.linalg.solve_triangular.
+
+    Args:
+        a: shape (n, n); only one triangle is read.
+        b: shape (n,) or (n, k).
+        trans: 0 or "N" for a x = b, 1 or "T" for a^T x = b.
+        lower: read the lower triangle instead of the upper one.
+        unit_diagonal: take the diagonal to be ones without reading it.
+
+    Returns:
+        Array of the shape of b.
+
+    Cost: n^2 k.
+    """
+    transposed = trans in (1, "T", 2, "C")
+    return TRIANGULAR_SOLVE(_array(a), _array(b), lower=bool(lower), transposed=transposed, unit=bool(unit_diagonal))
+
+
+def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
+    """Cholesky factor for cho_solve; as scipy.linalg.cho_factor, but the other triangle is zero."""
+    factor = np.linalg.cholesky(_array(a))
+    return (factor, True) if lower else (np.transpose(factor), False)
+
+
+def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
+    """Solve a x = b given cho_factor(a); as scipy.linalg.cho_solve."""
+    c, lower = c_and_lower
+    half = solve_triangular(c, b, trans=0 if lower else 1, lower=lower)
+    return solve_triangular(c, half, trans=1 if lower else 0, lower=lower)
+
+
+def _array(value: Any) -> Any:
+    return value if isinstance(value, Recorded) else as_value(value)

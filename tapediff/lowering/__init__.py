@@ -1,0 +1,1 @@
+"""From a tape to native code: loop program, LLVM text, machine code."""

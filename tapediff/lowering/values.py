@@ -1,0 +1,255 @@
+"""LLVM values on one or several SIMD lanes, whose Python operators append LLVM text to a function body."""
+
+from __future__ import annotations
+
+import operator
+import struct
+
+SCALAR = {"f64": "double", "i64": "i64", "i1": "i1"}
+_DOUBLE = struct.Struct(">d")
+
+
+def type_of(kind: str, width: int) -> str:
+    """The LLVM type of `width` lanes of a kind: `double` for one lane, `<8 x double>` for eight."""
+    return SCALAR[kind] if width == 1 else f"<{width} x {SCALAR[kind]}>"
+
+
+TYPES = {(kind, width): type_of(kind, width) for kind in SCALAR for width in (1, 2, 4, 8, 16)}
+
+
+class Code:
+    """The growing body of one LLVM function, and what it needs declared in its module.
+
+    Attributes:
+        lines: the instructions and labels so far.
+        declarations: module-level declarations and helper definitions, in order of first use; the values are unused.
+        symbols: the external routines called; `libraries.register` makes them known to the linker.
+        block: label of the block that is being filled, for the incoming edges of a phi. A function below may end a
+            block and begin another, so take it after emitting, not before.
+    """
+
+    __slots__ = ("_labels", "_names", "block", "declarations", "lines", "symbols")
+
+    def __init__(self, block: str = "entry") -> None:
+        self.lines: list[str] = []
+        self.declarations: dict[str, None] = {}
+        self.symbols: set[str] = set()
+        self.block = block
+        self._names = 0
+        self._labels = 0
+
+    def emit(self, text: str) -> str:
+        """Append an instruction that has a result, and return the new name of the result."""
+        self._names = number = self._names + 1
+        name = f"%v{number}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def line(self, text: str) -> None:
+        """Append an instruction without a result."""
+        self.lines.append(text)
+
+    def label(self) -> str:
+        """A block label that nothing else in this function has."""
+        self._labels += 1
+        return f"b{self._labels}"
+
+    def start(self, label: str) -> None:
+        """Begin the block called `label`; the block before it must have been ended with a branch."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def declare(self, text: str) -> None:
+        """Record a module-level declaration or helper definition; the same text twice counts once."""
+        self.declarations[text] = None
+
+
+class Value:
+    """An immutable LLVM value: a name or constant text, of kind f64, i64 or i1, on `width` lanes.
+
+    Operators emit the instruction and return its result. Python numbers are taken as constants of the value's own
+    kind; a one-lane value beside a wider one is repeated on every lane. `==` and `!=` compare lane by lane, so a
+    Value cannot be tested by Python's `if`, `and`, `or`, `not` or a chained comparison: that raises TypeError.
+    """
+
+    __slots__ = ("code", "kind", "ref", "width")
+
+    def __init__(self, code: Code, ref: str, kind: str, width: int) -> None:
+        self.code = code
+        self.ref = ref
+        self.kind = kind
+        self.width = width
+
+    def __repr__(self) -> str:
+        return f"Value({TYPES[self.kind, self.width]} {self.ref})"
+
+    def __bool__(self) -> bool:
+        raise TypeError("a value of generated code has no truth value in Python; use select(condition, a, b), & and |")
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __add__(self, other):
+        return _binary(_ADD, self, other)
+
+    def __radd__(self, other):
+        return _binary(_ADD, other, self)
+
+    def __sub__(self, other):
+        return _binary(_SUBTRACT, self, other)
+
+    def __rsub__(self, other):
+        return _binary(_SUBTRACT, other, self)
+
+    def __mul__(self, other):
+        return _binary(_MULTIPLY, self, other)
+
+    def __rmul__(self, other):
+        return _binary(_MULTIPLY, other, self)
+
+    def __truediv__(self, other):
+        return _binary(_DIVIDE, self, other)
+
+    def __rtruediv__(self, other):
+        return _binary(_DIVIDE, other, self)
+
+    def __neg__(self):
+        if self.kind == "i64":
+            return 0 - self
+        require(self, "f64")
+        return Value(self.code, self.code.emit(f"fneg {TYPES['f64', self.width]} {self.ref}"), "f64", self.width)
+
+    def __pos__(self):
+        return self
+
+    def __and__(self, other):
+        return _binary(_AND, self, other)
+
+    def __rand__(self, other):
+        return _binary(_AND, other, self)
+
+    def __or__(self, other):
+        return _binary(_OR, self, other)
+
+    def __ror__(self, other):
+        return _binary(_OR, other, self)
+
+    def __xor__(self, other):
+        return _binary(_XOR, self, other)
+
+    def __rxor__(self, other):
+        return _binary(_XOR, other, self)
+
+    def __invert__(self):
+        return _binary(_XOR, self, True if self.kind == "i1" else -1)
+
+    def __lshift__(self, other):
+        return _binary(_SHIFT_LEFT, self, other)
+
+    def __rshift__(self, other):
+        return _binary(_SHIFT_RIGHT, self, other)
+
+    def lshr(self, other):
+        """Shift right, filling with zeros; `>>` repeats the sign bit."""
+        return _binary(_SHIFT_RIGHT_ZEROS, self, other)
+
+    def __lt__(self, other):
+        return _compare("olt", "slt", self, other)
+
+    def __le__(self, other):
+        return _compare("ole", "sle", self, other)
+
+    def __gt__(self, other):
+        return _compare("ogt", "sgt", self, other)
+
+    def __ge__(self, other):
+        return _compare("oge", "sge", self, other)
+
+    def eq(self, other):
+        """Equal, lane by lane: false where either is NaN."""
+        return _compare("oeq", "eq", self, other)
+
+    def ne(self, other):
+        """Not equal, lane by lane: true where either is NaN."""
+        return _compare("une", "ne", self, other)
+
+    __eq__ = eq  # pyright: ignore[reportAssignmentType]  # lane by lane, like NumPy's
+    __ne__ = ne  # pyright: ignore[reportAssignmentType]
+
+
+_ADD = {"f64": "fadd", "i64": "add"}
+_SUBTRACT = {"f64": "fsub", "i64": "sub"}
+_MULTIPLY = {"f64": "fmul", "i64": "mul"}
+_DIVIDE = {"f64": "fdiv"}
+_AND = {"i64": "and", "i1": "and"}
+_OR = {"i64": "or", "i1": "or"}
+_XOR = {"i64": "xor", "i1": "xor"}
+_SHIFT_LEFT = {"i64": "shl"}
+_SHIFT_RIGHT = {"i64": "ashr"}
+_SHIFT_RIGHT_ZEROS = {"i64": "lshr"}
+
+
+def _binary(instructions: dict[str, str], a, b) -> Value:
+    first = a if a.__class__ is Value else b
+    code, kind, width = first.code, first.kind, first.width
+    if a.__class__ is b.__class__ and b.width > width:
+        width = b.width
+    if kind not in instructions:
+        raise TypeError(f"{next(iter(instructions.values()))} is not defined on values of kind {kind}")
+    left, right = operand_text(a, kind, width), operand_text(b, kind, width)
+    return Value(code, code.emit(f"{instructions[kind]} {TYPES[kind, width]} {left}, {right}"), kind, width)
+
+
+def _compare(ordered: str, signed: str, a: Value, b) -> Value:
+    code, kind, width = a.code, a.kind, a.width
+    if b.__class__ is Value and b.width > width:
+        width = b.width
+    test = f"fcmp {ordered}" if kind == "f64" else f"icmp {signed}"
+    left, right = operand_text(a, kind, width), operand_text(b, kind, width)
+    return Value(code, code.emit(f"{test} {TYPES[kind, width]} {left}, {right}"), "i1", width)
+
+
+def operand_text(operand, kind: str, width: int) -> str:
+    """The operand as it stands in an instruction on `width` lanes of `kind`."""
+    if operand.__class__ is not Value:
+        return constant_text(operand, kind, width)
+    if operand.kind != kind:
+        raise TypeError(f"a value of kind {operand.kind} stands where {kind} is needed; convert it first")
+    return operand.ref if operand.width == width else splat(operand, width).ref
+
+
+def constant_text(number, kind: str, width: int) -> str:
+    # By bits: decimal text would lose -0.0 and NaN payloads, and numpy scalars print their type.
+    if kind == "f64":
+        text = f"0x{_DOUBLE.pack(number).hex()}"
+    elif kind == "i64":
+        text = str(operator.index(number))
+    else:
+        text = "true" if number else "false"
+    return text if width == 1 else f"splat ({SCALAR[kind]} {text})"
+
+
+def require(value: Value, kind: str) -> Value:
+    if value.kind != kind:
+        raise TypeError(f"a value of kind {value.kind} stands where {kind} is needed; convert it first")
+    return value
+
+
+def constant(code: Code, number, kind: str = "f64", width: int = 1) -> Value:
+    """A constant as a Value, repeated on every lane; no instruction is emitted."""
+    return Value(code, constant_text(number, kind, width), kind, width)
+
+
+def splat(value: Value, width: int) -> Value:
+    """A one-lane value repeated on `width` lanes; a value that is that wide already is returned as it is."""
+    if value.width == width:
+        return value
+    if value.width != 1:
+        raise TypeError(f"a value of {value.width} lanes cannot be repeated on {width} lanes")
+    code, kind = value.code, value.kind
+    scalar, vector = SCALAR[kind], TYPES[kind, width]
+    if value.ref[0] != "%":
+        return Value(code, f"splat ({scalar} {value.ref})", kind, width)
+    lane = code.emit(f"insertelement {vector} poison, {scalar} {value.ref}, i64 0")
+    lanes = code.emit(f"shufflevector {vector} {lane}, {vector} poison, <{width} x i32> zeroinitializer")
+    return Value(code, lanes, kind, width)

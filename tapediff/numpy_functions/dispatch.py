@@ -1,0 +1,178 @@
+"""The two NumPy protocols: from a ufunc or function called on tracked arrays to the op or composition that answers it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import UnsupportedFunction
+from ..instruction import Recorded
+from ..ops import BY_FUNCTION, BY_SCIPY_NAME
+from ..ops.arithmetic import CONVERT, power
+from ..ops.comparison import MASK_OPS
+from ..sites import user_site
+from . import elementwise, linear_algebra, ordering, products, reducing, shaping
+from .elementwise import as_mask
+
+_UFUNC_COMPOSITIONS: dict[Any, Callable[..., Any]] = {
+    np.power: power,
+    np.float_power: power,
+    np.positive: shaping.copy,
+    np.heaviside: elementwise.heaviside,
+    np.logaddexp2: elementwise.logaddexp2,
+    np.deg2rad: elementwise.deg2rad,
+    np.radians: elementwise.deg2rad,
+    np.rad2deg: elementwise.rad2deg,
+    np.degrees: elementwise.rad2deg,
+    np.divmod: lambda x, y: (np.floor_divide(x, y), np.remainder(x, y)),
+    np.invert: lambda x: ~x,
+    np.bitwise_and: lambda x, y: x & y if isinstance(x, Recorded) else y & x,
+    np.bitwise_or: lambda x, y: x | y if isinstance(x, Recorded) else y | x,
+    np.bitwise_xor: lambda x, y: x ^ y if isinstance(x, Recorded) else y ^ x,
+    np.matmul: products.matmul,
+    np.vecdot: lambda x, y: np.sum(x * y, axis=-1),
+}
+
+_REDUCE: dict[Any, Callable[..., Any]] = {
+    np.add: reducing.sum,
+    np.multiply: reducing.prod,
+    np.maximum: reducing.amax,
+    np.minimum: reducing.amin,
+    np.logical_and: reducing.all,
+    np.logical_or: reducing.any,
+}
+_ACCUMULATE: dict[Any, Callable[..., Any]] = {np.add: reducing.cumsum, np.multiply: reducing.cumprod}
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.where: elementwise.where, np.clip: elementwise.clip, np.around: elementwise.around, np.round: elementwise.around,
+    np.nan_to_num: elementwise.nan_to_num, np.sinc: elementwise.sinc, np.isclose: elementwise.isclose,
+    np.allclose: elementwise.allclose, np.array_equal: elementwise.array_equal, np.fix: np.trunc,
+    np.sum: reducing.sum, np.mean: reducing.mean, np.var: reducing.var, np.std: reducing.std, np.prod: reducing.prod,
+    np.cumsum: reducing.cumsum, np.cumprod: reducing.cumprod, np.max: reducing.amax, np.min: reducing.amin,
+    np.amax: reducing.amax, np.amin: reducing.amin, np.ptp: reducing.ptp, np.all: reducing.all, np.any: reducing.any,
+    np.count_nonzero: reducing.count_nonzero, np.argmax: reducing.argmax, np.argmin: reducing.argmin,
+    np.average: reducing.average, np.nansum: reducing.nansum, np.nanprod: reducing.nanprod, np.nanmax: reducing.nanmax,
+    np.nanmin: reducing.nanmin, np.nanmean: reducing.nanmean, np.nanvar: reducing.nanvar, np.nanstd: reducing.nanstd,
+    np.reshape: shaping.reshape, np.ravel: shaping.ravel, np.transpose: shaping.transpose, np.swapaxes: shaping.swapaxes,
+    np.moveaxis: shaping.moveaxis, np.expand_dims: shaping.expand_dims, np.squeeze: shaping.squeeze,
+    np.broadcast_to: shaping.broadcast_to, np.broadcast_arrays: shaping.broadcast_arrays,
+    np.concatenate: shaping.concatenate, np.stack: shaping.stack, np.vstack: shaping.vstack, np.hstack: shaping.hstack,
+    np.column_stack: shaping.column_stack, np.atleast_1d: shaping.atleast_1d, np.atleast_2d: shaping.atleast_2d,
+    np.flip: shaping.flip, np.roll: shaping.roll, np.tile: shaping.tile, np.repeat: shaping.repeat,
+    np.diagonal: shaping.diagonal, np.diag: shaping.diag, np.trace: shaping.trace, np.tril: shaping.tril, np.triu: shaping.triu,
+    np.split: shaping.split, np.array_split: shaping.array_split, np.copy: shaping.copy,
+    np.zeros_like: shaping.zeros_like, np.ones_like: shaping.ones_like, np.empty_like: shaping.zeros_like,
+    np.full_like: shaping.full_like, np.fliplr: lambda m: m[:, ::-1], np.flipud: lambda m: m[::-1],
+    np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    np.dot: products.dot, np.inner: products.inner, np.outer: products.outer, np.vdot: products.vdot,
+    np.tensordot: products.tensordot,
+    np.linalg.cholesky: linear_algebra.cholesky, np.linalg.solve: linear_algebra.solve, np.linalg.inv: linear_algebra.inv,
+    np.linalg.slogdet: linear_algebra.slogdet, np.linalg.norm: linear_algebra.norm, np.linalg.outer: products.outer,
+    np.linalg.matmul: products.matmul,
+    np.argsort: ordering.argsort, np.sort: ordering.sort, np.take_along_axis: ordering.take_along_axis,
+    np.searchsorted: ordering.searchsorted, np.median: ordering.median, np.take: ordering.take, np.nonzero: ordering.nonzero,
+    np.flatnonzero: ordering.flatnonzero, np.argwhere: ordering.argwhere, np.unique: ordering.unique,
+    np.piecewise: ordering.piecewise, np.interp: ordering.interp,
+    np.isscalar: lambda element: False, np.iscomplexobj: lambda x: False, np.isrealobj: lambda x: True, np.real: lambda val: val,
+}  # fmt: skip
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "sum": reducing.sum, "mean": reducing.mean, "var": reducing.var, "std": reducing.std, "prod": reducing.prod,
+    "cumsum": reducing.cumsum, "cumprod": reducing.cumprod, "max": reducing.amax, "min": reducing.amin, "all": reducing.all,
+    "any": reducing.any, "argmax": reducing.argmax, "argmin": reducing.argmin, "argsort": ordering.argsort,
+    "clip": elementwise.clip, "round": elementwise.around, "copy": shaping.copy, "ravel": shaping.ravel,
+    "flatten": shaping.flatten, "squeeze": shaping.squeeze, "swapaxes": shaping.swapaxes, "diagonal": shaping.diagonal,
+    "trace": shaping.trace, "repeat": shaping.repeat, "take": ordering.take, "dot": products.dot, "nonzero": ordering.nonzero,
+    "searchsorted": ordering.searchsorted, "ptp": reducing.ptp, "conj": lambda a: a,
+    # NumPy's object loops call methods by these names on each element of an object array.
+    **{name: BY_FUNCTION[getattr(np, name)] for name in (
+        "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh",
+        "arctanh", "exp2", "expm1", "log2", "log10", "log1p", "square", "floor", "ceil", "rint", "trunc", "cbrt", "fabs",
+        "isnan", "isfinite", "isinf", "sign", "logical_not", "reciprocal")},
+}  # fmt: skip
+
+
+def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    out = kwargs.pop("out", None)
+    if out is not None and any(o is not None and not isinstance(o, Recorded) for o in out):
+        unsupported(ufunc.__name__, "writing tracked values into a plain array",
+                    "use td.zeros(...) for the array, or drop out= (x = x + y instead of x += y)")  # fmt: skip
+    result = _ufunc_result(ufunc, method, inputs, kwargs)
+    if out is not None and out[0] is not None:
+        out[0][...] = result
+        return out[0]
+    return result
+
+
+def _ufunc_result(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    name = ufunc.__name__
+    if method == "__call__":
+        composition = _UFUNC_COMPOSITIONS.get(ufunc)
+        op = BY_FUNCTION.get(ufunc) or (None if getattr(np, name, None) is ufunc else BY_SCIPY_NAME.get(name))
+        if composition is None and op is None:
+            unsupported(name, None, _nearest(name))
+        if kwargs:
+            unsupported(name, f"the argument {sorted(kwargs)[0]}=", "use np.where for where=, and .astype for dtype=")
+        if composition is not None:
+            return composition(*inputs)
+        return op(*map(as_mask, inputs)) if op in MASK_OPS else op(*inputs)  # type: ignore[misc]
+    if method == "reduce" and ufunc in _REDUCE:
+        kwargs.setdefault("axis", 0)
+        return _called(name, _REDUCE[ufunc], inputs, kwargs)
+    if method == "accumulate" and ufunc in _ACCUMULATE:
+        return _called(name, _ACCUMULATE[ufunc], inputs, {"axis": 0, **kwargs})
+    if method == "outer" and ufunc.nin == 2:
+        left, right = inputs
+        return ufunc(np.reshape(left, np.shape(left) + (1,) * np.ndim(right)), right, **kwargs)
+    return unsupported(f"{name}.{method}", None, "write it with the plain functions")
+
+
+def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    implementation = FUNCTIONS.get(function)
+    name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
+    if implementation is None:
+        unsupported(name.removeprefix("numpy."), None, _nearest(name.rpartition(".")[2]))
+    if kwargs.get("out", 0) is None:
+        del kwargs["out"]
+    return _called(name.removeprefix("numpy."), implementation, args, kwargs)
+
+
+
+
+def _called(name: str, implementation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    unknown = [k for k in kwargs if k not in _parameters(implementation)]
+    if unknown:
+        unsupported(name, f"the argument {unknown[0]}=", "leave it out, or write the function out with supported ones")
+    return implementation(*args, **kwargs)
+
+
+def _parameters(implementation: Callable[..., Any]) -> Any:
+    code = getattr(implementation, "__code__", None)
+    if code is None or code.co_flags & 0x08:
+        return _Anything()
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+class _Anything:
+    """The parameters of a function that takes any keyword."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+def unsupported(name: str, what: str | None, fix: str) -> NoReturn:
+    subject = f"np.{name}" if not name.startswith(("scipy", "linalg")) else name
+    raise UnsupportedFunction(
+        f"{subject} is not supported on tracked arrays" + (f": {what}" if what else ""), at=user_site(3), fix=fix
+    )
+
+
+def _nearest(name: str) -> str:
+    known = {getattr(f, "__name__", "") for f in (*FUNCTIONS, *BY_FUNCTION, *_UFUNC_COMPOSITIONS)} | set(BY_SCIPY_NAME)
+    close = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.6)
+    if close:
+        return f"supported functions of a similar name: {', '.join(close)}"
+    return "write it out with supported functions, e.g. arithmetic, np.where, np.sum and indexing"

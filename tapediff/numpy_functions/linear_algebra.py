@@ -1,0 +1,76 @@
+"""numpy.linalg on tracked arrays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import UnsupportedFunction
+from ..ops.linear_algebra import CHOLESKY, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE
+from .reducing import axes_of, root
+from .shaping import as_value
+
+
+def _square(a: Any, name: str) -> Any:
+    a = a if getattr(a, "is_tracked", False) else as_value(a)
+    if np.ndim(a) != 2:
+        raise UnsupportedFunction(f"np.linalg.{name} of a stack of matrices", got=f"shape {np.shape(a)}",
+                                  fix="loop over the matrices")  # fmt: skip
+    if np.shape(a)[0] != np.shape(a)[1]:
+        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
+    return a
+
+
+def cholesky(a: Any, upper: bool = False) -> Any:
+    a = _square(a, "cholesky")
+    return np.transpose(CHOLESKY(np.transpose(a))) if upper else CHOLESKY(a)
+
+
+def solve(a: Any, b: Any) -> Any:
+    a = _square(a, "solve")
+    b = b if getattr(b, "is_tracked", False) else as_value(b)
+    return LU_SOLVE(a, LU_FACTOR(a), b, transposed=False)
+
+
+def inv(a: Any) -> Any:
+    a = _square(a, "inv")
+    return LU_SOLVE(a, LU_FACTOR(a), np.eye(a.shape[0]), transposed=False)
+
+
+class SlogdetResult(NamedTuple):
+    """As numpy.linalg.slogdet returns it."""
+
+    sign: Any
+    logabsdet: Any
+
+
+def slogdet(a: Any) -> SlogdetResult:
+    a = _square(a, "slogdet")
+    lu = LU_FACTOR(a)
+    return SlogdetResult(DET_SIGN(lu), LOG_ABS_DET(a, lu))
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """All vector norms and the Frobenius norm; the derivative at 0 is 0."""
+    axes = axes_of(axis, x.ndim)
+    if ord is None or (ord == 2 and len(axes) == 1) or (ord == "fro" and len(axes) == 2):
+        return root(np.sum(np.square(x), axis=axes, keepdims=keepdims))
+    if len(axes) == 2 and ord in (1, -1, np.inf, -np.inf):
+        summed, kept = (axes[0], axes[1]) if abs(ord) == 1 else (axes[1], axes[0])
+        sums = np.sum(np.absolute(x), axis=summed, keepdims=True)
+        result = np.max(sums, axis=kept, keepdims=True) if ord > 0 else np.min(sums, axis=kept, keepdims=True)
+        return result if keepdims else np.squeeze(result, axis=axes)
+    if len(axes) != 1:
+        raise UnsupportedFunction(f"np.linalg.norm with ord={ord!r} of a matrix", fix="use ord=None, 'fro', 1, -1, inf or -inf")
+    if ord == np.inf:
+        return np.max(np.absolute(x), axis=axes, keepdims=keepdims)
+    if ord == -np.inf:
+        return np.min(np.absolute(x), axis=axes, keepdims=keepdims)
+    if ord == 0:
+        return np.sum(np.where(x != 0, 1.0, 0.0), axis=axes, keepdims=keepdims)
+    if ord == 1:
+        return np.sum(np.absolute(x), axis=axes, keepdims=keepdims)
+    total = np.sum(np.absolute(x) ** ord, axis=axes, keepdims=keepdims)
+    at_zero = total == 0.0
+    return np.where(at_zero, 0.0, np.where(at_zero, 1.0, total) ** (1.0 / ord))

@@ -1,0 +1,124 @@
+"""Sorting, searching and data-dependent selections: integer-valued instructions, or a guard where the shape depends on values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnsupportedFunction
+from ..instruction import Recorded
+from ..ops.indexing import ARGSORT, GATHER, SEARCHSORTED
+from .elementwise import as_mask
+from .reducing import axes_of
+from .shaping import as_value, reshape
+
+
+def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    if axis is None:
+        a, axis = np.reshape(a, (-1,)), 0
+    (axis,) = axes_of(axis, a.ndim)
+    return ARGSORT(a, axis=axis)
+
+
+def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    if axis is None:
+        a, axis = np.reshape(a, (-1,)), 0
+    (axis,) = axes_of(axis, a.ndim)
+    return take_along_axis(a, ARGSORT(a, axis=axis), axis)
+
+
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+    if axis is None:
+        return GATHER(np.reshape(arr, (-1,)), indices)
+    (axis,) = axes_of(axis, np.ndim(arr))
+    if isinstance(indices, Recorded):
+        shape = np.shape(arr)
+        strides = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
+        base = np.zeros((1,) * len(shape), np.int64)
+        for k in range(len(shape)):
+            if k != axis:
+                places = np.arange(shape[k]) * strides[k]
+                base = base + places.reshape(tuple(-1 if d == k else 1 for d in range(len(shape))))
+        return GATHER(arr, indices * strides[axis] + base)
+    places = np.take_along_axis(np.arange(arr.size).reshape(arr.shape), indices, axis)
+    return GATHER(arr, places)
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    if sorter is not None:
+        raise UnsupportedFunction("np.searchsorted with sorter=", fix="pass a[sorter]")
+    return SEARCHSORTED(a if isinstance(a, Recorded) else as_value(a), v, side=side)
+
+
+def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    axes = axes_of(axis, a.ndim)
+    kept = [k for k in range(a.ndim) if k not in axes]
+    rows = reshape(np.transpose(a, (*kept, *axes)), (*(a.shape[k] for k in kept), -1))
+    ordered = sort(rows, -1)
+    n = ordered.shape[-1]
+    middle = (ordered[..., (n - 1) // 2] + ordered[..., n // 2]) * 0.5
+    # NumPy's median of anything with a NaN is NaN; a NaN sorts last.
+    result = np.where(np.isnan(ordered[..., -1]), np.nan, middle)
+    return reshape(result, tuple(1 if k in axes else s for k, s in enumerate(a.shape))) if keepdims else result
+
+
+def take(a: Any, indices: Any, axis: int | None = None) -> Any:
+    if axis is None:
+        return np.reshape(a, (-1,))[indices]
+    return a[(slice(None),) * (axis % a.ndim) + (indices,)]
+
+
+def nonzero(a: Any) -> Any:
+    return np.nonzero(a._recorder.look(as_mask(a), "array"))
+
+
+def flatnonzero(a: Any) -> Any:
+    return nonzero(np.reshape(a, (-1,)))[0]
+
+
+def argwhere(a: Any) -> Any:
+    return np.transpose(nonzero(a))
+
+
+def unique(ar: Any) -> Any:
+    """The sorted distinct values. How the sorted values repeat is guarded, as it decides the shape."""
+    ordered = sort(np.reshape(ar, (-1,)))
+    if ordered.size == 0:
+        return ordered
+    is_new = (ordered[1:] != ordered[:-1])._recorder.look(ordered[1:] != ordered[:-1], "array")
+    return ordered[np.concatenate([[0], np.nonzero(is_new)[0] + 1])]
+
+
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Any:
+    conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
+    choices = list(funclist)
+    values = [f(x, *args, **kwargs) if callable(f) else f for f in choices]
+    default = values[len(conditions)] if len(values) > len(conditions) else 0.0
+    result = default
+    for condition, value in zip(conditions, values):
+        result = np.where(condition, value, result)
+    return result
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
+    """Piecewise linear interpolation; the interval is looked up by an integer-valued instruction."""
+    n = np.shape(xp)[0]
+    upper = np.clip(np.searchsorted(xp, x, side="right"), 1, n - 1)
+    lower = upper - 1
+    xp, fp = (v if isinstance(v, Recorded) else _Lookup(v, x._recorder) for v in (xp, fp))
+    x0, x1, f0, f1 = xp[lower], xp[upper], fp[lower], fp[upper]
+    inside = f0 + (x - x0) * ((f1 - f0) / (x1 - x0))
+    below = np.where(x < xp[0], fp[0] if left is None else left, inside)
+    return np.where(x > xp[n - 1], fp[n - 1] if right is None else right, below)
+
+
+class _Lookup:
+    """A plain array that can be read at tracked positions."""
+
+    def __init__(self, array: Any, recorder: Any) -> None:
+        self.array = np.asarray(array, dtype=float)
+        self.recorder = recorder
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.recorder.apply(GATHER, (self.array, index)) if isinstance(index, Recorded) else self.array[index]

@@ -1,0 +1,274 @@
+"""Changing shapes, joining and splitting arrays, with NumPy's view semantics where NumPy returns a view."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnsupportedFunction
+from ..instruction import Recorded
+from ..ops.indexing import Region, assemble
+from ..ops.shape import BROADCAST, RESHAPE, TRANSPOSE
+from ..ops.shape import reshape as reshape_value
+
+
+def reshape(a: Any, shape: Any = None, order: str = "C", copy: bool | None = None) -> Any:
+    if order == "F":
+        shape = shape if isinstance(shape, (tuple, list)) else (shape,)
+        return transpose(reshape(transpose(a), tuple(reversed(shape))))
+    if order not in ("C", "A"):
+        raise UnsupportedFunction(f"reshape with order={order!r}", fix="use order='C' or 'F'")
+    target = _full_shape(a.shape, shape)
+    old = a.shape
+    result = RESHAPE(a, shape=target)
+    return result._as_view(a, lambda base: RESHAPE(base, shape=target), lambda _, part: RESHAPE(part, shape=old))
+
+
+def _full_shape(old: tuple[int, ...], shape: Any) -> tuple[int, ...]:
+    wanted = [int(s) for s in (shape if isinstance(shape, (tuple, list)) else (shape,))]
+    size = int(np.prod(old))
+    if wanted.count(-1) == 1:
+        known = int(np.prod([s for s in wanted if s != -1]))
+        wanted[wanted.index(-1)] = size // known if known else 0
+    if int(np.prod(wanted)) != size or -1 in wanted:
+        raise ValueError(f"cannot reshape array of size {size} into shape {tuple(wanted)}")
+    return tuple(wanted)
+
+
+def ravel(a: Any, order: str = "C") -> Any:
+    return reshape(a, (-1,), order=order)
+
+
+def flatten(a: Any, order: str = "C") -> Any:
+    return copy(ravel(a, order))
+
+
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    """A tracked array of its own, on the same value: later writes to either are not seen by the other."""
+    a._refresh()
+    return type(a)(a._recorder, a._id, a._value, a.type)
+
+
+def transpose(a: Any, axes: Any = None) -> Any:
+    axes = tuple(reversed(range(a.ndim))) if axes is None else tuple(int(k) % a.ndim for k in axes)
+    if sorted(axes) != list(range(a.ndim)):
+        raise ValueError("axes don't match array")
+    if axes == tuple(range(a.ndim)):
+        return a
+    back = tuple(int(k) for k in np.argsort(axes))
+    result = TRANSPOSE(a, axes=axes)
+    return result._as_view(a, lambda base: TRANSPOSE(base, axes=axes), lambda _, part: TRANSPOSE(part, axes=back))
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    axes = list(range(a.ndim))
+    axes[axis1], axes[axis2] = axes[axis2], axes[axis1]
+    return transpose(a, axes)
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    source = [source] if isinstance(source, int) else list(source)
+    destination = [destination] if isinstance(destination, int) else list(destination)
+    source, destination = [s % a.ndim for s in source], [d % a.ndim for d in destination]
+    order = [k for k in range(a.ndim) if k not in source]
+    for d, s in sorted(zip(destination, source)):
+        order.insert(d, s)
+    return transpose(a, order)
+
+
+def expand_dims(a: Any, axis: Any) -> Any:
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    ndim = a.ndim + len(axes)
+    axes = {k % ndim for k in axes}
+    rest = iter(a.shape)
+    return reshape(a, tuple(1 if k in axes else next(rest) for k in range(ndim)))
+
+
+def squeeze(a: Any, axis: Any = None) -> Any:
+    if axis is None:
+        return reshape(a, tuple(s for s in a.shape if s != 1))
+    axes = {k % a.ndim for k in (axis if isinstance(axis, (tuple, list)) else (axis,))}
+    if builtins.any(a.shape[k] != 1 for k in axes):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return reshape(a, tuple(s for k, s in enumerate(a.shape) if k not in axes))
+
+
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    shape = tuple(int(s) for s in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    if np.broadcast_shapes(array.shape, shape) != shape:
+        raise ValueError(f"cannot broadcast shape {array.shape} to {shape}")
+    return BROADCAST(array, shape=shape) if array.shape != shape else array
+
+
+def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+    shape = np.broadcast_shapes(*(np.shape(a) for a in args))
+    return tuple(np.broadcast_to(a, shape) for a in args)
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
+    parts = [part if isinstance(part, Recorded) else as_value(part) for part in arrays]
+    if axis is None:
+        parts, axis = [np.reshape(part, (-1,)) for part in parts], 0
+    shapes = [np.shape(part) for part in parts]
+    ndim = len(shapes[0])
+    if ndim == 0:
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    axis %= ndim
+    if builtins.any(len(s) != ndim or s[:axis] != shapes[0][:axis] or s[axis + 1 :] != shapes[0][axis + 1 :] for s in shapes):
+        raise ValueError(f"all the input array dimensions except for axis {axis} must match exactly, got {shapes}")
+    total = int(np.sum([s[axis] for s in shapes]))
+    full = (*shapes[0][:axis], total, *shapes[0][axis + 1 :])
+    regions, start = [], 0
+    for shape in shapes:
+        starts = tuple(start if k == axis else 0 for k in range(ndim))
+        regions.append(Region(starts, (1,) * ndim, shape, shape))
+        start += shape[axis]
+    return assemble(parts, regions, full)
+
+
+def stack(arrays: Any, axis: int = 0) -> Any:
+    parts = [part if isinstance(part, Recorded) else as_value(part) for part in arrays]
+    shapes = {np.shape(part) for part in parts}
+    if len(shapes) != 1:
+        raise ValueError("all input arrays must have the same shape")
+    (shape,) = shapes
+    axis %= len(shape) + 1
+    full = (*shape[:axis], len(parts), *shape[axis:])
+    counts = (*shape[:axis], 1, *shape[axis:])
+    regions = [
+        Region(tuple(k if d == axis else 0 for d in range(len(full))), (1,) * len(full), counts, shape)
+        for k in range(len(parts))
+    ]
+    return assemble(parts, regions, full)
+
+
+def as_value(part: Any) -> Any:
+    """A list or object array that holds tracked scalars becomes one tracked array; anything else an ndarray."""
+    array = part if isinstance(part, np.ndarray) else _nested(part)
+    if isinstance(array, Recorded) or array.dtype != object:
+        return array
+    return stack_objects(array)
+
+
+def _nested(part: Any) -> Any:
+    if isinstance(part, (list, tuple)) and builtins.any(isinstance(p, (Recorded, list, tuple)) for p in part):
+        rows = [p if isinstance(p, Recorded) else as_value(p) for p in part]
+        return stack(rows) if builtins.any(isinstance(row, Recorded) for row in rows) else np.asarray(part)
+    return np.asarray(part)
+
+
+def stack_objects(array: np.ndarray) -> Any:
+    """An object array that NumPy built around tracked scalars, as one tracked array."""
+    if not builtins.any(isinstance(entry, Recorded) for entry in array.flat):
+        raise UnsupportedFunction("an object array met a tracked array", got=f"dtype object, shape {array.shape}",
+                                  fix="convert it to floats first")  # fmt: skip
+    return reshape_value(stack(list(array.flat)), array.shape)
+
+
+def vstack(tup: Any) -> Any:
+    return concatenate([np.atleast_2d(part) for part in map(as_value, tup)], axis=0)
+
+
+def hstack(tup: Any) -> Any:
+    parts = [np.atleast_1d(part) for part in map(as_value, tup)]
+    return concatenate(parts, axis=0 if np.ndim(parts[0]) == 1 else 1)
+
+
+def column_stack(tup: Any) -> Any:
+    parts = [as_value(part) for part in tup]
+    return concatenate([np.reshape(p, (-1, 1)) if np.ndim(p) < 2 else p for p in parts], axis=1)
+
+
+def atleast_1d(a: Any) -> Any:
+    return a if a.ndim >= 1 else reshape(a, (1,))
+
+
+def atleast_2d(a: Any) -> Any:
+    return a if a.ndim >= 2 else reshape(a, (1, a.size))
+
+
+def flip(m: Any, axis: Any = None) -> Any:
+    axes = range(m.ndim) if axis is None else {k % m.ndim for k in (axis if isinstance(axis, tuple) else (axis,))}
+    return m[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(m.ndim))]
+
+
+def roll(a: Any, shift: int, axis: int | None = None) -> Any:
+    if axis is None:
+        return reshape(roll(ravel(a), shift, 0), a.shape)
+    length = a.shape[axis]
+    order = np.roll(np.arange(length), shift)
+    return a[(slice(None),) * (axis % a.ndim) + (order,)]
+
+
+def tile(A: Any, reps: Any) -> Any:
+    reps = (reps,) if isinstance(reps, int) else tuple(reps)
+    positions = np.tile(np.arange(A.size).reshape(A.shape), reps)
+    return ravel(A)[positions]
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+    positions = np.repeat(np.arange(a.size).reshape(a.shape), repeats, axis)
+    return ravel(a)[positions]
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    positions = np.diagonal(np.arange(a.size).reshape(a.shape), offset, axis1, axis2)
+    return ravel(a)[positions]
+
+
+def diag(v: Any, k: int = 0) -> Any:
+    if v.ndim == 2:
+        return diagonal(v, k)
+    n = v.shape[0] + abs(k)
+    positions = np.diagonal(np.arange(n * n).reshape(n, n), k)
+    from_zeros = np.zeros(n * n)
+    return reshape(put(from_zeros, v, positions), (n, n))
+
+
+def put(base: Any, values: Any, positions: np.ndarray) -> Any:
+    from ..ops.indexing import PUT
+
+    return PUT(base, values, positions)
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    return np.sum(diagonal(a, offset, axis1, axis2), axis=-1)
+
+
+def tril(m: Any, k: int = 0) -> Any:
+    return np.where(np.tri(*m.shape[-2:], k=k, dtype=bool), m, 0.0)
+
+
+def triu(m: Any, k: int = 0) -> Any:
+    return np.where(np.tri(*m.shape[-2:], k=k - 1, dtype=bool), 0.0, m)
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    if isinstance(indices_or_sections, int) and ary.shape[axis] % indices_or_sections:
+        raise ValueError("array split does not result in an equal division")
+    return array_split(ary, indices_or_sections, axis)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    pieces = np.array_split(np.arange(ary.shape[axis]), indices_or_sections)
+    lead = (slice(None),) * (axis % ary.ndim)
+    return [ary[lead + (slice(int(p[0]), int(p[-1]) + 1) if len(p) else slice(0, 0),)] for p in pieces]
+
+
+def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    return _filled_like(a, 0.0, dtype, shape)
+
+
+def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    return _filled_like(a, 1.0, dtype, shape)
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+    return _filled_like(a, 0.0, dtype, shape) + fill_value
+
+
+def _filled_like(a: Any, value: float, dtype: Any, shape: Any) -> Any:
+    """A tracked array, so that the function can write tracked values into it."""
+    return a._recorder.tracked_constant(np.full(a.shape if shape is None else shape, value, dtype or a.dtype))

@@ -1,0 +1,28 @@
+"""The primitives, one file per family, and the registry built from their declarations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import arithmetic, comparison, elementary, indexing, linear_algebra, products, reductions, shape, special, structure
+from .declaration import Elementwise, Op
+
+FAMILIES = (comparison, arithmetic, elementary, special, reductions, shape, indexing, products, linear_algebra, structure)
+
+REGISTRY: dict[str, Op] = {}
+BY_FUNCTION: dict[Any, Op] = {}
+for _family in FAMILIES:
+    for _op in _family.OPS:
+        if _op.name in REGISTRY:
+            raise ValueError(f"two ops are named {_op.name}")
+        REGISTRY[_op.name] = _op
+        for _function in _op.answers:
+            BY_FUNCTION[_function] = _op
+
+# SciPy's ufuncs are found by name: importing SciPy to build this table would take longer than the rest of tapediff.
+BY_SCIPY_NAME: dict[str, Op] = {
+    name: REGISTRY[name] for name in (*(op.name for op in special.OPS), "expit", "log_expit", "exp2", "cbrt", "log1p", "expm1")
+}
+BY_SCIPY_NAME["psi"] = special.DIGAMMA
+
+__all__ = ["BY_FUNCTION", "BY_SCIPY_NAME", "REGISTRY", "Elementwise", "Op"]

@@ -1,0 +1,190 @@
+"""Elementwise arithmetic: the Python operators, powers, rounding, and choosing between values."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..instruction import Recorded, ValueType
+from .declaration import NONZERO, POSITIVE, REAL, Op, elementwise
+from .comparison import EQUAL, GREATER, LESS, LOGICAL_AND, SELECT
+
+
+def _convert(value: Any, dtype: np.dtype) -> Any:
+    return np.asarray(value).astype(dtype)[()] if np.ndim(value) == 0 else np.asarray(value).astype(dtype)
+
+
+def _convert_back(z_bar: Any, z: Any, x: Any, dtype: np.dtype) -> Any:
+    return CONVERT(z_bar, dtype=x.dtype) if dtype.kind == "f" and x.dtype.kind == "f" else None
+
+
+CONVERT = Op(
+    "convert",
+    evaluate=_convert,
+    infer=lambda x, dtype: ValueType(x.shape, dtype),
+    vjp=(_convert_back,),
+    params=("dtype",),
+    lower=lambda low, i: low.convert(i),
+    promote=(),
+    floats_only=False,
+    linear=True,
+)
+
+ADD = elementwise(
+    "add", operator.add, "x + y",
+    (lambda z_bar, z, x, y: z_bar, lambda z_bar, z, x, y: z_bar),
+    floats_only=False, linear=True, answers=(np.add,), samples=(REAL, REAL),
+)  # fmt: skip
+SUBTRACT = elementwise(
+    "subtract", operator.sub, "x - y",
+    (lambda z_bar, z, x, y: z_bar, lambda z_bar, z, x, y: -z_bar),
+    floats_only=False, linear=True, answers=(np.subtract,), samples=(REAL, REAL),
+)  # fmt: skip
+MULTIPLY = elementwise(
+    "multiply", operator.mul, "x * y",
+    (lambda z_bar, z, x, y: z_bar * y, lambda z_bar, z, x, y: z_bar * x),
+    floats_only=False, answers=(np.multiply,), samples=(REAL, REAL),
+)  # fmt: skip
+DIVIDE = elementwise(
+    "divide", np.true_divide, "x / y",
+    (lambda z_bar, z, x, y: z_bar / y, lambda z_bar, z, x, y: -z_bar * z / y),
+    answers=(np.true_divide,), samples=(REAL, NONZERO),
+)  # fmt: skip
+NEGATIVE = elementwise(
+    "negative", operator.neg, "-x", (lambda z_bar, z, x: -z_bar,),
+    floats_only=False, linear=True, answers=(np.negative,), samples=(REAL,),
+)  # fmt: skip
+SQUARE = elementwise(
+    "square", np.square, "x * x", (lambda z_bar, z, x: z_bar * (2.0 * x),),
+    floats_only=False, answers=(np.square,), samples=(REAL,),
+)  # fmt: skip
+RECIPROCAL = elementwise(
+    "reciprocal", lambda x: 1.0 / np.asarray(x)[()], "1.0 / x", (lambda z_bar, z, x: -z_bar * z * z,),
+    answers=(np.reciprocal,), samples=(NONZERO,),
+)  # fmt: skip
+SQRT = elementwise(
+    "sqrt", np.sqrt, "sqrt(x)", (lambda z_bar, z, x: z_bar / (2.0 * z),), answers=(np.sqrt,), samples=(POSITIVE,),
+)  # fmt: skip
+ABSOLUTE = elementwise(
+    "absolute", np.absolute, "absolute(x)", (lambda z_bar, z, x: z_bar * SIGN(x),),
+    floats_only=False, masks=True, answers=(np.absolute, np.fabs), samples=(REAL,),
+)  # fmt: skip
+SIGN = elementwise(
+    "sign", np.sign, "sign(x)", (None,), floats_only=False, linear=True, answers=(np.sign,), samples=(REAL,)
+)
+FLOOR = elementwise("floor", np.floor, "floor(x)", (None,), linear=True, answers=(np.floor,), samples=(REAL,))
+CEIL = elementwise("ceil", np.ceil, "ceil(x)", (None,), linear=True, answers=(np.ceil,), samples=(REAL,))
+TRUNC = elementwise("trunc", np.trunc, "trunc(x)", (None,), linear=True, answers=(np.trunc, np.fix), samples=(REAL,))
+RINT = elementwise("rint", np.rint, "rint(x)", (None,), linear=True, answers=(np.rint,), samples=(REAL,))
+COPYSIGN = elementwise(
+    "copysign", np.copysign, "copysign(x, y)",
+    (lambda z_bar, z, x, y: z_bar * COPYSIGN(SIGN(x), SIGN(x) * COPYSIGN(1.0, y)), None),
+    answers=(np.copysign,), samples=(NONZERO, NONZERO),
+)  # fmt: skip
+FLOOR_DIVIDE = elementwise(
+    "floor_divide", operator.floordiv, "floor_divide(x, y)", (None, None),
+    floats_only=False, linear=True, answers=(np.floor_divide,), samples=(REAL, NONZERO),
+)  # fmt: skip
+REMAINDER = elementwise(
+    "remainder", np.remainder, "mod(x, y)",
+    (lambda z_bar, z, x, y: z_bar, lambda z_bar, z, x, y: -z_bar * FLOOR_DIVIDE(x, y)),
+    floats_only=False, answers=(np.remainder,), samples=(REAL, NONZERO),
+)  # fmt: skip
+FMOD = elementwise(
+    "fmod", np.fmod, "fmod(x, y)",
+    (lambda z_bar, z, x, y: z_bar, lambda z_bar, z, x, y: -z_bar * TRUNC(x / y)),
+    answers=(np.fmod,), samples=(REAL, NONZERO),
+)  # fmt: skip
+
+
+def _greater_part(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
+    """The share of the greater operand: all of it, half at a tie, NaN where NaN reached the value."""
+    return SELECT(GREATER(x, y), z_bar, SELECT(LESS(x, y), 0.0, SELECT(EQUAL(x, y), 0.5 * z_bar, np.nan)))
+
+
+def _not_nan_part(z_bar: Any, z: Any, x: Any, y: Any, wins: Any) -> Any:
+    """As above for fmax and fmin, which ignore a NaN operand."""
+    tie = SELECT(EQUAL(x, y), 0.5 * z_bar, 0.0)
+    return SELECT(wins(x, y), z_bar, SELECT(EQUAL(x, x), SELECT(EQUAL(y, y), tie, z_bar), 0.0))
+
+
+MAXIMUM = elementwise(
+    "maximum", np.maximum, "maximum(x, y)",
+    (_greater_part, lambda z_bar, z, x, y: _greater_part(z_bar, z, y, x)),
+    floats_only=False, linear=True, masks=True, answers=(np.maximum,), samples=(REAL, REAL),
+)  # fmt: skip
+MINIMUM = elementwise(
+    "minimum", np.minimum, "minimum(x, y)",
+    (lambda z_bar, z, x, y: _greater_part(z_bar, z, -x, -y), lambda z_bar, z, x, y: _greater_part(z_bar, z, -y, -x)),
+    floats_only=False, linear=True, masks=True, answers=(np.minimum,), samples=(REAL, REAL),
+)  # fmt: skip
+FMAX = elementwise(
+    "fmax", np.fmax, "fmax(x, y)",
+    (lambda z_bar, z, x, y: _not_nan_part(z_bar, z, x, y, GREATER),
+     lambda z_bar, z, x, y: _not_nan_part(z_bar, z, y, x, GREATER)),
+    linear=True, masks=True, answers=(np.fmax,), samples=(REAL, REAL),
+)  # fmt: skip
+FMIN = elementwise(
+    "fmin", np.fmin, "fmin(x, y)",
+    (lambda z_bar, z, x, y: _not_nan_part(z_bar, z, x, y, LESS),
+     lambda z_bar, z, x, y: _not_nan_part(z_bar, z, y, x, LESS)),
+    linear=True, masks=True, answers=(np.fmin,), samples=(REAL, REAL),
+)  # fmt: skip
+
+
+def _power_base(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
+    return z_bar * SELECT(EQUAL(y, 0.0), 0.0, y * POWER(x, y - 1.0))
+
+
+def _power_exponent(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
+    """x**y log(x), whose limit at x = 0 is 0 for positive y."""
+    return z_bar * SELECT(LOGICAL_AND(EQUAL(x, 0.0), GREATER(y, 0.0)), 0.0, z * np.log(x))
+
+
+POWER = elementwise(
+    "power", np.power, "power(x, y)", (_power_base, _power_exponent), answers=(np.power, np.float_power),
+    samples=(POSITIVE, REAL),
+)  # fmt: skip
+
+
+def _integer_power_rule(z_bar: Any, z: Any, x: Any, exponent: int) -> Any:
+    return None if exponent == 0 else z_bar * (float(exponent) * integer_power(x, exponent - 1))
+
+
+INTEGER_POWER = elementwise(
+    "integer_power", lambda x, exponent: np.power(x, exponent), "integer_power(x, exponent)", (_integer_power_rule,),
+    params=("exponent",), samples=(NONZERO,),
+)  # fmt: skip
+
+# Longer products of repeated squaring lose more bits than one call of pow.
+LARGEST_INTEGER_POWER = 64
+
+
+def integer_power(x: Any, exponent: int) -> Any:
+    """x**n for a Python integer n: exact at x = 0 and for negative x, at any order of differentiation."""
+    if exponent == 1:
+        return x
+    if exponent == 2:
+        return SQUARE(x)
+    if exponent == -1:
+        return RECIPROCAL(x)
+    return INTEGER_POWER(x, exponent=exponent)
+
+
+def power(x: Any, y: Any) -> Any:
+    """x**y, by the exact integer rule where the exponent is a plain integral number."""
+    plain = not isinstance(y, Recorded) and isinstance(y, (int, float, np.integer, np.floating))
+    if plain and not isinstance(y, bool):
+        if float(y).is_integer() and abs(y) <= LARGEST_INTEGER_POWER and x.dtype.kind == "f":
+            return integer_power(x, int(y))
+        if y == 0.5:
+            return SQRT(x)
+    return POWER(x, y)
+
+
+OPS = (
+    CONVERT, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATIVE, SQUARE, RECIPROCAL, SQRT, ABSOLUTE, SIGN, FLOOR, CEIL, TRUNC, RINT,
+    COPYSIGN, FLOOR_DIVIDE, REMAINDER, FMOD, MAXIMUM, MINIMUM, FMAX, FMIN, POWER, INTEGER_POWER,
+)  # fmt: skip

@@ -1,0 +1,152 @@
+"""What an op declares: its NumPy evaluation, its type rule, its derivative rules, its lowering, and the samples tests draw.
+
+A derivative rule is written once, as a function of tracked values: `rule(z_bar, z, x, y, ..., **params)` gives the cotangent of
+one input. For elementwise ops the caller sums the cotangent over broadcast axes, so rules ignore broadcasting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..instruction import BOOL, Recorded, ValueType
+
+Rule = Callable[..., Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """A differentiable primitive.
+
+    Attributes:
+        name: as printed in tapes.
+        evaluate: NumPy evaluation, `evaluate(*values, *params)`.
+        infer: type rule, `infer(*types, **params) -> ValueType`.
+        vjp: one rule per input (None where the derivative is zero), or one callable
+            `(z_bar, z, *inputs, **params) -> sequence of cotangents` for ops of any arity.
+        params: names of the static parameters, in order.
+        lower: `lower(lowering, instruction)` emits loops or library calls; elementwise ops leave it to their scalar expression.
+        promote: positions of the inputs that NumPy promotes to one dtype; None for all.
+        floats_only: integers are promoted to float64 first, as NumPy does for exp or divide.
+        linear: the rules do not multiply the cotangent by anything that could be infinite.
+        masks: the op discards some of its inputs, so that their cotangent is an exact zero.
+        answers: the NumPy and SciPy callables this op implements when called on tracked values.
+        samples: one domain per input, from which the tests draw.
+    """
+
+    name: str
+    evaluate: Callable[..., Any]
+    infer: Callable[..., ValueType]
+    vjp: tuple[Rule, ...] | Callable[..., Sequence[Any]]
+    params: tuple[str, ...] = ()
+    lower: Callable[..., None] | None = None
+    promote: tuple[int, ...] | None = None
+    floats_only: bool = True
+    linear: bool = False
+    masks: bool = False
+    answers: tuple[Any, ...] = ()
+    samples: tuple[Any, ...] = ()
+
+    def named(self, params: tuple[Any, ...]) -> dict[str, Any]:
+        return dict(zip(self.params, params))
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Record on the innermost recording that an argument belongs to; evaluate with NumPy when none does."""
+        params = tuple(named[name] for name in self.params)
+        recorder: Any = None
+        for argument in args:
+            if isinstance(argument, Recorded):
+                candidate = argument._recorder  # type: ignore[attr-defined]
+                if recorder is None or candidate.level > recorder.level:
+                    recorder = candidate
+        if recorder is None:
+            return self.evaluate(*args, *params)
+        return recorder.apply(self, args, params)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Elementwise(Op):
+    """An op that acts on each element alone, with NumPy broadcasting.
+
+    Attributes:
+        scalar: the operation on one element as an expression in the names `arguments`, over the vocabulary of
+            lowering.vector_math; the kernel and its readable listing are both made from it.
+        arguments: the names used in `scalar`, one per input.
+    """
+
+    scalar: str = ""
+    arguments: tuple[str, ...] = ()
+
+
+def elementwise(
+    name: str,
+    evaluate: Callable[..., Any],
+    scalar: str,
+    vjp: tuple[Rule, ...],
+    *,
+    result: np.dtype | None = None,
+    params: tuple[str, ...] = (),
+    promote: tuple[int, ...] | None = None,
+    floats_only: bool = True,
+    linear: bool = False,
+    masks: bool = False,
+    answers: tuple[Any, ...] = (),
+    samples: tuple[Any, ...] = (),
+) -> Elementwise:
+    """Declare an elementwise op; `result` fixes the result dtype, else it is that of the promoted inputs."""
+    arguments = ("x", "y", "w")[: len(vjp)] if promote is None else ("c", "x", "y")[: len(vjp)]
+
+    def infer(*types: ValueType, **_: Any) -> ValueType:
+        shape = types[0].shape
+        if len(types) > 1:
+            shapes = {type_.shape for type_ in types}
+            shape = np.broadcast_shapes(*shapes) if len(shapes) > 1 else shape
+        dtype = result if result is not None else types[0 if promote is None else promote[0]].dtype
+        return ValueType(shape, dtype)
+
+    return Elementwise(
+        name=name,
+        evaluate=evaluate,
+        infer=infer,
+        vjp=vjp,
+        params=params,
+        promote=promote,
+        floats_only=floats_only,
+        linear=linear,
+        masks=masks,
+        answers=answers,
+        samples=samples,
+        scalar=scalar,
+        arguments=arguments,
+    )
+
+
+def predicate(name: str, evaluate: Callable[..., Any], scalar: str, answers: tuple[Any, ...], arity: int = 2) -> Elementwise:
+    """Declare an elementwise op with a boolean result and therefore no derivative."""
+    return elementwise(
+        name, evaluate, scalar, (None,) * arity, result=BOOL, floats_only=False, linear=True, answers=answers,
+        samples=(REAL,) * arity,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Domain:
+    """An interval that tests draw from, and special points they add."""
+
+    low: float
+    high: float
+    points: tuple[float, ...] = ()
+
+
+REAL = Domain(-3.0, 3.0)
+NONZERO = Domain(0.3, 3.0)
+POSITIVE = Domain(0.1, 5.0)
+UNIT = Domain(-0.9, 0.9)
+PROBABILITY = Domain(0.05, 0.95)
+ABOVE_ONE = Domain(1.1, 5.0)

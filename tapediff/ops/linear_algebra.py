@@ -1,0 +1,138 @@
+"""Factorisations and solves. NumPy's exceptions for singular and indefinite matrices are kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..instruction import ValueType
+from .declaration import Op
+from .products import MATMUL
+
+
+def _cholesky_rule(z_bar: Any, z: Any, x: Any) -> Any:
+    """Murray (2016), arXiv:1602.07527, eq. 10, for the function that NumPy computes: it reads the lower triangle only."""
+    n = x.shape[-1]
+    lower_half = np.tril(np.ones((n, n))) - 0.5 * np.eye(n)
+    inner = MATMUL(np.swapaxes(z, -1, -2), z_bar) * lower_half
+    symmetric = inner + np.swapaxes(inner, -1, -2)
+    left = TRIANGULAR_SOLVE(z, symmetric, lower=True, transposed=True, unit=False)
+    both = TRIANGULAR_SOLVE(z, np.swapaxes(left, -1, -2), lower=True, transposed=True, unit=False)
+    return both * lower_half
+
+
+CHOLESKY = Op(
+    "cholesky",
+    evaluate=np.linalg.cholesky,
+    infer=lambda x: x,
+    vjp=(_cholesky_rule,),
+    lower=lambda low, i: low.cholesky(i),
+)
+
+
+def _triangular_solve(a: Any, b: Any, lower: bool, transposed: bool, unit: bool) -> Any:
+    from scipy.linalg import solve_triangular
+
+    return solve_triangular(a, b, trans=1 if transposed else 0, lower=lower, unit_diagonal=unit, check_finite=False)
+
+
+def _triangular_matrix_rule(z_bar: Any, z: Any, a: Any, b: Any, lower: bool, transposed: bool, unit: bool) -> Any:
+    """-b_bar z^T (or its transpose), on the triangle that is read."""
+    b_bar = TRIANGULAR_SOLVE(a, z_bar, lower=lower, transposed=not transposed, unit=unit)
+    left, right = (z, b_bar) if transposed else (b_bar, z)
+    full = left[:, None] * right[None, :] if len(z.shape) == 1 else MATMUL(left, np.transpose(right))
+    n = a.shape[-1]
+    triangle = np.tril(np.ones((n, n)), -1 if unit else 0)
+    return -full * (triangle if lower else triangle.T)
+
+
+TRIANGULAR_SOLVE = Op(
+    "triangular_solve",
+    evaluate=_triangular_solve,
+    infer=lambda a, b, lower, transposed, unit: b,
+    vjp=(
+        _triangular_matrix_rule,
+        lambda z_bar, z, a, b, lower, transposed, unit: TRIANGULAR_SOLVE(
+            a, z_bar, lower=lower, transposed=not transposed, unit=unit
+        ),
+    ),
+    params=("lower", "transposed", "unit"),
+    lower=lambda low, i: low.triangular_solve(i),
+)
+
+
+def _lu_factor(x: Any) -> Any:
+    """LAPACK's factors with the pivots appended as a last row, so that one value holds both."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    (getrf,) = get_lapack_funcs(("getrf",), (x,))
+    factors, pivots, _ = getrf(x)
+    return np.vstack([factors, pivots.astype(factors.dtype)])
+
+
+LU_FACTOR = Op(
+    "lu_factor",
+    evaluate=_lu_factor,
+    infer=lambda x: ValueType((x.shape[0] + 1, x.shape[1]), x.dtype),
+    # Nothing is differentiated through the factors: solve and log_abs_det state their derivative in the matrix itself.
+    vjp=(None,),
+    lower=lambda low, i: low.lu_factor(i),
+)
+
+
+def _lu_solve(a: Any, lu: Any, b: Any, transposed: bool) -> Any:
+    from scipy.linalg import lu_solve
+
+    if (np.diagonal(lu[:-1]) == 0.0).any():
+        raise np.linalg.LinAlgError("Singular matrix")
+    return lu_solve((lu[:-1], lu[-1].astype(np.intp)), b, trans=1 if transposed else 0, check_finite=False)
+
+
+def _lu_matrix_rule(z_bar: Any, z: Any, a: Any, lu: Any, b: Any, transposed: bool) -> Any:
+    b_bar = LU_SOLVE(a, lu, z_bar, transposed=not transposed)
+    left, right = (z, b_bar) if transposed else (b_bar, z)
+    full = left[:, None] * right[None, :] if len(z.shape) == 1 else MATMUL(left, np.transpose(right))
+    return -full
+
+
+LU_SOLVE = Op(
+    "lu_solve",
+    evaluate=_lu_solve,
+    infer=lambda a, lu, b, transposed: b,
+    vjp=(
+        _lu_matrix_rule,
+        None,
+        lambda z_bar, z, a, lu, b, transposed: LU_SOLVE(a, lu, z_bar, transposed=not transposed),
+    ),
+    params=("transposed",),
+    lower=lambda low, i: low.lu_solve(i),
+)
+
+
+def _lu_sign(lu: Any) -> Any:
+    n = lu.shape[1]
+    swaps = np.count_nonzero(lu[-1] != np.arange(n))
+    return lu.dtype.type(np.prod(np.sign(np.diagonal(lu))) * (-1.0) ** swaps)
+
+
+DET_SIGN = Op(
+    "det_sign",
+    evaluate=_lu_sign,
+    infer=lambda lu: ValueType((), lu.dtype),
+    vjp=(None,),
+    lower=lambda low, i: low.det_sign(i),
+)
+
+LOG_ABS_DET = Op(
+    "log_abs_det",
+    evaluate=lambda a, lu: np.sum(np.log(np.abs(np.diagonal(lu)))),
+    infer=lambda a, lu: ValueType((), a.dtype),
+    vjp=(
+        lambda z_bar, z, a, lu: z_bar * LU_SOLVE(a, lu, np.eye(a.shape[0]), transposed=True),
+        None,
+    ),
+    lower=lambda low, i: low.log_abs_det(i),
+)
+
+OPS = (CHOLESKY, TRIANGULAR_SOLVE, LU_FACTOR, LU_SOLVE, DET_SIGN, LOG_ABS_DET)

@@ -1,0 +1,54 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..instruction import ValueType
+from .declaration import Op
+from .shape import unbroadcast
+
+
+def _infer(x: ValueType, y: ValueType) -> ValueType:
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    rows = x.shape[-2:-1] if len(x.shape) > 1 else ()
+    columns = y.shape[-1:] if len(y.shape) > 1 else ()
+    return ValueType((*batch, *rows, *columns), x.dtype)
+
+
+def _left_rule(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
+    x_ndim, y_ndim = len(x.shape), len(y.shape)
+    if x_ndim == 1 and y_ndim == 1:
+        return z_bar * y
+    if y_ndim == 1:
+        return unbroadcast(z_bar[..., None] * y, x.shape)
+    if x_ndim == 1:
+        return unbroadcast(MATMUL(y, z_bar[..., None])[..., 0], x.shape)
+    return unbroadcast(MATMUL(z_bar, np.swapaxes(y, -1, -2)), x.shape)
+
+
+def _right_rule(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
+    x_ndim, y_ndim = len(x.shape), len(y.shape)
+    if x_ndim == 1 and y_ndim == 1:
+        return z_bar * x
+    if x_ndim == 1:
+        return unbroadcast(x[:, None] * z_bar[..., None, :], y.shape)
+    if x_ndim == 2 and y_ndim <= 2:
+        return MATMUL(np.transpose(x), z_bar)
+    if y_ndim == 1:
+        return unbroadcast(MATMUL(np.swapaxes(x, -1, -2), z_bar[..., None])[..., 0], y.shape)
+    return unbroadcast(MATMUL(np.swapaxes(x, -1, -2), z_bar), y.shape)
+
+
+MATMUL = Op(
+    "matmul",
+    evaluate=np.matmul,
+    infer=_infer,
+    vjp=(_left_rule, _right_rule),
+    lower=lambda low, i: low.matmul(i),
+    answers=(np.matmul,),
+)
+
+OPS = (MATMUL,)

@@ -1,0 +1,120 @@
+"""Reductions over axes and running sums. Results drop the reduced axes; `keepdims` is a reshape in the NumPy layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..instruction import BOOL, INT64, ValueType
+from .comparison import EQUAL, IS_NAN, LOGICAL_OR, SELECT
+from .declaration import Op
+
+
+def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(1 if k in axes else extent for k, extent in enumerate(shape))
+
+
+def _dropped(x: ValueType, axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(extent for k, extent in enumerate(x.shape) if k not in axes)
+
+
+def spread(z: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """A reduced value laid out again along the axes it was reduced over."""
+    from_rules = np.reshape(z, kept_shape(shape, axes))
+    return np.broadcast_to(from_rules, shape)
+
+
+def _sum(x: Any, axes: tuple[int, ...]) -> Any:
+    return np.sum(x, axis=axes)
+
+
+SUM = Op(
+    "sum",
+    evaluate=_sum,
+    infer=lambda x, axes: ValueType(_dropped(x, axes), INT64 if x.dtype == BOOL else x.dtype),
+    vjp=(lambda z_bar, z, x, axes: spread(z_bar, x.shape, axes),),
+    params=("axes",),
+    lower=lambda low, i: low.reduce(i, "add"),
+    promote=(),
+    floats_only=False,
+    linear=True,
+)
+
+
+def _extremum_rule(z_bar: Any, z: Any, x: Any, axes: tuple[int, ...]) -> Any:
+    """The cotangent goes to the extremal entries in equal parts; a NaN counts as extremal, as its value won."""
+    chosen = LOGICAL_OR(EQUAL(x, spread(z, x.shape, axes)), IS_NAN(x))
+    return SELECT(chosen, spread(z_bar / SUM(SELECT(chosen, 1.0, 0.0), axes=axes), x.shape, axes), 0.0)
+
+
+def _extremum(name: str, evaluate: Callable[..., Any], combine: str) -> Op:
+    return Op(
+        name,
+        evaluate=lambda x, axes: evaluate(x, axis=axes),
+        infer=lambda x, axes: ValueType(_dropped(x, axes), x.dtype),
+        vjp=(_extremum_rule,),
+        params=("axes",),
+        lower=lambda low, i: low.reduce(i, combine),
+        promote=(),
+        floats_only=False,
+        masks=True,
+    )
+
+
+MAX = _extremum("max", np.max, "maximum")
+MIN = _extremum("min", np.min, "minimum")
+
+
+def _all_any(name: str, evaluate: Callable[..., Any], combine: str) -> Op:
+    return Op(
+        name,
+        evaluate=lambda x, axes: evaluate(x, axis=axes),
+        infer=lambda x, axes: ValueType(_dropped(x, axes), BOOL),
+        vjp=(None,),
+        params=("axes",),
+        lower=lambda low, i: low.reduce(i, combine),
+        promote=(),
+        floats_only=False,
+    )
+
+
+ALL = _all_any("all", np.all, "and")
+ANY = _all_any("any", np.any, "or")
+
+
+def _arg(name: str, evaluate: Callable[..., Any]) -> Op:
+    return Op(
+        name,
+        evaluate=lambda x, axis: evaluate(x, axis=axis),
+        infer=lambda x, axis: ValueType(_dropped(x, (axis,)), INT64),
+        vjp=(None,),
+        params=("axis",),
+        lower=lambda low, i: low.index_routine(i),
+        promote=(),
+        floats_only=False,
+    )
+
+
+ARGMAX = _arg("argmax", np.argmax)
+ARGMIN = _arg("argmin", np.argmin)
+
+
+def _cumsum(x: Any, axis: int, backwards: bool) -> Any:
+    return np.flip(np.cumsum(np.flip(x, axis), axis=axis), axis) if backwards else np.cumsum(x, axis=axis)
+
+
+CUMSUM = Op(
+    "cumsum",
+    evaluate=_cumsum,
+    infer=lambda x, axis, backwards: ValueType(x.shape, x.dtype),
+    vjp=(lambda z_bar, z, x, axis, backwards: CUMSUM(z_bar, axis=axis, backwards=not backwards),),
+    params=("axis", "backwards"),
+    lower=lambda low, i: low.cumulate(i),
+    promote=(),
+    floats_only=False,
+    linear=True,
+)
+
+OPS = (SUM, MAX, MIN, ALL, ANY, ARGMAX, ARGMIN, CUMSUM)

@@ -1,0 +1,70 @@
+"""Changes of shape, and the sum over broadcast axes that undoes a broadcast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..instruction import ValueType
+from .declaration import Op
+from .reductions import SUM
+
+RESHAPE = Op(
+    "reshape",
+    evaluate=lambda x, shape: np.reshape(x, shape)[()] if shape == () else np.reshape(x, shape),
+    infer=lambda x, shape: ValueType(shape, x.dtype),
+    vjp=(lambda z_bar, z, x, shape: reshape(z_bar, x.shape),),
+    params=("shape",),
+    lower=lambda low, i: low.reshape(i),
+    promote=(),
+    floats_only=False,
+    linear=True,
+)
+
+TRANSPOSE = Op(
+    "transpose",
+    evaluate=lambda x, axes: np.transpose(x, axes),
+    infer=lambda x, axes: ValueType(tuple(x.shape[a] for a in axes), x.dtype),
+    vjp=(lambda z_bar, z, x, axes: TRANSPOSE(z_bar, axes=tuple(int(a) for a in np.argsort(axes))),),
+    params=("axes",),
+    lower=lambda low, i: low.transpose(i, i.params[0]),
+    promote=(),
+    floats_only=False,
+    linear=True,
+)
+
+BROADCAST = Op(
+    "broadcast",
+    evaluate=lambda x, shape: np.broadcast_to(x, shape),
+    infer=lambda x, shape: ValueType(shape, x.dtype),
+    vjp=(lambda z_bar, z, x, shape: unbroadcast(z_bar, x.shape),),
+    params=("shape",),
+    lower=lambda low, i: low.broadcast(i),
+    promote=(),
+    floats_only=False,
+    linear=True,
+)
+
+
+def reshape(x: Any, shape: tuple[int, ...]) -> Any:
+    return x if np.shape(x) == shape else RESHAPE(x, shape=shape)
+
+
+def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
+    return x if np.shape(x) == shape else BROADCAST(x, shape=shape)
+
+
+def unbroadcast(z_bar: Any, shape: tuple[int, ...]) -> Any:
+    """Sum a cotangent over the axes along which a value of `shape` was broadcast; grow it where the rule left it smaller."""
+    given = np.shape(z_bar)
+    if given == shape:
+        return z_bar
+    extra = len(given) - len(shape)
+    if extra < 0 or any(g != s and s != 1 for g, s in zip(given[max(extra, 0) :], shape)):
+        return broadcast(z_bar, shape)
+    axes = tuple(range(extra)) + tuple(extra + k for k, s in enumerate(shape) if s == 1 and given[extra + k] != 1)
+    return reshape(SUM(z_bar, axes=axes), shape)
+
+
+OPS = (RESHAPE, TRANSPOSE, BROADCAST)

@@ -1,0 +1,71 @@
+"""SciPy's special functions, elementwise. SciPy is imported when one is first evaluated, as `import tapediff` must stay fast."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .comparison import EQUAL, SELECT
+from .declaration import POSITIVE, PROBABILITY, REAL, UNIT, elementwise
+
+TWO_OVER_SQRT_PI = float(2.0 / np.sqrt(np.pi))
+SQRT_TWO_PI = float(np.sqrt(2.0 * np.pi))
+
+
+@lru_cache
+def scipy_ufunc(name: str) -> Any:
+    return getattr(importlib.import_module("scipy.special"), name)
+
+
+def _evaluated_by(name: str) -> Callable[..., Any]:
+    return lambda *args: scipy_ufunc(name)(*args)
+
+
+GAMMALN = elementwise("gammaln", _evaluated_by("gammaln"), "gammaln(x)", (lambda z_bar, z, x: z_bar * DIGAMMA(x),), samples=(POSITIVE,))
+DIGAMMA = elementwise("digamma", _evaluated_by("digamma"), "digamma(x)", (lambda z_bar, z, x: z_bar * ZETA(2.0, x),), samples=(POSITIVE,))
+
+
+def _zeta_rule(z_bar: Any, z: Any, order: Any, x: Any) -> Any:
+    """Of the Hurwitz zeta function in its second argument; the polygamma functions are its multiples."""
+    return -z_bar * order * ZETA(order + 1.0, x)
+
+
+ZETA = elementwise("zeta", _evaluated_by("zeta"), "zeta(x, y)", (None, _zeta_rule), samples=(None, POSITIVE))
+GAMMA = elementwise("gamma", _evaluated_by("gamma"), "gamma(x)", (lambda z_bar, z, x: z_bar * z * DIGAMMA(x),), samples=(POSITIVE,))
+ERF = elementwise("erf", _evaluated_by("erf"), "erf(x)", (lambda z_bar, z, x: z_bar * (TWO_OVER_SQRT_PI * np.exp(-x * x)),), samples=(REAL,))
+ERFC = elementwise("erfc", _evaluated_by("erfc"), "erfc(x)", (lambda z_bar, z, x: z_bar * (-TWO_OVER_SQRT_PI * np.exp(-x * x)),), samples=(REAL,))
+NDTR = elementwise("ndtr", _evaluated_by("ndtr"), "ndtr(x)", (lambda z_bar, z, x: z_bar * (np.exp(-0.5 * x * x) / SQRT_TWO_PI),), samples=(REAL,))
+LOG_NDTR = elementwise("log_ndtr", _evaluated_by("log_ndtr"), "log_ndtr(x)", (lambda z_bar, z, x: z_bar * (np.exp(-0.5 * x * x - z) / SQRT_TWO_PI),), samples=(REAL,))
+NDTRI = elementwise("ndtri", _evaluated_by("ndtri"), "ndtri(x)", (lambda z_bar, z, x: z_bar * (SQRT_TWO_PI * np.exp(0.5 * z * z)),), samples=(PROBABILITY,))
+ERFINV = elementwise("erfinv", _evaluated_by("erfinv"), "erfinv(x)", (lambda z_bar, z, x: z_bar * (np.exp(z * z) / TWO_OVER_SQRT_PI),), samples=(UNIT,))
+LOGIT = elementwise("logit", _evaluated_by("logit"), "logit(x)", (lambda z_bar, z, x: z_bar / (x * (1.0 - x)),), samples=(PROBABILITY,))
+
+
+def _xlogy_first(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
+    """log y, also at x = 0, unless y = 0 too, where the function is constantly 0 along x only for y > 0."""
+    return z_bar * np.log(y)
+
+
+XLOGY = elementwise(
+    "xlogy", _evaluated_by("xlogy"), "xlogy(x, y)",
+    (_xlogy_first, lambda z_bar, z, x, y: z_bar * SELECT(EQUAL(x, 0.0), 0.0, x / y)),
+    samples=(POSITIVE, POSITIVE),
+)  # fmt: skip
+XLOG1PY = elementwise(
+    "xlog1py", _evaluated_by("xlog1py"), "xlog1py(x, y)",
+    (lambda z_bar, z, x, y: z_bar * np.log1p(y), lambda z_bar, z, x, y: z_bar * SELECT(EQUAL(x, 0.0), 0.0, x / (1.0 + y))),
+    samples=(POSITIVE, POSITIVE),
+)  # fmt: skip
+BETALN = elementwise(
+    "betaln", _evaluated_by("betaln"), "betaln(x, y)",
+    (lambda z_bar, z, x, y: z_bar * (DIGAMMA(x) - DIGAMMA(x + y)), lambda z_bar, z, x, y: z_bar * (DIGAMMA(y) - DIGAMMA(x + y))),
+    samples=(POSITIVE, POSITIVE),
+)  # fmt: skip
+
+OPS = (
+    GAMMALN, DIGAMMA, ZETA, GAMMA, ERF, ERFC, NDTR, LOG_NDTR, NDTRI, ERFINV, LOGIT, XLOGY, XLOG1PY, BETALN,
+)  # fmt: skip

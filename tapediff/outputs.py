@@ -1,0 +1,50 @@
+"""Hands results to the caller: checks the caller's arrays before anything is computed and writes to them only at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
+from .instruction import ValueType
+
+
+def check_out(out: Any, types: Sequence[ValueType], several: bool) -> None:
+    """Raise unless `out` can receive arrays of these types.
+
+    Raises:
+        ArgumentMismatch, ShapeMismatch, DtypeMismatch: naming what was expected and given.
+    """
+    if out is None:
+        return
+    arrays = out if several else (out,)
+    if several and (not isinstance(out, (tuple, list)) or len(out) != len(types)):
+        raise ArgumentMismatch(f"out must be a tuple of {len(types)} arrays", got=type(out).__name__, fix="pass one array per argnum")
+    for array, type_ in zip(arrays, types):
+        if not isinstance(array, np.ndarray):
+            raise ArgumentMismatch("out must be a NumPy array", got=type(array).__name__, fix="np.empty(x.shape)")
+        if array.shape != type_.shape:
+            raise ShapeMismatch("out has another shape than the gradient", got=f"gradient {type_.shape}, out {array.shape}",
+                                fix="np.empty(x.shape)")  # fmt: skip
+        if array.dtype != type_.dtype:
+            raise DtypeMismatch("out has another dtype than the gradient", got=f"gradient {type_.dtype}, out {array.dtype}",
+                                fix="np.empty(x.shape, x.dtype)")  # fmt: skip
+        if not array.flags.writeable:
+            raise ArgumentMismatch("out is read-only", fix="pass an array that can be written to")
+
+
+def deliver(gradients: Sequence[Any], out: Any, several: bool) -> Any:
+    """The gradients as fresh arrays, or copied into `out`."""
+    if out is None:
+        fresh = tuple(g if getattr(g, "is_tracked", False) else _fresh(g) for g in gradients)
+        return fresh if several else fresh[0]
+    for array, value in zip(out if several else (out,), gradients):
+        array[...] = value
+    return out
+
+
+def _fresh(value: Any) -> Any:
+    """A contiguous array of its own: no broadcast strides, no alias of an argument or a constant."""
+    return np.array(value, order="C")[()] if np.ndim(value) == 0 else np.array(value, order="C")

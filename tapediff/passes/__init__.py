@@ -1,0 +1,29 @@
+"""Tape to tape: the same outputs by fewer or better instructions. Guards keep their order, their ordinals and their lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..tape import Tape
+from .broadcasts import sink_broadcasts
+from .common_subexpressions import common_subexpressions
+from .constants import fold_constants
+from .dead_code import dead_code
+from .softplus import stable_softplus
+
+Pass = Callable[[Tape], Tape]
+
+# Before differentiation: rewrites that make values and derivatives right where the written form overflows.
+PREPARE: tuple[Pass, ...] = (dead_code, stable_softplus)
+
+# After differentiation, on the joint forward and backward tape.
+PIPELINE: tuple[Pass, ...] = (dead_code, sink_broadcasts, fold_constants, common_subexpressions, dead_code)
+
+
+def run_passes(tape: Tape, passes: tuple[Pass, ...] = PIPELINE, *, check: bool = False) -> Tape:
+    """Apply the passes in order; `check` verifies the tape after each, naming the pass that broke it."""
+    for each in passes:
+        tape = each(tape)
+        if check:
+            tape.check()
+    return tape

@@ -1,0 +1,27 @@
+"""Removes instructions that no output, guard or input needs."""
+
+from __future__ import annotations
+
+from ..instruction import GUARD, INPUT
+from ..tape import Tape
+from .rewrite import Rewriter
+
+
+def dead_code(tape: Tape) -> Tape:
+    needed = [False] * len(tape.instructions)
+    for output in tape.outputs:
+        needed[output] = True
+    for number in range(len(tape.instructions) - 1, -1, -1):
+        op, inputs, *_ = tape.instructions[number]
+        if op is GUARD or op is INPUT:
+            needed[number] = True
+        if needed[number]:
+            for i in inputs:
+                needed[i] = True
+    if all(needed):
+        return tape
+    rewriter = Rewriter(tape)
+    for number, keep in enumerate(needed):
+        if keep:
+            rewriter.number[number] = rewriter.copy(number)
+    return rewriter.finish()

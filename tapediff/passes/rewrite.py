@@ -1,0 +1,44 @@
+"""Rebuilds a tape instruction by instruction: what every pass has in common."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..instruction import CONSTANT, Instruction, ValueType
+from ..sites import Site
+from ..tape import Tape
+
+
+class Rewriter:
+    """Appends instructions of a new tape; `number[i]` is where value i of the old tape is found in the new one."""
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.instructions: list[Instruction] = []
+        self.number: list[int] = [-1] * len(tape.instructions)
+
+    def emit(self, op: Any, inputs: tuple[int, ...], params: tuple[Any, ...], type_: ValueType, site: Site | None) -> int:
+        self.instructions.append(Instruction(op, inputs, params, type_, site))
+        return len(self.instructions) - 1
+
+    def constant(self, value: Any, type_: ValueType) -> int:
+        array = np.array(value, dtype=type_.dtype, order="C")
+        array.flags.writeable = False
+        return self.emit(CONSTANT, (), (array,), ValueType(array.shape, type_.dtype), None)
+
+    def copy(self, old: int) -> int:
+        """Emit an old instruction on the new numbers of its operands."""
+        op, inputs, params, type_, site = self.tape.instructions[old]
+        return self.emit(op, tuple([self.number[i] for i in inputs]), params, type_, site)
+
+    def finish(self) -> Tape:
+        return replace(
+            self.tape,
+            instructions=tuple(self.instructions),
+            inputs=tuple(self.number[i] for i in self.tape.inputs),
+            outputs=tuple(self.number[i] for i in self.tape.outputs),
+            derived={},
+        )

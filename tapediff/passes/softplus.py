@@ -1,0 +1,41 @@
+"""Rewrites log(1 + exp(x)) and log1p(exp(x)) as softplus(x), which neither overflows nor loses its derivative."""
+
+from __future__ import annotations
+
+from ..instruction import CONSTANT, Instruction
+from ..ops.arithmetic import ADD
+from ..ops.elementary import EXP, LOG, LOG1P, SOFTPLUS
+from ..tape import Tape
+from .rewrite import Rewriter
+
+
+def stable_softplus(tape: Tape) -> Tape:
+    matches = {n: found for n, i in enumerate(tape.instructions) if (found := _exponent(tape, i)) is not None}
+    if not matches:
+        return tape
+    rewriter = Rewriter(tape)
+    for number, instruction in enumerate(tape.instructions):
+        exponent = matches.get(number)
+        if exponent is None:
+            rewriter.number[number] = rewriter.copy(number)
+            continue
+        operands = (rewriter.number[exponent],)
+        rewriter.number[number] = rewriter.emit(SOFTPLUS, operands, (), instruction.type, instruction.site)
+    return rewriter.finish()
+
+
+def _exponent(tape: Tape, instruction: Instruction) -> int | None:
+    """The x of log(1 + exp(x)), if that is what the instruction computes."""
+    if instruction.op is LOG1P:
+        argument = tape.instructions[instruction.inputs[0]]
+        return argument.inputs[0] if argument.op is EXP else None
+    if instruction.op is not LOG:
+        return None
+    total = tape.instructions[instruction.inputs[0]]
+    if total.op is not ADD:
+        return None
+    for one, other in (total.inputs, total.inputs[::-1]):
+        candidate, exponential = tape.instructions[one], tape.instructions[other]
+        if candidate.op is CONSTANT and candidate.type.shape == () and candidate.params[0] == 1.0 and exponential.op is EXP:
+            return exponential.inputs[0]
+    return None

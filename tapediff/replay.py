@@ -1,0 +1,65 @@
+"""Replays a tape with NumPy: the uncompiled path, and the reference that every kernel is tested against.
+
+The same loop also *inlines* a tape into a recording: called with tracked inputs, each op records itself again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import GuardFailed
+from .instruction import CONSTANT, GUARD, INPUT
+
+
+def run(tape: Any, inputs: Sequence[Any]) -> list[Any]:
+    """The tape's outputs at `inputs`, which must already have the recorded types.
+
+    Raises:
+        GuardFailed: a value that Python looked at while recording comes out differently.
+        numpy.linalg.LinAlgError: as the plain function would.
+    """
+    values: list[Any] = [None] * len(tape.instructions)
+    with np.errstate(all="ignore"):
+        for number, (op, ids, params, _, site) in enumerate(tape.instructions):
+            if op is CONSTANT:
+                values[number] = params[0]
+            elif op is INPUT:
+                values[number] = inputs[params[0]]
+            elif op is GUARD:
+                check_guard(params, values[ids[0]], site)
+            else:
+                values[number] = op.evaluate(*[values[i] for i in ids], *params)
+    return [values[i] for i in tape.outputs]
+
+
+def check_guard(params: tuple[Any, ...], value: Any, site: object) -> None:
+    kind, recorded, ordinal = params
+    met = outcome_of(kind, value)
+    if not same_outcome(recorded, met):
+        raise GuardFailed(at=site, ordinal=ordinal, recorded=recorded, outcome=met)
+
+
+def outcome_of(kind: str, value: Any) -> Any:
+    """What Python would see when it looks at `value`: a bool, an int, or the array itself."""
+    if kind == "bool":
+        return bool(value)
+    if kind == "int":
+        # int() of a NaN or an infinity raises in plain Python; as an outcome it is simply not the recorded one.
+        return int(value) if np.isfinite(value) else float(value)
+    return np.array(value)
+
+
+def same_outcome(recorded: Any, met: Any) -> bool:
+    if isinstance(recorded, np.ndarray):
+        return recorded.shape == met.shape and recorded.tobytes() == met.tobytes()
+    return recorded == met
+
+
+class Miss(NamedTuple):
+    """A replay that stopped at a guard: which one, and the outcome met there."""
+
+    ordinal: int
+    outcome: Any

@@ -1,0 +1,54 @@
+"""Finds the user's line behind an instruction: the innermost frame outside tapediff, NumPy and SciPy."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+import numpy as np
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_LIBRARIES = (_PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep, os.sep + "scipy" + os.sep)
+_library_file: dict[str, bool] = {}
+
+
+class Site(NamedTuple):
+    """A place in the user's code; the line number is worked out only when it is printed."""
+
+    code: CodeType
+    lasti: int
+
+    @property
+    def line(self) -> int:
+        last = self.code.co_firstlineno
+        for start, end, line in self.code.co_lines():
+            if start <= self.lasti < end and line is not None:
+                return line
+            last = line or last
+        return last
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.code.co_filename)}:{self.line} in {self.code.co_name}"
+
+
+def is_library_file(filename: str) -> bool:
+    known = _library_file.get(filename)
+    if known is None:
+        known = filename.startswith(_LIBRARIES[:2]) or _LIBRARIES[2] in filename or filename.startswith("<__array")
+        _library_file[filename] = known
+    return known
+
+
+def user_frame(depth: int = 1) -> FrameType | None:
+    """The innermost frame of user code, at least `depth` callers up."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def user_site(depth: int = 1) -> Site | None:
+    frame = user_frame(depth + 1)
+    return None if frame is None else Site(frame.f_code, frame.f_lasti)

@@ -1,0 +1,132 @@
+"""The tape: a flat, frozen list of instructions in static single assignment form, with its check and its listing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from .arguments import as_inputs
+from .errors import InvalidTape, describe
+from .instruction import CONSTANT, GUARD, GUARD_KINDS, INPUT, Guard, Instruction, ValueType
+from .replay import run
+
+@dataclass(frozen=True)
+class Tape:
+    """A recorded function: replay it with `tape(x)`, differentiate it with the td verbs, compile it with `td.compile`.
+
+    Attributes:
+        instructions: the operations in execution order; instruction i defines value i.
+        inputs: the values that hold the arguments, in order.
+        outputs: the values that are returned, in order.
+        name: the recorded function's name.
+        active_inputs: positions in `inputs` that may be differentiated (not td.Constant).
+        returns_tuple: whether the function returned a tuple (of `len(outputs)` values) or a single value.
+    """
+
+    instructions: tuple[Instruction, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    name: str = "f"
+    active_inputs: tuple[int, ...] = ()
+    returns_tuple: bool = False
+    derived: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def guards(self) -> tuple[Guard, ...]:
+        return tuple(
+            Guard(i.params[2], i.params[0], i.inputs[0], i.params[1], i.site)
+            for i in self.instructions
+            if i.op is GUARD
+        )
+
+    @property
+    def input_types(self) -> tuple[ValueType, ...]:
+        return tuple(self.instructions[i].type for i in self.inputs)
+
+    @property
+    def output_types(self) -> tuple[ValueType, ...]:
+        return tuple(self.instructions[i].type for i in self.outputs)
+
+    def __len__(self) -> int:
+        return len(self.instructions)
+
+    def __str__(self) -> str:
+        return listing(self)
+
+    def __repr__(self) -> str:
+        return f"<Tape of {self.name}: {len(self)} instructions, {len(self.guards)} guards>"
+
+    def check(self) -> None:
+        """Re-derive every type and check that values are defined before they are used.
+
+        Raises:
+            InvalidTape: naming the instruction that breaks a rule.
+        """
+        check(self)
+
+    def __call__(self, *args: Any) -> Any:
+        """The function's value by replaying the tape with NumPy. Raises GuardFailed off the recorded path."""
+        outputs = run(self, as_inputs(self, args))
+        return tuple(outputs) if self.returns_tuple else outputs[0]
+
+
+def check(tape: Tape) -> None:
+    last_ordinal = -1
+    for number, instruction in enumerate(tape.instructions):
+        op, inputs, params, type_, _ = instruction
+        if any(not 0 <= i < number for i in inputs):
+            raise InvalidTape(f"v{number} reads a value that is not defined before it", got=f"{op.name}{inputs}")
+        if any(tape.instructions[i].op is GUARD for i in inputs):
+            raise InvalidTape(f"v{number} reads the result of a guard, which has none", got=f"{op.name}{inputs}")
+        if op is CONSTANT:
+            value = params[0]
+            if value.shape != type_.shape or value.dtype != type_.dtype:
+                raise InvalidTape(f"v{number} is a constant of another type than stated", got=str(type_))
+        elif op is GUARD:
+            if params[0] not in GUARD_KINDS or params[2] <= last_ordinal:
+                raise InvalidTape(f"v{number} is a guard out of order", got=str(params))
+            last_ordinal = params[2]
+        elif op is not INPUT:
+            derived = op.infer(*(tape.instructions[i].type for i in inputs), **op.named(params))
+            if derived != type_:
+                raise InvalidTape(f"v{number} = {op.name} should be {derived}", got=str(type_))
+    for name, ids in (("input", tape.inputs), ("output", tape.outputs)):
+        if any(not 0 <= i < len(tape.instructions) for i in ids):
+            raise InvalidTape(f"an {name} of the tape is not one of its values", got=str(ids))
+
+
+def listing(tape: Tape, most: int = 2000) -> str:
+    """The tape as text, one instruction a line with the user's file and line; long tapes are cut in the middle."""
+    lines = [f"tape of {tape.name}, {len(tape)} instructions, {len(tape.guards)} guards"]
+    head = tape.instructions[: most // 2] if len(tape) > most else tape.instructions
+    lines += [_line(number, instruction) for number, instruction in enumerate(head)]
+    if len(tape) > most:
+        start = len(tape) - most // 2
+        lines.append(f"  ... {start - len(head)} instructions ...")
+        lines += [_line(start + k, i) for k, i in enumerate(tape.instructions[start:])]
+    lines.append("return " + ", ".join(f"v{i}" for i in tape.outputs))
+    return "\n".join(lines)
+
+
+def _line(number: int, instruction: Instruction) -> str:
+    op, inputs, params, type_, site = instruction
+    if op is GUARD:
+        text = f"  guard v{inputs[0]} is {describe(params[1])}"
+    elif op is CONSTANT:
+        value = params[0]
+        shown = repr(value.item()) if value.size == 1 else f"array of {value.size}"
+        text = f"  v{number}: {type_} = constant {shown}"
+    else:
+        arguments = [f"v{i}" for i in inputs]
+        if op is INPUT:
+            arguments = [str(params[0])]
+        elif params:
+            arguments += [f"{name}={_shorten(value)}" for name, value in op.named(params).items()]
+        text = f"  v{number}: {type_} = {op.name}({', '.join(arguments)})"
+    return f"{text:<60}  # {site}" if site is not None else text
+
+
+def _shorten(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,419 @@
+"""Tracked arrays: what the recorded function computes with instead of ndarrays.
+
+A tracked value can influence Python only by escaping to it, so every escape is here: a guard (bool, int, index, mask), or an
+error that names the user's line and the fix. Everything else records an instruction.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from . import numpy_functions as functions
+from .errors import TrackedValueEscaped, UnsupportedFunction, UnsupportedMethod
+from .instruction import BOOL, INT64, Recorded, ValueType
+from .ops import BY_FUNCTION, BY_SCIPY_NAME, comparison
+from .ops.arithmetic import (
+    ABSOLUTE, ADD, CONVERT, DIVIDE, FLOOR_DIVIDE, MULTIPLY, NEGATIVE, REMAINDER, RINT, SUBTRACT, power,
+)  # fmt: skip
+from .ops.indexing import GATHER, INDEX, PUT, REPLACE, Region
+from .ops.products import MATMUL
+from .ops.shape import RESHAPE, TRANSPOSE, broadcast, reshape
+from .positions import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
+from .sites import is_library_file, user_site
+
+
+class View(NamedTuple):
+    """How a tracked array is a view of another: a write to either is seen by both, as in NumPy."""
+
+    base: TrackedArray
+    read: Callable[[Any], Any]
+    write: Callable[[Any, Any], Any]
+    writes_seen: int
+
+
+def _binary(op: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def forward(self: TrackedArray, other: Any) -> Any:
+        if other.__class__ is float or isinstance(other, _OPERANDS):
+            if isinstance(other, Recorded) and other._recorder is not self._recorder:  # type: ignore[attr-defined]
+                return op(self, other)
+            return self._recorder.apply(op, (self, other))
+        return NotImplemented
+
+    def reflected(self: TrackedArray, other: Any) -> Any:
+        if isinstance(other, _OPERANDS):
+            return self._recorder.apply(op, (other, self))
+        return NotImplemented
+
+    return forward, reflected
+
+
+class TrackedArray(Recorded):
+    """A value of a recording. Behaves as the float, integer or array it stands for; see the module's docstring."""
+
+    __slots__ = ("__weakref__", "_id", "_recorder", "_value", "_view", "_writes", "type")
+
+    def __init__(self, recorder: Any, number: int, value: Any, type_: ValueType) -> None:
+        self._recorder = recorder
+        self._id = number
+        self._value = value
+        self.type = type_
+        self._view: View | None = None
+        self._writes = 0
+
+    # What it looks like
+
+    @property
+    def __class__(self) -> type:  # so that isinstance() checks in library code take their usual path
+        if self.type.shape:
+            return np.ndarray
+        return self.type.dtype.type
+
+    shape = property(lambda self: self.type.shape)
+    dtype = property(lambda self: self.type.dtype)
+    ndim = property(lambda self: len(self.type.shape))
+    size = property(lambda self: self.type.size)
+    itemsize = property(lambda self: self.type.dtype.itemsize)
+    nbytes = property(lambda self: self.type.size * self.type.dtype.itemsize)
+    T = property(lambda self: functions.transpose(self))
+    mT = property(lambda self: functions.swapaxes(self, -1, -2))
+    real = property(lambda self: self)
+
+    def __len__(self) -> int:
+        if not self.type.shape:
+            raise TypeError("len() of unsized object")
+        return self.type.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.type.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[k] for k in range(self.type.shape[0]))
+
+    def __repr__(self) -> str:
+        return f"<tracked {self.type}>"
+
+    # Operators
+
+    __add__, __radd__ = _binary(ADD)
+    __sub__, __rsub__ = _binary(SUBTRACT)
+    __mul__, __rmul__ = _binary(MULTIPLY)
+    __truediv__, __rtruediv__ = _binary(DIVIDE)
+    __floordiv__, __rfloordiv__ = _binary(FLOOR_DIVIDE)
+    __mod__, __rmod__ = _binary(REMAINDER)
+    __matmul__, __rmatmul__ = _binary(MATMUL)
+    __lt__, _ = _binary(comparison.LESS)
+    __le__, _ = _binary(comparison.LESS_EQUAL)
+    __gt__, _ = _binary(comparison.GREATER)
+    __ge__, _ = _binary(comparison.GREATER_EQUAL)
+    _equal, _ = _binary(comparison.EQUAL)
+    _not_equal, _ = _binary(comparison.NOT_EQUAL)
+    del _
+
+    def __eq__(self, other: object) -> Any:
+        return self._equal(other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._not_equal(other)
+
+    def __pow__(self, other: Any) -> Any:
+        return power(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+
+    def __rpow__(self, other: Any) -> Any:
+        return power(np.asarray(other, dtype=np.result_type(other, float)), self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __neg__(self) -> Any:
+        return self._recorder.apply(NEGATIVE, (self,))
+
+    def __pos__(self) -> Any:
+        return functions.copy(self)
+
+    def __abs__(self) -> Any:
+        return self._recorder.apply(ABSOLUTE, (self,))
+
+    def __invert__(self) -> Any:
+        return functions.mask_operation(comparison.LOGICAL_NOT, np.invert, self)
+
+    def __and__(self, other: Any) -> Any:
+        return functions.mask_operation(comparison.LOGICAL_AND, np.bitwise_and, self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return functions.mask_operation(comparison.LOGICAL_OR, np.bitwise_or, self, other)
+
+    def __xor__(self, other: Any) -> Any:
+        return functions.mask_operation(comparison.LOGICAL_XOR, np.bitwise_xor, self, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def _in_place(self, result: Any) -> Any:
+        if not self.type.shape:
+            return result  # NumPy scalars are immutable: `x += y` makes a new value
+        self[...] = result
+        return self
+
+    def __iadd__(self, other: Any) -> Any:
+        return self._in_place(self + other)
+
+    def __isub__(self, other: Any) -> Any:
+        return self._in_place(self - other)
+
+    def __imul__(self, other: Any) -> Any:
+        return self._in_place(self * other)
+
+    def __itruediv__(self, other: Any) -> Any:
+        return self._in_place(self / other)
+
+    def __ipow__(self, other: Any) -> Any:
+        return self._in_place(self**other)
+
+    def __imod__(self, other: Any) -> Any:
+        return self._in_place(self % other)
+
+    def __ifloordiv__(self, other: Any) -> Any:
+        return self._in_place(self // other)
+
+    def __imatmul__(self, other: Any) -> Any:
+        return self._in_place(self @ other)
+
+    # Reading and writing parts
+
+    def __getitem__(self, index: Any) -> Any:
+        if is_basic(index):
+            region = region_of(index, self.type.shape)
+            part = self._recorder.apply(INDEX, (self,), (region,))
+            if region.shape:
+                part._view = View(self, lambda base: INDEX(base, region=region), _region_writer(region), self._writes)
+            return part
+        if is_tracked_index(index):
+            if isinstance(index, Recorded) and index.dtype == BOOL:  # type: ignore[attr-defined]
+                return GATHER(self, positions_of(index._recorder.look(index, "array"), self.shape))  # type: ignore[attr-defined]
+            return GATHER(self, tracked_positions_of(_without_masks(index), self.shape))
+        return GATHER(self, positions_of(index, self.shape))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._refresh()
+        if is_basic(index):
+            region = region_of(index, self.type.shape)
+            new = REPLACE(self, broadcast(_squeezed(value, region.shape), region.shape), region=region)
+        elif isinstance(index, Recorded) and index.dtype == BOOL and not np.ndim(value):  # type: ignore[attr-defined]
+            if index.shape != self.shape:  # type: ignore[attr-defined]
+                index = reshape(index, index.shape + (1,) * (self.ndim - index.ndim))  # type: ignore[attr-defined]
+            new = comparison.SELECT(index, value, self)
+        else:
+            index = _without_masks(index)
+            tracked = is_tracked_index(index)
+            positions = tracked_positions_of(index, self.shape) if tracked else positions_of(index, self.shape)
+            new = PUT(self, broadcast(_squeezed(value, positions.shape), positions.shape), positions)
+        self._store(new)
+
+    def _store(self, new: Any) -> None:
+        """Make `new` this array's value, and that of every array it is a view of."""
+        if new._recorder is not self._recorder:
+            raise UnsupportedFunction(
+                "an array of an outer recording was written to inside an inner one",
+                at=user_site(), fix="copy it first: x = x.copy()",
+            )  # fmt: skip
+        if new.type.dtype != self.type.dtype:
+            new = CONVERT(new, dtype=self.type.dtype)
+        self._id, self._value = new._id, new._value
+        self._writes += 1
+        view = self._view
+        if view is not None:
+            view.base._store(view.write(view.base, self))
+            self._view = view._replace(writes_seen=view.base._writes)
+
+    def _refresh(self) -> None:
+        """Read this view again if the array it looks into was written to since."""
+        view = self._view
+        if view is None:
+            return
+        view.base._refresh()
+        if view.base._writes != view.writes_seen:
+            new = view.read(view.base)
+            self._id, self._value = new._id, new._value
+            self._view = view._replace(writes_seen=view.base._writes)
+            self._writes += 1
+
+    def _as_view(self, base: TrackedArray, read: Callable[..., Any], write: Callable[..., Any]) -> TrackedArray:
+        if self is not base:
+            self._view = View(base, read, write, base._writes)
+        return self
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
+        return functions.reshape(self, shape, order=order)
+
+    def transpose(self, *axes: Any) -> Any:
+        axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
+        return functions.transpose(self, axes or None)
+
+    def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
+        dtype = np.dtype(dtype)
+        if dtype.kind in "iu":
+            dtype = INT64
+        elif dtype != BOOL and dtype not in (np.float64, np.float32):
+            raise UnsupportedFunction(
+                f"astype({dtype}) of a tracked array", at=user_site(), got=repr(self), fix="use float64, float32, int64 or bool"
+            )
+        if dtype == BOOL and self.dtype != BOOL:
+            return self != 0
+        return CONVERT(self, dtype=dtype)
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
+    def __copy__(self) -> Any:
+        return functions.copy(self)
+
+    def __deepcopy__(self, _: Any) -> Any:
+        return functions.copy(self)
+
+    # Escapes that are guards
+
+    def __bool__(self) -> bool:
+        if self.type.size != 1:
+            raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+        return self._recorder.look(self, "bool")
+
+    def __int__(self) -> int:
+        return self._recorder.look(self, "int")
+
+    __trunc__ = __int__
+
+    def __index__(self) -> int:
+        if self.type.dtype.kind == "f":
+            raise TypeError("only integer scalar arrays can be converted to a scalar index; use int(x)")
+        return self._recorder.look(self, "int")
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if digits is None:
+            return int(self._recorder.apply(RINT, (self,)))
+        return functions.around(self, digits)
+
+    def __floor__(self) -> int:
+        return int(np.floor(self))  # type: ignore[call-overload]
+
+    def __ceil__(self) -> int:
+        return int(np.ceil(self))  # type: ignore[call-overload]
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(np.any(self == item))
+
+    # Escapes that are errors
+
+    def __float__(self) -> NoReturn:
+        escaped(self, "a Python float", "use np.sin instead of math.sin, and keep arrays of tracked values tracked: "
+                "td.zeros(n) or np.stack([...]) instead of storing into a plain array")  # fmt: skip
+
+    def __complex__(self) -> NoReturn:
+        escaped(self, "a complex number", "tapediff differentiates real functions only; keep real and imaginary parts apart")
+
+    def __hash__(self) -> NoReturn:  # type: ignore[override]
+        escaped(self, "a dictionary key or set member (hash)", "compare with `if x == ...`, which is guarded; or key on int(x)")
+
+    def __str__(self) -> NoReturn:
+        escaped(self, "text (str or format)", "print(repr(x)) shows type and shape; print values outside the recorded function")
+
+    def __format__(self, spec: str) -> NoReturn:
+        return self.__str__()
+
+    def item(self, *_: Any) -> NoReturn:
+        escaped(self, "a Python number (item)", "use x[i], or x.reshape(()) for an array of one element, which stay tracked")
+
+    def tolist(self) -> NoReturn:
+        escaped(self, "a list (tolist)", "use list(x), whose elements stay tracked")
+
+    def __reduce__(self) -> NoReturn:
+        escaped(self, "a pickle", "return it from the function instead")
+
+    @property
+    def __array__(self) -> Any:
+        """NumPy's conversion hook: absent for scalars, so that np.array([[a, b], [c, d]]) builds an object array of them.
+
+        Such an array is stacked when it first meets a tracked operation. An n-d tracked array is not converted.
+        """
+        if not self.type.shape and not _called_from_scipy():
+            raise AttributeError("__array__")
+        return self._refuse_conversion
+
+    def _refuse_conversion(self, *_: Any, **__: Any) -> NoReturn:
+        name = _called_from_scipy()
+        if name:
+            fix = f"use tapediff.special.{name}, tapediff.linalg.{name} or tapediff.stats, which have SciPy's signatures"
+            escaped(self, f"a plain ndarray by scipy's {name}", fix)
+        escaped(self, "a plain ndarray", "a tracked array is an array already: leave np.asarray out; "
+                "use np.stack([...]) for a list of arrays and td.zeros(...) for one to write into")  # fmt: skip
+
+    # NumPy's protocols
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return functions.call_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return functions.call_function(function, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        method = functions.METHODS.get(name)
+        if method is not None:
+            return _Bound(method, self)
+        if name in _ARRAY_ATTRIBUTES:
+            raise UnsupportedMethod(f"ndarray.{name} is not available on tracked arrays", at=user_site(), got=repr(self),
+                                    fix="see the list of supported functions in the README")  # fmt: skip
+        raise AttributeError(f"tracked arrays have no attribute {name}")
+
+
+class _Bound(NamedTuple):
+    """A NumPy function as a method: x.sum(axis=0)."""
+
+    function: Callable[..., Any]
+    array: TrackedArray
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(self.array, *args, **kwargs)
+
+
+_OPERANDS = (TrackedArray, int, float, np.ndarray, np.generic, list, tuple)
+_ARRAY_ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("__"))
+
+
+def _region_writer(region: Region) -> Callable[[Any, Any], Any]:
+    return lambda base, part: REPLACE(base, part, region=region)
+
+
+def _squeezed(value: Any, shape: tuple[int, ...]) -> Any:
+    """NumPy drops leading axes of length 1 of an assigned value."""
+    extra = np.ndim(value) - len(shape)
+    return reshape(value, np.shape(value)[extra:]) if extra > 0 and set(np.shape(value)[:extra]) == {1} else value
+
+
+def _without_masks(index: Any) -> Any:
+    """Replace tracked masks in an index by their guarded pattern."""
+    if isinstance(index, Recorded):
+        return index._recorder.look(index, "array") if index.dtype == BOOL else index  # type: ignore[attr-defined]
+    return tuple(_without_masks(entry) for entry in index) if type(index) is tuple else index
+
+
+def escaped(value: TrackedArray, into: str, fix: str) -> NoReturn:
+    raise TrackedValueEscaped(
+        f"a tracked value was converted to {into}, which would drop its gradient",
+        at=user_site(2), got=f"{value!r}, the result of {value._recorder.origin(value)}", fix=fix,
+    )  # fmt: skip
+
+
+def _called_from_scipy() -> str | None:
+    """The SciPy function that the user called, if NumPy was reached through SciPy."""
+    frame = sys._getframe(2)
+    name = None
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        if "scipy" in frame.f_code.co_filename:
+            name = frame.f_code.co_name
+        frame = frame.f_back
+    return name

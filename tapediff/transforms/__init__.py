@@ -1,0 +1,1 @@
+"""Tape to tape: derivatives."""

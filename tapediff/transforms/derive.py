@@ -1,0 +1,83 @@
+"""The derivative tapes of a tape, each made once and kept with it: gradient, vector-Jacobian and Jacobian-vector products."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..errors import ArgumentMismatch, NonScalarOutput
+from ..passes import PREPARE, run_passes
+from ..tape import Tape
+from .reverse import reverse
+
+
+def require_differentiable(tape: Tape, argnums: tuple[int, ...]) -> None:
+    """Raises ArgumentMismatch unless every argnum names a differentiable argument."""
+    for k in argnums:
+        if k not in tape.active_inputs:
+            what = "is td.Constant" if 0 <= k < len(tape.inputs) else f"does not exist ({len(tape.inputs)} arguments)"
+            raise ArgumentMismatch(f"argument {k} of {tape.name} {what}, so it has no gradient",
+                                   fix=f"choose argnums among {tape.active_inputs}")  # fmt: skip
+
+
+def require_scalar(tape: Tape) -> None:
+    """Raises NonScalarOutput unless the tape returns one real scalar."""
+    type_ = tape.output_types[0] if tape.outputs else None
+    if tape.returns_tuple or type_ is None:
+        raise NonScalarOutput(f"{tape.name} returned a tuple; a gradient needs one real scalar",
+                              got=", ".join(map(str, tape.output_types)), fix="return the scalar alone, or use td.grad(f, has_aux=True)")  # fmt: skip
+    if type_.shape != ():
+        raise NonScalarOutput(f"{tape.name} returned an array; a gradient needs a scalar", got=str(type_),
+                              fix="use td.jacobian(f, x), or reduce the output, e.g. with .sum()")  # fmt: skip
+    if not type_.is_float:
+        raise NonScalarOutput(f"{tape.name} returned {type_.dtype}, which has no gradient", got=str(type_),
+                              fix="return a floating-point number")  # fmt: skip
+
+
+def gradient_tape(tape: Tape, argnums: tuple[int, ...]) -> Tape:
+    """Outputs: the value and its gradient with respect to each of `argnums`."""
+    key = ("gradient", argnums)
+    made = tape.derived.get(key)
+    if made is None:
+        require_scalar(tape)
+        require_differentiable(tape, argnums)
+        made = tape.derived[key] = run_passes(reverse(run_passes(tape, PREPARE), argnums))
+    return made
+
+
+def vjp_tape(tape: Tape, argnum: int) -> Tape:
+    """Inputs: those of the tape and a cotangent of its output. Output: the cotangent of argument `argnum`."""
+    key = ("vjp", argnum)
+    made = tape.derived.get(key)
+    if made is None:
+        require_differentiable(tape, (argnum,))
+        if tape.returns_tuple or not tape.output_types[0].is_float:
+            raise NonScalarOutput(f"{tape.name} must return one real array to be differentiated",
+                                  got=", ".join(map(str, tape.output_types)), fix="return one floating-point array")  # fmt: skip
+        product = reverse(run_passes(tape, PREPARE), (argnum,), seed=True, keep_outputs=False)
+        made = tape.derived[key] = run_passes(replace(product, returns_tuple=False))
+    return made
+
+
+def jvp_tape(tape: Tape, argnum: int) -> Tape:
+    """Inputs: those of the tape and a tangent of argument `argnum`. Output: the tangent of its output.
+
+    The transpose of the vector-Jacobian product, which is linear in its cotangent, so each rule is written once.
+    """
+    key = ("jvp", argnum)
+    made = tape.derived.get(key)
+    if made is None:
+        transposed = vjp_tape(tape, argnum)
+        product = reverse(transposed, (len(transposed.inputs) - 1,), seed=True, keep_outputs=False)
+        made = tape.derived[key] = run_passes(replace(product, returns_tuple=False))
+    return made
+
+
+def gradient_only(tape: Tape, argnum: int) -> Tape:
+    """The gradient as the single output of a tape, to be differentiated again."""
+    key: Any = ("gradient only", argnum)
+    made = tape.derived.get(key)
+    if made is None:
+        joint = gradient_tape(tape, (argnum,))
+        made = tape.derived[key] = replace(joint, outputs=joint.outputs[1:], returns_tuple=False, derived={})
+    return made
