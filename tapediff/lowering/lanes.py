@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from tapediff.lowering.values import TYPES, Code, Value, constant, operand_text, require, splat, type_of
+from .values import TYPES, Code, Value, constant, operand_text, require, splat, type_of
 
 __all__ = [
-    "Code", "Value", "any_lane", "bits", "call_rarely", "call_scalar", "ceil", "constant", "copysign", "fabs", "floor",
-    "fma", "from_bits", "is_nan", "rint", "select", "splat", "sqrt", "to_f64", "to_i64", "trunc", "type_of", "unlikely",
+    "Code", "Value", "any_lane", "as_values", "bits", "call_rarely", "call_scalar", "ceil", "constant", "copysign",
+    "fabs", "floor", "fma", "from_bits", "is_nan", "rint", "select", "splat", "sqrt", "to_f64", "to_i64", "trunc",
+    "type_of", "unlikely",
 ]  # fmt: skip
 
 _PURE = "nounwind willreturn memory(none)"
@@ -98,6 +99,15 @@ def select(condition: Value, a, b) -> Value:
     left, right = operand_text(a, kind, width), operand_text(b, kind, width)
     emitted = code.emit(f"select {TYPES['i1', width]} {test}, {lanes} {left}, {lanes} {right}")
     return Value(code, emitted, kind, width)
+
+
+def as_values(x, y) -> tuple[Value, Value]:
+    """Both operands as Values, one of which may be a Python number."""
+    if x.__class__ is not Value:
+        x = constant(y.code, x, y.kind, y.width)
+    if y.__class__ is not Value:
+        y = constant(x.code, y, x.kind, x.width)
+    return x, y
 
 
 def _convert(instruction: str, x: Value, kind: str) -> Value:

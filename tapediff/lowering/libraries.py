@@ -1,2 +1,59 @@
+"""Addresses of SciPy's special functions and of its BLAS and LAPACK, by the symbol that generated code calls.
+
+A symbol is `tapediff_<library>_<routine>`: `tapediff_special_gammaln`, `tapediff_blas_dgemm`, `tapediff_lapack_dpotrf`.
+Any other name, such as `pow`, is left to the linker, which finds it in the C library of the process. The linker is told
+of each address by `JITLibraryBuilder.import_symbol`; it does not see `llvmlite.binding.add_symbol`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import re
+from functools import cache
+
 PREFIX = "tapediff_"
-def address_of(s): raise NotImplementedError
+_MODULES = {
+    "special": "scipy.special.cython_special",
+    "blas": "scipy.linalg.cython_blas",
+    "lapack": "scipy.linalg.cython_lapack",
+}
+# Some of SciPy's functions exist for several types, as "__pyx_fuse_1erf"; which number is the double one differs.
+_ALL_DOUBLE = re.compile(r"double \((double, )+int __pyx_skip_dispatch\)")
+
+
+@cache
+def address_of(symbol: str) -> int | None:
+    """The address of the routine that a symbol such as `tapediff_lapack_dpotrf` stands for; None without the prefix.
+
+    A special function takes doubles and one trailing C int, which is ignored; BLAS and LAPACK take pointers.
+
+    Raises:
+        LookupError: SciPy has no such routine.
+    """
+    if not symbol.startswith(PREFIX):
+        return None
+    library, _, routine = symbol.removeprefix(PREFIX).partition("_")
+    if library not in _MODULES:
+        raise LookupError(f"{symbol} does not name a library of SciPy; the libraries are {', '.join(_MODULES)}")
+    # Imported here, not above: scipy.special takes 0.1 s, and most programs call none of its functions.
+    exported = importlib.import_module(_MODULES[library]).__pyx_capi__
+    capsule = exported.get(routine)
+    if library == "special" and (capsule is None or not _ALL_DOUBLE.fullmatch(_signature(capsule))):
+        fused = (exported.get(f"__pyx_fuse_{k}{routine}") for k in range(4))
+        capsule = next((c for c in fused if c is not None and _ALL_DOUBLE.fullmatch(_signature(c))), None)
+    if capsule is None:
+        raise LookupError(f"{_MODULES[library]} exports no routine {routine} for doubles")
+    return _pointer(capsule)
+
+
+def _signature(capsule: object) -> str:
+    name = ctypes.pythonapi.PyCapsule_GetName
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    return name(capsule).decode()
+
+
+def _pointer(capsule: object) -> int:
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return pointer(capsule, _signature(capsule).encode())

@@ -8,7 +8,7 @@ Horner's scheme at the price of one multiplication, and gives exp(r) and exp(-r)
 
 from __future__ import annotations
 
-from tapediff.lowering.lanes import Value, bits, copysign, fabs, fma, from_bits, select
+from .lanes import Value, bits, copysign, fabs, fma, from_bits, select
 
 _LOG2_E = float.fromhex("0x1.71547652b82fep+0")
 _LN2 = float.fromhex("0x1.62e42fefa39efp-1")
@@ -135,6 +135,14 @@ def _exp_below_overflow(x: Value) -> Value:
     clamped = select(x < -746.0, -746.0, x)
     shifted, n, r = _reduce(clamped)
     return _scaled(1.0 + _expm1_reduced(r), shifted, n)
+
+
+def exp_of_sum(high: Value, low: Value) -> Value:
+    """e**(high + low) for low far below high; high may be anything, low is finite."""
+    clamped = select(high > 710.0, 710.0, high)
+    clamped = select(clamped < -746.0, -746.0, clamped)
+    shifted, n, r = _reduce(clamped)
+    return _scaled(1.0 + _expm1_reduced(r + low), shifted, n)
 
 
 def _reduce(x: Value) -> tuple[Value, Value, Value]:

@@ -7,13 +7,13 @@ rounding of 1 + h loses on to f, so that every function here that is a logarithm
 
 from __future__ import annotations
 
-from tapediff.lowering.lanes import Value, bits, copysign, fabs, fma, from_bits, is_nan, select, sqrt, to_f64
-from tapediff.lowering.math_exponential import exp, horner
+from .lanes import Value, as_values, bits, copysign, fabs, fma, from_bits, is_nan, select, sqrt, to_f64
+from .math_exponential import exp, horner
 
 _INF = float("inf")
 _NAN = float("nan")
-_LN2 = float.fromhex("0x1.62e42fefa39efp-1")
-_LN2_LOW = float.fromhex("0x1.abc9e3b39803fp-56")
+LN2 = float.fromhex("0x1.62e42fefa39efp-1")
+LN2_LOW = float.fromhex("0x1.abc9e3b39803fp-56")
 _LOG2_E = float.fromhex("0x1.71547652b82fep+0")
 _LOG2_E_LOW = float.fromhex("0x1.777d0ffda0d24p-56")
 _LOG10_E = float.fromhex("0x1.bcb7b1526e50ep-2")
@@ -42,7 +42,7 @@ def log(x: Value) -> Value:
 
     Error: at most 1 ulp (measured 0.8). Cost: 36 operations, one of them a division.
     """
-    k, f = _split(x)
+    k, f = split(x)
     return _on_domain(x, 0.0, _log_core(k, f))
 
 
@@ -51,7 +51,7 @@ def log2(x: Value) -> Value:
 
     Error: at most 1 ulp (measured 0.6). Cost: 42 operations, one of them a division.
     """
-    k, f = _split(x)
+    k, f = split(x)
     high, low = _log_parts(f)
     product = high * _LOG2_E
     rest = fma(low, _LOG2_E, fma(high, _LOG2_E_LOW, fma(high, _LOG2_E, -product)))
@@ -64,7 +64,7 @@ def log10(x: Value) -> Value:
 
     Error: at most 1 ulp (measured 0.6). Cost: 45 operations, one of them a division.
     """
-    k, f = _split(x)
+    k, f = split(x)
     high, low = _log_parts(f)
     product = high * _LOG10_E
     rest = fma(low, _LOG10_E, fma(high, _LOG10_E_LOW, fma(high, _LOG10_E, -product)))
@@ -140,26 +140,28 @@ def log_expit(x: Value) -> Value:
     return select(x < 0.0, x, -0.0) - _log1p_of_decay(-fabs(x))
 
 
-def logaddexp(x: Value, y: Value) -> Value:
+def logaddexp(x, y) -> Value:
     """log(e**x + e**y) without overflow; equal infinities give that infinity.
 
     Error: at most 1 ulp of the larger of the arguments and the result. Cost: 62 operations.
     """
+    x, y = as_values(x, y)
     larger = select(y > x, y, x)
     difference = x - y
     sum_of_equals = is_nan(difference) & x.eq(y)
     return larger + _log1p_of_decay(select(sum_of_equals, -_INF, -fabs(difference)))
 
 
-def logaddexp2(x: Value, y: Value) -> Value:
+def logaddexp2(x, y) -> Value:
     """log2(2**x + 2**y) without overflow; equal infinities give that infinity.
 
     Error: at most 2 ulp of the larger of the arguments and the result. Cost: 64 operations.
     """
+    x, y = as_values(x, y)
     larger = select(y > x, y, x)
     difference = x - y
     sum_of_equals = is_nan(difference) & x.eq(y)
-    return larger + _log1p_of_decay(select(sum_of_equals, -_INF, -fabs(difference)) * _LN2) * _LOG2_E
+    return larger + _log1p_of_decay(select(sum_of_equals, -_INF, -fabs(difference)) * LN2) * _LOG2_E
 
 
 def logit(p: Value) -> Value:
@@ -172,21 +174,23 @@ def logit(p: Value) -> Value:
     ratio = select(middle, (p - 0.5) + (p - 0.5), p) / (1.0 - p)
     total = 1.0 + ratio
     argument = select(middle, total, ratio)
-    k, f = _split(argument, select(middle, ratio - (total - 1.0), 0.0))
+    k, f = split(argument, select(middle, ratio - (total - 1.0), 0.0))
     return _on_domain(argument, 0.0, _log_core(k, f))
 
 
-def xlogy(x: Value, y: Value) -> Value:
+def xlogy(x, y) -> Value:
     """x log(y), and 0 at x = 0 unless y is NaN."""
+    x, y = as_values(x, y)
     return select(x.eq(0.0) & y.eq(y), 0.0, x * log(y))
 
 
-def xlog1py(x: Value, y: Value) -> Value:
+def xlog1py(x, y) -> Value:
     """x log(1 + y), and 0 at x = 0 unless y is NaN."""
+    x, y = as_values(x, y)
     return select(x.eq(0.0) & y.eq(y), 0.0, x * log1p(y))
 
 
-def _split(x: Value, lost: Value | None = None) -> tuple[Value, Value]:
+def split(x: Value, lost: Value | None = None) -> tuple[Value, Value]:
     """k and f of x + lost, for x positive and finite, subnormal ones too, and lost far below it."""
     subnormal = x < 2.0**-1022
     normal = select(subnormal, x * 2.0**54, x)
@@ -216,8 +220,8 @@ def _log_core(k: Value, f: Value) -> Value:
     s = f / (2.0 + f)
     square = s * s
     half = f * (f * 0.5)
-    tail = fma(s, fma(square, horner(square, _LOG), half), k * _LN2_LOW)
-    return fma(k, _LN2, f - (half - tail))
+    tail = fma(s, fma(square, horner(square, _LOG), half), k * LN2_LOW)
+    return fma(k, LN2, f - (half - tail))
 
 
 def _log_parts(f: Value) -> tuple[Value, Value]:
@@ -261,4 +265,4 @@ def _log_of_shifted(x: Value, large: Value, high: Value, low: Value) -> Value:
     kept = total - 1.0
     lost = (1.0 - (total - kept)) + (step - kept) + ((high - step) + low)
     logarithm = _log_sum(total, select(large, 0.0, lost))
-    return select(x < _INF, logarithm + to_f64(large) * _LN2, x)
+    return select(x < _INF, logarithm + to_f64(large) * LN2, x)

@@ -23,7 +23,7 @@ class Code:
     Attributes:
         lines: the instructions and labels so far.
         declarations: module-level declarations and helper definitions, in order of first use; the values are unused.
-        symbols: the external routines called; `libraries.register` makes them known to the linker.
+        symbols: the external routines called; `libraries.address_of` finds those that are not in the C library.
         block: label of the block that is being filled, for the incoming edges of a phi. A function below may end a
             block and begin another, so take it after emitting, not before.
     """

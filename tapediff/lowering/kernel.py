@@ -1,0 +1,186 @@
+"""Kernel: the native code of one tape, its constants and workspaces, and how to call it."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import time
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import TapediffError
+from ..replay import Miss
+from ..tape import Tape
+from . import entry
+from .emit import FAILURE, OUT_OF_MEMORY, SLOT_COUNT, STATE_CONSTANTS, STATE_SLOTS, Emitter
+from .listing import listing
+from .lower import lower, to_program
+from .memory import plan_memory
+from .native import NativeFunction
+from .program import Call, Exit, Program, Step
+from .schedule import place_in_memory, schedule
+
+# Kernels that do less work than this keep the interpreter lock: giving it up and taking it back costs 0.05 µs, and more when
+# other threads want it.
+SHORT_WORK = 20_000
+
+_numbers = itertools.count()
+
+
+def build_program(tape: Tape) -> Program:
+    """The scheduled loop program of a tape, with its memory plan."""
+    low = lower(tape)
+    groups = schedule(low.steps, low.storages)
+    place_in_memory(groups, low.storages)
+    program = to_program(low, groups)
+    program.workspace_bytes = plan_memory(groups, low.storages)
+    return program
+
+
+class Kernel:
+    """Native code for all outputs of a tape.
+
+    Attributes:
+        tape: what it computes.
+        call: builtin function (*inputs, *output arrays) -> float, or an int status; see lowering.entry.
+        returns_value: whether the first output is a scalar that `call` returns instead of writing it to an array.
+        seconds: how long compiling took.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        start = time.perf_counter()
+        self.tape = tape
+        self.program = build_program(tape)
+        name = f"tapediff_kernel_{next(_numbers)}"
+        emitter = Emitter(self.program, name)
+        self.llvm = emitter.text()
+        self._native = NativeFunction(self.llvm, name, emitter.code.symbols)
+        self._exits = {e.ordinal: e for g in self.program.groups for e in g.body if isinstance(e, Exit)}
+        self._exit_kinds = emitter.exit_kinds
+        self._constants = _aligned(self.program.constants)
+        types = tape.output_types
+        self.returns_value = bool(types) and types[0].shape == () and types[0].dtype == np.float64
+        self.state = self._make_state()
+        self.call = entry.callable_for(self.state) if entry.is_available() else self._call_by_address
+        self._address_call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(self._native.address)
+        weakref.finalize(self, _free_workspaces, self.state)
+        self.seconds = time.perf_counter() - start
+
+    def _make_state(self) -> np.ndarray:
+        inputs = self.tape.input_types
+        outputs = self.tape.output_types[1 if self.returns_value else 0 :]
+        if len(inputs) + len(outputs) > entry.MOST_ARGUMENTS:
+            raise TapediffError(f"a compiled tape takes at most {entry.MOST_ARGUMENTS} arguments and results",
+                                fix="pass fewer, larger arrays")  # fmt: skip
+        words = [self._native.address, self._constants.ctypes.data, *[0] * SLOT_COUNT]
+        words += [len(inputs), len(outputs), int(self.returns_value), int(self._work() > SHORT_WORK)]
+        for type_ in inputs:
+            words += entry.specification(type_, written=False)
+        for type_ in outputs:
+            words += entry.specification(type_, written=True)
+        return np.array(words, dtype=np.int64)
+
+    def _work(self) -> int:
+        """A rough count of element operations."""
+        total = 0
+        for group in self.program.groups:
+            points = 1
+            for extent in group.domain:
+                points *= extent
+            for item in group.body:
+                total += points if isinstance(item, Step) else (int(np.prod(item.sizes[:2])) if isinstance(item, Call) else 0)
+        return total
+
+    @property
+    def source(self) -> str:
+        """The loop program as plain Python, one comment per step with the user's line."""
+        return listing(self.program)
+
+    @property
+    def workspace_bytes(self) -> int:
+        return self.program.workspace_bytes
+
+    def _pointers(self, arrays: Sequence[np.ndarray]) -> Any:
+        return (ctypes.c_void_p * max(len(arrays), 1))(*[a.ctypes.data for a in arrays])
+
+    def run(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], report: np.ndarray | None = None) -> int:
+        """Call through ctypes on arrays of exactly the recorded types, one per output. Returns the status."""
+        where = None if report is None else report.ctypes.data
+        return self._address_call(self._pointers(inputs), self._pointers(outputs), self.state.ctypes.data, where)
+
+    def _call_by_address(self, *arrays: Any) -> Any:
+        """Does what `call` does, for interpreters whose object layout the native entry does not know."""
+        inputs_count = len(self.tape.input_types)
+        expected = [*self.tape.input_types, *self.tape.output_types[1 if self.returns_value else 0 :]]
+        if len(arrays) != len(expected):
+            return entry.REFUSED
+        for k, (array, type_) in enumerate(zip(arrays, expected)):
+            fits = type(array) is np.ndarray and array.dtype == type_.dtype and array.shape == type_.shape
+            if not (fits and array.flags.c_contiguous and (k < inputs_count or array.flags.writeable)):
+                return entry.REFUSED
+        given, wanted = arrays[:inputs_count], arrays[inputs_count:]
+        if any(np.may_share_memory(a, b) for a in given for b in wanted):
+            return entry.OVERLAP
+        value = np.zeros(())
+        status = self.run(given, [value, *wanted] if self.returns_value else wanted)
+        return float(value) if status == 0 else status
+
+    def fresh_outputs(self) -> list[np.ndarray]:
+        """New arrays for the outputs that `call` writes."""
+        return [np.empty(t.shape, t.dtype) for t in self.tape.output_types[1 if self.returns_value else 0 :]]
+
+    def failure(self, status: int, inputs: Sequence[np.ndarray]) -> Miss:
+        """What a positive status means: the guard that failed and its outcome.
+
+        Raises:
+            numpy.linalg.LinAlgError: a factorisation failed, as the plain function would say.
+            MemoryError: no memory for the workspace.
+        """
+        if status == OUT_OF_MEMORY:
+            raise MemoryError(f"no memory for a workspace of {self.workspace_bytes} bytes")
+        if status >= FAILURE:
+            raise np.linalg.LinAlgError(self.program.failures[status - FAILURE])
+        item = self._exits[status - 1]
+        storage = self.program.storages[item.report[0]]
+        report = np.zeros(max(8, storage.bytes if item.guard_kind == "array" else 8), np.uint8)
+        scratch = [np.empty(t.shape, t.dtype) for t in self.tape.output_types]
+        again = self.run(inputs, scratch, report)
+        if again != status:
+            raise TapediffError("a kernel gave two different answers to the same arguments",
+                                fix="do not change the arguments from another thread during a call")  # fmt: skip
+        return Miss(item.ordinal, self._outcome(item, report))
+
+    def _outcome(self, item: Exit, report: np.ndarray) -> Any:
+        kind = self._exit_kinds[item.ordinal]
+        if kind == "array":
+            guard = next(g for g in self.tape.guards if g.ordinal == item.ordinal)
+            recorded = np.asarray(guard.outcome)
+            return report[: recorded.nbytes].view(recorded.dtype).reshape(recorded.shape).copy()
+        number = report[:8].view(np.float64)[0] if kind == "f64" else report[:8].view(np.int64)[0]
+        if item.guard_kind == "bool":
+            return bool(number)
+        return int(number) if np.isfinite(number) else float(number)
+
+
+def _aligned(constants: bytes) -> np.ndarray:
+    """The constants in memory that starts on a cache line."""
+    raw = np.zeros(len(constants) + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    aligned = raw[start : start + len(constants)]
+    aligned[:] = np.frombuffer(constants, np.uint8)
+    return aligned
+
+
+def _free_workspaces(state: np.ndarray) -> None:
+    free = ctypes.CDLL(None).free
+    free.argtypes = [ctypes.c_void_p]
+    for k in range(STATE_SLOTS, STATE_SLOTS + SLOT_COUNT):
+        if state[k]:
+            free(int(state[k]))
+            state[k] = 0
+
+
+__all__ = ["STATE_CONSTANTS", "Kernel", "build_program"]

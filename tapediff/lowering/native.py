@@ -1,0 +1,83 @@
+"""Turns LLVM text into a native function: parse, optimise, emit object code, link. llvmlite is imported here, at first use."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from . import index_routines, libraries
+
+_lock = threading.Lock()
+_shared: dict[str, Any] = {}
+
+
+def _toolchain() -> tuple[Any, Any, Any]:
+    """llvmlite's binding, a target machine for this CPU, and the linker; made once per process."""
+    if not _shared:
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        _shared["machine"] = _machine(llvm)
+        _shared["linker"] = llvm.create_lljit_compiler(_machine(llvm))
+        _shared["llvm"] = llvm
+    return _shared["llvm"], _shared["machine"], _shared["linker"]
+
+
+def _machine(llvm: Any) -> Any:
+    target = llvm.Target.from_default_triple()
+    features = llvm.get_host_cpu_features().flatten()
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
+
+
+class NativeFunction:
+    """A linked function. Its code is freed with this object.
+
+    Attributes:
+        address: of the function, for calls.
+    """
+
+    __slots__ = ("_tracker", "address")
+
+    def __init__(self, text: str, name: str, symbols: set[str]) -> None:
+        with _lock:
+            llvm, machine, linker = _toolchain()
+            module = optimised(text)
+            code = machine.emit_object(module)
+            builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name).add_current_process()
+            for symbol in sorted(symbols):
+                if symbol.startswith(libraries.PREFIX):
+                    builder.import_symbol(symbol, _address_of(symbol))
+            self._tracker = builder.link(linker, name)
+            self.address: int = self._tracker[name]
+
+
+def _address_of(symbol: str) -> int:
+    if symbol.startswith(index_routines.PREFIX):
+        return index_routines.address_of(symbol.removeprefix(index_routines.PREFIX))
+    return libraries.address_of(symbol)
+
+
+def optimised(text: str) -> Any:
+    """The module after the optimisations that pay for generated code.
+
+    The loops are written vectorised, so the loop and straight-line vectorisers are switched off: they would only take time, and
+    could change the order of a sum.
+    """
+    llvm, machine, _ = _toolchain()
+    module = llvm.parse_assembly(text)
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    options.loop_unrolling = False
+    passes = llvm.create_pass_builder(machine, options)
+    manager = passes.getModulePassManager()
+    manager.run(module, passes)
+    return module
+
+
+def assembly(text: str) -> str:
+    """The machine code of LLVM text, for people and tests."""
+    with _lock:
+        _, machine, _ = _toolchain()
+        return machine.emit_assembly(optimised(text))

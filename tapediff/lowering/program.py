@@ -1,0 +1,155 @@
+"""The loop program: storages, loop steps, library calls and guard exits, between the tape and native code.
+
+    program ::= group*
+    group   ::= nest(domain, step*)        one loop nest over `domain`, all steps at every point
+              | straight((step | exit)*)   scalars and guards, outside loops
+              | call(routine)              BLAS, LAPACK or an index routine
+    step    ::= write[address] (combine)= expression(read[address], ...)
+    address ::= storage, offset + sum of stride * loop index (+ the value of another read)
+
+A storage is written once, by one step or by a fill followed by steps on parts of it, and read only afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+KINDS = {"f": "f64", "i": "i64", "b": "i1"}
+ITEM_BYTES = {"f64": 8, "i64": 8, "i1": 1}
+
+# Neutral element of each way to combine values.
+NEUTRAL: dict[str, float | bool] = {"add": 0.0, "maximum": -np.inf, "minimum": np.inf, "and": True, "or": False}
+
+
+@dataclass(slots=True)
+class Storage:
+    """Memory for one array, or a register for one number.
+
+    Attributes:
+        home: "input", "constant", "output" or "workspace".
+        position: which input or output; byte offset in the constants or in the workspace.
+        in_memory: whether anything needs it at an address; a workspace storage may live in registers alone.
+    """
+
+    number: int
+    size: int
+    kind: str
+    home: str = "workspace"
+    position: int = -1
+    in_memory: bool = True
+
+    @property
+    def bytes(self) -> int:
+        return self.size * ITEM_BYTES[self.kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where a step reads or writes, as a function of the loop indices.
+
+    Attributes:
+        via: index of another read of the step whose (integer) value is added to the address; -1 for none.
+    """
+
+    storage: int
+    offset: int
+    strides: tuple[int, ...]
+    via: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number that stands in the code itself."""
+
+    value: Any
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One assignment at every point of its domain.
+
+    Attributes:
+        domain: loop extents, outermost first; none is 1.
+        expression: over the names r0, r1, ... of the reads and the names in `parameters`.
+        combine: None to assign, else how values that meet at one address are combined.
+        running: store the running total at every point (a cumulative sum along the last loop).
+    """
+
+    domain: tuple[int, ...]
+    reads: tuple[Access | Literal, ...]
+    expression: str
+    parameters: tuple[tuple[str, Any], ...]
+    write: Access
+    combine: str | None = None
+    running: bool = False
+    site: Any = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"r{k}" for k in range(len(self.reads)))
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """Leaves the kernel with the guard's ordinal when a value is not what it was when recorded.
+
+    Attributes:
+        read: the value that Python looked at, or for arrays whether all of it is as recorded.
+        expected: the outcome, as a number.
+        report: storage and length of the outcome to hand out on failure.
+    """
+
+    ordinal: int
+    guard_kind: str
+    read: Access
+    expected: float
+    report: tuple[int, int]
+    site: Any = None
+    domain: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A routine on whole contiguous arrays.
+
+    Attributes:
+        routine: name in lowering.routines.
+        operands: storages with their element offsets, as the routine expects them.
+        result: the storage it writes.
+        sizes: its integer arguments.
+        fails: whether it can fail (a singular or indefinite matrix), as failure number `failure` of the program.
+    """
+
+    routine: str
+    operands: tuple[tuple[int, int], ...]
+    result: int
+    sizes: tuple[int, ...]
+    failure: int = -1
+    site: Any = None
+
+
+@dataclass(slots=True)
+class Group:
+    """Steps that run together: a loop nest, straight-line code, or one call."""
+
+    form: str
+    domain: tuple[int, ...] = ()
+    body: list[Any] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Program:
+    """A scheduled loop program and its memory plan."""
+
+    name: str
+    storages: list[Storage]
+    groups: list[Group]
+    constants: bytes
+    input_count: int
+    output_count: int
+    failures: tuple[str, ...]
+    workspace_bytes: int = 0
