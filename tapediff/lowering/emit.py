@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import TapediffError
-from .expressions import emit_expression
 from .lanes import Code, Value, constant, trunc
 from .nest import MEMORY_TYPES, Nest
 from .program import Access, Call, Exit, Group, Literal, Program, Step
 from .routines import ROUTINES
+from .straight import outlines_functions, straight_step
 from .values import TYPES
 
 FAILURE = 1 << 20
@@ -35,8 +35,11 @@ class Emitter:
         self.code = Code("body")
         self.entry: list[str] = []
         self.scalars: dict[int, Value] = {}
-        self.failing: list[tuple[str, int, Exit | None]] = []
+        self.failing: list[tuple[str, int | str, Exit | None]] = []
         self.exit_kinds: dict[int, str] = {}
+        # Where functions and their declarations go, and which expressions have been made functions.
+        self.module = self.code
+        self.functions: dict[tuple[Any, ...], tuple[str, str]] = {}
         self._bases: dict[int, str] = {}
         self._fresh = 0
         writers: dict[int, int] = {}
@@ -44,6 +47,7 @@ class Emitter:
             for item in group.body:
                 if isinstance(item, Step):
                     writers[item.write.storage] = writers.get(item.write.storage, 0) + 1
+        self.outlines = outlines_functions(program)
         self._assembled = {storage for storage, count in writers.items() if count > 1}
 
     def fresh(self) -> int:
@@ -173,9 +177,11 @@ class Emitter:
     def group(self, group: Group) -> None:
         if group.form == "call":
             self.call(group.body[0])
+        elif group.form == "chunk":
+            self._call_chunk(group)
         elif group.form == "straight":
             for item in group.body:
-                self.exit(item) if isinstance(item, Exit) else self.straight(item)
+                self.exit(item) if isinstance(item, Exit) else straight_step(self, item)
         elif 0 in group.domain:
             for step in group.body:
                 self._empty_reduction(step)
@@ -192,36 +198,6 @@ class Emitter:
             self.set_scalar(step.write.storage, constant(self.code, number, storage.kind))
         elif storage.size:
             self.fill(step.write.storage, value)
-
-    def straight(self, step: Step) -> None:
-        operands: list[Any] = []
-        for read in step.reads:
-            if isinstance(read, Literal):
-                operands.append(constant(self.code, read.value, read.kind))
-            elif read.via >= 0:
-                element = MEMORY_TYPES[self.storages[read.storage].kind]
-                address = self.address(read.storage, read.offset)
-                address = self.code.emit(f"getelementptr {element}, ptr {address}, i64 {operands[read.via].ref}")
-                operands.append(self.load(address, self.storages[read.storage].kind))
-            else:
-                operands.append(self.scalar(read))
-        value = operands[0]
-        if step.expression != "r0" or step.parameters:
-            value = emit_expression(step.expression, {**dict(zip(step.names, operands)), **dict(step.parameters)})
-        self._write_straight(step, operands, value)
-
-    def _write_straight(self, step: Step, operands: list[Any], value: Value) -> None:
-        write = step.write
-        storage = self.storages[write.storage]
-        if storage.size == 1 and not self.is_assembled(write.storage) and write.via < 0:
-            self.set_scalar(write.storage, value)
-            return
-        address = self.address(write.storage, write.offset)
-        if write.via >= 0:
-            address = self.code.emit(f"getelementptr {MEMORY_TYPES[storage.kind]}, ptr {address}, i64 {operands[write.via].ref}")
-        if step.combine is not None:
-            value = self.load(address, storage.kind) + value
-        self.store(address, value)
 
     def address(self, storage: int, offset: int) -> str:
         base = self.base(storage)
@@ -251,7 +227,17 @@ class Emitter:
             fails = ~truth if item.expected else truth
         self._leave_if(fails.ref, item.ordinal + 1, item)
 
-    def _leave_if(self, fails: str, status: int, item: Exit | None) -> None:
+    def _call_chunk(self, group: Group) -> None:
+        """Straight-line code too long for one function: a function of its own, which hands back a status."""
+        chunk = _Chunk(self, f"{self.name}_chunk{self.fresh()}")
+        for declaration in chunk.definition(group):
+            self.code.declare(declaration)
+        self.code.symbols |= chunk.code.symbols
+        self.exit_kinds |= chunk.exit_kinds
+        status = self.code.emit(f"call i32 @{chunk.name}(ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report)")
+        self._leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), status, None)
+
+    def _leave_if(self, fails: str, status: int | str, item: Exit | None) -> None:
         label, onward = f"leave{self.fresh()}", self.code.label()
         self.code.line(f"br i1 {fails}, label %{label}, label %{onward}, !prof !0")
         self.code.start(onward)
@@ -260,7 +246,11 @@ class Emitter:
     # The whole function
 
     def text(self) -> str:
-        for group in self.program.groups:
+        self._body(self.program.groups)
+        return "\n".join(self._module())
+
+    def _body(self, groups: list[Group]) -> None:
+        for group in groups:
             self.group(group)
         self._leave(0)
         for label, status, item in self.failing:
@@ -268,9 +258,8 @@ class Emitter:
             if item is not None:
                 self._report(item)
             self._leave(status)
-        return "\n".join(self._module())
 
-    def _leave(self, status: int) -> None:
+    def _leave(self, status: int | str) -> None:
         if self.program.workspace_bytes > LARGEST_STACK_WORKSPACE:
             self.code.line("call void @tapediff_release(ptr %state, ptr %workspace)")
         self.code.line(f"ret i32 {status}")
@@ -311,13 +300,32 @@ class Emitter:
                 "start:",
             ]
             self.code.declare(WORKSPACE_FUNCTIONS)
-        elif size:
+        else:
             prologue.append(f"%workspace = alloca [{size} x i8], align 64")
         return [
             *self.code.declarations, *prologue, *self.entry, "br label %body", "body:", *self.code.lines, "}",
             "attributes #0 = { nounwind }",
             '!0 = !{!"branch_weights", i32 1, i32 1000}',
         ]  # fmt: skip
+
+
+class _Chunk(Emitter):
+    """A stretch of straight-line code as a function; its workspace is the caller's."""
+
+    def __init__(self, owner: Emitter, name: str) -> None:
+        super().__init__(owner.program, name)
+        self.module, self.functions = owner.module, owner.functions
+
+    def definition(self, group: Group) -> list[str]:
+        """The function's text, after the declarations that it needs."""
+        self._body([Group("straight", (), group.body)])
+        parameters = "ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report"
+        head = [f"define internal i32 @{self.name}({parameters}) noinline nounwind {{", "entry:"]
+        text = "\n".join([*head, *self.entry, "br label %body", "body:", *self.code.lines, "}"])
+        return [*self.code.declarations, text]
+
+    def _leave(self, status: int | str) -> None:
+        self.code.line(f"ret i32 {status}")
 
 
 # A call takes an idle workspace out of the kernel's state, or makes one; so threads and re-entrant calls never share.

@@ -21,7 +21,7 @@ from .lower import lower, to_program
 from .memory import plan_memory
 from .native import NativeFunction
 from .program import Call, Exit, Program, Step
-from .schedule import place_in_memory, schedule
+from .schedule import cut_straight, place_in_memory, schedule
 
 # Kernels that do less work than this keep the interpreter lock: giving it up and taking it back costs 0.05 µs, and more when
 # other threads want it.
@@ -33,7 +33,7 @@ _numbers = itertools.count()
 def build_program(tape: Tape) -> Program:
     """The scheduled loop program of a tape, with its memory plan."""
     low = lower(tape)
-    groups = schedule(low.steps, low.storages)
+    groups = cut_straight(schedule(low.steps, low.storages))
     place_in_memory(groups, low.storages)
     program = to_program(low, groups)
     program.workspace_bytes = plan_memory(groups, low.storages)

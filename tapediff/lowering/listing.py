@@ -78,7 +78,7 @@ class _Printer:
     def _group(self, group: Group) -> list[str]:
         if group.form == "call":
             return [self._call(group.body[0])]
-        if group.form == "straight":
+        if group.form in ("straight", "chunk"):
             return [line for item in group.body for line in (self._exit(item) if isinstance(item, Exit) else self._straight(item))]
         return self._nest(group)
 

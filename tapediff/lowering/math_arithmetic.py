@@ -103,7 +103,7 @@ def signbit(x: Value) -> Value:
 def fmod(x, y) -> Value:
     """The remainder of x / y that has the sign of x, exact; NaN at y = 0 or infinite x.
 
-    Cost: 14 operations, one of them a division; a call of libm's fmod per lane where |x / y| >= 2**53.
+    Cost: 17 operations, one of them a division; a call of libm's fmod per lane where |x / y| >= 2**53.
     """
     x, y = as_values(x, y)
     dividend, divisor = fabs(x), fabs(y)

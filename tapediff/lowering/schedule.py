@@ -31,6 +31,22 @@ def _writes_output(step: Any, storages: list[Storage]) -> bool:
     return storages[target].home == "output"
 
 
+# LLVM takes quadratic time over long blocks: longer straight-line code is cut into functions of this many steps.
+LONGEST_STRAIGHT = 400
+
+
+def cut_straight(groups: list[Group]) -> list[Group]:
+    """Cut long straight-line groups into chunks, which pass numbers to each other through the workspace."""
+    result: list[Group] = []
+    for group in groups:
+        if group.form == "straight" and len(group.body) > LONGEST_STRAIGHT:
+            for start in range(0, len(group.body), LONGEST_STRAIGHT):
+                result.append(Group("chunk", (), group.body[start : start + LONGEST_STRAIGHT]))
+        else:
+            result.append(group)
+    return result
+
+
 class _Scheduler:
     def __init__(self, storages: list[Storage]) -> None:
         self.storages = storages
@@ -142,6 +158,7 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
     for storage in storages:
         if storage.home == "workspace":
             storage.in_memory = _must_be_stored(storage, writer_of.get(storage.number, []))
+    chunks = {number for number, group in enumerate(groups) if group.form == "chunk"}
     for number, group in enumerate(groups):
         for item in group.body:
             if isinstance(item, Call):
@@ -150,10 +167,22 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
             elif isinstance(item, Exit):
                 if item.guard_kind == "array":
                     storages[item.report[0]].in_memory = True
+                if _leaves_chunk(item.read.storage, number, chunks, storages, writer_of):
+                    storages[item.read.storage].in_memory = True
             else:
                 for read in item.reads:
-                    if isinstance(read, Access) and _needs_address(read, item, number, storages, writer_of):
-                        storages[read.storage].in_memory = True
+                    if isinstance(read, Access):
+                        crosses = _leaves_chunk(read.storage, number, chunks, storages, writer_of)
+                        if crosses or _needs_address(read, item, number, storages, writer_of):
+                            storages[read.storage].in_memory = True
+
+
+def _leaves_chunk(storage: int, reader: int, chunks: set[int], storages: list[Storage], writers: dict[int, Any]) -> bool:
+    """Whether a number is written in one function and read in another."""
+    if storages[storage].home != "workspace" or storage not in writers:
+        return False
+    written_at = writers[storage][0][0]
+    return written_at != reader and (written_at in chunks or reader in chunks)
 
 
 def _must_be_stored(storage: Storage, writers: list[tuple[int, Any]]) -> bool:
