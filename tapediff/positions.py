@@ -105,12 +105,13 @@ def tracked_positions_of(index: Any, shape: tuple[int, ...]) -> Any:
             after = len(entries) - 1 - axis if axis > advanced[-1] else len(index_shape) + len(entries) - 1 - axis - len(advanced)
             total = total + places.reshape((-1,) + (1,) * after)
         else:
-            wrapped = _wrapped(entry, shape[axis], axis)
+            wrapped = in_range(entry, shape[axis], axis)
             total = total + np.reshape(wrapped * strides[axis], np.shape(wrapped) + (1,) * trailing)
     return total
 
 
-def _wrapped(entry: Any, extent: int, axis: int) -> Any:
+def in_range(entry: Any, extent: int, axis: int) -> Any:
+    """Index entries counted from the start; that they are in range is guarded where they are tracked."""
     if not isinstance(entry, Recorded):
         entry = np.asarray(entry)
         if entry.dtype.kind not in "iu":

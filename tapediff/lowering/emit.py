@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import TapediffError
 from .lanes import Code, Value, constant, trunc
 from .nest import MEMORY_TYPES, Nest
-from .program import Access, Call, Exit, Group, Literal, Program, Step
+from .program import Access, Call, Exit, Group, Literal, Program, Step, neutral
 from .routines import ROUTINES
 from .straight import outlines_functions, straight_step
 from .values import TYPES
@@ -162,8 +162,7 @@ class Emitter:
     def fill(self, storage: int, value: Any) -> None:
         """A loop that sets a whole storage to one number."""
         item = self.storages[storage]
-        number = int(value) if item.kind == "i64" else value
-        step = Step((item.size,), (Literal(number, item.kind),), "r0", (), Access(storage, 0, (1,)))
+        step = Step((item.size,), (Literal(value, item.kind),), "r0", (), Access(storage, 0, (1,)))
         Nest(self, Group("nest", (item.size,), [step])).emit()
 
     def set_scalar(self, storage: int, value: Value) -> None:
@@ -189,13 +188,10 @@ class Emitter:
             Nest(self, group).emit()
 
     def _empty_reduction(self, step: Step) -> None:
-        from .program import NEUTRAL
-
         storage = self.storages[step.write.storage]
-        value = NEUTRAL[step.combine]  # type: ignore[index]
+        value = neutral(step.combine, storage.kind)  # type: ignore[arg-type]
         if storage.size == 1:
-            number = int(value) if storage.kind == "i64" else value
-            self.set_scalar(step.write.storage, constant(self.code, number, storage.kind))
+            self.set_scalar(step.write.storage, constant(self.code, value, storage.kind))
         elif storage.size:
             self.fill(step.write.storage, value)
 

@@ -95,10 +95,13 @@ entry:
 %first_output = getelementptr ptr, ptr %pointers, i64 %inputs
 store double 0.0, ptr %value
 store ptr %value, ptr %first_output
-br i1 %right_count, label %argument, label %refuse
+br i1 %right_count, label %counted, label %refuse
+counted:
+%any = icmp ne i64 %wanted, 0
+br i1 %any, label %argument, label %run
 argument:
-%k = phi i64 [ 0, %entry ], [ %k_next, %accepted ]
-%spec = phi i64 [ {SPECIFICATIONS}, %entry ], [ %spec_next, %accepted ]
+%k = phi i64 [ 0, %counted ], [ %k_next, %accepted ]
+%spec = phi i64 [ {SPECIFICATIONS}, %counted ], [ %spec_next, %accepted ]
 %object_slot = getelementptr ptr, ptr %args, i64 %k
 %object = load ptr, ptr %object_slot
 %type_slot = getelementptr i8, ptr %object, i64 8

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..replay import outcome_of
 from .expressions import python_expression
-from .program import NEUTRAL, Access, Call, Exit, Group, Literal, Program, Step
+from .program import Access, Call, Exit, Group, Literal, Program, Step, neutral
 from .routines import ROUTINES
 from .vector_math import PYTHON_FUNCTIONS
 
@@ -113,9 +113,9 @@ class _Printer:
         for step in group.body:
             if step.combine is not None and step.write.storage not in self.assembled and not step.running:
                 name = self._accumulator(step)
-                neutral = f"{NEUTRAL[step.combine]!r}".replace("inf", "np.inf")
+                start = repr(neutral(step.combine, self.storages[step.write.storage].kind)).replace("inf", "np.inf")
                 whole = name if self._in_register(step) else f"{self.name(step.write.storage)}[:]"
-                before.append(f"{whole} = {neutral}")
+                before.append(f"{whole} = {start}")
                 if self._in_register(step) and self.storages[step.write.storage].home == "output":
                     after.append(f"{self.name(step.write.storage)}[0] = {name}")
         lines = list(before)

@@ -15,7 +15,7 @@ from ..instruction import CONSTANT, GUARD, INPUT, Instruction, ValueType
 from ..ops import Elementwise
 from ..ops.indexing import Region
 from ..tape import Tape
-from .program import KINDS, NEUTRAL, Access, Call, Exit, Literal, Program, Step, Storage
+from .program import KINDS, Access, Call, Exit, Literal, Program, Step, Storage
 
 CONSTANT_ALIGNMENT = 64
 
@@ -27,7 +27,17 @@ INTEGER_EXPRESSIONS = {
     "maximum": "select(x < y, y, x)",
     "minimum": "select(x < y, x, y)",
     "sign": "select(x < 0, 0 - 1, to_i64(x > 0))",
+    "floor_divide": "select(equal(y, 0), 0, to_i64(floor_divide(to_f64(x), to_f64(y))))",
+    "remainder": "select(equal(y, 0), 0, to_i64(mod(to_f64(x), to_f64(y))))",
 }
+# NumPy's arithmetic on masks is logic.
+MASK_EXPRESSIONS = {
+    "add": "x | y", "multiply": "x & y", "maximum": "x | y", "minimum": "x & y", "absolute": "x", "square": "x",
+    "less": "logical_not(x) & y", "less_equal": "logical_not(x) | y",
+    "greater": "x & logical_not(y)", "greater_equal": "x | logical_not(y)",
+}  # fmt: skip
+# Every access in generated code has one of these sizes.
+SUPPORTED = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
 CONVERSIONS = {
     ("f64", "i64"): "to_i64(x)", ("i1", "i64"): "to_i64(x)", ("i64", "f64"): "to_f64(x)", ("i1", "f64"): "to_f64(x)",
     ("f64", "i1"): "not_equal(x, 0.0)", ("i64", "i1"): "not_equal(x, 0)",
@@ -150,6 +160,16 @@ class Lowering:
         self.copy(place, fresh)
         return fresh
 
+    def floats_in_memory(self, number: int) -> Place:
+        """As in_memory, with masks and integers turned into floats."""
+        place = self.places[number]
+        conversion = CONVERSIONS.get((self.kind_of(place), "f64"))
+        if conversion is None:
+            return self.in_memory(number)
+        fresh = self.storage(place.shape, "f64")
+        self.step(place.shape, [self.spread(place, place.shape)], rename(conversion, ("x",)), fresh, fresh.strides)
+        return fresh
+
     # Building blocks used by the ops
 
     def elementwise(self, i: Instruction) -> None:
@@ -159,6 +179,8 @@ class Lowering:
         numbers = operands if op.promote is None else operands[1:]
         if numbers and self.kind_of(numbers[0]) == "i64" and i.type.dtype.kind == "i":
             expression = INTEGER_EXPRESSIONS.get(op.name, expression)
+        elif numbers and self.kind_of(numbers[0]) == "i1":
+            expression = MASK_EXPRESSIONS.get(op.name, expression)
         named = tuple(op.named(i.params).items())
         self._expression(i, operands, rename(expression, op.arguments), named)
 
@@ -208,9 +230,12 @@ class Lowering:
         kept = iter(target.strides)
         strides = tuple(0 if k in axes else next(kept) for k in range(len(source.shape)))
         expression = "r0"
-        if i.type.dtype.kind == "i" and self.kind_of(source) == "i1":
-            expression = "to_i64(r0)"
-        self.step(source.shape, [self.spread(source, source.shape)], expression, target, strides, combine)
+        if self.kind_of(source) == "i1":
+            expression = "to_i64(r0)" if i.type.dtype.kind == "i" else "r0"
+            combine = {"maximum": "or", "minimum": "and"}.get(combine, combine)
+        # Over axes of length 1 there is nothing to combine, and nothing would set the accumulator's first value.
+        several = any(source.shape[k] != 1 for k in axes)
+        self.step(source.shape, [self.spread(source, source.shape)], expression, target, strides, combine if several else None)
 
     def cumulate(self, i: Instruction) -> None:
         axis, backwards = i.params
@@ -225,7 +250,8 @@ class Lowering:
                 strides[-1] = -strides[-1]
             views.append((replace(place, offset=offset), tuple(strides)))
         domain = tuple(source.shape[k] for k in order)
-        self.step(domain, [views[0]], "r0", views[1][0], views[1][1], "add", running=source.shape[axis] != 1)
+        running = source.shape[axis] != 1
+        self.step(domain, [views[0]], "r0", views[1][0], views[1][1], "add" if running else None, running=running)
 
     def assemble(self, i: Instruction) -> None:
         regions, shape, disjoint = i.params
@@ -307,7 +333,8 @@ class Lowering:
         elif columns and not rows and y.strides[-1] != 1 and y.strides[-2] == 1:
             order[-2:] = order[-1], order[-2]
         pick = lambda strides: tuple(strides[k] for k in order)  # noqa: E731 -- three uses in the next two lines
-        self.step(pick(domain), [(x, pick(x_strides)), (y, pick(y_strides))], "r0 * r1", target, pick(z_strides), "add")
+        combine = None if inner == (1,) else "add"
+        self.step(pick(domain), [(x, pick(x_strides)), (y, pick(y_strides))], "r0 * r1", target, pick(z_strides), combine)
 
     @staticmethod
     def _batch_strides(place: Place, strides: tuple[int, ...]) -> tuple[int, ...]:
@@ -363,7 +390,7 @@ class Lowering:
 
     def index_routine(self, i: Instruction) -> None:
         name = i.op.name
-        operands = [self.in_memory(k) for k in i.inputs]
+        operands = [self.floats_in_memory(k) for k in i.inputs]
         if name == "searchsorted":
             a, v = operands
             sizes = (a.shape[0], int(np.prod(v.shape)), int(i.params[0] == "right"))
@@ -372,8 +399,6 @@ class Lowering:
         (axis,) = i.params
         shape = operands[0].shape
         before, after = int(np.prod(shape[:axis])), int(np.prod(shape[axis + 1 :]))
-        if self.storages[operands[0].storage].kind != "f64":
-            raise UnsupportedFunction(f"{name} of integers in a compiled tape", at=self.site, fix="use floats: x.astype(float)")
         self.call(name, operands, self.result(i), (before, shape[axis], after))
 
     # Guards
@@ -496,7 +521,7 @@ def _place_outputs(low: Lowering) -> None:
 
 
 def _require_supported(type_: ValueType, instruction: Instruction) -> None:
-    if type_.dtype.kind == "f" and type_.dtype.itemsize != 8:
+    if type_.dtype not in SUPPORTED:
         raise UnsupportedFunction(
             f"compiling {type_.dtype} arithmetic", at=instruction.site,
             fix="convert the arguments to float64, or replay the tape without compiling",
@@ -510,4 +535,4 @@ def to_program(low: Lowering, groups: list[Any]) -> Program:
     )  # fmt: skip
 
 
-__all__ = ["NEUTRAL", "Lowering", "Place", "lower", "to_program"]
+__all__ = ["Lowering", "Place", "lower", "to_program"]

@@ -11,12 +11,17 @@ from dataclasses import replace
 from typing import Any
 
 from .expressions import emit_expression
-from .lanes import Value, constant, select, splat
-from .program import NEUTRAL, Access, Group, Literal, Step
+from .lanes import Value, constant, fma, select, splat
+from .program import Access, Group, Literal, Step, neutral
 from .values import SCALAR, TYPES
 from .vector_math import FUNCTIONS
 
 LANES = 8
+
+# An innermost loop inside another is unrolled up to this many vectors, and up to this much code; what the outer loops do not
+# change then stays in registers, and so do sums over the outer loops.
+MOST_VECTORS = 8
+MOST_UNROLLED = 64
 MEMORY_TYPES = {"f64": "double", "i64": "i64", "i1": "i8"}
 
 
@@ -74,6 +79,21 @@ class Nest:
         self.hoisted: dict[Access, Value] = {}
         self.rows: dict[Access, str] = {}
         self.accumulators: dict[int, tuple[str, int]] = {}
+        # For unrolled innermost loops: one accumulator per vector of the row, and rows that never change.
+        self.vectors = self._vectors(group)
+        self.panels: dict[int, tuple[list[str], int]] = {}
+        self.resident: dict[tuple[Access, int], Value] = {}
+
+    def _vectors(self, group: Group) -> list[tuple[int, int]]:
+        """First index and active lanes of each vector of an innermost loop that is to be unrolled; none if it is not."""
+        extent = self.domain[-1]
+        count = -(-extent // self.width)
+        scattered = any(s.write.via >= 0 for s in self.steps)
+        if group.form != "nest" or len(self.domain) < 2 or scattered:
+            return []
+        if count > MOST_VECTORS or count * len(self.steps) > MOST_UNROLLED:
+            return []
+        return [(start, min(self.width, extent - start)) for start in range(0, extent, self.width)]
 
     def emit(self) -> None:
         for number, step in enumerate(self.steps):
@@ -88,14 +108,21 @@ class Nest:
         if step.write.via >= 0 or self.owner.is_assembled(step.write.storage):
             return
         start = self._suffix_start(step)
-        if start <= self.last:
+        if self.vectors and start > self.last:
+            start = self._panel_start(step)
+            if start < self.last:
+                vector = TYPES[self._kind(step), self.width]
+                names = [f"%acc{self.owner.fresh()}" for _ in self.vectors]
+                self.owner.entry += [f"{name} = alloca {vector}, align 64" for name in names]
+                self.panels[number] = (names, start)
+        elif start <= self.last:
             vector = TYPES[self._kind(step), 1 if step.running else self.width]
             name = f"%acc{self.owner.fresh()}"
             self.owner.entry.append(f"{name} = alloca {vector}, align 64")
             self.accumulators[number] = (name, start)
         reduced_outside = any(stride == 0 for stride in step.write.strides[:start])
         if reduced_outside:
-            self.owner.fill(step.write.storage, NEUTRAL[step.combine])  # type: ignore[index]
+            self.owner.fill(step.write.storage, neutral(step.combine, self._kind(step)))
 
     def _suffix_start(self, step: Step) -> int:
         """The first of the innermost loops that the step reduces over; beyond the last when there is none."""
@@ -106,13 +133,19 @@ class Nest:
             start -= 1
         return start
 
+    def _panel_start(self, step: Step) -> int:
+        """The first of the loops around the innermost one that the step reduces over, without a break."""
+        start = self.last
+        while start > 0 and step.write.strides[start - 1] == 0:
+            start -= 1
+        return start
+
     def _kind(self, step: Step) -> str:
         return self.owner.storages[step.write.storage].kind
 
     def _neutral(self, step: Step, width: int) -> str:
         kind = self._kind(step)
-        value = NEUTRAL[step.combine]  # type: ignore[index]
-        return constant(self.code, int(value) if kind == "i64" else value, kind, width).ref
+        return constant(self.code, neutral(step.combine, kind), kind, width).ref  # type: ignore[arg-type]
 
     def _combined(self, step: Step, a: Value, b: Value) -> Value:
         if step.combine == "add":
@@ -125,7 +158,18 @@ class Nest:
             return select(a < b, b, a) if step.combine == "maximum" else select(a < b, a, b)
         return FUNCTIONS[step.combine](a, b)  # type: ignore[index]
 
+    def _update(self, step: Step, operands: list[Any], old: Value) -> Value:
+        """The accumulator after one more value; products are added with one rounding, as BLAS does."""
+        if step.combine == "add" and step.expression == "r0 * r1" and old.kind == "f64":
+            return fma(operands[0], operands[1], old)
+        return self._combined(step, old, self._value(step, operands))
+
     def _start_accumulators(self, level: int) -> None:
+        for number, (names, start) in self.panels.items():
+            if start == level:
+                step = self.steps[number]
+                for name in names:
+                    self.code.line(f"store {TYPES[self._kind(step), self.width]} {self._neutral(step, self.width)}, ptr {name}, align 64")
         for number, (name, start) in self.accumulators.items():
             if start == level:
                 step = self.steps[number]
@@ -141,6 +185,23 @@ class Nest:
             loaded = self.code.emit(f"load {TYPES[kind, self.width]}, ptr {name}, align 64")
             total = self._across_lanes(step, Value(self.code, loaded, kind, self.width))
             self._deliver(step, total, start)
+
+        for number, (names, start) in self.panels.items():
+            if start == level:
+                self._deliver_panel(self.steps[number], names, start)
+
+    def _deliver_panel(self, step: Step, names: list[str], start: int) -> None:
+        kind, row = self._kind(step), self._address(step.write, self.indices)
+        stride = step.write.strides[-1]
+        for name, (first, active) in zip(names, self.vectors):
+            loaded = self.code.emit(f"load {TYPES[kind, self.width]}, ptr {name}, align 64")
+            total = Value(self.code, loaded, kind, self.width)
+            address = row
+            if first:
+                address = self.code.emit(f"getelementptr {MEMORY_TYPES[kind]}, ptr {row}, i64 {first * stride}")
+            if any(s == 0 for s in step.write.strides[:start]):
+                total = self._combined(step, self.owner.load_lanes(address, stride, kind, self.width, active), total)
+            self.owner.store_lanes(address, stride, total, active)
 
     def _across_lanes(self, step: Step, value: Value) -> Value:
         while value.width > 1:
@@ -199,12 +260,30 @@ class Nest:
                 if isinstance(read, Access) and read.via < 0 and self._level_of(read) == level < self.last:
                     if read.storage not in self.written:
                         self.hoisted[read] = self._hoisted_value(read)
+        if level == -1 and self.vectors:
+            self._load_resident()
         if level == self.last - 1:
             self.rows = {}
             for step in self.steps:
                 for access in (*step.reads, step.write):
                     if isinstance(access, Access) and self._needs_row(access):
                         self.rows[access] = self._address(access, self.indices)
+
+    def _load_resident(self) -> None:
+        """Rows that are the same for every turn of the outer loops are read once."""
+        accumulators = sum(len(names) for names, _ in self.panels.values())
+        for step in self.steps:
+            for read in step.reads:
+                if not isinstance(read, Access) or read.via >= 0 or read.storage in self.written:
+                    continue
+                moves = read.strides[-1] != 0 and not any(read.strides[:-1])
+                if not moves or (read, 0) in self.resident or len(self.resident) + accumulators + len(self.vectors) > 20:
+                    continue
+                row = self._address(read, [])
+                kind, stride = self.owner.storages[read.storage].kind, read.strides[-1]
+                for first, active in self.vectors:
+                    address = self.code.emit(f"getelementptr {MEMORY_TYPES[kind]}, ptr {row}, i64 {first * stride}")
+                    self.resident[read, first] = self.owner.load_lanes(address, stride, kind, self.width, active)
 
     def _hoisted_value(self, read: Access) -> Value:
         scalar = self.owner.scalars.get(read.storage)
@@ -239,6 +318,10 @@ class Nest:
 
     def _innermost(self) -> None:
         extent, width = self.domain[self.last], self.width
+        if self.vectors:
+            for number, (first, active) in enumerate(self.vectors):
+                self._point(str(first), active, number)
+            return
         whole = extent - extent % width
         if whole == width:
             self._point("0", width)
@@ -260,24 +343,26 @@ class Nest:
 
     # One point: `active` lanes starting at an index of the innermost loop
 
-    def _point(self, index: str, active: int) -> None:
+    def _point(self, index: str, active: int, vector: int = -1) -> None:
         at_point: dict[int, Value] = {}
         loaded: dict[Access, Value] = {}
         for number, step in enumerate(self.steps):
             operands: list[Any] = []
             for read in step.reads:
                 operands.append(self._operand(read, operands, index, active, at_point, loaded))
-            value = self._value(step, operands)
             if number in self.accumulators:
-                self._accumulate(number, step, value, index, active)
+                self._accumulate(self.accumulators[number][0], step, operands, index, active)
+            elif number in self.panels:
+                self._accumulate(self.panels[number][0][vector], step, operands, index, active)
             elif step.write.via >= 0:
-                self._scatter(step, operands[0], value, active)
+                self._scatter(step, operands[0], self._value(step, operands), active)
             elif step.combine is not None:
                 address = self._lane_address(step.write, index)
                 stride = step.write.strides[-1]
-                old = self.owner.load_lanes(address, stride, value.kind, self.width, active)
-                self.owner.store_lanes(address, stride, self._combined(step, old, value), active)
+                old = self.owner.load_lanes(address, stride, self._kind(step), self.width, active)
+                self.owner.store_lanes(address, stride, self._update(step, operands, old), active)
             else:
+                value = self._value(step, operands)
                 at_point[step.write.storage] = value
                 if self.owner.storages[step.write.storage].in_memory:
                     self.owner.store_lanes(self._lane_address(step.write, index), step.write.strides[-1], value, active)
@@ -302,6 +387,8 @@ class Nest:
         if read in self.hoisted:
             return self.hoisted[read]
         known = loaded.get(read)
+        if known is None and self.resident:
+            known = self.resident.get((read, int(index))) if index.isdigit() else None
         if known is None:
             storage = self.owner.storages[read.storage]
             address = self._lane_address(read, index)
@@ -317,11 +404,11 @@ class Nest:
         place = index if stride == 1 else self.code.emit(f"mul nsw i64 {index}, {stride}")
         return self.code.emit(f"getelementptr {element}, ptr {row}, i64 {place}")
 
-    def _accumulate(self, number: int, step: Step, value: Value, index: str, active: int) -> None:
-        name, _ = self.accumulators[number]
-        kind, vector = value.kind, TYPES[value.kind, value.width]
-        old = Value(self.code, self.code.emit(f"load {vector}, ptr {name}, align 64"), kind, value.width)
-        new = self._combined(step, old, value)
+    def _accumulate(self, name: str, step: Step, operands: list[Any], index: str, active: int) -> None:
+        kind, width = self._kind(step), 1 if step.running else self.width
+        vector = TYPES[kind, width]
+        old = Value(self.code, self.code.emit(f"load {vector}, ptr {name}, align 64"), kind, width)
+        new = self._update(step, operands, old)
         if active < self.width:
             new = select(Value(self.code, self.owner.mask(self.width, active), "i1", self.width), new, old)
         self.code.line(f"store {vector} {new.ref}, ptr {name}, align 64")

@@ -22,6 +22,12 @@ ITEM_BYTES = {"f64": 8, "i64": 8, "i1": 1}
 
 # Neutral element of each way to combine values.
 NEUTRAL: dict[str, float | bool] = {"add": 0.0, "maximum": -np.inf, "minimum": np.inf, "and": True, "or": False}
+INTEGER_NEUTRAL: dict[str, int] = {"add": 0, "maximum": -(2**63), "minimum": 2**63 - 1}
+
+
+def neutral(combine: str, kind: str) -> float | int | bool:
+    """The neutral element as a number of a kind; integers have no infinity."""
+    return INTEGER_NEUTRAL[combine] if kind == "i64" else NEUTRAL[combine]
 
 
 @dataclass(slots=True)

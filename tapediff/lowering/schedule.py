@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .program import Access, Call, Exit, Group, Step, Storage
+from .program import Access, Call, Exit, Group, Literal, Step, Storage
 
 
 def schedule(steps: list[Any], storages: list[Storage]) -> list[Group]:
@@ -98,7 +98,7 @@ class _Scheduler:
         return self._append("straight", (), item)
 
     def _add_step(self, step: Step) -> None:
-        earliest = max(self._earliest(step), 0)
+        earliest = max(self._earliest(step), self._range_checked(step), 0)
         if step.domain == () and not step.running:
             number = self._straight(earliest, step)
         elif step.running:
@@ -110,6 +110,13 @@ class _Scheduler:
             else:
                 self.groups[number].body.append(step)
         self.writers.setdefault(step.write.storage, []).append((number, step))
+
+    def _range_checked(self, step: Step) -> int:
+        """Computed positions are used only behind the guards recorded before: one of them checks that they are in range."""
+        indices = [step.reads[a.via] for a in (*step.reads, step.write) if isinstance(a, Access) and a.via >= 0]
+        if all(isinstance(k, Literal) or self.storages[k.storage].home == "constant" for k in indices):
+            return -1
+        return self.last_exit if step.domain == () else self.last_exit + 1
 
     def _add_empty(self, step: Step) -> None:
         """A loop over nothing: only a reduction has a result, its neutral element, which the emitter writes."""
@@ -167,6 +174,8 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
             elif isinstance(item, Exit):
                 if item.guard_kind == "array":
                     storages[item.report[0]].in_memory = True
+                if storages[item.read.storage].size > 1:
+                    storages[item.read.storage].in_memory = True
                 if _leaves_chunk(item.read.storage, number, chunks, storages, writer_of):
                     storages[item.read.storage].in_memory = True
             else:

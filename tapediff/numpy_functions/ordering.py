@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import UnsupportedFunction
 from ..instruction import Recorded
 from ..ops.indexing import ARGSORT, GATHER, SEARCHSORTED
+from ..positions import in_range
 from .elementwise import as_mask
 from .reducing import axes_of
 from .shaping import as_value, reshape
@@ -25,24 +26,29 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, 
     if axis is None:
         a, axis = np.reshape(a, (-1,)), 0
     (axis,) = axes_of(axis, a.ndim)
-    return take_along_axis(a, ARGSORT(a, axis=axis), axis)
+    return _gathered_along(a, ARGSORT(a, axis=axis), axis)
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
     if axis is None:
-        return GATHER(np.reshape(arr, (-1,)), indices)
+        arr, axis = np.reshape(arr, (-1,)), 0
     (axis,) = axes_of(axis, np.ndim(arr))
     if isinstance(indices, Recorded):
-        shape = np.shape(arr)
-        strides = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
-        base = np.zeros((1,) * len(shape), np.int64)
-        for k in range(len(shape)):
-            if k != axis:
-                places = np.arange(shape[k]) * strides[k]
-                base = base + places.reshape(tuple(-1 if d == k else 1 for d in range(len(shape))))
-        return GATHER(arr, indices * strides[axis] + base)
+        return _gathered_along(arr, in_range(indices, np.shape(arr)[axis], axis), axis)
     places = np.take_along_axis(np.arange(arr.size).reshape(arr.shape), indices, axis)
     return GATHER(arr, places)
+
+
+def _gathered_along(arr: Any, indices: Any, axis: int) -> Any:
+    """The entries at tracked positions along an axis; the positions are known to be in range."""
+    shape = np.shape(arr)
+    strides = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
+    base = np.zeros((1,) * len(shape), np.int64)
+    for k in range(len(shape)):
+        if k != axis:
+            places = np.arange(shape[k]) * strides[k]
+            base = base + places.reshape(tuple(-1 if d == k else 1 for d in range(len(shape))))
+    return GATHER(arr, indices * strides[axis] + base)
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:

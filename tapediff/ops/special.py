@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from ..errors import UnsupportedFunction
 from .comparison import EQUAL, SELECT
 from .declaration import POSITIVE, PROBABILITY, REAL, UNIT, elementwise
 
@@ -34,7 +35,11 @@ def _zeta_rule(z_bar: Any, z: Any, order: Any, x: Any) -> Any:
     return -z_bar * order * ZETA(order + 1.0, x)
 
 
-ZETA = elementwise("zeta", _evaluated_by("zeta"), "zeta(x, y)", (None, _zeta_rule), samples=(None, POSITIVE))
+def _zeta_order_rule(z_bar: Any, z: Any, order: Any, x: Any) -> NoReturn:
+    raise UnsupportedFunction("the derivative of zeta in its first argument is not known", fix="td.stop_gradient(order) if none is meant")
+
+
+ZETA = elementwise("zeta", _evaluated_by("zeta"), "zeta(x, y)", (_zeta_order_rule, _zeta_rule), samples=(None, POSITIVE))
 GAMMA = elementwise("gamma", _evaluated_by("gamma"), "gamma(x)", (lambda z_bar, z, x: z_bar * z * DIGAMMA(x),), samples=(POSITIVE,))
 ERF = elementwise("erf", _evaluated_by("erf"), "erf(x)", (lambda z_bar, z, x: z_bar * (TWO_OVER_SQRT_PI * np.exp(-x * x)),), samples=(REAL,))
 ERFC = elementwise("erfc", _evaluated_by("erfc"), "erfc(x)", (lambda z_bar, z, x: z_bar * (-TWO_OVER_SQRT_PI * np.exp(-x * x)),), samples=(REAL,))

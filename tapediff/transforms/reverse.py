@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import InvalidTape
 from ..instruction import CONSTANT, GUARD, INPUT, Instruction, ValueType
 from ..ops import Elementwise, Op
-from ..ops.comparison import EQUAL, SELECT
+from ..ops.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
 from ..ops.indexing import Part, assemble
 from ..ops.shape import unbroadcast
 from ..record import Recorder
@@ -43,7 +43,9 @@ def reverse(tape: Tape, wrt: Sequence[int], *, seed: bool = False, keep_outputs:
         recorder.guard_count = len(tape.guards)
         adjoints = _Adjoints(tape, recorder, {tape.inputs[k] for k in wrt})
         output_type = tape.instructions[output].type
-        start = recorder.input(np.zeros(output_type.shape, output_type.dtype), active=True) if seed else output_type.dtype.type(1.0)
+        # Tracked even when it is 1, so that rules broadcast it as an instruction and not as an array of ones.
+        one = np.ones(output_type.shape, output_type.dtype)
+        start = recorder.input(one, active=True) if seed else recorder.tracked_constant(one)
         adjoints.add(output, start, masked=False)
         adjoints.propagate()
         outputs = [output] if keep_outputs else []
@@ -118,8 +120,6 @@ class _Adjoints:
     def _apply_rules(self, number: int, instruction: Instruction, z_bar: Any, masked: bool) -> None:
         op: Op = instruction.op
         named = op.named(instruction.params)
-        if not isinstance(z_bar, TrackedArray) and np.shape(z_bar) != instruction.type.shape:
-            z_bar = np.broadcast_to(z_bar, instruction.type.shape)
         inputs = [self.value(i) for i in instruction.inputs]
         z = self.value(number)
         discards = masked or op.masks
@@ -136,8 +136,9 @@ class _Adjoints:
             if cotangent is None:
                 continue
             if guarded:
-                # A discarded branch contributes exactly 0, whatever its derivative: 0 times infinity must not be NaN.
-                cotangent = SELECT(EQUAL(z_bar, 0.0), 0.0, cotangent)
+                # A discarded branch contributes exactly 0, whatever its derivative: 0 times infinity must not be NaN. A finite
+                # product is left alone, as its own derivative is not 0 where the cotangent only happens to be.
+                cotangent = SELECT(LOGICAL_AND(EQUAL(z_bar, 0.0), IS_NAN(cotangent)), 0.0, cotangent)
             if is_elementwise:
                 cotangent = unbroadcast(cotangent, self.tape.instructions[i].type.shape)
             self.add(i, cotangent, discards)
