@@ -10,7 +10,8 @@ from typing import Any
 
 from ..errors import TapediffError
 from .lanes import Code, Value, constant, trunc
-from .nest import MEMORY_TYPES, Nest
+from .accumulators import MEMORY_TYPES
+from .nest import Nest
 from .program import Access, Call, Exit, Group, Literal, Program, Step, neutral
 from .routines import ROUTINES
 from .straight import outlines_functions, straight_step

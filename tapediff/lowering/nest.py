@@ -1,20 +1,15 @@
-"""Emits one loop nest: outer loops over scalars, the innermost one over SIMD lanes, its tail under a mask.
-
-Every reduction accumulates in the same fixed order in every kernel, whatever it is fused with: lane l of the accumulator takes
-the entries l, l + 8, l + 16, ... of each row, rows follow each other, and the lanes are added pairwise at the end. Two kernels
-that share a guard therefore compute what feeds it to the same bits.
-"""
+"""Emits one loop nest: outer loops over scalars, the innermost one over SIMD lanes, its tail under a mask."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+from .accumulators import MEMORY_TYPES, Accumulators
 from .expressions import emit_expression
-from .lanes import Value, constant, fma, select, splat
-from .program import Access, Group, Literal, Step, neutral
-from .values import SCALAR, TYPES
-from .vector_math import FUNCTIONS
+from .lanes import Value, constant, splat
+from .program import Access, Group, Literal, Step
+from .values import TYPES
 
 LANES = 8
 
@@ -22,7 +17,6 @@ LANES = 8
 # change then stays in registers, and so do sums over the outer loops.
 MOST_VECTORS = 8
 MOST_UNROLLED = 64
-MEMORY_TYPES = {"f64": "double", "i64": "i64", "i1": "i8"}
 
 
 def lanes_for(extent: int) -> int:
@@ -78,10 +72,9 @@ class Nest:
         # Values read outside the innermost loop, and the address at which each innermost row starts.
         self.hoisted: dict[Access, Value] = {}
         self.rows: dict[Access, str] = {}
-        self.accumulators: dict[int, tuple[str, int]] = {}
-        # For unrolled innermost loops: one accumulator per vector of the row, and rows that never change.
+        # For unrolled innermost loops: the vectors of a row, and rows that never change.
         self.vectors = self._vectors(group)
-        self.panels: dict[int, tuple[list[str], int]] = {}
+        self.accumulators = Accumulators(self)
         self.resident: dict[tuple[Access, int], Value] = {}
 
     def _vectors(self, group: Group) -> list[tuple[int, int]]:
@@ -98,141 +91,14 @@ class Nest:
     def emit(self) -> None:
         for number, step in enumerate(self.steps):
             if step.combine is not None:
-                self._prepare(number, step)
+                self.accumulators.prepare(number, step)
         self._enter(-1)
         self._loop(0)
-
-    # Accumulators
-
-    def _prepare(self, number: int, step: Step) -> None:
-        if step.write.via >= 0 or self.owner.is_assembled(step.write.storage):
-            return
-        start = self._suffix_start(step)
-        if self.vectors and start > self.last:
-            start = self._panel_start(step)
-            if start < self.last:
-                vector = TYPES[self._kind(step), self.width]
-                names = [f"%acc{self.owner.fresh()}" for _ in self.vectors]
-                self.owner.entry += [f"{name} = alloca {vector}, align 64" for name in names]
-                self.panels[number] = (names, start)
-        elif start <= self.last:
-            vector = TYPES[self._kind(step), 1 if step.running else self.width]
-            name = f"%acc{self.owner.fresh()}"
-            self.owner.entry.append(f"{name} = alloca {vector}, align 64")
-            self.accumulators[number] = (name, start)
-        reduced_outside = any(stride == 0 for stride in step.write.strides[:start])
-        if reduced_outside:
-            self.owner.fill(step.write.storage, neutral(step.combine, self._kind(step)))
-
-    def _suffix_start(self, step: Step) -> int:
-        """The first of the innermost loops that the step reduces over; beyond the last when there is none."""
-        if step.running:
-            return self.last
-        start = len(self.domain)
-        while start > 0 and step.write.strides[start - 1] == 0:
-            start -= 1
-        return start
-
-    def _panel_start(self, step: Step) -> int:
-        """The first of the loops around the innermost one that the step reduces over, without a break."""
-        start = self.last
-        while start > 0 and step.write.strides[start - 1] == 0:
-            start -= 1
-        return start
-
-    def _kind(self, step: Step) -> str:
-        return self.owner.storages[step.write.storage].kind
-
-    def _neutral(self, step: Step, width: int) -> str:
-        kind = self._kind(step)
-        return constant(self.code, neutral(step.combine, kind), kind, width).ref  # type: ignore[arg-type]
-
-    def _combined(self, step: Step, a: Value, b: Value) -> Value:
-        if step.combine == "add":
-            return a + b
-        if step.combine == "and":
-            return a & b
-        if step.combine == "or":
-            return a | b
-        if a.kind == "i64":
-            return select(a < b, b, a) if step.combine == "maximum" else select(a < b, a, b)
-        return FUNCTIONS[step.combine](a, b)  # type: ignore[index]
-
-    def _update(self, step: Step, operands: list[Any], old: Value) -> Value:
-        """The accumulator after one more value; products are added with one rounding, as BLAS does."""
-        if step.combine == "add" and step.expression == "r0 * r1" and old.kind == "f64":
-            return fma(operands[0], operands[1], old)
-        return self._combined(step, old, self._value(step, operands))
-
-    def _start_accumulators(self, level: int) -> None:
-        for number, (names, start) in self.panels.items():
-            if start == level:
-                step = self.steps[number]
-                for name in names:
-                    self.code.line(f"store {TYPES[self._kind(step), self.width]} {self._neutral(step, self.width)}, ptr {name}, align 64")
-        for number, (name, start) in self.accumulators.items():
-            if start == level:
-                step = self.steps[number]
-                width = 1 if step.running else self.width
-                self.code.line(f"store {TYPES[self._kind(step), width]} {self._neutral(step, width)}, ptr {name}, align 64")
-
-    def _finish_accumulators(self, level: int) -> None:
-        for number, (name, start) in self.accumulators.items():
-            step = self.steps[number]
-            if start != level or step.running:
-                continue
-            kind = self._kind(step)
-            loaded = self.code.emit(f"load {TYPES[kind, self.width]}, ptr {name}, align 64")
-            total = self._across_lanes(step, Value(self.code, loaded, kind, self.width))
-            self._deliver(step, total, start)
-
-        for number, (names, start) in self.panels.items():
-            if start == level:
-                self._deliver_panel(self.steps[number], names, start)
-
-    def _deliver_panel(self, step: Step, names: list[str], start: int) -> None:
-        kind, row = self._kind(step), self._address(step.write, self.indices)
-        stride = step.write.strides[-1]
-        for name, (first, active) in zip(names, self.vectors):
-            loaded = self.code.emit(f"load {TYPES[kind, self.width]}, ptr {name}, align 64")
-            total = Value(self.code, loaded, kind, self.width)
-            address = row
-            if first:
-                address = self.code.emit(f"getelementptr {MEMORY_TYPES[kind]}, ptr {row}, i64 {first * stride}")
-            if any(s == 0 for s in step.write.strides[:start]):
-                total = self._combined(step, self.owner.load_lanes(address, stride, kind, self.width, active), total)
-            self.owner.store_lanes(address, stride, total, active)
-
-    def _across_lanes(self, step: Step, value: Value) -> Value:
-        while value.width > 1:
-            half, vector = value.width // 2, TYPES[value.kind, value.width]
-            parts = []
-            for first in (0, half):
-                mask = ", ".join(f"i32 {first + k}" for k in range(half))
-                if half == 1:
-                    name = self.code.emit(f"extractelement {vector} {value.ref}, i64 {first}")
-                else:
-                    name = self.code.emit(f"shufflevector {vector} {value.ref}, {vector} poison, <{half} x i32> <{mask}>")
-                parts.append(Value(self.code, name, value.kind, half))
-            value = self._combined(step, *parts)
-        return value
-
-    def _deliver(self, step: Step, total: Value, start: int) -> None:
-        """A row's total goes to its register or address; a total over outer loops too is added to what is there."""
-        storage = self.owner.storages[step.write.storage]
-        if any(stride == 0 for stride in step.write.strides[:start]):
-            address = self._address(step.write, self.indices)
-            total = self._combined(step, self.owner.load(address, storage.kind), total)
-            self.owner.store(address, total)
-        elif storage.size == 1:
-            self.owner.set_scalar(step.write.storage, total)
-        else:
-            self.owner.store(self._address(step.write, self.indices), total)
 
     # Loops
 
     def _loop(self, level: int) -> None:
-        self._start_accumulators(level)
+        self.accumulators.start_level(level)
         if level == self.last:
             self._innermost()
         else:
@@ -251,7 +117,7 @@ class Nest:
             self.code.line(f"br i1 {more}, label %{head}, label %{end}")
             self.code.start(end)
             self.indices.pop()
-        self._finish_accumulators(level)
+        self.accumulators.finish_level(level)
 
     def _enter(self, level: int) -> None:
         """At the top of loop `level`'s body (before all loops for -1): read what no inner loop changes."""
@@ -267,19 +133,18 @@ class Nest:
             for step in self.steps:
                 for access in (*step.reads, step.write):
                     if isinstance(access, Access) and self._needs_row(access):
-                        self.rows[access] = self._address(access, self.indices)
+                        self.rows[access] = self.address(access, self.indices)
 
     def _load_resident(self) -> None:
         """Rows that are the same for every turn of the outer loops are read once."""
-        accumulators = sum(len(names) for names, _ in self.panels.values())
         for step in self.steps:
             for read in step.reads:
                 if not isinstance(read, Access) or read.via >= 0 or read.storage in self.written:
                     continue
                 moves = read.strides[-1] != 0 and not any(read.strides[:-1])
-                if not moves or (read, 0) in self.resident or len(self.resident) + accumulators + len(self.vectors) > 20:
+                if not moves or (read, 0) in self.resident or len(self.resident) + self.accumulators.count + len(self.vectors) > 20:
                     continue
-                row = self._address(read, [])
+                row = self.address(read, [])
                 kind, stride = self.owner.storages[read.storage].kind, read.strides[-1]
                 for first, active in self.vectors:
                     address = self.code.emit(f"getelementptr {MEMORY_TYPES[kind]}, ptr {row}, i64 {first * stride}")
@@ -289,7 +154,7 @@ class Nest:
         scalar = self.owner.scalars.get(read.storage)
         if scalar is not None:
             return scalar
-        return self.owner.load(self._address(read, self.indices), self.owner.storages[read.storage].kind)
+        return self.owner.load(self.address(read, self.indices), self.owner.storages[read.storage].kind)
 
     def _level_of(self, access: Access) -> int:
         level = -1
@@ -302,7 +167,7 @@ class Nest:
         storage = self.owner.storages[access.storage]
         return storage.in_memory and access not in self.rows and (access.via >= 0 or access.strides[-1] != 0)
 
-    def _address(self, access: Access, indices: list[str]) -> str:
+    def address(self, access: Access, indices: list[str]) -> str:
         """Address of the access at the given outer indices, with the innermost ones at zero."""
         total, constant_part = None, access.offset
         for index, stride in zip(indices, access.strides):
@@ -350,24 +215,22 @@ class Nest:
             operands: list[Any] = []
             for read in step.reads:
                 operands.append(self._operand(read, operands, index, active, at_point, loaded))
-            if number in self.accumulators:
-                self._accumulate(self.accumulators[number][0], step, operands, index, active)
-            elif number in self.panels:
-                self._accumulate(self.panels[number][0][vector], step, operands, index, active)
-            elif step.write.via >= 0:
-                self._scatter(step, operands[0], self._value(step, operands), active)
+            if self.accumulators.add(number, step, operands, index, active, vector):
+                continue
+            if step.write.via >= 0:
+                self._scatter(step, operands[0], self.value(step, operands), active)
             elif step.combine is not None:
-                address = self._lane_address(step.write, index)
+                address = self.lane_address(step.write, index)
                 stride = step.write.strides[-1]
-                old = self.owner.load_lanes(address, stride, self._kind(step), self.width, active)
-                self.owner.store_lanes(address, stride, self._update(step, operands, old), active)
+                old = self.owner.load_lanes(address, stride, self.accumulators.kind(step), self.width, active)
+                self.owner.store_lanes(address, stride, self.accumulators.update(step, operands, old), active)
             else:
-                value = self._value(step, operands)
+                value = self.value(step, operands)
                 at_point[step.write.storage] = value
                 if self.owner.storages[step.write.storage].in_memory:
-                    self.owner.store_lanes(self._lane_address(step.write, index), step.write.strides[-1], value, active)
+                    self.owner.store_lanes(self.lane_address(step.write, index), step.write.strides[-1], value, active)
 
-    def _value(self, step: Step, operands: list[Any]) -> Value:
+    def value(self, step: Step, operands: list[Any]) -> Value:
         if step.expression == "r0" and not step.parameters:
             value = operands[0]
         else:
@@ -391,11 +254,11 @@ class Nest:
             known = self.resident.get((read, int(index))) if index.isdigit() else None
         if known is None:
             storage = self.owner.storages[read.storage]
-            address = self._lane_address(read, index)
+            address = self.lane_address(read, index)
             known = loaded[read] = self.owner.load_lanes(address, read.strides[-1], storage.kind, self.width, active)
         return known
 
-    def _lane_address(self, access: Access, index: str) -> str:
+    def lane_address(self, access: Access, index: str) -> str:
         row = self.rows[access]
         if index == "0":
             return row
@@ -403,17 +266,6 @@ class Nest:
         element = MEMORY_TYPES[self.owner.storages[access.storage].kind]
         place = index if stride == 1 else self.code.emit(f"mul nsw i64 {index}, {stride}")
         return self.code.emit(f"getelementptr {element}, ptr {row}, i64 {place}")
-
-    def _accumulate(self, name: str, step: Step, operands: list[Any], index: str, active: int) -> None:
-        kind, width = self._kind(step), 1 if step.running else self.width
-        vector = TYPES[kind, width]
-        old = Value(self.code, self.code.emit(f"load {vector}, ptr {name}, align 64"), kind, width)
-        new = self._update(step, operands, old)
-        if active < self.width:
-            new = select(Value(self.code, self.owner.mask(self.width, active), "i1", self.width), new, old)
-        self.code.line(f"store {vector} {new.ref}, ptr {name}, align 64")
-        if step.running:
-            self.owner.store_lanes(self._lane_address(step.write, index), step.write.strides[-1], new, 1)
 
     def _scatter(self, step: Step, positions: Value, value: Value, active: int) -> None:
         """One lane after the other, as positions may repeat."""
@@ -427,8 +279,5 @@ class Nest:
                 item = Value(self.code, picked, value.kind, 1)
             address = self.code.emit(f"getelementptr {element}, ptr {self.rows[step.write]}, i64 {place}")
             if step.combine is not None:
-                item = self._combined(step, self.owner.load(address, value.kind), item)
+                item = self.accumulators.combined(step, self.owner.load(address, value.kind), item)
             self.owner.store(address, item)
-
-
-__all__ = ["LANES", "MEMORY_TYPES", "SCALAR", "Nest", "collapsed", "lanes_for"]

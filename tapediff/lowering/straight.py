@@ -7,7 +7,7 @@ from typing import Any
 
 from .expressions import emit_expression
 from .lanes import Code, Value, constant
-from .nest import MEMORY_TYPES
+from .accumulators import MEMORY_TYPES
 from .program import Access, Literal, Program, Step
 from .values import TYPES
 
