@@ -139,28 +139,42 @@ class CompiledTape:
             (value, gradients), or the Miss at the first guard that failed, with `outs` untouched.
         """
         kernel = self.kernel(argnums)
-        arrays = [np.ascontiguousarray(a) if np.ndim(a) else np.asarray(a) for a in inputs]
-        targets = kernel.fresh_outputs() if outs is None or argnums is None else list(outs)
+        arrays = [np.ascontiguousarray(a, t.dtype).reshape(t.shape) for a, t in zip(inputs, kernel.input_types)]
+        targets = kernel.fresh_outputs()
+        written = targets
+        if outs is not None and argnums is not None:
+            written = list(outs)
+            if all(w.dtype == t.dtype for w, t in zip(written, kernel.written_types)):
+                targets = written
         status = kernel.call(*arrays, *targets)
         if type(status) is int and status < 0:
             # The kernel cannot write there (layout, overlap with an input) or read from there (alignment): use copies.
             arrays = [np.array(a, order="C") for a in arrays]
-            fresh = kernel.fresh_outputs()
-            status = kernel.call(*arrays, *fresh)
-            if type(status) is float:
-                for target, array in zip(targets, fresh):
-                    target[...] = array
+            targets = kernel.fresh_outputs()
+            status = kernel.call(*arrays, *targets)
         if type(status) is not float:
             if status == REFUSED:
                 raise ArgumentMismatch("a compiled tape was called with arguments it cannot read", fix="pass NumPy arrays")
             return kernel.failure(status, arrays)
+        value, *gradients = self._narrowed(kernel, status, targets)
         if argnums is None:
-            return self._outputs(kernel, status, targets), []
-        return status, targets
+            return (tuple([value, *gradients]) if self.tape.returns_tuple else value), []
+        if outs is None:
+            return value, gradients
+        for target, array in zip(written, targets):
+            if target is not array:
+                target[...] = array
+        return value, written
 
-    def _outputs(self, kernel: Kernel, value: float, arrays: list[np.ndarray]) -> Any:
-        outputs = ([value] if kernel.returns_value else []) + [a[()] if a.shape == () else a for a in arrays]
-        return tuple(outputs) if self.tape.returns_tuple else outputs[0]
+    def _narrowed(self, kernel: Kernel, value: float, arrays: list[np.ndarray]) -> list[Any]:
+        """All outputs in the dtypes of the tape; arrays without dimensions become numbers."""
+        results: list[Any] = ([value] if kernel.returns_value else []) + arrays
+        for k, type_ in enumerate(kernel.tape.output_types):
+            if type_.dtype == np.float32:
+                results[k] = np.float32(results[k]) if type_.shape == () else results[k].astype(np.float32)
+            elif type_.shape == () and not (k == 0 and kernel.returns_value):
+                results[k] = results[k][()]
+        return results
 
     def _guard_failed(self, miss: Miss) -> GuardFailed:
         guard = next(g for g in self.tape.guards if g.ordinal == miss.ordinal)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TapediffError
+from ..instruction import FLOAT64, FLOAT_SCALAR, ValueType
 from ..replay import Miss
 from ..tape import Tape
 from . import entry
@@ -61,8 +62,10 @@ class Kernel:
         self._exits = {e.ordinal: e for g in self.program.groups for e in g.body if isinstance(e, Exit)}
         self._exit_kinds = emitter.exit_kinds
         self._constants = _aligned(self.program.constants)
-        types = tape.output_types
-        self.returns_value = bool(types) and types[0].shape == () and types[0].dtype == np.float64
+        # Floats cross the boundary in 64 bits; the caller of a kernel narrows them where the tape says 32.
+        self.input_types = [_widened(t) for t in tape.input_types]
+        self.output_types = [_widened(t) for t in tape.output_types]
+        self.returns_value = bool(tape.outputs) and self.output_types[0] == FLOAT_SCALAR
         self.state = self._make_state()
         self.call = entry.callable_for(self.state) if entry.is_available() else self._call_by_address
         self._address_call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(self._native.address)
@@ -70,8 +73,7 @@ class Kernel:
         self.seconds = time.perf_counter() - start
 
     def _make_state(self) -> np.ndarray:
-        inputs = self.tape.input_types
-        outputs = self.tape.output_types[1 if self.returns_value else 0 :]
+        inputs, outputs = self.input_types, self.written_types
         if len(inputs) + len(outputs) > entry.MOST_ARGUMENTS:
             raise TapediffError(f"a compiled tape takes at most {entry.MOST_ARGUMENTS} arguments and results",
                                 fix="pass fewer, larger arrays")  # fmt: skip
@@ -82,6 +84,11 @@ class Kernel:
         for type_ in outputs:
             words += entry.specification(type_, written=True)
         return np.array(words, dtype=np.int64)
+
+    @property
+    def written_types(self) -> list[ValueType]:
+        """Types of the outputs that `call` writes to arrays."""
+        return self.output_types[1 if self.returns_value else 0 :]
 
     def _work(self) -> int:
         """A rough count of element operations."""
@@ -113,8 +120,8 @@ class Kernel:
 
     def _call_by_address(self, *arrays: Any) -> Any:
         """Does what `call` does, for interpreters whose object layout the native entry does not know."""
-        inputs_count = len(self.tape.input_types)
-        expected = [*self.tape.input_types, *self.tape.output_types[1 if self.returns_value else 0 :]]
+        inputs_count = len(self.input_types)
+        expected = [*self.input_types, *self.written_types]
         if len(arrays) != len(expected):
             return entry.REFUSED
         for k, (array, type_) in enumerate(zip(arrays, expected)):
@@ -130,7 +137,7 @@ class Kernel:
 
     def fresh_outputs(self) -> list[np.ndarray]:
         """New arrays for the outputs that `call` writes."""
-        return [np.empty(t.shape, t.dtype) for t in self.tape.output_types[1 if self.returns_value else 0 :]]
+        return [np.empty(t.shape, t.dtype) for t in self.written_types]
 
     def failure(self, status: int, inputs: Sequence[np.ndarray]) -> Miss:
         """What a positive status means: the guard that failed and its outcome.
@@ -146,7 +153,7 @@ class Kernel:
         item = self._exits[status - 1]
         storage = self.program.storages[item.report[0]]
         report = np.zeros(max(8, storage.bytes if item.guard_kind == "array" else 8), np.uint8)
-        scratch = [np.empty(t.shape, t.dtype) for t in self.tape.output_types]
+        scratch = [np.empty(t.shape, t.dtype) for t in self.output_types]
         again = self.run(inputs, scratch, report)
         if again != status:
             raise TapediffError("a kernel gave two different answers to the same arguments",
@@ -163,6 +170,10 @@ class Kernel:
         if item.guard_kind == "bool":
             return bool(number)
         return int(number) if np.isfinite(number) else float(number)
+
+
+def _widened(type_: ValueType) -> ValueType:
+    return ValueType(type_.shape, FLOAT64) if type_.dtype == np.float32 else type_
 
 
 def _aligned(constants: bytes) -> np.ndarray:

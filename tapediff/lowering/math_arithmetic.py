@@ -16,6 +16,7 @@ from .lanes import (
     select,
     to_f64,
 )
+from .values import TYPES
 
 _INF = float("inf")
 
@@ -137,3 +138,11 @@ def floor_divide(x, y) -> Value:
 def _towards(rest: Value, y: Value, opposite: Value, same: Value | None = None) -> Value:
     """`opposite` where rest and y have different signs, else `same`, which is rest itself unless given."""
     return select((rest < 0.0) ^ (y < 0.0), opposite, rest if same is None else same)
+
+
+def round_to_float32(x: Value) -> Value:
+    """The nearest number that 32 bits can hold: what float32 arithmetic gives, where 64 bits were computed in."""
+    code, wide = x.code, TYPES["f64", x.width]
+    narrow = wide.replace("double", "float")
+    rounded = code.emit(f"fptrunc {wide} {x.ref} to {narrow}")
+    return Value(code, code.emit(f"fpext {narrow} {rounded} to {wide}"), "f64", x.width)

@@ -8,7 +8,7 @@ from typing import Any
 from .expressions import emit_expression
 from .lanes import Code, Value, constant
 from .accumulators import MEMORY_TYPES
-from .program import Access, Literal, Program, Step
+from .program import Literal, Program, Step
 from .values import TYPES
 
 # Inlining saves a call's 2 ns, and costs 1 ms of compiling for each copy of sin or log.

@@ -29,7 +29,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 _LANES = ("fma", "rint", "floor", "ceil", "trunc", "sqrt", "copysign", "select", "to_f64", "to_i64")
 _ARITHMETIC = (
     "equal", "not_equal", "maximum", "minimum", "fmax", "fmin", "absolute", "sign", "square", "reciprocal", "isnan",
-    "isinf", "isfinite", "signbit", "fmod", "mod", "floor_divide",
+    "isinf", "isfinite", "signbit", "fmod", "mod", "floor_divide", "round_to_float32",
 )  # fmt: skip
 _EXPONENTIAL = ("exp", "exp2", "expm1", "sinh", "cosh", "tanh", "expit")
 _LOGARITHMIC = (
@@ -60,7 +60,7 @@ def _from_scipy(name: str) -> Callable[..., Any]:
 
 
 _SCIPY = (*math_special.SPECIAL_FUNCTIONS, "polygamma", "zeta", "expit", "log_expit", "logit", "xlogy", "xlog1py")
-_OWN = {"integer_power", "softplus", "equal", "not_equal", "fma", "select", "to_f64", "to_i64", "logical_not"}
+_OWN = {"integer_power", "softplus", "equal", "not_equal", "fma", "select", "round_to_float32", "to_f64", "to_i64", "logical_not"}
 
 PYTHON_FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(np, name) for name in FUNCTIONS if name not in _SCIPY and name not in _OWN},
@@ -72,6 +72,7 @@ PYTHON_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "fma": lambda x, y, z: x * y + z,
     "select": lambda condition, x, y: x if condition else y,
     "to_f64": np.float64,
+    "round_to_float32": lambda x: np.float64(np.float32(x)),
     "to_i64": np.int64,
     "integer_power": lambda x, n: np.float64(x) ** n,
     "softplus": lambda x: np.logaddexp(0.0, x),

@@ -92,7 +92,7 @@ def are_disjoint(regions: list[Region], shape: tuple[int, ...]) -> bool:
         return True
     times = np.zeros(shape, np.uint8)
     for region in regions:
-        box = times[region.slices]
+        box = times[(*region.slices, ...)]  # the ellipsis keeps a 0-d box an array
         if box.any():
             return False
         box[...] = 1

@@ -1,0 +1,120 @@
+"""Lowers matrix products to loops or BLAS, factorisations and solves to LAPACK, and searches to index routines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..instruction import Instruction
+from .places import Place, contiguous, same_strides
+from .program import Call
+from .steps import StepBuilder
+
+# Products below this many multiplications are loops: a BLAS call costs more than it saves.
+LARGEST_LOOP_PRODUCT = 2000
+
+
+class MatrixLowering(StepBuilder):
+    """The building blocks that matrix ops name in their declarations."""
+
+    def matmul(self, i: Instruction) -> None:
+        x, y = (self.places[k] for k in i.inputs)
+        rows = x.shape[-2:-1] if len(x.shape) > 1 else ()
+        columns = y.shape[-1:] if len(y.shape) > 1 else ()
+        inner = x.shape[-1:]
+        batch = i.type.shape[: len(i.type.shape) - len(rows) - len(columns)]
+        multiplications = int(np.prod((*batch, *rows, *inner, *columns)))
+        if rows and columns and not batch and multiplications > LARGEST_LOOP_PRODUCT:
+            left, right = self.in_memory_or_transposed(i.inputs[0]), self.in_memory_or_transposed(i.inputs[1])
+            target = self.result(i)
+            self.call("gemm", [left[0], right[0]], target, (rows[0], columns[0], inner[0], left[1], right[1]))
+            return
+        self._matmul_loops(i, x, y, batch, rows, inner, columns)
+
+    def _matmul_loops(
+        self, i: Instruction, x: Place, y: Place, batch: tuple[int, ...], rows: tuple[int, ...], inner: tuple[int, ...],
+        columns: tuple[int, ...],
+    ) -> None:  # fmt: skip
+        """One loop nest in the order in which memory is read: row by row of the matrix, or columns innermost."""
+        target = self.result(i)
+        zero_r, zero_c = (0,) * len(rows), (0,) * len(columns)
+        x_batch, y_batch = (p.strides[: len(p.strides) - n] for p, n in ((x, len(rows) + 1), (y, len(columns) + 1)))
+        x_batch = (0,) * (len(batch) - len(x_batch)) + self._batch_strides(x, x_batch)
+        y_batch = (0,) * (len(batch) - len(y_batch)) + self._batch_strides(y, y_batch)
+        x_strides = (*x_batch, *(x.strides[-2:-1] if rows else ()), x.strides[-1], *zero_c)
+        y_strides = (*y_batch, *zero_r, y.strides[-2] if columns else y.strides[-1], *(y.strides[-1:] if columns else ()))
+        z_row = target.strides[len(batch) : len(batch) + len(rows)]
+        z_strides = (*target.strides[: len(batch)], *z_row, 0, *(target.strides[-1:] if columns else ()))
+        domain = (*batch, *rows, *inner, *columns)
+        order = list(range(len(domain)))
+        if len(order) >= 2 and not columns and x.strides[-1] != 1 and rows and x.strides[-2] == 1:
+            order[-2:] = order[-1], order[-2]
+        elif columns and not rows and y.strides[-1] != 1 and y.strides[-2] == 1:
+            order[-2:] = order[-1], order[-2]
+        pick = lambda strides: tuple(strides[k] for k in order)  # noqa: E731 -- three uses in the next two lines
+        combine = None if inner == (1,) else "add"
+        self.step(pick(domain), [(x, pick(x_strides)), (y, pick(y_strides))], "r0 * r1", target, pick(z_strides), combine)
+
+    @staticmethod
+    def _batch_strides(place: Place, strides: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(0 if e == 1 else s for s, e in zip(strides, place.shape))
+
+    def in_memory_or_transposed(self, number: int) -> tuple[Place, int]:
+        """A matrix as BLAS takes it: contiguous, or the transpose of a contiguous one (1)."""
+        place = self.places[number]
+        if place.literal is None and same_strides(place.strides, tuple(reversed(contiguous(place.shape[::-1]))), place.shape):
+            return place, 1
+        return self.in_memory(number), 0
+
+    def call(self, routine: str, operands: list[Place], target: Place, sizes: tuple[int, ...], failure: str = "") -> None:
+        number = -1
+        if failure:
+            number = len(self.failures)
+            self.failures.append(failure)
+        pairs = tuple((place.storage, place.offset) for place in operands)
+        self.steps.append(Call(routine, pairs, target.storage, sizes, number, self.site))
+
+    def cholesky(self, i: Instruction) -> None:
+        source = self.in_memory(i.inputs[0])
+        self.call("cholesky", [source], self.result(i), (i.type.shape[0],), "Matrix is not positive definite")
+
+    def triangular_solve(self, i: Instruction) -> None:
+        lower, transposed, unit = i.params
+        a, b = self.in_memory(i.inputs[0]), self.in_memory(i.inputs[1])
+        n, k = a.shape[0], int(np.prod(b.shape[1:]))
+        failure = "" if unit else "singular matrix: resolution failed at diagonal"
+        self.call("triangular_solve", [a, b], self.result(i), (n, k, int(lower), int(transposed), int(unit)), failure)
+
+    def lu_factor(self, i: Instruction) -> None:
+        self.call("lu_factor", [self.in_memory(i.inputs[0])], self.result(i), (i.type.shape[1],))
+
+    def lu_solve(self, i: Instruction) -> None:
+        lu, b = self.in_memory(i.inputs[1]), self.in_memory(i.inputs[2])
+        n, k = b.shape[0], int(np.prod(b.shape[1:]))
+        scratch = self.storage((n * k,) if k > 1 else (1,), "f64")
+        self.call("lu_solve", [lu, b, scratch], self.result(i), (n, k, int(i.params[0])), "Singular matrix")
+
+    def det_sign(self, i: Instruction) -> None:
+        lu = self.in_memory(i.inputs[0])
+        self.call("det_sign", [lu], self.result(i), (lu.shape[1],))
+
+    def log_abs_det(self, i: Instruction) -> None:
+        lu = self.places[i.inputs[1]]
+        n = lu.shape[1]
+        diagonal = replace(lu, shape=(n,), strides=(lu.strides[0] + lu.strides[1],))
+        target = self.result(i)
+        self.step((n,), [(diagonal, diagonal.strides)], "log(absolute(r0))", target, (0,), "add")
+
+    def index_routine(self, i: Instruction) -> None:
+        name = i.op.name
+        operands = [self.floats_in_memory(k) for k in i.inputs]
+        if name == "searchsorted":
+            a, v = operands
+            sizes = (a.shape[0], int(np.prod(v.shape)), int(i.params[0] == "right"))
+            self.call("searchsorted", operands, self.result(i), sizes)
+            return
+        (axis,) = i.params
+        shape = operands[0].shape
+        before, after = int(np.prod(shape[:axis])), int(np.prod(shape[axis + 1 :]))
+        self.call(name, operands, self.result(i), (before, shape[axis], after))
