@@ -27,6 +27,9 @@ from .sites import Site, is_library_file, user_site
 from .tape import Tape
 from .tracked import TrackedArray
 
+# Calling the class costs three times as much, and a recording makes one instruction per operation.
+_new_tuple = tuple.__new__
+
 _current: ContextVar[Recorder | None] = ContextVar("tapediff_recorder", default=None)
 
 
@@ -81,7 +84,10 @@ class Recorder:
         plain: list[int] = []
         all_float64 = True
         for position, argument in enumerate(args):
-            if type(argument) is TrackedArray:
+            kind = type(argument)
+            if kind is int and op.promote is None:
+                argument, kind = float(argument), float
+            if kind is TrackedArray:
                 if argument._view is not None:
                     argument._refresh()
                 if argument._recorder is not self:
@@ -90,7 +96,7 @@ class Recorder:
                     all_float64 = False
                 ids.append(argument._id)
                 values.append(argument._value)
-            elif type(argument) is float and argument == argument and argument != 0.0:
+            elif kind is float and argument == argument and argument != 0.0:
                 number = self._float_constants.get(argument)
                 if number is None:
                     plain.append(position)
@@ -101,7 +107,10 @@ class Recorder:
                 plain.append(position)
                 ids.append(-1)
                 values.append(argument)
-        if plain or not all_float64:
+        if not all_float64:
+            plain = [position for position, argument in enumerate(args) if type(argument) is not TrackedArray]
+            self._promote(op, args, ids, values, plain, all_float64)
+        elif plain:
             self._promote(op, args, ids, values, plain, all_float64)
         if self.concrete:
             value = op.evaluate(*values, *params)
@@ -115,20 +124,18 @@ class Recorder:
         site = self.site
         if site is None:
             frame = sys._getframe(2)
-            code = frame.f_code
-            while is_library_file(code.co_filename):
-                frame = frame.f_back
-                if frame is None:
+            while is_library_file(frame.f_code.co_filename):
+                if frame.f_back is None:
                     break
-                code = frame.f_code
-            if frame is not None:
-                key = (id(code) << 20) + frame.f_lasti
-                site = self._sites.get(key)
-                if site is None:
-                    site = self._sites[key] = Site(code, frame.f_lasti)
-        number = len(self.instructions)
-        self.instructions.append(Instruction(op, ids, params, type_, site))
-        return number
+                frame = frame.f_back
+            # Code objects are hashed by content, slowly; one address and offset stand for the place as long as it is kept.
+            place = (id(frame.f_code) << 20) + frame.f_lasti
+            site = self._sites.get(place)
+            if site is None:
+                site = self._sites[place] = Site(frame.f_code, frame.f_lasti)
+        instructions = self.instructions
+        instructions.append(_new_tuple(Instruction, (op, ids, params, type_, site)))
+        return len(instructions) - 1
 
     def _type_of(self, value: Any) -> ValueType:
         key = (value.shape, value.dtype)

@@ -11,7 +11,6 @@ import numpy as np
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _LIBRARIES = (_PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep, os.sep + "scipy" + os.sep)
-_library_file: dict[str, bool] = {}
 
 
 class Site(NamedTuple):
@@ -33,12 +32,16 @@ class Site(NamedTuple):
         return f"{os.path.basename(self.code.co_filename)}:{self.line} in {self.code.co_name}"
 
 
-def is_library_file(filename: str) -> bool:
-    known = _library_file.get(filename)
-    if known is None:
+class _LibraryFiles(dict[str, bool]):
+    """Remembers which files are library code; a look-up by `[]` is the fastest test there is."""
+
+    def __missing__(self, filename: str) -> bool:
         known = filename.startswith(_LIBRARIES[:2]) or _LIBRARIES[2] in filename or filename.startswith("<__array")
-        _library_file[filename] = known
-    return known
+        self[filename] = known
+        return known
+
+
+is_library_file = _LibraryFiles().__getitem__
 
 
 def user_frame(depth: int = 1) -> FrameType | None:

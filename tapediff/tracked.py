@@ -17,7 +17,7 @@ from .errors import TrackedValueEscaped, UnsupportedFunction, UnsupportedMethod
 from .instruction import BOOL, INT64, Recorded, ValueType
 from .ops import BY_FUNCTION, BY_SCIPY_NAME, comparison
 from .ops.arithmetic import (
-    ABSOLUTE, ADD, CONVERT, DIVIDE, FLOOR_DIVIDE, MULTIPLY, NEGATIVE, REMAINDER, RINT, SUBTRACT, power,
+    ABSOLUTE, ADD, CONVERT, DIVIDE, FLOOR_DIVIDE, MULTIPLY, NEGATIVE, REMAINDER, RINT, SQUARE, SUBTRACT, power,
 )  # fmt: skip
 from .ops.indexing import GATHER, INDEX, PUT, REPLACE, Region
 from .ops.products import MATMUL
@@ -37,9 +37,12 @@ class View(NamedTuple):
 
 def _binary(op: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def forward(self: TrackedArray, other: Any) -> Any:
-        if other.__class__ is float or isinstance(other, _OPERANDS):
-            if isinstance(other, Recorded) and other._recorder is not self._recorder:  # type: ignore[attr-defined]
-                return op(self, other)
+        # type() and not isinstance() for the usual operands: the __class__ property of tracked arrays is slow to ask.
+        kind = type(other)
+        if kind is TrackedArray:
+            same = other._recorder is self._recorder
+            return self._recorder.apply(op, (self, other)) if same else op(self, other)
+        if kind is float or isinstance(other, _OPERANDS):
             return self._recorder.apply(op, (self, other))
         return NotImplemented
 
@@ -119,6 +122,8 @@ class TrackedArray(Recorded):
         return self._not_equal(other)
 
     def __pow__(self, other: Any) -> Any:
+        if type(other) is int and other == 2:
+            return self._recorder.apply(SQUARE, (self,))
         return power(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rpow__(self, other: Any) -> Any:
@@ -355,6 +360,10 @@ class TrackedArray(Recorded):
     # NumPy's protocols
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not kwargs and len(inputs) == 1:
+            op = functions.UNARY.get(ufunc)
+            if op is not None:
+                return self._recorder.apply(op, inputs)
         return functions.call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:

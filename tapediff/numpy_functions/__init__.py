@@ -5,10 +5,10 @@ Functions that are compositions are written here with recorded operations; only 
 
 from __future__ import annotations
 
-from .dispatch import METHODS, call_function, call_ufunc
+from .dispatch import METHODS, UNARY, call_function, call_ufunc
 from .elementwise import around, mask_operation
 from .shaping import copy, reshape, swapaxes, transpose
 
 __all__ = [
-    "METHODS", "around", "call_function", "call_ufunc", "copy", "mask_operation", "reshape", "swapaxes", "transpose",
+    "METHODS", "UNARY", "around", "call_function", "call_ufunc", "copy", "mask_operation", "reshape", "swapaxes", "transpose",
 ]  # fmt: skip

@@ -36,6 +36,13 @@ _UFUNC_COMPOSITIONS: dict[Any, Callable[..., Any]] = {
     np.vecdot: lambda x, y: np.sum(x * y, axis=-1),
 }
 
+# The ufuncs of one argument that are one op each, for the shortest way from the call to the tape.
+UNARY: dict[Any, Any] = {
+    function: op
+    for function, op in BY_FUNCTION.items()
+    if isinstance(function, np.ufunc) and function.nin == 1 and op not in MASK_OPS and function not in _UFUNC_COMPOSITIONS
+}
+
 _REDUCE: dict[Any, Callable[..., Any]] = {
     np.add: reducing.sum,
     np.multiply: reducing.prod,

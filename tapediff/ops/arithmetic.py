@@ -30,6 +30,11 @@ CONVERT = Op(
     promote=(),
     floats_only=False,
     linear=True,
+    examples=lambda rng: [
+        (lambda x, to=np.dtype(kind): CONVERT(x, dtype=to), (values,))
+        for kind in ("f8", "i8", "?")
+        for values in (rng.uniform(-3.0, 3.0, (3, 5)), rng.integers(-3, 3, 9), rng.random(9) < 0.5)
+    ],
 )
 
 ADD = elementwise(
@@ -155,7 +160,7 @@ def _integer_power_rule(z_bar: Any, z: Any, x: Any, exponent: int) -> Any:
 
 INTEGER_POWER = elementwise(
     "integer_power", lambda x, exponent: np.power(x, exponent), "integer_power(x, exponent)", (_integer_power_rule,),
-    params=("exponent",), samples=(NONZERO,),
+    params=("exponent",), samples=(NONZERO,), sample_params=({"exponent": 0}, {"exponent": 5}, {"exponent": -3}),
 )  # fmt: skip
 
 # Longer products of repeated squaring lose more bits than one call of pow.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..instruction import BOOL
-from .declaration import REAL, elementwise, predicate
+from .declaration import MASK, REAL, elementwise, predicate
 
 LESS = predicate("less", operator.lt, "x < y", (np.less,))
 LESS_EQUAL = predicate("less_equal", operator.le, "x <= y", (np.less_equal,))
@@ -24,19 +24,19 @@ SIGNBIT = predicate("signbit", np.signbit, "signbit(x)", (np.signbit,), arity=1)
 # The logic ops take masks only; the recorder turns numbers into masks (x != 0) first.
 LOGICAL_AND = elementwise(
     "logical_and", np.logical_and, "x & y", (None, None), result=BOOL, floats_only=False, linear=True,
-    answers=(np.logical_and,),
+    answers=(np.logical_and,), samples=(MASK, MASK),
 )  # fmt: skip
 LOGICAL_OR = elementwise(
     "logical_or", np.logical_or, "x | y", (None, None), result=BOOL, floats_only=False, linear=True,
-    answers=(np.logical_or,),
+    answers=(np.logical_or,), samples=(MASK, MASK),
 )  # fmt: skip
 LOGICAL_XOR = elementwise(
     "logical_xor", np.logical_xor, "x ^ y", (None, None), result=BOOL, floats_only=False, linear=True,
-    answers=(np.logical_xor,),
+    answers=(np.logical_xor,), samples=(MASK, MASK),
 )  # fmt: skip
 LOGICAL_NOT = elementwise(
     "logical_not", np.logical_not, "~x", (None,), result=BOOL, floats_only=False, linear=True,
-    answers=(np.logical_not,),
+    answers=(np.logical_not,), samples=(MASK,),
 )  # fmt: skip
 MASK_OPS = (LOGICAL_AND, LOGICAL_OR, LOGICAL_XOR, LOGICAL_NOT)
 
@@ -51,7 +51,7 @@ SELECT = elementwise(
     (None,
      lambda z_bar, z, c, x, y: SELECT(c, z_bar, 0.0),
      lambda z_bar, z, c, x, y: SELECT(c, 0.0, z_bar)),
-    promote=(1, 2), floats_only=False, linear=True, masks=True, samples=(None, REAL, REAL),
+    promote=(1, 2), floats_only=False, linear=True, masks=True, samples=(MASK, REAL, REAL),
 )  # fmt: skip
 
 OPS = (

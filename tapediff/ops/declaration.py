@@ -35,6 +35,9 @@ class Op:
         masks: the op discards some of its inputs, so that their cotangent is an exact zero.
         answers: the NumPy and SciPy callables this op implements when called on tracked values.
         samples: one domain per input, from which the tests draw.
+        sample_params: static parameters that the tests try with the samples.
+        examples: for ops that arbitrary arrays do not suit, what the tests call instead: `examples(rng)` gives pairs of a function
+            of tracked arrays and the arrays to call it on.
     """
 
     name: str
@@ -49,6 +52,8 @@ class Op:
     masks: bool = False
     answers: tuple[Any, ...] = ()
     samples: tuple[Any, ...] = ()
+    sample_params: tuple[dict[str, Any], ...] = ({},)
+    examples: Callable[[np.random.Generator], Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]] | None = None
 
     def named(self, params: tuple[Any, ...]) -> dict[str, Any]:
         return dict(zip(self.params, params))
@@ -98,6 +103,7 @@ def elementwise(
     masks: bool = False,
     answers: tuple[Any, ...] = (),
     samples: tuple[Any, ...] = (),
+    sample_params: tuple[dict[str, Any], ...] = ({},),
 ) -> Elementwise:
     """Declare an elementwise op; `result` fixes the result dtype, else it is that of the promoted inputs."""
     arguments = ("x", "y", "w")[: len(vjp)] if promote is None else ("c", "x", "y")[: len(vjp)]
@@ -122,6 +128,7 @@ def elementwise(
         masks=masks,
         answers=answers,
         samples=samples,
+        sample_params=sample_params,
         scalar=scalar,
         arguments=arguments,
     )
@@ -137,13 +144,17 @@ def predicate(name: str, evaluate: Callable[..., Any], scalar: str, answers: tup
 
 @dataclass(frozen=True)
 class Domain:
-    """An interval that tests draw from, and special points they add."""
+    """An interval that tests draw from; a mask for kind "b"."""
 
     low: float
     high: float
-    points: tuple[float, ...] = ()
+    kind: str = "f"
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        return np.asarray(rng.random(shape) < 0.5 if self.kind == "b" else rng.uniform(self.low, self.high, shape))
 
 
+MASK = Domain(0.0, 1.0, "b")
 REAL = Domain(-3.0, 3.0)
 NONZERO = Domain(0.3, 3.0)
 POSITIVE = Domain(0.1, 5.0)

@@ -31,6 +31,14 @@ class Region(NamedTuple):
         return tuple(result)
 
 
+# Boxes of a 5 by 9 array, and the halves of a 2 by 9 one, for the tests.
+_REGIONS = (
+    Region((0, 0), (1, 1), (5, 9), (5, 9)), Region((1, 8), (2, -1), (2, 9), (2, 9)), Region((3, 2), (1, 1), (1, 1), ()),
+    Region((4, 1), (1, 3), (1, 3), (3,)), Region((4, 1), (-2, 1), (3, 1), (3, 1, 1)), Region((0, 0), (1, 1), (0, 9), (0, 9)),
+)  # fmt: skip
+_HALVES = (Region((1, 0), (1, 1), (1, 9), (9,)), Region((0, 0), (1, 1), (1, 9), (1, 9)))
+
+
 def _index(x: Any, region: Region) -> Any:
     box = np.asarray(x)[region.slices]
     return box.reshape(region.shape)[()] if region.shape == () else box.reshape(region.shape)
@@ -47,6 +55,7 @@ INDEX = Op(
     floats_only=False,
     linear=True,
     masks=True,
+    examples=lambda rng: [(lambda x, r=region: INDEX(x, region=r), (rng.normal(size=(5, 9)),)) for region in _REGIONS],
 )
 
 
@@ -79,6 +88,10 @@ ASSEMBLE = Op(
     lower=lambda low, i: low.assemble(i),
     floats_only=False,
     linear=True,
+    examples=lambda rng: [
+        (lambda *parts: assemble(list(parts), list(_REGIONS), (5, 9)), tuple(rng.normal(size=r.shape) for r in _REGIONS)),
+        (lambda x, y: assemble([x, y], list(_HALVES), (2, 9)), (rng.normal(size=9), rng.normal(size=(1, 9)))),
+    ],
 )
 
 
@@ -118,6 +131,9 @@ REPLACE = Op(
     floats_only=False,
     linear=True,
     masks=True,
+    examples=lambda rng: [
+        (lambda x, v, r=region: REPLACE(x, v, region=r), (rng.normal(size=(5, 9)), rng.normal(size=region.shape))) for region in _REGIONS
+    ],
 )
 
 GATHER = Op(
@@ -130,6 +146,9 @@ GATHER = Op(
     floats_only=False,
     linear=True,
     masks=True,
+    examples=lambda rng: [
+        (GATHER, (rng.normal(size=(3, 5)), rng.integers(0, 15, shape))) for shape in ((), (1,), (9,), (4, 6), (0,))
+    ],
 )
 
 
@@ -149,6 +168,10 @@ SCATTER_ADD = Op(
     promote=(),
     floats_only=False,
     linear=True,
+    examples=lambda rng: [
+        (lambda v, k: SCATTER_ADD(v, k, shape=(3, 5)), (rng.normal(size=shape), rng.integers(0, 15, shape)))
+        for shape in ((), (1,), (9,), (4, 6), (0,))
+    ],
 )
 
 
@@ -179,6 +202,9 @@ PUT = Op(
     floats_only=False,
     linear=True,
     masks=True,
+    examples=lambda rng: [
+        (PUT, (rng.normal(size=(3, 5)), rng.normal(size=shape), rng.integers(0, 15, shape))) for shape in ((), (1,), (9,), (4, 6), (0,))
+    ],
 )
 
 ARGSORT = Op(
@@ -190,6 +216,11 @@ ARGSORT = Op(
     lower=lambda low, i: low.index_routine(i),
     promote=(),
     floats_only=False,
+    examples=lambda rng: [
+        (lambda x, a=axis: ARGSORT(x, axis=a), (values,))
+        for values in (rng.normal(size=(3, 9)), rng.integers(0, 4, (3, 9)), np.array([[np.nan, 1.0, -np.inf], [2.0, 2.0, np.nan]]))
+        for axis in (0, 1)
+    ],
 )
 
 SEARCHSORTED = Op(
@@ -200,6 +231,11 @@ SEARCHSORTED = Op(
     params=("side",),
     lower=lambda low, i: low.index_routine(i),
     floats_only=True,
+    examples=lambda rng: [
+        (lambda a, v, s=side: SEARCHSORTED(a, v, side=s), (np.array([0.0, 1.0, 1.0, 2.5]), values))
+        for side in ("left", "right")
+        for values in (rng.uniform(-1.0, 3.0, 9), np.array([[0.0, 1.0], [2.5, np.nan]]), np.array(1.0))
+    ],
 )
 
 OPS = (INDEX, ASSEMBLE, REPLACE, GATHER, SCATTER_ADD, PUT, ARGSORT, SEARCHSORTED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,12 @@ import numpy as np
 from ..instruction import ValueType
 from .declaration import Op
 from .products import MATMUL
+
+
+def _definite(rng: np.random.Generator, n: int) -> np.ndarray:
+    """A positive definite matrix, whose triangles are well conditioned too, for the tests."""
+    a = rng.normal(size=(n, n))
+    return a @ a.T / n + np.eye(n)
 
 
 def _cholesky_rule(z_bar: Any, z: Any, x: Any) -> Any:
@@ -28,6 +35,7 @@ CHOLESKY = Op(
     infer=lambda x: x,
     vjp=(_cholesky_rule,),
     lower=lambda low, i: low.cholesky(i),
+    examples=lambda rng: [(CHOLESKY, (_definite(rng, n),)) for n in (1, 2, 5)],
 )
 
 
@@ -59,6 +67,11 @@ TRIANGULAR_SOLVE = Op(
     ),
     params=("lower", "transposed", "unit"),
     lower=lambda low, i: low.triangular_solve(i),
+    examples=lambda rng: [
+        (lambda a, b, how=how: TRIANGULAR_SOLVE(a, b, lower=how[0], transposed=how[1], unit=how[2]), (_definite(rng, 4), rng.normal(size=shape)))
+        for how in itertools.product((False, True), repeat=3)
+        for shape in ((4,), (4, 3), (4, 1))
+    ],
 )
 
 
@@ -78,6 +91,8 @@ LU_FACTOR = Op(
     # Nothing is differentiated through the factors: solve and log_abs_det state their derivative in the matrix itself.
     vjp=(None,),
     lower=lambda low, i: low.lu_factor(i),
+    # The kernel stores LAPACK's factors of the transpose, so only what is made of them can be compared.
+    examples=lambda rng: [(lambda a: DET_SIGN(LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (1, 3, 8)],
 )
 
 
@@ -107,6 +122,11 @@ LU_SOLVE = Op(
     ),
     params=("transposed",),
     lower=lambda low, i: low.lu_solve(i),
+    examples=lambda rng: [
+        (lambda a, b, t=transposed: LU_SOLVE(a, LU_FACTOR(a), b, transposed=t), (rng.normal(size=(4, 4)), rng.normal(size=shape)))
+        for transposed in (False, True)
+        for shape in ((4,), (4, 3), (4, 1))
+    ],
 )
 
 
@@ -122,6 +142,7 @@ DET_SIGN = Op(
     infer=lambda lu: ValueType((), lu.dtype),
     vjp=(None,),
     lower=lambda low, i: low.det_sign(i),
+    examples=lambda rng: [(lambda a: DET_SIGN(LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (1, 2, 4, 5)],
 )
 
 LOG_ABS_DET = Op(
@@ -133,6 +154,7 @@ LOG_ABS_DET = Op(
         None,
     ),
     lower=lambda low, i: low.log_abs_det(i),
+    examples=lambda rng: [(lambda a: LOG_ABS_DET(a, LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (1, 2, 5, 9)],
 )
 
 OPS = (CHOLESKY, TRIANGULAR_SOLVE, LU_FACTOR, LU_SOLVE, DET_SIGN, LOG_ABS_DET)

@@ -26,6 +26,16 @@ def spread(z: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     return np.broadcast_to(from_rules, shape)
 
 
+def _over_axes(op: Op, x: np.ndarray) -> list[tuple[Callable[..., Any], tuple[np.ndarray]]]:
+    """The op over each axis of an array and over all of them, for the tests."""
+    choices = [*[(k,) for k in range(x.ndim)], (0, x.ndim - 1), tuple(range(x.ndim))]
+    return [(lambda x, a=axes: op(x, axes=a), (x,)) for axes in dict.fromkeys(tuple(sorted(set(c))) for c in choices)]
+
+
+def _op(name: str) -> Op:
+    return next(op for op in OPS if op.name == name)
+
+
 def _sum(x: Any, axes: tuple[int, ...]) -> Any:
     return np.sum(x, axis=axes)
 
@@ -40,6 +50,12 @@ SUM = Op(
     promote=(),
     floats_only=False,
     linear=True,
+    examples=lambda rng: [
+        *_over_axes(SUM, rng.normal(size=(3, 4, 17))),
+        *_over_axes(SUM, rng.normal(size=(5, 1))),
+        *_over_axes(SUM, rng.random((3, 9)) < 0.5),
+        *_over_axes(SUM, rng.integers(-5, 5, (3, 9))),
+    ],
 )
 
 
@@ -60,6 +76,12 @@ def _extremum(name: str, evaluate: Callable[..., Any], combine: str) -> Op:
         promote=(),
         floats_only=False,
         masks=True,
+        examples=lambda rng: [
+            *_over_axes(_op(name), rng.normal(size=(3, 4, 17))),
+            *_over_axes(_op(name), rng.normal(size=(5, 1))),
+            *_over_axes(_op(name), rng.random((3, 9)) < 0.5),
+            *_over_axes(_op(name), rng.integers(-5, 5, (3, 9))),
+        ],
     )
 
 
@@ -77,6 +99,10 @@ def _all_any(name: str, evaluate: Callable[..., Any], combine: str) -> Op:
         lower=lambda low, i: low.reduce(i, combine),
         promote=(),
         floats_only=False,
+        examples=lambda rng: [
+            *_over_axes(_op(name), rng.random((3, 4, 17)) < 0.9),
+            *_over_axes(_op(name), rng.random((5, 1)) < 0.5),
+        ],
     )
 
 
@@ -94,6 +120,11 @@ def _arg(name: str, evaluate: Callable[..., Any]) -> Op:
         lower=lambda low, i: low.index_routine(i),
         promote=(),
         floats_only=False,
+        examples=lambda rng: [
+            (lambda x, a=axis: _op(name)(x, axis=a), (values,))
+            for values in (rng.normal(size=(3, 4)), rng.integers(0, 3, (3, 4)), rng.random((3, 4)) < 0.5)
+            for axis in (0, 1)
+        ],
     )
 
 
@@ -115,6 +146,12 @@ CUMSUM = Op(
     promote=(),
     floats_only=False,
     linear=True,
+    examples=lambda rng: [
+        (lambda x, a=axis, b=backwards: CUMSUM(x, axis=a, backwards=b), (rng.normal(size=shape),))
+        for shape in ((9,), (3, 4, 5), (4, 1), (1,))
+        for axis in range(len(shape))
+        for backwards in (False, True)
+    ],
 )
 
 OPS = (SUM, MAX, MIN, ALL, ANY, ARGMAX, ARGMIN, CUMSUM)

@@ -20,6 +20,10 @@ RESHAPE = Op(
     promote=(),
     floats_only=False,
     linear=True,
+    examples=lambda rng: [
+        (lambda x, s=shape: RESHAPE(x, shape=s), (rng.normal(size=(3, 8)),)) for shape in ((24,), (2, 3, 4), (8, 3), (1, 24, 1))
+    ]
+    + [(lambda x: RESHAPE(TRANSPOSE(x, axes=(1, 0)), shape=(6, 4)), (rng.normal(size=(3, 8)),))],
 )
 
 TRANSPOSE = Op(
@@ -32,6 +36,9 @@ TRANSPOSE = Op(
     promote=(),
     floats_only=False,
     linear=True,
+    examples=lambda rng: [
+        (lambda x, a=axes: TRANSPOSE(x, axes=a), (rng.normal(size=(2, 3, 9)),)) for axes in ((2, 1, 0), (1, 0, 2), (1, 2, 0))
+    ],
 )
 
 BROADCAST = Op(
@@ -44,6 +51,10 @@ BROADCAST = Op(
     promote=(),
     floats_only=False,
     linear=True,
+    examples=lambda rng: [
+        (lambda x, s=target: BROADCAST(x, shape=s), (rng.normal(size=source),))
+        for source, target in (((), (9,)), ((1,), (3, 4)), ((4,), (3, 4)), ((3, 1), (2, 3, 17)))
+    ],
 )
 
 

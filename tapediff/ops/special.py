@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import UnsupportedFunction
 from .comparison import EQUAL, SELECT
-from .declaration import POSITIVE, PROBABILITY, REAL, UNIT, elementwise
+from .declaration import ABOVE_ONE, POSITIVE, PROBABILITY, REAL, UNIT, elementwise
 
 TWO_OVER_SQRT_PI = float(2.0 / np.sqrt(np.pi))
 SQRT_TWO_PI = float(np.sqrt(2.0 * np.pi))
@@ -39,7 +39,7 @@ def _zeta_order_rule(z_bar: Any, z: Any, order: Any, x: Any) -> NoReturn:
     raise UnsupportedFunction("the derivative of zeta in its first argument is not known", fix="td.stop_gradient(order) if none is meant")
 
 
-ZETA = elementwise("zeta", _evaluated_by("zeta"), "zeta(x, y)", (_zeta_order_rule, _zeta_rule), samples=(None, POSITIVE))
+ZETA = elementwise("zeta", _evaluated_by("zeta"), "zeta(x, y)", (_zeta_order_rule, _zeta_rule), samples=(ABOVE_ONE, POSITIVE))
 GAMMA = elementwise("gamma", _evaluated_by("gamma"), "gamma(x)", (lambda z_bar, z, x: z_bar * z * DIGAMMA(x),), samples=(POSITIVE,))
 ERF = elementwise("erf", _evaluated_by("erf"), "erf(x)", (lambda z_bar, z, x: z_bar * (TWO_OVER_SQRT_PI * np.exp(-x * x)),), samples=(REAL,))
 ERFC = elementwise("erfc", _evaluated_by("erfc"), "erfc(x)", (lambda z_bar, z, x: z_bar * (-TWO_OVER_SQRT_PI * np.exp(-x * x)),), samples=(REAL,))
