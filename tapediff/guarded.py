@@ -1,6 +1,350 @@
-"""GuardedTape: placeholder until its own file is written."""
+"""GuardedTape: a function with real Python branches, kept as one compiled tape per path and dispatched on guards."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import sys
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .arguments import unwrap
+from .calls import Call, bind_call
+from .errors import ArgumentMismatch, GuardWarning, UnstableBranch, describe
+from .guard_report import Reason, Specialisation, Stats, budget_text, coarse_guard_text, explanation, most_paths, site_of
+from .instruction import Guard, Recorded, ValueType
+from .keys import static_key, value_key
+from .outputs import check_out, deliver
+from .paths import Paths, Variant
+from .record import Recorder, current_recorder, inline, plain_value
+from .replay import Miss, run
+from .sites import is_library_file
+from .tape import Tape
+from .transforms.derive import gradient_tape
+
+Argnums = int | tuple[int, ...]
+
+_logger = logging.getLogger("tapediff")
+
+# explain() gives the reasons of this many recordings, the latest ones.
+REASONS_KEPT = 1000
+
+
+# attempt(variant, settled) gives the answer, or the Miss at a guard.
+Attempt = Callable[[Variant, int], Any]
+
+
+class _Call(NamedTuple):
+    """A call as the cache sees it."""
+
+    bound: Call
+    key: tuple[Any, ...]
+    specialisation: Specialisation
 
 
 class GuardedTape:
-    def __init__(self, f, guard=None, **options):
-        raise NotImplementedError
+    """A function that follows its Python branches: one compiled tape for each path, recorded when it is first taken.
+
+    Values that Python looked at while recording (`if`, `while`, `int(x)`, masks) are guards. A call runs the tape used last; where one of
+    its guards comes out differently, the tape for that outcome, and where there is none, f is recorded again and compiled.
+
+    Args:
+        f: the function, in plain NumPy; returns a real scalar for td.gradient, anything td.record takes for safe(x).
+        guard: called as guard(*args) once per call, on plain floats and read-only arrays; tapes are kept apart by what it returns (None, bool,
+            number, string, array, or a tuple, enum or frozen dataclass of these). Guards found by recording hold all the same.
+        max_tapes: how many tapes are kept; the one not used for the longest time is dropped for a new one.
+        compile_after: how many answers of a new tape are replayed with NumPy before it is compiled.
+        name: what messages call the function.
+
+    Raises:
+        UnstableBranch: two sides of a branch disagree about a near tie, so that neither can answer.
+        InvalidGuardValue: the guard returned something that cannot be a key.
+
+    Inside a recording, and on tracked arguments, f runs as itself: its operations and guards become part of that recording.
+    Whatever else f depends on is part of its tapes as it was when they were recorded: globals, closures, random numbers, clocks.
+    Safe to use from several threads at once.
+
+    Cost: a hit on the tape used last adds about 0.2 µs to the compiled tape's own call; a new path costs one recording and one compilation.
+    """
+
+    def __init__(
+        self, f: Callable[..., Any], guard: Callable[..., Any] | None = None, *,
+        max_tapes: int = 64, compile_after: int = 0, name: str | None = None,
+    ) -> None:  # fmt: skip
+        if not callable(f) or isinstance(f, (Tape, GuardedTape)) or hasattr(f, "attempt"):
+            raise ArgumentMismatch("td.GuardedTape takes the plain function, which it records itself", got=type(f).__name__,
+                                   fix="td.GuardedTape(f)")  # fmt: skip
+        if guard is not None and not callable(guard):
+            raise ArgumentMismatch("guard must be a function of f's arguments", got=type(guard).__name__,
+                                   fix="td.GuardedTape(f, guard=lambda x: x[0] > 1)")  # fmt: skip
+        if max_tapes < 1 or compile_after < 0:
+            raise ArgumentMismatch("max_tapes must be at least 1 and compile_after at least 0",
+                                   got=f"max_tapes={max_tapes}, compile_after={compile_after}")  # fmt: skip
+        self.f, self.guard, self.max_tapes, self.compile_after = f, guard, max_tapes, compile_after
+        self.name = name or getattr(f, "__name__", type(f).__name__)
+        self._cache: dict[tuple[Any, ...], Paths] = {}
+        self._last: Variant | None = None
+        # Held while a path is recorded and the cache changed; calls that a kept tape answers never take it.
+        self._lock = threading.Lock()
+        self._clock = itertools.count(1)
+        self._reasons: deque[tuple[int, Reason]] = deque(maxlen=REASONS_KEPT)
+        self._misses = self._recordings = self._evictions = self._dropped_hits = 0
+        self._seconds_recording = self._dropped_seconds_compiling = 0.0
+        self._warned_budget = self._warned_coarse = False
+
+    # Calls
+
+    def gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None) -> Any:
+        """See td.gradient."""
+        return self.value_and_gradient(*args, argnums=argnums, out=out)[1]
+
+    def value_and_gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None) -> tuple[Any, Any]:
+        """See td.value_and_gradient."""
+        last = self._last
+        if last is not None and last.call is not None and argnums == 0 and type(argnums) is int and current_recorder() is None:
+            # The kernel checks the type, shape and layout of every argument itself, and refuses what it does not know.
+            target = np.empty(last.shape, last.dtype) if out is None else out
+            value = last.call(*args, target)
+            if type(value) is float:
+                last.hits += 1
+                return value, (target if out is not None or last.shape else target[()])
+        return self._value_and_gradient(args, argnums, out)
+
+    def __call__(self, *args: Any) -> Any:
+        """The function's value: a float, an array, or a tuple as f returns it."""
+        if _is_recording(args):
+            bound = bind_call(self.f, args, ())
+            return bound.function(*bound.inputs)
+        call = self._call(args, ())
+        return self._follow(call, self._attempt(call, None, None))[1][0]
+
+    def tape_for(self, args: Sequence[Any]) -> tuple[Tape, list[Any]]:
+        """The tape whose path holds at `args`, and its inputs there, for derivatives of any kind.
+
+        Its guards are decided by NumPy's replay, as those of the tapes derived from it will be.
+        """
+        if _is_recording(args):
+            return _record_here(bind_call(self.f, args, ()))
+        call = self._call(args, ())
+        variant, _ = self._follow(call, lambda variant, settled: variant.replay(None, call.bound.inputs, None, settled))
+        return variant.tape, list(call.bound.inputs)
+
+    def _value_and_gradient(self, args: Sequence[Any], argnums: Argnums, out: Any) -> tuple[Any, Any]:
+        """The full path: any layout, floats, td.Constant, several gradients; another tape, or a new one."""
+        several = isinstance(argnums, tuple)
+        numbers = argnums if isinstance(argnums, tuple) else (argnums,)
+        if _is_recording(args):
+            return self._inlined(bind_call(self.f, args, numbers), out, several)
+        call = self._call(args, numbers)
+        inputs, numbers = call.bound.inputs, call.bound.argnums
+        check_out(out, [ValueType(inputs[k].shape, inputs[k].dtype) for k in numbers], several)
+        outs = None if out is None else (list(out) if several else [out])
+        variant, (value, gradients) = self._follow(call, self._attempt(call, numbers, outs))
+        if numbers == (0,) and variant.is_direct and variant.compiled.seconds:
+            variant.call = variant.compiled.kernel(numbers).call
+        if out is not None:
+            return value, out
+        gradients = [g[()] if g.shape == () else g for g in gradients]
+        return value, tuple(gradients) if several else gradients[0]
+
+    def _inlined(self, call: Call, out: Any, several: bool) -> tuple[Any, Any]:
+        """Inside a recording: f may use values of that recording, so nothing is kept, and the gradient's operations are recorded."""
+        tape, inputs = _record_here(call)
+        joint = gradient_tape(tape, call.argnums)
+        is_tracked = any(isinstance(value, Recorded) for value in inputs)
+        value, *gradients = inline(joint, inputs) if is_tracked else run(joint, inputs)
+        return value if is_tracked else float(value), deliver(gradients, out, several)
+
+    def _call(self, args: Sequence[Any], argnums: tuple[int, ...]) -> _Call:
+        bound = bind_call(self.f, args, argnums)
+        types = tuple(ValueType(a.shape, a.dtype) for a in bound.inputs)
+        static = tuple((position, static_key(value)) for position, _, value in bound.static)
+        value = () if self.guard is None else (self.guard(*[_for_guard(a) for a in args]),)
+        guard_key = () if self.guard is None else value_key(value[0], site_of(self.guard))
+        return _Call(bound, (types, bound.active, static, guard_key), Specialisation(types, bound.static, value))
+
+    def _attempt(self, call: _Call, argnums: tuple[int, ...] | None, outs: Any) -> Attempt:
+        """How a tape is tried: replayed with NumPy while it is new, by its kernel from then on."""
+
+        def attempt(variant: Variant, settled: int) -> Any:
+            if variant.replays >= self.compile_after:
+                return variant.compiled.attempt(argnums, call.bound.inputs, outs)
+            answer = variant.replay(argnums, call.bound.inputs, outs, settled)
+            variant.replays += type(answer) is not Miss
+            return answer
+
+        return attempt
+
+    # Paths
+
+    def _follow(self, call: _Call, attempt: Attempt) -> tuple[Variant, Any]:
+        """Try tapes, the one used last first, until one holds at this point; record one where there is none.
+
+        Every failed guard settles one outcome more, by the word of the tape that failed. A tape that is asked to
+        reconsider one that is settled disagrees with its sibling, and the call ends: it never goes back and forth.
+        """
+        settled: tuple[Any, ...] = ()
+        missed: tuple[Variant, Miss] | None = None
+        paths = self._cache.get(call.key)
+        variant = paths.last if paths is not None else None
+        is_new = False
+        while True:
+            if variant is None:
+                variant, is_new = self._record(call, settled, missed)
+            answer = attempt(variant, len(settled))
+            if type(answer) is not Miss:
+                self._note_use(call, variant, is_new)
+                return variant, answer
+            if answer.ordinal < len(settled):
+                raise _unstable(variant.tape.guards[answer.ordinal], answer.outcome)
+            settled = (*variant.outcomes[: answer.ordinal], answer.outcome)
+            missed = (variant, answer)
+            variant = variant.sibling(answer)
+
+    def _note_use(self, call: _Call, variant: Variant, is_new: bool) -> None:
+        variant.hits += not is_new
+        if variant is self._last:
+            return
+        paths = self._cache.get(call.key)
+        if paths is None or variant not in paths.tapes:
+            return  # dropped for newer tapes while it ran
+        variant.used = next(self._clock)
+        paths.last = self._last = variant
+
+    def _record(self, call: _Call, settled: tuple[Any, ...], missed: tuple[Variant, Miss] | None) -> tuple[Variant, bool]:
+        """A tape that starts with the settled outcomes, and whether it is new: another thread may have recorded it meanwhile."""
+        with self._lock:
+            paths = self._cache.get(call.key)
+            found = paths.find(settled) if paths is not None else None
+            if found is not None:
+                return found, False
+            self._misses += 1
+            guard = missed[0].tape.guards[missed[1].ordinal] if missed is not None else None
+            reason = Reason(call.specialisation, guard, missed[1].outcome if missed is not None else None)
+            started = time.perf_counter()
+            with Recorder(self.name, prescribed=settled) as recorder:
+                tape = _recorded(recorder, call.bound)
+            seconds = time.perf_counter() - started
+            if missed is not None:
+                _check_prescribed(tape, missed[0].tape, len(settled))
+            self._recordings += 1
+            self._seconds_recording += seconds
+            self._reasons.append((self._recordings, reason))
+            variant = Variant(tape, call.key, self._recordings, reason, seconds, is_direct=not call.bound.static and self.guard is None)
+            messages = self._insert(call.key, variant)
+            if guard is not None and self.guard is not None and not self._warned_coarse:
+                self._warned_coarse = True
+                value = call.specialisation.guard_value[0]
+                messages.append(coarse_guard_text(self.name, site_of(self.guard), value, guard, reason.outcome))
+        _logger.info("recorded tape %d of %s, %d instructions in %.4f s: %s", variant.number, self.name, len(tape), seconds, reason)
+        for message in messages:
+            _warn(message)
+        return variant, True
+
+    def _insert(self, key: tuple[Any, ...], variant: Variant) -> list[str]:
+        """Keep a tape, dropping others beyond the budget. Returns the warnings to give once the lock is free."""
+        messages = []
+        variant.used = next(self._clock)
+        paths = self._cache.get(key) or Paths()
+        paths.insert(variant)
+        self._cache[key] = paths
+        kept = self._variants()
+        if len(kept) > self.max_tapes and not self._warned_budget:
+            self._warned_budget = True
+            messages.append(budget_text(self.name, self.max_tapes, most_paths(kept)))
+        for old in sorted(kept, key=lambda v: v.used)[: max(0, len(kept) - self.max_tapes)]:
+            self._drop(old)
+        return messages
+
+    def _drop(self, variant: Variant) -> None:
+        paths = self._cache[variant.key]
+        paths.remove(variant)
+        if not paths.tapes:
+            del self._cache[variant.key]
+        if self._last is variant:
+            self._last = None
+        self._evictions += 1
+        self._dropped_hits += variant.hits
+        self._dropped_seconds_compiling += variant.compiled.seconds
+
+    # What it says about itself
+
+    def _variants(self) -> list[Variant]:
+        return [variant for paths in list(self._cache.values()) for variant in paths.tapes]
+
+    @property
+    def stats(self) -> Stats:
+        """Hits, misses, recordings, evictions and seconds so far."""
+        kept = self._variants()
+        return Stats(
+            self._dropped_hits + sum(v.hits for v in kept), self._misses, self._recordings, self._evictions,
+            self._seconds_recording, self._dropped_seconds_compiling + sum(v.compiled.seconds for v in kept),
+        )  # fmt: skip
+
+    def explain(self) -> str:
+        """What is kept, as text: each tape's argument types, guards with their lines and outcomes, hits and seconds, and why it was recorded."""
+        return explanation(self.name, self.max_tapes, self.stats, self._variants(), list(self._reasons))
+
+    def __repr__(self) -> str:
+        return f"<GuardedTape of {self.name}: {len(self._variants())} tapes; {self.stats}>"
+
+
+def _is_recording(args: Sequence[Any]) -> bool:
+    return current_recorder() is not None or any(isinstance(unwrap(a), Recorded) for a in args)
+
+
+def _record_here(call: Call) -> tuple[Tape, list[Any]]:
+    """Record f within another recording; the values of that one which f uses become inputs as well."""
+    with Recorder(call.name) as recorder:
+        tape = _recorded(recorder, call)
+    return tape, [*call.inputs, *recorder.captured]
+
+
+def _recorded(recorder: Recorder, call: Call) -> Tape:
+    tracked = [recorder.input(plain_value(a), active=active) for a, active in zip(call.inputs, call.active)]
+    return recorder.finish(call.function(*tracked))
+
+
+def _for_guard(argument: Any) -> Any:
+    """An argument as the user's guard sees it: what it was given, arrays read-only."""
+    argument = unwrap(argument)
+    if isinstance(argument, (list, tuple)) and np.asarray(argument).dtype.kind in "fiub":
+        argument = np.asarray(argument)
+    if isinstance(argument, np.ndarray):
+        argument = argument.view()
+        argument.flags.writeable = False
+    return argument
+
+
+def _check_prescribed(tape: Tape, missed: Tape, count: int) -> None:
+    """Raises UnstableBranch unless the recording came to the same guards as the tape whose place it takes."""
+    for k in range(count):
+        old, new = missed.guards[k], tape.guards[k] if k < len(tape.guards) else None
+        if new is None or (old.kind, old.site) != (new.kind, new.site):
+            raise UnstableBranch(
+                f"{tape.name} did not come to this line again when it was recorded a second time at the same point", at=old.site,
+                got=f"{new.site if new is not None else 'no further guard'} instead",
+                fix="the function depends on something that changes beside its arguments; pass that as an argument",
+            )  # fmt: skip
+
+
+def _unstable(guard: Guard, outcome: Any) -> UnstableBranch:
+    return UnstableBranch(
+        "two tapes disagree about this line at a near tie, so neither can answer", at=guard.site,
+        got=f"{describe(guard.outcome)} by the one, {describe(outcome)} by the other",
+        fix="compare with a tolerance, or compute both sides and choose with np.where",
+    )  # fmt: skip
+
+
+def _warn(message: str) -> None:
+    """Warn at the user's line."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, GuardWarning, stacklevel=level)

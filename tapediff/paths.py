@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .compiled import CompiledTape
 from .errors import GuardFailed
 from .instruction import FLOAT64
@@ -64,9 +66,9 @@ class Variant:
         except GuardFailed as failure:
             return Miss(failure.ordinal, failure.outcome)
         value = deliver(outputs[:1], None, False)
+        value = float(value) if type(value) is np.float64 else value
         if argnums is not None:
-            return float(value), deliver(outputs[1:], outs, True)
-        value = float(value) if tape.output_types[0].shape == () and tape.output_types[0].dtype == FLOAT64 else value
+            return value, deliver(outputs[1:], outs, True)
         return ((value, *deliver(outputs[1:], None, True)) if tape.returns_tuple else value), ()
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import TapediffError
-from .lanes import Code, Value, constant, trunc
 from .accumulators import MEMORY_TYPES
+from .functions import outlines
+from .lanes import Code, Value, constant, trunc
 from .nest import Nest
 from .program import Access, Call, Exit, Group, Literal, Program, Step, neutral
 from .routines import ROUTINES
-from .straight import outlines_functions, straight_step
+from .straight import straight_step
 from .values import TYPES
 
 FAILURE = 1 << 20
@@ -48,7 +49,7 @@ class Emitter:
             for item in group.body:
                 if isinstance(item, Step):
                     writers[item.write.storage] = writers.get(item.write.storage, 0) + 1
-        self.outlines = outlines_functions(program)
+        self.outlines = outlines(program)
         self._assembled = {storage for storage, count in writers.items() if count > 1}
 
     def fresh(self) -> int:

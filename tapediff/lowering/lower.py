@@ -15,7 +15,6 @@ from .lower_matrices import MatrixLowering
 from .places import Place
 from .program import KINDS, Access, Call, Exit, Literal, Program, Step
 
-
 # Floats of 32 bits are computed in 64 and rounded after each operation.
 SUPPORTED = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_))
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from .accumulators import MEMORY_TYPES, Accumulators
-from .expressions import emit_expression
+from .functions import inlined, is_costly, is_short, outlined
 from .lanes import Value, constant, splat
 from .program import Access, Group, Literal, Step
 from .values import TYPES
@@ -67,6 +67,7 @@ class Nest:
         self.steps: list[Step] = group.body
         self.last = len(self.domain) - 1
         self.width = 1 if group.form == "alone" else lanes_for(self.domain[-1])
+        self.is_short = is_short(group)
         self.written = {s.write.storage for s in self.steps if s.combine is None}
         self.indices: list[str] = []
         # Values read outside the innermost loop, and the address at which each innermost row starts.
@@ -234,7 +235,8 @@ class Nest:
         if step.expression == "r0" and not step.parameters:
             value = operands[0]
         else:
-            value = emit_expression(step.expression, {**dict(zip(step.names, operands)), **dict(step.parameters)})
+            calls = self.is_short and self.owner.outlines and is_costly(step)
+            value = outlined(self.owner, step, operands, self.width) if calls else inlined(step, operands)
         return value if value.width == self.width else splat(value, self.width)
 
     def _operand(

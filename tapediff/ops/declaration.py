@@ -35,6 +35,7 @@ class Op:
         masks: the op discards some of its inputs, so that their cotangent is an exact zero.
         answers: the NumPy and SciPy callables this op implements when called on tracked values.
         samples: one domain per input, from which the tests draw.
+        not_differentiated: positions of inputs whose derivative is dropped on purpose or not known.
         sample_params: static parameters that the tests try with the samples.
         examples: for ops that arbitrary arrays do not suit, what the tests call instead: `examples(rng)` gives pairs of a function
             of tracked arrays and the arrays to call it on.
@@ -52,6 +53,7 @@ class Op:
     masks: bool = False
     answers: tuple[Any, ...] = ()
     samples: tuple[Any, ...] = ()
+    not_differentiated: tuple[int, ...] = ()
     sample_params: tuple[dict[str, Any], ...] = ({},)
     examples: Callable[[np.random.Generator], Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]] | None = None
 
@@ -103,6 +105,7 @@ def elementwise(
     masks: bool = False,
     answers: tuple[Any, ...] = (),
     samples: tuple[Any, ...] = (),
+    not_differentiated: tuple[int, ...] = (),
     sample_params: tuple[dict[str, Any], ...] = ({},),
 ) -> Elementwise:
     """Declare an elementwise op; `result` fixes the result dtype, else it is that of the promoted inputs."""
@@ -128,6 +131,7 @@ def elementwise(
         masks=masks,
         answers=answers,
         samples=samples,
+        not_differentiated=not_differentiated,
         sample_params=sample_params,
         scalar=scalar,
         arguments=arguments,

@@ -39,7 +39,7 @@ def _zeta_order_rule(z_bar: Any, z: Any, order: Any, x: Any) -> NoReturn:
     raise UnsupportedFunction("the derivative of zeta in its first argument is not known", fix="td.stop_gradient(order) if none is meant")
 
 
-ZETA = elementwise("zeta", _evaluated_by("zeta"), "zeta(x, y)", (_zeta_order_rule, _zeta_rule), samples=(ABOVE_ONE, POSITIVE))
+ZETA = elementwise("zeta", _evaluated_by("zeta"), "zeta(x, y)", (_zeta_order_rule, _zeta_rule), samples=(ABOVE_ONE, POSITIVE), not_differentiated=(0,))
 GAMMA = elementwise("gamma", _evaluated_by("gamma"), "gamma(x)", (lambda z_bar, z, x: z_bar * z * DIGAMMA(x),), samples=(POSITIVE,))
 ERF = elementwise("erf", _evaluated_by("erf"), "erf(x)", (lambda z_bar, z, x: z_bar * (TWO_OVER_SQRT_PI * np.exp(-x * x)),), samples=(REAL,))
 ERFC = elementwise("erfc", _evaluated_by("erfc"), "erfc(x)", (lambda z_bar, z, x: z_bar * (-TWO_OVER_SQRT_PI * np.exp(-x * x)),), samples=(REAL,))

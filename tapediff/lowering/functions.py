@@ -1,0 +1,72 @@
+"""Costly functions: inlined where they are few or their loop is long, else one copy of each that is called.
+
+Inlining saves a call's 2 ns, and costs 1 ms of compiling for each copy of sin or log.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .expressions import emit_expression
+from .lanes import Code, Value, splat
+from .program import Group, Program, Step
+from .values import TYPES
+
+MOST_INLINED = 12
+LONG_LOOP = 64
+
+_FUNCTION = re.compile(r"\b([a-z]\w*)\(")
+_CHEAP = frozenset(
+    ("select", "sqrt", "absolute", "maximum", "minimum", "equal", "not_equal", "to_f64", "to_i64", "floor", "ceil", "rint", "trunc",
+     "sign", "isnan", "isfinite", "isinf", "fma", "logical_not", "round_to_float32", "copysign")
+)  # fmt: skip
+
+
+def is_costly(step: Any) -> bool:
+    return isinstance(step, Step) and any(name not in _CHEAP for name in _FUNCTION.findall(step.expression))
+
+
+def is_short(group: Group) -> bool:
+    """Whether a group runs so few times that a call in it does not matter."""
+    points = 1
+    for extent in group.domain:
+        points *= extent
+    return group.form != "call" and points <= LONG_LOOP
+
+
+def outlines(program: Program) -> bool:
+    """Whether the short groups of a program have more costly functions than are worth inlining."""
+    return sum(is_costly(item) for group in program.groups if is_short(group) for item in group.body) > MOST_INLINED
+
+
+def inlined(step: Step, operands: list[Any]) -> Value:
+    return emit_expression(step.expression, {**dict(zip(step.names, operands)), **dict(step.parameters)})
+
+
+def outlined(owner: Any, step: Step, operands: list[Value], width: int) -> Value:
+    """A call of the step's expression, on `width` lanes, as a function that the module has once."""
+    operands = [splat(operand, width) for operand in operands]
+    key = (step.expression, step.parameters, tuple(operand.kind for operand in operands), width)
+    known = owner.functions.get(key)
+    if known is None:
+        known = owner.functions[key] = _defined(owner, step, operands, width)
+    name, kind = known
+    arguments = ", ".join(f"{TYPES[o.kind, width]} {o.ref}" for o in operands)
+    return Value(owner.code, owner.code.emit(f"call {TYPES[kind, width]} @{name}({arguments})"), kind, width)
+
+
+def _defined(owner: Any, step: Step, operands: list[Value], width: int) -> tuple[str, str]:
+    """Define the step's expression as a function of its operands; its name and the kind of its result."""
+    code = Code("entry")
+    formal = [Value(code, f"%a{k}", operand.kind, width) for k, operand in enumerate(operands)]
+    result = splat(inlined(step, formal), width)
+    name = f"tapediff_function_{len(owner.functions)}"
+    signature = ", ".join(f"{TYPES[v.kind, width]} {v.ref}" for v in formal)
+    returned = TYPES[result.kind, width]
+    for declaration in code.declarations:
+        owner.module.declare(declaration)
+    owner.module.symbols |= code.symbols
+    head = f"define internal {returned} @{name}({signature}) noinline nounwind {{\nentry:"
+    owner.module.declare("\n".join([head, *code.lines, f"ret {returned} {result.ref}", "}"]))
+    return name, result.kind
