@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
-from .instruction import ValueType
+from .instruction import ValueType, is_tracked
 
 
 class Constant:
@@ -101,7 +101,7 @@ def as_inputs(tape: Any, args: Sequence[Any]) -> list[Any]:
 
 def as_input(tape: Any, position: int, type_: ValueType, argument: Any) -> Any:
     argument = unwrap(argument)
-    if getattr(argument, "is_tracked", False):
+    if is_tracked(argument):
         given = argument.type
         array = argument
     else:

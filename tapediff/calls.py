@@ -10,7 +10,7 @@ import numpy as np
 
 from .arguments import Constant, as_data_array, as_float_array
 from .errors import ArgumentMismatch
-from .instruction import Recorded
+from .instruction import is_tracked
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def bind_call(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]
             static.append(_static_key(name, position, argument))
             continue
         places[position] = len(inputs)
-        if isinstance(argument, Recorded):
+        if is_tracked(argument):
             inputs.append(argument)
         else:
             as_array = as_float_array if kind == "active" else as_data_array
@@ -77,8 +77,8 @@ def _kind(argument: Any, differentiated: bool) -> str:
         return "data"
     if differentiated:
         return "active"
-    if isinstance(argument, Recorded):
-        return "active" if argument.dtype.kind == "f" else "data"  # type: ignore[attr-defined]
+    if is_tracked(argument):
+        return "active" if argument.dtype.kind == "f" else "data"
     if isinstance(argument, (bool, int, str, bytes, type(None))):
         return "static"
     if isinstance(argument, (np.ndarray, np.generic)):

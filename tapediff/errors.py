@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from .sites import user_site
+
 
 class TapediffError(Exception):
     """Base of every error raised by tapediff itself.
 
     Args:
         what: one sentence saying what happened.
-        at: where in the user's code, or None when no single line is to blame.
+        at: where in the user's code; the line that called tapediff unless given.
         got: what was met.
         fix: what to write instead.
     """
 
     def __init__(self, what: str, *, at: object = None, got: str | None = None, fix: str | None = None) -> None:
+        at = user_site() if at is None else at
         self.what, self.at, self.got, self.fix = what, at, got, fix
         parts = [what]
         if at is not None:

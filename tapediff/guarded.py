@@ -17,8 +17,17 @@ import numpy as np
 from .arguments import unwrap
 from .calls import Call, bind_call
 from .errors import ArgumentMismatch, GuardWarning, UnstableBranch, describe
-from .guard_report import Reason, Specialisation, Stats, budget_text, coarse_guard_text, explanation, most_paths, site_of
-from .instruction import Guard, Recorded, ValueType
+from .guard_report import (
+    Reason,
+    Specialisation,
+    Stats,
+    budget_text,
+    coarse_guard_text,
+    explanation,
+    most_paths,
+    site_of,
+)
+from .instruction import Guard, ValueType, is_tracked
 from .keys import static_key, value_key
 from .outputs import check_out, deliver
 from .paths import Paths, Variant
@@ -88,6 +97,7 @@ class GuardedTape:
                                    got=f"max_tapes={max_tapes}, compile_after={compile_after}")  # fmt: skip
         self.f, self.guard, self.max_tapes, self.compile_after = f, guard, max_tapes, compile_after
         self.name = name or getattr(f, "__name__", type(f).__name__)
+        self._guard_site = "" if guard is None else site_of(guard)
         self._cache: dict[tuple[Any, ...], Paths] = {}
         self._last: Variant | None = None
         # Held while a path is recorded and the cache changed; calls that a kept tape answers never take it.
@@ -102,13 +112,19 @@ class GuardedTape:
 
     def gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None) -> Any:
         """See td.gradient."""
-        return self.value_and_gradient(*args, argnums=argnums, out=out)[1]
+        last = self._last
+        if last is not None and last.call is not None and argnums == 0 and type(argnums) is int and current_recorder() is None:
+            # The kernel checks the type, shape and layout of every argument itself, and refuses what it does not know.
+            target = np.empty(last.shape, last.dtype) if out is None else out
+            if type(last.call(*args, target)) is float:
+                last.hits += 1
+                return target if out is not None or last.shape else target[()]
+        return self._value_and_gradient(args, argnums, out)[1]
 
     def value_and_gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None) -> tuple[Any, Any]:
         """See td.value_and_gradient."""
         last = self._last
         if last is not None and last.call is not None and argnums == 0 and type(argnums) is int and current_recorder() is None:
-            # The kernel checks the type, shape and layout of every argument itself, and refuses what it does not know.
             target = np.empty(last.shape, last.dtype) if out is None else out
             value = last.call(*args, target)
             if type(value) is float:
@@ -157,16 +173,16 @@ class GuardedTape:
         """Inside a recording: f may use values of that recording, so nothing is kept, and the gradient's operations are recorded."""
         tape, inputs = _record_here(call)
         joint = gradient_tape(tape, call.argnums)
-        is_tracked = any(isinstance(value, Recorded) for value in inputs)
-        value, *gradients = inline(joint, inputs) if is_tracked else run(joint, inputs)
-        return value if is_tracked else float(value), deliver(gradients, out, several)
+        tracked = any(is_tracked(value) for value in inputs)
+        value, *gradients = inline(joint, inputs) if tracked else run(joint, inputs)
+        return value if tracked else float(value), deliver(gradients, out, several)
 
     def _call(self, args: Sequence[Any], argnums: tuple[int, ...]) -> _Call:
         bound = bind_call(self.f, args, argnums)
         types = tuple(ValueType(a.shape, a.dtype) for a in bound.inputs)
         static = tuple((position, static_key(value)) for position, _, value in bound.static)
-        value = () if self.guard is None else (self.guard(*[_for_guard(a) for a in args]),)
-        guard_key = () if self.guard is None else value_key(value[0], site_of(self.guard))
+        value: tuple[Any, ...] = () if self.guard is None else (self.guard(*[_for_guard(a) for a in args]),)
+        guard_key = () if self.guard is None else value_key(value[0], self._guard_site)
         return _Call(bound, (types, bound.active, static, guard_key), Specialisation(types, bound.static, value))
 
     def _attempt(self, call: _Call, argnums: tuple[int, ...] | None, outs: Any) -> Attempt:
@@ -241,7 +257,7 @@ class GuardedTape:
             if guard is not None and self.guard is not None and not self._warned_coarse:
                 self._warned_coarse = True
                 value = call.specialisation.guard_value[0]
-                messages.append(coarse_guard_text(self.name, site_of(self.guard), value, guard, reason.outcome))
+                messages.append(coarse_guard_text(self.name, self._guard_site, value, guard, reason.outcome))
         _logger.info("recorded tape %d of %s, %d instructions in %.4f s: %s", variant.number, self.name, len(tape), seconds, reason)
         for message in messages:
             _warn(message)
@@ -296,7 +312,7 @@ class GuardedTape:
 
 
 def _is_recording(args: Sequence[Any]) -> bool:
-    return current_recorder() is not None or any(isinstance(unwrap(a), Recorded) for a in args)
+    return current_recorder() is not None or any(is_tracked(unwrap(a)) for a in args)
 
 
 def _record_here(call: Call) -> tuple[Tape, list[Any]]:

@@ -96,4 +96,8 @@ class Recorded:
     """Base of every value that belongs to a recording; ops look for it among their arguments to know where to record."""
 
     __slots__ = ()
-    is_tracked = True
+
+
+def is_tracked(value: object) -> bool:
+    """Whether a value belongs to a recording."""
+    return isinstance(value, Recorded)

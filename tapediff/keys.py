@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from .errors import InvalidGuardValue
-from .instruction import Recorded
+from .instruction import is_tracked
 
 # Types whose equality is equality of bits, so that (type, value) is a key.
 _EXACT = (bool, int, str, bytes, type(None))
 
 
-def value_key(value: Any, at: str) -> Any:
+def value_key(value: Any, at: Any = None) -> Any:
     """A key that is equal for equal types and bits: 1, 1.0 and True differ, so do 0.0 and -0.0, and NaN equals NaN.
 
     Args:
@@ -33,7 +33,9 @@ def value_key(value: Any, at: str) -> Any:
         return kind, value.hex()
     if kind is complex:
         return kind, value.real.hex(), value.imag.hex()
-    if isinstance(value, Recorded):
+    if kind is np.bool_:
+        return kind, bool(value)
+    if is_tracked(value):
         raise InvalidGuardValue(
             "the guard returned a tracked value, which belongs to a recording", at=at, got=repr(value),
             fix="compute the guard from its own arguments, which are plain arrays",
@@ -46,7 +48,7 @@ def value_key(value: Any, at: str) -> Any:
         return kind, frozenset(value_key(part, at) for part in value)
     if isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
         return _array_key(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and kind.__dataclass_params__.frozen:
         return kind, *[value_key(getattr(value, field.name), at) for field in dataclasses.fields(value)]
     raise InvalidGuardValue(
         "the guard returned something that cannot be a key", at=at, got=f"{kind.__name__}: {repr(value)[:60]}",
@@ -63,7 +65,7 @@ def _array_key(value: Any) -> tuple[Any, ...]:
 def static_key(value: Any) -> Any:
     """The key of an argument that a tape is specialised on: by bits where that has a meaning, else the hashable object itself."""
     try:
-        return value_key(value, "")
+        return value_key(value)
     except InvalidGuardValue:
         return type(value), value
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .instruction import Recorded
+from .instruction import is_tracked
 from .numpy_functions.shaping import as_value
 from .ops.linear_algebra import TRIANGULAR_SOLVE
 
@@ -44,4 +44,4 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
 
 
 def _array(value: Any) -> Any:
-    return value if isinstance(value, Recorded) else as_value(value)
+    return value if is_tracked(value) else as_value(value)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
-from .instruction import ValueType
+from .instruction import ValueType, is_tracked
 
 
 def check_out(out: Any, types: Sequence[ValueType], several: bool) -> None:
@@ -38,7 +38,7 @@ def check_out(out: Any, types: Sequence[ValueType], several: bool) -> None:
 def deliver(gradients: Sequence[Any], out: Any, several: bool) -> Any:
     """The gradients as fresh arrays, or copied into `out`."""
     if out is None:
-        fresh = tuple(g if getattr(g, "is_tracked", False) else _fresh(g) for g in gradients)
+        fresh = tuple(g if is_tracked(g) else _fresh(g) for g in gradients)
         return fresh if several else fresh[0]
     for array, value in zip(out if several else (out,), gradients):
         array[...] = value

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .errors import UnsupportedFunction
-from .instruction import Recorded
+from .instruction import Recorded, is_tracked
 from .ops.arithmetic import CONVERT
 from .ops.comparison import SELECT
 from .ops.indexing import Region
@@ -27,7 +27,7 @@ def is_basic(index: Any) -> bool:
 
 def is_tracked_index(index: Any) -> bool:
     entries = index if type(index) is tuple else (index,)
-    return any(isinstance(entry, Recorded) for entry in entries)
+    return any(is_tracked(entry) for entry in entries)
 
 
 def region_of(index: Any, shape: tuple[int, ...]) -> Region:
@@ -112,11 +112,11 @@ def tracked_positions_of(index: Any, shape: tuple[int, ...]) -> Any:
 
 def in_range(entry: Any, extent: int, axis: int) -> Any:
     """Index entries counted from the start; that they are in range is guarded where they are tracked."""
-    if not isinstance(entry, Recorded):
+    if not is_tracked(entry):
         entry = np.asarray(entry)
         if entry.dtype.kind not in "iu":
             raise UnsupportedFunction("a mask together with tracked indices", fix="use np.nonzero(mask) or np.where")
-    elif entry.dtype.kind == "f":  # type: ignore[attr-defined]
+    elif entry.dtype.kind == "f":
         raise IndexError("arrays used as indices must be of integer type; use .astype(int)")
     if not bool(np.all((entry >= -extent) & (entry < extent))):
         raise IndexError(f"an index is out of bounds for axis {axis} with size {extent}")

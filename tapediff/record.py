@@ -16,7 +16,16 @@ import numpy as np
 from .arguments import Constant, as_data_array, as_float_array
 from .errors import ArgumentMismatch, TrackedValueLeaked, UnsupportedFunction
 from .instruction import (
-    BOOL, BOOL_SCALAR, CONSTANT, FLOAT64, FLOAT_SCALAR, GUARD, INPUT, Instruction, Recorded, ValueType,
+    BOOL,
+    BOOL_SCALAR,
+    CONSTANT,
+    FLOAT64,
+    FLOAT_SCALAR,
+    GUARD,
+    INPUT,
+    Instruction,
+    ValueType,
+    is_tracked,
 )  # fmt: skip
 from .numpy_functions.shaping import stack_objects
 from .ops import Op
@@ -31,6 +40,10 @@ from .tracked import TrackedArray
 _new_tuple = tuple.__new__
 
 _current: ContextVar[Recorder | None] = ContextVar("tapediff_recorder", default=None)
+
+
+# What an operation raises because of the values it meets: not positive definite, singular, or numpy.errstate(all="raise").
+VALUE_FAILURES = (np.linalg.LinAlgError, ArithmeticError, RuntimeWarning)
 
 
 class Recorder:
@@ -51,6 +64,7 @@ class Recorder:
         self.active_inputs: list[int] = []
         self.captured: list[TrackedArray] = []
         self.site: Site | None = None
+        self.failure: tuple[Exception, Op, Site | None] | None = None
         self.is_open = False
         self.outer: Recorder | None = None
         self.level = 0
@@ -86,7 +100,8 @@ class Recorder:
         for position, argument in enumerate(args):
             kind = type(argument)
             if kind is int and op.promote is None:
-                argument, kind = float(argument), float
+                number: Any = float(argument)
+                argument, kind = number, float
             if kind is TrackedArray:
                 if argument._view is not None:
                     argument._refresh()
@@ -97,11 +112,11 @@ class Recorder:
                 ids.append(argument._id)
                 values.append(argument._value)
             elif kind is float and argument == argument and argument != 0.0:
-                number = self._float_constants.get(argument)
-                if number is None:
+                known = self._float_constants.get(argument)
+                if known is None:
                     plain.append(position)
-                    number = -1
-                ids.append(number)
+                    known = -1
+                ids.append(known)
                 values.append(argument)
             else:
                 plain.append(position)
@@ -113,12 +128,23 @@ class Recorder:
         elif plain:
             self._promote(op, args, ids, values, plain, all_float64)
         if self.concrete:
-            value = op.evaluate(*values, *params)
+            try:
+                value = op.evaluate(*values, *params)
+            except VALUE_FAILURES as failure:
+                self._note_failure(op, failure)
+                raise
             type_ = FLOAT_SCALAR if type(value) is np.float64 else self._type_of(value)
         else:
             value = None
             type_ = op.infer(*[self.instructions[i].type for i in ids], **op.named(params))
         return TrackedArray(self, self._append(op, tuple(ids), params, type_), value, type_)
+
+    def _note_failure(self, op: Op, failure: Exception) -> None:
+        """An operation raised because of its values. If the user's code catches that, Python has seen them without a guard."""
+        recorder: Recorder | None = self
+        while recorder is not None:
+            recorder.failure = recorder.failure or (failure, op, user_site(2))
+            recorder = recorder.outer
 
     def _append(self, op: Any, ids: tuple[int, ...], params: tuple[Any, ...], type_: ValueType) -> int:
         site = self.site
@@ -181,8 +207,8 @@ class Recorder:
             return BOOL
         kinds = []
         for operand in operands:
-            if isinstance(operand, Recorded):
-                kinds.append(operand.dtype)  # type: ignore[attr-defined]
+            if is_tracked(operand):
+                kinds.append(operand.dtype)
             elif type(operand) in (int, float, bool):
                 kinds.append(operand)
             else:
@@ -298,7 +324,14 @@ class Recorder:
 
     def finish(self, result: Any) -> Tape:
         """The tape that returns `result`: a tracked value, a number or array, or a tuple of these."""
-        returns_tuple = isinstance(result, (tuple, list)) and not isinstance(result, Recorded)
+        if self.failure is not None:
+            failure, op, site = self.failure
+            raise UnsupportedFunction(
+                f"{self.name} caught the error of {op.name}(...), which depends on values that a tape cannot guard", at=site,
+                got=f"{type(failure).__name__}: {failure}",
+                fix="test the values before the call, with an `if`; or let the error pass and catch it outside the recorded function",
+            ) from failure  # fmt: skip
+        returns_tuple = isinstance(result, (tuple, list)) and not is_tracked(result)
         outputs = [self._output(r) for r in result] if returns_tuple else [self._output(result)]
         return Tape(
             tuple(self.instructions), tuple(self.inputs), tuple(outputs), self.name, tuple(self.active_inputs), returns_tuple
@@ -311,7 +344,7 @@ class Recorder:
             result._refresh()
             return result._id
         array = np.asarray(result)
-        if array.dtype == object and any(isinstance(entry, Recorded) for entry in array.flat):
+        if array.dtype == object and any(is_tracked(entry) for entry in array.flat):
             return self._output(stack_objects(array))
         if array.dtype.kind not in "fiub":
             raise ArgumentMismatch(

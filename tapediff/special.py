@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .instruction import Recorded
+from .instruction import is_tracked
 from .ops import BY_SCIPY_NAME
 from .ops import special as _ops
 from .ops.comparison import EQUAL, LOGICAL_AND, SELECT
@@ -68,7 +68,7 @@ def multigammaln(a: Any, d: int) -> Any:
 
 
 def _array(value: Any) -> Any:
-    return value if isinstance(value, Recorded) else np.asarray(value, dtype=float)
+    return value if is_tracked(value) else np.asarray(value, dtype=float)
 
 
 def _without_derivative(value: Any) -> Any:

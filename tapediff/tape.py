@@ -11,6 +11,7 @@ from .errors import InvalidTape, describe
 from .instruction import CONSTANT, GUARD, GUARD_KINDS, INPUT, Guard, Instruction, ValueType
 from .replay import run
 
+
 @dataclass(frozen=True)
 class Tape:
     """A recorded function: replay it with `tape(x)`, differentiate it with the td verbs, compile it with `td.compile`.

@@ -14,14 +14,25 @@ import numpy as np
 
 from . import numpy_functions as functions
 from .errors import TrackedValueEscaped, UnsupportedFunction, UnsupportedMethod
-from .instruction import BOOL, INT64, Recorded, ValueType
-from .ops import BY_FUNCTION, BY_SCIPY_NAME, comparison
+from .instruction import BOOL, INT64, Recorded, ValueType, is_tracked
+from .ops import comparison
 from .ops.arithmetic import (
-    ABSOLUTE, ADD, CONVERT, DIVIDE, FLOOR_DIVIDE, MULTIPLY, NEGATIVE, REMAINDER, RINT, SQUARE, SUBTRACT, power,
+    ABSOLUTE,
+    ADD,
+    CONVERT,
+    DIVIDE,
+    FLOOR_DIVIDE,
+    MULTIPLY,
+    NEGATIVE,
+    REMAINDER,
+    RINT,
+    SQUARE,
+    SUBTRACT,
+    power,
 )  # fmt: skip
 from .ops.indexing import GATHER, INDEX, PUT, REPLACE, Region
 from .ops.products import MATMUL
-from .ops.shape import RESHAPE, TRANSPOSE, broadcast, reshape
+from .ops.shape import broadcast, reshape
 from .positions import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
 from .sites import is_library_file, user_site
 
@@ -198,8 +209,8 @@ class TrackedArray(Recorded):
                 part._view = View(self, lambda base: INDEX(base, region=region), _region_writer(region), self._writes)
             return part
         if is_tracked_index(index):
-            if isinstance(index, Recorded) and index.dtype == BOOL:  # type: ignore[attr-defined]
-                return GATHER(self, positions_of(index._recorder.look(index, "array"), self.shape))  # type: ignore[attr-defined]
+            if is_tracked(index) and index.dtype == BOOL:
+                return GATHER(self, positions_of(index._recorder.look(index, "array"), self.shape))
             return GATHER(self, tracked_positions_of(_without_masks(index), self.shape))
         return GATHER(self, positions_of(index, self.shape))
 
@@ -208,9 +219,9 @@ class TrackedArray(Recorded):
         if is_basic(index):
             region = region_of(index, self.type.shape)
             new = REPLACE(self, broadcast(_squeezed(value, region.shape), region.shape), region=region)
-        elif isinstance(index, Recorded) and index.dtype == BOOL and not np.ndim(value):  # type: ignore[attr-defined]
-            if index.shape != self.shape:  # type: ignore[attr-defined]
-                index = reshape(index, index.shape + (1,) * (self.ndim - index.ndim))  # type: ignore[attr-defined]
+        elif is_tracked(index) and index.dtype == BOOL and not np.ndim(value):
+            if index.shape != self.shape:
+                index = reshape(index, index.shape + (1,) * (self.ndim - index.ndim))
             new = comparison.SELECT(index, value, self)
         else:
             index = _without_masks(index)
@@ -405,8 +416,8 @@ def _squeezed(value: Any, shape: tuple[int, ...]) -> Any:
 
 def _without_masks(index: Any) -> Any:
     """Replace tracked masks in an index by their guarded pattern."""
-    if isinstance(index, Recorded):
-        return index._recorder.look(index, "array") if index.dtype == BOOL else index  # type: ignore[attr-defined]
+    if is_tracked(index):
+        return index._recorder.look(index, "array") if index.dtype == BOOL else index
     return tuple(_without_masks(entry) for entry in index) if type(index) is tuple else index
 
 

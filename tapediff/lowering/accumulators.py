@@ -61,6 +61,7 @@ class Accumulators:
             self.rows[number] = (name, start)
         reduced_outside = any(stride == 0 for stride in step.write.strides[:start])
         if reduced_outside:
+            assert step.combine is not None, "only reductions have accumulators"
             self.owner.fill(step.write.storage, neutral(step.combine, self.kind(step)))
 
     def _suffix_start(self, step: Step) -> int:

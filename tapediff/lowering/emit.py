@@ -6,6 +6,7 @@ failed; -1 that no memory was left. Nothing is written to the outputs before the
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..errors import TapediffError
@@ -219,7 +220,10 @@ class Emitter:
         self.exit_kinds[item.ordinal] = value.kind if item.guard_kind != "array" else "array"
         if item.guard_kind == "int":
             whole = trunc(value) if value.kind == "f64" else value
-            fails = whole.ne(item.expected if value.kind == "f64" else int(item.expected))
+            if math.isnan(item.expected):
+                fails = whole.eq(whole)
+            else:
+                fails = whole.ne(item.expected if value.kind == "f64" else int(item.expected))
         else:
             truth = value if value.kind == "i1" else value.ne(0.0 if value.kind == "f64" else 0)
             fails = ~truth if item.expected else truth

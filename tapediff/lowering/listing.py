@@ -6,6 +6,7 @@ register is a plain variable.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -90,7 +91,8 @@ class _Printer:
     def _exit(self, item: Exit) -> list[str]:
         value = self._read(item.read, [])
         test = {"bool": f"bool({value}) != {bool(item.expected)}", "array": f"not {value}"}.get(
-            item.guard_kind, f"not trunc({value}) == {item.expected!r}"
+            item.guard_kind,
+            f"not np.isnan({value})" if math.isnan(item.expected) else f"not trunc({value}) == {item.expected!r}",
         )
         return [_commented(f"if {test}: return 'guard', {item.ordinal}", item.site)]
 

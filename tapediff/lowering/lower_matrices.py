@@ -20,8 +20,8 @@ class MatrixLowering(StepBuilder):
 
     def matmul(self, i: Instruction) -> None:
         x, y = (self.places[k] for k in i.inputs)
-        rows = x.shape[-2:-1] if len(x.shape) > 1 else ()
-        columns = y.shape[-1:] if len(y.shape) > 1 else ()
+        rows = tuple(x.shape[-2:-1]) if len(x.shape) > 1 else ()
+        columns = tuple(y.shape[-1:]) if len(y.shape) > 1 else ()
         inner = x.shape[-1:]
         batch = i.type.shape[: len(i.type.shape) - len(rows) - len(columns)]
         multiplications = int(np.prod((*batch, *rows, *inner, *columns)))

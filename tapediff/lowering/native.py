@@ -55,7 +55,9 @@ class NativeFunction:
 def _address_of(symbol: str) -> int:
     if symbol.startswith(index_routines.PREFIX):
         return index_routines.address_of(symbol.removeprefix(index_routines.PREFIX))
-    return libraries.address_of(symbol)
+    address = libraries.address_of(symbol)
+    assert address is not None, f"{symbol} names a library of SciPy"
+    return address
 
 
 def optimised(text: str) -> Any:

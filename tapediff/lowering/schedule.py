@@ -211,7 +211,7 @@ def _needs_address(read: Access, step: Step, group: int, storages: list[Storage]
         return False
     if read.via >= 0:
         return True
-    if storage.size == 1:
+    if storage.size <= 1:
         return False
     written_at, writer = writers[read.storage][0]
     return written_at != group or not is_same_point(step, read, writer)

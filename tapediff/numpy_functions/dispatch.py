@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import UnsupportedFunction
-from ..instruction import Recorded
+from ..instruction import is_tracked
 from ..ops import BY_FUNCTION, BY_SCIPY_NAME
-from ..ops.arithmetic import CONVERT, power
+from ..ops.arithmetic import power
 from ..ops.comparison import MASK_OPS
 from ..sites import user_site
 from . import elementwise, linear_algebra, ordering, products, reducing, shaping
@@ -29,9 +29,9 @@ _UFUNC_COMPOSITIONS: dict[Any, Callable[..., Any]] = {
     np.degrees: elementwise.rad2deg,
     np.divmod: lambda x, y: (np.floor_divide(x, y), np.remainder(x, y)),
     np.invert: lambda x: ~x,
-    np.bitwise_and: lambda x, y: x & y if isinstance(x, Recorded) else y & x,
-    np.bitwise_or: lambda x, y: x | y if isinstance(x, Recorded) else y | x,
-    np.bitwise_xor: lambda x, y: x ^ y if isinstance(x, Recorded) else y ^ x,
+    np.bitwise_and: lambda x, y: x & y if is_tracked(x) else y & x,
+    np.bitwise_or: lambda x, y: x | y if is_tracked(x) else y | x,
+    np.bitwise_xor: lambda x, y: x ^ y if is_tracked(x) else y ^ x,
     np.matmul: products.matmul,
     np.vecdot: lambda x, y: np.sum(x * y, axis=-1),
 }
@@ -104,7 +104,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 
 def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     out = kwargs.pop("out", None)
-    if out is not None and any(o is not None and not isinstance(o, Recorded) for o in out):
+    if out is not None and any(o is not None and not is_tracked(o) for o in out):
         unsupported(ufunc.__name__, "writing tracked values into a plain array",
                     "use td.zeros(...) for the array, or drop out= (x = x + y instead of x += y)")  # fmt: skip
     result = _ufunc_result(ufunc, method, inputs, kwargs)

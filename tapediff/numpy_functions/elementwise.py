@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedFunction
-from ..instruction import BOOL, Recorded
+from ..instruction import BOOL, is_tracked
 from ..ops.arithmetic import MAXIMUM, MINIMUM, RINT, SQUARE
 from ..ops.comparison import IS_FINITE, IS_NAN, LOGICAL_AND, LOGICAL_OR, NOT_EQUAL, SELECT
 from ..ops.elementary import LN2
@@ -15,14 +15,14 @@ from ..ops.elementary import LN2
 
 def as_mask(value: Any) -> Any:
     """Numbers as NumPy's logic functions see them: true where not zero."""
-    if isinstance(value, Recorded):
-        return value if value.dtype == BOOL else NOT_EQUAL(value, 0)  # type: ignore[attr-defined]
+    if is_tracked(value):
+        return value if value.dtype == BOOL else NOT_EQUAL(value, 0)
     return np.asarray(value, dtype=bool)
 
 
 def mask_operation(op: Any, bitwise: Any, *operands: Any) -> Any:
     """`&`, `|`, `^`, `~`: logic on masks; on integers they are not supported."""
-    if any((o.dtype if isinstance(o, Recorded) else np.asarray(o).dtype) != BOOL for o in operands):  # type: ignore[attr-defined]
+    if any((o.dtype if is_tracked(o) else np.asarray(o).dtype) != BOOL for o in operands):
         raise UnsupportedFunction(
             f"np.{bitwise.__name__} on tracked numbers", got="operands that are not masks",
             fix="combine comparisons, e.g. (x > 0) & (x < 1)",

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import UnsupportedFunction
+from ..instruction import is_tracked
 from ..ops.linear_algebra import CHOLESKY, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE
 from .reducing import axes_of, root
 from .shaping import as_value
 
 
 def _square(a: Any, name: str) -> Any:
-    a = a if getattr(a, "is_tracked", False) else as_value(a)
+    a = a if is_tracked(a) else as_value(a)
     if np.ndim(a) != 2:
         raise UnsupportedFunction(f"np.linalg.{name} of a stack of matrices", got=f"shape {np.shape(a)}",
                                   fix="loop over the matrices")  # fmt: skip
@@ -29,7 +30,7 @@ def cholesky(a: Any, upper: bool = False) -> Any:
 
 def solve(a: Any, b: Any) -> Any:
     a = _square(a, "solve")
-    b = b if getattr(b, "is_tracked", False) else as_value(b)
+    b = b if is_tracked(b) else as_value(b)
     return LU_SOLVE(a, LU_FACTOR(a), b, transposed=False)
 
 
@@ -73,4 +74,4 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         return np.sum(np.absolute(x), axis=axes, keepdims=keepdims)
     total = np.sum(np.absolute(x) ** ord, axis=axes, keepdims=keepdims)
     at_zero = total == 0.0
-    return np.where(at_zero, 0.0, np.where(at_zero, 1.0, total) ** (1.0 / ord))
+    return np.where(at_zero, 0.0, np.where(at_zero, 1.0, total) ** (1.0 / float(ord)))

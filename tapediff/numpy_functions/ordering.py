@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedFunction
-from ..instruction import Recorded
+from ..instruction import is_tracked
 from ..ops.indexing import ARGSORT, GATHER, SEARCHSORTED
 from ..positions import in_range
 from .elementwise import as_mask
@@ -33,7 +33,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
     if axis is None:
         arr, axis = np.reshape(arr, (-1,)), 0
     (axis,) = axes_of(axis, np.ndim(arr))
-    if isinstance(indices, Recorded):
+    if is_tracked(indices):
         return _gathered_along(arr, in_range(indices, np.shape(arr)[axis], axis), axis)
     places = np.take_along_axis(np.arange(arr.size).reshape(arr.shape), indices, axis)
     return GATHER(arr, places)
@@ -54,7 +54,7 @@ def _gathered_along(arr: Any, indices: Any, axis: int) -> Any:
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     if sorter is not None:
         raise UnsupportedFunction("np.searchsorted with sorter=", fix="pass a[sorter]")
-    return SEARCHSORTED(a if isinstance(a, Recorded) else as_value(a), v, side=side)
+    return SEARCHSORTED(a if is_tracked(a) else as_value(a), v, side=side)
 
 
 def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -99,8 +99,8 @@ def unique(ar: Any) -> Any:
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Any:
     conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
     choices = list(funclist)
-    values = [f(x, *args, **kwargs) if callable(f) else f for f in choices]
-    default = values[len(conditions)] if len(values) > len(conditions) else 0.0
+    values: list[Any] = [f(x, *args, **kwargs) if callable(f) else f for f in choices]
+    default: Any = values[len(conditions)] if len(values) > len(conditions) else 0.0
     result = default
     for condition, value in zip(conditions, values):
         result = np.where(condition, value, result)
@@ -112,7 +112,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
     n = np.shape(xp)[0]
     upper = np.clip(np.searchsorted(xp, x, side="right"), 1, n - 1)
     lower = upper - 1
-    xp, fp = (v if isinstance(v, Recorded) else _Lookup(v, x._recorder) for v in (xp, fp))
+    xp, fp = (v if is_tracked(v) else _Lookup(v, x._recorder) for v in (xp, fp))
     x0, x1, f0, f1 = xp[lower], xp[upper], fp[lower], fp[upper]
     inside = f0 + (x - x0) * ((f1 - f0) / (x1 - x0))
     below = np.where(x < xp[0], fp[0] if left is None else left, inside)
@@ -127,4 +127,4 @@ class _Lookup:
         self.recorder = recorder
 
     def __getitem__(self, index: Any) -> Any:
-        return self.recorder.apply(GATHER, (self.array, index)) if isinstance(index, Recorded) else self.array[index]
+        return self.recorder.apply(GATHER, (self.array, index)) if is_tracked(index) else self.array[index]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..instruction import is_tracked
 from ..ops.products import MATMUL
 from ..ops.shape import reshape
 from .shaping import as_value
@@ -21,7 +22,7 @@ def dot(a: Any, b: Any) -> Any:
 
 
 def as_value_or_tracked(value: Any) -> Any:
-    return value if getattr(value, "is_tracked", False) else as_value(value)
+    return value if is_tracked(value) else as_value(value)
 
 
 def matmul(a: Any, b: Any) -> Any:

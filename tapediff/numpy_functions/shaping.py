@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedFunction
-from ..instruction import Recorded
+from ..instruction import Recorded, is_tracked
 from ..ops.indexing import Region, assemble
 from ..ops.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ..ops.shape import reshape as reshape_value
@@ -108,7 +108,7 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
 
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
-    parts = [part if isinstance(part, Recorded) else as_value(part) for part in arrays]
+    parts = [part if is_tracked(part) else as_value(part) for part in arrays]
     if axis is None:
         parts, axis = [np.reshape(part, (-1,)) for part in parts], 0
     shapes = [np.shape(part) for part in parts]
@@ -129,7 +129,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None, casting: s
 
 
 def stack(arrays: Any, axis: int = 0) -> Any:
-    parts = [part if isinstance(part, Recorded) else as_value(part) for part in arrays]
+    parts = [part if is_tracked(part) else as_value(part) for part in arrays]
     shapes = {np.shape(part) for part in parts}
     if len(shapes) != 1:
         raise ValueError("all input arrays must have the same shape")
@@ -147,21 +147,21 @@ def stack(arrays: Any, axis: int = 0) -> Any:
 def as_value(part: Any) -> Any:
     """A list or object array that holds tracked scalars becomes one tracked array; anything else an ndarray."""
     array = part if isinstance(part, np.ndarray) else _nested(part)
-    if isinstance(array, Recorded) or array.dtype != object:
+    if is_tracked(array) or array.dtype != object:
         return array
     return stack_objects(array)
 
 
 def _nested(part: Any) -> Any:
     if isinstance(part, (list, tuple)) and builtins.any(isinstance(p, (Recorded, list, tuple)) for p in part):
-        rows = [p if isinstance(p, Recorded) else as_value(p) for p in part]
-        return stack(rows) if builtins.any(isinstance(row, Recorded) for row in rows) else np.asarray(part)
+        rows = [p if is_tracked(p) else as_value(p) for p in part]
+        return stack(rows) if builtins.any(is_tracked(row) for row in rows) else np.asarray(part)
     return np.asarray(part)
 
 
 def stack_objects(array: np.ndarray) -> Any:
     """An object array that NumPy built around tracked scalars, as one tracked array."""
-    if not builtins.any(isinstance(entry, Recorded) for entry in array.flat):
+    if not builtins.any(is_tracked(entry) for entry in array.flat):
         raise UnsupportedFunction("an object array met a tracked array", got=f"dtype object, shape {array.shape}",
                                   fix="convert it to floats first")  # fmt: skip
     return reshape_value(stack(list(array.flat)), array.shape)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import arithmetic, comparison, elementary, indexing, linear_algebra, products, reductions, shape, special, structure
+from . import (
+    arithmetic,
+    comparison,
+    elementary,
+    indexing,
+    linear_algebra,
+    products,
+    reductions,
+    shape,
+    special,
+    structure,
+)
 from .declaration import Elementwise, Op
 
 FAMILIES = (comparison, arithmetic, elementary, special, reductions, shape, indexing, products, linear_algebra, structure)

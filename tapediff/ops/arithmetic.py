@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..instruction import Recorded, ValueType
-from .declaration import NONZERO, POSITIVE, REAL, Op, elementwise
+from ..instruction import ValueType, is_tracked
 from .comparison import EQUAL, GREATER, LESS, LOGICAL_AND, SELECT
+from .declaration import NONZERO, POSITIVE, REAL, Op, elementwise
 
 
 def _convert(value: Any, dtype: np.dtype) -> Any:
@@ -180,7 +180,7 @@ def integer_power(x: Any, exponent: int) -> Any:
 
 def power(x: Any, y: Any) -> Any:
     """x**y, by the exact integer rule where the exponent is a plain integral number."""
-    plain = not isinstance(y, Recorded) and isinstance(y, (int, float, np.integer, np.floating))
+    plain = not is_tracked(y) and isinstance(y, (int, float, np.integer, np.floating))
     if plain and not isinstance(y, bool):
         if float(y).is_integer() and abs(y) <= LARGEST_INTEGER_POWER and x.dtype.kind == "f":
             return integer_power(x, int(y))

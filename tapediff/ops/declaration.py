@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instruction import BOOL, Recorded, ValueType
+from ..instruction import BOOL, ValueType, is_tracked
 
 Rule = Callable[..., Any] | None
 
@@ -65,8 +65,8 @@ class Op:
         params = tuple(named[name] for name in self.params)
         recorder: Any = None
         for argument in args:
-            if isinstance(argument, Recorded):
-                candidate = argument._recorder  # type: ignore[attr-defined]
+            if is_tracked(argument):
+                candidate = argument._recorder
                 if recorder is None or candidate.level > recorder.level:
                     recorder = candidate
         if recorder is None:
