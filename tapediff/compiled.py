@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .arguments import as_inputs
 from .errors import ArgumentMismatch, GuardFailed
-from .lowering.entry import REFUSED
-from .lowering.kernel import Kernel
+from .lowering.status import REFUSED
 from .outputs import check_out
 from .passes import run_passes
 from .record import inline, record
@@ -19,6 +18,9 @@ from .replay import Miss
 from .tape import Tape
 from .tracked import TrackedArray
 from .transforms.derive import gradient_tape
+
+if TYPE_CHECKING:
+    from .lowering.kernel import Kernel
 
 Argnums = int | tuple[int, ...]
 
@@ -93,6 +95,9 @@ class CompiledTape:
         with self._lock:
             known = self._kernels.get(argnums)
             if known is None:
+                # Imported when the first kernel is compiled, so that `import tapediff` stays fast.
+                from .lowering.kernel import Kernel
+
                 tape = run_passes(self.tape) if argnums is None else gradient_tape(self.tape, argnums)
                 known = Kernel(tape)
                 self.seconds += known.seconds

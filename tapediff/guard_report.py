@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import describe
+from .errors import GuardWarning, UnstableBranch, describe
 from .instruction import Guard, ValueType
 from .paths import Fork, Variant
+from .sites import is_library_file
+from .tape import Tape
 
 # A path longer than this is shown by the guards at which tapes part.
 LONGEST_PATH_SHOWN = 8
@@ -71,7 +75,9 @@ class Reason:
         return f"{self.guard.site or 'unknown line'} → {describe(self.outcome)}, was {describe(self.guard.outcome)}"
 
 
-def explanation(name: str, max_tapes: int, stats: Stats, variants: Sequence[Variant], reasons: Sequence[tuple[int, Reason]]) -> str:
+def explanation(
+    name: str, max_tapes: int, stats: Stats, variants: Sequence[Variant], reasons: Sequence[tuple[int, Reason]]
+) -> str:
     """The text of GuardedTape.explain()."""
     lines = [f"{name}: {len(variants)} of at most {max_tapes} tapes; {stats}"]
     for variant in sorted(variants, key=lambda v: v.number):
@@ -107,9 +113,10 @@ def most_paths(variants: Sequence[Variant]) -> str:
     by_arguments = len({v.key[:-1] for v in variants})
     line, splits = lines.most_common(1)[0] if lines else ("", 0)
     if by_guard_value > max(splits, by_arguments):
-        return f"the guard given by the user, which returned {by_guard_value} different values, such as {_short(calls[-1].guard_value[0])}"
+        example = _short(calls[-1].guard_value[0])
+        return f"the guard given by the user, which returned {by_guard_value} different values, such as {example}"
     if by_arguments > splits:
-        return f"the arguments, which came in {by_arguments} different shapes, dtypes and specialised values, such as {calls[-1]}"
+        return f"the arguments, in {by_arguments} different shapes, dtypes and specialised values, such as {calls[-1]}"
     return f"{line}, where Python looks at a value: {len(outcomes[line])} different outcomes, {splits + 1} paths"
 
 
@@ -117,17 +124,45 @@ def budget_text(name: str, max_tapes: int, culprit: str) -> str:
     return (
         f"{name} took more than {max_tapes} paths, so tapes are dropped and recorded again, which is slow\n"
         f"  got: {culprit}\n"
-        f"  fix: compute both sides with np.where, or give a coarser guard; or raise max_tapes if there is memory for more tapes"
+        f"  fix: compute both sides with np.where, or give a coarser guard; or raise max_tapes if memory allows"
     )
 
 
 def coarse_guard_text(name: str, guard_site: str, value: Any, missed: Guard, outcome: Any) -> str:
     return (
-        f"the guard of {name} ({guard_site}) does not tell paths apart that Python does; the answers are right, by a tape for each path\n"
+        f"the guard of {name} ({guard_site}) does not tell apart paths that Python does; each path has a tape all the same\n"
         f"  at:  {missed.site or 'unknown line'}\n"
         f"  got: guard value {_short(value)} with both {describe(missed.outcome)} and {describe(outcome)} there\n"
-        f"  fix: let the guard return this condition too, or leave the guard out: tapediff finds the conditions by itself"
+        f"  fix: let the guard return this condition too; or leave it out, as the conditions are found without it"
     )
+
+
+def check_prescribed(tape: Tape, missed: Tape, count: int) -> None:
+    """Raises UnstableBranch unless the recording came to the same guards as the tape whose place it takes."""
+    for k in range(count):
+        old, new = missed.guards[k], tape.guards[k] if k < len(tape.guards) else None
+        if new is None or (old.kind, old.site) != (new.kind, new.site):
+            raise UnstableBranch(
+                f"{tape.name} did not come to this line again when it was recorded a second time at the same point",
+                at=old.site, got=f"{new.site if new is not None else 'no further guard'} instead",
+                fix="the function depends on something that changes beside its arguments; pass that as an argument",
+            )  # fmt: skip
+
+
+def unstable(guard: Guard, outcome: Any) -> UnstableBranch:
+    return UnstableBranch(
+        "two tapes disagree about this line at a near tie, so neither can answer", at=guard.site,
+        got=f"{describe(guard.outcome)} by the one, {describe(outcome)} by the other",
+        fix="compare with a tolerance, or compute both sides and choose with np.where",
+    )  # fmt: skip
+
+
+def warn(message: str) -> None:
+    """Warn at the user's line."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, GuardWarning, stacklevel=level)
 
 
 def site_of(function: Callable[..., Any]) -> str:

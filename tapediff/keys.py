@@ -1,4 +1,4 @@
-"""Turns values into dictionary keys by type and bits: what a guard returned, what a guard met, what a tape is specialised on."""
+"""Turns values into dictionary keys by type and bits: what guards return or meet, and what a tape is specialised on."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def value_key(value: Any, at: Any = None) -> Any:
     """A key that is equal for equal types and bits: 1, 1.0 and True differ, so do 0.0 and -0.0, and NaN equals NaN.
 
     Args:
-        value: None, bool, int, float, complex, string, NumPy scalar, array, enum member, or a tuple, frozenset or frozen
-            dataclass of these. Objects with a __hash__ of their own are refused: they may change and keep their hash.
+        value: None, bool, int, float, complex, string, NumPy scalar, array, enum member, or a tuple, frozenset or
+            frozen dataclass of these. Objects with a __hash__ of their own are refused: they may change and keep their hash.
         at: the guard that returned it, for the error.
 
     Raises:
@@ -63,7 +63,7 @@ def _array_key(value: Any) -> tuple[Any, ...]:
 
 
 def static_key(value: Any) -> Any:
-    """The key of an argument that a tape is specialised on: by bits where that has a meaning, else the hashable object itself."""
+    """The key of an argument that a tape is specialised on: by bits where that means something, else the object itself."""
     try:
         return value_key(value)
     except InvalidGuardValue:

@@ -1,7 +1,7 @@
-"""Keeps the tapes of one function by path: which outcomes its guards had, and which tape to try when one of them differs.
+"""Keeps the tapes of one function by path: what its guards came to, and which tape to try when one of them differs.
 
-The paths form a trie: guard outcomes so far → next guard. Only its branching points are stored, as forks: a loop with ten
-thousand guards has ten thousand outcomes on its path and perhaps three forks.
+The paths form a trie: guard outcomes so far → next guard. Only its branching points are stored, as forks: a loop with
+ten thousand guards has ten thousand outcomes on its path and perhaps three forks.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Variant:
     """
 
     __slots__ = (
-        "call", "compiled", "dtype", "forks", "hits", "is_direct", "key", "number", "outcomes", "path", "reason", "replays",
-        "seconds", "shape", "tape", "used",
+        "call", "compiled", "dtype", "forks", "hits", "is_direct", "key", "number", "outcomes", "path", "reason",
+        "replays", "seconds", "shape", "tape", "used",
     )  # fmt: skip
 
     def __init__(self, tape: Tape, key: Any, number: int, reason: Any, seconds: float, is_direct: bool) -> None:
@@ -53,13 +53,13 @@ class Variant:
         self.dtype = tape.input_types[0].dtype if tape.inputs else FLOAT64
 
     def sibling(self, miss: Miss) -> Variant | None:
-        """The most recently used tape that agrees with this one up to the missed guard and has the outcome met there."""
+        """The most recently used tape that agrees with this one up to the missed guard and has its new outcome."""
         fork = self.forks.get(miss.ordinal)
         others = fork.tapes.get(outcome_key(miss.outcome)) if fork is not None else None
         return max(others, key=_last_use) if others else None
 
     def replay(self, argnums: tuple[int, ...] | None, inputs: Sequence[Any], outs: Any, settled: int) -> Any:
-        """Like CompiledTape.attempt, with NumPy; the first `settled` guards have been decided and are not looked at again."""
+        """CompiledTape.attempt with NumPy; the first `settled` guards have been decided and are not looked at again."""
         tape = self.tape if argnums is None else gradient_tape(self.tape, argnums)
         try:
             outputs = run(tape, inputs, settled)

@@ -42,7 +42,7 @@ _new_tuple = tuple.__new__
 _current: ContextVar[Recorder | None] = ContextVar("tapediff_recorder", default=None)
 
 
-# What an operation raises because of the values it meets: not positive definite, singular, or numpy.errstate(all="raise").
+# What an operation raises because of the values it meets: not positive definite, or numpy.errstate(all="raise").
 VALUE_FAILURES = (np.linalg.LinAlgError, ArithmeticError, RuntimeWarning)
 
 
@@ -140,7 +140,7 @@ class Recorder:
         return TrackedArray(self, self._append(op, tuple(ids), params, type_), value, type_)
 
     def _note_failure(self, op: Op, failure: Exception) -> None:
-        """An operation raised because of its values. If the user's code catches that, Python has seen them without a guard."""
+        """An operation raised because of its values. If the user's code catches that, they have escaped unguarded."""
         recorder: Recorder | None = self
         while recorder is not None:
             recorder.failure = recorder.failure or (failure, op, user_site(2))
@@ -327,9 +327,9 @@ class Recorder:
         if self.failure is not None:
             failure, op, site = self.failure
             raise UnsupportedFunction(
-                f"{self.name} caught the error of {op.name}(...), which depends on values that a tape cannot guard", at=site,
-                got=f"{type(failure).__name__}: {failure}",
-                fix="test the values before the call, with an `if`; or let the error pass and catch it outside the recorded function",
+                f"{self.name} caught the error of {op.name}(...), which depends on values that a tape cannot guard",
+                at=site, got=f"{type(failure).__name__}: {failure}",
+                fix="test the values before the call, with an `if`; or catch the error outside the recorded function",
             ) from failure  # fmt: skip
         returns_tuple = isinstance(result, (tuple, list)) and not is_tracked(result)
         outputs = [self._output(r) for r in result] if returns_tuple else [self._output(result)]

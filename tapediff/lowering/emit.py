@@ -16,11 +16,9 @@ from .lanes import Code, Value, constant, trunc
 from .nest import Nest
 from .program import Access, Call, Exit, Group, Literal, Program, Step, neutral
 from .routines import ROUTINES
+from .status import FAILURE, OUT_OF_MEMORY
 from .straight import straight_step
 from .values import TYPES
-
-FAILURE = 1 << 20
-OUT_OF_MEMORY = -1
 
 # Workspaces up to this size live on the C stack; larger ones are kept between calls, one for each call in progress.
 LARGEST_STACK_WORKSPACE = 1 << 15

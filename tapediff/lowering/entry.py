@@ -19,13 +19,12 @@ import numpy as np
 
 from ..instruction import ValueType
 from .emit import STATE_WORDS
+from .status import OVERLAP, REFUSED
 
 # Words of a kernel's state after those that the kernel itself uses.
 INPUTS, OUTPUTS, RETURNS_VALUE, RELEASES_GIL = range(STATE_WORDS, STATE_WORDS + 4)
 SPECIFICATIONS = STATE_WORDS + 4
 
-REFUSED = -10
-OVERLAP = -11
 MOST_ARGUMENTS = 32
 
 _METH_FASTCALL = 0x80

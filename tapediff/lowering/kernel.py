@@ -16,13 +16,14 @@ from ..instruction import FLOAT64, FLOAT_SCALAR, ValueType
 from ..replay import Miss
 from ..tape import Tape
 from . import entry
-from .emit import FAILURE, OUT_OF_MEMORY, SLOT_COUNT, STATE_CONSTANTS, STATE_SLOTS, Emitter
+from .emit import SLOT_COUNT, STATE_CONSTANTS, STATE_SLOTS, Emitter
 from .listing import listing
 from .lower import lower, to_program
 from .memory import plan_memory
 from .native import NativeFunction
 from .program import Call, Exit, Program, Step
 from .schedule import cut_straight, place_in_memory, schedule
+from .status import FAILURE, OUT_OF_MEMORY, OVERLAP, REFUSED
 
 # Kernels that do less work than this keep the interpreter lock: giving it up and taking it back costs 0.05 µs, and more when
 # other threads want it.
@@ -123,14 +124,14 @@ class Kernel:
         inputs_count = len(self.input_types)
         expected = [*self.input_types, *self.written_types]
         if len(arrays) != len(expected):
-            return entry.REFUSED
+            return REFUSED
         for k, (array, type_) in enumerate(zip(arrays, expected)):
             fits = type(array) is np.ndarray and array.dtype == type_.dtype and array.shape == type_.shape
             if not (fits and array.flags.c_contiguous and (k < inputs_count or array.flags.writeable)):
-                return entry.REFUSED
+                return REFUSED
         given, wanted = arrays[:inputs_count], arrays[inputs_count:]
         if any(np.may_share_memory(a, b) for a in given for b in wanted):
-            return entry.OVERLAP
+            return OVERLAP
         value = np.zeros(())
         status = self.run(given, [value, *wanted] if self.returns_value else wanted)
         return float(value) if status == 0 else status

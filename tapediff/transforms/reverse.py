@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import InvalidTape
 from ..instruction import CONSTANT, GUARD, INPUT, Instruction, ValueType
 from ..ops import Elementwise, Op
+from ..ops.arithmetic import DIVIDE, MULTIPLY
 from ..ops.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
 from ..ops.indexing import Part, assemble
 from ..ops.shape import unbroadcast
@@ -145,12 +146,10 @@ class _Adjoints:
 
     def _multiplies_by_finite(self, instruction: Instruction) -> bool:
         """x * c and x / c by a finite constant: nothing that could turn a zero cotangent into NaN."""
-        if instruction.op.name not in ("multiply", "divide"):
-            return False
-        others = [i for i in instruction.inputs if not self.active[i]]
-        return bool(others) and all(
-            self.tape.instructions[i].op is CONSTANT and np.isfinite(self.tape.instructions[i].params[0]).all() for i in others
-        )
+        x, y = (self.tape.instructions[i] for i in instruction.inputs) if len(instruction.inputs) == 2 else (instruction, instruction)
+        if instruction.op is DIVIDE:
+            return y.op is CONSTANT and bool(np.isfinite(y.params[0]).all() and y.params[0].all())
+        return instruction.op is MULTIPLY and any(c.op is CONSTANT and np.isfinite(c.params[0]).all() for c in (x, y))
 
 
 def _active_values(tape: Tape, sources: set[int]) -> list[bool]:
