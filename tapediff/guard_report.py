@@ -130,7 +130,7 @@ def budget_text(name: str, max_tapes: int, culprit: str) -> str:
 
 def coarse_guard_text(name: str, guard_site: str, value: Any, missed: Guard, outcome: Any) -> str:
     return (
-        f"the guard of {name} ({guard_site}) does not tell apart paths that Python does; each path has a tape all the same\n"
+        f"the guard of {name} ({guard_site}) does not tell paths apart that Python does; each has its tape all the same\n"
         f"  at:  {missed.site or 'unknown line'}\n"
         f"  got: guard value {_short(value)} with both {describe(missed.outcome)} and {describe(outcome)} there\n"
         f"  fix: let the guard return this condition too; or leave it out, as the conditions are found without it"

@@ -44,6 +44,9 @@ _logger = logging.getLogger("tapediff")
 # The argnums of nearly every call; small integers are shared, and a call that is not recognised takes the full path.
 FIRST = 0
 
+# Guard values whose equality, with their type, is equality of bits.
+PLAIN = (bool, int, str, type(None), np.bool_)
+
 # explain() gives the reasons of this many recordings, the latest ones.
 REASONS_KEPT = 1000
 
@@ -64,14 +67,14 @@ class GuardedTape:
     """A function that follows its Python branches: one compiled tape for each path, recorded when it is first taken.
 
     Values that Python looked at while recording (`if`, `while`, `int(x)`, masks) are guards. A call runs the tape used
-    last; where one of its guards comes out differently, the tape for that outcome; and where there is none, f is recorded
-    again and compiled.
+    last; where one of its guards comes out differently, the tape for that outcome; and where there is none, f is
+    recorded again and compiled.
 
     Args:
         f: the function, in plain NumPy; returns a real scalar for td.gradient, anything td.record takes for safe(x).
-        guard: called as guard(*args) once per call, on plain floats and read-only arrays; tapes are kept apart by what it
-            returns (None, bool, number, string, array, or a tuple, enum or frozen dataclass of these). Guards found by
-            recording hold all the same.
+        guard: called as guard(*args) once per call, on plain floats and read-only arrays; tapes are kept apart by what
+            it returns (None, bool, number, string, array, or a tuple, enum or frozen dataclass of these). Guards found
+            by recording hold all the same.
         max_tapes: how many tapes are kept; the one not used for the longest time is dropped for a new one.
         compile_after: how many answers of a new tape are replayed with NumPy before it is compiled.
         name: what messages call the function.
@@ -84,8 +87,8 @@ class GuardedTape:
     recording. Whatever else f depends on is part of its tapes as it was when they were recorded: globals, closures,
     random numbers, clocks. Safe to use from several threads at once.
 
-    Cost: a hit on the tape used last adds about 0.1 µs to the compiled tape's own call, a hit on another one about 30 µs;
-    a new path costs one recording and one compilation.
+    Cost: a hit on the tape used last adds about 0.1 µs to the compiled tape's own call, a hit on another one about
+    30 µs; a new path costs one recording and one compilation.
     """
 
     def __init__(
@@ -106,6 +109,7 @@ class GuardedTape:
         self._guard_site = "" if guard is None else site_of(guard)
         self._cache: dict[tuple[Any, ...], Paths] = {}
         self._last: Variant | None = None
+        self._last_under: dict[tuple[type, Any], Variant] = {}
         # Held while a path is recorded and the cache changed; calls that a kept tape answers never take it.
         self._lock = threading.Lock()
         self._clock = itertools.count(1)
@@ -118,25 +122,63 @@ class GuardedTape:
 
     def gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None) -> Any:
         """See td.gradient."""
-        last = self._last
-        if last is not None and last.call is not None and argnums is FIRST and current_recorder() is None:
-            # The kernel checks type, shape and layout of every argument itself, and refuses what it does not know.
-            target = np.empty(last.shape, last.dtype) if out is None else out
-            if type(last.call(*args, target)) is float:
-                last.hits += 1
-                return target if out is not None or last.shape else target[()]
-        return self._value_and_gradient(args, argnums, out)[1]
+        asked: tuple[Any, ...] = ()
+        if argnums is FIRST and current_recorder() is None:
+            variant = self._last
+            if self.guard is not None:
+                variant, asked = self._by_guard(args)
+            if variant is not None and variant.call is not None:
+                # The kernel checks type, shape and layout of every argument itself, and refuses what it does not know.
+                target = np.empty(variant.shape, variant.dtype) if out is None else out
+                value = variant.call(*args, target)
+                if type(value) is float or (type(value) is complex and self._jump(variant, value, args, target) is not None):
+                    variant.hits += type(value) is float
+                    return target if out is not None or variant.shape else target[()]
+        return self._value_and_gradient(args, argnums, out, asked)[1]
 
     def value_and_gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None) -> tuple[Any, Any]:
         """See td.value_and_gradient."""
-        last = self._last
-        if last is not None and last.call is not None and argnums is FIRST and current_recorder() is None:
-            target = np.empty(last.shape, last.dtype) if out is None else out
-            value = last.call(*args, target)
-            if type(value) is float:
-                last.hits += 1
-                return value, (target if out is not None or last.shape else target[()])
-        return self._value_and_gradient(args, argnums, out)
+        asked: tuple[Any, ...] = ()
+        if argnums is FIRST and current_recorder() is None:
+            variant = self._last
+            if self.guard is not None:
+                variant, asked = self._by_guard(args)
+            if variant is not None and variant.call is not None:
+                target = np.empty(variant.shape, variant.dtype) if out is None else out
+                value = variant.call(*args, target)
+                if type(value) is float:
+                    variant.hits += 1
+                elif type(value) is complex:
+                    value = self._jump(variant, value, args, target)
+                if type(value) is float:
+                    return value, (target if out is not None or variant.shape else target[()])
+        return self._value_and_gradient(args, argnums, out, asked)
+
+    def _by_guard(self, args: Sequence[Any]) -> tuple[Variant | None, tuple[Any, ...]]:
+        """The tape last used under the user's guard value, where that is a plain number or string, and the value."""
+        value = self.guard(*[_for_guard(a) for a in args])  # type: ignore[misc]  # only called when there is one
+        return (self._last_under.get((type(value), value)) if type(value) in PLAIN else None), (value,)
+
+    def _jump(self, variant: Variant, missed: complex, args: Sequence[Any], target: Any) -> float | None:
+        """Go from a failed guard straight to the tape that answered there before; None where the full path must look.
+
+        `missed` is what a kernel returns for a guard: its position and the outcome it met.
+        """
+        settled, met = 0.0, missed
+        found: Variant | None = variant
+        while type(met) is complex and met.real > settled:
+            settled = met.real
+            found = found.jumps.get(met)
+            if found is None or found.call is None:
+                return None
+            met = found.call(*args, target)
+        if type(met) is not float:
+            return None
+        found.hits += 1
+        found.used = next(self._clock)
+        if self.guard is None:
+            self._last = found
+        return met
 
     def __call__(self, *args: Any) -> Any:
         """The function's value: a float, an array, or a tuple as f returns it."""
@@ -157,19 +199,24 @@ class GuardedTape:
         variant, _ = self._follow(call, lambda variant, settled: variant.replay(None, call.bound.inputs, None, settled))
         return variant.tape, list(call.bound.inputs)
 
-    def _value_and_gradient(self, args: Sequence[Any], argnums: Argnums, out: Any) -> tuple[Any, Any]:
+    def _value_and_gradient(
+        self, args: Sequence[Any], argnums: Argnums, out: Any, asked: tuple[Any, ...] = ()
+    ) -> tuple[Any, Any]:
         """The full path: any layout, floats, td.Constant, several gradients; another tape, or a new one."""
         several = isinstance(argnums, tuple)
         numbers = argnums if isinstance(argnums, tuple) else (argnums,)
         if _is_recording(args):
             return self._inlined(bind_call(self.f, args, numbers), out, several)
-        call = self._call(args, numbers)
+        call = self._call(args, numbers, asked)
         inputs, numbers = call.bound.inputs, call.bound.argnums
         check_out(out, [ValueType(inputs[k].shape, inputs[k].dtype) for k in numbers], several)
         outs = None if out is None else (list(out) if several else [out])
         variant, (value, gradients) = self._follow(call, self._attempt(call, numbers, outs))
         if numbers == (0,) and variant.is_direct and variant.compiled.seconds:
             variant.call = variant.compiled.kernel(numbers).call
+            for value in call.specialisation.guard_value:
+                if type(value) in PLAIN:
+                    self._last_under[type(value), value] = variant
         if out is not None:
             return value, out
         gradients = [g[()] if g.shape == () else g for g in gradients]
@@ -183,11 +230,13 @@ class GuardedTape:
         value, *gradients = inline(joint, inputs) if tracked else run(joint, inputs)
         return value if tracked else float(value), deliver(gradients, out, several)
 
-    def _call(self, args: Sequence[Any], argnums: tuple[int, ...]) -> _Call:
+    def _call(self, args: Sequence[Any], argnums: tuple[int, ...], asked: tuple[Any, ...] = ()) -> _Call:
         bound = bind_call(self.f, args, argnums)
         types = tuple(ValueType(a.shape, a.dtype) for a in bound.inputs)
         static = tuple((position, static_key(value)) for position, _, value in bound.static)
-        value: tuple[Any, ...] = () if self.guard is None else (self.guard(*[_for_guard(a) for a in args]),)
+        value = asked
+        if self.guard is not None and not asked:
+            value = (self.guard(*[_for_guard(a) for a in args]),)
         guard_key = () if self.guard is None else value_key(value[0], self._guard_site)
         return _Call(bound, (types, bound.active, static, guard_key), Specialisation(types, bound.static, value))
 
@@ -216,12 +265,17 @@ class GuardedTape:
         paths = self._cache.get(call.key)
         variant = paths.last if paths is not None else None
         is_new = False
+        hops: list[tuple[Variant, Miss, Variant]] = []
         while True:
             if variant is None:
                 variant, is_new = self._record(call, settled, missed)
+            if missed is not None:
+                hops.append((*missed, variant))
             answer = attempt(variant, len(settled))
             if type(answer) is not Miss:
                 self._note_use(call, variant, is_new)
+                for left, miss, taken in hops:
+                    left.note_jump(miss, taken)
                 return variant, answer
             if answer.ordinal < len(settled):
                 raise unstable(variant.tape.guards[answer.ordinal], answer.outcome)
@@ -242,7 +296,7 @@ class GuardedTape:
     def _record(
         self, call: _Call, settled: tuple[Any, ...], missed: tuple[Variant, Miss] | None
     ) -> tuple[Variant, bool]:
-        """A tape that starts with the settled outcomes, and whether it is new: another thread may have made it by now."""
+        """A tape that starts with the settled outcomes, and whether it is new: another thread may have made it."""
         with self._lock:
             paths = self._cache.get(call.key)
             found = paths.find(settled) if paths is not None else None
@@ -260,7 +314,7 @@ class GuardedTape:
             self._recordings += 1
             self._seconds_recording += seconds
             self._reasons.append((self._recordings, reason))
-            is_direct = not call.bound.static and self.guard is None
+            is_direct = not call.bound.static
             variant = Variant(tape, call.key, self._recordings, reason, seconds, is_direct)
             messages = self._insert(call.key, variant)
             if guard is not None and self.guard is not None and not self._warned_coarse:
@@ -295,6 +349,9 @@ class GuardedTape:
             del self._cache[variant.key]
         if self._last is variant:
             self._last = None
+        self._last_under = {value: v for value, v in self._last_under.items() if v is not variant}
+        for other in self._variants():
+            other.jumps = {met: v for met, v in other.jumps.items() if v is not variant}
         self._evictions += 1
         self._dropped_hits += variant.hits
         self._dropped_seconds_compiling += variant.compiled.seconds
@@ -314,7 +371,7 @@ class GuardedTape:
         )  # fmt: skip
 
     def explain(self) -> str:
-        """What is kept and why, as text: each tape's argument types, guards with lines and outcomes, hits and seconds."""
+        """What is kept and why, as text: each tape's argument types, guards, lines and outcomes, hits and seconds."""
         return explanation(self.name, self.max_tapes, self.stats, self._variants(), list(self._reasons))
 
     def __repr__(self) -> str:

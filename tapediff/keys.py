@@ -20,7 +20,7 @@ def value_key(value: Any, at: Any = None) -> Any:
 
     Args:
         value: None, bool, int, float, complex, string, NumPy scalar, array, enum member, or a tuple, frozenset or
-            frozen dataclass of these. Objects with a __hash__ of their own are refused: they may change and keep their hash.
+            frozen dataclass of these. Objects with a __hash__ of their own are refused: they may change and keep it.
         at: the guard that returned it, for the error.
 
     Raises:
@@ -63,7 +63,7 @@ def _array_key(value: Any) -> tuple[Any, ...]:
 
 
 def static_key(value: Any) -> Any:
-    """The key of an argument that a tape is specialised on: by bits where that means something, else the object itself."""
+    """The key of an argument that a tape is specialised on: by bits where it has any, else the object itself."""
     try:
         return value_key(value)
     except InvalidGuardValue:

@@ -35,7 +35,7 @@ class Variant:
     """
 
     __slots__ = (
-        "call", "compiled", "dtype", "forks", "hits", "is_direct", "key", "number", "outcomes", "path", "reason",
+        "call", "compiled", "dtype", "forks", "hits", "is_direct", "jumps", "key", "number", "outcomes", "path", "reason",
         "replays", "seconds", "shape", "tape", "used",
     )  # fmt: skip
 
@@ -49,8 +49,15 @@ class Variant:
         self.hits = self.replays = self.used = 0
         # The kernel of value and gradient by the first argument, once there is one, with the type of that gradient.
         self.call: Any = None
+        # From what this kernel returns at a failed guard to the tape that answered there last.
+        self.jumps: dict[complex, Variant] = {}
         self.shape = tape.input_types[0].shape if tape.inputs else ()
         self.dtype = tape.input_types[0].dtype if tape.inputs else FLOAT64
+
+    def note_jump(self, miss: Miss, taken: Variant) -> None:
+        """Remember which tape answered after this one missed, where the outcome is a number."""
+        if isinstance(miss.outcome, (bool, int)):
+            self.jumps[complex(miss.ordinal + 1, miss.outcome)] = taken
 
     def sibling(self, miss: Miss) -> Variant | None:
         """The most recently used tape that agrees with this one up to the missed guard and has its new outcome."""

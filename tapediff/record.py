@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import Constant, as_data_array, as_float_array
-from .errors import ArgumentMismatch, TrackedValueLeaked, UnsupportedFunction
+from .errors import ArgumentMismatch, TrackedValueEscaped, TrackedValueLeaked, UnsupportedFunction
 from .instruction import (
     BOOL,
     BOOL_SCALAR,
@@ -83,9 +83,11 @@ class Recorder:
         self._token = _current.set(self)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self.is_open = False
         _current.reset(self._token)
+        if type(error) is ValueError and isinstance(error.__cause__, TrackedValueEscaped):
+            raise error.__cause__  # NumPy replaces it where a value is stored into a plain array
 
     # Operations
 

@@ -434,6 +434,8 @@ def _called_from_scipy() -> str | None:
     name = None
     while frame is not None and is_library_file(frame.f_code.co_filename):
         if "scipy" in frame.f_code.co_filename:
-            name = frame.f_code.co_name
+            # SciPy's decorators convert arguments too; what they wrap is one of their variables.
+            wrapped = next((frame.f_locals[k] for k in ("f", "func", "fun") if callable(frame.f_locals.get(k))), None)
+            name = getattr(wrapped, "__name__", frame.f_code.co_name) if "wrapper" in frame.f_code.co_name else frame.f_code.co_name
         frame = frame.f_back
     return name

@@ -1,7 +1,7 @@
 """Emits a scheduled loop program as the LLVM text of one function: `i32 kernel(ptr inputs, ptr outputs, ptr state, ptr report)`.
 
-0 is success; g + 1 that guard g failed, whose outcome is stored at `report` unless that is null; FAILURE + f that routine f
-failed; -1 that no memory was left. Nothing is written to the outputs before the last guard has passed.
+0 is success; g + 1 that guard g failed; FAILURE + f that routine f failed; -1 that no memory was left. `report` points to a number
+of bytes and that much room, for the outcome of a failed guard: a double, or an array where it fits. Nothing is written to the outputs before the last guard has passed.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from typing import Any
 from ..errors import TapediffError
 from .accumulators import MEMORY_TYPES
 from .functions import outlines
-from .lanes import Code, Value, constant, trunc
+from .lanes import Code, Value, constant, to_f64, trunc
 from .nest import Nest
 from .program import Access, Call, Exit, Group, Literal, Program, Step, neutral
 from .routines import ROUTINES
 from .status import FAILURE, OUT_OF_MEMORY
 from .straight import straight_step
-from .values import TYPES
 
 # Workspaces up to this size live on the C stack; larger ones are kept between calls, one for each call in progress.
 LARGEST_STACK_WORKSPACE = 1 << 15
@@ -37,7 +36,6 @@ class Emitter:
         self.entry: list[str] = []
         self.scalars: dict[int, Value] = {}
         self.failing: list[tuple[str, int | str, Exit | None]] = []
-        self.exit_kinds: dict[int, str] = {}
         # Where functions and their declarations go, and which expressions have been made functions.
         self.module = self.code
         self.functions: dict[tuple[Any, ...], tuple[str, str]] = {}
@@ -215,7 +213,6 @@ class Emitter:
 
     def exit(self, item: Exit) -> None:
         value = self.scalar(item.read)
-        self.exit_kinds[item.ordinal] = value.kind if item.guard_kind != "array" else "array"
         if item.guard_kind == "int":
             whole = trunc(value) if value.kind == "f64" else value
             if math.isnan(item.expected):
@@ -233,7 +230,6 @@ class Emitter:
         for declaration in chunk.definition(group):
             self.code.declare(declaration)
         self.code.symbols |= chunk.code.symbols
-        self.exit_kinds |= chunk.exit_kinds
         status = self.code.emit(f"call i32 @{chunk.name}(ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report)")
         self._leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), status, None)
 
@@ -266,19 +262,20 @@ class Emitter:
 
     def _report(self, item: Exit) -> None:
         """Hand out what was met, for the look-up of another tape."""
-        wanted, done = self.code.label(), self.code.label()
-        asked = self.code.emit("icmp ne ptr %report, null")
-        self.code.line(f"br i1 {asked}, label %{wanted}, label %{done}")
-        self.code.start(wanted)
-        if item.guard_kind == "array":
-            storage = self.storages[item.report[0]]
-            self.code.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-            self.code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr %report, ptr {self.base(storage.number)}, i64 {storage.bytes}, i1 false)")
-        else:
-            value = self.scalar(item.read)
-            if value.kind == "i1":
-                value = Value(self.code, self.code.emit(f"zext i1 {value.ref} to i64"), "i64", 1)
-            self.code.line(f"store {TYPES[value.kind, 1]} {value.ref}, ptr %report")
+        room = self.code.emit("getelementptr i8, ptr %report, i64 8")
+        if item.guard_kind != "array":
+            met = to_f64(self.scalar(item.read))
+            met = trunc(met) if item.guard_kind == "int" else met
+            self.code.line(f"store double {met.ref}, ptr {room}")
+            return
+        storage = self.storages[item.report[0]]
+        copied, done = self.code.label(), self.code.label()
+        size = self.code.emit("load i64, ptr %report")
+        fits = self.code.emit(f"icmp uge i64 {size}, {storage.bytes}")
+        self.code.line(f"br i1 {fits}, label %{copied}, label %{done}")
+        self.code.start(copied)
+        self.code.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        self.code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {room}, ptr {self.base(storage.number)}, i64 {storage.bytes}, i1 false)")
         self.code.line(f"br label %{done}")
         self.code.start(done)
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..instruction import ValueType
 from .emit import STATE_WORDS
-from .status import OVERLAP, REFUSED
+from .status import FAILURE, OVERLAP, REFUSED
 
 # Words of a kernel's state after those that the kernel itself uses.
 INPUTS, OUTPUTS, RETURNS_VALUE, RELEASES_GIL = range(STATE_WORDS, STATE_WORDS + 4)
@@ -56,7 +56,8 @@ _shared: dict[str, Any] = {}
 def callable_for(state: np.ndarray) -> Any:
     """A builtin function of (*inputs, *output arrays) that runs the kernel described by `state`.
 
-    Returns a float (the kernel's value, or 0.0) on success, an int status otherwise.
+    Returns a float (the kernel's value, or 0.0) on success; a complex number when a guard fails: its position + 1, and the
+    outcome it met (NaN for arrays); an int status otherwise.
     """
     with _lock:
         if not _shared:
@@ -75,11 +76,14 @@ def text() -> str:
     return f"""
 declare ptr @PyFloat_FromDouble(double)
 declare ptr @PyLong_FromLong(i64)
+declare ptr @PyComplex_FromDoubles(double, double)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 define ptr @tapediff_entry(ptr %self, ptr %args, i64 %count) nounwind {{
 entry:
 %value = alloca double
+%report = alloca [2 x i64]
+%outcome_slot = getelementptr i64, ptr %report, i64 1
 %pointers = alloca [{MOST_ARGUMENTS + 1} x ptr]
 %state_slot = getelementptr i8, ptr %self, i64 16
 %state = load ptr, ptr %state_slot
@@ -93,6 +97,8 @@ entry:
 %right_count = icmp eq i64 %count, %wanted
 %first_output = getelementptr ptr, ptr %pointers, i64 %inputs
 store double 0.0, ptr %value
+store i64 0, ptr %report
+store double 0x7ff8000000000000, ptr %outcome_slot
 store ptr %value, ptr %first_output
 br i1 %right_count, label %counted, label %refuse
 counted:
@@ -180,11 +186,11 @@ run:
 br i1 %long, label %released, label %held
 released:
 %thread = call ptr @PyEval_SaveThread()
-%status_released = call i32 %kernel(ptr %pointers, ptr %first_output, ptr %state, ptr null)
+%status_released = call i32 %kernel(ptr %pointers, ptr %first_output, ptr %state, ptr %report)
 call void @PyEval_RestoreThread(ptr %thread)
 br label %finished
 held:
-%status_held = call i32 %kernel(ptr %pointers, ptr %first_output, ptr %state, ptr null)
+%status_held = call i32 %kernel(ptr %pointers, ptr %first_output, ptr %state, ptr %report)
 br label %finished
 finished:
 %status = phi i32 [ %status_released, %released ], [ %status_held, %held ]
@@ -195,6 +201,14 @@ success:
 %number_object = call ptr @PyFloat_FromDouble(double %result)
 ret ptr %number_object
 failure:
+%is_guard = icmp ult i32 %status, {FAILURE}
+br i1 %is_guard, label %guard, label %fault
+guard:
+%position = sitofp i32 %status to double
+%outcome = load double, ptr %outcome_slot
+%guard_object = call ptr @PyComplex_FromDoubles(double %position, double %outcome)
+ret ptr %guard_object
+fault:
 %wide = sext i32 %status to i64
 %status_object = call ptr @PyLong_FromLong(i64 %wide)
 ret ptr %status_object

@@ -47,7 +47,8 @@ class Kernel:
 
     Attributes:
         tape: what it computes.
-        call: builtin function (*inputs, *output arrays) -> float, or an int status; see lowering.entry.
+        call: builtin function (*inputs, *output arrays) -> float; a complex number, guard + 1 and the outcome it met, when a
+            guard fails; an int status otherwise. See lowering.entry.
         returns_value: whether the first output is a scalar that `call` returns instead of writing it to an array.
         seconds: how long compiling took.
     """
@@ -61,7 +62,6 @@ class Kernel:
         self.llvm = emitter.text()
         self._native = NativeFunction(self.llvm, name, emitter.code.symbols)
         self._exits = {e.ordinal: e for g in self.program.groups for e in g.body if isinstance(e, Exit)}
-        self._exit_kinds = emitter.exit_kinds
         self._constants = _aligned(self.program.constants)
         # Floats cross the boundary in 64 bits; the caller of a kernel narrows them where the tape says 32.
         self.input_types = [_widened(t) for t in tape.input_types]
@@ -116,8 +116,8 @@ class Kernel:
 
     def run(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], report: np.ndarray | None = None) -> int:
         """Call through ctypes on arrays of exactly the recorded types, one per output. Returns the status."""
-        where = None if report is None else report.ctypes.data
-        return self._address_call(self._pointers(inputs), self._pointers(outputs), self.state.ctypes.data, where)
+        report = np.zeros(2, np.int64) if report is None else report
+        return self._address_call(self._pointers(inputs), self._pointers(outputs), self.state.ctypes.data, report.ctypes.data)
 
     def _call_by_address(self, *arrays: Any) -> Any:
         """Does what `call` does, for interpreters whose object layout the native entry does not know."""
@@ -140,8 +140,8 @@ class Kernel:
         """New arrays for the outputs that `call` writes."""
         return [np.empty(t.shape, t.dtype) for t in self.written_types]
 
-    def failure(self, status: int, inputs: Sequence[np.ndarray]) -> Miss:
-        """What a positive status means: the guard that failed and its outcome.
+    def failure(self, status: int | complex, inputs: Sequence[np.ndarray]) -> Miss:
+        """What `call` says when it does not succeed: the guard that failed and its outcome.
 
         Raises:
             numpy.linalg.LinAlgError: a factorisation failed, as the plain function would say.
@@ -149,25 +149,28 @@ class Kernel:
         """
         if status == OUT_OF_MEMORY:
             raise MemoryError(f"no memory for a workspace of {self.workspace_bytes} bytes")
-        if status >= FAILURE:
-            raise np.linalg.LinAlgError(self.program.failures[status - FAILURE])
-        item = self._exits[status - 1]
+        if status.real >= FAILURE:
+            raise np.linalg.LinAlgError(self.program.failures[int(status.real) - FAILURE])
+        item = self._exits[int(status.real) - 1]
+        if item.guard_kind != "array" and type(status) is complex:
+            return Miss(item.ordinal, self._outcome(item, status.imag))
+        status = int(status.real)
         storage = self.program.storages[item.report[0]]
-        report = np.zeros(max(8, storage.bytes if item.guard_kind == "array" else 8), np.uint8)
+        size = max(8, storage.bytes)
+        report = np.zeros(1 + -(-size // 8), np.int64)
+        report[0] = size
         scratch = [np.empty(t.shape, t.dtype) for t in self.output_types]
         again = self.run(inputs, scratch, report)
         if again != status:
             raise TapediffError("a kernel gave two different answers to the same arguments",
                                 fix="do not change the arguments from another thread during a call")  # fmt: skip
-        return Miss(item.ordinal, self._outcome(item, report))
+        if item.guard_kind != "array":
+            return Miss(item.ordinal, self._outcome(item, float(report[1:].view(np.float64)[0])))
+        recorded = np.asarray(next(g for g in self.tape.guards if g.ordinal == item.ordinal).outcome)
+        return Miss(item.ordinal, report[1:].view(np.uint8)[: recorded.nbytes].view(recorded.dtype).reshape(recorded.shape).copy())
 
-    def _outcome(self, item: Exit, report: np.ndarray) -> Any:
-        kind = self._exit_kinds[item.ordinal]
-        if kind == "array":
-            guard = next(g for g in self.tape.guards if g.ordinal == item.ordinal)
-            recorded = np.asarray(guard.outcome)
-            return report[: recorded.nbytes].view(recorded.dtype).reshape(recorded.shape).copy()
-        number = report[:8].view(np.float64)[0] if kind == "f64" else report[:8].view(np.int64)[0]
+    @staticmethod
+    def _outcome(item: Exit, number: float) -> Any:
         if item.guard_kind == "bool":
             return bool(number)
         return int(number) if np.isfinite(number) else float(number)

@@ -1,0 +1,35 @@
+# make demo | test | lint | bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST_ARGS ?= -q -n auto
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.installed-demo
+	$(BIN)/python examples/eight_schools.py
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-lint
+	$(BIN)/ruff check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.run
+
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+# The first interpreter that is new enough; override with `make PYTHON=python3.13 ...`.
+PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
+	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
+
+$(BIN)/pip:
+	@test -n '$(PYTHON)' || { echo 'tapediff needs Python 3.11 or newer, and found none; try make PYTHON=/path/to/python3'; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo 'if the venv module is missing: apt install python3-venv'; exit 1; }
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

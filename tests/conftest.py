@@ -1,0 +1,12 @@
+"""Settings shared by all tests: reproducible hypothesis runs, and a plot backend that needs no display."""
+
+import os
+
+import hypothesis
+
+# Plots are drawn by the examples, in processes of their own that inherit this.
+os.environ["MPLBACKEND"] = "Agg"
+
+# derandomize: the same examples in every run. No deadline: the first call of a test compiles a kernel.
+hypothesis.settings.register_profile("reproducible", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("reproducible")

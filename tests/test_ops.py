@@ -1,0 +1,251 @@
+"""Every op of the registry, none of them named: types, kernel, listing, derivatives of both orders, layouts, broadcasting.
+
+The inputs come from the declarations: `samples` for elementwise ops, `examples` for the others.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.lowering.kernel import Kernel
+from tapediff.lowering.listing import run_listing
+from tapediff.ops import REGISTRY, Elementwise
+from tapediff.passes import run_passes
+from tapediff.replay import run
+from tapediff.transforms.derive import gradient_tape, jvp_tape, vjp_tape
+
+OPS = sorted(REGISTRY)
+ELEMENTWISE = [name for name in OPS if isinstance(REGISTRY[name], Elementwise)]
+EVERY_OP = pytest.mark.parametrize("name", OPS)
+
+# The kernel's functions are within 4 ulp of NumPy's or SciPy's, and sums of a few dozen terms are taken in another order.
+KERNEL_TOLERANCE = 2e-13
+# A product of a rule with a random vector is rounded at a few dozen operations.
+TRANSPOSE_TOLERANCE = 1e-12
+# A central difference at the best step is good to about the two-thirds power of the precision, times the op's third derivative.
+DIFFERENCE_TOLERANCE = 3e-8
+STEPS = (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6, 1e-6)
+
+
+def cases(name):
+    """Pairs of a function of tracked arrays and the plain arrays to call it on."""
+    op, rng = REGISTRY[name], np.random.default_rng(len(name))
+    if op.examples is not None:
+        return list(op.examples(rng))
+    return [
+        (lambda *a, named=named: op(*a, **named), tuple(domain.draw(rng, shape) for domain in op.samples))
+        for named in op.sample_params
+        for shape in ((), (5,), (2, 3))
+    ]
+
+
+def recorded(call, arrays, data=()):
+    """Floats are arguments to differentiate by; masks, integers and the positions in `data` are not."""
+    tape = td.record(call, *[td.Constant(a) if a.dtype.kind != "f" or k in data else a for k, a in enumerate(arrays)])
+    tape.check()
+    return tape
+
+
+def plain_inputs(arrays):
+    return [np.asarray(a) for a in arrays]
+
+
+def assert_close(actual, expected, tolerance, what=""):
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.shape == expected.shape, what
+    assert actual.dtype == expected.dtype, what
+    if actual.dtype.kind != "f":
+        assert np.array_equal(actual, expected), what
+        return
+    finite = np.abs(expected[np.isfinite(expected)])
+    scale = max(1.0, float(np.max(finite, initial=0.0)))
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * scale, err_msg=what)
+
+
+def run_native(tape, inputs):
+    """The outputs of a tape by its kernel and by its listing, after the passes."""
+    kernel = Kernel(run_passes(tape, check=True))
+    types = kernel.tape.output_types
+    native, listed = ([np.empty(t.shape, t.dtype) for t in types] for _ in range(2))
+    assert kernel.run(inputs, native) == 0
+    assert run_listing(kernel.program, inputs, listed) is None
+    return native, listed
+
+
+def projections(name, rng):
+    """The op's values summed with random weights, as tapes; with the function and the arrays of each."""
+    for call, arrays in cases(name):
+        value = np.asarray(call(*arrays))
+        if value.dtype.kind == "f":
+            f = projected(call, rng.normal(size=value.shape))
+            tape = recorded(f, arrays, REGISTRY[name].not_differentiated)
+            if tape.active_inputs:
+                yield f, arrays, tape
+
+
+def projected(call, weights):
+    """The sum of the op's values with fixed weights: a scalar to differentiate."""
+    return lambda *a: (call(*a) * weights).sum() if weights.shape else call(*a) * weights
+
+
+@EVERY_OP
+def test_the_type_rule_says_what_evaluation_gives(name):
+    """infer() of every instruction is the shape and dtype of the array that evaluate() returns."""
+    for call, arrays in cases(name):
+        tape = recorded(call, arrays)
+        values = [k for k, i in enumerate(tape.instructions) if hasattr(i.op, "evaluate") and not getattr(i.op, "is_internal", False)]
+        for number, value in zip(values, run(replace(tape, outputs=tuple(values)), plain_inputs(arrays))):
+            type_ = tape.instructions[number].type
+            assert (np.shape(value), np.asarray(value).dtype) == (type_.shape, type_.dtype), tape.instructions[number].op
+
+
+@EVERY_OP
+def test_the_kernel_and_its_listing_give_what_numpy_gives(name):
+    """Replay with NumPy, the native kernel, and the kernel's listing run as Python."""
+    for call, arrays in cases(name):
+        tape = recorded(call, arrays)
+        expected = run(tape, plain_inputs(arrays))
+        native, listed = run_native(tape, plain_inputs(arrays))
+        for kernel, listing, value in zip(native, listed, expected):
+            assert_close(kernel, value, KERNEL_TOLERANCE, "kernel")
+            assert_close(listing, value, KERNEL_TOLERANCE, "listing")
+
+
+@EVERY_OP
+def test_the_vjp_is_a_central_difference(name):
+    """For every input that is a float, the best of several step sizes agrees."""
+    rng = np.random.default_rng(1)
+    for f, arrays, tape in projections(name, rng):
+        gradients = gradient_tape(tape, tape.active_inputs)(*arrays)[1:]
+        for k, gradient in zip(tape.active_inputs, gradients):
+            assert gradient.shape == arrays[k].shape
+            worst = np.min([np.abs(difference(f, arrays, k, step) - gradient) for step in STEPS], axis=0)
+            assert np.all(worst <= DIFFERENCE_TOLERANCE * (1.0 + np.max(np.abs(gradient), initial=0.0))), (k, worst)
+
+
+def difference(f, arrays, k, step):
+    """Central differences of f in every entry of argument k; f may return an array, whose axes then follow."""
+    rows = []
+    for index in np.ndindex(*arrays[k].shape):
+        up, down = arrays[k].copy(), arrays[k].copy()
+        up[index] += step
+        down[index] -= step
+        after, before = (f(*arrays[:k], moved, *arrays[k + 1 :]) for moved in (up, down))
+        rows.append((after - before) / (up[index] - down[index]))
+    return np.reshape(np.array(rows), arrays[k].shape + np.shape(f(*arrays)))
+
+
+@EVERY_OP
+def test_vjp_and_jvp_are_transposes(name):
+    """<v, J u> = <J^T v, u> for random u and v."""
+    rng = np.random.default_rng(2)
+    for call, arrays in cases(name):
+        tape = recorded(call, arrays, REGISTRY[name].not_differentiated)
+        (out,) = tape.output_types
+        if not out.is_float:
+            continue
+        for k in tape.active_inputs:
+            u, v = rng.normal(size=arrays[k].shape), rng.normal(size=out.shape)
+            # The forward product keeps the cotangent input of the reverse one; see derivatives._jacobian.
+            forward = run(jvp_tape(tape, k), [*plain_inputs(arrays), np.zeros(out.shape), u])[0]
+            backward = run(vjp_tape(tape, k), [*plain_inputs(arrays), v])[0]
+            terms = np.abs(v * forward).sum() + np.abs(u * backward).sum()
+            assert abs(np.sum(v * forward) - np.sum(u * backward)) <= TRANSPOSE_TOLERANCE * (1.0 + terms), k
+
+
+@EVERY_OP
+def test_the_second_derivative_is_a_difference_of_the_first(name):
+    """Each block of the Hessian of a random projection, mixed ones included."""
+    rng = np.random.default_rng(3)
+    for _, arrays, tape in projections(name, rng):
+        if sum(np.size(a) for a in arrays) > 40:
+            continue
+        for k in tape.active_inputs:
+            first = gradient_tape(tape, (k,))
+            gradient = replace(first, outputs=first.outputs[1:], returns_tuple=False, derived={})
+            for m in tape.active_inputs:
+                rows = [run(vjp_tape(gradient, m), [*plain_inputs(arrays), e.reshape(arrays[k].shape)])[0] for e in np.eye(arrays[k].size)]
+                block = np.reshape(rows, arrays[k].shape + arrays[m].shape)
+                differences = [difference(lambda *a, g=gradient: np.asarray(g(*a)), arrays, m, step) for step in STEPS]
+                move = list(range(arrays[m].ndim, arrays[m].ndim + arrays[k].ndim)) + list(range(arrays[m].ndim))
+                worst = np.min([np.abs(np.transpose(d, move) - block) for d in differences], axis=0)
+                assert np.all(worst <= DIFFERENCE_TOLERANCE * (1.0 + np.max(np.abs(block), initial=0.0))), (k, m, worst)
+
+
+def layouts(op, named):
+    """The op on operands of every size around the SIMD width and of every layout, on parts of one vector per operand."""
+
+    def parts(*vectors):
+        def on(*views):
+            return op(*[view(x) for view, x in zip(views, vectors)], **named)
+
+        def same(view):
+            return on(*[view] * len(vectors))
+
+        results = [same(lambda x, n=n: x[:n]) for n in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 25)]
+        results += [same(lambda x: x[3]), same(lambda x: x[::2]), same(lambda x: x[::-1]), same(lambda x: x[40:2:-3])]
+        results += [same(lambda x: x[1:26].reshape(5, 5).T), same(lambda x: x[:36].reshape(4, 9)[:, 2:7])]
+        if len(vectors) > 1:
+            first, rest = vectors[0], len(vectors) - 1
+            shapes = [lambda x: x[:3].reshape(3, 1), lambda x: x[4:8], lambda x: x[9]]
+            for turn in range(3):
+                results.append(on(*[shapes[(turn + k) % 3] for k in range(len(vectors))]))
+            if op.samples[1:] == op.samples[:1] * rest:
+                results.append(op(*[first[:9]] * len(vectors), **named))
+        return tuple(results)
+
+    return parts
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_an_elementwise_op_takes_every_layout_and_size(name):
+    """Values, and gradients through the same views: contiguous, strided, reversed, transposed, broadcast, empty, one operand twice."""
+    op, rng = REGISTRY[name], np.random.default_rng(4)
+    named = op.sample_params[-1]
+    vectors = [domain.draw(rng, (41,)) for domain in op.samples]
+    values = recorded(layouts(op, named), vectors, op.not_differentiated)
+    native, listed = run_native(values, vectors)
+    for position, (kernel, listing, expected) in enumerate(zip(native, listed, run(values, vectors))):
+        assert_close(kernel, expected, KERNEL_TOLERANCE, f"kernel, part {position}")
+        assert_close(listing, expected, KERNEL_TOLERANCE, f"listing, part {position}")
+    if not values.active_inputs or not values.output_types[0].is_float:
+        return
+
+    def total(*vectors):
+        return sum((part * (1.0 + 0.1 * k)).sum() for k, part in enumerate(layouts(op, named)(*vectors)))
+
+    joint = gradient_tape(recorded(total, vectors, op.not_differentiated), values.active_inputs)
+    native, listed = run_native(joint, vectors)
+    for kernel, listing, expected in zip(native, listed, run(joint, vectors)):
+        assert_close(kernel, expected, 10 * KERNEL_TOLERANCE, "kernel of the gradient")
+        assert_close(listing, expected, 10 * KERNEL_TOLERANCE, "listing of the gradient")
+
+
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -2.0, np.inf, -np.inf, np.nan, 1e-310, 1e300, -1e300, 3.0, 1e-20, 709.0, -745.0])
+
+
+@pytest.mark.parametrize("name", [name for name in ELEMENTWISE if all(d.kind == "f" for d in REGISTRY[name].samples)])
+def test_the_kernel_agrees_with_numpy_at_special_points(name):
+    """Zeros of both signs, infinities, NaN, subnormal, huge: same value, same sign of zero."""
+    op = REGISTRY[name]
+    # Where the first input only selects the function, SciPy's answers at its infinity are not to be copied.
+    choices = [d.draw(np.random.default_rng(5), (5,)) if k in op.not_differentiated else SPECIAL for k, d in enumerate(op.samples)]
+    pairs = np.meshgrid(*choices)
+    vectors = [np.ascontiguousarray(p.ravel()) for p in pairs]
+    for named in op.sample_params:
+        with np.errstate(all="ignore"):
+            tape = recorded(lambda *a, named=named: op(*a, **named), vectors)
+        expected = run(tape, vectors)[0]
+        native, listed = run_native(tape, vectors)
+        for what, value in (("kernel", native[0]), ("listing", listed[0])):
+            assert value.dtype == expected.dtype
+            wrong = ~np.isclose(value, expected, rtol=KERNEL_TOLERANCE, atol=1e-307, equal_nan=True)
+            # NumPy itself differs between scalars, which the listing takes, and arrays: in the sign of a zero and in (-inf)**0.5.
+            if what == "listing":
+                wrong &= np.all(np.isfinite(vectors), axis=0)
+            elif value.dtype.kind == "f":
+                wrong |= (np.signbit(value) != np.signbit(expected)) & (expected == 0.0)
+            report = [(what, *point) for point in zip(*[v[wrong] for v in vectors], value[wrong], expected[wrong])]
+            assert not report, report[:10]
