@@ -67,7 +67,9 @@ def bind_call(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]
         active.append(kind == "active")
     for k in argnums:
         if not active[places[k]]:
-            raise ArgumentMismatch(f"argument {k} of {name} is td.Constant, so it has no gradient", fix="leave td.Constant out")
+            raise ArgumentMismatch(
+                f"argument {k} of {name} is td.Constant, so it has no gradient", fix="leave td.Constant out"
+            )
     function = f if not static else _filled_in(f, list(args), places)
     return Call(function, tuple(inputs), tuple(active), tuple(places[k] for k in argnums), tuple(static), name)
 

@@ -159,11 +159,13 @@ class CompiledTape:
             status = kernel.call(*arrays, *targets)
         if type(status) is not float:
             if status == REFUSED:
-                raise ArgumentMismatch("a compiled tape was called with arguments it cannot read", fix="pass NumPy arrays")
+                raise ArgumentMismatch(
+                    "a compiled tape was called with arguments it cannot read", fix="pass NumPy arrays"
+                )
             return kernel.failure(status, arrays)
         value, *gradients = self._narrowed(kernel, status, targets)
         if argnums is None:
-            return (tuple([value, *gradients]) if self.tape.returns_tuple else value), []
+            return ((value, *gradients) if self.tape.returns_tuple else value), []
         if outs is None:
             return value, gradients
         for target, array in zip(written, targets):
@@ -204,7 +206,9 @@ def compile(target: Tape | Callable[..., Any], *args: Any) -> CompiledTape:
     if not isinstance(target, Tape):
         target = record(target, *args)
     elif args:
-        raise ArgumentMismatch("td.compile(tape) takes no further arguments", fix="td.compile(f, x0) records and compiles")
+        raise ArgumentMismatch(
+            "td.compile(tape) takes no further arguments", fix="td.compile(f, x0) records and compiles"
+        )
     compiled = CompiledTape(target)
     compiled.kernel(compiled._default())
     return compiled

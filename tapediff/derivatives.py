@@ -205,7 +205,11 @@ def _stripped(aux: Any) -> Any:
 
 
 def _as_number(value: Any) -> Any:
-    return float(value) if type(value) is np.float64 or (isinstance(value, np.ndarray) and value.dtype == np.float64) else value
+    return (
+        float(value)
+        if type(value) is np.float64 or (isinstance(value, np.ndarray) and value.dtype == np.float64)
+        else value
+    )
 
 
 def stop_gradient(x: Any) -> Any:

@@ -131,7 +131,9 @@ class GuardedTape:
                 # The kernel checks type, shape and layout of every argument itself, and refuses what it does not know.
                 target = np.empty(variant.shape, variant.dtype) if out is None else out
                 value = variant.call(*args, target)
-                if type(value) is float or (type(value) is complex and self._jump(variant, value, args, target) is not None):
+                if type(value) is float or (
+                    type(value) is complex and self._jump(variant, value, args, target) is not None
+                ):
                     variant.hits += type(value) is float
                     return target if out is not None or variant.shape else target[()]
         return self._value_and_gradient(args, argnums, out, asked)[1]

@@ -21,7 +21,9 @@ def check_out(out: Any, types: Sequence[ValueType], several: bool) -> None:
         return
     arrays = out if several else (out,)
     if several and (not isinstance(out, (tuple, list)) or len(out) != len(types)):
-        raise ArgumentMismatch(f"out must be a tuple of {len(types)} arrays", got=type(out).__name__, fix="pass one array per argnum")
+        raise ArgumentMismatch(
+            f"out must be a tuple of {len(types)} arrays", got=type(out).__name__, fix="pass one array per argnum"
+        )
     for array, type_ in zip(arrays, types):
         if not isinstance(array, np.ndarray):
             raise ArgumentMismatch("out must be a NumPy array", got=type(array).__name__, fix="np.empty(x.shape)")

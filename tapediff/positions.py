@@ -102,7 +102,11 @@ def tracked_positions_of(index: Any, shape: tuple[int, ...]) -> Any:
     for axis, entry in enumerate(entries):
         if isinstance(entry, slice):
             places = np.arange(shape[axis], dtype=np.int64)[entry] * strides[axis]
-            after = len(entries) - 1 - axis if axis > advanced[-1] else len(index_shape) + len(entries) - 1 - axis - len(advanced)
+            after = (
+                len(entries) - 1 - axis
+                if axis > advanced[-1]
+                else len(index_shape) + len(entries) - 1 - axis - len(advanced)
+            )
             total = total + places.reshape((-1,) + (1,) * after)
         else:
             wrapped = in_range(entry, shape[axis], axis)

@@ -222,7 +222,9 @@ class Recorder:
         if common.kind in "iu":
             return np.dtype(np.int64)
         if common.kind == "c":
-            raise UnsupportedFunction("complex numbers met a tracked array", at=user_site(4), fix="keep real and imaginary parts apart")
+            raise UnsupportedFunction(
+                "complex numbers met a tracked array", at=user_site(4), fix="keep real and imaginary parts apart"
+            )
         return FLOAT64 if common == FLOAT64 else common
 
     def _constant_operand(self, argument: Any, dtype: np.dtype | None, op: Op) -> tuple[int, Any]:
@@ -321,7 +323,7 @@ class Recorder:
 
     def origin(self, value: TrackedArray) -> str:
         """What made a value, for error messages."""
-        op, ids, *_ = self.instructions[value._id]
+        op = self.instructions[value._id].op
         return "an argument" if op is INPUT else f"{op.name}(...)"
 
     def finish(self, result: Any) -> Tape:
@@ -336,7 +338,12 @@ class Recorder:
         returns_tuple = isinstance(result, (tuple, list)) and not is_tracked(result)
         outputs = [self._output(r) for r in result] if returns_tuple else [self._output(result)]
         return Tape(
-            tuple(self.instructions), tuple(self.inputs), tuple(outputs), self.name, tuple(self.active_inputs), returns_tuple
+            tuple(self.instructions),
+            tuple(self.inputs),
+            tuple(outputs),
+            self.name,
+            tuple(self.active_inputs),
+            returns_tuple,
         )
 
     def _output(self, result: Any) -> int:
@@ -353,7 +360,9 @@ class Recorder:
                 f"{self.name} returned something that is not a real number or array", got=type(result).__name__,
                 fix="return a float, an array or a tuple of these",
             )  # fmt: skip
-        return self.constant(np.array(array, order="C", dtype=FLOAT64 if array.dtype.kind == "f" and array.itemsize == 8 else None))
+        return self.constant(
+            np.array(array, order="C", dtype=FLOAT64 if array.dtype.kind == "f" and array.itemsize == 8 else None)
+        )
 
     def _check_usable(self) -> None:
         recorder = _current.get()

@@ -35,7 +35,9 @@ def check_gradient(target: Any, f: Callable[..., Any], x: Any, *, rtol: float = 
     scale = max(1.0, float(np.max(np.abs(gradient), initial=0.0)))
     worst = np.min([np.abs(d - gradient) for d in differences], axis=0)
     if not np.all(worst <= atol + rtol * scale):
-        raise AssertionError(f"gradient\n{gradient}\ndiffers from finite differences\n{differences[2]}\nby up to {np.max(worst):.3g}")
+        raise AssertionError(
+            f"gradient\n{gradient}\ndiffers from finite differences\n{differences[2]}\nby up to {np.max(worst):.3g}"
+        )
 
 
 def central_difference(f: Callable[..., Any], x: Any, step: float) -> np.ndarray:

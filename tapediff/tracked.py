@@ -277,7 +277,10 @@ class TrackedArray(Recorded):
             dtype = INT64
         elif dtype != BOOL and dtype not in (np.float64, np.float32):
             raise UnsupportedFunction(
-                f"astype({dtype}) of a tracked array", at=user_site(), got=repr(self), fix="use float64, float32, int64 or bool"
+                f"astype({dtype}) of a tracked array",
+                at=user_site(),
+                got=repr(self),
+                fix="use float64, float32, int64 or bool",
             )
         if dtype == BOOL and self.dtype != BOOL:
             return self != 0
@@ -296,7 +299,9 @@ class TrackedArray(Recorded):
 
     def __bool__(self) -> bool:
         if self.type.size != 1:
-            raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            )
         return self._recorder.look(self, "bool")
 
     def __int__(self) -> int:
@@ -330,19 +335,31 @@ class TrackedArray(Recorded):
                 "td.zeros(n) or np.stack([...]) instead of storing into a plain array")  # fmt: skip
 
     def __complex__(self) -> NoReturn:
-        escaped(self, "a complex number", "tapediff differentiates real functions only; keep real and imaginary parts apart")
+        escaped(
+            self, "a complex number", "tapediff differentiates real functions only; keep real and imaginary parts apart"
+        )
 
     def __hash__(self) -> NoReturn:  # type: ignore[override]
-        escaped(self, "a dictionary key or set member (hash)", "compare with `if x == ...`, which is guarded; or key on int(x)")
+        escaped(
+            self,
+            "a dictionary key or set member (hash)",
+            "compare with `if x == ...`, which is guarded; or key on int(x)",
+        )
 
     def __str__(self) -> NoReturn:
-        escaped(self, "text (str or format)", "print(repr(x)) shows type and shape; print values outside the recorded function")
+        escaped(
+            self,
+            "text (str or format)",
+            "print(repr(x)) shows type and shape; print values outside the recorded function",
+        )
 
     def __format__(self, spec: str) -> NoReturn:
         return self.__str__()
 
     def item(self, *_: Any) -> NoReturn:
-        escaped(self, "a Python number (item)", "use x[i], or x.reshape(()) for an array of one element, which stay tracked")
+        escaped(
+            self, "a Python number (item)", "use x[i], or x.reshape(()) for an array of one element, which stay tracked"
+        )
 
     def tolist(self) -> NoReturn:
         escaped(self, "a list (tolist)", "use list(x), whose elements stay tracked")
@@ -363,7 +380,9 @@ class TrackedArray(Recorded):
     def _refuse_conversion(self, *_: Any, **__: Any) -> NoReturn:
         name = _called_from_scipy()
         if name:
-            fix = f"use tapediff.special.{name}, tapediff.linalg.{name} or tapediff.stats, which have SciPy's signatures"
+            fix = (
+                f"use tapediff.special.{name}, tapediff.linalg.{name} or tapediff.stats, which have SciPy's signatures"
+            )
             escaped(self, f"a plain ndarray by scipy's {name}", fix)
         escaped(self, "a plain ndarray", "a tracked array is an array already: leave np.asarray out; "
                 "use np.stack([...]) for a list of arrays and td.zeros(...) for one to write into")  # fmt: skip
@@ -436,6 +455,10 @@ def _called_from_scipy() -> str | None:
         if "scipy" in frame.f_code.co_filename:
             # SciPy's decorators convert arguments too; what they wrap is one of their variables.
             wrapped = next((frame.f_locals[k] for k in ("f", "func", "fun") if callable(frame.f_locals.get(k))), None)
-            name = getattr(wrapped, "__name__", frame.f_code.co_name) if "wrapper" in frame.f_code.co_name else frame.f_code.co_name
+            name = (
+                getattr(wrapped, "__name__", frame.f_code.co_name)
+                if "wrapper" in frame.f_code.co_name
+                else frame.f_code.co_name
+            )
         frame = frame.f_back
     return name

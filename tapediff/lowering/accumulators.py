@@ -109,12 +109,16 @@ class Accumulators:
             if start == level:
                 step = self.nest.steps[number]
                 for name in names:
-                    self.code.line(f"store {TYPES[self.kind(step), self.nest.width]} {self._neutral(step, self.nest.width)}, ptr {name}, align 64")
+                    self.code.line(
+                        f"store {TYPES[self.kind(step), self.nest.width]} {self._neutral(step, self.nest.width)}, ptr {name}, align 64"
+                    )
         for number, (name, start) in self.rows.items():
             if start == level:
                 step = self.nest.steps[number]
                 width = 1 if step.running else self.nest.width
-                self.code.line(f"store {TYPES[self.kind(step), width]} {self._neutral(step, width)}, ptr {name}, align 64")
+                self.code.line(
+                    f"store {TYPES[self.kind(step), width]} {self._neutral(step, width)}, ptr {name}, align 64"
+                )
 
     def finish_level(self, level: int) -> None:
         for number, (name, start) in self.rows.items():
@@ -140,7 +144,9 @@ class Accumulators:
             if first:
                 address = self.code.emit(f"getelementptr {MEMORY_TYPES[kind]}, ptr {row}, i64 {first * stride}")
             if any(s == 0 for s in step.write.strides[:start]):
-                total = self.combined(step, self.owner.load_lanes(address, stride, kind, self.nest.width, active), total)
+                total = self.combined(
+                    step, self.owner.load_lanes(address, stride, kind, self.nest.width, active), total
+                )
             self.owner.store_lanes(address, stride, total, active)
 
     def _across_lanes(self, step: Step, value: Value) -> Value:
@@ -152,7 +158,9 @@ class Accumulators:
                 if half == 1:
                     name = self.code.emit(f"extractelement {vector} {value.ref}, i64 {first}")
                 else:
-                    name = self.code.emit(f"shufflevector {vector} {value.ref}, {vector} poison, <{half} x i32> <{mask}>")
+                    name = self.code.emit(
+                        f"shufflevector {vector} {value.ref}, {vector} poison, <{half} x i32> <{mask}>"
+                    )
                 parts.append(Value(self.code, name, value.kind, half))
             value = self.combined(step, *parts)
         return value

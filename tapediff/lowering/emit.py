@@ -1,7 +1,8 @@
 """Emits a scheduled loop program as the LLVM text of one function: `i32 kernel(ptr inputs, ptr outputs, ptr state, ptr report)`.
 
-0 is success; g + 1 that guard g failed; FAILURE + f that routine f failed; -1 that no memory was left. `report` points to a number
-of bytes and that much room, for the outcome of a failed guard: a double, or an array where it fits. Nothing is written to the outputs before the last guard has passed.
+0 is success; g + 1 that guard g failed; FAILURE + f that routine f failed; -1 that no memory was left. `report` points to a
+number of bytes and that much room, for the outcome of a failed guard: a double, or an array where it fits. Nothing is written to the
+outputs before the last guard has passed.
 """
 
 from __future__ import annotations
@@ -129,7 +130,9 @@ class Emitter:
         vector, suffix = f"<{width} x {element}>", f"v{width}{'f64' if kind == 'f64' else element}"
         one = "splat (double 1.0)" if kind == "f64" else f"splat ({element} 1)"
         pointers = self.code.emit(f"getelementptr {element}, ptr {address}, <{width} x i64> {places}")
-        self.code.declare(f"declare {vector} @llvm.masked.gather.{suffix}.v{width}p0(<{width} x ptr>, i32, <{width} x i1>, {vector})")
+        self.code.declare(
+            f"declare {vector} @llvm.masked.gather.{suffix}.v{width}p0(<{width} x ptr>, i32, <{width} x i1>, {vector})"
+        )
         align = 1 if kind == "i1" else 8
         name = self.code.emit(
             f"call {vector} @llvm.masked.gather.{suffix}.v{width}p0(<{width} x ptr> {pointers}, i32 {align}, "
@@ -150,13 +153,19 @@ class Emitter:
         if stride != 1:
             places = "<" + ", ".join(f"i64 {k * stride}" for k in range(width)) + ">"
             pointers = self.code.emit(f"getelementptr {element}, ptr {address}, <{width} x i64> {places}")
-            self.code.declare(f"declare void @llvm.masked.scatter.{suffix}.v{width}p0({vector}, <{width} x ptr>, i32, <{width} x i1>)")
-            self.code.line(f"call void @llvm.masked.scatter.{suffix}.v{width}p0({vector} {name}, <{width} x ptr> {pointers}, i32 {align}, {mask})")
+            self.code.declare(
+                f"declare void @llvm.masked.scatter.{suffix}.v{width}p0({vector}, <{width} x ptr>, i32, <{width} x i1>)"
+            )
+            self.code.line(
+                f"call void @llvm.masked.scatter.{suffix}.v{width}p0({vector} {name}, <{width} x ptr> {pointers}, i32 {align}, {mask})"
+            )
         elif active >= width:
             self.code.line(f"store {vector} {name}, ptr {address}, align {align}")
         else:
             self.code.declare(f"declare void @llvm.masked.store.{suffix}.p0({vector}, ptr, i32, <{width} x i1>)")
-            self.code.line(f"call void @llvm.masked.store.{suffix}.p0({vector} {name}, ptr {address}, i32 {align}, {mask})")
+            self.code.line(
+                f"call void @llvm.masked.store.{suffix}.p0({vector} {name}, ptr {address}, i32 {align}, {mask})"
+            )
 
     def fill(self, storage: int, value: Any) -> None:
         """A loop that sets a whole storage to one number."""
@@ -196,7 +205,11 @@ class Emitter:
 
     def address(self, storage: int, offset: int) -> str:
         base = self.base(storage)
-        return base if not offset else self.code.emit(f"getelementptr {MEMORY_TYPES[self.storages[storage].kind]}, ptr {base}, i64 {offset}")
+        return (
+            base
+            if not offset
+            else self.code.emit(f"getelementptr {MEMORY_TYPES[self.storages[storage].kind]}, ptr {base}, i64 {offset}")
+        )
 
     def scalar(self, read: Access) -> Value:
         known = self.scalars.get(read.storage)
@@ -230,7 +243,9 @@ class Emitter:
         for declaration in chunk.definition(group):
             self.code.declare(declaration)
         self.code.symbols |= chunk.code.symbols
-        status = self.code.emit(f"call i32 @{chunk.name}(ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report)")
+        status = self.code.emit(
+            f"call i32 @{chunk.name}(ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report)"
+        )
         self._leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), status, None)
 
     def _leave_if(self, fails: str, status: int | str, item: Exit | None) -> None:
@@ -275,7 +290,9 @@ class Emitter:
         self.code.line(f"br i1 {fits}, label %{copied}, label %{done}")
         self.code.start(copied)
         self.code.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-        self.code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {room}, ptr {self.base(storage.number)}, i64 {storage.bytes}, i1 false)")
+        self.code.line(
+            f"call void @llvm.memcpy.p0.p0.i64(ptr {room}, ptr {self.base(storage.number)}, i64 {storage.bytes}, i1 false)"
+        )
         self.code.line(f"br label %{done}")
         self.code.start(done)
 

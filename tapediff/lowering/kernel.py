@@ -99,7 +99,11 @@ class Kernel:
             for extent in group.domain:
                 points *= extent
             for item in group.body:
-                total += points if isinstance(item, Step) else (int(np.prod(item.sizes[:2])) if isinstance(item, Call) else 0)
+                total += (
+                    points
+                    if isinstance(item, Step)
+                    else (int(np.prod(item.sizes[:2])) if isinstance(item, Call) else 0)
+                )
         return total
 
     @property
@@ -117,7 +121,9 @@ class Kernel:
     def run(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], report: np.ndarray | None = None) -> int:
         """Call through ctypes on arrays of exactly the recorded types, one per output. Returns the status."""
         report = np.zeros(2, np.int64) if report is None else report
-        return self._address_call(self._pointers(inputs), self._pointers(outputs), self.state.ctypes.data, report.ctypes.data)
+        return self._address_call(
+            self._pointers(inputs), self._pointers(outputs), self.state.ctypes.data, report.ctypes.data
+        )
 
     def _call_by_address(self, *arrays: Any) -> Any:
         """Does what `call` does, for interpreters whose object layout the native entry does not know."""
@@ -167,7 +173,10 @@ class Kernel:
         if item.guard_kind != "array":
             return Miss(item.ordinal, self._outcome(item, float(report[1:].view(np.float64)[0])))
         recorded = np.asarray(next(g for g in self.tape.guards if g.ordinal == item.ordinal).outcome)
-        return Miss(item.ordinal, report[1:].view(np.uint8)[: recorded.nbytes].view(recorded.dtype).reshape(recorded.shape).copy())
+        return Miss(
+            item.ordinal,
+            report[1:].view(np.uint8)[: recorded.nbytes].view(recorded.dtype).reshape(recorded.shape).copy(),
+        )
 
     @staticmethod
     def _outcome(item: Exit, number: float) -> Any:

@@ -80,12 +80,18 @@ class _Printer:
         if group.form == "call":
             return [self._call(group.body[0])]
         if group.form in ("straight", "chunk"):
-            return [line for item in group.body for line in (self._exit(item) if isinstance(item, Exit) else self._straight(item))]
+            return [
+                line
+                for item in group.body
+                for line in (self._exit(item) if isinstance(item, Exit) else self._straight(item))
+            ]
         return self._nest(group)
 
     def _call(self, call: Call) -> str:
         operands = ", ".join(f"{self.name(s)}[{offset}:]" for s, offset in call.operands)
-        left = f"if {call.routine}([{operands}], {self.name(call.result)}, {call.sizes}): return 'failure', {call.failure}"
+        left = (
+            f"if {call.routine}([{operands}], {self.name(call.result)}, {call.sizes}): return 'failure', {call.failure}"
+        )
         return _commented(left if call.failure >= 0 else left.split(":  ")[0].split(": return")[0][3:], call.site)
 
     def _exit(self, item: Exit) -> list[str]:
@@ -146,7 +152,9 @@ class _Printer:
             return lines
         target = f"{self.name(storage.number)}[{self._address(step.write, indices, step)}]"
         if step.running:
-            previous = f"{self.name(storage.number)}[{self._address(step.write, indices, step)} - {step.write.strides[-1]}]"
+            previous = (
+                f"{self.name(storage.number)}[{self._address(step.write, indices, step)} - {step.write.strides[-1]}]"
+            )
             return [_commented(f"{target} = {value} if {last} == 0 else {previous} + {value}", step.site)]
         if step.combine is not None and self._in_register(step) and step.write.storage not in self.assembled:
             target = self._accumulator(step)
@@ -166,7 +174,13 @@ class _Printer:
         written_here = not storage.in_memory or (storage.size == 1 and storage.home == "output")
         if storage.home in ("workspace", "output") and written_here and read.via < 0:
             return self.register(read.storage)
-        if storage.size == 1 and storage.home == "workspace" and read.storage not in self.assembled and read.via < 0 and not storage.in_memory:
+        if (
+            storage.size == 1
+            and storage.home == "workspace"
+            and read.storage not in self.assembled
+            and read.via < 0
+            and not storage.in_memory
+        ):
             return self.register(read.storage)
         return f"{self.name(read.storage)}[{self._address(read, indices, step)}]"
 
@@ -186,11 +200,18 @@ def _commented(line: str, site: object) -> str:
 
 def run_listing(program: Program, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> Any:
     """Run the listing as Python on arrays of the recorded types: None, ("guard", ordinal) or ("failure", number)."""
-    namespace: dict[str, Any] = {"np": np, **PYTHON_FUNCTIONS, **{n: r.python for n, r in ROUTINES.items()}, "trunc": np.trunc}
+    namespace: dict[str, Any] = {
+        "np": np,
+        **PYTHON_FUNCTIONS,
+        **{n: r.python for n, r in ROUTINES.items()},
+        "trunc": np.trunc,
+    }
     exec(compile(listing(program), "<kernel listing>", "exec"), namespace)
     dtypes = {"f64": np.float64, "i64": np.int64, "i1": np.bool_}
     constants = [
-        np.frombuffer(program.constants, dtypes[s.kind], s.size, s.position) for s in program.storages if s.home == "constant"
+        np.frombuffer(program.constants, dtypes[s.kind], s.size, s.position)
+        for s in program.storages
+        if s.home == "constant"
     ]
     flat_outputs = [np.empty(o.size, o.dtype) for o in outputs]
     with np.errstate(all="ignore"):

@@ -19,7 +19,19 @@ from .program import KINDS, Access, Call, Exit, Literal, Program, Step
 SUPPORTED = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_))
 
 # Results of these are exact copies of numbers that are rounded already, or no numbers (packed factors).
-NEVER_ROUNDED = ("index", "reshape", "transpose", "broadcast", "gather", "replace", "put", "max", "min", "lu_factor", "convert")
+NEVER_ROUNDED = (
+    "index",
+    "reshape",
+    "transpose",
+    "broadcast",
+    "gather",
+    "replace",
+    "put",
+    "max",
+    "min",
+    "lu_factor",
+    "convert",
+)
 
 
 class Lowering(ArrayLowering, MatrixLowering):
@@ -37,7 +49,9 @@ class Lowering(ArrayLowering, MatrixLowering):
             self.copy(place, fresh)
             place = fresh
         expected = float(outcome)
-        self.steps.append(Exit(ordinal, kind, Access(place.storage, place.offset, ()), expected, (place.storage, 1), self.site))
+        self.steps.append(
+            Exit(ordinal, kind, Access(place.storage, place.offset, ()), expected, (place.storage, 1), self.site)
+        )
 
     def _array_guard(self, place: Place, outcome: np.ndarray, ordinal: int, number: int) -> None:
         """Compare the whole array with its recorded pattern; the array itself is what a failure reports."""
@@ -73,7 +87,9 @@ def lower(tape: Tape) -> Lowering:
             if instruction.type.dtype == np.float32 and op.name not in NEVER_ROUNDED:
                 low.round_last(instruction)
         else:
-            raise UnsupportedFunction(f"{op.name} cannot be compiled", at=instruction.site, fix="replay the tape without compiling")
+            raise UnsupportedFunction(
+                f"{op.name} cannot be compiled", at=instruction.site, fix="replay the tape without compiling"
+            )
         assert len(low.places) == number + 1, f"{op} must define exactly one place"
     low.site = None
     _place_outputs(low)
@@ -111,5 +127,3 @@ def to_program(low: Lowering, groups: list[Any]) -> Program:
         low.tape.name, low.storages, groups, bytes(low.constants), len(low.tape.inputs), len(low.tape.outputs),
         tuple(low.failures),
     )  # fmt: skip
-
-

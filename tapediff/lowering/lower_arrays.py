@@ -30,7 +30,6 @@ MASK_EXPRESSIONS = {
 }  # fmt: skip
 
 
-
 class ArrayLowering(StepBuilder):
     """The building blocks that array ops name in their declarations."""
 
@@ -46,12 +45,16 @@ class ArrayLowering(StepBuilder):
         named = tuple(op.named(i.params).items())
         self._expression(i, operands, rename(expression, op.arguments), named)
 
-    def _expression(self, i: Instruction, operands: list[Place], expression: str, parameters: tuple[Any, ...] = ()) -> None:
+    def _expression(
+        self, i: Instruction, operands: list[Place], expression: str, parameters: tuple[Any, ...] = ()
+    ) -> None:
         shape = i.type.shape
         target = self.result(i)
         if i.type.dtype == np.float32:
             expression = f"round_to_float32({expression})"
-        self.step(shape, [self.spread(p, shape) for p in operands], expression, target, target.strides, parameters=parameters)
+        self.step(
+            shape, [self.spread(p, shape) for p in operands], expression, target, target.strides, parameters=parameters
+        )
 
     def round_last(self, i: Instruction) -> None:
         """Replace the result just lowered by its values rounded to 32 bits."""
@@ -103,7 +106,9 @@ class ArrayLowering(StepBuilder):
             combine = {"maximum": "or", "minimum": "and"}.get(combine, combine)
         # Over axes of length 1 there is nothing to combine, and nothing would set the accumulator's first value.
         several = any(source.shape[k] != 1 for k in axes)
-        self.step(source.shape, [self.spread(source, source.shape)], expression, target, strides, combine if several else None)
+        self.step(
+            source.shape, [self.spread(source, source.shape)], expression, target, strides, combine if several else None
+        )
 
     def cumulate(self, i: Instruction) -> None:
         axis, backwards = i.params
@@ -122,7 +127,7 @@ class ArrayLowering(StepBuilder):
         self.step(domain, [views[0]], "r0", views[1][0], views[1][1], "add" if running else None, running=running)
 
     def assemble(self, i: Instruction) -> None:
-        regions, shape, disjoint = i.params
+        regions, _, disjoint = i.params
         target = self.result(i)
         covered = sum(int(np.prod(r.counts)) for r in regions)
         if not (disjoint and covered == i.type.size):

@@ -43,7 +43,12 @@ class MatrixLowering(StepBuilder):
         x_batch = (0,) * (len(batch) - len(x_batch)) + self._batch_strides(x, x_batch)
         y_batch = (0,) * (len(batch) - len(y_batch)) + self._batch_strides(y, y_batch)
         x_strides = (*x_batch, *(x.strides[-2:-1] if rows else ()), x.strides[-1], *zero_c)
-        y_strides = (*y_batch, *zero_r, y.strides[-2] if columns else y.strides[-1], *(y.strides[-1:] if columns else ()))
+        y_strides = (
+            *y_batch,
+            *zero_r,
+            y.strides[-2] if columns else y.strides[-1],
+            *(y.strides[-1:] if columns else ()),
+        )
         z_row = target.strides[len(batch) : len(batch) + len(rows)]
         z_strides = (*target.strides[: len(batch)], *z_row, 0, *(target.strides[-1:] if columns else ()))
         domain = (*batch, *rows, *inner, *columns)
@@ -54,7 +59,9 @@ class MatrixLowering(StepBuilder):
             order[-2:] = order[-1], order[-2]
         pick = lambda strides: tuple(strides[k] for k in order)  # noqa: E731 -- three uses in the next two lines
         combine = None if inner == (1,) else "add"
-        self.step(pick(domain), [(x, pick(x_strides)), (y, pick(y_strides))], "r0 * r1", target, pick(z_strides), combine)
+        self.step(
+            pick(domain), [(x, pick(x_strides)), (y, pick(y_strides))], "r0 * r1", target, pick(z_strides), combine
+        )
 
     @staticmethod
     def _batch_strides(place: Place, strides: tuple[int, ...]) -> tuple[int, ...]:
@@ -63,11 +70,15 @@ class MatrixLowering(StepBuilder):
     def in_memory_or_transposed(self, number: int) -> tuple[Place, int]:
         """A matrix as BLAS takes it: contiguous, or the transpose of a contiguous one (1)."""
         place = self.places[number]
-        if place.literal is None and same_strides(place.strides, tuple(reversed(contiguous(place.shape[::-1]))), place.shape):
+        if place.literal is None and same_strides(
+            place.strides, tuple(reversed(contiguous(place.shape[::-1]))), place.shape
+        ):
             return place, 1
         return self.in_memory(number), 0
 
-    def call(self, routine: str, operands: list[Place], target: Place, sizes: tuple[int, ...], failure: str = "") -> None:
+    def call(
+        self, routine: str, operands: list[Place], target: Place, sizes: tuple[int, ...], failure: str = ""
+    ) -> None:
         number = -1
         if failure:
             number = len(self.failures)

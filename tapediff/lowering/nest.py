@@ -143,7 +143,11 @@ class Nest:
                 if not isinstance(read, Access) or read.via >= 0 or read.storage in self.written:
                     continue
                 moves = read.strides[-1] != 0 and not any(read.strides[:-1])
-                if not moves or (read, 0) in self.resident or len(self.resident) + self.accumulators.count + len(self.vectors) > 20:
+                if (
+                    not moves
+                    or (read, 0) in self.resident
+                    or len(self.resident) + self.accumulators.count + len(self.vectors) > 20
+                ):
                     continue
                 row = self.address(read, [])
                 kind, stride = self.owner.storages[read.storage].kind, read.strides[-1]
@@ -240,13 +244,21 @@ class Nest:
         return value if value.width == self.width else splat(value, self.width)
 
     def _operand(
-        self, read: Any, earlier: list[Any], index: str, active: int, at_point: dict[int, Value], loaded: dict[Access, Value]
+        self,
+        read: Any,
+        earlier: list[Any],
+        index: str,
+        active: int,
+        at_point: dict[int, Value],
+        loaded: dict[Access, Value],
     ) -> Value:
         if isinstance(read, Literal):
             return constant(self.code, read.value, read.kind, 1)
         if read.via >= 0:
             storage = self.owner.storages[read.storage]
-            return self.owner.gather(self.rows[read], splat(earlier[read.via], self.width), storage.kind, self.width, active)
+            return self.owner.gather(
+                self.rows[read], splat(earlier[read.via], self.width), storage.kind, self.width, active
+            )
         if read.storage in at_point:
             return at_point[read.storage]
         if read in self.hoisted:

@@ -34,9 +34,7 @@ def same_strides(a: tuple[int, ...], b: tuple[int, ...], shape: tuple[int, ...])
     return all(s == t for s, t, extent in zip(a, b, shape) if extent > 1)
 
 
-def reshaped_strides(
-    old: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]
-) -> tuple[int, ...] | None:
+def reshaped_strides(old: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...] | None:
     """Strides of the same elements in the shape `new`, or None where that needs a copy."""
     if 0 in old or 0 in new:
         return contiguous(new)

@@ -111,7 +111,9 @@ ret void
 }"""
 
 
-def _cholesky(code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> str:
+def _cholesky(
+    code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str:
     (n,) = sizes
     _copy(code, operands[0], result, n * n)
     info = _info(code, entry, number)
@@ -159,7 +161,9 @@ def _zero_on_diagonal(code: Code, matrix: str, n: int) -> str:
     return code.emit(f"call i1 @tapediff_zero_on_diagonal(ptr {matrix}, i64 {n})")
 
 
-def _triangular_solve(code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> str | None:
+def _triangular_solve(
+    code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str | None:
     n, k, lower, transposed, unit = sizes
     _copy(code, operands[1], result, n * k)
     _library(code, "tapediff_blas_dtrsm", [
@@ -177,14 +181,18 @@ def _triangular_solve_python(operands: list[np.ndarray], result: np.ndarray, siz
     a, b = operands[0][: n * n].reshape(n, n), operands[1][: n * k].reshape(n, k)
     if not unit and (np.diagonal(a) == 0.0).any():
         return True
-    result[:] = solve_triangular(a, b, trans=transposed, lower=bool(lower), unit_diagonal=bool(unit), check_finite=False).ravel()
+    result[:] = solve_triangular(
+        a, b, trans=transposed, lower=bool(lower), unit_diagonal=bool(unit), check_finite=False
+    ).ravel()
     return False
 
 
 # LU: the factors are of the transpose, as LAPACK sees it; the pivots are kept as 32-bit integers in the last row.
 
 
-def _lu_factor(code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
+def _lu_factor(
+    code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> None:
     (n,) = sizes
     _copy(code, operands[0], result, n * n)
     pivots = code.emit(f"getelementptr double, ptr {result}, i64 {n * n}")
@@ -232,7 +240,9 @@ ret void
 }"""
 
 
-def _lu_solve(code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> str:
+def _lu_solve(
+    code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str:
     n, k, transposed = sizes
     lu, b, scratch = operands
     pivots = code.emit(f"getelementptr double, ptr {lu}, i64 {n * n}")
@@ -296,7 +306,9 @@ ret double %swapped
 }"""
 
 
-def _det_sign(code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
+def _det_sign(
+    code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> None:
     code.declare(DET_SIGN)
     sign = code.emit(f"call double @tapediff_det_sign(ptr {operands[0]}, i64 {sizes[0]})")
     code.line(f"store double {sign}, ptr {result}")
@@ -310,7 +322,9 @@ def _det_sign_python(operands: list[np.ndarray], result: np.ndarray, sizes: tupl
 
 
 def _index_emitter(symbol: str) -> Callable[..., None]:
-    def emit(code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
+    def emit(
+        code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    ) -> None:
         arguments = [f"ptr {p}" for p in (*operands, result)] + [f"i64 {size}" for size in sizes]
         code.symbols.add(symbol)
         code.declare(f"declare void @{symbol}({', '.join(a.split()[0] for a in arguments)})")
@@ -338,5 +352,3 @@ ROUTINES: dict[str, Routine] = {
         for name, function in INDEX_ROUTINES.items()
     },
 }
-
-

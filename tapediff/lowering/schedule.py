@@ -86,7 +86,9 @@ class _Scheduler:
             self.last_failing_call = number
 
     def _add_exit(self, exit_: Exit) -> None:
-        earliest = max(self._ready(exit_.read.storage), self._ready(exit_.report[0]), self.last_exit, self.last_failing_call, 0)
+        earliest = max(
+            self._ready(exit_.read.storage), self._ready(exit_.report[0]), self.last_exit, self.last_failing_call, 0
+        )
         number = self._straight(earliest, exit_)
         self.last_exit = number
 
@@ -186,7 +188,9 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
                             storages[read.storage].in_memory = True
 
 
-def _leaves_chunk(storage: int, reader: int, chunks: set[int], storages: list[Storage], writers: dict[int, Any]) -> bool:
+def _leaves_chunk(
+    storage: int, reader: int, chunks: set[int], storages: list[Storage], writers: dict[int, Any]
+) -> bool:
     """Whether a number is written in one function and read in another."""
     if storages[storage].home != "workspace" or storage not in writers:
         return False

@@ -37,7 +37,9 @@ def _write(owner: Any, step: Step, operands: list[Any], value: Value) -> None:
         return
     address = owner.address(write.storage, write.offset)
     if write.via >= 0:
-        address = owner.code.emit(f"getelementptr {MEMORY_TYPES[storage.kind]}, ptr {address}, i64 {operands[write.via].ref}")
+        address = owner.code.emit(
+            f"getelementptr {MEMORY_TYPES[storage.kind]}, ptr {address}, i64 {operands[write.via].ref}"
+        )
     if step.combine is not None:
         value = owner.load(address, storage.kind) + value
     owner.store(address, value)

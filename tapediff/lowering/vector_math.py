@@ -60,7 +60,18 @@ def _from_scipy(name: str) -> Callable[..., Any]:
 
 
 _SCIPY = (*math_special.SPECIAL_FUNCTIONS, "polygamma", "zeta", "expit", "log_expit", "logit", "xlogy", "xlog1py")
-_OWN = {"integer_power", "softplus", "equal", "not_equal", "fma", "select", "round_to_float32", "to_f64", "to_i64", "logical_not"}
+_OWN = {
+    "integer_power",
+    "softplus",
+    "equal",
+    "not_equal",
+    "fma",
+    "select",
+    "round_to_float32",
+    "to_f64",
+    "to_i64",
+    "logical_not",
+}
 
 PYTHON_FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(np, name) for name in FUNCTIONS if name not in _SCIPY and name not in _OWN},

@@ -40,7 +40,10 @@ _UFUNC_COMPOSITIONS: dict[Any, Callable[..., Any]] = {
 UNARY: dict[Any, Any] = {
     function: op
     for function, op in BY_FUNCTION.items()
-    if isinstance(function, np.ufunc) and function.nin == 1 and op not in MASK_OPS and function not in _UFUNC_COMPOSITIONS
+    if isinstance(function, np.ufunc)
+    and function.nin == 1
+    and op not in MASK_OPS
+    and function not in _UFUNC_COMPOSITIONS
 }
 
 _REDUCE: dict[Any, Callable[..., Any]] = {
@@ -145,8 +148,6 @@ def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if kwargs.get("out", 0) is None:
         del kwargs["out"]
     return _called(name.removeprefix("numpy."), implementation, args, kwargs)
-
-
 
 
 def _called(name: str, implementation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

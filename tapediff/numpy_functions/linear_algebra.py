@@ -63,7 +63,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         result = np.max(sums, axis=kept, keepdims=True) if ord > 0 else np.min(sums, axis=kept, keepdims=True)
         return result if keepdims else np.squeeze(result, axis=axes)
     if len(axes) != 1:
-        raise UnsupportedFunction(f"np.linalg.norm with ord={ord!r} of a matrix", fix="use ord=None, 'fro', 1, -1, inf or -inf")
+        raise UnsupportedFunction(
+            f"np.linalg.norm with ord={ord!r} of a matrix", fix="use ord=None, 'fro', 1, -1, inf or -inf"
+        )
     if ord == np.inf:
         return np.max(np.absolute(x), axis=axes, keepdims=keepdims)
     if ord == -np.inf:

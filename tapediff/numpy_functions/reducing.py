@@ -47,7 +47,9 @@ def _in_dtype(x: Any, dtype: Any) -> Any:
     return CONVERT(x, dtype=np.dtype(dtype))
 
 
-def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+def sum(
+    a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Any:
     a = _in_dtype(a, dtype)
     axes = axes_of(axis, a.ndim)
     if a.dtype == BOOL:
@@ -90,7 +92,9 @@ def var(
     return squares / np.maximum(reshape(count, squares.shape) - ddof, 0.0)
 
 
-def std(a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, where: Any = True, **more: Any) -> Any:
+def std(
+    a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, where: Any = True, **more: Any
+) -> Any:
     return root(var(a, axis, dtype, ddof, keepdims, where, **more))
 
 
@@ -100,7 +104,9 @@ def root(square: Any) -> Any:
     return SELECT(at_zero, 0.0, np.sqrt(SELECT(at_zero, 1.0, square)))
 
 
-def prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+def prod(
+    a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> Any:
     """A tree of pairwise products: exact with zeros at every order of differentiation."""
     a = _only(where, _in_dtype(a, dtype), 1.0)
     if a.dtype == BOOL:

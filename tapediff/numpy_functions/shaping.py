@@ -116,7 +116,9 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None, casting: s
     if ndim == 0:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
     axis %= ndim
-    if builtins.any(len(s) != ndim or s[:axis] != shapes[0][:axis] or s[axis + 1 :] != shapes[0][axis + 1 :] for s in shapes):
+    if builtins.any(
+        len(s) != ndim or s[:axis] != shapes[0][:axis] or s[axis + 1 :] != shapes[0][axis + 1 :] for s in shapes
+    ):
         raise ValueError(f"all the input array dimensions except for axis {axis} must match exactly, got {shapes}")
     total = int(np.sum([s[axis] for s in shapes]))
     full = (*shapes[0][:axis], total, *shapes[0][axis + 1 :])
@@ -265,7 +267,9 @@ def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, s
     return _filled_like(a, 1.0, dtype, shape)
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+) -> Any:
     return _filled_like(a, 0.0, dtype, shape) + fill_value
 
 

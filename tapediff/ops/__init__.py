@@ -18,7 +18,18 @@ from . import (
 )
 from .declaration import Elementwise, Op
 
-FAMILIES = (comparison, arithmetic, elementary, special, reductions, shape, indexing, products, linear_algebra, structure)
+FAMILIES = (
+    comparison,
+    arithmetic,
+    elementary,
+    special,
+    reductions,
+    shape,
+    indexing,
+    products,
+    linear_algebra,
+    structure,
+)
 
 REGISTRY: dict[str, Op] = {}
 BY_FUNCTION: dict[Any, Op] = {}
@@ -32,7 +43,8 @@ for _family in FAMILIES:
 
 # SciPy's ufuncs are found by name: importing SciPy to build this table would take longer than the rest of tapediff.
 BY_SCIPY_NAME: dict[str, Op] = {
-    name: REGISTRY[name] for name in (*(op.name for op in special.OPS), "expit", "log_expit", "exp2", "cbrt", "log1p", "expm1")
+    name: REGISTRY[name]
+    for name in (*(op.name for op in special.OPS), "expit", "log_expit", "exp2", "cbrt", "log1p", "expm1")
 }
 BY_SCIPY_NAME["psi"] = special.DIGAMMA
 

@@ -31,7 +31,7 @@ CONVERT = Op(
     floats_only=False,
     linear=True,
     examples=lambda rng: [
-        (lambda x, to=np.dtype(kind): CONVERT(x, dtype=to), (values,))
+        (lambda x, to=kind: CONVERT(x, dtype=np.dtype(to)), (values,))
         for kind in ("f8", "i8", "?")
         for values in (rng.uniform(-3.0, 3.0, (3, 5)), rng.integers(-3, 3, 9), rng.random(9) < 0.5)
     ],

@@ -138,7 +138,9 @@ def elementwise(
     )
 
 
-def predicate(name: str, evaluate: Callable[..., Any], scalar: str, answers: tuple[Any, ...], arity: int = 2) -> Elementwise:
+def predicate(
+    name: str, evaluate: Callable[..., Any], scalar: str, answers: tuple[Any, ...], arity: int = 2
+) -> Elementwise:
     """Declare an elementwise op with a boolean result and therefore no derivative."""
     return elementwise(
         name, evaluate, scalar, (None,) * arity, result=BOOL, floats_only=False, linear=True, answers=answers,

@@ -12,25 +12,89 @@ from .declaration import ABOVE_ONE, POSITIVE, REAL, UNIT, elementwise
 LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
 
 EXP = elementwise("exp", np.exp, "exp(x)", (lambda z_bar, z, x: z_bar * z,), answers=(np.exp,), samples=(REAL,))
-EXP2 = elementwise("exp2", np.exp2, "exp2(x)", (lambda z_bar, z, x: z_bar * (LN2 * z),), answers=(np.exp2,), samples=(REAL,))
-EXPM1 = elementwise("expm1", np.expm1, "expm1(x)", (lambda z_bar, z, x: z_bar * (z + 1.0),), answers=(np.expm1,), samples=(REAL,))
+EXP2 = elementwise(
+    "exp2", np.exp2, "exp2(x)", (lambda z_bar, z, x: z_bar * (LN2 * z),), answers=(np.exp2,), samples=(REAL,)
+)
+EXPM1 = elementwise(
+    "expm1", np.expm1, "expm1(x)", (lambda z_bar, z, x: z_bar * (z + 1.0),), answers=(np.expm1,), samples=(REAL,)
+)
 LOG = elementwise("log", np.log, "log(x)", (lambda z_bar, z, x: z_bar / x,), answers=(np.log,), samples=(POSITIVE,))
-LOG2 = elementwise("log2", np.log2, "log2(x)", (lambda z_bar, z, x: z_bar / (LN2 * x),), answers=(np.log2,), samples=(POSITIVE,))
-LOG10 = elementwise("log10", np.log10, "log10(x)", (lambda z_bar, z, x: z_bar / (LN10 * x),), answers=(np.log10,), samples=(POSITIVE,))
-LOG1P = elementwise("log1p", np.log1p, "log1p(x)", (lambda z_bar, z, x: z_bar / (1.0 + x),), answers=(np.log1p,), samples=(POSITIVE,))
+LOG2 = elementwise(
+    "log2", np.log2, "log2(x)", (lambda z_bar, z, x: z_bar / (LN2 * x),), answers=(np.log2,), samples=(POSITIVE,)
+)
+LOG10 = elementwise(
+    "log10", np.log10, "log10(x)", (lambda z_bar, z, x: z_bar / (LN10 * x),), answers=(np.log10,), samples=(POSITIVE,)
+)
+LOG1P = elementwise(
+    "log1p", np.log1p, "log1p(x)", (lambda z_bar, z, x: z_bar / (1.0 + x),), answers=(np.log1p,), samples=(POSITIVE,)
+)
 SIN = elementwise("sin", np.sin, "sin(x)", (lambda z_bar, z, x: z_bar * np.cos(x),), answers=(np.sin,), samples=(REAL,))
-COS = elementwise("cos", np.cos, "cos(x)", (lambda z_bar, z, x: -z_bar * np.sin(x),), answers=(np.cos,), samples=(REAL,))
-TAN = elementwise("tan", np.tan, "tan(x)", (lambda z_bar, z, x: z_bar * (1.0 + z * z),), answers=(np.tan,), samples=(UNIT,))
-ARCSIN = elementwise("arcsin", np.arcsin, "arcsin(x)", (lambda z_bar, z, x: z_bar / np.sqrt((1.0 - x) * (1.0 + x)),), answers=(np.arcsin,), samples=(UNIT,))
-ARCCOS = elementwise("arccos", np.arccos, "arccos(x)", (lambda z_bar, z, x: -z_bar / np.sqrt((1.0 - x) * (1.0 + x)),), answers=(np.arccos,), samples=(UNIT,))
-ARCTAN = elementwise("arctan", np.arctan, "arctan(x)", (lambda z_bar, z, x: z_bar / (1.0 + x * x),), answers=(np.arctan,), samples=(REAL,))
-SINH = elementwise("sinh", np.sinh, "sinh(x)", (lambda z_bar, z, x: z_bar * np.cosh(x),), answers=(np.sinh,), samples=(REAL,))
-COSH = elementwise("cosh", np.cosh, "cosh(x)", (lambda z_bar, z, x: z_bar * np.sinh(x),), answers=(np.cosh,), samples=(REAL,))
-TANH = elementwise("tanh", np.tanh, "tanh(x)", (lambda z_bar, z, x: z_bar * (1.0 - z * z),), answers=(np.tanh,), samples=(REAL,))
-ARCSINH = elementwise("arcsinh", np.arcsinh, "arcsinh(x)", (lambda z_bar, z, x: z_bar / np.sqrt(x * x + 1.0),), answers=(np.arcsinh,), samples=(REAL,))
-ARCCOSH = elementwise("arccosh", np.arccosh, "arccosh(x)", (lambda z_bar, z, x: z_bar / np.sqrt((x - 1.0) * (x + 1.0)),), answers=(np.arccosh,), samples=(ABOVE_ONE,))
-ARCTANH = elementwise("arctanh", np.arctanh, "arctanh(x)", (lambda z_bar, z, x: z_bar / ((1.0 - x) * (1.0 + x)),), answers=(np.arctanh,), samples=(UNIT,))
-CBRT = elementwise("cbrt", np.cbrt, "cbrt(x)", (lambda z_bar, z, x: z_bar / (3.0 * z * z),), answers=(np.cbrt,), samples=(POSITIVE,))
+COS = elementwise(
+    "cos", np.cos, "cos(x)", (lambda z_bar, z, x: -z_bar * np.sin(x),), answers=(np.cos,), samples=(REAL,)
+)
+TAN = elementwise(
+    "tan", np.tan, "tan(x)", (lambda z_bar, z, x: z_bar * (1.0 + z * z),), answers=(np.tan,), samples=(UNIT,)
+)
+ARCSIN = elementwise(
+    "arcsin",
+    np.arcsin,
+    "arcsin(x)",
+    (lambda z_bar, z, x: z_bar / np.sqrt((1.0 - x) * (1.0 + x)),),
+    answers=(np.arcsin,),
+    samples=(UNIT,),
+)
+ARCCOS = elementwise(
+    "arccos",
+    np.arccos,
+    "arccos(x)",
+    (lambda z_bar, z, x: -z_bar / np.sqrt((1.0 - x) * (1.0 + x)),),
+    answers=(np.arccos,),
+    samples=(UNIT,),
+)
+ARCTAN = elementwise(
+    "arctan",
+    np.arctan,
+    "arctan(x)",
+    (lambda z_bar, z, x: z_bar / (1.0 + x * x),),
+    answers=(np.arctan,),
+    samples=(REAL,),
+)
+SINH = elementwise(
+    "sinh", np.sinh, "sinh(x)", (lambda z_bar, z, x: z_bar * np.cosh(x),), answers=(np.sinh,), samples=(REAL,)
+)
+COSH = elementwise(
+    "cosh", np.cosh, "cosh(x)", (lambda z_bar, z, x: z_bar * np.sinh(x),), answers=(np.cosh,), samples=(REAL,)
+)
+TANH = elementwise(
+    "tanh", np.tanh, "tanh(x)", (lambda z_bar, z, x: z_bar * (1.0 - z * z),), answers=(np.tanh,), samples=(REAL,)
+)
+ARCSINH = elementwise(
+    "arcsinh",
+    np.arcsinh,
+    "arcsinh(x)",
+    (lambda z_bar, z, x: z_bar / np.sqrt(x * x + 1.0),),
+    answers=(np.arcsinh,),
+    samples=(REAL,),
+)
+ARCCOSH = elementwise(
+    "arccosh",
+    np.arccosh,
+    "arccosh(x)",
+    (lambda z_bar, z, x: z_bar / np.sqrt((x - 1.0) * (x + 1.0)),),
+    answers=(np.arccosh,),
+    samples=(ABOVE_ONE,),
+)
+ARCTANH = elementwise(
+    "arctanh",
+    np.arctanh,
+    "arctanh(x)",
+    (lambda z_bar, z, x: z_bar / ((1.0 - x) * (1.0 + x)),),
+    answers=(np.arctanh,),
+    samples=(UNIT,),
+)
+CBRT = elementwise(
+    "cbrt", np.cbrt, "cbrt(x)", (lambda z_bar, z, x: z_bar / (3.0 * z * z),), answers=(np.cbrt,), samples=(POSITIVE,)
+)
 
 
 def _arctan2_first(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
@@ -78,8 +142,16 @@ def _expit(x: Any) -> Any:
 
 
 EXPIT = elementwise("expit", _expit, "expit(x)", (lambda z_bar, z, x: z_bar * z * EXPIT(-x),), samples=(REAL,))
-LOG_EXPIT = elementwise("log_expit", lambda x: -np.logaddexp(0.0, -x), "log_expit(x)", (lambda z_bar, z, x: z_bar * EXPIT(-x),), samples=(REAL,))
-SOFTPLUS = elementwise("softplus", lambda x: np.logaddexp(0.0, x), "softplus(x)", (lambda z_bar, z, x: z_bar * EXPIT(x),), samples=(REAL,))
+LOG_EXPIT = elementwise(
+    "log_expit",
+    lambda x: -np.logaddexp(0.0, -x),
+    "log_expit(x)",
+    (lambda z_bar, z, x: z_bar * EXPIT(-x),),
+    samples=(REAL,),
+)
+SOFTPLUS = elementwise(
+    "softplus", lambda x: np.logaddexp(0.0, x), "softplus(x)", (lambda z_bar, z, x: z_bar * EXPIT(x),), samples=(REAL,)
+)
 
 OPS = (
     SOFTPLUS, EXP, EXP2, EXPM1, LOG, LOG2, LOG10, LOG1P, SIN, COS, TAN, ARCSIN, ARCCOS, ARCTAN, SINH, COSH, TANH, ARCSINH, ARCCOSH,

@@ -89,7 +89,10 @@ ASSEMBLE = Op(
     floats_only=False,
     linear=True,
     examples=lambda rng: [
-        (lambda *parts: assemble(list(parts), list(_REGIONS), (5, 9)), tuple(rng.normal(size=r.shape) for r in _REGIONS)),
+        (
+            lambda *parts: assemble(list(parts), list(_REGIONS), (5, 9)),
+            tuple(rng.normal(size=r.shape) for r in _REGIONS),
+        ),
         (lambda x, y: assemble([x, y], list(_HALVES), (2, 9)), (rng.normal(size=9), rng.normal(size=(1, 9)))),
     ],
 )
@@ -132,7 +135,8 @@ REPLACE = Op(
     linear=True,
     masks=True,
     examples=lambda rng: [
-        (lambda x, v, r=region: REPLACE(x, v, region=r), (rng.normal(size=(5, 9)), rng.normal(size=region.shape))) for region in _REGIONS
+        (lambda x, v, r=region: REPLACE(x, v, region=r), (rng.normal(size=(5, 9)), rng.normal(size=region.shape)))
+        for region in _REGIONS
     ],
 )
 
@@ -203,7 +207,8 @@ PUT = Op(
     linear=True,
     masks=True,
     examples=lambda rng: [
-        (PUT, (rng.normal(size=(3, 5)), rng.normal(size=shape), rng.integers(0, 15, shape))) for shape in ((), (1,), (9,), (4, 6), (0,))
+        (PUT, (rng.normal(size=(3, 5)), rng.normal(size=shape), rng.integers(0, 15, shape)))
+        for shape in ((), (1,), (9,), (4, 6), (0,))
     ],
 )
 
@@ -218,7 +223,11 @@ ARGSORT = Op(
     floats_only=False,
     examples=lambda rng: [
         (lambda x, a=axis: ARGSORT(x, axis=a), (values,))
-        for values in (rng.normal(size=(3, 9)), rng.integers(0, 4, (3, 9)), np.array([[np.nan, 1.0, -np.inf], [2.0, 2.0, np.nan]]))
+        for values in (
+            rng.normal(size=(3, 9)),
+            rng.integers(0, 4, (3, 9)),
+            np.array([[np.nan, 1.0, -np.inf], [2.0, 2.0, np.nan]]),
+        )
         for axis in (0, 1)
     ],
 )

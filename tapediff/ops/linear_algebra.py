@@ -68,7 +68,10 @@ TRIANGULAR_SOLVE = Op(
     params=("lower", "transposed", "unit"),
     lower=lambda low, i: low.triangular_solve(i),
     examples=lambda rng: [
-        (lambda a, b, how=how: TRIANGULAR_SOLVE(a, b, lower=how[0], transposed=how[1], unit=how[2]), (_definite(rng, 4), rng.normal(size=shape)))
+        (
+            lambda a, b, how=how: TRIANGULAR_SOLVE(a, b, lower=how[0], transposed=how[1], unit=how[2]),
+            (_definite(rng, 4), rng.normal(size=shape)),
+        )
         for how in itertools.product((False, True), repeat=3)
         for shape in ((4,), (4, 3), (4, 1))
     ],
@@ -123,7 +126,10 @@ LU_SOLVE = Op(
     params=("transposed",),
     lower=lambda low, i: low.lu_solve(i),
     examples=lambda rng: [
-        (lambda a, b, t=transposed: LU_SOLVE(a, LU_FACTOR(a), b, transposed=t), (rng.normal(size=(4, 4)), rng.normal(size=shape)))
+        (
+            lambda a, b, t=transposed: LU_SOLVE(a, LU_FACTOR(a), b, transposed=t),
+            (rng.normal(size=(4, 4)), rng.normal(size=shape)),
+        )
         for transposed in (False, True)
         for shape in ((4,), (4, 3), (4, 1))
     ],

@@ -49,14 +49,32 @@ MATMUL = Op(
     vjp=(_left_rule, _right_rule),
     lower=lambda low, i: low.matmul(i),
     answers=(np.matmul,),
-    examples=lambda rng: [
-        (lambda x, y: MATMUL(x, y), (rng.normal(size=x), rng.normal(size=y)))
-        for x, y in (
-            ((9,), (9,)), ((4, 9), (9,)), ((9,), (9, 4)), ((3, 4), (4, 9)), ((3, 1), (1, 4)), ((1, 5), (5, 1)), ((17, 12), (12, 11)),
-            ((5, 3, 4), (4, 2)), ((5, 3, 4), (5, 4, 2)), ((3, 4), (5, 4, 2)), ((2, 1, 3, 4), (5, 4, 2)), ((5, 3, 4), (4,)), ((4,), (5, 4, 2)),
-        )
-    ]
-    + [(lambda x, y: MATMUL(np.transpose(x), np.transpose(y)), (rng.normal(size=(12, 17)), rng.normal(size=(11, 12))))],
+    examples=lambda rng: (
+        [
+            (lambda x, y: MATMUL(x, y), (rng.normal(size=x), rng.normal(size=y)))
+            for x, y in (
+                ((9,), (9,)),
+                ((4, 9), (9,)),
+                ((9,), (9, 4)),
+                ((3, 4), (4, 9)),
+                ((3, 1), (1, 4)),
+                ((1, 5), (5, 1)),
+                ((17, 12), (12, 11)),
+                ((5, 3, 4), (4, 2)),
+                ((5, 3, 4), (5, 4, 2)),
+                ((3, 4), (5, 4, 2)),
+                ((2, 1, 3, 4), (5, 4, 2)),
+                ((5, 3, 4), (4,)),
+                ((4,), (5, 4, 2)),
+            )
+        ]
+        + [
+            (
+                lambda x, y: MATMUL(np.transpose(x), np.transpose(y)),
+                (rng.normal(size=(12, 17)), rng.normal(size=(11, 12))),
+            )
+        ]
+    ),
 )
 
 OPS = (MATMUL,)

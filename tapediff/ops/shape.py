@@ -20,10 +20,13 @@ RESHAPE = Op(
     promote=(),
     floats_only=False,
     linear=True,
-    examples=lambda rng: [
-        (lambda x, s=shape: RESHAPE(x, shape=s), (rng.normal(size=(3, 8)),)) for shape in ((24,), (2, 3, 4), (8, 3), (1, 24, 1))
-    ]
-    + [(lambda x: RESHAPE(TRANSPOSE(x, axes=(1, 0)), shape=(6, 4)), (rng.normal(size=(3, 8)),))],
+    examples=lambda rng: (
+        [
+            (lambda x, s=shape: RESHAPE(x, shape=s), (rng.normal(size=(3, 8)),))
+            for shape in ((24,), (2, 3, 4), (8, 3), (1, 24, 1))
+        ]
+        + [(lambda x: RESHAPE(TRANSPOSE(x, axes=(1, 0)), shape=(6, 4)), (rng.normal(size=(3, 8)),))]
+    ),
 )
 
 TRANSPOSE = Op(
@@ -37,7 +40,8 @@ TRANSPOSE = Op(
     floats_only=False,
     linear=True,
     examples=lambda rng: [
-        (lambda x, a=axes: TRANSPOSE(x, axes=a), (rng.normal(size=(2, 3, 9)),)) for axes in ((2, 1, 0), (1, 0, 2), (1, 2, 0))
+        (lambda x, a=axes: TRANSPOSE(x, axes=a), (rng.normal(size=(2, 3, 9)),))
+        for axes in ((2, 1, 0), (1, 0, 2), (1, 2, 0))
     ],
 )
 

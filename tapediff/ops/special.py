@@ -26,8 +26,12 @@ def _evaluated_by(name: str) -> Callable[..., Any]:
     return lambda *args: scipy_ufunc(name)(*args)
 
 
-GAMMALN = elementwise("gammaln", _evaluated_by("gammaln"), "gammaln(x)", (lambda z_bar, z, x: z_bar * DIGAMMA(x),), samples=(POSITIVE,))
-DIGAMMA = elementwise("digamma", _evaluated_by("digamma"), "digamma(x)", (lambda z_bar, z, x: z_bar * ZETA(2.0, x),), samples=(POSITIVE,))
+GAMMALN = elementwise(
+    "gammaln", _evaluated_by("gammaln"), "gammaln(x)", (lambda z_bar, z, x: z_bar * DIGAMMA(x),), samples=(POSITIVE,)
+)
+DIGAMMA = elementwise(
+    "digamma", _evaluated_by("digamma"), "digamma(x)", (lambda z_bar, z, x: z_bar * ZETA(2.0, x),), samples=(POSITIVE,)
+)
 
 
 def _zeta_rule(z_bar: Any, z: Any, order: Any, x: Any) -> Any:
@@ -36,18 +40,67 @@ def _zeta_rule(z_bar: Any, z: Any, order: Any, x: Any) -> Any:
 
 
 def _zeta_order_rule(z_bar: Any, z: Any, order: Any, x: Any) -> NoReturn:
-    raise UnsupportedFunction("the derivative of zeta in its first argument is not known", fix="td.stop_gradient(order) if none is meant")
+    raise UnsupportedFunction(
+        "the derivative of zeta in its first argument is not known", fix="td.stop_gradient(order) if none is meant"
+    )
 
 
-ZETA = elementwise("zeta", _evaluated_by("zeta"), "zeta(x, y)", (_zeta_order_rule, _zeta_rule), samples=(ABOVE_ONE, POSITIVE), not_differentiated=(0,))
-GAMMA = elementwise("gamma", _evaluated_by("gamma"), "gamma(x)", (lambda z_bar, z, x: z_bar * z * DIGAMMA(x),), samples=(POSITIVE,))
-ERF = elementwise("erf", _evaluated_by("erf"), "erf(x)", (lambda z_bar, z, x: z_bar * (TWO_OVER_SQRT_PI * np.exp(-x * x)),), samples=(REAL,))
-ERFC = elementwise("erfc", _evaluated_by("erfc"), "erfc(x)", (lambda z_bar, z, x: z_bar * (-TWO_OVER_SQRT_PI * np.exp(-x * x)),), samples=(REAL,))
-NDTR = elementwise("ndtr", _evaluated_by("ndtr"), "ndtr(x)", (lambda z_bar, z, x: z_bar * (np.exp(-0.5 * x * x) / SQRT_TWO_PI),), samples=(REAL,))
-LOG_NDTR = elementwise("log_ndtr", _evaluated_by("log_ndtr"), "log_ndtr(x)", (lambda z_bar, z, x: z_bar * (np.exp(-0.5 * x * x - z) / SQRT_TWO_PI),), samples=(REAL,))
-NDTRI = elementwise("ndtri", _evaluated_by("ndtri"), "ndtri(x)", (lambda z_bar, z, x: z_bar * (SQRT_TWO_PI * np.exp(0.5 * z * z)),), samples=(PROBABILITY,))
-ERFINV = elementwise("erfinv", _evaluated_by("erfinv"), "erfinv(x)", (lambda z_bar, z, x: z_bar * (np.exp(z * z) / TWO_OVER_SQRT_PI),), samples=(UNIT,))
-LOGIT = elementwise("logit", _evaluated_by("logit"), "logit(x)", (lambda z_bar, z, x: z_bar / (x * (1.0 - x)),), samples=(PROBABILITY,))
+ZETA = elementwise(
+    "zeta",
+    _evaluated_by("zeta"),
+    "zeta(x, y)",
+    (_zeta_order_rule, _zeta_rule),
+    samples=(ABOVE_ONE, POSITIVE),
+    not_differentiated=(0,),
+)
+GAMMA = elementwise(
+    "gamma", _evaluated_by("gamma"), "gamma(x)", (lambda z_bar, z, x: z_bar * z * DIGAMMA(x),), samples=(POSITIVE,)
+)
+ERF = elementwise(
+    "erf",
+    _evaluated_by("erf"),
+    "erf(x)",
+    (lambda z_bar, z, x: z_bar * (TWO_OVER_SQRT_PI * np.exp(-x * x)),),
+    samples=(REAL,),
+)
+ERFC = elementwise(
+    "erfc",
+    _evaluated_by("erfc"),
+    "erfc(x)",
+    (lambda z_bar, z, x: z_bar * (-TWO_OVER_SQRT_PI * np.exp(-x * x)),),
+    samples=(REAL,),
+)
+NDTR = elementwise(
+    "ndtr",
+    _evaluated_by("ndtr"),
+    "ndtr(x)",
+    (lambda z_bar, z, x: z_bar * (np.exp(-0.5 * x * x) / SQRT_TWO_PI),),
+    samples=(REAL,),
+)
+LOG_NDTR = elementwise(
+    "log_ndtr",
+    _evaluated_by("log_ndtr"),
+    "log_ndtr(x)",
+    (lambda z_bar, z, x: z_bar * (np.exp(-0.5 * x * x - z) / SQRT_TWO_PI),),
+    samples=(REAL,),
+)
+NDTRI = elementwise(
+    "ndtri",
+    _evaluated_by("ndtri"),
+    "ndtri(x)",
+    (lambda z_bar, z, x: z_bar * (SQRT_TWO_PI * np.exp(0.5 * z * z)),),
+    samples=(PROBABILITY,),
+)
+ERFINV = elementwise(
+    "erfinv",
+    _evaluated_by("erfinv"),
+    "erfinv(x)",
+    (lambda z_bar, z, x: z_bar * (np.exp(z * z) / TWO_OVER_SQRT_PI),),
+    samples=(UNIT,),
+)
+LOGIT = elementwise(
+    "logit", _evaluated_by("logit"), "logit(x)", (lambda z_bar, z, x: z_bar / (x * (1.0 - x)),), samples=(PROBABILITY,)
+)
 
 
 def _xlogy_first(z_bar: Any, z: Any, x: Any, y: Any) -> Any:

@@ -13,7 +13,8 @@ from .softplus import stable_softplus
 
 Pass = Callable[[Tape], Tape]
 
-# Before differentiation: one cotangent for equal values, and rewrites that make values and derivatives right where the written form overflows.
+# Before differentiation: one cotangent for equal values, and rewrites that make values and derivatives right where the written
+# form overflows.
 PREPARE: tuple[Pass, ...] = (dead_code, common_subexpressions, stable_softplus)
 
 # After differentiation, on the joint forward and backward tape.

@@ -19,7 +19,9 @@ def sink_broadcasts(tape: Tape) -> Tape:
                 natural: ValueType = op.infer(*(rewriter.instructions[i].type for i in operands), **op.named(params))
                 small = rewriter.emit(op, operands, params, natural, site)
                 grown = natural.shape == type_.shape
-                rewriter.number[number] = small if grown else rewriter.emit(BROADCAST, (small,), (type_.shape,), type_, site)
+                rewriter.number[number] = (
+                    small if grown else rewriter.emit(BROADCAST, (small,), (type_.shape,), type_, site)
+                )
                 continue
         rewriter.number[number] = rewriter.copy(number)
     return rewriter.finish()

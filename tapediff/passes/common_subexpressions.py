@@ -27,7 +27,7 @@ def common_subexpressions(tape: Tape) -> Tape:
 
 
 def _key(instruction: Instruction, rewriter: Rewriter) -> Any:
-    op, inputs, params, type_, _ = instruction
+    op, inputs, params, _, _ = instruction
     if op is INPUT or op is GUARD:
         return None
     if op is CONSTANT:

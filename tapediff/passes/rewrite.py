@@ -20,7 +20,9 @@ class Rewriter:
         self.instructions: list[Instruction] = []
         self.number: list[int] = [-1] * len(tape.instructions)
 
-    def emit(self, op: Any, inputs: tuple[int, ...], params: tuple[Any, ...], type_: ValueType, site: Site | None) -> int:
+    def emit(
+        self, op: Any, inputs: tuple[int, ...], params: tuple[Any, ...], type_: ValueType, site: Site | None
+    ) -> int:
         self.instructions.append(Instruction(op, inputs, params, type_, site))
         return len(self.instructions) - 1
 

@@ -36,6 +36,11 @@ def _exponent(tape: Tape, instruction: Instruction) -> int | None:
         return None
     for one, other in (total.inputs, total.inputs[::-1]):
         candidate, exponential = tape.instructions[one], tape.instructions[other]
-        if candidate.op is CONSTANT and candidate.type.shape == () and candidate.params[0] == 1.0 and exponential.op is EXP:
+        if (
+            candidate.op is CONSTANT
+            and candidate.type.shape == ()
+            and candidate.params[0] == 1.0
+            and exponential.op is EXP
+        ):
             return exponential.inputs[0]
     return None

@@ -24,8 +24,11 @@ def require_scalar(tape: Tape) -> None:
     """Raises NonScalarOutput unless the tape returns one real scalar."""
     type_ = tape.output_types[0] if tape.outputs else None
     if tape.returns_tuple or type_ is None:
-        raise NonScalarOutput(f"{tape.name} returned a tuple; a gradient needs one real scalar",
-                              got=", ".join(map(str, tape.output_types)), fix="return the scalar alone, or use td.grad(f, has_aux=True)")  # fmt: skip
+        raise NonScalarOutput(
+            f"{tape.name} returned a tuple; a gradient needs one real scalar",
+            got=", ".join(map(str, tape.output_types)),
+            fix="return the scalar alone, or use td.grad(f, has_aux=True)",
+        )
     if type_.shape != ():
         raise NonScalarOutput(f"{tape.name} returned an array; a gradient needs a scalar", got=str(type_),
                               fix="use td.jacobian(f, x), or reduce the output, e.g. with .sum()")  # fmt: skip

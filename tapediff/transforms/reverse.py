@@ -53,7 +53,12 @@ def reverse(tape: Tape, wrt: Sequence[int], *, seed: bool = False, keep_outputs:
         for k in wrt:
             outputs.append(_result(recorder, adjoints.total(tape.inputs[k])[0], tape.instructions[tape.inputs[k]].type))
     return Tape(
-        tuple(recorder.instructions), tuple(recorder.inputs), tuple(outputs), tape.name, tuple(recorder.active_inputs), True
+        tuple(recorder.instructions),
+        tuple(recorder.inputs),
+        tuple(outputs),
+        tape.name,
+        tuple(recorder.active_inputs),
+        True,
     )
 
 
@@ -146,7 +151,11 @@ class _Adjoints:
 
     def _multiplies_by_finite(self, instruction: Instruction) -> bool:
         """x * c and x / c by a finite constant: nothing that could turn a zero cotangent into NaN."""
-        x, y = (self.tape.instructions[i] for i in instruction.inputs) if len(instruction.inputs) == 2 else (instruction, instruction)
+        x, y = (
+            (self.tape.instructions[i] for i in instruction.inputs)
+            if len(instruction.inputs) == 2
+            else (instruction, instruction)
+        )
         if instruction.op is DIVIDE:
             return y.op is CONSTANT and bool(np.isfinite(y.params[0]).all() and y.params[0].all())
         return instruction.op is MULTIPLY and any(c.op is CONSTANT and np.isfinite(c.params[0]).all() for c in (x, y))
@@ -155,7 +164,7 @@ class _Adjoints:
 def _active_values(tape: Tape, sources: set[int]) -> list[bool]:
     """Which values depend differentiably on the sources."""
     active: list[bool] = []
-    for number, (op, inputs, params, type_, _) in enumerate(tape.instructions):
+    for number, (op, inputs, _, type_, _) in enumerate(tape.instructions):
         if op is INPUT or op is CONSTANT or op is GUARD:
             active.append(number in sources)
         elif type_.dtype.kind != "f":

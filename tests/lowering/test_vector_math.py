@@ -351,11 +351,12 @@ def test_logarithms_and_exponentials_are_exact_at_powers():
     assert np.array_equal(native(FUNCTIONS["log2"])(powers_of_two), k)
     assert np.array_equal(native(FUNCTIONS["exp2"])(k), powers_of_two)
     tens = np.arange(0.0, 23.0)
-    assert np.array_equal(native(FUNCTIONS["log10"])(np.array([float(10**int(n)) for n in tens])), tens)
+    assert np.array_equal(native(FUNCTIONS["log10"])(np.array([float(10 ** int(n)) for n in tens])), tens)
 
 
 def test_integer_lanes_have_extrema_and_signs():
     """Data of integers are compared and signed without passing through floats."""
+
     def on_bits(name):
         def function(x, *rest):
             return from_bits(FUNCTIONS[name](bits(x), *(bits(y) for y in rest)))
