@@ -159,7 +159,10 @@ class GuardedTape:
     def _by_guard(self, args: Sequence[Any]) -> tuple[Variant | None, tuple[Any, ...]]:
         """The tape last used under the user's guard value, where that is a plain number or string, and the value."""
         value = self.guard(*[_for_guard(a) for a in args])  # type: ignore[misc]  # only called when there is one
-        return (self._last_under.get((type(value), value)) if type(value) in PLAIN else None), (value,)
+        variant = self._last_under.get((type(value), value)) if type(value) in PLAIN else None
+        if variant is not None:
+            variant.used = next(self._clock)
+        return variant, (value,)
 
     def _jump(self, variant: Variant, missed: complex, args: Sequence[Any], target: Any) -> float | None:
         """Go from a failed guard straight to the tape that answered there before; None where the full path must look.
@@ -351,9 +354,10 @@ class GuardedTape:
             del self._cache[variant.key]
         if self._last is variant:
             self._last = None
-        self._last_under = {value: v for value, v in self._last_under.items() if v is not variant}
+        # Copied first: calls that hold no lock add to these.
+        self._last_under = {value: v for value, v in list(self._last_under.items()) if v is not variant}
         for other in self._variants():
-            other.jumps = {met: v for met, v in other.jumps.items() if v is not variant}
+            other.jumps = {met: v for met, v in list(other.jumps.items()) if v is not variant}
         self._evictions += 1
         self._dropped_hits += variant.hits
         self._dropped_seconds_compiling += variant.compiled.seconds

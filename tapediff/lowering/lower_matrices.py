@@ -20,15 +20,17 @@ class MatrixLowering(StepBuilder):
 
     def matmul(self, i: Instruction) -> None:
         x, y = (self.places[k] for k in i.inputs)
-        rows = tuple(x.shape[-2:-1]) if len(x.shape) > 1 else ()
-        columns = tuple(y.shape[-1:]) if len(y.shape) > 1 else ()
+        x_ndim, y_ndim = len(x.shape), len(y.shape)
+        rows = x.shape[-2:-1] if x_ndim > 1 else ()
+        columns = y.shape[-1:] if y_ndim > 1 else ()
         inner = x.shape[-1:]
         batch = i.type.shape[: len(i.type.shape) - len(rows) - len(columns)]
         multiplications = int(np.prod((*batch, *rows, *inner, *columns)))
         if rows and columns and not batch and multiplications > LARGEST_LOOP_PRODUCT:
             left, right = self.in_memory_or_transposed(i.inputs[0]), self.in_memory_or_transposed(i.inputs[1])
             target = self.result(i)
-            self.call("gemm", [left[0], right[0]], target, (rows[0], columns[0], inner[0], left[1], right[1]))
+            m, n = i.type.shape
+            self.call("gemm", [left[0], right[0]], target, (m, n, x.shape[-1], left[1], right[1]))
             return
         self._matmul_loops(i, x, y, batch, rows, inner, columns)
 

@@ -86,7 +86,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.searchsorted: ordering.searchsorted, np.median: ordering.median, np.take: ordering.take, np.nonzero: ordering.nonzero,
     np.flatnonzero: ordering.flatnonzero, np.argwhere: ordering.argwhere, np.unique: ordering.unique,
     np.piecewise: ordering.piecewise, np.interp: ordering.interp,
-    np.isscalar: lambda element: False, np.iscomplexobj: lambda x: False, np.isrealobj: lambda x: True, np.real: lambda val: val,
+    np.iscomplexobj: lambda x: False, np.isrealobj: lambda x: True, np.real: lambda val: val,
 }  # fmt: skip
 
 METHODS: dict[str, Callable[..., Any]] = {

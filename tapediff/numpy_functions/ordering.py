@@ -109,10 +109,12 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
     """Piecewise linear interpolation; the interval is looked up by an integer-valued instruction."""
+    recorder = max((v._recorder for v in (x, xp, fp) if is_tracked(v)), key=lambda r: r.level)  # type: ignore[attr-defined]
+    x = x if is_tracked(x) else np.asarray(x, dtype=float)
     n = np.shape(xp)[0]
     upper = np.clip(np.searchsorted(xp, x, side="right"), 1, n - 1)
     lower = upper - 1
-    xp, fp = (v if is_tracked(v) else _Lookup(v, x._recorder) for v in (xp, fp))
+    xp, fp = (v if is_tracked(v) else _Lookup(v, recorder) for v in (xp, fp))
     x0, x1, f0, f1 = xp[lower], xp[upper], fp[lower], fp[upper]
     inside = f0 + (x - x0) * ((f1 - f0) / (x1 - x0))
     below = np.where(x < xp[0], fp[0] if left is None else left, inside)

@@ -79,12 +79,23 @@ TRIANGULAR_SOLVE = Op(
 
 
 def _lu_factor(x: Any) -> Any:
-    """LAPACK's factors with the pivots appended as a last row, so that one value holds both."""
+    """LAPACK's factors of the transpose, and its pivots as 32-bit integers in a last row: one value holds both, as in a kernel.
+
+    The layout is that of a kernel's lowering.routines to the bit, as a constant's factors are computed here and used there.
+    """
     from scipy.linalg.lapack import get_lapack_funcs
 
+    n = x.shape[0]
     (getrf,) = get_lapack_funcs(("getrf",), (x,))
-    factors, pivots, _ = getrf(x)
-    return np.vstack([factors, pivots.astype(factors.dtype)])
+    factors, pivots, _ = getrf(np.transpose(x))
+    lu = np.zeros((n + 1, n), x.dtype)
+    lu[:n] = factors.T
+    lu[n].view(np.int32)[:n] = pivots + 1
+    return lu
+
+
+def _pivots(lu: Any) -> np.ndarray:
+    return np.array(lu[-1]).view(np.int32)[: lu.shape[1]] - 1
 
 
 LU_FACTOR = Op(
@@ -94,7 +105,7 @@ LU_FACTOR = Op(
     # Nothing is differentiated through the factors: solve and log_abs_det state their derivative in the matrix itself.
     vjp=(None,),
     lower=lambda low, i: low.lu_factor(i),
-    # The kernel stores LAPACK's factors of the transpose, so only what is made of them can be compared.
+    # Part of the last row is not used and holds anything, so only what is made of the factors can be compared.
     examples=lambda rng: [(lambda a: DET_SIGN(LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (1, 3, 8)],
 )
 
@@ -104,7 +115,7 @@ def _lu_solve(a: Any, lu: Any, b: Any, transposed: bool) -> Any:
 
     if (np.diagonal(lu[:-1]) == 0.0).any():
         raise np.linalg.LinAlgError("Singular matrix")
-    return lu_solve((lu[:-1], lu[-1].astype(np.intp)), b, trans=1 if transposed else 0, check_finite=False)
+    return lu_solve((lu[:-1].T, _pivots(lu)), b, trans=0 if transposed else 1, check_finite=False)
 
 
 def _lu_matrix_rule(z_bar: Any, z: Any, a: Any, lu: Any, b: Any, transposed: bool) -> Any:
@@ -138,7 +149,7 @@ LU_SOLVE = Op(
 
 def _lu_sign(lu: Any) -> Any:
     n = lu.shape[1]
-    swaps = np.count_nonzero(lu[-1] != np.arange(n))
+    swaps = np.count_nonzero(_pivots(lu) != np.arange(n))
     return lu.dtype.type(np.prod(np.sign(np.diagonal(lu))) * (-1.0) ** swaps)
 
 
