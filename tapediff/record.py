@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import Constant, as_data_array, as_float_array
-from .errors import ArgumentMismatch, TrackedValueEscaped, TrackedValueLeaked, UnsupportedFunction
+from .errors import ArgumentMismatch, GuardFailed, TrackedValueEscaped, TrackedValueLeaked, UnsupportedFunction
 from .instruction import (
     BOOL,
     BOOL_SCALAR,
@@ -321,6 +321,11 @@ class Recorder:
             return int(outcome)  # NaN or infinity: raises as plain Python does
         return outcome
 
+    @staticmethod
+    def inline(tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+        """See the function of this name; here for tapes, which this file imports."""
+        return inline(tape, inputs)
+
     def origin(self, value: TrackedArray) -> str:
         """What made a value, for error messages."""
         op = self.instructions[value._id].op
@@ -360,9 +365,10 @@ class Recorder:
                 f"{self.name} returned something that is not a real number or array", got=type(result).__name__,
                 fix="return a float, an array or a tuple of these",
             )  # fmt: skip
-        return self.constant(
-            np.array(array, order="C", dtype=FLOAT64 if array.dtype.kind == "f" and array.itemsize == 8 else None)
-        )
+        # Integers and floats of other sizes become the ones that kernels know; float32 stays.
+        if array.dtype not in (np.float32, BOOL):
+            array = array.astype(FLOAT64 if array.dtype.kind == "f" else np.int64)
+        return self.constant(np.array(array, order="C", dtype=FLOAT64 if array.dtype == FLOAT64 else None))
 
     def _check_usable(self) -> None:
         recorder = _current.get()
@@ -437,7 +443,7 @@ def inline(tape: Tape, inputs: Sequence[Any]) -> list[Any]:
                 elif op is INPUT:
                     values[number] = inputs[params[0]]
                 elif op is GUARD:
-                    _inline_guard(params, values[ids[0]])
+                    _inline_guard(params, values[ids[0]], site)
                 else:
                     values[number] = op(*[values[i] for i in ids], **op.named(params))
     finally:
@@ -446,11 +452,11 @@ def inline(tape: Tape, inputs: Sequence[Any]) -> list[Any]:
     return [values[i] for i in tape.outputs]
 
 
-def _inline_guard(params: tuple[Any, ...], value: Any) -> None:
-    kind, recorded, _ = params
+def _inline_guard(params: tuple[Any, ...], value: Any, site: Site | None) -> None:
+    kind, recorded, ordinal = params
     met = value._recorder.look(value, kind) if type(value) is TrackedArray else outcome_of(kind, value)
     if not same_outcome(recorded, met):
-        raise TrackedValueLeaked("a nested derivative took another path when its tape was replayed", got=repr(met))
+        raise GuardFailed(at=site, ordinal=ordinal, recorded=recorded, outcome=met)
 
 
 def is_recording() -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 
 from .arguments import as_inputs
 from .errors import InvalidTape, describe
-from .instruction import CONSTANT, GUARD, GUARD_KINDS, INPUT, Guard, Instruction, ValueType
+from .instruction import CONSTANT, GUARD, GUARD_KINDS, INPUT, Guard, Instruction, ValueType, is_tracked
+from .outputs import deliver
 from .replay import run
 
 
@@ -68,8 +69,11 @@ class Tape:
 
     def __call__(self, *args: Any) -> Any:
         """The function's value by replaying the tape with NumPy. Raises GuardFailed off the recorded path."""
-        outputs = run(self, as_inputs(self, args))
-        return tuple(outputs) if self.returns_tuple else outputs[0]
+        inputs = as_inputs(self, args)
+        tracked = next((value for value in inputs if is_tracked(value)), None)
+        outputs = run(self, inputs) if tracked is None else tracked._recorder.inline(self, inputs)
+        outputs = deliver(outputs, None, True)
+        return outputs if self.returns_tuple else outputs[0]
 
 
 def check(tape: Tape) -> None:

@@ -419,7 +419,7 @@ class _Bound(NamedTuple):
         return self.function(self.array, *args, **kwargs)
 
 
-_OPERANDS = (TrackedArray, int, float, np.ndarray, np.generic, list, tuple)
+_OPERANDS = (TrackedArray, int, float, complex, np.ndarray, np.generic, list, tuple)
 _ARRAY_ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("__"))
 
 

@@ -29,7 +29,7 @@ STATE_WORDS = STATE_SLOTS + SLOT_COUNT
 class Emitter:
     """The growing kernel function."""
 
-    def __init__(self, program: Program, name: str) -> None:
+    def __init__(self, program: Program, name: str, owner: Emitter | None = None) -> None:
         self.program = program
         self.storages = program.storages
         self.name = name
@@ -37,18 +37,14 @@ class Emitter:
         self.entry: list[str] = []
         self.scalars: dict[int, Value] = {}
         self.failing: list[tuple[str, int | str, Exit | None]] = []
-        # Where functions and their declarations go, and which expressions have been made functions.
-        self.module = self.code
-        self.functions: dict[tuple[Any, ...], tuple[str, str]] = {}
+        # Of the whole module: where functions and declarations go, which expressions have been made functions, and whether
+        # they are to be; and which storages are filled first and then added to.
+        self.module: Code = self.code if owner is None else owner.module
+        self.functions: dict[tuple[Any, ...], tuple[str, str]] = {} if owner is None else owner.functions
+        self.outlines: bool = outlines(program) if owner is None else owner.outlines
+        self.assembled: frozenset[int] = program.assembled() if owner is None else owner.assembled
         self._bases: dict[int, str] = {}
         self._fresh = 0
-        writers: dict[int, int] = {}
-        for group in program.groups:
-            for item in group.body:
-                if isinstance(item, Step):
-                    writers[item.write.storage] = writers.get(item.write.storage, 0) + 1
-        self.outlines = outlines(program)
-        self._assembled = {storage for storage, count in writers.items() if count > 1}
 
     def fresh(self) -> int:
         self._fresh += 1
@@ -56,7 +52,7 @@ class Emitter:
 
     def is_assembled(self, storage: int) -> bool:
         """Whether a storage is filled first and then added to, so that a reduction must not initialise it."""
-        return storage in self._assembled
+        return storage in self.assembled
 
     # Memory
 
@@ -327,8 +323,7 @@ class _Chunk(Emitter):
     """A stretch of straight-line code as a function; its workspace is the caller's."""
 
     def __init__(self, owner: Emitter, name: str) -> None:
-        super().__init__(owner.program, name)
-        self.module, self.functions = owner.module, owner.functions
+        super().__init__(owner.program, name, owner)
 
     def definition(self, group: Group) -> list[str]:
         """The function's text, after the declarations that it needs."""

@@ -5,7 +5,9 @@ Inlining saves a call's 2 ns, and costs 1 ms of compiling for each copy of sin o
 
 from __future__ import annotations
 
+import math
 import re
+from functools import cache
 from typing import Any
 
 from .expressions import emit_expression
@@ -24,20 +26,37 @@ _CHEAP = frozenset(
 
 
 def is_costly(step: Any) -> bool:
-    return isinstance(step, Step) and any(name not in _CHEAP for name in _FUNCTION.findall(step.expression))
+    return isinstance(step, Step) and _has_costly(step.expression)
+
+
+@cache
+def _has_costly(expression: str) -> bool:
+    return any(name not in _CHEAP for name in _FUNCTION.findall(expression))
 
 
 def is_short(group: Group) -> bool:
     """Whether a group runs so few times that a call in it does not matter."""
-    points = 1
-    for extent in group.domain:
-        points *= extent
-    return group.form != "call" and points <= LONG_LOOP
+    return group.form != "call" and math.prod(group.domain) <= LONG_LOOP
 
 
 def outlines(program: Program) -> bool:
     """Whether the short groups of a program have more costly functions than are worth inlining."""
     return sum(is_costly(item) for group in program.groups if is_short(group) for item in group.body) > MOST_INLINED
+
+
+# Beyond this many steps outside loops, what LLVM saves by optimising is less than the wait for it.
+MOST_OPTIMISED = 1500
+LONGEST_UNOPTIMISED_LOOP = 1024
+
+
+def is_mostly_straight(program: Program) -> bool:
+    """Whether a program is long straight-line code and no more than short loops: it runs as fast unoptimised.
+
+    16 000 steps of a recurrence with sin: optimised 1.0 s of compiling and 57 us a call, unoptimised 0.17 s and 67 us.
+    """
+    straight = sum(len(group.body) for group in program.groups if group.form in ("straight", "chunk"))
+    longest = max((math.prod(group.domain) for group in program.groups), default=0)
+    return straight > MOST_OPTIMISED and longest <= LONGEST_UNOPTIMISED_LOOP
 
 
 def inlined(step: Step, operands: list[Any]) -> Value:

@@ -17,6 +17,7 @@ from ..replay import Miss
 from ..tape import Tape
 from . import entry
 from .emit import SLOT_COUNT, STATE_CONSTANTS, STATE_SLOTS, Emitter
+from .functions import is_mostly_straight
 from .listing import listing
 from .lower import lower, to_program
 from .memory import plan_memory
@@ -60,7 +61,7 @@ class Kernel:
         name = f"tapediff_kernel_{next(_numbers)}"
         emitter = Emitter(self.program, name)
         self.llvm = emitter.text()
-        self._native = NativeFunction(self.llvm, name, emitter.code.symbols)
+        self._native = NativeFunction(self.llvm, name, emitter.code.symbols, quickly=is_mostly_straight(self.program))
         self._exits = {e.ordinal: e for g in self.program.groups for e in g.body if isinstance(e, Exit)}
         self._constants = _aligned(self.program.constants)
         # Floats cross the boundary in 64 bits; the caller of a kernel narrows them where the tape says 32.

@@ -32,12 +32,7 @@ class _Printer:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.storages = program.storages
-        writers: dict[int, int] = {}
-        for group in program.groups:
-            for item in group.body:
-                if isinstance(item, Step):
-                    writers[item.write.storage] = writers.get(item.write.storage, 0) + 1
-        self.assembled = {s for s, count in writers.items() if count > 1}
+        self.assembled = program.assembled()
 
     def name(self, storage: int) -> str:
         item = self.storages[storage]
@@ -124,7 +119,7 @@ class _Printer:
                 start = repr(neutral(step.combine, self.storages[step.write.storage].kind)).replace("inf", "np.inf")
                 whole = name if self._in_register(step) else f"{self.name(step.write.storage)}[:]"
                 before.append(f"{whole} = {start}")
-                if self._in_register(step) and self.storages[step.write.storage].home == "output":
+                if self._in_register(step) and self.storages[step.write.storage].in_memory:
                     after.append(f"{self.name(step.write.storage)}[0] = {name}")
         lines = list(before)
         for depth, (index, extent) in enumerate(zip(indices, group.domain)):

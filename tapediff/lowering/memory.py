@@ -5,6 +5,7 @@ from __future__ import annotations
 from .program import Access, Call, Exit, Group, Storage
 
 ALIGNMENT = 64
+SMALL = 8
 
 
 def plan_memory(groups: list[Group], storages: list[Storage]) -> int:
@@ -23,17 +24,26 @@ def plan_memory(groups: list[Group], storages: list[Storage]) -> int:
     starting: dict[int, list[int]] = {}
     for storage, number in first.items():
         starting.setdefault(number, []).append(storage)
-    space = _Space()
+    # Numbers are packed beside each other, in front of the arrays.
+    numbers, arrays = _Space(), _Space()
     for number in range(len(groups)):
         for storage in starting.get(number, ()):
             item = storages[storage]
             if item.home == "workspace" and item.in_memory:
-                item.position = space.take(_rounded(item.bytes))
+                item.position = numbers.take(SMALL) if item.size == 1 else arrays.take(_rounded(item.bytes))
         for storage in ending.get(number, ()):
             item = storages[storage]
             if item.home == "workspace" and item.in_memory:
-                space.give(item.position, _rounded(item.bytes))
-    return space.end
+                if item.size == 1:
+                    numbers.give(item.position, SMALL)
+                else:
+                    arrays.give(item.position, _rounded(item.bytes))
+    start = numbers.end + -numbers.end % ALIGNMENT
+    for storage in first:
+        item = storages[storage]
+        if item.home == "workspace" and item.in_memory and item.size != 1:
+            item.position += start
+    return start + arrays.end
 
 
 def _touched(item: object) -> list[int]:
@@ -49,32 +59,25 @@ def _rounded(size: int) -> int:
 
 
 class _Space:
-    """Free stretches of the workspace, in address order; the smallest that fits is taken."""
+    """Free stretches of the workspace. One of the same length is reused first, else the start of the shortest longer one."""
 
     def __init__(self) -> None:
-        self.free: list[tuple[int, int]] = []
+        self.free: dict[int, list[int]] = {}
         self.end = 0
 
     def take(self, size: int) -> int:
-        fitting = [(length, start) for start, length in self.free if length >= size]
+        fitting = (
+            size
+            if self.free.get(size)
+            else min((n for n, starts in self.free.items() if starts and n > size), default=0)
+        )
         if not fitting:
-            start = self.end
             self.end += size
-            return start
-        length, start = min(fitting)
-        self.free.remove((start, length))
-        if length > size:
-            self.free.append((start + size, length - size))
-            self.free.sort()
+            return self.end - size
+        start = self.free[fitting].pop()
+        if fitting > size:
+            self.give(start + size, fitting - size)
         return start
 
     def give(self, start: int, length: int) -> None:
-        self.free.append((start, length))
-        self.free.sort()
-        joined: list[tuple[int, int]] = []
-        for s, n in self.free:
-            if joined and joined[-1][0] + joined[-1][1] == s:
-                joined[-1] = (joined[-1][0], joined[-1][1] + n)
-            else:
-                joined.append((s, n))
-        self.free = joined
+        self.free.setdefault(length, []).append(start)

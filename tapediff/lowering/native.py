@@ -18,16 +18,17 @@ def _toolchain() -> tuple[Any, Any, Any]:
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        _shared["machine"] = _machine(llvm)
-        _shared["linker"] = llvm.create_lljit_compiler(_machine(llvm))
+        _shared["machine"] = _machine(llvm, 2)
+        _shared["quick machine"] = _machine(llvm, 0)
+        _shared["linker"] = llvm.create_lljit_compiler(_machine(llvm, 2))
         _shared["llvm"] = llvm
     return _shared["llvm"], _shared["machine"], _shared["linker"]
 
 
-def _machine(llvm: Any) -> Any:
+def _machine(llvm: Any, level: int) -> Any:
     target = llvm.Target.from_default_triple()
     features = llvm.get_host_cpu_features().flatten()
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
 
 
 class NativeFunction:
@@ -39,11 +40,14 @@ class NativeFunction:
 
     __slots__ = ("_tracker", "address")
 
-    def __init__(self, text: str, name: str, symbols: set[str]) -> None:
+    def __init__(self, text: str, name: str, symbols: set[str], *, quickly: bool = False) -> None:
+        """Link `text`, of which the function called `name` is exported; `quickly` leaves out all optimisation."""
         with _lock:
             llvm, machine, linker = _toolchain()
-            module = optimised(text)
-            code = machine.emit_object(module)
+            if quickly:
+                code = _shared["quick machine"].emit_object(llvm.parse_assembly(text))
+            else:
+                code = machine.emit_object(optimised(text))
             builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name).add_current_process()
             for symbol in sorted(symbols):
                 if symbol.startswith(libraries.PREFIX):

@@ -159,3 +159,13 @@ class Program:
     output_count: int
     failures: tuple[str, ...]
     workspace_bytes: int = 0
+
+    def assembled(self) -> frozenset[int]:
+        """Storages that several steps write: filled first and then added to, so that no reduction initialises them."""
+        seen: set[int] = set()
+        several: set[int] = set()
+        for group in self.groups:
+            for item in group.body:
+                if isinstance(item, Step):
+                    (several if item.write.storage in seen else seen).add(item.write.storage)
+        return frozenset(several)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from typing import Any
@@ -37,7 +38,7 @@ class StepBuilder:
     # Storages and places
 
     def storage(self, shape: tuple[int, ...], kind: str, home: str = "workspace", position: int = -1) -> Place:
-        size = int(np.prod(shape))
+        size = math.prod(shape)
         self.storages.append(Storage(len(self.storages), size, kind, home, position))
         return Place(shape, len(self.storages) - 1, 0, contiguous(shape))
 
