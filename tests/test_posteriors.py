@@ -22,13 +22,7 @@ def target_and_points(name, how):
     return TARGETS[how](log_density, points[0][0]), points
 
 
-# Its 60 000 joint instructions take 15 seconds or more to compile.
-SLOW = {("hudson_lynx_hare", "compiled")}
-CASES = [
-    pytest.param(name, how, marks=[pytest.mark.slow] if (name, how) in SLOW else [], id=f"{name}-{how}")
-    for name in models.MODELS
-    for how in TARGETS
-]
+CASES = [pytest.param(name, how, id=f"{name}-{how}") for name in models.MODELS for how in TARGETS]
 
 
 @pytest.mark.parametrize(("name", "how"), CASES)
