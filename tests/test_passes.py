@@ -1,0 +1,143 @@
+"""The passes: each keeps the outputs, shortens what it is named for, and leaves guards as they are."""
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.passes import PIPELINE, PREPARE, run_passes
+from tapediff.passes.broadcasts import sink_broadcasts
+from tapediff.passes.common_subexpressions import common_subexpressions
+from tapediff.passes.constants import fold_constants
+from tapediff.passes.dead_code import dead_code
+from tapediff.passes.softplus import stable_softplus
+from tapediff.transforms.derive import gradient_tape
+from tapediff.transforms.reverse import reverse
+
+X = np.array([1.0, -2.0, 3.0])
+EVERY_PASS = sorted({*PREPARE, *PIPELINE}, key=lambda each: each.__name__)
+
+
+def names(tape):
+    return [i.op.name for i in tape.instructions]
+
+
+def guarded(x):
+    unused = np.exp(x) * 3.0
+    assert unused.shape == (3,)
+    y = np.broadcast_to(np.sum(x), (3,)) * x + np.sum(x)
+    if y[0] > 0:
+        y = y + np.broadcast_to(2.0 * x[0], (3,)) * 1.0
+    if np.ones(3)[0] > 0:
+        y = -(-y)
+    k = int(y[0])
+    return np.sum(np.log1p(np.exp(y))) * k + np.where(True, y[1], 0.0)
+
+
+@pytest.mark.parametrize("each", EVERY_PASS, ids=[e.__name__ for e in EVERY_PASS])
+def test_a_pass_keeps_outputs_and_guards(each):
+    """Same value, same gradient, same guards in order with ordinal, outcome and line; and the tape passes its check."""
+    before = td.record(guarded, X)
+    after = each(before)
+    after.check()
+    assert [(g.ordinal, g.kind, g.outcome, g.site) for g in after.guards] == [(g.ordinal, g.kind, g.outcome, g.site) for g in before.guards]
+    assert len(after) <= len(before) + 2
+    for point in (X, X * 1.01):
+        assert after(point) == pytest.approx(before(point), rel=1e-14)
+    with pytest.raises(td.GuardFailed) as raised:
+        after(-X)
+    with pytest.raises(td.GuardFailed) as expected:
+        before(-X)
+    assert str(raised.value) == str(expected.value)
+
+
+def test_the_pipeline_is_checked_after_every_pass():
+    tape = run_passes(reverse(run_passes(td.record(guarded, X), PREPARE, check=True), (0,)), check=True)
+    assert np.allclose(tape(X)[1], gradient_tape(td.record(guarded, X), (0,))(X)[1], rtol=1e-14)
+    again = run_passes(tape, check=True)
+    assert len(again) == len(tape)
+
+
+def test_dead_code_removes_what_nothing_needs():
+    assert names(dead_code(td.record(lambda x: (np.exp(x), np.sum(x))[1], X))) == ["input", "sum"]
+    tape = td.record(lambda x: np.sum(x), X)
+    assert dead_code(tape) is tape
+
+
+def test_equal_operations_are_computed_once():
+    tape = common_subexpressions(td.record(lambda x: np.exp(x) * np.exp(x) + np.sum(x) - np.sum(x, axis=0), X))
+    assert names(tape).count("exp") == 1
+    assert names(tape).count("sum") == 1
+
+
+def test_operations_with_other_parameters_or_signs_of_zero_are_not_equal():
+    def f(x):
+        m = x.reshape(3, 1) * x
+        return m.sum(axis=0) + m.sum(axis=1) + np.cumsum(m, 0)[2] + np.copysign(x, 0.0) + np.copysign(x, -0.0) + x[0] + x[1]
+
+    tape = common_subexpressions(td.record(f, X))
+    assert np.array_equal(tape(X + 1), f(X + 1))
+    assert names(tape).count("copysign") == 2
+
+
+def test_constants_are_folded():
+    tape = td.record(lambda x: x * np.exp(td.stop_gradient(td.zeros(3)[0] + 1.0)), X)
+    assert names(dead_code(fold_constants(tape))) == ["input", "constant", "multiply"]
+
+
+def test_multiplying_by_one_and_choosing_between_equals_are_dropped():
+    def f(x):
+        return np.where(np.array(True), 1.0 * x / 1.0, x * 2.0) + np.where(x > 0, x, x) + -(-x)
+
+    tape = run_passes(td.record(f, X))
+    assert names(tape) == ["input", "add", "add"]
+
+
+def test_a_large_constant_is_not_made_by_folding():
+    """A broadcast number stays an instruction; data are not copied in another order."""
+    tape = run_passes(td.record(lambda x: np.sum(x * np.broadcast_to(td.zeros(1) + 2.0, (300, 300, 3))), X))
+    assert max(i.params[0].size for i in tape.instructions if i.op.name == "constant") <= 4096
+
+
+def test_a_guard_on_constants_costs_nothing():
+    tape = td.record(lambda x: x.sum() if td.zeros(3)[0] == 0 else x.prod(), X)
+    assert len(tape.guards) == 1
+    assert len(fold_constants(tape).guards) == 0
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.broadcast_to(x[:1], (3,)) * x,
+        lambda x: np.broadcast_to(x.reshape(3, 1), (3, 3)) * x,
+        lambda x: (x.reshape(1, 3) @ x.reshape(3, 1)).reshape(()) * x,
+        lambda x: (x.reshape(1, 3) @ x.reshape(3, 1)).reshape(1) * x[0],
+        lambda x: np.exp(np.broadcast_to(x, (4, 3))) + np.broadcast_to(x, (4, 3)),
+        lambda x: np.sum(x, keepdims=True).reshape(1, 1, 1) * x,
+    ],
+)
+def test_broadcasts_sink_behind_elementwise_operations(f):
+    """Same shape and values, also where a reshape of one number drops axes."""
+    tape = sink_broadcasts(td.record(f, X))
+    tape.check()
+    assert tape(2 * X).shape == f(2 * X).shape
+    assert np.allclose(tape(2 * X), f(2 * X), rtol=1e-15)
+
+
+def test_what_is_broadcast_is_computed_once_not_once_per_copy():
+    tape = dead_code(sink_broadcasts(td.record(lambda x: np.exp(np.broadcast_to(x, (4, 3))), X)))
+    assert [str(i.type) for i in tape.instructions] == ["float64[3]", "float64[3]", "float64[4, 3]"]
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: np.log(1 + np.exp(x)), lambda x: np.log(np.exp(x) + 1.0), lambda x: np.log1p(np.exp(x))]
+)
+def test_softplus_is_recognised(f):
+    assert "softplus" in names(stable_softplus(td.record(f, X)))
+    tape = td.record(lambda x: np.sum(f(x)), X)
+    assert np.array_equal(td.gradient(tape, np.array([1000.0, -1000.0, 1e308])), [1.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize("f", [lambda x: np.log(2 + np.exp(x)), lambda x: np.log(1 - np.exp(-abs(x))), lambda x: np.log(x + np.exp(x))])
+def test_what_is_not_softplus_is_left_alone(f):
+    tape = td.record(f, np.abs(X))
+    assert stable_softplus(tape) is tape

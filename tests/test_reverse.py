@@ -1,0 +1,134 @@
+"""The reverse transform: cotangents as instructions of the same tape, their shapes, their zeros, their cost."""
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.passes import PREPARE, run_passes
+from tapediff.transforms.derive import gradient_tape, jvp_tape, vjp_tape
+from tapediff.transforms.reverse import reverse
+
+X = np.array([1.0, 2.0, 3.0])
+
+
+def count(tape, *names):
+    return sum(i.op.name in names for i in tape.instructions)
+
+
+def test_the_adjoint_is_appended_to_the_tape():
+    """The primal instructions come first, unchanged, and guards keep their places."""
+    tape = td.record(lambda x: np.sum(np.exp(x)) if x[0] > 0 else x[0], X)
+    joint = reverse(tape, (0,))
+    joint.check()
+    assert joint.instructions[: len(tape)] == tape.instructions
+    assert len(joint.outputs) == 2
+    assert len(joint.guards) == 1
+
+
+def test_adjoint_instructions_carry_the_users_line():
+    def f(x):
+        return np.sum(np.sin(x))
+
+    joint = gradient_tape(td.record(f, X), (0,))
+    cosine = next(i for i in joint.instructions if i.op.name == "cos")
+    assert str(cosine.site) == f"test_reverse.py:{f.__code__.co_firstlineno + 1} in f"
+
+
+def test_what_does_not_depend_on_the_argument_has_no_adjoint():
+    def f(x, y):
+        return np.sum(np.exp(y) * 2.0) * x[0]
+
+    joint = gradient_tape(td.record(f, X, X), (0,))
+    assert count(joint, "exp") == 1
+    assert count(joint, "multiply") <= 4
+
+
+def test_a_zero_gradient_is_a_constant():
+    for f in (lambda x: 2.0, lambda x: np.sum(np.floor(x)), lambda x: np.sum(td.stop_gradient(x)), lambda x: np.sum(x > 0) * 1.0):
+        joint = gradient_tape(td.record(f, X), (0,))
+        assert np.array_equal(joint(X)[1], np.zeros(3))
+        assert joint.instructions[joint.outputs[1]].op.name in ("constant", "broadcast")
+
+
+def test_many_parts_of_one_array_are_gathered_once():
+    """x[0], x[1], ... used one by one: one assembly of the parts, not a sum of arrays for each."""
+    n = 50
+    tape = td.record(lambda x: sum(x[k] ** 2 * (k + 1) for k in range(n)), np.ones(n))
+    joint = gradient_tape(tape, (0,))
+    assert count(joint, "assemble") == 1
+    assert np.array_equal(joint(np.ones(n))[1], 2.0 * np.arange(1, n + 1))
+
+
+def test_the_number_of_adjoint_instructions_is_a_few_times_the_primal():
+    """Linear in the length of the program, at first and at second order."""
+    sizes = []
+    for length in (50, 100, 200):
+        def f(x, length=length):
+            for _ in range(length):
+                x = np.sin(x) * x
+            return x
+
+        first = gradient_tape(td.record(f, 0.7), (0,))
+        second = td.record(lambda x: td.gradient(f, x), 0.7)  # noqa: B023 -- called at once
+        sizes.append((len(first) / length, len(gradient_tape(second, (0,))) / length))
+    assert max(s[0] for s in sizes) < 10
+    assert sizes[-1][1] < 1.2 * sizes[0][1]
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (1, 3), (3, 1), (2, 3), (0,), (2, 0)])
+@pytest.mark.parametrize("other", [(), (1,), (3,), (2, 1), (2, 3), (4, 1, 3)])
+def test_a_cotangent_has_the_shape_of_its_value(shape, other):
+    """Through broadcasting in every direction, for every operand."""
+    try:
+        np.broadcast_shapes(shape, other)
+    except ValueError:
+        return
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=shape), rng.normal(size=other)
+    tape = td.record(lambda x, y: np.sum(x * y + x - y / 2.0), x, y)
+    _, x_bar, y_bar = gradient_tape(tape, (0, 1))(x, y)
+    times = np.ones(np.broadcast_shapes(shape, other))
+    assert np.shape(x_bar) == shape
+    assert np.shape(y_bar) == other
+    assert np.allclose(x_bar, _folded((y + 1.0) * times, shape), rtol=1e-14)
+    assert np.allclose(y_bar, _folded((x - 0.5) * times, other), rtol=1e-14)
+
+
+def _folded(a, shape):
+    extra = a.ndim - len(shape)
+    axes = tuple(range(extra)) + tuple(extra + k for k, s in enumerate(shape) if s == 1)
+    return a.sum(axis=axes, keepdims=True).reshape(shape)
+
+
+def test_the_same_value_used_twice_collects_both_cotangents():
+    assert td.gradient(lambda x: x * x * x, 2.0) == 12.0
+    assert np.array_equal(td.gradient(lambda x: np.sum(x @ x) + np.sum(np.outer(x, x)), X), 2 * X + 2 * X.sum())
+    assert np.array_equal(td.gradient(lambda x: np.sum(np.concatenate([x, x[::-1], x[:1]])), X), [3.0, 2.0, 2.0])
+
+
+def test_a_seed_makes_a_vector_jacobian_product():
+    """And the transpose of that is the Jacobian-vector product."""
+    tape = td.record(lambda x: np.stack([x[0] * x[1], x[1] ** 2, x[2], x[0]]), X)
+    jacobian = np.array([[2.0, 1.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+    v, u = np.array([1.0, 2.0, 3.0, 4.0]), np.array([5.0, 6.0, 7.0])
+    assert np.array_equal(vjp_tape(tape, 0)(X, v), v @ jacobian)
+    assert np.array_equal(jvp_tape(tape, 0)(X, np.zeros(4), u), jacobian @ u)
+
+
+def test_derivative_tapes_are_made_once():
+    tape = td.record(lambda x: np.sum(x**2), X)
+    assert gradient_tape(tape, (0,)) is gradient_tape(tape, (0,))
+    assert vjp_tape(tape, 0) is vjp_tape(tape, 0)
+
+
+def test_a_cotangent_that_is_zero_by_value_keeps_its_own_derivative():
+    """The curvature of a masked chain where its cotangent happens to be 0: a discarded branch is told from a chosen one."""
+    tape = run_passes(td.record(lambda x: np.sum(np.where(x > -5.0, np.exp(x) - 1.0, 0.0) ** 2), X), PREPARE)
+    assert np.allclose(td.hessian(tape, np.zeros(3)), 2.0 * np.eye(3), rtol=1e-15)
+
+
+def test_a_finite_division_of_a_discarded_zero_is_zero():
+    """c / x with constants c of which some are 0, at x = 0: the first derivative of log, differentiated again."""
+    tape = td.record(lambda x: np.sum(td.gradient(lambda y: np.log(y)[1], x) * X), X)
+    for target in (tape, td.compile(tape)):
+        assert np.allclose(td.gradient(target, np.array([0.0, 2.0, 0.0])), [0.0, -0.5, 0.0], rtol=1e-15)
