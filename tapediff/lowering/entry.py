@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import sysconfig
 import threading
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,9 +39,24 @@ def specification(type_: ValueType, written: bool) -> list[int]:
     return [id(np.dtype(type_.dtype)), len(type_.shape), flags, type_.size * type_.dtype.itemsize, *type_.shape]
 
 
+@cache
 def is_available() -> bool:
-    """The layout below is that of a build with the global interpreter lock, on a 64-bit machine."""
-    return not sysconfig.get_config_var("Py_GIL_DISABLED") and ctypes.sizeof(ctypes.c_void_p) == 8
+    """Whether this interpreter and this NumPy lay out their objects as the entry expects; looked up on objects made for it."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED") or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    array, number = np.zeros((2, 3)), 1.5
+    word, start = ctypes.c_int64.from_address, id(array)
+    extents = word(start + 32).value
+    return (
+        word(start + 8).value == id(np.ndarray)
+        and word(start + 16).value == array.ctypes.data
+        and ctypes.c_int32.from_address(start + 24).value == 2
+        and (word(extents).value, word(extents + 8).value) == (2, 3)
+        and word(start + 56).value == id(array.dtype)
+        and ctypes.c_int32.from_address(start + 64).value == array.flags.num
+        and word(id(number) + 8).value == id(float)
+        and ctypes.c_double.from_address(id(number) + 16).value == number
+    )
 
 
 class _MethodDefinition(ctypes.Structure):

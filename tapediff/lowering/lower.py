@@ -101,7 +101,8 @@ def _place_outputs(low: Lowering) -> None:
     read_storages = {r.storage for s in low.steps if isinstance(s, Step) for r in s.reads if isinstance(r, Access)}
     read_storages |= {pair[0] for s in low.steps if isinstance(s, Call) for pair in s.operands}
     read_storages |= {s for e in low.steps if isinstance(e, Exit) for s in (e.read.storage, e.report[0])}
-    taken: set[int] = set()
+    # A routine that can fail would leave half a result with the caller.
+    taken = {s.result for s in low.steps if isinstance(s, Call) and s.failure >= 0}
     for position, number in enumerate(low.tape.outputs):
         place = low.places[number]
         storage = low.storages[place.storage] if place.literal is None else None
