@@ -219,9 +219,9 @@ class GuardedTape:
         variant, (value, gradients) = self._follow(call, self._attempt(call, numbers, outs))
         if numbers == (0,) and variant.is_direct and variant.compiled.seconds:
             variant.call = variant.compiled.kernel(numbers).call
-            for value in call.specialisation.guard_value:
-                if type(value) in PLAIN:
-                    self._last_under[type(value), value] = variant
+            for key in call.specialisation.guard_value:
+                if type(key) in PLAIN:
+                    self._last_under[type(key), key] = variant
         if out is not None:
             return value, out
         gradients = [g[()] if g.shape == () else g for g in gradients]

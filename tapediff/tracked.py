@@ -380,9 +380,10 @@ class TrackedArray(Recorded):
     def _refuse_conversion(self, *_: Any, **__: Any) -> NoReturn:
         name = _called_from_scipy()
         if name:
-            fix = (
-                f"use tapediff.special.{name}, tapediff.linalg.{name} or tapediff.stats, which have SciPy's signatures"
-            )
+            module = SCIPY_SPELLINGS.get(name)
+            fix = "write it out with supported functions, e.g. np.log, np.sum and scipy.special's gammaln, xlogy and erf"
+            if module is not None:
+                fix = f"use {module}.{name}, which has SciPy's signature"
             escaped(self, f"a plain ndarray by scipy's {name}", fix)
         escaped(self, "a plain ndarray", "a tracked array is an array already: leave np.asarray out; "
                 "use np.stack([...]) for a list of arrays and td.zeros(...) for one to write into")  # fmt: skip
@@ -420,6 +421,11 @@ class _Bound(NamedTuple):
 
 
 _OPERANDS = (TrackedArray, int, float, complex, np.ndarray, np.generic, list, tuple)
+# Plain Python functions of SciPy that have a counterpart here.
+SCIPY_SPELLINGS = {
+    **dict.fromkeys(("logsumexp", "softmax", "log_softmax", "multigammaln"), "tapediff.special"),
+    **dict.fromkeys(("solve_triangular", "cho_factor", "cho_solve"), "tapediff.linalg"),
+}
 _ARRAY_ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("__"))
 
 

@@ -168,7 +168,7 @@ def test_the_second_derivative_is_a_difference_of_the_first(name):
             for m in tape.active_inputs:
                 rows = [run(vjp_tape(gradient, m), [*plain_inputs(arrays), e.reshape(arrays[k].shape)])[0] for e in np.eye(arrays[k].size)]
                 block = np.reshape(rows, arrays[k].shape + arrays[m].shape)
-                differences = [difference(lambda *a, g=gradient: np.asarray(g(*a)), arrays, m, step) for step in STEPS]
+                differences = [difference(lambda *a, g=gradient: np.asarray(g(*a)), arrays, m, step) for step in STEPS[::2]]
                 move = list(range(arrays[m].ndim, arrays[m].ndim + arrays[k].ndim)) + list(range(arrays[m].ndim))
                 worst = np.min([np.abs(np.transpose(d, move) - block) for d in differences], axis=0)
                 assert np.all(worst <= DIFFERENCE_TOLERANCE * (1.0 + np.max(np.abs(block), initial=0.0))), (k, m, worst)

@@ -28,7 +28,7 @@ def guarded(x):
     if y[0] > 0:
         y = y + np.broadcast_to(2.0 * x[0], (3,)) * 1.0
     if np.ones(3)[0] > 0:
-        y = -(-y)
+        y = np.negative(np.negative(y))
     k = int(y[0])
     return np.sum(np.log1p(np.exp(y))) * k + np.where(True, y[1], 0.0)
 
@@ -86,7 +86,7 @@ def test_constants_are_folded():
 
 def test_multiplying_by_one_and_choosing_between_equals_are_dropped():
     def f(x):
-        return np.where(np.array(True), 1.0 * x / 1.0, x * 2.0) + np.where(x > 0, x, x) + -(-x)
+        return np.where(np.array(True), 1.0 * x / 1.0, x * 2.0) + np.where(x > 0, x, x) + np.negative(np.negative(x))
 
     tape = run_passes(td.record(f, X))
     assert names(tape) == ["input", "add", "add"]

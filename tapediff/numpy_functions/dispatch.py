@@ -137,7 +137,7 @@ def _ufunc_result(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict
     if method == "outer" and ufunc.nin == 2:
         left, right = inputs
         return ufunc(np.reshape(left, np.shape(left) + (1,) * np.ndim(right)), right, **kwargs)
-    return unsupported(f"{name}.{method}", None, "write it with the plain functions")
+    return unsupported(f"{name}.{method}", None, _INSTEAD.get(f"{name}.{method}", "write it with the plain functions"))
 
 
 def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -178,7 +178,27 @@ def unsupported(name: str, what: str | None, fix: str) -> NoReturn:
     )
 
 
+# What to write instead of functions that people reach for and that are not here.
+_INSTEAD = {
+    "einsum": "use np.matmul, np.tensordot, or np.sum of a product",
+    "det": "use sign * np.exp(logdet) with np.linalg.slogdet",
+    "diff": "use x[1:] - x[:-1]",
+    "trapezoid": "use np.sum(0.5 * (y[1:] + y[:-1]) * (t[1:] - t[:-1]))",
+    "kron": "use (a[:, None, :, None] * b[None, :, None, :]).reshape(...)",
+    "polyval": "use Horner's rule, or np.sum of coefficients times powers",
+    "quantile": "use np.sort and indexing, or np.median",
+    "percentile": "use np.sort and indexing, or np.median",
+    "add.at": "use x[i] += v where positions do not repeat, else loop over them",
+    "eigh": "use np.linalg.cholesky, solve or slogdet where they do",
+    "svd": "use np.linalg.cholesky, solve or slogdet where they do",
+    "vectorize": "call the function on the array itself",
+    "apply_along_axis": "loop over the rows and np.stack the results",
+}
+
+
 def _nearest(name: str) -> str:
+    if name in _INSTEAD:
+        return _INSTEAD[name]
     known = {getattr(f, "__name__", "") for f in (*FUNCTIONS, *BY_FUNCTION, *_UFUNC_COMPOSITIONS)} | set(BY_SCIPY_NAME)
     close = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.6)
     if close:

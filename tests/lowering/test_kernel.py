@@ -10,7 +10,7 @@ from tapediff.lowering.emit import FAILURE, LARGEST_STACK_WORKSPACE
 from tapediff.lowering.kernel import Kernel, build_program
 from tapediff.lowering.listing import listing, run_listing
 from tapediff.lowering.native import assembly
-from tapediff.lowering.program import Access, Call, Step
+from tapediff.lowering.program import Access, Call, Exit, Step
 from tapediff.passes import run_passes
 from tapediff.replay import run
 from tapediff.transforms.derive import gradient_tape
@@ -136,6 +136,10 @@ def test_every_value_is_written_before_it_is_read():
                 reads = [r.storage for r in item.reads if isinstance(r, Access)] if isinstance(item, Step) else []
                 if isinstance(item, Call):
                     reads = [storage for storage, _ in item.operands[:1]]
+                elif isinstance(item, Exit):
+                    assert item.read.storage in written
+                    continue
+                reads = [storage for storage in reads if program.storages[storage].size]
                 assert set(reads) <= written | {item.write.storage if isinstance(item, Step) else -1}
                 written.add(item.write.storage if isinstance(item, Step) else item.result)
 
@@ -161,11 +165,14 @@ def lifetimes(program):
 def test_arrays_alive_at_once_do_not_share_memory():
     """For every pair whose lifetimes meet, the byte ranges are apart; all lie in the workspace and on cache lines."""
     for f, recorded in PROGRAMS.values():
-        for program in (program_of(f, recorded), program_of(lambda x, f=f: sum(np.sum(v) for v in np.atleast_1d(f(x))), recorded, gradient=True) if not isinstance(f(recorded), tuple) else program_of(f, recorded)):
+        programs = [program_of(f, recorded)]
+        if not isinstance(f(recorded), tuple):
+            programs.append(program_of(lambda x, f=f: np.sum(f(x)), recorded, gradient=True))
+        for program in programs:
             alive = lifetimes(program)
             spans = {k: (program.storages[k].position, program.storages[k].position + program.storages[k].bytes) for k in alive}
             for k, (start, stop) in spans.items():
-                assert start % 64 == 0
+                assert start % (64 if program.storages[k].size > 1 else 8) == 0
                 assert 0 <= start <= stop <= program.workspace_bytes
                 for m in spans:
                     meet = alive[k][0] <= alive[m][1] and alive[m][0] <= alive[k][1]
@@ -322,9 +329,8 @@ def test_an_exponential_is_vectorised():
     assert not re.search(r"\bcall\b.*\bexp\b", text)
 
 
-@pytest.mark.parametrize("f", [lambda x: x.astype(np.float32) * 2.0, lambda x: (x > 0) // (x > 1)])
-def test_types_that_kernels_do_not_know_are_refused(f):
-    """A wrong width would read and write beyond the arrays."""
-    tape = td.record(f, V)
+def test_types_that_kernels_do_not_know_are_refused():
+    """NumPy's quotient of masks is int8: a wrong width would read and write beyond the arrays."""
+    tape = td.record(lambda x: (x > 0) // np.array(True), V)
     with pytest.raises(td.UnsupportedFunction, match="compiling"):
         td.compile(tape)

@@ -1,0 +1,78 @@
+"""tapediff.special: SciPy's values on plain arrays, right derivatives on tracked ones."""
+
+import numpy as np
+import pytest
+import scipy.special
+
+import tapediff as td
+from tapediff.tracked import SCIPY_SPELLINGS
+
+POSITIVE = np.array([0.3, 0.7, 1.6, 4.2])
+ONE_ARGUMENT = (
+    "gammaln",
+    "digamma",
+    "gamma",
+    "erf",
+    "erfc",
+    "ndtr",
+    "log_ndtr",
+    "expit",
+    "log_expit",
+    "softmax",
+    "log_softmax",
+)
+PROBABILITY = ("ndtri", "erfinv", "logit")
+CASES = [(name, POSITIVE) for name in ONE_ARGUMENT] + [(name, POSITIVE / 5.0) for name in PROBABILITY]
+
+
+@pytest.mark.parametrize(("name", "x"), CASES, ids=[name for name, _ in CASES])
+def test_one_argument_functions_are_scipys(name, x):
+    """Values to 1e-13, which is what two implementations of one function agree to; gradients against differences."""
+    f = getattr(td.special, name)
+    np.testing.assert_allclose(f(x), getattr(scipy.special, name)(x), rtol=1e-13)
+    weights = np.arange(1.0, 5.0)
+    td.testing.check_gradient(td.compile(lambda t: np.sum(weights * f(t)), x), lambda t: np.sum(weights * f(t)), x)
+
+
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py", "betaln"])
+def test_two_argument_functions_are_scipys_in_both_arguments(name):
+    """The function is called by its own name in scipy.special, which tracked arrays intercept."""
+    f = getattr(scipy.special, name)
+    y = POSITIVE[::-1].copy()
+    np.testing.assert_allclose(getattr(td.special, name)(POSITIVE, y), f(POSITIVE, y), rtol=1e-14)
+    td.testing.check_gradient(lambda t: f(t, y).sum(), lambda t: f(t, y).sum(), POSITIVE)
+    td.testing.check_gradient(lambda t: f(POSITIVE, t).sum(), lambda t: f(POSITIVE, t).sum(), y)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 1)])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_logsumexp_has_scipys_shapes_and_values(axis, keepdims):
+    """Also with weights, far from zero, and with entries of minus infinity."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(3, 4)) + 800.0
+    a[1, 2] = -np.inf
+    b = rng.random((3, 4))
+    for weights in (None, b):
+        ours = td.special.logsumexp(a, axis=axis, b=weights, keepdims=keepdims)
+        np.testing.assert_allclose(
+            ours, scipy.special.logsumexp(a, axis=axis, b=weights, keepdims=keepdims), rtol=1e-14
+        )
+
+
+def test_logsumexp_of_nothing_but_minus_infinity_has_derivative_zero():
+    """Its value is minus infinity, as SciPy's, and nothing turns into NaN."""
+    value, gradient = td.value_and_gradient(td.special.logsumexp, np.array([-np.inf, -np.inf]))
+    assert value == -np.inf
+    np.testing.assert_array_equal(gradient, [0.0, 0.0])
+
+
+def test_multigammaln_is_scipys():
+    """A sum of gammaln at half-integer offsets."""
+    assert td.special.multigammaln(3.5, 3) == pytest.approx(scipy.special.multigammaln(3.5, 3), rel=1e-14)
+    td.testing.check_gradient(lambda t: td.special.multigammaln(t, 3), lambda t: scipy.special.multigammaln(t, 3), 3.5)
+
+
+def test_every_spelling_that_an_error_suggests_exists():
+    """What the error inside SciPy's plain functions tells the user to call."""
+    for name, module in SCIPY_SPELLINGS.items():
+        assert callable(getattr(getattr(td, module.removeprefix("tapediff.")), name))
