@@ -7,6 +7,9 @@ import hypothesis
 # Plots are drawn by the examples, in processes of their own that inherit this.
 os.environ["MPLBACKEND"] = "Agg"
 
+# The matrices are small: threads that wait for each other take ten times as long where other processes run too.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # derandomize: the same examples in every run. No deadline: the first call of a test compiles a kernel.
 hypothesis.settings.register_profile("reproducible", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("reproducible")

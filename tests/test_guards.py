@@ -549,3 +549,16 @@ def test_any_layout_of_the_recorded_shape_is_accepted(run_as):
         x.T.copy().T,
     ):
         assert np.array_equal(td.gradient(tape, same), expected)
+
+
+def test_neighbouring_integers_beyond_the_precision_of_a_float_are_told_apart():
+    """An integer argument is compared as an integer: 2**53 and 2**53 + 1 are the same double."""
+    large = 2**53
+
+    def f(x, n):
+        return x * 2.0 if int(n[0]) == large else x * 3.0
+
+    compiled = td.compile(f, 1.0, td.Constant(np.array([large])))
+    assert td.gradient(compiled, 1.0, td.Constant(np.array([large]))) == 2.0
+    with pytest.raises(td.GuardFailed):
+        td.gradient(compiled, 1.0, td.Constant(np.array([large + 1])))

@@ -147,6 +147,7 @@ CASES = {
     "integer arrays": (lambda x: x[K] * x[[0, 1, 2, 2]] + x[K[::-1]][::-1] + x[np.int64(2)], V, W),
     "integer arrays of two axes": (lambda x: x[[0, 2, 2], [1, 3, 3]] + x[1:, [0, 1, 1]].sum(0) + x[:, [[0], [3]]][0, 0] , M, N),
     "masks": (lambda x: x[MASK] + x[np.flatnonzero(MASK)] * 2, V, W),
+    "indices of a number": (lambda x: x[0][()] * x[0][np.newaxis] + x[0][...] ** 2 + x[0][None, ..., None], V, W),
     "unpacking": (lambda x: sum(v * k for k, v in enumerate(x)) + (lambda a, b, *c: a * b + c[0])(*x), V, W),
     "assignment": (lambda x: assigned(x), V, W),
     "in place": (lambda x: in_place(x), V, W),

@@ -48,7 +48,8 @@ class Lowering(ArrayLowering, MatrixLowering):
             fresh = self.storage((), place.literal.kind)
             self.copy(place, fresh)
             place = fresh
-        expected = float(outcome)
+        # Integers stay integers: a double could not tell neighbours beyond 2**53 apart.
+        expected = int(outcome) if self.kind_of(place) == "i64" else float(outcome)
         self.steps.append(
             Exit(ordinal, kind, Access(place.storage, place.offset, ()), expected, (place.storage, 1), self.site)
         )

@@ -105,14 +105,14 @@ class Exit:
 
     Attributes:
         read: the value that Python looked at, or for arrays whether all of it is as recorded.
-        expected: the outcome, as a number.
+        expected: the outcome, as a number of the kind that is compared.
         report: storage and length of the outcome to hand out on failure.
     """
 
     ordinal: int
     guard_kind: str
     read: Access
-    expected: float
+    expected: float | int
     report: tuple[int, int]
     site: Any = None
     domain: tuple[int, ...] = ()

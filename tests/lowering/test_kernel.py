@@ -229,7 +229,11 @@ def test_a_failed_routine_writes_nothing():
     assert run_listing(kernel.program, [-np.eye(3)], out) == ("failure", 0)
 
 
-@pytest.mark.parametrize("read", [lambda x, k: x[k], lambda x, k: np.take_along_axis(x, k, 0), lambda x, k: written_at(x, k)])
+@pytest.mark.parametrize(
+    "read",
+    [lambda x, k: x[k], lambda x, k: np.take_along_axis(x, k, 0), lambda x, k: written_at(x, k), lambda x, k: behind_a_guard(x, k)],
+    ids=["read", "along an axis", "written", "one number, behind another guard"],
+)
 def test_positions_out_of_range_never_reach_memory(read):
     """Run-time indices, read and written: a guard stands before the access, in the kernel too."""
     compiled = td.compile(lambda x, k: np.sum(read(x * 2.0, k) ** 2), V, td.Constant(np.array([0, 1, 2])))
@@ -240,6 +244,12 @@ def test_positions_out_of_range_never_reach_memory(read):
             td.gradient(compiled, V, k)
     for k in (np.array([-11, 10, 3]), np.array([5, 5, 5])):
         assert compiled(V, k) == pytest.approx(np.sum(read(V * 2.0, k) ** 2), rel=1e-14)
+
+
+def behind_a_guard(x, k):
+    """The range is checked after a loop, although the position is known before it."""
+    first = x[0] * 3.0
+    return x[k[0]] * x[k[1]] * x[k[2]] * first if np.sum(np.exp(x)) > 0 else x[0]
 
 
 def written_at(x, k):
