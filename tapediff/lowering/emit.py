@@ -185,11 +185,28 @@ class Emitter:
         elif group.form == "straight":
             for item in group.body:
                 self.exit(item) if isinstance(item, Exit) else straight_step(self, item)
+        elif self._clears(group):
+            self._clear(group.body[0])
         elif 0 in group.domain:
             for step in group.body:
                 self._empty_reduction(step)
         else:
             Nest(self, group).emit()
+
+    def _clears(self, group: Group) -> bool:
+        """Whether a nest does no more than set a stretch of memory to zero."""
+        if group.form != "nest" or len(group.domain) != 1 or len(group.body) != 1:
+            return False
+        step = group.body[0]
+        source = step.reads[0]
+        is_zero = isinstance(source, Literal) and source.kind == "f64" and source.value == 0.0 and math.copysign(1.0, source.value) > 0
+        stores = self.storages[step.write.storage].in_memory and step.combine is None and step.write.strides == (1,)
+        return is_zero and stores and step.expression == "r0"
+
+    def _clear(self, step: Step) -> None:
+        self.code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        address = self.address(step.write.storage, step.write.offset)
+        self.code.line(f"call void @llvm.memset.p0.i64(ptr {address}, i8 0, i64 {8 * step.domain[0]}, i1 false)")
 
     def _empty_reduction(self, step: Step) -> None:
         storage = self.storages[step.write.storage]

@@ -65,20 +65,19 @@ def _address_of(symbol: str) -> int:
 
 
 def optimised(text: str) -> Any:
-    """The module after the optimisations that pay for generated code.
+    """The module after the optimisations that pay for generated code: registers for stack slots, folding, common values, joined blocks.
 
-    The loops are written vectorised, so the loop and straight-line vectorisers are switched off: they would only take time, and
-    could change the order of a sum.
+    The code is written vectorised and its loops hoisted, so LLVM's standard pipeline finds little more to do: it takes a third
+    longer for the same speed, leaves 120 kB behind for each kernel, and its vectorisers could change the order of a sum.
     """
     llvm, machine, _ = _toolchain()
     module = llvm.parse_assembly(text)
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = False
-    options.slp_vectorization = False
-    options.loop_unrolling = False
-    passes = llvm.create_pass_builder(machine, options)
-    manager = passes.getModulePassManager()
-    manager.run(module, passes)
+    manager = llvm.create_new_module_pass_manager()
+    manager.add_sroa_pass()
+    manager.add_instruction_combine_pass()
+    manager.add_new_gvn_pass()
+    manager.add_simplify_cfg_pass()
+    manager.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2)))
     return module
 
 
