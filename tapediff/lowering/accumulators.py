@@ -52,12 +52,12 @@ class Accumulators:
             if start < self.nest.last:
                 vector = TYPES[self.kind(step), self.nest.width]
                 names = [f"%acc{self.owner.fresh()}" for _ in self.nest.vectors]
-                self.owner.entry += [f"{name} = alloca {vector}, align 64" for name in names]
+                self.owner.slots += [f"{name} = alloca {vector}, align 64" for name in names]
                 self.panels[number] = (names, start)
         elif start <= self.nest.last:
             vector = TYPES[self.kind(step), 1 if step.running else self.nest.width]
             name = f"%acc{self.owner.fresh()}"
-            self.owner.entry.append(f"{name} = alloca {vector}, align 64")
+            self.owner.slots.append(f"{name} = alloca {vector}, align 64")
             self.rows[number] = (name, start)
         reduced_outside = any(stride == 0 for stride in step.write.strides[:start])
         if reduced_outside:

@@ -34,6 +34,8 @@ class Emitter:
         self.storages = program.storages
         self.name = name
         self.code = Code("body")
+        # Stack slots, which LLVM turns into registers only where they stand first of all; then addresses.
+        self.slots: list[str] = []
         self.entry: list[str] = []
         self.scalars: dict[int, Value] = {}
         self.failing: list[tuple[str, int | str, Exit | None]] = []
@@ -233,7 +235,7 @@ class Emitter:
     def call(self, call: Call) -> None:
         routine = ROUTINES[call.routine]
         operands = [self.address(storage, offset) for storage, offset in call.operands]
-        failed = routine.emit(self.code, self.entry, operands, self.base(call.result), call.sizes, self.fresh())
+        failed = routine.emit(self.code, self.slots, operands, self.base(call.result), call.sizes, self.fresh())
         if call.failure >= 0 and failed is not None:
             self._leave_if(failed, FAILURE + call.failure, None)
 
@@ -314,6 +316,7 @@ class Emitter:
         prologue = [
             f"define i32 @{self.name}(ptr noalias %inputs, ptr noalias %outputs, ptr %state, ptr %report) #0 {{",
             "entry:",
+            *self.slots,
             f"%constants_slot = getelementptr i64, ptr %state, i64 {STATE_CONSTANTS}",
             "%constant = load ptr, ptr %constants_slot",
         ]
@@ -347,7 +350,7 @@ class _Chunk(Emitter):
         self._body([Group("straight", (), group.body)])
         parameters = "ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report"
         head = [f"define internal i32 @{self.name}({parameters}) noinline nounwind {{", "entry:"]
-        text = "\n".join([*head, *self.entry, "br label %body", "body:", *self.code.lines, "}"])
+        text = "\n".join([*head, *self.slots, *self.entry, "br label %body", "body:", *self.code.lines, "}"])
         return [*self.code.declarations, text]
 
     def _leave(self, status: int | str) -> None:

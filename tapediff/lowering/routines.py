@@ -17,7 +17,7 @@ from .lanes import Code
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """See the module's docstring: emit(code, entry, operands, result, sizes, number) and python(operands, result, sizes)."""
+    """See the module's docstring: emit(code, slots, operands, result, sizes, number) and python(operands, result, sizes)."""
 
     emit: Callable[..., str | None]
     python: Callable[..., bool | None]
@@ -53,8 +53,8 @@ def _library(code: Code, symbol: str, arguments: list[str]) -> None:
     code.line(f"call void @{symbol}({', '.join(arguments)})")
 
 
-def _info(code: Code, entry: list[str], number: int) -> str:
-    entry.append(f"%info{number} = alloca i32")
+def _info(code: Code, slots: list[str], number: int) -> str:
+    slots.append(f"%info{number} = alloca i32")
     return f"%info{number}"
 
 
@@ -71,7 +71,7 @@ def _failed(code: Code, info: str) -> str:
 # Matrix product
 
 
-def _gemm(code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
+def _gemm(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
     m, n, k, x_transposed, y_transposed = sizes
     _library(code, "tapediff_blas_dgemm", [
         _letter(code, "T" if y_transposed else "N"), _letter(code, "T" if x_transposed else "N"),
@@ -112,11 +112,11 @@ ret void
 
 
 def _cholesky(
-    code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
 ) -> str:
     (n,) = sizes
     _copy(code, operands[0], result, n * n)
-    info = _info(code, entry, number)
+    info = _info(code, slots, number)
     order = _integer(code, n)
     _library(code, "tapediff_lapack_dpotrf", [_letter(code, "U"), order, f"ptr {result}", order, f"ptr {info}"])
     code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
@@ -162,7 +162,7 @@ def _zero_on_diagonal(code: Code, matrix: str, n: int) -> str:
 
 
 def _triangular_solve(
-    code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
 ) -> str | None:
     n, k, lower, transposed, unit = sizes
     _copy(code, operands[1], result, n * k)
@@ -191,12 +191,12 @@ def _triangular_solve_python(operands: list[np.ndarray], result: np.ndarray, siz
 
 
 def _lu_factor(
-    code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
 ) -> None:
     (n,) = sizes
     _copy(code, operands[0], result, n * n)
     pivots = code.emit(f"getelementptr double, ptr {result}, i64 {n * n}")
-    info, order = _info(code, entry, number), _integer(code, n)
+    info, order = _info(code, slots, number), _integer(code, n)
     _library(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {result}", order, f"ptr {pivots}", f"ptr {info}"])
 
 
@@ -241,7 +241,7 @@ ret void
 
 
 def _lu_solve(
-    code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
 ) -> str:
     n, k, transposed = sizes
     lu, b, scratch = operands
@@ -252,7 +252,7 @@ def _lu_solve(
     else:
         code.declare(TRANSPOSE)
         code.line(f"call void @tapediff_transpose(ptr {b}, ptr {scratch}, i64 {n}, i64 {k})")
-    info, order = _info(code, entry, number), _integer(code, n)
+    info, order = _info(code, slots, number), _integer(code, n)
     _library(code, "tapediff_lapack_dgetrs", [
         _letter(code, "N" if transposed else "T"), order, _integer(code, k), f"ptr {lu}", order, f"ptr {pivots}",
         f"ptr {work}", order, f"ptr {info}",
@@ -307,7 +307,7 @@ ret double %swapped
 
 
 def _det_sign(
-    code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
 ) -> None:
     code.declare(DET_SIGN)
     sign = code.emit(f"call double @tapediff_det_sign(ptr {operands[0]}, i64 {sizes[0]})")
@@ -323,7 +323,7 @@ def _det_sign_python(operands: list[np.ndarray], result: np.ndarray, sizes: tupl
 
 def _index_emitter(symbol: str) -> Callable[..., None]:
     def emit(
-        code: Code, entry: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+        code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
     ) -> None:
         arguments = [f"ptr {p}" for p in (*operands, result)] + [f"i64 {size}" for size in sizes]
         code.symbols.add(symbol)
