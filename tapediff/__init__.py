@@ -6,7 +6,8 @@ from .errors import (
 )  # fmt: skip
 from .arguments import Constant
 from .tape import Tape
-from .record import is_recording, record
+from .recorder import is_recording
+from .record import record
 from .creation import empty, full, ones, zeros
 from .compiled import CompiledTape, compile
 from .guarded import GuardedTape

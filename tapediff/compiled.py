@@ -13,8 +13,8 @@ from .errors import ArgumentMismatch, GuardFailed
 from .lowering.status import REFUSED
 from .outputs import check_out
 from .passes import run_passes
-from .record import inline, record
-from .replay import Miss
+from .record import record
+from .replay import Miss, inline
 from .tape import Tape
 from .tracked import TrackedArray
 from .transforms.derive import gradient_tape

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .record import current_recorder
+from .recorder import current_recorder
 
 
 def full(shape: Any, fill_value: float, dtype: Any = float) -> Any:

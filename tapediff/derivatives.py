@@ -13,8 +13,9 @@ from .compiled import CompiledTape
 from .errors import ArgumentMismatch, ShapeMismatch, TrackedValueEscaped
 from .guarded import GuardedTape
 from .outputs import check_out, deliver
-from .record import Recorder, current_recorder, inline, plain_value
-from .replay import run
+from .record import plain_value
+from .recorder import Recorder, current_recorder
+from .replay import inline, run
 from .tape import Tape
 from .tracked import TrackedArray
 from .transforms.derive import gradient_only, gradient_tape, jvp_tape, vjp_tape

@@ -32,8 +32,9 @@ from .instruction import ValueType, is_tracked
 from .keys import static_key, value_key
 from .outputs import check_out, deliver
 from .paths import Paths, Variant
-from .record import Recorder, current_recorder, inline, plain_value
-from .replay import Miss, run
+from .record import plain_value
+from .recorder import Recorder, current_recorder
+from .replay import Miss, inline, run
 from .tape import Tape
 from .transforms.derive import gradient_tape
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .errors import GuardFailed
-from .instruction import CONSTANT, GUARD, INPUT
+from .instruction import CONSTANT, GUARD, INPUT, is_tracked
 
 
 def run(tape: Any, inputs: Sequence[Any], settled: int = 0) -> list[Any]:
@@ -59,6 +59,37 @@ def same_outcome(recorded: Any, met: Any) -> bool:
     if isinstance(recorded, np.ndarray):
         return recorded.shape == met.shape and recorded.tobytes() == met.tobytes()
     return recorded == met or (recorded != recorded and met != met)  # int() of a NaN
+
+
+def inline(tape: Any, inputs: Sequence[Any]) -> list[Any]:
+    """Run a tape's instructions on values of which some may be tracked: those are recorded again, the others computed."""
+    values: list[Any] = [None] * len(tape.instructions)
+    innermost = max((v._recorder for v in inputs if is_tracked(v)), key=lambda r: r.level, default=None)
+    outer_site = innermost.site if innermost is not None else None
+    try:
+        with np.errstate(all="ignore"):
+            for number, (op, ids, params, _, site) in enumerate(tape.instructions):
+                if innermost is not None:
+                    innermost.site = site or outer_site
+                if op is CONSTANT:
+                    values[number] = params[0][()]
+                elif op is INPUT:
+                    values[number] = inputs[params[0]]
+                elif op is GUARD:
+                    _inline_guard(params, values[ids[0]], site)
+                else:
+                    values[number] = op(*[values[i] for i in ids], **op.named(params))
+    finally:
+        if innermost is not None:
+            innermost.site = outer_site
+    return [values[i] for i in tape.outputs]
+
+
+def _inline_guard(params: tuple[Any, ...], value: Any, site: Any) -> None:
+    kind, recorded, ordinal = params
+    met = value._recorder.look(value, kind) if is_tracked(value) else outcome_of(kind, value)
+    if not same_outcome(recorded, met):
+        raise GuardFailed(at=site, ordinal=ordinal, recorded=recorded, outcome=met)
 
 
 class Miss(NamedTuple):

@@ -10,7 +10,7 @@ from .arguments import as_inputs
 from .errors import InvalidTape, describe
 from .instruction import CONSTANT, GUARD, GUARD_KINDS, INPUT, Guard, Instruction, ValueType, is_tracked
 from .outputs import deliver
-from .replay import run
+from .replay import inline, run
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,7 @@ class Tape:
     def __call__(self, *args: Any) -> Any:
         """The function's value by replaying the tape with NumPy. Raises GuardFailed off the recorded path."""
         inputs = as_inputs(self, args)
-        tracked = next((value for value in inputs if is_tracked(value)), None)
-        outputs = run(self, inputs) if tracked is None else tracked._recorder.inline(self, inputs)
+        outputs = inline(self, inputs) if any(map(is_tracked, inputs)) else run(self, inputs)
         outputs = deliver(outputs, None, True)
         return outputs if self.returns_tuple else outputs[0]
 

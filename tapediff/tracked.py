@@ -1,20 +1,20 @@
 """Tracked arrays: what the recorded function computes with instead of ndarrays.
 
-A tracked value can influence Python only by escaping to it, so every escape is here: a guard (bool, int, index, mask), or an
-error that names the user's line and the fix. Everything else records an instruction.
+Operators, methods and NumPy's protocols record instructions; where a value would leave the recording, see escapes.py. A write is
+functional inside: it makes a new version, which the array and all its views then stand for.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import numpy_functions as functions
-from .errors import TrackedValueEscaped, UnsupportedFunction, UnsupportedMethod
-from .instruction import BOOL, INT64, Recorded, ValueType, is_tracked
+from .errors import UnsupportedFunction, UnsupportedMethod
+from .escapes import Escapes
+from .instruction import BOOL, INT64, ValueType, is_tracked
 from .ops import comparison
 from .ops.arithmetic import (
     ABSOLUTE,
@@ -25,7 +25,6 @@ from .ops.arithmetic import (
     MULTIPLY,
     NEGATIVE,
     REMAINDER,
-    RINT,
     SQUARE,
     SUBTRACT,
     power,
@@ -34,7 +33,7 @@ from .ops.indexing import GATHER, INDEX, PUT, REPLACE, Region
 from .ops.products import MATMUL
 from .ops.shape import broadcast, reshape
 from .positions import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
-from .sites import is_library_file, user_site
+from .sites import user_site
 
 
 class View(NamedTuple):
@@ -65,7 +64,7 @@ def _binary(op: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return forward, reflected
 
 
-class TrackedArray(Recorded):
+class TrackedArray(Escapes):
     """A value of a recording. Behaves as the float, integer or array it stands for; see the module's docstring."""
 
     __slots__ = ("__weakref__", "_id", "_recorder", "_value", "_view", "_writes", "type")
@@ -125,6 +124,9 @@ class TrackedArray(Recorded):
     _equal, _ = _binary(comparison.EQUAL)
     _not_equal, _ = _binary(comparison.NOT_EQUAL)
     del _
+
+    # A class that compares element by element must say again how it hashes.
+    __hash__ = Escapes.__hash__
 
     def __eq__(self, other: object) -> Any:
         return self._equal(other)
@@ -295,99 +297,6 @@ class TrackedArray(Recorded):
     def __deepcopy__(self, _: Any) -> Any:
         return functions.copy(self)
 
-    # Escapes that are guards
-
-    def __bool__(self) -> bool:
-        if self.type.size != 1:
-            raise ValueError(
-                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
-            )
-        return self._recorder.look(self, "bool")
-
-    def __int__(self) -> int:
-        return self._recorder.look(self, "int")
-
-    __trunc__ = __int__
-
-    def __index__(self) -> int:
-        if self.type.dtype.kind == "f":
-            raise TypeError("only integer scalar arrays can be converted to a scalar index; use int(x)")
-        return self._recorder.look(self, "int")
-
-    def __round__(self, digits: int | None = None) -> Any:
-        if digits is None:
-            return int(self._recorder.apply(RINT, (self,)))
-        return functions.around(self, digits)
-
-    def __floor__(self) -> int:
-        return int(np.floor(self))  # type: ignore[call-overload]
-
-    def __ceil__(self) -> int:
-        return int(np.ceil(self))  # type: ignore[call-overload]
-
-    def __contains__(self, item: Any) -> bool:
-        return bool(np.any(self == item))
-
-    # Escapes that are errors
-
-    def __float__(self) -> NoReturn:
-        escaped(self, "a Python float", "use np.sin instead of math.sin, and keep arrays of tracked values tracked: "
-                "td.zeros(n) or np.stack([...]) instead of storing into a plain array")  # fmt: skip
-
-    def __complex__(self) -> NoReturn:
-        escaped(
-            self, "a complex number", "tapediff differentiates real functions only; keep real and imaginary parts apart"
-        )
-
-    def __hash__(self) -> NoReturn:  # type: ignore[override]
-        escaped(
-            self,
-            "a dictionary key or set member (hash)",
-            "compare with `if x == ...`, which is guarded; or key on int(x)",
-        )
-
-    def __str__(self) -> NoReturn:
-        escaped(
-            self,
-            "text (str or format)",
-            "print(repr(x)) shows type and shape; print values outside the recorded function",
-        )
-
-    def __format__(self, spec: str) -> NoReturn:
-        return self.__str__()
-
-    def item(self, *_: Any) -> NoReturn:
-        escaped(
-            self, "a Python number (item)", "use x[i], or x.reshape(()) for an array of one element, which stay tracked"
-        )
-
-    def tolist(self) -> NoReturn:
-        escaped(self, "a list (tolist)", "use list(x), whose elements stay tracked")
-
-    def __reduce__(self) -> NoReturn:
-        escaped(self, "a pickle", "return it from the function instead")
-
-    @property
-    def __array__(self) -> Any:
-        """NumPy's conversion hook: absent for scalars, so that np.array([[a, b], [c, d]]) builds an object array of them.
-
-        Such an array is stacked when it first meets a tracked operation. An n-d tracked array is not converted.
-        """
-        if not self.type.shape and not _called_from_scipy():
-            raise AttributeError("__array__")
-        return self._refuse_conversion
-
-    def _refuse_conversion(self, *_: Any, **__: Any) -> NoReturn:
-        name = _called_from_scipy()
-        if name:
-            module = SCIPY_SPELLINGS.get(name)
-            fix = "write it out with supported functions, e.g. np.log, np.sum and scipy.special's gammaln, xlogy and erf"
-            if module is not None:
-                fix = f"use {module}.{name}, which has SciPy's signature"
-            escaped(self, f"a plain ndarray by scipy's {name}", fix)
-        escaped(self, "a plain ndarray", "a tracked array is an array already: leave np.asarray out; "
-                "use np.stack([...]) for a list of arrays and td.zeros(...) for one to write into")  # fmt: skip
-
     # NumPy's protocols
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -421,11 +330,6 @@ class _Bound(NamedTuple):
 
 
 _OPERANDS = (TrackedArray, int, float, complex, np.ndarray, np.generic, list, tuple)
-# Plain Python functions of SciPy that have a counterpart here.
-SCIPY_SPELLINGS = {
-    **dict.fromkeys(("logsumexp", "softmax", "log_softmax", "multigammaln"), "tapediff.special"),
-    **dict.fromkeys(("solve_triangular", "cho_factor", "cho_solve"), "tapediff.linalg"),
-}
 _ARRAY_ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("__"))
 
 
@@ -444,27 +348,3 @@ def _without_masks(index: Any) -> Any:
     if is_tracked(index):
         return index._recorder.look(index, "array") if index.dtype == BOOL else index
     return tuple(_without_masks(entry) for entry in index) if type(index) is tuple else index
-
-
-def escaped(value: TrackedArray, into: str, fix: str) -> NoReturn:
-    raise TrackedValueEscaped(
-        f"a tracked value was converted to {into}, which would drop its gradient",
-        at=user_site(2), got=f"{value!r}, the result of {value._recorder.origin(value)}", fix=fix,
-    )  # fmt: skip
-
-
-def _called_from_scipy() -> str | None:
-    """The SciPy function that the user called, if NumPy was reached through SciPy."""
-    frame = sys._getframe(2)
-    name = None
-    while frame is not None and is_library_file(frame.f_code.co_filename):
-        if "scipy" in frame.f_code.co_filename:
-            # SciPy's decorators convert arguments too; what they wrap is one of their variables.
-            wrapped = next((frame.f_locals[k] for k in ("f", "func", "fun") if callable(frame.f_locals.get(k))), None)
-            name = (
-                getattr(wrapped, "__name__", frame.f_code.co_name)
-                if "wrapper" in frame.f_code.co_name
-                else frame.f_code.co_name
-            )
-        frame = frame.f_back
-    return name

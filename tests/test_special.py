@@ -5,7 +5,7 @@ import pytest
 import scipy.special
 
 import tapediff as td
-from tapediff.tracked import SCIPY_SPELLINGS
+from tapediff.escapes import SCIPY_SPELLINGS
 
 POSITIVE = np.array([0.3, 0.7, 1.6, 4.2])
 ONE_ARGUMENT = (

@@ -201,7 +201,12 @@ class Emitter:
             return False
         step = group.body[0]
         source = step.reads[0]
-        is_zero = isinstance(source, Literal) and source.kind == "f64" and source.value == 0.0 and math.copysign(1.0, source.value) > 0
+        is_zero = (
+            isinstance(source, Literal)
+            and source.kind == "f64"
+            and source.value == 0.0
+            and math.copysign(1.0, source.value) > 0
+        )
         stores = self.storages[step.write.storage].in_memory and step.combine is None and step.write.strides == (1,)
         return is_zero and stores and step.expression == "r0"
 

@@ -18,7 +18,7 @@ from ..ops.arithmetic import DIVIDE, MULTIPLY
 from ..ops.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
 from ..ops.indexing import Part, assemble
 from ..ops.shape import unbroadcast
-from ..record import Recorder
+from ..recorder import Recorder
 from ..tape import Tape
 from ..tracked import TrackedArray
 

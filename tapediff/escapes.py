@@ -1,0 +1,151 @@
+"""Where a tracked value would escape to Python: a guard, or an error that names the user's line and the fix.
+
+A tracked value can influence Python only by escaping to it, so every escape is here and there is no third case.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+import numpy as np
+
+from . import numpy_functions as functions
+from .errors import TrackedValueEscaped
+from .instruction import Recorded, ValueType
+from .ops.arithmetic import RINT
+from .sites import is_library_file, user_site
+
+# Plain Python functions of SciPy that have a counterpart here.
+SCIPY_SPELLINGS = {
+    **dict.fromkeys(("logsumexp", "softmax", "log_softmax", "multigammaln"), "tapediff.special"),
+    **dict.fromkeys(("solve_triangular", "cho_factor", "cho_solve"), "tapediff.linalg"),
+}
+
+
+class Escapes(Recorded):
+    """The conversions that Python and NumPy ask of a tracked array."""
+
+    __slots__ = ()
+
+    _recorder: Any
+    type: ValueType
+
+    # Escapes that are guards
+
+    def __bool__(self) -> bool:
+        if self.type.size != 1:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            )
+        return self._recorder.look(self, "bool")
+
+    def __int__(self) -> int:
+        return self._recorder.look(self, "int")
+
+    __trunc__ = __int__
+
+    def __index__(self) -> int:
+        if self.type.dtype.kind == "f":
+            raise TypeError("only integer scalar arrays can be converted to a scalar index; use int(x)")
+        return self._recorder.look(self, "int")
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if digits is None:
+            return int(self._recorder.apply(RINT, (self,)))
+        return functions.around(self, digits)
+
+    def __floor__(self) -> int:
+        return int(np.floor(self))  # type: ignore[call-overload]
+
+    def __ceil__(self) -> int:
+        return int(np.ceil(self))  # type: ignore[call-overload]
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(np.any(self == item))
+
+    # Escapes that are errors
+
+    def __float__(self) -> NoReturn:
+        escaped(self, "a Python float", "use np.sin instead of math.sin, and keep arrays of tracked values tracked: "
+                "td.zeros(n) or np.stack([...]) instead of storing into a plain array")  # fmt: skip
+
+    def __complex__(self) -> NoReturn:
+        escaped(
+            self, "a complex number", "tapediff differentiates real functions only; keep real and imaginary parts apart"
+        )
+
+    def __hash__(self) -> NoReturn:  # type: ignore[override]
+        escaped(
+            self,
+            "a dictionary key or set member (hash)",
+            "compare with `if x == ...`, which is guarded; or key on int(x)",
+        )
+
+    def __str__(self) -> NoReturn:
+        escaped(
+            self,
+            "text (str or format)",
+            "print(repr(x)) shows type and shape; print values outside the recorded function",
+        )
+
+    def __format__(self, spec: str) -> NoReturn:
+        return self.__str__()
+
+    def item(self, *_: Any) -> NoReturn:
+        escaped(
+            self, "a Python number (item)", "use x[i], or x.reshape(()) for an array of one element, which stay tracked"
+        )
+
+    def tolist(self) -> NoReturn:
+        escaped(self, "a list (tolist)", "use list(x), whose elements stay tracked")
+
+    def __reduce__(self) -> NoReturn:
+        escaped(self, "a pickle", "return it from the function instead")
+
+    @property
+    def __array__(self) -> Any:
+        """NumPy's conversion hook: absent for scalars, so that np.array([[a, b], [c, d]]) builds an object array of them.
+
+        Such an array is stacked when it first meets a tracked operation. An n-d tracked array is not converted.
+        """
+        if not self.type.shape and not _called_from_scipy():
+            raise AttributeError("__array__")
+        return self._refuse_conversion
+
+    def _refuse_conversion(self, *_: Any, **__: Any) -> NoReturn:
+        name = _called_from_scipy()
+        if name:
+            module = SCIPY_SPELLINGS.get(name)
+            fix = (
+                "write it out with supported functions, e.g. np.log, np.sum and scipy.special's gammaln, xlogy and erf"
+            )
+            if module is not None:
+                fix = f"use {module}.{name}, which has SciPy's signature"
+            escaped(self, f"a plain ndarray by scipy's {name}", fix)
+        escaped(self, "a plain ndarray", "a tracked array is an array already: leave np.asarray out; "
+                "use np.stack([...]) for a list of arrays and td.zeros(...) for one to write into")  # fmt: skip
+
+
+def escaped(value: Any, into: str, fix: str) -> NoReturn:
+    raise TrackedValueEscaped(
+        f"a tracked value was converted to {into}, which would drop its gradient",
+        at=user_site(2), got=f"{value!r}, the result of {value._recorder.origin(value)}", fix=fix,
+    )  # fmt: skip
+
+
+def _called_from_scipy() -> str | None:
+    """The SciPy function that the user called, if NumPy was reached through SciPy."""
+    frame = sys._getframe(2)
+    name = None
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        if "scipy" in frame.f_code.co_filename:
+            # SciPy's decorators convert arguments too; what they wrap is one of their variables.
+            wrapped = next((frame.f_locals[k] for k in ("f", "func", "fun") if callable(frame.f_locals.get(k))), None)
+            name = (
+                getattr(wrapped, "__name__", frame.f_code.co_name)
+                if "wrapper" in frame.f_code.co_name
+                else frame.f_code.co_name
+            )
+        frame = frame.f_back
+    return name

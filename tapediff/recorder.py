@@ -1,0 +1,393 @@
+"""The recorder: turns operations on tracked arrays into the instructions of one tape.
+
+A recorder belongs to one thread and task (contextvars); recorders nest, and every operation goes to the innermost recorder
+among its operands, so that derivatives of derivatives are never confused.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from .errors import ArgumentMismatch, TrackedValueEscaped, TrackedValueLeaked, UnsupportedFunction
+from .instruction import (
+    BOOL,
+    BOOL_SCALAR,
+    CONSTANT,
+    FLOAT64,
+    FLOAT_SCALAR,
+    GUARD,
+    INPUT,
+    Instruction,
+    ValueType,
+    is_tracked,
+)  # fmt: skip
+from .numpy_functions.shaping import stack_objects
+from .ops import Op
+from .ops.arithmetic import CONVERT
+from .ops.comparison import MASK_OPS, NOT_EQUAL
+from .replay import outcome_of
+from .sites import Site, is_library_file, user_site
+from .tape import Tape
+from .tracked import TrackedArray
+
+# Calling the class costs three times as much, and a recording makes one instruction per operation.
+_new_tuple = tuple.__new__
+
+_current: ContextVar[Recorder | None] = ContextVar("tapediff_recorder", default=None)
+
+
+# What an operation raises because of the values it meets: not positive definite, or numpy.errstate(all="raise").
+VALUE_FAILURES = (np.linalg.LinAlgError, ArithmeticError, RuntimeWarning)
+
+
+class Recorder:
+    """Collects the instructions of one tape. Use as a context manager; it restores the outer recorder whatever happens.
+
+    Args:
+        name: the recorded function's name.
+        concrete: keep NumPy values beside the instructions (needed to run user code); False records types only.
+        prescribed: outcomes that the first guards must take, whatever NumPy says; see GuardedTape.
+    """
+
+    def __init__(self, name: str = "f", *, concrete: bool = True, prescribed: Sequence[Any] = ()) -> None:
+        self.name = name
+        self.concrete = concrete
+        self.prescribed = prescribed
+        self.instructions: list[Instruction] = []
+        self.inputs: list[int] = []
+        self.active_inputs: list[int] = []
+        self.captured: list[TrackedArray] = []
+        self.site: Site | None = None
+        self.failure: tuple[Exception, Op, Site | None] | None = None
+        self.is_open = False
+        self.outer: Recorder | None = None
+        self.level = 0
+        self.guard_count = 0
+        self._looked_at: dict[tuple[int, str], Any] = {}
+        self._captures: dict[tuple[int, int], TrackedArray] = {}
+        self._float_constants: dict[float, int] = {}
+        self._constants: dict[tuple[Any, ...], int] = {}
+        self._types: dict[tuple[Any, ...], ValueType] = {}
+        self._sites: dict[int, Site] = {}
+
+    def __enter__(self) -> Recorder:
+        self.outer = _current.get()
+        self.level = self.outer.level + 1 if self.outer is not None else 1
+        self.is_open = True
+        self._token = _current.set(self)
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self.is_open = False
+        _current.reset(self._token)
+        if type(error) is ValueError and isinstance(error.__cause__, TrackedValueEscaped):
+            raise error.__cause__  # NumPy replaces it where a value is stored into a plain array
+
+    # Operations
+
+    def apply(self, op: Op, args: Sequence[Any], params: tuple[Any, ...] = ()) -> TrackedArray:
+        """Record one operation on operands of which at least one is tracked, and compute its value."""
+        if _current.get() is not self:
+            self._check_usable()
+        ids: list[int] = []
+        values: list[Any] = []
+        plain: list[int] = []
+        all_float64 = True
+        for position, argument in enumerate(args):
+            kind = type(argument)
+            if kind is int and op.promote is None:
+                number: Any = float(argument)
+                argument, kind = number, float
+            if kind is TrackedArray:
+                if argument._view is not None:
+                    argument._refresh()
+                if argument._recorder is not self:
+                    argument = self.capture(argument)
+                if argument.type[1] is not FLOAT64:
+                    all_float64 = False
+                ids.append(argument._id)
+                values.append(argument._value)
+            elif kind is float and argument == argument and argument != 0.0:
+                known = self._float_constants.get(argument)
+                if known is None:
+                    plain.append(position)
+                    known = -1
+                ids.append(known)
+                values.append(argument)
+            else:
+                plain.append(position)
+                ids.append(-1)
+                values.append(argument)
+        if not all_float64:
+            plain = [position for position, argument in enumerate(args) if type(argument) is not TrackedArray]
+            self._promote(op, args, ids, values, plain, all_float64)
+        elif plain:
+            self._promote(op, args, ids, values, plain, all_float64)
+        if self.concrete:
+            try:
+                value = op.evaluate(*values, *params)
+            except VALUE_FAILURES as failure:
+                self._note_failure(op, failure)
+                raise
+            type_ = FLOAT_SCALAR if type(value) is np.float64 else self._type_of(value)
+        else:
+            value = None
+            type_ = op.infer(*[self.instructions[i].type for i in ids], **op.named(params))
+        return TrackedArray(self, self._append(op, tuple(ids), params, type_), value, type_)
+
+    def _note_failure(self, op: Op, failure: Exception) -> None:
+        """An operation raised because of its values. If the user's code catches that, they have escaped unguarded."""
+        recorder: Recorder | None = self
+        while recorder is not None:
+            recorder.failure = recorder.failure or (failure, op, user_site(2))
+            recorder = recorder.outer
+
+    def _append(self, op: Any, ids: tuple[int, ...], params: tuple[Any, ...], type_: ValueType) -> int:
+        site = self.site
+        if site is None:
+            frame = sys._getframe(2)
+            while is_library_file(frame.f_code.co_filename):
+                if frame.f_back is None:
+                    break
+                frame = frame.f_back
+            # Code objects are hashed by content, slowly; one address and offset stand for the place as long as it is kept.
+            place = (id(frame.f_code) << 20) + frame.f_lasti
+            site = self._sites.get(place)
+            if site is None:
+                site = self._sites[place] = Site(frame.f_code, frame.f_lasti)
+        instructions = self.instructions
+        instructions.append(_new_tuple(Instruction, (op, ids, params, type_, site)))
+        return len(instructions) - 1
+
+    def _type_of(self, value: Any) -> ValueType:
+        key = (value.shape, value.dtype)
+        type_ = self._types.get(key)
+        if type_ is None:
+            # One dtype object per kind, so that `is` works as a fast comparison.
+            dtype = FLOAT64 if value.dtype == FLOAT64 else value.dtype
+            type_ = self._types[key] = ValueType(value.shape, dtype)
+        return type_
+
+    def _promote(
+        self, op: Op, args: Sequence[Any], ids: list[int], values: list[Any], plain: list[int], all_float64: bool
+    ) -> None:
+        """Fill in constants and insert conversions so that the operands have the types the op works on."""
+        together = range(len(args)) if op.promote is None else op.promote
+        common: np.dtype | None = None
+        if together and (not all_float64 or any(p in together and type(args[p]) not in (float, int) for p in plain)):
+            common = self._common_dtype(op, [args[p] for p in together])
+        elif together:
+            common = FLOAT64
+        for position in plain:
+            wanted = common if position in together else None
+            ids[position], values[position] = self._constant_operand(args[position], wanted, op)
+        if all_float64 and common is FLOAT64 and op not in MASK_OPS:
+            return
+        for position, argument in enumerate(args):
+            if position in plain or type(argument) is not TrackedArray:
+                continue
+            dtype = self.instructions[ids[position]].type.dtype
+            converted = None
+            tracked = argument if argument._recorder is self else self.capture(argument)
+            if op in MASK_OPS and dtype != BOOL:
+                converted = NOT_EQUAL(tracked, 0.0)
+            elif common is not None and position in together and dtype != common and op not in MASK_OPS:
+                converted = CONVERT(tracked, dtype=common)
+            if converted is not None:
+                ids[position], values[position] = converted._id, converted._value
+
+    @staticmethod
+    def _common_dtype(op: Op, operands: Sequence[Any]) -> np.dtype:
+        """NumPy's promotion (NEP 50): Python numbers adapt to arrays."""
+        if op in MASK_OPS:
+            return BOOL
+        kinds = []
+        for operand in operands:
+            if is_tracked(operand):
+                kinds.append(operand.dtype)
+            elif type(operand) in (int, float, bool):
+                kinds.append(operand)
+            else:
+                array = np.asarray(operand)
+                kinds.append(FLOAT64 if array.dtype == object else array.dtype)
+        common = np.result_type(*kinds)
+        if common.kind in "iub" and op.floats_only:
+            return FLOAT64
+        if common.kind in "iu":
+            return np.dtype(np.int64)
+        if common.kind == "c":
+            raise UnsupportedFunction(
+                "complex numbers met a tracked array", at=user_site(4), fix="keep real and imaginary parts apart"
+            )
+        return FLOAT64 if common == FLOAT64 else common
+
+    def _constant_operand(self, argument: Any, dtype: np.dtype | None, op: Op) -> tuple[int, Any]:
+        array = np.asarray(argument)
+        if array.dtype == object:
+            tracked = stack_objects(array)
+            tracked = tracked if tracked._recorder is self else self.capture(tracked)
+            return tracked._id, tracked._value
+        if array.dtype.kind not in "fiub":
+            raise UnsupportedFunction(
+                f"{op.name} of a tracked array and {array.dtype} values", at=user_site(4), got=repr(argument)[:60],
+                fix="tapediff differentiates real functions; convert the other operand to floats",
+            )  # fmt: skip
+        if dtype is None:
+            dtype = FLOAT64 if array.dtype.kind == "f" else (BOOL if array.dtype.kind == "b" else np.dtype(np.int64))
+        # A copy, so that a tape means the values it was recorded with.
+        array = array.astype(dtype, order="C", copy=True)
+        return self.constant(array), array[()] if array.shape == () else array
+
+    def constant(self, array: np.ndarray) -> int:
+        """The value number of a constant; equal bits of equal dtype and shape share one."""
+        if array.shape == () and array.dtype is FLOAT64:
+            number = float(array)
+            if number == number and number != 0.0:
+                known = self._float_constants.get(number)
+                if known is None:
+                    known = self._float_constants[number] = self._new_constant(array)
+                return known
+        key = (array.shape, array.dtype.char, array.tobytes() if array.size <= 1024 else _digest(array))
+        known = self._constants.get(key)
+        if known is None:
+            known = self._constants[key] = self._new_constant(array)
+        return known
+
+    def _new_constant(self, array: np.ndarray) -> int:
+        array.flags.writeable = False
+        self.instructions.append(Instruction(CONSTANT, (), (array,), self._type_of(array), None))
+        return len(self.instructions) - 1
+
+    def tracked_constant(self, array: np.ndarray) -> TrackedArray:
+        """A tracked array that starts as a constant, so that tracked values can be written into it."""
+        array = np.array(array, order="C")
+        number = self.constant(array.copy())
+        return TrackedArray(self, number, array[()] if array.shape == () else array, self.instructions[number].type)
+
+    # Inputs, captures, guards, results
+
+    def input(self, value: Any, *, active: bool) -> TrackedArray:
+        """A new argument of the tape."""
+        array = np.array(value, order="C")
+        type_ = self._type_of(array)
+        position = len(self.inputs)
+        self.instructions.append(Instruction(INPUT, (), (position,), type_, None))
+        self.inputs.append(len(self.instructions) - 1)
+        if active:
+            self.active_inputs.append(position)
+        return TrackedArray(self, self.inputs[-1], array[()] if array.shape == () else array, type_)
+
+    def capture(self, value: TrackedArray) -> TrackedArray:
+        """An outer recording's value as an input of this one, so that derivatives flow to it."""
+        value._recorder._check_usable()
+        if value._recorder.level > self.level:
+            raise TrackedValueLeaked(
+                "a value of an inner recording was used in an outer one", at=user_site(), got=repr(value),
+                fix="return it from the inner function instead of keeping it outside",
+            )  # fmt: skip
+        value._refresh()
+        key = (id(value._recorder), value._id)
+        inner = self._captures.get(key)
+        if inner is None:
+            inner = self._captures[key] = self.input(value._value, active=value.dtype.kind == "f")
+            self.captured.append(TrackedArray(value._recorder, value._id, value._value, value.type))
+        return inner
+
+    def look(self, value: TrackedArray, kind: str) -> Any:
+        """Python looks at a value: a guard that it stays what it is. Returns what Python is to see."""
+        if _current.get() is not self:
+            self._check_usable()
+        value._refresh()
+        known = self._looked_at.get((value._id, kind))
+        if known is not None:
+            return known
+        ordinal = self.guard_count
+        if ordinal < len(self.prescribed):
+            outcome = self.prescribed[ordinal]
+        elif kind == "int":
+            outcome = int(value._value)
+        else:
+            outcome = outcome_of(kind, value._value)
+        self.guard_count += 1
+        self._looked_at[value._id, kind] = outcome
+        self._append(GUARD, (value._id,), (kind, outcome, ordinal), BOOL_SCALAR)
+        if kind == "int" and isinstance(outcome, float):
+            return int(outcome)  # NaN or infinity: raises as plain Python does
+        return outcome
+
+    def origin(self, value: TrackedArray) -> str:
+        """What made a value, for error messages."""
+        op = self.instructions[value._id].op
+        return "an argument" if op is INPUT else f"{op.name}(...)"
+
+    def finish(self, result: Any) -> Tape:
+        """The tape that returns `result`: a tracked value, a number or array, or a tuple of these."""
+        if self.failure is not None:
+            failure, op, site = self.failure
+            raise UnsupportedFunction(
+                f"{self.name} caught the error of {op.name}(...), which depends on values that a tape cannot guard",
+                at=site, got=f"{type(failure).__name__}: {failure}",
+                fix="test the values before the call, with an `if`; or catch the error outside the recorded function",
+            ) from failure  # fmt: skip
+        returns_tuple = isinstance(result, (tuple, list)) and not is_tracked(result)
+        outputs = [self._output(r) for r in result] if returns_tuple else [self._output(result)]
+        return Tape(
+            tuple(self.instructions),
+            tuple(self.inputs),
+            tuple(outputs),
+            self.name,
+            tuple(self.active_inputs),
+            returns_tuple,
+        )
+
+    def _output(self, result: Any) -> int:
+        if type(result) is TrackedArray:
+            if result._recorder is not self:
+                result = self.capture(result)
+            result._refresh()
+            return result._id
+        array = np.asarray(result)
+        if array.dtype == object and any(is_tracked(entry) for entry in array.flat):
+            return self._output(stack_objects(array))
+        if array.dtype.kind not in "fiub":
+            raise ArgumentMismatch(
+                f"{self.name} returned something that is not a real number or array", got=type(result).__name__,
+                fix="return a float, an array or a tuple of these",
+            )  # fmt: skip
+        # Integers and floats of other sizes become the ones that kernels know; float32 stays.
+        if array.dtype not in (np.float32, BOOL):
+            array = array.astype(FLOAT64 if array.dtype.kind == "f" else np.int64)
+        return self.constant(np.array(array, order="C", dtype=FLOAT64 if array.dtype == FLOAT64 else None))
+
+    def _check_usable(self) -> None:
+        recorder = _current.get()
+        while recorder is not None and recorder is not self:
+            recorder = recorder.outer
+        if recorder is None:
+            ended = not self.is_open
+            raise TrackedValueLeaked(
+                f"a tracked value of {self.name} was used "
+                + ("after its recording ended" if ended else "in another thread or task than the one recording it"),
+                at=user_site(3),
+                fix="return values from the recorded function instead of keeping them in a variable outside it"
+                if ended else "do the work of one recording in one thread",
+            )  # fmt: skip
+
+
+def _digest(array: np.ndarray) -> bytes:
+    import hashlib
+
+    return hashlib.blake2b(array.tobytes(), digest_size=16).digest()
+
+
+def is_recording() -> bool:
+    return _current.get() is not None
+
+
+def current_recorder() -> Recorder | None:
+    return _current.get()
