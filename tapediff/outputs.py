@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,10 @@ def check_out(out: Any, types: Sequence[ValueType], several: bool) -> None:
                                 fix="np.empty(x.shape, x.dtype)")  # fmt: skip
         if not array.flags.writeable:
             raise ArgumentMismatch("out is read-only", fix="pass an array that can be written to")
+    if several and any(np.may_share_memory(a, b) for a, b in combinations(arrays, 2)):
+        raise ArgumentMismatch(
+            "two of the arrays in out share memory, so one gradient would overwrite another", fix="pass separate arrays"
+        )
 
 
 def deliver(gradients: Sequence[Any], out: Any, several: bool) -> Any:
