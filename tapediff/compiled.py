@@ -10,6 +10,7 @@ import numpy as np
 
 from .arguments import as_inputs
 from .errors import ArgumentMismatch, GuardFailed
+from .instruction import FLOAT_SCALAR
 from .lowering.status import REFUSED
 from .outputs import check_out
 from .passes import run_passes
@@ -40,7 +41,18 @@ class CompiledTape:
         seconds: time spent compiling so far.
     """
 
-    __slots__ = ("__weakref__", "_call", "_dtype", "_is_scalar", "_kernels", "_lock", "_shape", "seconds", "tape")
+    __slots__ = (
+        "__weakref__",
+        "_call",
+        "_dtype",
+        "_is_scalar",
+        "_kernels",
+        "_lock",
+        "_shape",
+        "_value_call",
+        "seconds",
+        "tape",
+    )
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
@@ -49,6 +61,7 @@ class CompiledTape:
         self._lock = threading.Lock()
         # What the shortest path of a gradient by the first argument needs at hand.
         self._call: Callable[..., Any] = _not_compiled
+        self._value_call: Callable[..., Any] = _not_compiled
         first = tape.input_types[0] if tape.inputs else None
         self._shape = first.shape if first else ()
         self._dtype = first.dtype if first else np.dtype(float)
@@ -74,6 +87,9 @@ class CompiledTape:
 
     def __call__(self, *args: Any) -> Any:
         """The recorded function's value: a float, an array, or a tuple as the function returned it."""
+        value = self._value_call(*args)
+        if type(value) is float:
+            return value
         if any(type(a) is TrackedArray for a in args):
             outputs = inline(self.tape, as_inputs(self.tape, args))
             return tuple(outputs) if self.tape.returns_tuple else outputs[0]
@@ -103,6 +119,8 @@ class CompiledTape:
                 self.seconds += known.seconds
                 if argnums == (0,):
                     self._call = known.call
+                elif argnums is None and known.tape.output_types == (FLOAT_SCALAR,) and not tape.returns_tuple:
+                    self._value_call = known.call
                 self._kernels[argnums] = known
         return known
 
