@@ -69,6 +69,28 @@ class UnstableBranch(TapediffError, RuntimeError):
     """A call came back to a guard that it had already settled: two tapes disagree about a near tie."""
 
 
+class NewTape(TapediffError):
+    """A GuardedTape that may record no more tapes met a path, or arguments, for which it has none."""
+
+
+class StaleTape(TapediffError):
+    """The plain function, run beside its tape, gave another value: it depends on something that changed.
+
+    Attributes:
+        tape_value: what the tape gives.
+        function_value: what the function gives now.
+    """
+
+    def __init__(self, what: str, *, at: object, got: str, tape_value: object, function_value: object) -> None:
+        self.tape_value, self.function_value = tape_value, function_value
+        super().__init__(
+            what,
+            at=at,
+            got=got,
+            fix="pass what changes as an argument, td.Constant(...), instead of a global, a closure, a random number or a clock",
+        )
+
+
 class ShapeMismatch(TapediffError, ValueError):
     """An argument or output array does not have the recorded shape."""
 

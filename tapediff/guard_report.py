@@ -10,9 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import GuardWarning, UnstableBranch, describe
+import numpy as np
+
+from .errors import GuardWarning, NewTape, UnstableBranch, describe
 from .instruction import Guard, ValueType
+from .margins import guard_margins, values_at
 from .paths import Fork, Variant
+from .replay import Miss
 from .sites import Site, is_library_file
 from .tape import Tape
 
@@ -75,9 +79,50 @@ class Reason:
         return f"{self.guard.site or 'unknown line'} → {describe(self.outcome)}, was {describe(self.guard.outcome)}"
 
 
+@dataclass(frozen=True, slots=True)
+class LastMiss:
+    """A call for which no tape was kept, beside the kept tape that came closest.
+
+    Attributes:
+        reason: what it was called with, and the guard that came out differently.
+        closest: the number of that tape; it has the longest path in common.
+        takes: what that tape was recorded for.
+        sides: the comparisons behind the guard, as this call met them.
+    """
+
+    reason: Reason
+    closest: int | None
+    takes: Specialisation | None = None
+    sides: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        if self.reason.guard is None:
+            return [str(self.reason), f"closest: tape {self.closest}, for {self.takes}"]
+        return [f"called with {self.reason.called_with}", f"closest: tape {self.closest}", f"parted at {self.reason}",
+                *self.sides]  # fmt: skip
+
+
+def last_miss(
+    reason: Reason, key: tuple[Any, ...], missed: tuple[Variant, Miss] | None, inputs: Sequence[Any], kept: Sequence[Variant]
+) -> LastMiss:
+    """What explain() tells about a call that no tape could answer; the guard's comparison is computed with NumPy."""
+    if missed is not None and reason.guard is not None:
+        variant, guard = missed[0], reason.guard
+        try:
+            sides = guard_margins(variant.tape, values_at(variant.tape, inputs, guard.ordinal), guard)
+        except np.linalg.LinAlgError:  # at the edge of the domain, where NumPy and the kernel may disagree
+            return LastMiss(reason, variant.number)
+        return LastMiss(reason, variant.number, sides=tuple(map(str, sides[:LONGEST_PATH_SHOWN])))
+    closest = max(kept, key=lambda v: (sum(a == b for a, b in zip(v.key, key)), v.used), default=None)
+    if closest is None:
+        return LastMiss(reason, None)
+    return LastMiss(reason, closest.number, closest.reason.called_with)
+
+
 def explanation(
-    name: str, max_tapes: int, stats: Stats, variants: Sequence[Variant], reasons: Sequence[tuple[int, Reason]]
-) -> str:
+    name: str, max_tapes: int, stats: Stats, variants: Sequence[Variant], reasons: Sequence[tuple[int, Reason]],
+    last: LastMiss | None,
+) -> str:  # fmt: skip
     """The text of GuardedTape.explain()."""
     lines = [f"{name}: {len(variants)} of at most {max_tapes} tapes; {stats}"]
     for variant in sorted(variants, key=lambda v: v.number):
@@ -88,6 +133,9 @@ def explanation(
     if reasons:
         lines.append("recorded because")
         lines += [f"  {number}: {reason}" for number, reason in reasons]
+    if last is not None and last.closest is not None:
+        lines.append("last miss")
+        lines += [f"  {line}" for line in last.lines()]
     return "\n".join(lines)
 
 
@@ -126,6 +174,32 @@ def budget_text(name: str, max_tapes: int, culprit: str) -> str:
         f"  got: {culprit}\n"
         f"  fix: compute both sides with np.where, or give a coarser guard; or raise max_tapes if memory allows"
     )
+
+
+def new_tape_text(name: str, miss: LastMiss) -> str:
+    at, got = _new_tape_parts(miss)
+    return (
+        f"{name} met {'a new path' if miss.reason.guard is not None else 'arguments of a new kind'}, "
+        f"which is recorded and compiled\n  at:  {at or 'unknown line'}\n  got: {got}\n"
+        f"  fix: call it there before it matters; or compute both sides with np.where"
+    )
+
+
+def new_tape_error(name: str, miss: LastMiss, f: Callable[..., Any]) -> NewTape:
+    at, got = _new_tape_parts(miss)
+    return NewTape(
+        f"{name} met {'a path' if miss.reason.guard is not None else 'arguments'} for which no tape is kept",
+        at=at or site_of(f), got=got,
+        fix='record it beforehand, with on_new_tape="compile"; or compute both sides with np.where',
+    )  # fmt: skip
+
+
+def _new_tape_parts(miss: LastMiss) -> tuple[Any, str]:
+    guard = miss.reason.guard
+    if guard is None:
+        return None, str(miss.reason)
+    got = f"{describe(miss.reason.outcome)}, recorded {describe(guard.outcome)}"
+    return guard.site, "; ".join([got, *miss.sides])
 
 
 def coarse_guard_text(name: str, guard_site: str, value: Any, missed: Guard, outcome: Any) -> str:

@@ -14,8 +14,9 @@ import numpy as np
 
 from .arguments import unwrap
 from .calls import Call, bind_call
-from .errors import ArgumentMismatch
+from .errors import ArgumentMismatch, TrackedValueEscaped
 from .guard_report import (
+    LastMiss,
     Reason,
     Specialisation,
     Stats,
@@ -23,13 +24,18 @@ from .guard_report import (
     check_prescribed,
     coarse_guard_text,
     explanation,
+    last_miss,
     most_paths,
+    new_tape_error,
+    new_tape_text,
     site_of,
     unstable,
     warn,
 )
 from .instruction import ValueType, is_tracked
 from .keys import static_key, value_key
+from .lowering.status import REFUSED
+from .margins import Margin, check_fresh, margins
 from .outputs import check_out, deliver
 from .paths import Paths, Variant
 from .record import plain_value
@@ -50,6 +56,12 @@ PLAIN = (bool, int, str, type(None), np.bool_)
 
 # explain() gives the reasons of this many recordings, the latest ones.
 REASONS_KEPT = 1000
+
+
+ON_NEW_TAPE = ("compile", "interpret", "raise", "warn")
+
+# With on_new_tape="interpret": a path is worth compiling when NumPy has answered on it this often.
+INTERPRETED_ANSWERS = 10
 
 
 # attempt(variant, settled) gives the answer, or the Miss at a guard.
@@ -77,24 +89,32 @@ class GuardedTape:
             it returns (None, bool, number, string, array, or a tuple, enum or frozen dataclass of these). Guards found
             by recording hold all the same.
         max_tapes: how many tapes are kept; the one not used for the longest time is dropped for a new one.
-        compile_after: how many answers of a new tape are replayed with NumPy before it is compiled.
+        compile_after: how many answers of a new tape are replayed with NumPy before it is compiled; 0 unless given, with
+            on_new_tape="interpret" 10.
+        on_new_tape: what a call does for which no tape is kept. "compile": record and compile one. "interpret": record one
+            and answer by replaying it with NumPy, at once. "warn": as "compile", with a GuardWarning for each tape after the
+            first. "raise": NewTape, once there is a tape. May be set later, as `safe.on_new_tape = "raise"` after a warm-up.
+        check_every: every so many calls the plain function is run beside its tape, once more and on plain arrays; 0 is never.
         name: what messages call the function.
 
     Raises:
         UnstableBranch: two sides of a branch disagree about a near tie, so that neither can answer.
         InvalidGuardValue: the guard returned something that cannot be a key.
+        NewTape: with on_new_tape="raise", no kept tape will do; the kept ones stay as they are.
+        StaleTape: at a check, the function gave another value than its tape, by more than rounding.
 
     Inside a recording, and on tracked arguments, f runs as itself: its operations and guards become part of that
     recording. Whatever else f depends on is part of its tapes as it was when they were recorded: globals, closures,
-    random numbers, clocks. Safe to use from several threads at once.
+    random numbers, clocks; check_every notices when these change. Safe to use from several threads at once.
 
     Cost: a hit on the tape used last adds about 0.1 µs to the compiled tape's own call, a hit on another one about
-    30 µs; a new path costs one recording and one compilation.
+    30 µs; a new path costs one recording and one compilation; a check costs one call of f and one NumPy replay.
     """
 
     def __init__(
         self, f: Callable[..., Any], guard: Callable[..., Any] | None = None, *,
-        max_tapes: int = 64, compile_after: int = 0, name: str | None = None,
+        max_tapes: int = 64, compile_after: int | None = None, name: str | None = None,
+        on_new_tape: str = "compile", check_every: int = 0,
     ) -> None:  # fmt: skip
         if not callable(f) or isinstance(f, (Tape, GuardedTape)) or hasattr(f, "attempt"):
             raise ArgumentMismatch("td.GuardedTape takes the plain function, which it records itself",
@@ -102,10 +122,14 @@ class GuardedTape:
         if guard is not None and not callable(guard):
             raise ArgumentMismatch("guard must be a function of f's arguments", got=type(guard).__name__,
                                    fix="td.GuardedTape(f, guard=lambda x: x[0] > 1)")  # fmt: skip
-        if max_tapes < 1 or compile_after < 0:
-            raise ArgumentMismatch("max_tapes must be at least 1 and compile_after at least 0",
-                                   got=f"max_tapes={max_tapes}, compile_after={compile_after}")  # fmt: skip
-        self.f, self.guard, self.max_tapes, self.compile_after = f, guard, max_tapes, compile_after
+        if max_tapes < 1 or (compile_after or 0) < 0 or check_every < 0:
+            raise ArgumentMismatch(
+                "max_tapes must be at least 1, compile_after and check_every at least 0",
+                got=f"max_tapes={max_tapes}, compile_after={compile_after}, check_every={check_every}",
+            )
+        self.f, self.guard, self.max_tapes, self.check_every = f, guard, max_tapes, check_every
+        self._compile_after = compile_after
+        self.on_new_tape = on_new_tape
         self.name = name or getattr(f, "__name__", type(f).__name__)
         self._guard_site = "" if guard is None else site_of(guard)
         self._cache: dict[tuple[Any, ...], Paths] = {}
@@ -118,6 +142,21 @@ class GuardedTape:
         self._misses = self._recordings = self._evictions = self._dropped_hits = 0
         self._seconds_recording = self._dropped_seconds_compiling = 0.0
         self._warned_budget = self._warned_coarse = False
+        self._last_miss: LastMiss | None = None
+        self._calls_to_check = check_every
+
+    @property
+    def on_new_tape(self) -> str:
+        """What a call does for which no tape is kept: "compile", "interpret", "raise" or "warn"."""
+        return self._on_new_tape
+
+    @on_new_tape.setter
+    def on_new_tape(self, chosen: str) -> None:
+        if chosen not in ON_NEW_TAPE:
+            raise ArgumentMismatch("on_new_tape is one of " + ", ".join(map(repr, ON_NEW_TAPE)), got=repr(chosen))
+        self._on_new_tape = chosen
+        default = INTERPRETED_ANSWERS if chosen == "interpret" else 0
+        self.compile_after = default if self._compile_after is None else self._compile_after
 
     # Calls
 
@@ -192,6 +231,7 @@ class GuardedTape:
             bound = bind_call(self.f, args, ())
             return bound.function(*bound.inputs)
         call = self._call(args, ())
+        self._check_when_due(call)
         return self._follow(call, self._attempt(call, None, None))[1][0]
 
     def tape_for(self, args: Sequence[Any]) -> tuple[Tape, list[Any]]:
@@ -202,6 +242,7 @@ class GuardedTape:
         if _is_recording(args):
             return _record_here(bind_call(self.f, args, ()))
         call = self._call(args, ())
+        self._check_when_due(call)
         variant, _ = self._follow(call, lambda variant, settled: variant.replay(None, call.bound.inputs, None, settled))
         return variant.tape, list(call.bound.inputs)
 
@@ -217,9 +258,11 @@ class GuardedTape:
         inputs, numbers = call.bound.inputs, call.bound.argnums
         check_out(out, [ValueType(inputs[k].shape, inputs[k].dtype) for k in numbers], several)
         outs = None if out is None else (list(out) if several else [out])
+        self._check_when_due(call)
         variant, (value, gradients) = self._follow(call, self._attempt(call, numbers, outs))
         if numbers == (0,) and variant.is_direct and variant.compiled.seconds:
-            variant.call = variant.compiled.kernel(numbers).call
+            kernel_call = variant.compiled.kernel(numbers).call
+            variant.call = self._counted(kernel_call) if self.check_every else kernel_call
             for key in call.specialisation.guard_value:
                 if type(key) in PLAIN:
                     self._last_under[type(key), key] = variant
@@ -257,6 +300,47 @@ class GuardedTape:
             return answer
 
         return attempt
+
+    # Checks against the plain function
+
+    def _counted(self, kernel_call: Callable[..., Any]) -> Callable[..., Any]:
+        """A kernel that refuses the call at which a check is due, so that it takes the full path, which checks."""
+
+        def call(*arguments: Any) -> Any:
+            left = self._calls_to_check
+            if left <= 1:
+                return REFUSED
+            value = kernel_call(*arguments)
+            if type(value) is float:
+                self._calls_to_check = left - 1
+            return value
+
+        return call
+
+    def _check_when_due(self, call: _Call) -> None:
+        """Compare the plain function with the tape kept for this point; where there is none, the next call is checked."""
+        if not self.check_every:
+            return
+        self._calls_to_check -= 1
+        if self._calls_to_check > 0:
+            return
+        tape = self._kept_tape(call)
+        if tape is not None:
+            check_fresh(tape, call.bound.function, call.bound.inputs, site_of(self.f))
+            self._calls_to_check = self.check_every  # not after a failure: the next call is checked as well
+
+    def _kept_tape(self, call: _Call) -> Tape | None:
+        """The kept tape whose path holds at this point by NumPy's word; nothing is recorded or counted."""
+        paths = self._cache.get(call.key)
+        variant = paths.last if paths is not None else None
+        settled = 0
+        while variant is not None:
+            answer = variant.replay(None, call.bound.inputs, None, settled)
+            if type(answer) is not Miss:
+                return variant.tape
+            settled = answer.ordinal + 1
+            variant = variant.sibling(answer)
+        return None
 
     # Paths
 
@@ -311,6 +395,10 @@ class GuardedTape:
             self._misses += 1
             guard = missed[0].tape.guards[missed[1].ordinal] if missed is not None else None
             reason = Reason(call.specialisation, guard, missed[1].outcome if missed is not None else None)
+            kept = self._variants()
+            self._last_miss = miss = last_miss(reason, call.key, missed, call.bound.inputs, kept)
+            if self._on_new_tape == "raise" and kept:
+                raise new_tape_error(self.name, miss, self.f)
             started = time.perf_counter()
             with Recorder(self.name, prescribed=settled) as recorder:
                 tape = _recorded(recorder, call.bound)
@@ -323,6 +411,8 @@ class GuardedTape:
             is_direct = not call.bound.static
             variant = Variant(tape, call.key, self._recordings, reason, seconds, is_direct)
             messages = self._insert(call.key, variant)
+            if self._on_new_tape == "warn" and kept:
+                messages.append(new_tape_text(self.name, miss))
             if guard is not None and self.guard is not None and not self._warned_coarse:
                 self._warned_coarse = True
                 value = call.specialisation.guard_value[0]
@@ -378,8 +468,37 @@ class GuardedTape:
         )  # fmt: skip
 
     def explain(self) -> str:
-        """What is kept and why, as text: each tape's argument types, guards, lines and outcomes, hits and seconds."""
-        return explanation(self.name, self.max_tapes, self.stats, self._variants(), list(self._reasons))
+        """What is kept and why, as text: each tape's argument types, guards, lines and outcomes, hits and seconds.
+
+        For the last call that no tape could answer: the closest tape, the guard at which they parted, and its two sides.
+        """
+        return explanation(
+            self.name, self.max_tapes, self.stats, self._variants(), list(self._reasons), self._last_miss
+        )
+
+    def margins(self, *args: Any) -> list[Margin]:
+        """How far a point is from the next branch: every comparison on its path, and every kink of what f returns.
+
+        Args:
+            args: as for safe(*args).
+
+        Returns:
+            One td.Margin for each comparison that a guard depends on, in the order in which Python came to them, then one for
+            each np.where, maximum, minimum, clip and absolute value that the result depends on.
+
+        Raises:
+            TrackedValueEscaped: called inside a recording.
+
+        Cost: one replay with NumPy, or one recording where no tape is kept for the point. What is kept stays as it is.
+        """
+        if _is_recording(args):
+            raise TrackedValueEscaped("margins look at values, which a recording would not notice", fix="ask for them outside it")
+        call = self._call(args, ())
+        tape = self._kept_tape(call)
+        if tape is None:
+            with Recorder(self.name) as recorder:
+                tape = _recorded(recorder, call.bound)
+        return margins(tape, call.bound.inputs)
 
     def __repr__(self) -> str:
         return f"<GuardedTape of {self.name}: {len(self._variants())} tapes; {self.stats}>"

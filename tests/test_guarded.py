@@ -568,9 +568,30 @@ def test_explain_gives_the_path_of_each_tape_and_why_it_was_recorded():
     assert lines[7:] == [
         "recorded because", "  1: first call with float64[1], argument 1 = 'cubed', guard = 5",
         f"  2: {line(g, 1)} → True, was False", "  3: first call with float64[1], argument 1 = 'sq', guard = 2",
+        "last miss", "  first call with float64[1], argument 1 = 'sq', guard = 2",
+        "  closest: tape 2, for float64[1], argument 1 = 'cubed', guard = 5",
     ]  # fmt: skip
     assert repr(safe) == f"<GuardedTape of g: 3 tapes; {safe.stats}>"
     assert safe.stats.seconds_compiling > 0
+
+
+def test_explain_tells_of_the_last_miss_how_close_the_closest_tape_was():
+    """The tape with the longest path in common, the guard where they parted, its two sides; of missed recordings too."""
+    safe = td.GuardedTape(three_ways)
+    td.gradient(safe, A([2.0]))
+    assert "last miss" not in safe.explain()
+    td.gradient(safe, A([0.25]))
+    td.gradient(safe, A([-0.5]))
+    td.gradient(safe, A([3.0]))
+    assert safe.explain().splitlines()[-5:] == [
+        "last miss", "  called with float64[1]", "  closest: tape 2", f"  parted at {line(three_ways, 3)} → False, was True",
+        "  greater(-0.5, 0.0), margin -0.5",
+    ]  # fmt: skip
+    failing = td.GuardedTape(checked)
+    td.gradient(failing, A([3.0, 4.0]))
+    with pytest.raises(AssertionError):
+        td.gradient(failing, A([-1.0, 4.0]))
+    assert failing.explain().splitlines()[-1] == "  greater(-1.0, 0.0), margin -1"
 
 
 def test_explain_shows_only_where_long_paths_part():
@@ -595,6 +616,185 @@ def test_every_recording_is_logged_with_its_reason(caplog):
     assert first.startswith("recorded tape 1 of density, ")
     assert first.endswith(" s: first call with float64[1]")
     assert second.endswith(f" s: {line(cube_or_square, 1)} → True, was False")
+
+
+# What a call does for which there is no tape
+
+
+def test_interpreting_answers_a_new_path_at_once_and_compiles_it_when_it_is_used():
+    """Ten answers by NumPy, or compile_after; value and gradient are the plain function's all along."""
+    for options, answers in (({}, 10), ({"compile_after": 3}, 3), ({"compile_after": 0}, 0)):
+        safe = td.GuardedTape(three_ways, on_new_tape="interpret", **options)
+        for x, expected in ((2.0, 12.0), (0.5, 1.0), (-1.0, -1.0)):
+            before = safe.stats.seconds_compiling
+            for k in range(answers + 3):
+                value, gradient = td.value_and_gradient(safe, A([x]))
+                assert value == pytest.approx(three_ways(A([x])), rel=1e-15)
+                assert gradient == pytest.approx([expected], rel=1e-15)
+                assert (safe.stats.seconds_compiling > before) == (k >= answers)
+        assert safe.stats.recordings == 3
+        assert safe.stats.hits == 3 * (answers + 2)
+
+
+def test_raising_names_the_guard_and_leaves_what_is_kept():
+    """The first tape is recorded; other paths and other shapes raise NewTape; kept paths answer before and after."""
+    safe = td.GuardedTape(three_ways, on_new_tape="raise")
+    out = A([7.0])
+    for _ in range(2):
+        assert td.gradient(safe, A([2.0])) == [12.0]
+        for ask_for in (lambda: td.gradient(safe, A([0.25]), out=out), lambda: safe(A([0.25])), lambda: td.hessian(safe, A([0.25]))):
+            with pytest.raises(td.NewTape) as failure:
+                ask_for()
+            assert str(failure.value) == text(
+                "three_ways met a path for which no tape is kept", line(three_ways, 1),
+                "False, recorded True; greater(0.25, 1.0), margin -0.75",
+                'record it beforehand, with on_new_tape="compile"; or compute both sides with np.where',
+            )  # fmt: skip
+        with pytest.raises(td.NewTape) as failure:
+            td.gradient(safe, A([2.0, 2.0]))
+        assert str(failure.value) == text(
+            "three_ways met arguments for which no tape is kept", line(three_ways), "first call with float64[2]",
+            'record it beforehand, with on_new_tape="compile"; or compute both sides with np.where',
+        )  # fmt: skip
+    assert out == 7.0
+    assert [v.number for v in safe._variants()] == [1]
+    assert (safe.stats.recordings, safe.stats.hits, safe.stats.misses) == (1, 1, 9)
+    safe.on_new_tape = "compile"
+    assert td.gradient(safe, A([0.25])) == [0.5]
+    safe.on_new_tape = "raise"
+    assert td.gradient(safe, A([0.75])) == [1.5]
+    with pytest.raises(td.NewTape, match=r"greater\(-1.0, 0.0\), margin -1"):
+        td.gradient(safe, A([-1.0]))
+
+
+def test_warning_tells_of_every_tape_after_the_first():
+    """Once each, with the guard and its sides; the answers are right."""
+    safe = td.GuardedTape(three_ways, on_new_tape="warn")
+    assert td.gradient(safe, A([2.0])) == [12.0]
+    with pytest.warns(td.GuardWarning) as warned:
+        slopes = ask(safe, A([[0.5], [-1.0], [0.5], [2.0]]))
+    assert np.array_equal(slopes, [[1.0], [-1.0], [1.0], [12.0]])
+    assert [str(w.message).splitlines()[1:3] for w in warned] == [
+        [f"  at:  {line(three_ways, 1)}", "  got: False, recorded True; greater(0.5, 1.0), margin -0.5"],
+        [f"  at:  {line(three_ways, 3)}", "  got: False, recorded True; greater(-1.0, 0.0), margin -1"],
+    ]
+    assert str(warned[0].message).startswith("three_ways met a new path, which is recorded and compiled")
+    assert {w.filename for w in warned} == {__file__}
+    with pytest.warns(td.GuardWarning, match="three_ways met arguments of a new kind"):
+        td.gradient(safe, np.ones(2))
+
+
+def test_what_to_do_for_a_new_tape_is_one_of_four():
+    """Also when it is set later."""
+    for choose in (
+        lambda: td.GuardedTape(three_ways, on_new_tape="ignore"),
+        lambda: setattr(td.GuardedTape(three_ways), "on_new_tape", None),
+    ):
+        with pytest.raises(td.ArgumentMismatch, match="on_new_tape is one of 'compile', 'interpret', 'raise', 'warn'"):
+            choose()
+
+
+# Checks against the plain function
+
+
+def test_a_changed_global_is_noticed_at_the_next_check_and_until_it_is_what_it_was():
+    """check_every=5: four stale answers at most, then StaleTape with both values at each call; `out` is untouched."""
+    scale = [2.0]
+
+    def f(x):
+        return scale[0] * (x**2).sum() if x[0] > 0 else (x**3).sum()
+
+    for call in (td.gradient, td.value_and_gradient, lambda safe, x, out: safe(x)):
+        safe, out = td.GuardedTape(f, check_every=5), np.empty(2)
+        scale[0] = 2.0
+        for k in range(23):
+            call(safe, A([1.0, 3.0]) * (-1) ** k, out=out)
+        scale[0] = 5.0
+        out[:] = 7.0
+        noticed = []
+        for _ in range(8):
+            try:
+                call(safe, A([1.0, 3.0]), out=out)
+            except td.StaleTape as failure:
+                noticed.append(failure)
+                assert (out == 7.0).all()
+            out[:] = 7.0
+        assert len(noticed) == 8 - (25 - 23 - 1)
+        assert (noticed[0].tape_value, noticed[0].function_value) == (20.0, 50.0)
+        assert str(noticed[0]) == text(
+            "f no longer computes what its tape was recorded with", line(f), "the tape gives 20.0, the function 50.0",
+            "pass what changes as an argument, td.Constant(...), instead of a global, a closure, a random number or a clock",
+        )  # fmt: skip
+        scale[0] = 2.0
+        call(safe, A([1.0, 3.0]), out=out)
+
+
+def test_random_numbers_clocks_and_branches_on_changed_values_are_noticed():
+    """At the first call that a kept tape answers; a function that does not change passes every check."""
+    rng, state = np.random.default_rng(0), {"power": 2, "ticks": 0}
+
+    def ticking(x):
+        state["ticks"] += 1
+        return x.sum() + state["ticks"]
+
+    def longer(x):
+        state["ticks"] += 1
+        return x[:1] if state["ticks"] % 2 else x
+
+    for f in (lambda x: (x * rng.normal(size=2)).sum(), ticking, longer):
+        safe = td.GuardedTape(f, check_every=1)
+        safe(np.ones(2))
+        with pytest.raises(td.StaleTape):
+            safe(np.ones(2))
+    by_state = td.GuardedTape(lambda x: x.sum() if state["power"] == 1 else x @ x, check_every=1)
+    assert td.gradient(by_state, A([3.0])) == td.gradient(by_state, A([3.0])) == [6.0]
+    state["power"] = 1
+    with pytest.raises(td.StaleTape):
+        td.hessian(by_state, A([3.0]))
+    pure = td.GuardedTape(wandering, check_every=1, max_tapes=1000)
+    points = np.random.default_rng(7).uniform(-2, 2, (20, 3))
+    assert np.array_equal(ask(pure, points), ask(pure, points))
+
+
+def test_rounding_is_no_difference():
+    """Sums that cancel, near ties that kernel and NumPy decide apart, NaN, infinities, float32."""
+    rng = np.random.default_rng(8)
+    cancelling = td.GuardedTape(lambda x: (x - x.mean()).sum() + np.var(x) * 1e-17, check_every=1)
+    for _ in range(20):
+        td.gradient(cancelling, rng.normal(size=1001))
+    limit = np.sum(points := rng.uniform(0, 1, 4001))
+    tie = td.GuardedTape(lambda x: 2 * np.sum(x) if np.sum(x) >= limit else 3 * np.sum(x), check_every=1)
+    for scale in (2.0, 0.5, 1.0, 1.0):
+        td.gradient(tie, scale * points)
+    values = td.GuardedTape(lambda x: (np.log(x), x / 0.0, x > 0, np.argmax(x)), check_every=1)
+    for _ in range(2):
+        with np.errstate(all="ignore"):
+            values(A([-1.0, 0.0, np.nan, np.inf]))
+    single = td.GuardedTape(lambda x: np.exp(x).sum(), check_every=1)
+    for _ in range(3):
+        td.gradient(single, rng.normal(size=101).astype(np.float32))
+
+
+def test_checks_leave_counts_arguments_and_recordings_alone():
+    """A function that writes into its argument; calls inside a recording; static and data arguments."""
+    calls = []
+
+    def f(x, y, power):
+        calls.append(td.is_recording())
+        x[0] = y[0] * x[0] ** power
+        return x.sum()
+
+    safe = td.GuardedTape(f, check_every=3)
+    for k in range(10):
+        x = A([2.0, 1.0])
+        assert np.array_equal(td.gradient(safe, x, td.Constant(A([1.0 + k])), 2), [4.0 * (1 + k), 1.0])
+        assert np.array_equal(x, [2.0, 1.0])
+    assert calls == [True, False, False, False]
+    assert (safe.stats.hits, safe.stats.misses) == (9, 1)
+    td.record(lambda x: safe(x * 1.0, A([1.0]), 2), np.ones(2))
+    assert calls == [True, False, False, False, True]
+    with pytest.raises(td.ArgumentMismatch, match="check_every at least 0"):
+        td.GuardedTape(f, check_every=-1)
 
 
 # Calls of all kinds
