@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import threading
 import time
@@ -33,11 +32,12 @@ from .guard_report import (
     warn,
 )
 from .instruction import ValueType, is_tracked
+from .kept import KeptTapes
 from .keys import static_key, value_key
 from .lowering.status import REFUSED
 from .margins import Margin, check_fresh, margins
 from .outputs import check_out, deliver
-from .paths import Paths, Variant
+from .paths import Variant
 from .record import plain_value
 from .recorder import Recorder, current_recorder
 from .replay import Miss, inline, run
@@ -133,15 +133,12 @@ class GuardedTape:
         self.on_new_tape = on_new_tape
         self.name = name or getattr(f, "__name__", type(f).__name__)
         self._guard_site = "" if guard is None else site_of(guard)
-        self._cache: dict[tuple[Any, ...], Paths] = {}
-        self._last: Variant | None = None
-        self._last_under: dict[tuple[type, Any], Variant] = {}
-        # Held while a path is recorded and the cache changed; calls that a kept tape answers never take it.
+        self._kept = KeptTapes()
+        # Held while a path is recorded and kept; calls that a kept tape answers never take it.
         self._lock = threading.Lock()
-        self._clock = itertools.count(1)
         self._reasons: deque[tuple[int, Reason]] = deque(maxlen=REASONS_KEPT)
-        self._misses = self._recordings = self._evictions = self._dropped_hits = 0
-        self._seconds_recording = self._dropped_seconds_compiling = 0.0
+        self._misses = self._recordings = 0
+        self._seconds_recording = 0.0
         self._warned_budget = self._warned_coarse = False
         self._last_miss: LastMiss | None = None
         self._calls_to_check = check_every
@@ -165,7 +162,7 @@ class GuardedTape:
         """See td.gradient."""
         asked: tuple[Any, ...] = ()
         if argnums is FIRST and current_recorder() is None:
-            variant = self._last
+            variant = self._kept.last
             if self.guard is not None:
                 variant, asked = self._by_guard(args)
             if variant is not None and variant.call is not None:
@@ -183,7 +180,7 @@ class GuardedTape:
         """See td.value_and_gradient."""
         asked: tuple[Any, ...] = ()
         if argnums is FIRST and current_recorder() is None:
-            variant = self._last
+            variant = self._kept.last
             if self.guard is not None:
                 variant, asked = self._by_guard(args)
             if variant is not None and variant.call is not None:
@@ -200,9 +197,9 @@ class GuardedTape:
     def _by_guard(self, args: Sequence[Any]) -> tuple[Variant | None, tuple[Any, ...]]:
         """The tape last used under the user's guard value, where that is a plain number or string, and the value."""
         value = self.guard(*[_for_guard(a) for a in args])  # type: ignore[misc]  # only called when there is one
-        variant = self._last_under.get((type(value), value)) if type(value) in PLAIN else None
+        variant = self._kept.last_under.get((type(value), value)) if type(value) in PLAIN else None
         if variant is not None:
-            variant.used = next(self._clock)
+            self._kept.touch(variant)
         return variant, (value,)
 
     def _jump(self, variant: Variant, missed: complex, args: Sequence[Any], target: Any) -> float | None:
@@ -221,9 +218,9 @@ class GuardedTape:
         if type(met) is not float:
             return None
         found.hits += 1
-        found.used = next(self._clock)
+        self._kept.touch(found)
         if self.guard is None:
-            self._last = found
+            self._kept.last = found
         return met
 
     def __call__(self, *args: Any) -> Any:
@@ -266,7 +263,7 @@ class GuardedTape:
             variant.call = self._counted(kernel_call) if self.check_every else kernel_call
             for key in call.specialisation.guard_value:
                 if type(key) in PLAIN:
-                    self._last_under[type(key), key] = variant
+                    self._kept.last_under[type(key), key] = variant
         if out is not None:
             return value, out
         gradients = [g[()] if g.shape == () else g for g in gradients]
@@ -332,8 +329,7 @@ class GuardedTape:
 
     def _kept_tape(self, call: _Call) -> Tape | None:
         """The kept tape whose path holds at this point by NumPy's word; nothing is recorded or counted."""
-        paths = self._cache.get(call.key)
-        variant = paths.last if paths is not None else None
+        variant = self._kept.last_with(call.key)
         settled = 0
         while variant is not None:
             answer = variant.replay(None, call.bound.inputs, None, settled)
@@ -353,8 +349,7 @@ class GuardedTape:
         """
         settled: tuple[Any, ...] = ()
         missed: tuple[Variant, Miss] | None = None
-        paths = self._cache.get(call.key)
-        variant = paths.last if paths is not None else None
+        variant = self._kept.last_with(call.key)
         is_new = False
         hops: list[tuple[Variant, Miss, Variant]] = []
         while True:
@@ -364,7 +359,8 @@ class GuardedTape:
                 hops.append((*missed, variant))
             answer = attempt(variant, len(settled))
             if type(answer) is not Miss:
-                self._note_use(call, variant, is_new)
+                variant.hits += not is_new
+                self._kept.note_use(variant)
                 for left, miss, taken in hops:
                     left.note_jump(miss, taken)
                 return variant, answer
@@ -374,29 +370,18 @@ class GuardedTape:
             missed = (variant, answer)
             variant = variant.sibling(answer)
 
-    def _note_use(self, call: _Call, variant: Variant, is_new: bool) -> None:
-        variant.hits += not is_new
-        if variant is self._last:
-            return
-        paths = self._cache.get(call.key)
-        if paths is None or variant not in paths.tapes:
-            return  # dropped for newer tapes while it ran
-        variant.used = next(self._clock)
-        paths.last = self._last = variant
-
     def _record(
         self, call: _Call, settled: tuple[Any, ...], missed: tuple[Variant, Miss] | None
     ) -> tuple[Variant, bool]:
         """A tape that starts with the settled outcomes, and whether it is new: another thread may have made it."""
         with self._lock:
-            paths = self._cache.get(call.key)
-            found = paths.find(settled) if paths is not None else None
+            found = self._kept.find(call.key, settled)
             if found is not None:
                 return found, False
             self._misses += 1
             guard = missed[0].tape.guards[missed[1].ordinal] if missed is not None else None
             reason = Reason(call.specialisation, guard, missed[1].outcome if missed is not None else None)
-            kept = self._variants()
+            kept = self._kept.all()
             self._last_miss = miss = last_miss(reason, call.key, missed, call.bound.inputs, kept)
             if self._on_new_tape == "raise" and kept:
                 raise new_tape_error(self.name, miss, self.f)
@@ -411,7 +396,12 @@ class GuardedTape:
             self._reasons.append((self._recordings, reason))
             is_direct = not call.bound.static
             variant = Variant(tape, call.key, self._recordings, reason, seconds, is_direct)
-            messages = self._insert(call.key, variant)
+            self._kept.insert(variant)
+            messages = []
+            if len(self._kept.all()) > self.max_tapes and not self._warned_budget:
+                self._warned_budget = True
+                messages.append(budget_text(self.name, self.max_tapes, most_paths(self._kept.all())))
+            self._kept.drop_beyond(self.max_tapes)
             if self._on_new_tape == "warn" and kept:
                 messages.append(new_tape_text(self.name, miss))
             if guard is not None and self.guard is not None and not self._warned_coarse:
@@ -424,48 +414,15 @@ class GuardedTape:
             warn(message)
         return variant, True
 
-    def _insert(self, key: tuple[Any, ...], variant: Variant) -> list[str]:
-        """Keep a tape, dropping others beyond the budget. Returns the warnings to give once the lock is free."""
-        messages = []
-        variant.used = next(self._clock)
-        paths = self._cache.get(key) or Paths()
-        paths.insert(variant)
-        self._cache[key] = paths
-        kept = self._variants()
-        if len(kept) > self.max_tapes and not self._warned_budget:
-            self._warned_budget = True
-            messages.append(budget_text(self.name, self.max_tapes, most_paths(kept)))
-        for old in sorted(kept, key=lambda v: v.used)[: max(0, len(kept) - self.max_tapes)]:
-            self._drop(old)
-        return messages
-
-    def _drop(self, variant: Variant) -> None:
-        paths = self._cache[variant.key]
-        paths.remove(variant)
-        if not paths.tapes:
-            del self._cache[variant.key]
-        if self._last is variant:
-            self._last = None
-        # Copied first: calls that hold no lock add to these.
-        self._last_under = {value: v for value, v in list(self._last_under.items()) if v is not variant}
-        for other in self._variants():
-            other.jumps = {met: v for met, v in list(other.jumps.items()) if v is not variant}
-        self._evictions += 1
-        self._dropped_hits += variant.hits
-        self._dropped_seconds_compiling += variant.compiled.seconds
-
     # What it says about itself
-
-    def _variants(self) -> list[Variant]:
-        return [variant for paths in list(self._cache.values()) for variant in paths.tapes]
 
     @property
     def stats(self) -> Stats:
         """Hits, misses, recordings, evictions and seconds so far."""
-        kept = self._variants()
+        kept, tapes = self._kept, self._kept.all()
         return Stats(
-            self._dropped_hits + sum(v.hits for v in kept), self._misses, self._recordings, self._evictions,
-            self._seconds_recording, self._dropped_seconds_compiling + sum(v.compiled.seconds for v in kept),
+            kept.dropped_hits + sum(v.hits for v in tapes), self._misses, self._recordings, kept.evictions,
+            self._seconds_recording, kept.dropped_seconds + sum(v.compiled.seconds for v in tapes),
         )  # fmt: skip
 
     def explain(self) -> str:
@@ -474,7 +431,7 @@ class GuardedTape:
         For the last call that no tape could answer: the closest tape, the guard at which they parted, and its two sides.
         """
         return explanation(
-            self.name, self.max_tapes, self.stats, self._variants(), list(self._reasons), self._last_miss
+            self.name, self.max_tapes, self.stats, self._kept.all(), list(self._reasons), self._last_miss
         )
 
     def margins(self, *args: Any) -> list[Margin]:
@@ -502,7 +459,7 @@ class GuardedTape:
         return margins(tape, call.bound.inputs)
 
     def __repr__(self) -> str:
-        return f"<GuardedTape of {self.name}: {len(self._variants())} tapes; {self.stats}>"
+        return f"<GuardedTape of {self.name}: {len(self._kept.all())} tapes; {self.stats}>"
 
 
 def _is_recording(args: Sequence[Any]) -> bool:
