@@ -236,14 +236,14 @@ def run_python(code):
 
 
 def test_importing_tapediff_is_quick_and_loads_no_compiler():
-    """Under 0.15 s of processor time beyond NumPy, best of three; numba, llvmlite and SciPy are left for the first kernel."""
+    """Under 0.15 s of this thread's processor time beyond NumPy, best of five; numba, llvmlite and SciPy are left for the first kernel."""
     code = """
 import sys, time, numpy
-start = time.process_time()
+start = time.thread_time()
 import tapediff
-print(time.process_time() - start)
+print(time.thread_time() - start)
 print([name for name in ("numba", "llvmlite", "scipy") if name in sys.modules])
 """
-    runs = [run_python(code).splitlines() for _ in range(3)]
+    runs = [run_python(code).splitlines() for _ in range(5)]
     assert runs[0][1] == "[]"
     assert min(float(run[0]) for run in runs) < 0.15
