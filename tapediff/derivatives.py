@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import as_inputs, unwrap
+from .arguments import as_inputs
 from .calls import Call, bind_call
 from .compiled import CompiledTape
-from .errors import ArgumentMismatch, ShapeMismatch, TrackedValueEscaped
+from .errors import ArgumentMismatch
 from .guarded import GuardedTape
+from .ops.structure import STOP_GRADIENT
 from .outputs import check_out, deliver
 from .record import plain_value
 from .recorder import Recorder, current_recorder
@@ -206,11 +207,8 @@ def _stripped(aux: Any) -> Any:
 
 
 def _as_number(value: Any) -> Any:
-    return (
-        float(value)
-        if type(value) is np.float64 or (isinstance(value, np.ndarray) and value.dtype == np.float64)
-        else value
-    )
+    is_double = type(value) is np.float64 or (type(value) is np.ndarray and value.dtype == np.float64)
+    return float(value) if is_double else value
 
 
 def stop_gradient(x: Any) -> Any:
@@ -219,14 +217,4 @@ def stop_gradient(x: Any) -> Any:
     Args:
         x: float, array or tracked array.
     """
-    from .ops.structure import STOP_GRADIENT
-
-    if isinstance(x, (TrackedArray,)):
-        return STOP_GRADIENT(x)
-    return x
-
-
-__all__ = [
-    "ShapeMismatch", "TrackedValueEscaped", "grad", "gradient", "hessian", "jacobian", "stop_gradient", "unwrap",
-    "value_and_grad", "value_and_gradient",
-]  # fmt: skip
+    return STOP_GRADIENT(x) if type(x) is TrackedArray else x

@@ -67,8 +67,11 @@ class Escapes(Recorded):
     # Escapes that are errors
 
     def __float__(self) -> NoReturn:
-        escaped(self, "a Python float", "use np.sin instead of math.sin, and keep arrays of tracked values tracked: "
-                "td.zeros(n) or np.stack([...]) instead of storing into a plain array")  # fmt: skip
+        fix = (
+            "use NumPy's functions instead of math's (np.log, not math.log), and keep arrays of tracked values tracked: "
+            "td.zeros(n) or np.stack([...]) instead of storing into a plain array"
+        )
+        escaped(self, "a Python float", fix)
 
     def __complex__(self) -> NoReturn:
         escaped(

@@ -103,7 +103,11 @@ class LastMiss:
 
 
 def last_miss(
-    reason: Reason, key: tuple[Any, ...], missed: tuple[Variant, Miss] | None, inputs: Sequence[Any], kept: Sequence[Variant]
+    reason: Reason,
+    key: tuple[Any, ...],
+    missed: tuple[Variant, Miss] | None,
+    inputs: Sequence[Any],
+    kept: Sequence[Variant],
 ) -> LastMiss:
     """What explain() tells about a call that no tape could answer; the guard's comparison is computed with NumPy."""
     if missed is not None and reason.guard is not None:

@@ -156,7 +156,7 @@ class GuardedTape:
         default = INTERPRETED_ANSWERS if chosen == "interpret" else 0
         self.compile_after = default if self._compile_after is None else self._compile_after
 
-    # Calls
+    # Calls. The short way is written out in both: one Python call less is a fifth of what a hit takes.
 
     def gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None) -> Any:
         """See td.gradient."""
@@ -450,7 +450,9 @@ class GuardedTape:
         Cost: one replay with NumPy, or one recording where no tape is kept for the point. What is kept stays as it is.
         """
         if _is_recording(args):
-            raise TrackedValueEscaped("margins look at values, which a recording would not notice", fix="ask for them outside it")
+            raise TrackedValueEscaped(
+                "margins look at values, which a recording would not notice", fix="ask for them outside it"
+            )
         call = self._call(args, ())
         tape = self._kept_tape(call)
         if tape is None:

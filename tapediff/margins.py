@@ -19,7 +19,12 @@ COMPARISONS = (
     comparison.NOT_EQUAL,
 )  # fmt: skip
 # What a predicate of one value compares it with. Nothing is a distance from NaN.
-COMPARED_WITH = {comparison.IS_NAN: np.nan, comparison.IS_INF: np.inf, comparison.IS_FINITE: np.inf, comparison.SIGNBIT: 0.0}
+COMPARED_WITH = {
+    comparison.IS_NAN: np.nan,
+    comparison.IS_INF: np.inf,
+    comparison.IS_FINITE: np.inf,
+    comparison.SIGNBIT: 0.0,
+}
 PAIRS = (arithmetic.MAXIMUM, arithmetic.MINIMUM, arithmetic.FMAX, arithmetic.FMIN)
 POSITIONS = (reductions.ARGMAX, reductions.ARGMIN)
 LARGEST = (reductions.MAX, reductions.ARGMAX)

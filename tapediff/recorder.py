@@ -6,6 +6,7 @@ among its operands, so that derivatives of derivatives are never confused.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Sequence
 from contextvars import ContextVar
@@ -380,8 +381,6 @@ class Recorder:
 
 
 def _digest(array: np.ndarray) -> bytes:
-    import hashlib
-
     return hashlib.blake2b(array.tobytes(), digest_size=16).digest()
 
 

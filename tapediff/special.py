@@ -10,8 +10,9 @@ from .instruction import is_tracked
 from .ops import BY_SCIPY_NAME
 from .ops import special as _ops
 from .ops.comparison import EQUAL, LOGICAL_AND, SELECT
+from .ops.structure import STOP_GRADIENT
 
-gammaln = loggamma = _ops.GAMMALN
+gammaln = _ops.GAMMALN
 digamma = psi = _ops.DIGAMMA
 zeta, gamma = _ops.ZETA, _ops.GAMMA
 erf, erfc, erfinv = _ops.ERF, _ops.ERFC, _ops.ERFINV
@@ -35,7 +36,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -
     a = _array(a)
     top = np.max(a, axis=axis, keepdims=True)
     # The shift is a constant of the mathematics: its derivative cancels, so none is taken.
-    shift = _without_derivative(SELECT(np.isfinite(top), top, 0.0))
+    shift = STOP_GRADIENT(SELECT(np.isfinite(top), top, 0.0))
     terms = np.exp(a - shift)
     if b is not None:
         terms = terms * b
@@ -50,14 +51,14 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -
 def softmax(x: Any, axis: Any = None) -> Any:
     """exp(x) / sum(exp(x)) along `axis`, without overflow; as scipy.special.softmax."""
     x = _array(x)
-    terms = np.exp(x - _without_derivative(np.max(x, axis=axis, keepdims=True)))
+    terms = np.exp(x - STOP_GRADIENT(np.max(x, axis=axis, keepdims=True)))
     return terms / np.sum(terms, axis=axis, keepdims=True)
 
 
 def log_softmax(x: Any, axis: Any = None) -> Any:
     """log(softmax(x)) without loss of precision; as scipy.special.log_softmax."""
     x = _array(x)
-    shifted = x - _without_derivative(np.max(x, axis=axis, keepdims=True))
+    shifted = x - STOP_GRADIENT(np.max(x, axis=axis, keepdims=True))
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
@@ -69,9 +70,3 @@ def multigammaln(a: Any, d: int) -> Any:
 
 def _array(value: Any) -> Any:
     return value if is_tracked(value) else np.asarray(value, dtype=float)
-
-
-def _without_derivative(value: Any) -> Any:
-    from .ops.structure import STOP_GRADIENT
-
-    return STOP_GRADIENT(value)

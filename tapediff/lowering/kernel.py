@@ -16,7 +16,7 @@ from ..instruction import FLOAT64, FLOAT_SCALAR, ValueType
 from ..replay import Miss
 from ..tape import Tape
 from . import entry
-from .emit import SLOT_COUNT, STATE_CONSTANTS, STATE_SLOTS, Emitter
+from .emit import SLOT_COUNT, STATE_SLOTS, Emitter
 from .functions import is_mostly_straight
 from .listing import listing
 from .lower import lower, to_program
@@ -206,6 +206,3 @@ def _free_workspaces(state: np.ndarray) -> None:
         if state[k]:
             free(int(state[k]))
             state[k] = 0
-
-
-__all__ = ["STATE_CONSTANTS", "Kernel", "build_program"]

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..replay import outcome_of
 from .expressions import python_expression
 from .program import Access, Call, Exit, Group, Literal, Program, Step, neutral
 from .routines import ROUTINES
@@ -215,6 +214,3 @@ def run_listing(program: Program, inputs: Sequence[np.ndarray], outputs: Sequenc
         for target, flat in zip(outputs, flat_outputs):
             target[...] = flat.reshape(target.shape)
     return result
-
-
-__all__ = ["listing", "outcome_of", "run_listing"]

@@ -32,8 +32,7 @@ def mask_operation(op: Any, bitwise: Any, *operands: Any) -> Any:
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None or y is None:
-        from_guard = condition._recorder.look(as_mask(condition), "array")
-        return np.nonzero(from_guard)
+        return np.nonzero(condition._recorder.look(as_mask(condition), "array"))
     return SELECT(as_mask(condition), x, y)
 
 

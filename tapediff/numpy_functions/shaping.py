@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import UnsupportedFunction
 from ..instruction import Recorded, is_tracked
-from ..ops.indexing import Region, assemble
+from ..ops.indexing import PUT, Region, assemble
 from ..ops.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ..ops.shape import reshape as reshape_value
 
@@ -225,14 +225,7 @@ def diag(v: Any, k: int = 0) -> Any:
         return diagonal(v, k)
     n = v.shape[0] + abs(k)
     positions = np.diagonal(np.arange(n * n).reshape(n, n), k)
-    from_zeros = np.zeros(n * n)
-    return reshape(put(from_zeros, v, positions), (n, n))
-
-
-def put(base: Any, values: Any, positions: np.ndarray) -> Any:
-    from ..ops.indexing import PUT
-
-    return PUT(base, values, positions)
+    return reshape(PUT(np.zeros(n * n), v, positions), (n, n))
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:

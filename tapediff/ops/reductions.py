@@ -22,8 +22,7 @@ def _dropped(x: ValueType, axes: tuple[int, ...]) -> tuple[int, ...]:
 
 def spread(z: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     """A reduced value laid out again along the axes it was reduced over."""
-    from_rules = np.reshape(z, kept_shape(shape, axes))
-    return np.broadcast_to(from_rules, shape)
+    return np.broadcast_to(np.reshape(z, kept_shape(shape, axes)), shape)
 
 
 def _over_axes(op: Op, x: np.ndarray) -> list[tuple[Callable[..., Any], tuple[np.ndarray]]]:
