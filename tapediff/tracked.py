@@ -6,7 +6,9 @@ functional inside: it makes a new version, which the array and all its views the
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,20 +31,27 @@ from .ops.arithmetic import (
     SUBTRACT,
     power,
 )  # fmt: skip
-from .ops.indexing import GATHER, INDEX, PUT, REPLACE, Region
+from .ops.indexing import GATHER, INDEX, Region, replace
 from .ops.products import MATMUL
-from .ops.shape import broadcast, reshape
 from .positions import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
 from .sites import user_site
 
 
 class View(NamedTuple):
-    """How a tracked array is a view of another: a write to either is seen by both, as in NumPy."""
+    """How a tracked array is a view of another: a write to either is seen by both, as in NumPy.
+
+    Attributes:
+        read: the view's value from that of the base.
+        write: the base's next value from it and the view's; None for a view that is read-only.
+        writes_seen: how many writes to the base the view's value includes.
+        region: where the view is, if it is a box of the base.
+    """
 
     base: TrackedArray
     read: Callable[[Any], Any]
-    write: Callable[[Any, Any], Any]
+    write: Callable[[Any, Any], Any] | None
     writes_seen: int
+    region: Region | None = None
 
 
 def _binary(op: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -171,35 +180,17 @@ class TrackedArray(Escapes):
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
-    def _in_place(self, result: Any) -> Any:
-        if not self.type.shape:
-            return result  # NumPy scalars are immutable: `x += y` makes a new value
-        self[...] = result
-        return self
-
-    def __iadd__(self, other: Any) -> Any:
-        return self._in_place(self + other)
-
-    def __isub__(self, other: Any) -> Any:
-        return self._in_place(self - other)
-
-    def __imul__(self, other: Any) -> Any:
-        return self._in_place(self * other)
-
-    def __itruediv__(self, other: Any) -> Any:
-        return self._in_place(self / other)
-
-    def __ipow__(self, other: Any) -> Any:
-        return self._in_place(self**other)
-
-    def __imod__(self, other: Any) -> Any:
-        return self._in_place(self % other)
-
-    def __ifloordiv__(self, other: Any) -> Any:
-        return self._in_place(self // other)
-
-    def __imatmul__(self, other: Any) -> Any:
-        return self._in_place(self @ other)
+    __iadd__ = functions.in_place(operator.add, "add")
+    __isub__ = functions.in_place(operator.sub, "subtract")
+    __imul__ = functions.in_place(operator.mul, "multiply")
+    __itruediv__ = functions.in_place(operator.truediv, "divide")
+    __ifloordiv__ = functions.in_place(operator.floordiv, "floor_divide")
+    __imod__ = functions.in_place(operator.mod, "remainder")
+    __ipow__ = functions.in_place(operator.pow, "power")
+    __imatmul__ = functions.in_place(operator.matmul, "matmul")
+    __iand__ = functions.in_place(operator.and_, "bitwise_and")
+    __ior__ = functions.in_place(operator.or_, "bitwise_or")
+    __ixor__ = functions.in_place(operator.xor, "bitwise_xor")
 
     # Reading and writing parts
 
@@ -207,33 +198,23 @@ class TrackedArray(Escapes):
         if is_basic(index):
             region = region_of(index, self.type.shape)
             part = self._recorder.apply(INDEX, (self,), (region,))
-            if region.shape:
-                part._view = View(self, lambda base: INDEX(base, region=region), _region_writer(region), self._writes)
+            if region.shape or (type(index) is tuple and Ellipsis in index):  # x[0, ...] is a view, x[0] a number
+                read, write = partial(INDEX, region=region), partial(_write_region, region=region)
+                part._view = View(self, read, write, self._writes, region)
             return part
         if is_tracked_index(index):
             if is_tracked(index) and index.dtype == BOOL:
                 return GATHER(self, positions_of(index._recorder.look(index, "array"), self.shape))
-            return GATHER(self, tracked_positions_of(_without_masks(index), self.shape))
+            return GATHER(self, tracked_positions_of(functions.without_masks(index), self.shape))
         return GATHER(self, positions_of(index, self.shape))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._refresh()
-        if is_basic(index):
-            region = region_of(index, self.type.shape)
-            new = REPLACE(self, broadcast(_squeezed(value, region.shape), region.shape), region=region)
-        elif is_tracked(index) and index.dtype == BOOL and not np.ndim(value):
-            if index.shape != self.shape:
-                index = reshape(index, index.shape + (1,) * (self.ndim - index.ndim))
-            new = comparison.SELECT(index, value, self)
-        else:
-            index = _without_masks(index)
-            tracked = is_tracked_index(index)
-            positions = tracked_positions_of(index, self.shape) if tracked else positions_of(index, self.shape)
-            new = PUT(self, broadcast(_squeezed(value, positions.shape), positions.shape), positions)
-        self._store(new)
+        functions.assign(self, index, value)
 
     def _store(self, new: Any) -> None:
         """Make `new` this array's value, and that of every array it is a view of."""
+        if not self._is_writeable():
+            raise ValueError("assignment destination is read-only")
         if new._recorder is not self._recorder:
             raise UnsupportedFunction(
                 "an array of an outer recording was written to inside an inner one",
@@ -245,8 +226,13 @@ class TrackedArray(Escapes):
         self._writes += 1
         view = self._view
         if view is not None:
+            assert view.write is not None, "checked above"
             view.base._store(view.write(view.base, self))
             self._view = view._replace(writes_seen=view.base._writes)
+
+    def _is_writeable(self) -> bool:
+        view = self._view
+        return view is None or (view.write is not None and view.base._is_writeable())
 
     def _refresh(self) -> None:
         """Read this view again if the array it looks into was written to since."""
@@ -260,7 +246,7 @@ class TrackedArray(Escapes):
             self._view = view._replace(writes_seen=view.base._writes)
             self._writes += 1
 
-    def _as_view(self, base: TrackedArray, read: Callable[..., Any], write: Callable[..., Any]) -> TrackedArray:
+    def _as_view(self, base: TrackedArray, read: Callable[..., Any], write: Callable[..., Any] | None) -> TrackedArray:
         if self is not base:
             self._view = View(base, read, write, base._writes)
         return self
@@ -288,9 +274,6 @@ class TrackedArray(Escapes):
             return self != 0
         return CONVERT(self, dtype=dtype)
 
-    def fill(self, value: Any) -> None:
-        self[...] = value
-
     def __copy__(self) -> Any:
         return functions.copy(self)
 
@@ -310,41 +293,27 @@ class TrackedArray(Escapes):
         return functions.call_function(function, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        method = functions.METHODS.get(name)
-        if method is not None:
-            return _Bound(method, self)
+        if name in functions.METHODS:
+            return _Bound(name, self)
         if name in _ARRAY_ATTRIBUTES:
             raise UnsupportedMethod(f"ndarray.{name} is not available on tracked arrays", at=user_site(), got=repr(self),
-                                    fix="see the list of supported functions in the README")  # fmt: skip
+                                    fix=functions.instead_of(name) or "see the list of supported functions in the README")  # fmt: skip
         raise AttributeError(f"tracked arrays have no attribute {name}")
 
 
 class _Bound(NamedTuple):
     """A NumPy function as a method: x.sum(axis=0)."""
 
-    function: Callable[..., Any]
+    name: str
     array: TrackedArray
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(self.array, *args, **kwargs)
+        return functions.call_method(self.name, self.array, args, kwargs)
 
 
 _OPERANDS = (TrackedArray, int, float, complex, np.ndarray, np.generic, list, tuple)
 _ARRAY_ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("__"))
 
 
-def _region_writer(region: Region) -> Callable[[Any, Any], Any]:
-    return lambda base, part: REPLACE(base, part, region=region)
-
-
-def _squeezed(value: Any, shape: tuple[int, ...]) -> Any:
-    """NumPy drops leading axes of length 1 of an assigned value."""
-    extra = np.ndim(value) - len(shape)
-    return reshape(value, np.shape(value)[extra:]) if extra > 0 and set(np.shape(value)[:extra]) == {1} else value
-
-
-def _without_masks(index: Any) -> Any:
-    """Replace tracked masks in an index by their guarded pattern."""
-    if is_tracked(index):
-        return index._recorder.look(index, "array") if index.dtype == BOOL else index
-    return tuple(_without_masks(entry) for entry in index) if type(index) is tuple else index
+def _write_region(base: Any, part: Any, region: Region) -> Any:
+    return replace(base, part, region)

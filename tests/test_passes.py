@@ -10,6 +10,7 @@ from tapediff.passes.common_subexpressions import common_subexpressions
 from tapediff.passes.constants import fold_constants
 from tapediff.passes.dead_code import dead_code
 from tapediff.passes.softplus import stable_softplus
+from tapediff.passes.writes import forward_writes
 from tapediff.transforms.derive import gradient_tape
 from tapediff.transforms.reverse import reverse
 
@@ -141,3 +142,102 @@ def test_softplus_is_recognised(f):
 def test_what_is_not_softplus_is_left_alone(f):
     tape = td.record(f, np.abs(X))
     assert stable_softplus(tape) is tape
+
+
+def written(x):
+    y = td.zeros(3)
+    view = y[1:]
+    for i in range(3):
+        y[i] = np.exp(x[i]) + y[i - 1]
+        view *= x[0]
+    old = y.copy()
+    y.reshape(3, 1)[:2, 0] += old[1:] * 2.0
+    return np.sum(y * old) + np.where(np.sum(y) > 0, y[0], 0.0)
+
+
+@pytest.mark.parametrize("each", EVERY_PASS, ids=[e.__name__ for e in EVERY_PASS])
+@pytest.mark.parametrize("f", [guarded, written])
+def test_without_any_one_of_the_passes_the_answers_are_the_same(f, each):
+    tape = td.record(f, X)
+    prepared = run_passes(tape, tuple(p for p in PREPARE if p is not each), check=True)
+    joint = run_passes(reverse(prepared, (0,)), tuple(p for p in PIPELINE if p is not each), check=True)
+    expected = gradient_tape(td.record(f, X), (0,))(X * 1.01)
+    value, gradient = joint(X * 1.01)
+    assert value == pytest.approx(expected[0], rel=1e-14)
+    assert np.allclose(gradient, expected[1], rtol=1e-13)
+
+
+def forwarded(f, x=X):
+    tape = td.record(f, x)
+    after = dead_code(forward_writes(dead_code(tape)))
+    after.check()
+    assert np.array_equal(after(x * 2.0), tape(x * 2.0))
+    return names(after)
+
+
+def filled(x):
+    y = td.zeros(3)
+    for i in range(3):
+        y[i] = x[i] * 2.0
+    return y
+
+
+def test_an_array_that_is_filled_is_assembled_once():
+    assert forwarded(filled) == ["input", "index", "constant", *["multiply", "index"] * 2, "multiply", "assemble"]
+
+
+def test_what_was_written_is_read_without_the_array():
+    assert sorted(forwarded(lambda x: filled(x)[1])) == ["constant", "index", "input", "multiply"]
+    assert forwarded(lambda x: np.stack([x * 2.0, x])[1] + np.stack([x, x])[1, 0]) == ["input", "index", "add"]
+
+
+def test_an_array_that_is_joined_and_cut_elsewhere_is_made():
+    """Its pieces would not be the values it was joined from, and their cotangents would be collected apart."""
+
+    def f(x):
+        joined = np.concatenate([x, np.exp(x)])
+        return joined[1:5] * joined[:4] + joined[3:][0]
+
+    assert forwarded(f) == ["input", "exp", "assemble", "index", "index", "multiply", "index", "add"]
+
+
+def test_what_is_overwritten_is_dropped():
+    def f(x):
+        y = np.exp(x)
+        y[:] = x * 3.0
+        y[1] = np.sin(x[0])
+        y[1] = 5.0
+        return y
+
+    assert forwarded(f) == ["input", "constant", "multiply", "constant", "replace"]
+
+
+def test_an_array_that_is_read_whole_after_every_write_is_written_once_for_each():
+    def f(x):
+        y = x * 1.0
+        total = np.sum(y)
+        for i in range(3):
+            y[i] = total
+            total = np.sum(y)
+        return total
+
+    assert forwarded(f).count("replace") == 3
+
+
+def test_windows_are_made_of_the_one_before():
+    """Each read of five entries takes four from the last read and one new."""
+
+    def f(x):
+        y = td.zeros(30)
+        y[:5] = x
+        for i in range(5, 30):
+            y[i] = np.sum(y[i - 5 : i])
+        return y[29]
+
+    tape = forward_writes(dead_code(td.record(f, np.arange(5.0))))
+    assert max(len(i.inputs) for i in tape.instructions if i.op.name == "assemble") == 2
+
+
+def test_a_tape_without_writes_is_left_alone():
+    tape = td.record(lambda x: np.sum(x[1:] * x[:-1]), X)
+    assert forward_writes(tape) is tape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -129,7 +130,7 @@ class ArrayLowering(StepBuilder):
     def assemble(self, i: Instruction) -> None:
         regions, _, disjoint = i.params
         target = self.result(i)
-        covered = sum(int(np.prod(r.counts)) for r in regions)
+        covered = sum(math.prod(r.counts) for r in regions)
         if not (disjoint and covered == i.type.size):
             self.fill(0.0, target)
         for number, region in zip(i.inputs, regions):
@@ -138,7 +139,8 @@ class ArrayLowering(StepBuilder):
     def replace(self, i: Instruction) -> None:
         target = self.result(i)
         self.copy(self.places[i.inputs[0]], target)
-        self.copy(self.places[i.inputs[1]], self.part(target, i.params[0]))
+        for number, region in zip(i.inputs[1:], i.params[0]):
+            self.copy(self.places[number], self.part(target, region))
 
     def gather(self, i: Instruction) -> None:
         source = self.flat(i.inputs[0])

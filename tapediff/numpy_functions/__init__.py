@@ -5,10 +5,12 @@ Functions that are compositions are written here with recorded operations; only 
 
 from __future__ import annotations
 
-from .dispatch import METHODS, UNARY, call_function, call_ufunc
+from .dispatch import METHODS, UNARY, call_function, call_method, call_ufunc, instead_of
 from .elementwise import around, mask_operation
 from .shaping import copy, reshape, swapaxes, transpose
+from .writing import assign, in_place, without_masks
 
 __all__ = [
-    "METHODS", "UNARY", "around", "call_function", "call_ufunc", "copy", "mask_operation", "reshape", "swapaxes", "transpose",
+    "METHODS", "UNARY", "around", "assign", "call_function", "call_method", "call_ufunc", "copy", "in_place", "instead_of",
+    "mask_operation", "reshape", "swapaxes", "transpose", "without_masks",
 ]  # fmt: skip

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,7 +16,7 @@ from ..ops import BY_FUNCTION, BY_SCIPY_NAME
 from ..ops.arithmetic import power
 from ..ops.comparison import MASK_OPS
 from ..sites import user_site
-from . import elementwise, linear_algebra, ordering, products, reducing, shaping
+from . import elementwise, linear_algebra, ordering, products, reducing, shaping, writing
 from .elementwise import as_mask
 
 _UFUNC_COMPOSITIONS: dict[Any, Callable[..., Any]] = {
@@ -89,14 +91,21 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.iscomplexobj: lambda x: False, np.isrealobj: lambda x: True, np.real: lambda val: val,
 }  # fmt: skip
 
+# Functions that change their first argument and return nothing.
+WRITERS: dict[Any, Callable[..., Any]] = {
+    np.copyto: writing.copyto, np.put: writing.put, np.place: writing.place, np.putmask: writing.putmask,
+    np.fill_diagonal: writing.fill_diagonal, np.put_along_axis: writing.put_along_axis,
+}  # fmt: skip
+
 METHODS: dict[str, Callable[..., Any]] = {
     "sum": reducing.sum, "mean": reducing.mean, "var": reducing.var, "std": reducing.std, "prod": reducing.prod,
     "cumsum": reducing.cumsum, "cumprod": reducing.cumprod, "max": reducing.amax, "min": reducing.amin, "all": reducing.all,
     "any": reducing.any, "argmax": reducing.argmax, "argmin": reducing.argmin, "argsort": ordering.argsort,
-    "clip": elementwise.clip, "round": elementwise.around, "copy": shaping.copy, "ravel": shaping.ravel,
+    "clip": elementwise.clip, "round": elementwise.around, "copy": shaping.method_copy, "ravel": shaping.ravel,
     "flatten": shaping.flatten, "squeeze": shaping.squeeze, "swapaxes": shaping.swapaxes, "diagonal": shaping.diagonal,
     "trace": shaping.trace, "repeat": shaping.repeat, "take": ordering.take, "dot": products.dot, "nonzero": ordering.nonzero,
     "searchsorted": ordering.searchsorted, "ptp": reducing.ptp, "conj": lambda a: a,
+    "sort": writing.sort_in_place, "fill": writing.fill, "put": writing.put,
     # NumPy's object loops call methods by these names on each element of an object array.
     **{name: BY_FUNCTION[getattr(np, name)] for name in (
         "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh",
@@ -106,15 +115,32 @@ METHODS: dict[str, Callable[..., Any]] = {
 
 
 def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if method == "at":
+        return writing.at(ufunc, *inputs)
     out = kwargs.pop("out", None)
-    if out is not None and any(o is not None and not is_tracked(o) for o in out):
-        unsupported(ufunc.__name__, "writing tracked values into a plain array",
+    if out is None or all(o is None for o in out):
+        return _ufunc_result(ufunc, method, inputs, kwargs)
+    _require_tracked_out(ufunc.__name__, out)
+    if any(is_tracked(value) or isinstance(value, (list, tuple)) for value in inputs):
+        result = _ufunc_result(ufunc, method, inputs, kwargs)
+    else:
+        result = getattr(ufunc, method)(*inputs, **kwargs)
+    results = result if isinstance(result, tuple) else (result,)
+    # A result is repeated over the rest of `out`, but for the axes of a matrix product itself.
+    written = [
+        value if o is None else writing.deliver_into(
+            o, value, ufunc.__name__,
+            broadcasts=method == "__call__" and (ufunc.signature is None or np.shape(value)[-2:] == o.shape[-2:]),
+        )
+        for o, value in zip(out, results)
+    ]  # fmt: skip
+    return tuple(written) if isinstance(result, tuple) else written[0]
+
+
+def _require_tracked_out(name: str, out: tuple[Any, ...]) -> None:
+    if any(o is not None and not is_tracked(o) for o in out):
+        unsupported(name, "writing tracked values into a plain array",
                     "use td.zeros(...) for the array, or drop out= (x = x + y instead of x += y)")  # fmt: skip
-    result = _ufunc_result(ufunc, method, inputs, kwargs)
-    if out is not None and out[0] is not None:
-        out[0][...] = result
-        return out[0]
-    return result
 
 
 def _ufunc_result(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -124,6 +150,8 @@ def _ufunc_result(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict
         op = BY_FUNCTION.get(ufunc) or (None if getattr(np, name, None) is ufunc else BY_SCIPY_NAME.get(name))
         if composition is None and op is None:
             unsupported(name, None, _nearest(name))
+        if kwargs.get("where") is True:
+            del kwargs["where"]
         if kwargs:
             unsupported(name, f"the argument {sorted(kwargs)[0]}=", "use np.where for where=, and .astype for dtype=")
         if composition is not None:
@@ -141,13 +169,55 @@ def _ufunc_result(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict
 
 
 def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    implementation = FUNCTIONS.get(function)
+    implementation = FUNCTIONS.get(function) or WRITERS.get(function)
     name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
     if implementation is None:
         unsupported(name.removeprefix("numpy."), None, _nearest(name.rpartition(".")[2]))
-    if kwargs.get("out", 0) is None:
-        del kwargs["out"]
-    return _called(name.removeprefix("numpy."), implementation, args, kwargs)
+    args, kwargs, out = _without_out(function, args, kwargs)
+    name = name.removeprefix("numpy.")
+    if out is None:
+        return _called(name, implementation, args, kwargs)
+    _require_tracked_out(name, (out,))
+    if any(map(_holds_tracked, args)):
+        result = _called(name, implementation, args, kwargs)
+    else:
+        result = function(*args, **kwargs)
+    return writing.deliver_into(out, result, name)
+
+
+def call_method(name: str, array: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    args, kwargs, out = _without_out(getattr(np, name, None), (array, *args), kwargs)
+    if out is None:
+        return METHODS[name](*args, **kwargs)
+    _require_tracked_out(name, (out,))
+    return writing.deliver_into(out, METHODS[name](*args, **kwargs), name)
+
+
+def _without_out(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """The arguments and, taken from among them, the array to write the result into."""
+    if "out" in kwargs:
+        out = kwargs["out"]
+        out = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+        return args, {k: v for k, v in kwargs.items() if k != "out"}, out
+    place = _place_of_out(function)
+    if len(args) > place:
+        return (*args[:place], *args[place + 1 :]), kwargs, args[place]
+    return args, kwargs, None
+
+
+@cache
+def _place_of_out(function: Any) -> int:
+    """How many positional arguments of a NumPy function come before `out`."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return 99
+    positional = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    return positional.index("out") if "out" in positional else 99
+
+
+def _holds_tracked(value: Any) -> bool:
+    return is_tracked(value) or (isinstance(value, (list, tuple)) and any(map(_holds_tracked, value)))
 
 
 def _called(name: str, implementation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -188,7 +258,8 @@ _INSTEAD = {
     "polyval": "use Horner's rule, or np.sum of coefficients times powers",
     "quantile": "use np.sort and indexing, or np.median",
     "percentile": "use np.sort and indexing, or np.median",
-    "add.at": "use x[i] += v where positions do not repeat, else loop over them",
+    "partition": "use x.sort(), or np.sort and indexing",
+    "setflags": "copy the array instead of making it read-only",
     "eigh": "use np.linalg.cholesky, solve or slogdet where they do",
     "svd": "use np.linalg.cholesky, solve or slogdet where they do",
     "vectorize": "call the function on the array itself",
@@ -196,10 +267,17 @@ _INSTEAD = {
 }
 
 
+def instead_of(name: str) -> str | None:
+    """What to write instead of a NumPy function or method that is not here."""
+    return _INSTEAD.get(name)
+
+
 def _nearest(name: str) -> str:
     if name in _INSTEAD:
         return _INSTEAD[name]
-    known = {getattr(f, "__name__", "") for f in (*FUNCTIONS, *BY_FUNCTION, *_UFUNC_COMPOSITIONS)} | set(BY_SCIPY_NAME)
+    known = {getattr(f, "__name__", "") for f in (*FUNCTIONS, *WRITERS, *BY_FUNCTION, *_UFUNC_COMPOSITIONS)} | set(
+        BY_SCIPY_NAME
+    )
     close = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.6)
     if close:
         return f"supported functions of a similar name: {', '.join(close)}"

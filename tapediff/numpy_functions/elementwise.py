@@ -40,7 +40,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, **bounds: Any) -> Any:
     low, high = bounds.pop("min", a_min), bounds.pop("max", a_max)
     if bounds:
         raise TypeError(f"unsupported arguments {sorted(bounds)}")
-    result = a if low is None else MAXIMUM(a, low)
+    result = +a if low is None else MAXIMUM(a, low)
     return result if high is None else MINIMUM(result, high)
 
 

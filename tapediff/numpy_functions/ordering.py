@@ -12,7 +12,7 @@ from ..ops.indexing import ARGSORT, GATHER, SEARCHSORTED
 from ..positions import in_range
 from .elementwise import as_mask
 from .reducing import axes_of
-from .shaping import as_value, reshape
+from .shaping import as_value, copy, reshape
 
 
 def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
@@ -41,14 +41,18 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
 
 def _gathered_along(arr: Any, indices: Any, axis: int) -> Any:
     """The entries at tracked positions along an axis; the positions are known to be in range."""
-    shape = np.shape(arr)
+    return GATHER(arr, positions_along(np.shape(arr), indices, axis))
+
+
+def positions_along(shape: tuple[int, ...], indices: Any, axis: int) -> Any:
+    """Flat positions of the entries of an array of `shape` that indices along an axis mean."""
     strides = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
     base = np.zeros((1,) * len(shape), np.int64)
     for k in range(len(shape)):
         if k != axis:
             places = np.arange(shape[k]) * strides[k]
             base = base + places.reshape(tuple(-1 if d == k else 1 for d in range(len(shape))))
-    return GATHER(arr, indices * strides[axis] + base)
+    return indices * strides[axis] + base
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
@@ -72,7 +76,8 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def take(a: Any, indices: Any, axis: int | None = None) -> Any:
     if axis is None:
         return np.reshape(a, (-1,))[indices]
-    return a[(slice(None),) * (axis % a.ndim) + (indices,)]
+    taken = a[(slice(None),) * (axis % a.ndim) + (indices,)]
+    return copy(taken) if isinstance(indices, (int, np.integer)) else taken
 
 
 def nonzero(a: Any) -> Any:

@@ -14,6 +14,7 @@ from ..ops.comparison import EQUAL, IS_NAN, SELECT
 from ..ops.reductions import ALL, ANY, ARGMAX, ARGMIN, CUMSUM, MAX, MIN, SUM, kept_shape
 from ..ops.shape import reshape
 from .elementwise import as_mask
+from .shaping import copy
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -54,7 +55,7 @@ def sum(
     axes = axes_of(axis, a.ndim)
     if a.dtype == BOOL:
         a = CONVERT(a, dtype=INT64)
-    total = a if not axes else SUM(_only(where, a, 0.0), axes=axes)
+    total = copy(a) if not axes else SUM(_only(where, a, 0.0), axes=axes)
     total = _finish(total, a.shape, axes, keepdims)
     return total if initial is None else total + initial
 
@@ -122,7 +123,7 @@ def prod(
         half = product.shape[0] // 2
         pairs = product[:half] * product[half : 2 * half]
         product = np.concatenate([pairs, product[2 * half :]]) if product.shape[0] % 2 else pairs
-    result = _finish(product[0], shape, axes, keepdims)
+    result = _finish(copy(product[0]), shape, axes, keepdims)
     return result if initial is None else result * initial
 
 
@@ -137,7 +138,7 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
     while step < a.shape[0]:
         a = np.concatenate([a[:step], a[step:] * a[:-step]])
         step *= 2
-    return np.moveaxis(a, 0, axis)
+    return copy(np.moveaxis(a, 0, axis))
 
 
 def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
@@ -157,7 +158,7 @@ def _extremum(op: Any, worst: float, pairwise: Callable[..., Any]) -> Callable[.
             raise ValueError("a reduction with where= and no identity needs initial=")
         if axes and _count(a.shape, axes) == 0 and initial is None:
             raise ValueError("zero-size array to reduction operation which has no identity")
-        value = op(_only(where, a, worst), axes=axes) if axes else a
+        value = op(_only(where, a, worst), axes=axes) if axes else copy(a)
         value = _finish(value, a.shape, axes, keepdims)
         return value if initial is None else pairwise(value, initial)
 
@@ -176,7 +177,7 @@ def _logic(op: Any) -> Callable[..., Any]:
     def reduce(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
         axes = axes_of(axis, a.ndim)
         mask = as_mask(a)
-        return _finish(op(mask, axes=axes) if axes else mask, a.shape, axes, keepdims)
+        return _finish(op(mask, axes=axes) if axes else copy(mask), a.shape, axes, keepdims)
 
     return reduce
 

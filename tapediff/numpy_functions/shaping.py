@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import UnsupportedFunction
 from ..instruction import Recorded, is_tracked
-from ..ops.indexing import PUT, Region, assemble
+from ..ops.indexing import GATHER, PUT, Region, assemble
 from ..ops.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ..ops.shape import reshape as reshape_value
 
@@ -23,7 +23,26 @@ def reshape(a: Any, shape: Any = None, order: str = "C", copy: bool | None = Non
     target = _full_shape(a.shape, shape)
     old = a.shape
     result = RESHAPE(a, shape=target)
+    if copy or not _is_view(a, target):
+        if copy is False:
+            raise ValueError("Unable to avoid creating a copy while reshaping.")
+        return result
     return result._as_view(a, lambda base: RESHAPE(base, shape=target), lambda _, part: RESHAPE(part, shape=old))
+
+
+def _is_view(a: Any, shape: tuple[int, ...]) -> bool:
+    """Whether NumPy reshapes the array without copying it. Arguments count as laid out row by row."""
+    if a._view is None and (type(a._value) is not np.ndarray or a._value.flags.c_contiguous):
+        return True
+    laid_out = _laid_out(a)
+    return np.may_share_memory(laid_out, np.reshape(laid_out, shape))
+
+
+def _laid_out(a: Any) -> np.ndarray:
+    """An array without contents that lies in memory as NumPy's would."""
+    if a._view is None or a._value is None:
+        return np.empty_like(a._value) if type(a._value) is np.ndarray else np.empty(a.shape)
+    return np.asarray(a._view.read(_laid_out(a._view.base)))
 
 
 def _full_shape(old: tuple[int, ...], shape: Any) -> tuple[int, ...]:
@@ -42,13 +61,21 @@ def ravel(a: Any, order: str = "C") -> Any:
 
 
 def flatten(a: Any, order: str = "C") -> Any:
-    return copy(ravel(a, order))
+    return copy(ravel(a, order), "C")
 
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     """A tracked array of its own, on the same value: later writes to either are not seen by the other."""
     a._refresh()
-    return type(a)(a._recorder, a._id, a._value, a.type)
+    value = a._value
+    if order == "C" and type(value) is np.ndarray and not value.flags.c_contiguous:
+        value = np.array(value, order="C")  # laid out as NumPy's copy, so that it is reshaped to views as that is
+    return type(a)(a._recorder, a._id, value, a.type)
+
+
+def method_copy(a: Any, order: str = "C") -> Any:
+    """The method copies row by row, the function as the array lies."""
+    return copy(a, order)
 
 
 def transpose(a: Any, axes: Any = None) -> Any:
@@ -99,7 +126,9 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     shape = tuple(int(s) for s in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
     if np.broadcast_shapes(array.shape, shape) != shape:
         raise ValueError(f"cannot broadcast shape {array.shape} to {shape}")
-    return BROADCAST(array, shape=shape) if array.shape != shape else array
+    if array.shape == shape:
+        return copy(array)._as_view(array, lambda base: base, None)
+    return BROADCAST(array, shape=shape)._as_view(array, lambda base: BROADCAST(base, shape=shape), None)
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
@@ -216,8 +245,9 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """A view that cannot be written to, as NumPy's."""
     positions = np.diagonal(np.arange(a.size).reshape(a.shape), offset, axis1, axis2)
-    return ravel(a)[positions]
+    return GATHER(a, positions)._as_view(a, lambda base: GATHER(base, positions), None)
 
 
 def diag(v: Any, k: int = 0) -> Any:

@@ -6,11 +6,14 @@ index is turned into an integer array of positions in the flattened array.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..instruction import ValueType
+from .comparison import SELECT
 from .declaration import Op
 
 
@@ -31,12 +34,47 @@ class Region(NamedTuple):
         return tuple(result)
 
 
+# Fewer single entries than this in a row are written one by one.
+FEW_ENTRIES = 4
+
+
+class Regions(tuple[Region, ...]):
+    """Where the parts of one array go. Remembers its stretches of single entries, which NumPy writes all at once."""
+
+    _stretches: tuple[tuple[int, ...], list[tuple[int, int, np.ndarray | None]]] | None = None
+
+    def stretches(self, shape: tuple[int, ...]) -> list[tuple[int, int, np.ndarray | None]]:
+        """(first, end, flat positions of these single entries), or (k, k + 1, None) for region k."""
+        known = self._stretches
+        if known is None or known[0] != shape:
+            known = self._stretches = (shape, self._found(shape))
+        return known[1]
+
+    def _found(self, shape: tuple[int, ...]) -> list[tuple[int, int, np.ndarray | None]]:
+        result: list[tuple[int, int, np.ndarray | None]] = []
+        start = 0
+        for single, group in itertools.groupby(self, lambda region: region.shape == ()):
+            count = sum(1 for _ in group)
+            if single and shape and count >= FEW_ENTRIES:
+                firsts = np.array([region.starts for region in self[start : start + count]], np.int64)
+                positions = np.asarray(np.ravel_multi_index(tuple(firsts.T), shape))
+                result.append((start, start + count, positions))
+            else:
+                result += [(k, k + 1, None) for k in range(start, start + count)]
+            start += count
+        return result
+
+
 # Boxes of a 5 by 9 array, and the halves of a 2 by 9 one, for the tests.
 _REGIONS = (
     Region((0, 0), (1, 1), (5, 9), (5, 9)), Region((1, 8), (2, -1), (2, 9), (2, 9)), Region((3, 2), (1, 1), (1, 1), ()),
     Region((4, 1), (1, 3), (1, 3), (3,)), Region((4, 1), (-2, 1), (3, 1), (3, 1, 1)), Region((0, 0), (1, 1), (0, 9), (0, 9)),
 )  # fmt: skip
 _HALVES = (Region((1, 0), (1, 1), (1, 9), (9,)), Region((0, 0), (1, 1), (1, 9), (1, 9)))
+_APART = Regions((
+    Region((0, 0), (1, 1), (1, 9), (9,)), *(Region((1, k), (1, 1), (1, 1), ()) for k in range(5)),
+    Region((4, 8), (-2, -3), (2, 3), (2, 3)),
+))  # fmt: skip
 
 
 def _index(x: Any, region: Region) -> Any:
@@ -66,17 +104,28 @@ class Part(NamedTuple):
     region: Region
 
 
+def _write(out: np.ndarray, parts: Any, regions: Regions, add: bool) -> np.ndarray:
+    """Write, or add, every part into its region; where they overlap the last one stays."""
+    flat = out.reshape(-1) if out.flags.c_contiguous else out.flat
+    for start, end, positions in regions.stretches(out.shape):
+        if positions is None:
+            region = regions[start]
+            box = np.reshape(parts[start], region.counts)
+            if add:
+                out[region.slices] += box
+            else:
+                out[region.slices] = box
+        elif add:
+            np.add.at(out.reshape(-1), positions, parts[start:end])
+        else:
+            flat[positions] = parts[start:end]
+    return out
+
+
 def _assemble(*parts_and_params: Any) -> Any:
     *parts, regions, shape, disjoint = parts_and_params
-    dtype = np.result_type(*parts)
-    out = np.zeros(shape, dtype)
-    for part, region in zip(parts, regions):
-        box = np.reshape(part, region.counts)
-        if disjoint:
-            out[region.slices] = box
-        else:
-            out[region.slices] += box
-    return out
+    dtype = np.result_type(*{np.asarray(part).dtype for part in parts})
+    return _write(np.zeros(shape, dtype), parts, regions, not disjoint)
 
 
 ASSEMBLE = Op(
@@ -98,47 +147,74 @@ ASSEMBLE = Op(
 )
 
 
-def assemble(parts: list[Any], regions: list[Region], shape: tuple[int, ...]) -> Any:
+def assemble(parts: list[Any], regions: Iterable[Region], shape: tuple[int, ...]) -> Any:
     """Zeros of `shape` with every part added into its region."""
-    return ASSEMBLE(*parts, regions=tuple(regions), shape=shape, disjoint=are_disjoint(regions, shape))
+    regions = Regions(regions)
+    return ASSEMBLE(*parts, regions=regions, shape=shape, disjoint=are_disjoint(regions, shape))
 
 
-def are_disjoint(regions: list[Region], shape: tuple[int, ...]) -> bool:
+def are_disjoint(regions: Regions, shape: tuple[int, ...]) -> bool:
     if len(regions) == 1:
         return True
-    times = np.zeros(shape, np.uint8)
-    for region in regions:
-        box = times[(*region.slices, ...)]  # the ellipsis keeps a 0-d box an array
-        if box.any():
-            return False
-        box[...] = 1
-    return True
+    covered = np.zeros(shape, bool)
+    flat, size = covered.reshape(-1), 0
+    for start, end, positions in regions.stretches(shape):
+        if positions is None:
+            box = covered[(*regions[start].slices, ...)]  # the ellipsis keeps a 0-d box an array
+            size += box.size
+            box[...] = True
+        else:
+            size += end - start
+            flat[positions] = True
+    return int(np.count_nonzero(covered)) == size
 
 
-def _replace(x: Any, v: Any, region: Region) -> Any:
-    out = np.array(x)
-    out[region.slices] = np.reshape(v, region.counts)
-    return out
+def _replace(*operands_and_regions: Any) -> Any:
+    x, *parts, regions = operands_and_regions
+    return _write(np.array(x), parts, regions, False)
 
 
+def _replace_rules(z_bar: Any, z: Any, x: Any, *parts: Any, regions: Regions) -> list[Any]:
+    """The array keeps the cotangent of what was not written over; each part takes that of its region."""
+    if len(regions) == 1:
+        kept = replace(z_bar, np.zeros(regions[0].shape, x.dtype), regions[0])
+    else:
+        # One selection costs less than a write of zeros per part.
+        mask = _write(np.zeros(x.shape, bool), [np.ones(r.shape, bool) for r in regions], regions, False)
+        kept = SELECT(mask, 0.0, z_bar)
+    return [kept, *(INDEX(z_bar, region=r) for r in regions)]
+
+
+# The array x with every part in its region; the regions are disjoint.
 REPLACE = Op(
     "replace",
     evaluate=_replace,
-    infer=lambda x, v, region: ValueType(x.shape, x.dtype),
-    vjp=(
-        lambda z_bar, z, x, v, region: REPLACE(z_bar, np.zeros(region.shape), region=region),
-        lambda z_bar, z, x, v, region: INDEX(z_bar, region=region),
-    ),
-    params=("region",),
+    infer=lambda x, *parts, regions: ValueType(x.shape, x.dtype),
+    vjp=_replace_rules,
+    params=("regions",),
     lower=lambda low, i: low.replace(i),
     floats_only=False,
     linear=True,
     masks=True,
-    examples=lambda rng: [
-        (lambda x, v, r=region: REPLACE(x, v, region=r), (rng.normal(size=(5, 9)), rng.normal(size=region.shape)))
-        for region in _REGIONS
-    ],
+    examples=lambda rng: (
+        [
+            (lambda x, v, r=region: replace(x, v, r), (rng.normal(size=(5, 9)), rng.normal(size=region.shape)))
+            for region in _REGIONS
+        ]
+        + [
+            (
+                lambda x, *parts: REPLACE(x, *parts, regions=_APART),
+                (rng.normal(size=(5, 9)), *(rng.normal(size=r.shape) for r in _APART)),
+            )
+        ]
+    ),
 )
+
+
+def replace(x: Any, part: Any, region: Region) -> Any:
+    """The array x with another part in a region."""
+    return REPLACE(x, part, regions=Regions((region,)))
+
 
 GATHER = Op(
     "gather",
@@ -181,7 +257,11 @@ SCATTER_ADD = Op(
 
 def _put(x: Any, v: Any, positions: Any) -> Any:
     out = np.array(x)
-    out.reshape(-1)[positions] = v
+    # The copy of a transposed array is laid out column by column, and its reshape is not a view.
+    if out.flags.c_contiguous:
+        out.reshape(-1)[positions] = v
+    else:
+        np.put(out, positions, v)
     return out
 
 
