@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .arguments import Constant, as_data_array, as_float_array
+from .arguments import Constant, as_data_array, as_float_array, unwrap
 from .errors import ArgumentMismatch
 from .instruction import is_tracked
+from .keys import static_key
+from .static import guarded_value, static_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,16 @@ def bind_call(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]
     """Sort the arguments of f(*args).
 
     Differentiated arguments and floats are differentiable inputs; td.Constant and other arrays are data inputs; Python ints,
-    bools, strings, None and other hashable objects are static.
+    bools, strings, None and other hashable objects are static, and what td.static names.
 
     Raises:
         DtypeMismatch: a differentiated argument is not real floating point.
         ArgumentMismatch: an argnum beyond the arguments, or an argument that is neither an array nor hashable.
     """
     name = getattr(f, "__name__", type(f).__name__)
+    spec = static_of(f)
+    chosen = () if spec is None else spec.positions(f)
+    args = [guarded_value(unwrap(a)) if k in chosen else a for k, a in enumerate(args)]
     for k in argnums:
         if not 0 <= k < len(args):
             raise ArgumentMismatch(f"argnums={k} but {name} was called with {len(args)} arguments",
@@ -54,7 +60,7 @@ def bind_call(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]
     static: list[tuple[Any, ...]] = []
     places: dict[int, int] = {}
     for position, argument in enumerate(args):
-        kind = _kind(argument, position in argnums)
+        kind = "static" if position in chosen else _kind(argument, position in argnums)
         if kind == "static":
             static.append(_static_key(name, position, argument))
             continue
@@ -66,12 +72,29 @@ def bind_call(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]
             inputs.append(as_array(argument.value if type(argument) is Constant else argument, position)[()])
         active.append(kind == "active")
     for k in argnums:
-        if not active[places[k]]:
-            raise ArgumentMismatch(
-                f"argument {k} of {name} is td.Constant, so it has no gradient", fix="leave td.Constant out"
+        if k not in places or not active[places[k]]:
+            what, fix = (
+                ("td.Constant", "leave td.Constant out") if k in places else ("static", "leave it out of td.static")
             )
-    function = f if not static else _filled_in(f, list(args), places)
+            raise ArgumentMismatch(f"argument {k} of {name} is {what}, so it has no gradient", fix=fix)
+    function = f if not static else _filled_in(f, args, places)
     return Call(function, tuple(inputs), tuple(active), tuple(places[k] for k in argnums), tuple(static), name)
+
+
+def positional(f: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of f(*args, **named) by position.
+
+    Raises:
+        ArgumentMismatch: an argument that has no position.
+        TypeError: as f itself would.
+    """
+    bound = inspect.signature(f).bind(*args, **named)
+    if bound.kwargs:
+        raise ArgumentMismatch(
+            f"{', '.join(bound.kwargs)} of {getattr(f, '__name__', f)} can be passed by name only",
+            fix="give the argument a position, or fill it in with functools.partial",
+        )
+    return bound.args
 
 
 def _kind(argument: Any, differentiated: bool) -> str:
@@ -94,7 +117,7 @@ def _kind(argument: Any, differentiated: bool) -> str:
 
 def _static_key(name: str, position: int, argument: Any) -> tuple[Any, ...]:
     try:
-        hash(argument)
+        hash(static_key(argument))
     except TypeError as error:
         raise ArgumentMismatch(
             f"argument {position} of {name} is neither an array nor hashable, so no tape can be kept for it",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from .arguments import as_inputs
 from .errors import ArgumentMismatch, GuardFailed
 from .instruction import FLOAT_SCALAR
-from .lowering.status import REFUSED
+from .lowering.status import OVERLAP, PENDING, REFUSED
 from .outputs import check_out
 from .passes import run_passes
 from .record import record
@@ -28,6 +28,13 @@ Argnums = int | tuple[int, ...]
 
 def _not_compiled(*_: Any) -> int:
     return REFUSED
+
+
+def raise_pending() -> NoReturn:
+    """Raise what user code has raised that a kernel called."""
+    from .lowering.cells import take_pending
+
+    raise take_pending()
 
 
 class CompiledTape:
@@ -74,6 +81,8 @@ class CompiledTape:
             value = self._call(*args, target)
             if type(value) is float:
                 return target[()] if self._is_scalar and out is None else target
+            if value == PENDING:
+                raise_pending()
         return self._evaluate(args, argnums, out)[1]
 
     def value_and_gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None) -> tuple[float, Any]:
@@ -83,6 +92,8 @@ class CompiledTape:
             value = self._call(*args, target)
             if type(value) is float:
                 return value, (target[()] if self._is_scalar and out is None else target)
+            if value == PENDING:
+                raise_pending()
         return self._evaluate(args, argnums, out)
 
     def __call__(self, *args: Any) -> Any:
@@ -90,6 +101,8 @@ class CompiledTape:
         value = self._value_call(*args)
         if type(value) is float:
             return value
+        if value == PENDING:
+            raise_pending()
         if any(type(a) is TrackedArray for a in args):
             outputs = inline(self.tape, as_inputs(self.tape, args))
             return tuple(outputs) if self.tape.returns_tuple else outputs[0]
@@ -170,7 +183,7 @@ class CompiledTape:
             if all(w.dtype == t.dtype for w, t in zip(written, kernel.written_types)):
                 targets = written
         status = kernel.call(*arrays, *targets)
-        if type(status) is int and status < 0:
+        if status in (REFUSED, OVERLAP):
             # The kernel cannot write there (layout, overlap with an input) or read from there (alignment): use copies.
             arrays = [np.array(a, order="C") for a in arrays]
             targets = kernel.fresh_outputs()

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .arguments import as_inputs
-from .calls import Call, bind_call
+from .calls import Call, bind_call, positional
 from .compiled import CompiledTape
-from .errors import ArgumentMismatch
+from .errors import ArgumentMismatch, UnsupportedFunction
 from .guarded import GuardedTape
 from .ops.structure import STOP_GRADIENT
 from .outputs import check_out, deliver
@@ -24,7 +24,7 @@ from .transforms.derive import gradient_only, gradient_tape, jvp_tape, vjp_tape
 Argnums = int | tuple[int, ...]
 
 
-def gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None) -> Any:
+def gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
     """Gradient of a real scalar function.
 
     Args:
@@ -32,6 +32,7 @@ def gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None) -> 
         args: the point: floats or float arrays; td.Constant(y) for run-time data.
         argnums: which argument to differentiate by; a tuple gives a tuple of gradients.
         out: array (or tuple of arrays) that receives the gradient; untouched when anything fails.
+        named: further arguments of a function or GuardedTape by name.
 
     Returns:
         Array of the argument's shape and dtype: `out`, or a fresh one that no later call touches.
@@ -44,14 +45,16 @@ def gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None) -> 
     Cost: two to four times the function itself; a function as target is recorded anew at every call.
     """
     if type(target) is CompiledTape or type(target) is GuardedTape:
-        return target.gradient(*args, argnums=argnums, out=out)
-    return value_and_gradient(target, *args, argnums=argnums, out=out)[1]
+        return target.gradient(*args, argnums=argnums, out=out, **named)
+    return value_and_gradient(target, *args, argnums=argnums, out=out, **named)[1]
 
 
-def value_and_gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None) -> tuple[Any, Any]:
+def value_and_gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> tuple[Any, Any]:
     """Value and gradient of a real scalar function; arguments and errors as td.gradient."""
     if type(target) is CompiledTape or type(target) is GuardedTape:
-        return target.value_and_gradient(*args, argnums=argnums, out=out)
+        return target.value_and_gradient(*args, argnums=argnums, out=out, **named)
+    if named:
+        args = positional(target, args, named)
     numbers = argnums if isinstance(argnums, tuple) else (argnums,)
     tape, inputs, numbers = _traced(target, args, numbers)
     joint = gradient_tape(tape, numbers)
@@ -136,7 +139,7 @@ def _jacobian(tape: Tape, inputs: Sequence[Any]) -> Any:
     shape_in = tape.input_types[0].shape
     type_out = tape.output_types[0]
     n_in, n_out = tape.input_types[0].size, type_out.size
-    forward = n_in < n_out
+    forward = n_in < n_out and _is_twice_differentiable(tape)
     product = jvp_tape(tape, 0) if forward else vjp_tape(tape, 0)
     # A forward product is the transpose of a reverse one: it keeps that one's cotangent input, on which it does not depend.
     unused = [np.zeros(type_out.shape, type_out.dtype)] if forward else []
@@ -150,6 +153,15 @@ def _jacobian(tape: Tape, inputs: Sequence[Any]) -> Any:
         return np.reshape(stacked, (*type_out.shape, *shape_in))
     columns = np.reshape(stacked, (n_in, n_out))
     return np.reshape(np.transpose(columns), (*type_out.shape, *shape_in))
+
+
+def _is_twice_differentiable(tape: Tape) -> bool:
+    """Whether the forward product exists, which is the derivative of the reverse one: not through a user's own rule."""
+    try:
+        jvp_tape(tape, 0)
+    except UnsupportedFunction:
+        return False
+    return True
 
 
 def _run(tape: Tape, inputs: Sequence[Any]) -> list[Any]:

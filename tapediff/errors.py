@@ -111,6 +111,10 @@ class InvalidTape(TapediffError):
     """A tape breaks one of its own rules; a bug in tapediff or in a custom rule, never in the recorded function."""
 
 
+class InvalidRule(TapediffError, TypeError):
+    """A user's derivative rule, or the function that it belongs to, returned something of another kind than it must."""
+
+
 class InvalidGuardValue(TapediffError, TypeError):
     """A user's guard returned something that cannot be a key."""
 

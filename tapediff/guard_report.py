@@ -160,10 +160,12 @@ def most_paths(variants: Sequence[Variant]) -> str:
         line = str(variant.tape.guards[fork.ordinal].site or "unknown line")
         lines[line] += len(fork.tapes) - 1
         outcomes.setdefault(line, set()).update(fork.tapes)
+    line, splits = lines.most_common(1)[0] if lines else ("", 0)
+    if variants[0].reason is None:  # of a sub-tape, whose variants share their arguments' types
+        return f"{line}, where Python looks at a value: {len(outcomes[line])} different outcomes"
     calls = [v.reason.called_with for v in variants]
     by_guard_value = len({v.key[-1] for v in variants})
     by_arguments = len({v.key[:-1] for v in variants})
-    line, splits = lines.most_common(1)[0] if lines else ("", 0)
     if by_guard_value > max(splits, by_arguments):
         example = _short(calls[-1].guard_value[0])
         return f"the guard given by the user, which returned {by_guard_value} different values, such as {example}"
@@ -176,7 +178,16 @@ def budget_text(name: str, max_tapes: int, culprit: str) -> str:
     return (
         f"{name} took more than {max_tapes} paths, so tapes are dropped and recorded again, which is slow\n"
         f"  got: {culprit}\n"
-        f"  fix: compute both sides with np.where, or give a coarser guard; or raise max_tapes if memory allows"
+        f"  fix: wrap the function with the branch in td.subtape, or use td.cond, td.while_loop (for a loop whose length changes) or "
+        f"np.where; or give a coarser guard; or raise max_tapes if memory allows"
+    )
+
+
+def paths_text(name: str, most: int, culprit: str) -> str:
+    return (
+        f"{name} took more than {most} paths; those beyond are replayed with NumPy, which is slow\n"
+        f"  got: {culprit}\n"
+        f"  fix: use td.cond, td.while_loop, np.where or a smaller sub-tape for what differs; or raise max_tapes"
     )
 
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .arguments import unwrap
-from .calls import Call, bind_call
+from .calls import Call, bind_call, positional
+from .compiled import raise_pending
 from .errors import ArgumentMismatch, TrackedValueEscaped
 from .guard_report import (
     LastMiss,
@@ -34,13 +35,14 @@ from .guard_report import (
 from .instruction import ValueType, is_tracked
 from .kept import KeptTapes
 from .keys import static_key, value_key
-from .lowering.status import REFUSED
+from .lowering.status import PENDING, REFUSED
 from .margins import Margin, check_fresh, margins
 from .outputs import check_out, deliver
 from .paths import Variant
 from .record import plain_value
 from .recorder import Recorder, current_recorder
 from .replay import Miss, inline, run
+from .static import Static
 from .tape import Tape
 from .transforms.derive import gradient_tape
 
@@ -96,6 +98,7 @@ class GuardedTape:
             first. "raise": NewTape, once there is a tape. May be set later, as `safe.on_new_tape = "raise"` after a warm-up.
         check_every: every so many calls the plain function is run beside its tape, once more and on plain arrays; 0 is never.
         name: what messages call the function.
+        static: td.static(...), the arguments to specialise on: a tape is kept for each value that they take.
 
     Raises:
         UnstableBranch: two sides of a branch disagree about a near tie, so that neither can answer.
@@ -115,7 +118,7 @@ class GuardedTape:
     def __init__(
         self, f: Callable[..., Any], guard: Callable[..., Any] | None = None, *,
         max_tapes: int = 64, compile_after: int | None = None, name: str | None = None,
-        on_new_tape: str = "compile", check_every: int = 0,
+        on_new_tape: str = "compile", check_every: int = 0, static: Static | None = None,
     ) -> None:  # fmt: skip
         if not callable(f) or isinstance(f, (Tape, GuardedTape)) or hasattr(f, "attempt"):
             raise ArgumentMismatch("td.GuardedTape takes the plain function, which it records itself",
@@ -128,7 +131,8 @@ class GuardedTape:
                 "max_tapes must be at least 1, compile_after and check_every at least 0",
                 got=f"max_tapes={max_tapes}, compile_after={compile_after}, check_every={check_every}",
             )
-        self.f, self.guard, self.max_tapes, self.check_every = f, guard, max_tapes, check_every
+        self.f = f if static is None else static(f)
+        self.guard, self.max_tapes, self.check_every = guard, max_tapes, check_every
         self._compile_after = compile_after
         self.on_new_tape = on_new_tape
         self.name = name or getattr(f, "__name__", type(f).__name__)
@@ -158,8 +162,10 @@ class GuardedTape:
 
     # Calls. The short way is written out in both: one Python call less is a fifth of what a hit takes.
 
-    def gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None) -> Any:
+    def gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
         """See td.gradient."""
+        if named:
+            args = positional(self.f, args, named)
         asked: tuple[Any, ...] = ()
         if argnums is FIRST and current_recorder() is None:
             variant = self._kept.last
@@ -174,10 +180,14 @@ class GuardedTape:
                 ):
                     variant.hits += type(value) is float
                     return target if out is not None or variant.shape else target[()]
+                if value == PENDING:
+                    raise_pending()
         return self._value_and_gradient(args, argnums, out, asked)[1]
 
-    def value_and_gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None) -> tuple[Any, Any]:
+    def value_and_gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> tuple[Any, Any]:
         """See td.value_and_gradient."""
+        if named:
+            args = positional(self.f, args, named)
         asked: tuple[Any, ...] = ()
         if argnums is FIRST and current_recorder() is None:
             variant = self._kept.last
@@ -192,6 +202,8 @@ class GuardedTape:
                     value = self._jump(variant, value, args, target)
                 if type(value) is float:
                     return value, (target if out is not None or variant.shape else target[()])
+                if value == PENDING:
+                    raise_pending()
         return self._value_and_gradient(args, argnums, out, asked)
 
     def _by_guard(self, args: Sequence[Any]) -> tuple[Variant | None, tuple[Any, ...]]:
@@ -223,8 +235,10 @@ class GuardedTape:
             self._kept.last = found
         return met
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
         """The function's value: a float, an array, or a tuple as f returns it."""
+        if named:
+            args = positional(self.f, args, named)
         if _is_recording(args):
             bound = bind_call(self.f, args, ())
             return bound.function(*bound.inputs)

@@ -2,7 +2,7 @@
 
     tape        ::= instruction*  inputs  outputs
     instruction ::= v{i} : type = op(v{j}, ..., parameter, ...)   with every j < i
-    type        ::= dtype [ shape ]
+    type        ::= dtype [ shape ] | stack of type | ( type, ... )
     op          ::= input | constant | guard | a differentiable primitive of tapediff.ops
 
 Instruction i defines value i. A guard defines no usable value: it checks that a value which Python looked at while recording
@@ -46,7 +46,40 @@ class ValueType(NamedTuple):
 
 
 FLOAT_SCALAR = ValueType((), FLOAT64)
+INT_SCALAR = ValueType((), INT64)
 BOOL_SCALAR = ValueType((), BOOL)
+
+
+# The dtype of values that are no arrays: records of several values, and stacks.
+RECORD = np.dtype("V8")
+
+
+class StackType(NamedTuple):
+    """A sequence of arrays of one type whose length is known only when the tape runs."""
+
+    item: ValueType
+    dtype: np.dtype = RECORD
+
+    shape = property(lambda self: ())
+    size = property(lambda self: 1)
+    is_float = property(lambda self: self.item.is_float)
+
+    def __str__(self) -> str:
+        return f"stack of {self.item}"
+
+
+class RecordType(NamedTuple):
+    """The results of a call or a loop, taken apart by `item` instructions."""
+
+    items: tuple[ValueType | StackType, ...]
+    dtype: np.dtype = RECORD
+
+    shape = property(lambda self: ())
+    size = property(lambda self: 1)
+    is_float = property(lambda self: False)
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.items))})"
 
 
 class Instruction(NamedTuple):
@@ -55,7 +88,7 @@ class Instruction(NamedTuple):
     op: Any
     inputs: tuple[int, ...]
     params: tuple[Any, ...]
-    type: ValueType
+    type: Any  # ValueType; StackType and RecordType for calls and loops
     site: Site | None
 
 

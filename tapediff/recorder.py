@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -30,6 +31,7 @@ from .instruction import (
 from .numpy_functions.shaping import stack_objects
 from .ops import Op
 from .ops.arithmetic import CONVERT
+from .ops.calls import Stack
 from .ops.comparison import MASK_OPS, NOT_EQUAL
 from .replay import outcome_of
 from .sites import Site, is_library_file, user_site
@@ -41,6 +43,9 @@ _new_tuple = tuple.__new__
 
 _current: ContextVar[Recorder | None] = ContextVar("tapediff_recorder", default=None)
 
+
+# The dtypes that constants keep where an operation does not promote its operands.
+_KINDS = {np.dtype(np.float32): np.dtype(np.float32), BOOL: BOOL}
 
 # What an operation raises because of the values it meets: not positive definite, or numpy.errstate(all="raise").
 VALUE_FAILURES = (np.linalg.LinAlgError, ArithmeticError, RuntimeWarning)
@@ -135,7 +140,12 @@ class Recorder:
             except VALUE_FAILURES as failure:
                 self._note_failure(op, failure)
                 raise
-            type_ = FLOAT_SCALAR if type(value) is np.float64 else self._type_of(value)
+            if type(value) is np.float64:
+                type_ = FLOAT_SCALAR
+            elif type(value) is tuple or type(value) is Stack:
+                type_ = op.infer(*[self.instructions[i].type for i in ids], **op.named(params))
+            else:
+                type_ = self._type_of(value)
         else:
             value = None
             type_ = op.infer(*[self.instructions[i].type for i in ids], **op.named(params))
@@ -239,7 +249,7 @@ class Recorder:
                 fix="tapediff differentiates real functions; convert the other operand to floats",
             )  # fmt: skip
         if dtype is None:
-            dtype = FLOAT64 if array.dtype.kind == "f" else (BOOL if array.dtype.kind == "b" else np.dtype(np.int64))
+            dtype = _KINDS.get(array.dtype, FLOAT64 if array.dtype.kind == "f" else np.dtype(np.int64))
         # A copy, so that a tape means the values it was recorded with.
         array = array.astype(dtype, order="C", copy=True)
         return self.constant(array), array[()] if array.shape == () else array
@@ -320,6 +330,19 @@ class Recorder:
         if kind == "int" and isinstance(outcome, float):
             return int(outcome)  # NaN or infinity: raises as plain Python does
         return outcome
+
+    @contextmanager
+    def at(self, site: Site | None) -> Iterator[None]:
+        """Record what follows as done at a certain line."""
+        before, self.site = self.site, site
+        try:
+            yield
+        finally:
+            self.site = before
+
+    def last_site(self) -> Site | None:
+        """The user's line that recorded the latest operation."""
+        return next((i.site for i in reversed(self.instructions) if i.site is not None), None)
 
     def origin(self, value: TrackedArray) -> str:
         """What made a value, for error messages."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .compiled import compile
 from .derivatives import value_and_gradient
+from .primitives import Primitive
+from .trees import flatten
 
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 
@@ -38,6 +42,40 @@ def check_gradient(target: Any, f: Callable[..., Any], x: Any, *, rtol: float = 
         raise AssertionError(
             f"gradient\n{gradient}\ndiffers from finite differences\n{differences[2]}\nby up to {np.max(worst):.3g}"
         )
+
+
+def check_rule(rule: Primitive, *args: Any, rtol: float = 1e-6, atol: float = 1e-8, seed: int = 0) -> None:
+    """Compare the derivative rule of a primitive with finite differences of its forward function, replayed and compiled.
+
+    Args:
+        rule: what td.primitive made.
+        args: where to check; floats and float arrays are differentiated, other arguments are passed on.
+        rtol, atol: as for check_gradient.
+        seed: of the random cotangents.
+
+    Raises:
+        AssertionError: naming the argument whose cotangent is wrong.
+        InvalidRule: the rule returned something of another number, shape or structure.
+
+    Cost: one check_gradient for each float argument, by replay and by kernel.
+    """
+    rng = np.random.default_rng(seed)
+    outputs = [np.asarray(leaf) for leaf in flatten(rule(*args))[0]]
+    weights = [rng.normal(size=leaf.shape) if leaf.dtype.kind == "f" else None for leaf in outputs]
+
+    def weighed(position: int, value: Any) -> Any:
+        results = flatten(rule(*args[:position], value, *args[position + 1 :]))[0]
+        return sum(np.sum(w * r) for w, r in zip(weights, results) if w is not None)
+
+    for position, argument in enumerate(args):
+        if isinstance(argument, (bool, int)) or np.asarray(argument).dtype.kind != "f":
+            continue
+        function = functools.partial(weighed, position)
+        for target in (function, compile(function, argument)):
+            try:
+                check_gradient(target, function, argument, rtol=rtol, atol=atol)
+            except AssertionError as wrong:
+                raise AssertionError(f"argument {position} of {rule.name}: {wrong}") from wrong
 
 
 def central_difference(f: Callable[..., Any], x: Any, step: float) -> np.ndarray:

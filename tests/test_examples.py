@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -63,3 +64,26 @@ def test_branching_finds_the_change(tmp_path):
     hits, misses = map(int, re.search(r"(\d+) hits, (\d+) misses", printed).groups())
     assert hits > 20 * misses
     assert "GuardFailed" in printed
+
+
+def test_bouncing_ball_is_fitted(tmp_path):
+    """Both ways agree with finite differences and find the truth to a few standard errors; the frozen gradient is another one."""
+    printed = run("bouncing_ball.py", tmp_path)
+    assert printed.count("agrees with finite differences") == 2
+    assert "variants of the step: 2" in printed
+    fits = re.findall(r"velocity (\S+), restitution (\S+), misfit (\S+),", printed)
+    assert len(fits) == 2
+    for velocity, restitution, misfit in fits:
+        assert abs(float(velocity) - 1.5) < 0.03
+        assert abs(float(restitution) - 0.8) < 0.005
+        assert float(misfit) < 1.1
+    right, frozen = (np.array(g.split(), float) for g in re.findall(r": \[(.*)\]", printed))
+    assert np.linalg.norm(frozen - right) > 10 * np.linalg.norm(right)
+
+
+def test_dropout_learns_and_evaluates(tmp_path):
+    """It generalises, and three tapes answer everything: training, and evaluation on two sizes of data."""
+    printed = run("dropout.py", tmp_path)
+    right = re.search(r"test: loss \S+, (\S+)% right", printed)
+    assert float(right.group(1)) > 94
+    assert "799 hits, 3 misses, 3 recordings" in printed

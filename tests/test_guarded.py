@@ -511,7 +511,8 @@ def test_the_budget_warns_once_and_names_the_line_behind_the_explosion():
     assert str(warning.message) == (
         "f took more than 8 paths, so tapes are dropped and recorded again, which is slow\n"
         f"  got: {line(f, 3)}, where Python looks at a value: 5 different outcomes, 5 paths\n"
-        "  fix: compute both sides with np.where, or give a coarser guard; or raise max_tapes if memory allows"
+        "  fix: wrap the function with the branch in td.subtape, or use td.cond, td.while_loop (for a loop whose length changes) "
+        "or np.where; or give a coarser guard; or raise max_tapes if memory allows"
     )
     assert warning.filename == __file__
     assert len(safe._kept.all()) == 8

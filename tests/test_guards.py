@@ -531,7 +531,7 @@ def test_another_shape_dtype_or_number_of_arguments_raises(run_as):
 @RUN_AS
 def test_any_layout_of_the_recorded_shape_is_accepted(run_as):
     """Fortran order, strides, read-only, big-endian and lists hold the same numbers."""
-    f = lambda x: (x * np.arange(6.0).reshape(2, 3)).sum() * x[0, 1]  # noqa: E731
+    f = lambda x: (x * np.arange(6.0).reshape(2, 3)).sum() * x[0, 1]
     tape = run_as(td.record(f, np.ones((2, 3))))
     x = np.random.default_rng(0).normal(size=(2, 3))
     expected = td.gradient(tape, x)

@@ -597,7 +597,7 @@ def test_arguments_that_are_no_real_floats_are_refused(gradient, x):
 @TARGETS
 def test_lists_big_endian_and_float32_arguments(gradient):
     """Converted where that is exact; the gradient has the argument's dtype."""
-    f = lambda x: (x * x).sum()  # noqa: E731
+    f = lambda x: (x * x).sum()
     assert np.array_equal(gradient(f, [1.0, 2.0]), [2.0, 4.0])
     assert np.array_equal(gradient(f, A([1.0, 2.0], ">f8")), [2.0, 4.0])
     single = gradient(f, A([1.0, 2.0], np.float32))
@@ -633,7 +633,7 @@ def test_constants_are_kept_apart_by_type_and_bits():
 
 def test_names_from_the_user_never_reach_generated_code():
     """A function called like an injection compiles like any other."""
-    f = lambda x: x**2  # noqa: E731
+    f = lambda x: x**2
     f.__name__ = "x;import os\n#"
     compiled = td.compile(f, 2.0)
     assert td.gradient(compiled, 3.0) == 6.0

@@ -10,24 +10,33 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..errors import TapediffError
 from .accumulators import MEMORY_TYPES
 from .functions import outlines
+from .invoke import emit_invoke
+from .lane_memory import LaneMemory
 from .lanes import Code, Value, constant, to_f64, trunc
 from .nest import Nest
 from .program import Access, Call, Exit, Group, Literal, Program, Step, neutral
 from .routines import ROUTINES
 from .status import FAILURE, OUT_OF_MEMORY
 from .straight import straight_step
+from .workspaces import (
+    FREE,
+    LARGEST_STACK_WORKSPACE,
+    MIX,
+    STATE_CONSTANTS,
+    WORKSPACE_FUNCTIONS,
+)
 
-# Workspaces up to this size live on the C stack; larger ones are kept between calls, one for each call in progress.
-LARGEST_STACK_WORKSPACE = 1 << 15
-STATE_CONSTANTS, STATE_SLOTS, SLOT_COUNT = 1, 2, 4
-STATE_WORDS = STATE_SLOTS + SLOT_COUNT
 
-
-class Emitter:
+class Emitter(LaneMemory):
     """The growing kernel function."""
+
+    largest_on_stack = LARGEST_STACK_WORKSPACE
+    # Whether arrays that a guard looked at are reported as one number that tells them apart, too.
+    mixes_arrays = False
+    # Where on this thread's stack the calls of callees begin; 0 if that is still to come.
+    outermost = "0"
 
     def __init__(self, program: Program, name: str, owner: Emitter | None = None) -> None:
         self.program = program
@@ -45,6 +54,10 @@ class Emitter:
         self.functions: dict[tuple[Any, ...], tuple[str, str]] = {} if owner is None else owner.functions
         self.outlines: bool = outlines(program) if owner is None else owner.outlines
         self.assembled: frozenset[int] = program.assembled() if owner is None else owner.assembled
+        # Calls and loops of callees: their native sides; the module's functions for them; how many stacks are on the heap.
+        self.cells: list[Any] = []
+        self.invocations: dict[Any, tuple[str, int]] = {}
+        self.stack_count = 0
         self._bases: dict[int, str] = {}
         self._fresh = 0
 
@@ -73,98 +86,6 @@ class Emitter:
         self._bases[storage] = name
         return name
 
-    def load(self, address: str, kind: str) -> Value:
-        name = self.code.emit(f"load {MEMORY_TYPES[kind]}, ptr {address}")
-        return Value(self.code, self.code.emit(f"icmp ne i8 {name}, 0") if kind == "i1" else name, kind, 1)
-
-    def store(self, address: str, value: Value) -> None:
-        name = self.code.emit(f"zext i1 {value.ref} to i8") if value.kind == "i1" else value.ref
-        self.code.line(f"store {MEMORY_TYPES[value.kind]} {name}, ptr {address}")
-
-    def mask(self, width: int, active: int) -> str:
-        if active >= width:
-            return "splat (i1 true)"
-        return "<" + ", ".join(f"i1 {'true' if k < active else 'false'}" for k in range(width)) + ">"
-
-    def load_lanes(self, address: str, stride: int, kind: str, width: int, active: int) -> Value:
-        """`width` elements from an address on, `stride` apart; lanes beyond `active` are 1 and touch no memory."""
-        if width == 1:
-            return self.load(address, kind)
-        element = MEMORY_TYPES[kind]
-        if stride != 1:
-            places = "<" + ", ".join(f"i64 {k * stride}" for k in range(width)) + ">"
-            return self._gathered(address, places, kind, width, active)
-        vector = f"<{width} x {element}>"
-        if active >= width:
-            name = self.code.emit(f"load {vector}, ptr {address}, align {8 if kind != 'i1' else 1}")
-        else:
-            name = self._masked_load(address, kind, width, active)
-        return self._from_memory(name, kind, width)
-
-    def _from_memory(self, name: str, kind: str, width: int) -> Value:
-        if kind == "i1":
-            name = self.code.emit(f"icmp ne <{width} x i8> {name}, zeroinitializer")
-        return Value(self.code, name, kind, width)
-
-    def _masked_load(self, address: str, kind: str, width: int, active: int) -> str:
-        element = MEMORY_TYPES[kind]
-        vector, suffix = f"<{width} x {element}>", f"v{width}{'f64' if kind == 'f64' else element}"
-        one = "splat (double 1.0)" if kind == "f64" else f"splat ({element} 1)"
-        self.code.declare(f"declare {vector} @llvm.masked.load.{suffix}.p0(ptr, i32, <{width} x i1>, {vector})")
-        align = 1 if kind == "i1" else 8
-        return self.code.emit(
-            f"call {vector} @llvm.masked.load.{suffix}.p0(ptr {address}, i32 {align}, "
-            f"<{width} x i1> {self.mask(width, active)}, {vector} {one})"
-        )
-
-    def gather(self, address: str, places: Value, kind: str, width: int, active: int) -> Value:
-        if width == 1:
-            element = MEMORY_TYPES[kind]
-            return self.load(self.code.emit(f"getelementptr {element}, ptr {address}, i64 {places.ref}"), kind)
-        return self._gathered(address, places.ref, kind, width, active)
-
-    def _gathered(self, address: str, places: str, kind: str, width: int, active: int) -> Value:
-        element = MEMORY_TYPES[kind]
-        vector, suffix = f"<{width} x {element}>", f"v{width}{'f64' if kind == 'f64' else element}"
-        one = "splat (double 1.0)" if kind == "f64" else f"splat ({element} 1)"
-        pointers = self.code.emit(f"getelementptr {element}, ptr {address}, <{width} x i64> {places}")
-        self.code.declare(
-            f"declare {vector} @llvm.masked.gather.{suffix}.v{width}p0(<{width} x ptr>, i32, <{width} x i1>, {vector})"
-        )
-        align = 1 if kind == "i1" else 8
-        name = self.code.emit(
-            f"call {vector} @llvm.masked.gather.{suffix}.v{width}p0(<{width} x ptr> {pointers}, i32 {align}, "
-            f"<{width} x i1> {self.mask(width, active)}, {vector} {one})"
-        )
-        return self._from_memory(name, kind, width)
-
-    def store_lanes(self, address: str, stride: int, value: Value, active: int) -> None:
-        width, kind = value.width, value.kind
-        if width == 1:
-            self.store(address, value)
-            return
-        element = MEMORY_TYPES[kind]
-        vector = f"<{width} x {element}>"
-        name = self.code.emit(f"zext <{width} x i1> {value.ref} to {vector}") if kind == "i1" else value.ref
-        align, suffix = (1, f"v{width}i8") if kind == "i1" else (8, f"v{width}{'f64' if kind == 'f64' else 'i64'}")
-        mask = f"<{width} x i1> {self.mask(width, active)}"
-        if stride != 1:
-            places = "<" + ", ".join(f"i64 {k * stride}" for k in range(width)) + ">"
-            pointers = self.code.emit(f"getelementptr {element}, ptr {address}, <{width} x i64> {places}")
-            self.code.declare(
-                f"declare void @llvm.masked.scatter.{suffix}.v{width}p0({vector}, <{width} x ptr>, i32, <{width} x i1>)"
-            )
-            self.code.line(
-                f"call void @llvm.masked.scatter.{suffix}.v{width}p0({vector} {name}, <{width} x ptr> {pointers}, i32 {align}, {mask})"
-            )
-        elif active >= width:
-            self.code.line(f"store {vector} {name}, ptr {address}, align {align}")
-        else:
-            self.code.declare(f"declare void @llvm.masked.store.{suffix}.p0({vector}, ptr, i32, <{width} x i1>)")
-            self.code.line(
-                f"call void @llvm.masked.store.{suffix}.p0({vector} {name}, ptr {address}, i32 {align}, {mask})"
-            )
-
     def fill(self, storage: int, value: Any) -> None:
         """A loop that sets a whole storage to one number."""
         item = self.storages[storage]
@@ -182,6 +103,8 @@ class Emitter:
     def group(self, group: Group) -> None:
         if group.form == "call":
             self.call(group.body[0])
+        elif group.form == "invoke":
+            emit_invoke(self, group.body[0])
         elif group.form == "chunk":
             self._call_chunk(group)
         elif group.form == "straight":
@@ -242,7 +165,7 @@ class Emitter:
         operands = [self.address(storage, offset) for storage, offset in call.operands]
         failed = routine.emit(self.code, self.slots, operands, self.base(call.result), call.sizes, self.fresh())
         if call.failure >= 0 and failed is not None:
-            self._leave_if(failed, FAILURE + call.failure, None)
+            self.leave_if(failed, FAILURE + call.failure)
 
     def exit(self, item: Exit) -> None:
         value = self.scalar(item.read)
@@ -253,9 +176,13 @@ class Emitter:
             else:
                 fails = whole.ne(item.expected if value.kind == "f64" else int(item.expected))
         else:
-            truth = value if value.kind == "i1" else value.ne(0.0 if value.kind == "f64" else 0)
+            truth = self._truth(value)
             fails = ~truth if item.expected else truth
-        self._leave_if(fails.ref, item.ordinal + 1, item)
+        self.leave_if(fails.ref, item.ordinal + 1, item)
+
+    @staticmethod
+    def _truth(value: Value) -> Value:
+        return value if value.kind == "i1" else value.ne(0.0 if value.kind == "f64" else 0)
 
     def _call_chunk(self, group: Group) -> None:
         """Straight-line code too long for one function: a function of its own, which hands back a status."""
@@ -266,9 +193,10 @@ class Emitter:
         status = self.code.emit(
             f"call i32 @{chunk.name}(ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report)"
         )
-        self._leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), status, None)
+        self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), status)
 
-    def _leave_if(self, fails: str, status: int | str, item: Exit | None) -> None:
+    def leave_if(self, fails: str, status: int | str, item: Exit | None = None) -> None:
+        """Leave the function with a status if a condition holds, which it rarely does."""
         label, onward = f"leave{self.fresh()}", self.code.label()
         self.code.line(f"br i1 {fails}, label %{label}, label %{onward}, !prof !0")
         self.code.start(onward)
@@ -291,19 +219,39 @@ class Emitter:
             self._leave(status)
 
     def _leave(self, status: int | str) -> None:
-        if self.program.workspace_bytes > LARGEST_STACK_WORKSPACE:
-            self.code.line("call void @tapediff_release(ptr %state, ptr %workspace)")
+        self._clean_up()
         self.code.line(f"ret i32 {status}")
+
+    def _clean_up(self) -> None:
+        """Give back what the function holds; the last thing it does."""
+        if self.stack_count:
+            self.code.line(f"call void @tapediff_free_stacks(ptr %stacks, i64 {self.stack_count})")
+        if self.program.workspace_bytes > self.largest_on_stack:
+            self.code.line("call void @tapediff_release(ptr %state, ptr %workspace)")
 
     def _report(self, item: Exit) -> None:
         """Hand out what was met, for the look-up of another tape."""
-        room = self.code.emit("getelementptr i8, ptr %report, i64 8")
-        if item.guard_kind != "array":
-            met = to_f64(self.scalar(item.read))
-            met = trunc(met) if item.guard_kind == "int" else met
-            self.code.line(f"store double {met.ref}, ptr {room}")
+        if item.guard_kind == "array":
+            self._report_array(item)
             return
+        room = self.code.emit("getelementptr i8, ptr %report, i64 8")
+        value = self.scalar(item.read)
+        if item.guard_kind == "bool":
+            # The outcome alone: native code looks up by it what to run instead.
+            value = self._truth(value)
+        met = to_f64(value)
+        met = trunc(met) if item.guard_kind == "int" else met
+        self.code.line(f"store double {met.ref}, ptr {room}")
+
+    def _report_array(self, item: Exit) -> None:
+        """Copy the array, if the report has room for it."""
+        room = self.code.emit("getelementptr i8, ptr %report, i64 8")
         storage = self.storages[item.report[0]]
+        if self.mixes_arrays:
+            self.code.declare(MIX)
+            base = self.base(storage.number)
+            mixed = self.code.emit(f"call i64 @tapediff_mix(ptr {base}, i64 {storage.bytes})")
+            self.code.line(f"store i64 {mixed}, ptr {room}")
         copied, done = self.code.label(), self.code.label()
         size = self.code.emit("load i64, ptr %report")
         fits = self.code.emit(f"icmp uge i64 {size}, {storage.bytes}")
@@ -317,31 +265,46 @@ class Emitter:
         self.code.start(done)
 
     def _module(self) -> list[str]:
+        parameters = "ptr noalias %inputs, ptr noalias %outputs, ptr %state, ptr %report"
+        return self._function(parameters, [*self.entry, "br label %body", "body:", *self.code.lines])
+
+    def _function(self, parameters: str, lines: list[str]) -> list[str]:
+        """The module: what the function needs declared, and the function with its memory set up before `lines`."""
+        prologue = [*self._stacks(), *self._workspace()]
+        return [
+            *self.code.declarations, f"define i32 @{self.name}({parameters}) #0 {{", "entry:", *self.slots, *prologue,
+            *lines, "}", "attributes #0 = { nounwind }", '!0 = !{!"branch_weights", i32 1, i32 1000}',
+        ]  # fmt: skip
+
+    def _stacks(self) -> list[str]:
+        """Where the addresses of stacks are; none has memory yet."""
+        if not self.stack_count:
+            return []
+        self.code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        return [
+            f"%stacks = alloca [{2 * self.stack_count} x i64], align 64",
+            f"call void @llvm.memset.p0.i64(ptr %stacks, i8 0, i64 {16 * self.stack_count}, i1 false)",
+        ]
+
+    def _workspace(self) -> list[str]:
         size = self.program.workspace_bytes
-        prologue = [
-            f"define i32 @{self.name}(ptr noalias %inputs, ptr noalias %outputs, ptr %state, ptr %report) #0 {{",
-            "entry:",
-            *self.slots,
+        lines = [
             f"%constants_slot = getelementptr i64, ptr %state, i64 {STATE_CONSTANTS}",
             "%constant = load ptr, ptr %constants_slot",
         ]
-        if size > LARGEST_STACK_WORKSPACE:
-            prologue += [
-                f"%workspace = call ptr @tapediff_acquire(ptr %state, i64 {size})",
-                "%no_memory = icmp eq ptr %workspace, null",
-                "br i1 %no_memory, label %starved, label %start",
-                "starved:",
-                f"ret i32 {OUT_OF_MEMORY}",
-                "start:",
-            ]
-            self.code.declare(WORKSPACE_FUNCTIONS)
-        else:
-            prologue.append(f"%workspace = alloca [{size} x i8], align 64")
+        if size <= self.largest_on_stack:
+            return [*lines, f"%workspace = alloca [{size} x i8], align 64"]
+        self.code.declare(FREE)
+        self.code.declare(WORKSPACE_FUNCTIONS)
         return [
-            *self.code.declarations, *prologue, *self.entry, "br label %body", "body:", *self.code.lines, "}",
-            "attributes #0 = { nounwind }",
-            '!0 = !{!"branch_weights", i32 1, i32 1000}',
-        ]  # fmt: skip
+            *lines,
+            f"%workspace = call ptr @tapediff_acquire(ptr %state, i64 {size})",
+            "%no_memory = icmp eq ptr %workspace, null",
+            "br i1 %no_memory, label %starved, label %start",
+            "starved:",
+            f"ret i32 {OUT_OF_MEMORY}",
+            "start:",
+        ]
 
 
 class _Chunk(Emitter):
@@ -349,6 +312,7 @@ class _Chunk(Emitter):
 
     def __init__(self, owner: Emitter, name: str) -> None:
         super().__init__(owner.program, name, owner)
+        self.mixes_arrays = owner.mixes_arrays
 
     def definition(self, group: Group) -> list[str]:
         """The function's text, after the declarations that it needs."""
@@ -360,54 +324,3 @@ class _Chunk(Emitter):
 
     def _leave(self, status: int | str) -> None:
         self.code.line(f"ret i32 {status}")
-
-
-# A call takes an idle workspace out of the kernel's state, or makes one; so threads and re-entrant calls never share.
-WORKSPACE_FUNCTIONS = f"""declare ptr @aligned_alloc(i64, i64)
-declare void @free(ptr)
-define internal ptr @tapediff_acquire(ptr %state, i64 %size) noinline {{
-entry:
-br label %look
-look:
-%k = phi i64 [ {STATE_SLOTS}, %entry ], [ %next, %again ]
-%slot = getelementptr i64, ptr %state, i64 %k
-%held = atomicrmw xchg ptr %slot, i64 0 seq_cst
-%has = icmp ne i64 %held, 0
-br i1 %has, label %found, label %again
-again:
-%next = add i64 %k, 1
-%more = icmp ult i64 %next, {STATE_WORDS}
-br i1 %more, label %look, label %make
-found:
-%workspace = inttoptr i64 %held to ptr
-ret ptr %workspace
-make:
-%made = call ptr @aligned_alloc(i64 64, i64 %size)
-ret ptr %made
-}}
-define internal void @tapediff_release(ptr %state, ptr %workspace) noinline {{
-entry:
-%value = ptrtoint ptr %workspace to i64
-br label %look
-look:
-%k = phi i64 [ {STATE_SLOTS}, %entry ], [ %next, %again ]
-%slot = getelementptr i64, ptr %state, i64 %k
-%swap = cmpxchg ptr %slot, i64 0, i64 %value seq_cst seq_cst
-%kept = extractvalue {{ i64, i1 }} %swap, 1
-br i1 %kept, label %done, label %again
-again:
-%next = add i64 %k, 1
-%more = icmp ult i64 %next, {STATE_WORDS}
-br i1 %more, label %look, label %drop
-drop:
-call void @free(ptr %workspace)
-br label %done
-done:
-ret void
-}}"""
-
-
-def emit(program: Program, name: str) -> Emitter:
-    if len(program.groups) > 1_000_000:
-        raise TapediffError("the tape is too long to compile", fix="replay it without compiling")
-    return Emitter(program, name)

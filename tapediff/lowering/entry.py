@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from ..instruction import ValueType
-from .emit import STATE_WORDS
 from .status import FAILURE, OVERLAP, REFUSED
+from .workspaces import STATE_WORDS
 
 # Words of a kernel's state after those that the kernel itself uses.
 INPUTS, OUTPUTS, RETURNS_VALUE, RELEASES_GIL = range(STATE_WORDS, STATE_WORDS + 4)

@@ -36,7 +36,7 @@ def _has_costly(expression: str) -> bool:
 
 def is_short(group: Group) -> bool:
     """Whether a group runs so few times that a call in it does not matter."""
-    return group.form != "call" and math.prod(group.domain) <= LONG_LOOP
+    return group.form not in ("call", "invoke") and math.prod(group.domain) <= LONG_LOOP
 
 
 def outlines(program: Program) -> bool:
@@ -47,6 +47,8 @@ def outlines(program: Program) -> bool:
 # Beyond this many steps outside loops, what LLVM saves by optimising is less than the wait for it.
 MOST_OPTIMISED = 1500
 LONGEST_UNOPTIMISED_LOOP = 1024
+# As many steps as the code that calls a callee is long.
+CALL_STEPS = 5
 
 
 def is_mostly_straight(program: Program) -> bool:
@@ -55,6 +57,7 @@ def is_mostly_straight(program: Program) -> bool:
     16 000 steps of a recurrence with sin: optimised 1.0 s of compiling and 57 us a call, unoptimised 0.17 s and 67 us.
     """
     straight = sum(len(group.body) for group in program.groups if group.form in ("straight", "chunk"))
+    straight += CALL_STEPS * sum(group.form == "invoke" for group in program.groups)
     longest = max((math.prod(group.domain) for group in program.groups), default=0)
     return straight > MOST_OPTIMISED and longest <= LONGEST_UNOPTIMISED_LOOP
 

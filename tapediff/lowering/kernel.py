@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import time
 import weakref
 from collections.abc import Sequence
@@ -12,35 +13,30 @@ from typing import Any
 import numpy as np
 
 from ..errors import TapediffError
-from ..instruction import FLOAT64, FLOAT_SCALAR, ValueType
+from ..instruction import FLOAT_SCALAR, ValueType
+from ..ops.calls import LOOP
 from ..replay import Miss
 from ..tape import Tape
 from . import entry
-from .emit import SLOT_COUNT, STATE_SLOTS, Emitter
+from .build import build_program
+from .cells import take_pending, widened
+from .emit import Emitter
 from .functions import is_mostly_straight
 from .listing import listing
-from .lower import lower, to_program
-from .memory import plan_memory
+from .misses import exits_of, number_miss, report_for, reported_miss
 from .native import NativeFunction
-from .program import Call, Exit, Program, Step
-from .schedule import cut_straight, place_in_memory, schedule
-from .status import FAILURE, OUT_OF_MEMORY, OVERLAP, REFUSED
+from .program import Call, Invoke, Step
+from .status import FAILURE, OUT_OF_MEMORY, OVERLAP, PENDING, REFUSED
+from .workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
 
 # Kernels that do less work than this keep the interpreter lock: giving it up and taking it back costs 0.05 µs, and more when
 # other threads want it.
 SHORT_WORK = 20_000
 
+# What one iteration of a callee is taken for.
+CALL_WORK = 200
+
 _numbers = itertools.count()
-
-
-def build_program(tape: Tape) -> Program:
-    """The scheduled loop program of a tape, with its memory plan."""
-    low = lower(tape)
-    groups = cut_straight(schedule(low.steps, low.storages))
-    place_in_memory(groups, low.storages)
-    program = to_program(low, groups)
-    program.workspace_bytes = plan_memory(groups, low.storages)
-    return program
 
 
 class Kernel:
@@ -62,16 +58,18 @@ class Kernel:
         emitter = Emitter(self.program, name)
         self.llvm = emitter.text()
         self._native = NativeFunction(self.llvm, name, emitter.code.symbols, quickly=is_mostly_straight(self.program))
-        self._exits = {e.ordinal: e for g in self.program.groups for e in g.body if isinstance(e, Exit)}
-        self._constants = _aligned(self.program.constants)
+        # The native code that this code calls lives as long as the cells do.
+        self.cells = emitter.cells
+        self._exits = exits_of(self.program)
+        self._constants = aligned_bytes(self.program.constants)
         # Floats cross the boundary in 64 bits; the caller of a kernel narrows them where the tape says 32.
-        self.input_types = [_widened(t) for t in tape.input_types]
-        self.output_types = [_widened(t) for t in tape.output_types]
+        self.input_types = [widened(t) for t in tape.input_types]
+        self.output_types = [widened(t) for t in tape.output_types]
         self.returns_value = bool(tape.outputs) and self.output_types[0] == FLOAT_SCALAR
         self.state = self._make_state()
         self.call = entry.callable_for(self.state) if entry.is_available() else self._call_by_address
         self._address_call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(self._native.address)
-        weakref.finalize(self, _free_workspaces, self.state)
+        weakref.finalize(self, free_workspaces, self.state)
         self.seconds = time.perf_counter() - start
 
     def _make_state(self) -> np.ndarray:
@@ -96,15 +94,14 @@ class Kernel:
         """A rough count of element operations."""
         total = 0
         for group in self.program.groups:
-            points = 1
-            for extent in group.domain:
-                points *= extent
+            points = math.prod(group.domain)
             for item in group.body:
-                total += (
-                    points
-                    if isinstance(item, Step)
-                    else (int(np.prod(item.sizes[:2])) if isinstance(item, Call) else 0)
-                )
+                if isinstance(item, Step):
+                    total += points
+                elif isinstance(item, Call):
+                    total += int(np.prod(item.sizes[:2]))
+                elif isinstance(item, Invoke):
+                    total += _iterations(item) * CALL_WORK
         return total
 
     @property
@@ -153,56 +150,29 @@ class Kernel:
         Raises:
             numpy.linalg.LinAlgError: a factorisation failed, as the plain function would say.
             MemoryError: no memory for the workspace.
+            Whatever was raised in Python while the kernel ran: user code that a callee had to record, for example.
         """
+        if status == PENDING:
+            raise take_pending()
         if status == OUT_OF_MEMORY:
             raise MemoryError(f"no memory for a workspace of {self.workspace_bytes} bytes")
         if status.real >= FAILURE:
             raise np.linalg.LinAlgError(self.program.failures[int(status.real) - FAILURE])
         item = self._exits[int(status.real) - 1]
         if item.guard_kind != "array" and type(status) is complex:
-            return Miss(item.ordinal, self._outcome(item, status.imag))
+            return number_miss(item, status.imag)
         status = int(status.real)
-        storage = self.program.storages[item.report[0]]
-        size = max(8, storage.bytes)
-        report = np.zeros(1 + -(-size // 8), np.int64)
-        report[0] = size
+        report = report_for(item, self.program)
         scratch = [np.empty(t.shape, t.dtype) for t in self.output_types]
         again = self.run(inputs, scratch, report)
         if again != status:
             raise TapediffError("a kernel gave two different answers to the same arguments",
                                 fix="do not change the arguments from another thread during a call")  # fmt: skip
-        if item.guard_kind != "array":
-            return Miss(item.ordinal, self._outcome(item, float(report[1:].view(np.float64)[0])))
-        recorded = np.asarray(next(g for g in self.tape.guards if g.ordinal == item.ordinal).outcome)
-        return Miss(
-            item.ordinal,
-            report[1:].view(np.uint8)[: recorded.nbytes].view(recorded.dtype).reshape(recorded.shape).copy(),
-        )
-
-    @staticmethod
-    def _outcome(item: Exit, number: float) -> Any:
-        if item.guard_kind == "bool":
-            return bool(number)
-        return int(number) if np.isfinite(number) else float(number)
+        return reported_miss(item, report, self.tape)
 
 
-def _widened(type_: ValueType) -> ValueType:
-    return ValueType(type_.shape, FLOAT64) if type_.dtype == np.float32 else type_
-
-
-def _aligned(constants: bytes) -> np.ndarray:
-    """The constants in memory that starts on a cache line."""
-    raw = np.zeros(len(constants) + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    aligned = raw[start : start + len(constants)]
-    aligned[:] = np.frombuffer(constants, np.uint8)
-    return aligned
-
-
-def _free_workspaces(state: np.ndarray) -> None:
-    free = ctypes.CDLL(None).free
-    free.argtypes = [ctypes.c_void_p]
-    for k in range(STATE_SLOTS, STATE_SLOTS + SLOT_COUNT):
-        if state[k]:
-            free(int(state[k]))
-            state[k] = 0
+def _iterations(item: Invoke) -> int:
+    if item.op is not LOOP:
+        return 1
+    length = item.params[1].length
+    return SHORT_WORK if length is None else length

@@ -7,13 +7,15 @@ register is a plain variable.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..instruction import StackType
 from .expressions import python_expression
-from .program import Access, Call, Exit, Group, Literal, Program, Step, neutral
+from .program import Access, Call, Exit, Group, Invoke, Literal, Program, Step, neutral
 from .routines import ROUTINES
 from .vector_math import PYTHON_FUNCTIONS
 
@@ -32,6 +34,7 @@ class _Printer:
         self.program = program
         self.storages = program.storages
         self.assembled = program.assembled()
+        self.invokes = invoke_names(program)
 
     def name(self, storage: int) -> str:
         item = self.storages[storage]
@@ -64,6 +67,8 @@ class _Printer:
             for item in group.body:
                 if isinstance(item, Call):
                     touched |= {item.result, *(storage for storage, _ in item.operands)}
+                elif isinstance(item, Invoke):
+                    touched |= {storage for storage, _ in (*item.items, *item.operands)}
                 elif isinstance(item, Step):
                     touched |= {item.write.storage, *(r.storage for r in item.reads if isinstance(r, Access))}
                 else:
@@ -73,6 +78,8 @@ class _Printer:
     def _group(self, group: Group) -> list[str]:
         if group.form == "call":
             return [self._call(group.body[0])]
+        if group.form == "invoke":
+            return [self._invoke(group.body[0])]
         if group.form in ("straight", "chunk"):
             return [
                 line
@@ -87,6 +94,12 @@ class _Printer:
             f"if {call.routine}([{operands}], {self.name(call.result)}, {call.sizes}): return 'failure', {call.failure}"
         )
         return _commented(left if call.failure >= 0 else left.split(":  ")[0].split(": return")[0][3:], call.site)
+
+    def _invoke(self, item: Invoke) -> str:
+        operands, items = (
+            ", ".join(f"{self.name(s)}[{offset}:]" for s, offset in pairs) for pairs in (item.operands, item.items)
+        )
+        return _commented(f"{self.invokes[id(item)]}([{operands}], [{items}])", item.site)
 
     def _exit(self, item: Exit) -> list[str]:
         value = self._read(item.read, [])
@@ -192,6 +205,37 @@ def _commented(line: str, site: object) -> str:
     return f"{line:<70}  # {site}" if site is not None else line
 
 
+def invoke_names(program: Program) -> dict[int, str]:
+    """A name for each call or loop of a callee, by the identity of its Invoke."""
+    found = [item for group in program.groups if group.form == "invoke" for item in group.body]
+    return {id(i): re.sub(r"\W+", "_", f"{i.op.name}_{i.params[0].name}_{k}") for k, i in enumerate(found)}
+
+
+def _python_invokes(program: Program) -> dict[str, Any]:
+    """What the calls and loops of callees do, by the evaluation of their ops."""
+    names, stacks = invoke_names(program), []
+    items = [item for group in program.groups if group.form == "invoke" for item in group.body]
+    return {names[id(item)]: _python_invoke(item, stacks) for item in items}
+
+
+def _python_invoke(item: Invoke, stacks: list[Any]) -> Any:
+    def run(operands: list[np.ndarray], results: list[np.ndarray]) -> None:
+        values = []
+        for operand, type_ in zip(operands, item.types[0]):
+            if isinstance(type_, StackType):
+                values.append(stacks[int(operand[0])])
+            else:
+                values.append(operand[: type_.size].reshape(type_.shape).astype(type_.dtype)[()])
+        for result, value, type_ in zip(results, item.op.evaluate(*values, *item.params), item.types[1]):
+            if isinstance(type_, StackType):
+                result[0] = len(stacks)
+                stacks.append(value)
+            else:
+                result[: type_.size] = np.asarray(value).ravel()
+
+    return run
+
+
 def run_listing(program: Program, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> Any:
     """Run the listing as Python on arrays of the recorded types: None, ("guard", ordinal) or ("failure", number)."""
     namespace: dict[str, Any] = {
@@ -199,6 +243,7 @@ def run_listing(program: Program, inputs: Sequence[np.ndarray], outputs: Sequenc
         **PYTHON_FUNCTIONS,
         **{n: r.python for n, r in ROUTINES.items()},
         "trunc": np.trunc,
+        **_python_invokes(program),
     }
     exec(compile(listing(program), "<kernel listing>", "exec"), namespace)
     dtypes = {"f64": np.float64, "i64": np.int64, "i1": np.bool_}

@@ -1,4 +1,4 @@
-"""From tape to loop steps: each op's `lower` calls the building blocks of ArrayLowering and MatrixLowering."""
+"""From tape to loop steps: each op's `lower` calls the building blocks of ArrayLowering, MatrixLowering and CallLowering."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedFunction
-from ..instruction import CONSTANT, GUARD, INPUT, Instruction, ValueType
+from ..instruction import CONSTANT, GUARD, INPUT, RECORD, Instruction, ValueType
 from ..ops import Elementwise
 from ..tape import Tape
 from .lower_arrays import ArrayLowering
+from .lower_calls import CallLowering
 from .lower_matrices import MatrixLowering
 from .places import Place
-from .program import KINDS, Access, Call, Exit, Literal, Program, Step
+from .program import KINDS, Access, Call, Exit, Invoke, Literal, Program, Step
 
 # Floats of 32 bits are computed in 64 and rounded after each operation.
-SUPPORTED = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_))
+SUPPORTED = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_), RECORD)
 
 # Results of these are exact copies of numbers that are rounded already, or no numbers (packed factors).
 NEVER_ROUNDED = (
@@ -31,10 +32,11 @@ NEVER_ROUNDED = (
     "min",
     "lu_factor",
     "convert",
+    "item",
 )
 
 
-class Lowering(ArrayLowering, MatrixLowering):
+class Lowering(ArrayLowering, MatrixLowering, CallLowering):
     """Collects the steps of one tape. `self.places[i]` tells where value i is."""
 
     def guard(self, i: Instruction) -> None:
@@ -104,6 +106,9 @@ def _place_outputs(low: Lowering) -> None:
     read_storages |= {s for e in low.steps if isinstance(e, Exit) for s in (e.read.storage, e.report[0])}
     # A routine that can fail would leave half a result with the caller.
     taken = {s.result for s in low.steps if isinstance(s, Call) and s.failure >= 0}
+    for invoke in low.steps:
+        if isinstance(invoke, Invoke):
+            taken |= {*invoke.written, *(storage for storage, _ in invoke.operands)}
     for position, number in enumerate(low.tape.outputs):
         place = low.places[number]
         storage = low.storages[place.storage] if place.literal is None else None

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from .program import Access, Call, Exit, Group, Storage
+from .program import Access, Call, Exit, Group, Invoke, Storage
 
 ALIGNMENT = 64
 SMALL = 8
 
 
-def plan_memory(groups: list[Group], storages: list[Storage]) -> int:
-    """Set each stored workspace array's byte offset; returns the bytes needed in all."""
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for number, group in enumerate(groups):
-        for item in group.body:
-            for storage in _touched(item):
-                if storage >= 0:
-                    first.setdefault(storage, number)
-                    last[storage] = number
+def plan_memory(groups: list[Group], storages: list[Storage], before: int = 0) -> int:
+    """Set each stored workspace array's byte offset; returns the bytes needed in all.
+
+    The first `before` groups run once and the others again and again, so what the former write is needed until the end.
+    """
+    first, last = _lifetimes(groups, before)
     ending: dict[int, list[int]] = {}
     for storage, number in last.items():
         ending.setdefault(number, []).append(storage)
@@ -46,9 +42,27 @@ def plan_memory(groups: list[Group], storages: list[Storage]) -> int:
     return start + arrays.end
 
 
+def _lifetimes(groups: list[Group], before: int) -> tuple[dict[int, int], dict[int, int]]:
+    """The first and the last group that needs each storage."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for number, group in enumerate(groups):
+        for item in group.body:
+            for storage in _touched(item):
+                if storage >= 0:
+                    first.setdefault(storage, number)
+                    last[storage] = number
+    for storage, number in first.items():
+        if number < before:
+            last[storage] = len(groups) - 1
+    return first, last
+
+
 def _touched(item: object) -> list[int]:
     if isinstance(item, Call):
         return [item.result, *(storage for storage, _ in item.operands)]
+    if isinstance(item, Invoke):
+        return [*item.written, *(storage for storage, _ in item.operands)]
     if isinstance(item, Exit):
         return [item.read.storage, item.report[0]]
     return [item.write.storage, *(r.storage for r in item.reads if isinstance(r, Access))]  # type: ignore[attr-defined]

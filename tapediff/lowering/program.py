@@ -4,6 +4,7 @@
     group   ::= nest(domain, step*)        one loop nest over `domain`, all steps at every point
               | straight((step | exit)*)   scalars and guards, outside loops
               | call(routine)              BLAS, LAPACK or an index routine
+              | invoke(callee)             a call or a loop of a function that is compiled on its own
     step    ::= write[address] (combine)= expression(read[address], ...)
     address ::= storage, offset + sum of stride * loop index (+ the value of another read)
 
@@ -138,9 +139,38 @@ class Call:
     site: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class Invoke:
+    """A call or a loop of a callee, whose variants are compiled on their own.
+
+    Attributes:
+        op, params: the instruction's, with the callee and the form of the loop.
+        operands: storages with their element offsets, as the op expects them.
+        items: storages with their element offsets, one for each item of the record; those of stacks hold an address.
+        types: of the operands and of the items.
+        slots: where the carries are during a loop: two places, or one for each iteration; -1 for a stack.
+        scratch: room for whether a while loop goes on; -1 for none.
+    """
+
+    op: Any
+    params: tuple[Any, ...]
+    operands: tuple[tuple[int, int], ...]
+    items: tuple[tuple[int, int], ...]
+    types: tuple[tuple[Any, ...], tuple[Any, ...]]
+    slots: tuple[int, ...] = ()
+    scratch: int = -1
+    site: Any = None
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The storages that it writes."""
+        rest = [s for s in (*self.slots, self.scratch) if s >= 0]
+        return tuple(dict.fromkeys([*(storage for storage, _ in self.items), *rest]))
+
+
 @dataclass(slots=True)
 class Group:
-    """Steps that run together: a loop nest, straight-line code, or one call."""
+    """Steps that run together: a loop nest, straight-line code, one call, or one invoke."""
 
     form: str
     domain: tuple[int, ...] = ()
@@ -149,7 +179,11 @@ class Group:
 
 @dataclass(slots=True)
 class Program:
-    """A scheduled loop program and its memory plan."""
+    """A scheduled loop program and its memory plan.
+
+    Attributes:
+        before: how many groups run once, before the iterations of a loop kernel.
+    """
 
     name: str
     storages: list[Storage]
@@ -159,6 +193,7 @@ class Program:
     output_count: int
     failures: tuple[str, ...]
     workspace_bytes: int = 0
+    before: int = 0
 
     def assembled(self) -> frozenset[int]:
         """Storages that several steps write: filled first and then added to, so that no reduction initialises them."""

@@ -6,9 +6,10 @@ that writes it. Nothing that a guard could still veto is written to the caller's
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
-from .program import Access, Call, Exit, Group, Literal, Step, Storage
+from .program import Access, Call, Exit, Group, Invoke, Literal, Step, Storage
 
 
 def schedule(steps: list[Any], storages: list[Storage]) -> list[Group]:
@@ -25,7 +26,7 @@ def schedule(steps: list[Any], storages: list[Storage]) -> list[Group]:
 
 
 def _writes_output(step: Any, storages: list[Storage]) -> bool:
-    if isinstance(step, Exit):
+    if isinstance(step, (Exit, Invoke)):
         return False
     target = step.result if isinstance(step, Call) else step.write.storage
     return storages[target].home == "output"
@@ -61,6 +62,8 @@ class _Scheduler:
     def add(self, step: Any) -> None:
         if isinstance(step, Call):
             self._add_call(step)
+        elif isinstance(step, Invoke):
+            self._add_invoke(step)
         elif isinstance(step, Exit):
             self._add_exit(step)
         elif 0 in step.domain:
@@ -85,6 +88,14 @@ class _Scheduler:
         if call.failure >= 0:
             self.last_failing_call = number
 
+    def _add_invoke(self, invoke: Invoke) -> None:
+        """Behind the guards recorded before it, as only they make sure that the callee is meant to see its operands."""
+        self.groups.append(Group("invoke", (), [invoke]))
+        number = len(self.groups) - 1
+        for storage in invoke.written:
+            self.writers.setdefault(storage, []).append((number, invoke))
+        self.last_failing_call = number
+
     def _add_exit(self, exit_: Exit) -> None:
         earliest = max(
             self._ready(exit_.read.storage), self._ready(exit_.report[0]), self.last_exit, self.last_failing_call, 0
@@ -93,11 +104,17 @@ class _Scheduler:
         self.last_exit = number
 
     def _straight(self, earliest: int, item: Any) -> int:
-        for number in self.by_domain.get((), ()):
-            if number >= earliest:
-                self.groups[number].body.append(item)
-                return number
-        return self._append("straight", (), item)
+        number = self._first((), earliest)
+        if number < 0:
+            return self._append("straight", (), item)
+        self.groups[number].body.append(item)
+        return number
+
+    def _first(self, domain: tuple[int, ...], earliest: int) -> int:
+        """The first group over a domain that is not before `earliest`; -1 for none."""
+        numbers = self.by_domain.get(domain, ())
+        place = bisect_left(numbers, earliest)
+        return numbers[place] if place < len(numbers) else -1
 
     def _add_step(self, step: Step) -> None:
         earliest = max(self._earliest(step), self._range_checked(step), 0)
@@ -106,7 +123,7 @@ class _Scheduler:
         elif step.running:
             number = self._append("alone", step.domain, step)
         else:
-            number = next((g for g in self.by_domain.get(step.domain, ()) if g >= earliest), -1)
+            number = self._first(step.domain, earliest)
             if number < 0:
                 number = self._append("nest", step.domain, step)
             else:
@@ -164,6 +181,9 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
                 writer_of.setdefault(item.write.storage, []).append((number, item))
             elif isinstance(item, Call):
                 writer_of.setdefault(item.result, []).append((number, item))
+            elif isinstance(item, Invoke):
+                for storage in item.written:
+                    writer_of.setdefault(storage, []).append((number, item))
     for storage in storages:
         if storage.home == "workspace":
             storage.in_memory = _must_be_stored(storage, writer_of.get(storage.number, []))
@@ -172,6 +192,9 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
         for item in group.body:
             if isinstance(item, Call):
                 for storage, _ in (*item.operands, (item.result, 0)):
+                    storages[storage].in_memory = True
+            elif isinstance(item, Invoke):
+                for storage in (*item.written, *(s for s, _ in item.operands)):
                     storages[storage].in_memory = True
             elif isinstance(item, Exit):
                 if item.guard_kind == "array":
@@ -199,7 +222,7 @@ def _leaves_chunk(
 
 
 def _must_be_stored(storage: Storage, writers: list[tuple[int, Any]]) -> bool:
-    if len(writers) != 1 or isinstance(writers[0][1], Call):
+    if len(writers) != 1 or not isinstance(writers[0][1], Step):
         return True
     step = writers[0][1]
     if step.write.via >= 0 or step.running:

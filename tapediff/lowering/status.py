@@ -4,5 +4,10 @@ from __future__ import annotations
 
 FAILURE = 1 << 20  # and above: routine number status - FAILURE failed
 OUT_OF_MEMORY = -1
+RECURSION = -2  # calls of callees stand too deep in each other
+NAMED = -3  # no failure: a driver wants the variant whose number the frame has
 REFUSED = -10  # the entry does not recognise the arguments
 OVERLAP = -11  # an output shares memory with an input
+PENDING = -20  # Python raised an exception while it answered a call from native code; lowering.cells keeps it
+WRONG_RESULT = -30  # a compiled primitive returned an array of another shape
+RULE_RAISED = -31  # a compiled primitive raised an exception

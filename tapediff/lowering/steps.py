@@ -12,7 +12,7 @@ import numpy as np
 from ..instruction import Instruction
 from ..tape import Tape
 from .places import Place, contiguous
-from .program import KINDS, Access, Call, Exit, Literal, Step, Storage
+from .program import KINDS, Access, Call, Exit, Invoke, Literal, Step, Storage
 
 CONSTANT_ALIGNMENT = 64
 
@@ -23,13 +23,14 @@ CONVERSIONS = {
 
 
 class StepBuilder:
-    """Collects the steps of one tape. `self.places[i]` tells where value i is."""
+    """Collects the steps of one tape. `self.places[i]` tells where value i is, `self.records[i]` where the items of record i are."""
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
         self.storages: list[Storage] = []
-        self.steps: list[Step | Exit | Call] = []
+        self.steps: list[Step | Exit | Call | Invoke] = []
         self.places: list[Place] = []
+        self.records: dict[int, tuple[Place, ...]] = {}
         self.constants = bytearray()
         self.failures: list[str] = []
         self._input_storages: dict[int, int] = {}

@@ -6,6 +6,7 @@ from typing import Any
 
 from . import (
     arithmetic,
+    calls,
     comparison,
     elementary,
     indexing,
@@ -29,6 +30,7 @@ FAMILIES = (
     products,
     linear_algebra,
     structure,
+    calls,
 )
 
 REGISTRY: dict[str, Op] = {}

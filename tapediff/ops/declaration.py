@@ -43,7 +43,7 @@ class Op:
 
     name: str
     evaluate: Callable[..., Any]
-    infer: Callable[..., ValueType]
+    infer: Callable[..., Any]
     vjp: tuple[Rule, ...] | Callable[..., Sequence[Any]]
     params: tuple[str, ...] = ()
     lower: Callable[..., None] | None = None

@@ -10,15 +10,21 @@ from .common_subexpressions import common_subexpressions
 from .constants import fold_constants
 from .dead_code import dead_code
 from .softplus import stable_softplus
+from .trajectories import drop_trajectories, keep_trajectories
+from .writes import forward_writes
 
 Pass = Callable[[Tape], Tape]
 
-# Before differentiation: one cotangent for equal values, and rewrites that make values and derivatives right where the written
-# form overflows.
-PREPARE: tuple[Pass, ...] = (dead_code, common_subexpressions, stable_softplus)
+# Before differentiation: cotangents of what was written instead of arrays, one cotangent for equal values, and rewrites that make
+# values and derivatives right where the written form overflows.
+PREPARE: tuple[Pass, ...] = (
+    dead_code, forward_writes, dead_code, keep_trajectories, common_subexpressions, stable_softplus,
+)  # fmt: skip
 
 # After differentiation, on the joint forward and backward tape.
-PIPELINE: tuple[Pass, ...] = (dead_code, sink_broadcasts, fold_constants, common_subexpressions, dead_code)
+PIPELINE: tuple[Pass, ...] = (
+    dead_code, forward_writes, sink_broadcasts, fold_constants, common_subexpressions, dead_code, drop_trajectories,
+)  # fmt: skip
 
 
 def run_passes(tape: Tape, passes: tuple[Pass, ...] = PIPELINE, *, check: bool = False) -> Tape:

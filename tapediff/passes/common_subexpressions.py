@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..instruction import CONSTANT, GUARD, INPUT, Instruction
+from ..ops.calls import RecordOp
 from ..tape import Tape
 from .rewrite import Rewriter
 
@@ -29,6 +30,8 @@ def common_subexpressions(tape: Tape) -> Tape:
 def _key(instruction: Instruction, rewriter: Rewriter) -> Any:
     op, inputs, params, _, _ = instruction
     if op is INPUT or op is GUARD:
+        return None
+    if isinstance(op, RecordOp) and not params[0].is_pure:
         return None
     if op is CONSTANT:
         array = params[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..instruction import CONSTANT, GUARD, INPUT, Instruction
+from ..instruction import CONSTANT, GUARD, INPUT, RECORD, Instruction
 from ..ops.arithmetic import DIVIDE, MULTIPLY, NEGATIVE
 from ..ops.comparison import SELECT
 from ..ops.shape import BROADCAST, RESHAPE, TRANSPOSE
@@ -29,7 +29,7 @@ def fold_constants(tape: Tape) -> Tape:
 
 def _folded(rewriter: Rewriter, number: int, instruction: Instruction) -> int:
     op, inputs, params, type_, site = instruction
-    if op is CONSTANT or op is INPUT:
+    if op is CONSTANT or op is INPUT or type_.dtype is RECORD:
         return rewriter.copy(number)
     operands = [rewriter.number[i] for i in inputs]
     values = [_constant_value(rewriter, i) for i in operands]

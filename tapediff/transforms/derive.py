@@ -70,7 +70,7 @@ def jvp_tape(tape: Tape, argnum: int) -> Tape:
     key = ("jvp", argnum)
     made = tape.derived.get(key)
     if made is None:
-        transposed = vjp_tape(tape, argnum)
+        transposed = run_passes(vjp_tape(tape, argnum), PREPARE)
         product = reverse(transposed, (len(transposed.inputs) - 1,), seed=True, keep_outputs=False)
         made = tape.derived[key] = run_passes(replace(product, returns_tuple=False))
     return made

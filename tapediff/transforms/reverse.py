@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidTape
-from ..instruction import CONSTANT, GUARD, INPUT, Instruction, ValueType
+from ..instruction import CONSTANT, GUARD, INPUT, Instruction, StackType, ValueType
 from ..ops import Elementwise, Op
 from ..ops.arithmetic import DIVIDE, MULTIPLY
+from ..ops.calls import ITEM, LOOP, ItemPart, LoopForm, RecordOp
 from ..ops.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
 from ..ops.indexing import Part, assemble
 from ..ops.shape import unbroadcast
@@ -36,12 +37,8 @@ def reverse(tape: Tape, wrt: Sequence[int], *, seed: bool = False, keep_outputs:
         A tape with outputs (output, *cotangents), or the cotangents alone.
     """
     (output,) = tape.outputs
-    recorder = Recorder(tape.name, concrete=False)
+    recorder = _continued(tape)
     with recorder:
-        recorder.instructions.extend(tape.instructions)
-        recorder.inputs.extend(tape.inputs)
-        recorder.active_inputs.extend(tape.active_inputs)
-        recorder.guard_count = len(tape.guards)
         adjoints = _Adjoints(tape, recorder, {tape.inputs[k] for k in wrt})
         output_type = tape.instructions[output].type
         # Tracked even when it is 1, so that rules broadcast it as an instruction and not as an array of ones.
@@ -50,16 +47,40 @@ def reverse(tape: Tape, wrt: Sequence[int], *, seed: bool = False, keep_outputs:
         adjoints.add(output, start, masked=False)
         adjoints.propagate()
         outputs = [output] if keep_outputs else []
-        for k in wrt:
-            outputs.append(_result(recorder, adjoints.total(tape.inputs[k])[0], tape.instructions[tape.inputs[k]].type))
-    return Tape(
-        tuple(recorder.instructions),
-        tuple(recorder.inputs),
-        tuple(outputs),
-        tape.name,
-        tuple(recorder.active_inputs),
-        True,
-    )
+        outputs += adjoints.results(wrt)
+    return _finished(recorder, outputs)
+
+
+def pullback(tape: Tape, wrt: Sequence[int], seeds: Sequence[int], masked: bool) -> Tape:
+    """The tape that maps a tape's inputs, and cotangents of its outputs at the positions `seeds`, to cotangents of the inputs `wrt`.
+
+    Args:
+        masked: the cotangents may be exact zeros of something that was discarded.
+    """
+    recorder = _continued(tape)
+    with recorder:
+        adjoints = _Adjoints(tape, recorder, {tape.inputs[k] for k in wrt})
+        for k in seeds:
+            type_ = tape.output_types[k]
+            adjoints.add(tape.outputs[k], recorder.input(np.ones(type_.shape, type_.dtype), active=True), masked)
+        adjoints.propagate()
+        outputs = adjoints.results(wrt)
+    return _finished(recorder, outputs)
+
+
+def _continued(tape: Tape) -> Recorder:
+    """A recorder that goes on behind a tape's last instruction, knowing types only."""
+    recorder = Recorder(tape.name, concrete=False)
+    recorder.instructions.extend(tape.instructions)
+    recorder.inputs.extend(tape.inputs)
+    recorder.active_inputs.extend(tape.active_inputs)
+    recorder.guard_count = len(tape.guards)
+    return recorder
+
+
+def _finished(recorder: Recorder, outputs: Sequence[int]) -> Tape:
+    inputs, active = tuple(recorder.inputs), tuple(recorder.active_inputs)
+    return Tape(tuple(recorder.instructions), inputs, tuple(outputs), recorder.name, active, True)
 
 
 def _result(recorder: Recorder, cotangent: Any, type_: ValueType) -> int:
@@ -80,6 +101,8 @@ class _Adjoints:
         self.active = _active_values(tape, sources)
         self.dense: dict[int, list[Any]] = {}
         self.parts: dict[int, list[Part]] = {}
+        # Of records, by item.
+        self.items: dict[int, dict[int, list[Any]]] = {}
         # Values whose cotangent may be an exact zero because something downstream discarded them.
         self.masked: set[int] = set()
 
@@ -91,6 +114,8 @@ class _Adjoints:
             return
         if isinstance(cotangent, Part):
             self.parts.setdefault(number, []).append(cotangent)
+        elif isinstance(cotangent, ItemPart):
+            self.items.setdefault(number, {}).setdefault(cotangent.k, []).append(cotangent.z_bar)
         else:
             self.dense.setdefault(number, []).append(cotangent)
         if masked:
@@ -104,17 +129,42 @@ class _Adjoints:
             dense.append(assemble([p.z_bar for p in parts], [p.region for p in parts], shape))
         if not dense:
             return None, False
-        total = dense[0]
-        for term in dense[1:]:
-            total = total + term
-        return total, number in self.masked
+        return self._sum(number, dense), number in self.masked
+
+    def _sum(self, number: int, terms: Sequence[Any]) -> Any:
+        total = terms[0]
+        is_stack = isinstance(self.tape.instructions[number].type, StackType)
+        for term in terms[1:]:
+            total = self._stacks_added(number, total, term) if is_stack else total + term
+        return total
+
+    def _stacks_added(self, number: int, x: Any, y: Any) -> Any:
+        """The sum of two cotangents of a stack, which is an item of a loop that knows its length."""
+        loop = self.tape.instructions[self.tape.instructions[number].inputs[0]]
+        callee, form = loop.params
+        count = loop.inputs[form.leading - 1]
+        if form.stops:
+            count_item = len(callee.out_types) - 1
+            counted = ITEM(self.value(self.tape.instructions[number].inputs[0]), k=count_item)
+        else:
+            counted = self.value(count)
+        adder = callee.adder(x.type.item)
+        record = LOOP(counted, x, y, callee=adder, form=LoopForm(0, 2, 0, None))
+        return ITEM(record, k=0)
+
+    def results(self, wrt: Sequence[int]) -> list[int]:
+        """The value numbers of the cotangents of the tape's inputs."""
+        numbers = [self.tape.inputs[k] for k in wrt]
+        return [_result(self.recorder, self.total(i)[0], self.tape.instructions[i].type) for i in numbers]
 
     def propagate(self) -> None:
         for number in range(len(self.tape.instructions) - 1, -1, -1):
-            if not self.active[number] or (number not in self.dense and number not in self.parts):
+            if not self.active[number]:
                 continue
             instruction = self.tape.instructions[number]
-            if instruction.op is INPUT:
+            if number in self.items:
+                self._apply_record_rule(number, instruction, self.items.pop(number))
+            if instruction.op is INPUT or (number not in self.dense and number not in self.parts):
                 continue
             z_bar, masked = self.total(number)
             if z_bar is not None:
@@ -122,6 +172,20 @@ class _Adjoints:
                 with np.errstate(all="ignore"):
                     self._apply_rules(number, instruction, z_bar, masked)
         self.recorder.site = None
+
+    def _apply_record_rule(self, number: int, instruction: Instruction, items: dict[int, list[Any]]) -> None:
+        op: Op = instruction.op
+        self.recorder.site = instruction.site
+        z_bars: list[Any] = [None] * len(instruction.type.items)  # type: ignore[attr-defined]  # only records have items
+        for k, terms in items.items():
+            z_bars[k] = sum(terms[1:], terms[0]) if len(terms) > 1 else terms[0]
+        inputs = [self.value(i) for i in instruction.inputs]
+        active = [self.active[i] for i in instruction.inputs]
+        rule: Any = op.vjp
+        named = op.named(instruction.params)
+        cotangents = rule(z_bars, self.value(number), *inputs, active=active, masked=number in self.masked, **named)
+        for i, cotangent in zip(instruction.inputs, cotangents):
+            self.add(i, cotangent, True)
 
     def _apply_rules(self, number: int, instruction: Instruction, z_bar: Any, masked: bool) -> None:
         op: Op = instruction.op
@@ -167,7 +231,9 @@ def _active_values(tape: Tape, sources: set[int]) -> list[bool]:
     for number, (op, inputs, _, type_, _) in enumerate(tape.instructions):
         if op is INPUT or op is CONSTANT or op is GUARD:
             active.append(number in sources)
-        elif type_.dtype.kind != "f":
+        elif isinstance(op, RecordOp):
+            active.append(any(active[i] for i in inputs))
+        elif not type_.is_float:
             active.append(False)
         elif callable(op.vjp):
             active.append(any(active[i] for i in inputs))

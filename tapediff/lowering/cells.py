@@ -1,0 +1,300 @@
+"""Cells: the Python side of compiled callees. They compile variants when native code first needs them, and answer what it asks.
+
+A callee has a cell for each way in which loops feed it (its Roles). Native code refers to cells by their addresses, so whoever
+holds such code holds the cells too; a cell holds its variants.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import struct
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidTape
+from ..instruction import FLOAT64, ValueType
+from ..replay import Miss
+from .drivers import CALLBACK, CELL_WORDS, CURRENT, DONE, DONE_AND_STOPS, ID, JUMPS, RAISED, TABLE
+from .frames import (
+    ASKED_AT,
+    ASKED_STATUS,
+    END,
+    ITERATION,
+    NUMBERS,
+    STACK,
+    STEP,
+    Roles,
+    frame_words,
+    input_word,
+    output_word,
+    value_bytes,
+)  # fmt: skip
+from .misses import number_miss, report_for, reported_miss
+from .status import FAILURE, NAMED, OUT_OF_MEMORY, PENDING, RECURSION, RULE_RAISED, WRONG_RESULT
+
+# Held while cells and their variants change. Nothing that is done under it runs user code or waits for another lock that does.
+_lock = threading.RLock()
+
+# Beyond this many ways on from a variant, Python is asked; looking through more of them would take as long.
+MOST_JUMPS = 1000
+
+_ids = itertools.count(1)
+_cells: weakref.WeakValueDictionary[int, Cell] = weakref.WeakValueDictionary()
+
+
+class _ThreadState(threading.local):
+    """Of one thread.
+
+    Attributes:
+        pending: the exception that native code is returning with.
+        outermost: where the thread's stack of calls of callees begins; 0 outside them.
+    """
+
+    pending: BaseException | None = None
+    outermost: int = 0
+
+
+thread_state = _ThreadState()
+
+
+def take_pending() -> BaseException:
+    """The exception that made native code return PENDING in this thread."""
+    pending, thread_state.pending = thread_state.pending, None
+    # An interrupt may come before the callback can catch it; then nothing was kept.
+    return pending if pending is not None else KeyboardInterrupt()
+
+
+def cell_of(callee: Any, roles: Roles) -> Cell:
+    """The cell of a callee for loops that feed it in a certain way."""
+    with _lock:
+        if callee.native is None:
+            callee.native = {}
+        cell = callee.native.get(roles)
+        if cell is None:
+            cell = callee.native[roles] = Cell(callee, roles)
+    return cell
+
+
+def widened(type_: ValueType) -> ValueType:
+    """The type in which a value crosses between kernels: floats have 64 bits."""
+    return ValueType(type_.shape, FLOAT64) if type_.dtype == np.float32 else type_
+
+
+class _NativeVariant:
+    """A compiled variant: its words are what lowering.drivers calls a variant."""
+
+    def __init__(self, kernel: Any, number: int) -> None:
+        self.kernel, self.number = kernel, number
+        self.jumps: dict[tuple[int, int], _NativeVariant] = {}
+        # Every table of jumps there ever was, as a driver may still be reading it.
+        self._tables = [np.zeros(1, np.int64)]
+        table = self._tables[0].ctypes.data
+        self.words = np.array([kernel.address, kernel.state.ctypes.data, number, table], np.int64)
+        self.address = int(self.words.ctypes.data)
+
+    def add_jump(self, status: int, outcome: int, target: _NativeVariant) -> None:
+        """Remember which variant goes on where this one fails at a guard with a certain outcome. Call under the lock."""
+        if len(self.jumps) >= MOST_JUMPS:
+            return
+        self.jumps[status, outcome] = target
+        words = [len(self.jumps)]
+        for (s, o), t in self.jumps.items():
+            words += [s, o, t.address]
+        self._tables.append(np.array(words, np.int64))
+        self.words[JUMPS] = self._tables[-1].ctypes.data
+
+
+class Cell:
+    """The compiled variants of a callee; its words are what lowering.drivers calls a cell."""
+
+    def __init__(self, callee: Any, roles: Roles) -> None:
+        self.callee, self.roles = callee, roles
+        self.in_types: tuple[ValueType, ...] = tuple(callee.in_types)
+        self.out_types: tuple[ValueType, ...] = tuple(callee.out_types)
+        self.variants: dict[int, _NativeVariant] = {}
+        self._by_address: dict[int, _NativeVariant] = {}
+        self._tables = [np.zeros(1, np.int64)]
+        self.words = np.zeros(CELL_WORDS, np.int64)
+        self.words[TABLE] = self._tables[0].ctypes.data
+        self.words[CURRENT] = 0
+        self.words[ID] = next(_ids)
+        self.words[CALLBACK] = _callback_address
+        self.address = int(self.words.ctypes.data)
+        _cells[int(self.words[ID])] = self
+
+    def variant(self, number: int) -> _NativeVariant:
+        """A variant's native code, compiled at its first use."""
+        known = self.variants.get(number)
+        if known is not None:
+            return known
+        # Asked before the lock is taken, as it is the callee's business how it makes tapes.
+        make = self._maker(number)
+        with _lock:
+            known = self.variants.get(number)
+            if known is None:
+                known = _NativeVariant(make(), number)
+                self._by_address[known.address] = known
+                self.variants[number] = known
+                self._list_variants()
+        return known
+
+    def _maker(self, number: int) -> Callable[[], Any]:
+        """What compiles a variant: a callee that is not made of tapes brings native code of its own."""
+        own = getattr(self.callee, "loop_kernel", None)
+        if own is not None:
+            return own
+        # Imported here, as what it emits calls cells in turn.
+        from .loop_kernel import LoopKernel
+
+        tape = self.callee.variant_tape(number)
+        if (tape.input_types, tape.output_types) != (self.in_types, self.out_types):
+            # Native code would write beyond the room that its callers made for it.
+            raise InvalidTape(
+                f"a variant of {self.callee.name} has other types than the first", got=str(tape.output_types)
+            )
+        return lambda: LoopKernel(tape, self.roles)
+
+    def _list_variants(self) -> None:
+        table = np.zeros(2 + max(self.variants), np.int64)
+        table[0] = table.size - 1
+        for number, each in self.variants.items():
+            table[1 + number] = each.address
+        self._tables.append(table)
+        self.words[TABLE] = table.ctypes.data
+
+    # Questions of the drivers
+
+    def answer(self, frame: _Frame, asker: int, status: int, outcome: int) -> int:
+        """The address of the variant to go on with, or what this has done instead. Raises what user code raises."""
+        variant = self._by_address.get(asker)
+        self._raise_failure(variant, status)
+        numbers, t = frame[NUMBERS], frame[ITERATION]
+        chosen = None
+        if status == NAMED:
+            chosen = ctypes.c_int64.from_address(numbers + 8 * t * frame[STEP]).value
+        inputs = self.inputs_at(frame)
+        if not self.callee.is_compiled:
+            return self._run_in_python(frame, chosen, inputs)
+        if chosen is not None:
+            if not self.callee.may_compile(chosen):
+                return self._run_in_python(frame, chosen, inputs)
+            return self.variant(chosen).address
+        # Once more at the same guard or an earlier one: the kernels and NumPy do not agree to the last bit.
+        if frame[ASKED_AT] == t and status <= frame[ASKED_STATUS]:
+            return self._run_in_python(frame, None, inputs)
+        miss = None
+        if variant is not None:
+            miss = self._miss(variant, status, outcome, frame)
+            if miss is None:
+                return self._run_in_python(frame, None, inputs)
+        number = self.callee.missed(variant.number if variant is not None else None, miss, inputs)
+        if not self.callee.may_compile(number):
+            return self._run_in_python(frame, None, inputs)
+        target = self.variant(number)
+        if variant is not None:
+            with _lock:
+                variant.add_jump(status, outcome, target)
+        frame[ASKED_AT], frame[ASKED_STATUS] = t, status
+        return target.address
+
+    def _raise_failure(self, variant: _NativeVariant | None, status: int) -> None:
+        if status == RECURSION:
+            raise RecursionError(f"calls of {self.callee.name} stand too deep in each other")
+        if status == OUT_OF_MEMORY:
+            raise MemoryError(f"no memory to run {self.callee.name}")
+        if status >= FAILURE and variant is not None:
+            raise np.linalg.LinAlgError(variant.kernel.failures[status - FAILURE])
+        if status in (WRONG_RESULT, RULE_RAISED):
+            raise self.callee.failed(status)
+
+    def _miss(self, variant: _NativeVariant, status: int, outcome: int, frame: _Frame) -> Miss | None:
+        """The guard and what it met; None if that is not to be found out."""
+        kernel = variant.kernel
+        item = kernel.exits[status - 1]
+        if item.guard_kind != "array":
+            return number_miss(item, struct.unpack("d", struct.pack("q", outcome))[0])
+        # This iteration again, with room for the array, and with results that go nowhere.
+        report = report_for(item, kernel.program)
+        again = new_frame(list(frame))
+        again[END], again[NUMBERS] = frame[ITERATION] + 1, 0
+        scratch = [np.empty(t.shape, t.dtype) for t in map(widened, self.out_types)]
+        for k, array in enumerate(scratch):
+            word = output_word(k, len(self.in_types))
+            again[word : word + 3] = [array.ctypes.data, 0, 0]
+        met = _LOOP(kernel.address)(ctypes.addressof(again), kernel.state.ctypes.data, report.ctypes.data)
+        if met == PENDING:
+            raise take_pending()
+        return reported_miss(item, report, kernel.tape) if met == status else None
+
+    def _run_in_python(self, frame: _Frame, number: int | None, inputs: list[np.ndarray]) -> int:
+        outputs, ran = self.callee.answer(number, inputs)
+        t = frame[ITERATION]
+        for k, (value, type_) in enumerate(zip(outputs, self.out_types)):
+            word, role = output_word(k, len(self.in_types)), self.roles.of_output(k, len(self.out_types))
+            address = _address_at(frame, word, role, t)
+            array = np.empty(type_.shape, widened(type_).dtype)
+            array[...] = value  # raises where the shapes differ, which native memory would not
+            ctypes.memmove(address, array.ctypes.data, array.nbytes)
+        if frame[NUMBERS] and number is None:
+            ctypes.c_int64.from_address(frame[NUMBERS] + 8 * t * frame[STEP]).value = int(ran)
+        return DONE_AND_STOPS if self.roles.stops and not outputs[-1] else DONE
+
+    def inputs_at(self, frame: _Frame) -> list[np.ndarray]:
+        """Copies of the inputs of the iteration that the frame stands at, in the callee's types."""
+        inputs = []
+        for k, type_ in enumerate(self.in_types):
+            address = _address_at(frame, input_word(k), self.roles.of_input(k), frame[ITERATION])
+            array = np.empty(type_.shape, widened(type_).dtype)
+            ctypes.memmove(array.ctypes.data, address, value_bytes(type_))
+            inputs.append(array.astype(type_.dtype, copy=False))
+        return inputs
+
+
+# Frames as Python sees them: arrays of words.
+_Frame = Any
+
+
+def new_frame(words: Sequence[int]) -> _Frame:
+    return (ctypes.c_int64 * len(words))(*words)
+
+
+def _address_at(frame: _Frame, word: int, role: str, t: int) -> int:
+    if role == "constant":
+        return frame[word]
+    place = t & frame[word + 2] if role == "carry" else t
+    return frame[word] + place * frame[word + 1]
+
+
+def _call_back(cell_id: int, frame_address: int, asker: int | None, status: int, outcome: int) -> int:
+    """What the drivers call. Native code cannot pass exceptions on, so they wait in this thread's state."""
+    outermost = thread_state.outermost
+    try:
+        cell = _cells[cell_id]
+        words = frame_words(len(cell.in_types), len(cell.out_types))
+        frame = (ctypes.c_int64 * words).from_address(frame_address)
+        thread_state.outermost = frame[STACK]
+        return cell.answer(frame, asker or 0, status, outcome)
+    except BaseException as raised:  # noqa: BLE001 -- kernels return with PENDING, and their callers raise it again
+        thread_state.pending = raised
+        return RAISED
+    finally:
+        thread_state.outermost = outermost
+
+
+_callback = ctypes.CFUNCTYPE(
+    ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
+)(_call_back)
+_callback_address: int = ctypes.cast(_callback, ctypes.c_void_p).value or 0
+_LOOP = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def run_native(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
+    """See lowering.native_runs."""
+    from .native_runs import run_native
+
+    return run_native(op, params, values)

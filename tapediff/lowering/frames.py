@@ -1,0 +1,69 @@
+"""Frames: the words in memory by which a caller tells a loop of callee variants where its values are.
+
+    frame ::= header (pointer, stride in bytes, mask)*       one triple per input of the callee, then one per output
+
+Iteration t finds a value at pointer + (t & mask) * stride. Streams have no mask (-1) and a negative stride when the loop runs
+backwards; carries that nobody keeps alternate between two places (mask 1); constants are always at `pointer`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..instruction import ValueType
+from .program import ITEM_BYTES, KINDS
+
+# The header: iteration to begin with, or the one that a guard stopped; where to end; where variant numbers are and how many
+# words apart; whether a while loop has come to its end; where on this thread's stack the calls of callees begin, 0 for here; the
+# iteration for which Python chose a variant last, and the status that made it do so.
+ITERATION, END, NUMBERS, STEP, STOPPED, STACK, ASKED_AT, ASKED_STATUS = range(8)
+HEADER = 8
+
+NO_END = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What the values of a compiled callee are, which its code depends on.
+
+    Attributes:
+        carries, streams: how many of its inputs, in this order; the others are constants.
+        stops: its last output says whether to go on.
+        once: a call, which is a loop of one iteration: everything is a constant.
+    """
+
+    carries: int
+    streams: int
+    stops: bool
+    once: bool
+
+    def of_input(self, k: int) -> str:
+        if self.once or k >= self.carries + self.streams:
+            return "constant"
+        return "carry" if k < self.carries else "stream"
+
+    def of_output(self, k: int, outputs: int) -> str:
+        if self.once or (self.stops and k == outputs - 1):
+            return "constant"
+        return "carry" if k < self.carries else "stream"
+
+
+ONCE = Roles(0, 0, False, True)
+
+
+def input_word(k: int) -> int:
+    """The first of the three words of an input."""
+    return HEADER + 3 * k
+
+
+def output_word(k: int, inputs: int) -> int:
+    return HEADER + 3 * (inputs + k)
+
+
+def frame_words(inputs: int, outputs: int) -> int:
+    return HEADER + 3 * (inputs + outputs)
+
+
+def value_bytes(type_: ValueType) -> int:
+    """The bytes of a value in kernels, which know floats of 64 bits only."""
+    return type_.size * ITEM_BYTES[KINDS[type_.dtype.kind]]

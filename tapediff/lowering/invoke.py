@@ -1,0 +1,347 @@
+"""Emits calls and loops of callees: fills a frame, runs the native driver on it, and brings the results where they belong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..instruction import INT_SCALAR, StackType
+from ..ops.calls import CHOSEN, LOOP, LoopForm
+from .cells import Cell, cell_of
+from .drivers import driver_address
+from .frames import (
+    ASKED_AT,
+    END,
+    ITERATION,
+    NO_END,
+    NUMBERS,
+    ONCE,
+    STACK,
+    STEP,
+    STOPPED,
+    Roles,
+    frame_words,
+    input_word,
+    output_word,
+    value_bytes,
+)  # fmt: skip
+from .lanes import Code
+from .program import Invoke
+from .status import OUT_OF_MEMORY, PENDING
+from .workspaces import FREE, STACK_FUNCTIONS
+
+# Entries that a stack has room for at first, when nobody knows how long it will be.
+FIRST_ENTRIES = 64
+
+# A number that is known when the code is made, or the name of one that is not.
+Number = int | str
+
+
+def emit_invoke(owner: Any, item: Invoke) -> None:
+    """Call the function that does a call or loop; `owner` is the Emitter of the kernel that it stands in.
+
+    All calls and loops of a module that differ only in where their values are share a function: instructions in a kernel's
+    own function cost LLVM more the longer it is.
+    """
+    key = (item.op, item.params, item.types)
+    known = owner.invocations.get(key)
+    if known is None:
+        invocation = _Loop(item) if item.op is LOOP else _Once(item)
+        known = owner.invocations[key] = (f"tapediff_invoke_{len(owner.invocations)}", invocation.stacks)
+        for declaration in invocation.definition(known[0]):
+            owner.module.declare(declaration)
+        owner.cells.append(invocation.cell)
+    name, stacks = known
+    pointers = [owner.address(*pair) for pair in (*item.operands, *item.items)]
+    pointers += [owner.base(storage) for storage in (*item.slots, item.scratch) if storage >= 0]
+    if stacks:
+        owner.code.declare(FREE)
+        owner.code.declare(STACK_FUNCTIONS)
+        pointers.append(owner.code.emit(f"getelementptr i64, ptr %stacks, i64 {2 * owner.stack_count}"))
+        owner.stack_count += stacks
+    arguments = ", ".join([*(f"ptr {p}" for p in pointers), f"i64 {owner.outermost}"])
+    status = owner.code.emit(f"call i32 @{name}({arguments})")
+    owner.leave_if(owner.code.emit(f"icmp ne i32 {status}, 0"), status)
+
+
+class _Invocation:
+    """The function that fills a frame, runs the driver, and brings the results where they belong.
+
+    Its parameters: the addresses of operands and items, of the carries' slots and scratch, of its stacks; and where the calls begin.
+    """
+
+    def __init__(self, item: Invoke, roles: Roles) -> None:
+        self.item, self.code = item, Code("entry")
+        self.callee = item.params[0]
+        self.cell: Cell = cell_of(self.callee, roles)
+        self.inputs, self.outputs = len(self.callee.in_types), len(self.callee.out_types)
+        self.stacks = 0
+        self._leaving: list[tuple[str, int]] = []
+
+    def emit(self) -> None:
+        raise NotImplementedError
+
+    def definition(self, name: str) -> list[str]:
+        """What the function needs declared, and its text."""
+        self.emit()
+        self.code.line("ret i32 0")
+        for label, status in self._leaving:
+            self.code.start(label)
+            self.code.line(f"ret i32 {status}")
+        item = self.item
+        names = [f"operand{k}" for k in range(len(item.operands))] + [f"item{k}" for k in range(len(item.items))]
+        names += [f"slot{k}" for k, storage in enumerate(item.slots) if storage >= 0]
+        names += ["scratch"] * (item.scratch >= 0) + ["stacks"] * (self.stacks > 0)
+        parameters = ", ".join([*(f"ptr %{n}" for n in names), "i64 %outermost"])
+        head = [
+            f"define internal i32 @{name}({parameters}) noinline nounwind {{", "entry:",
+            f"%call_frame = alloca [{frame_words(self.inputs, self.outputs)} x i64], align 64",
+        ]  # fmt: skip
+        return [*self.code.declarations, "\n".join([*head, *self.code.lines, "}"])]
+
+    def leave_if(self, fails: str, status: int) -> None:
+        label, onward = self.code.label(), self.code.label()
+        self.code.line(f"br i1 {fails}, label %{label}, label %{onward}, !prof !0")
+        self.code.start(onward)
+        self._leaving.append((label, status))
+
+    def slot(self, word: int) -> str:
+        return self.code.emit(f"getelementptr i64, ptr %call_frame, i64 {word}") if word else "%call_frame"
+
+    def set(self, word: int, value: Number) -> None:
+        self.code.line(f"store i64 {value}, ptr {self.slot(word)}")
+
+    def get(self, word: int) -> str:
+        return self.code.emit(f"load i64, ptr {self.slot(word)}")
+
+    def point(self, word: int, address: str, stride: Number | None = None, mask: int | None = None) -> None:
+        """Tell where a value is; constants need no stride, and only carries a mask."""
+        self.code.line(f"store ptr {address}, ptr {self.slot(word)}")
+        if stride is not None:
+            self.set(word + 1, stride)
+        if mask is not None:
+            self.set(word + 2, mask)
+
+    def operand(self, k: int) -> str:
+        return f"%operand{k}"
+
+    def result(self, k: int) -> str:
+        return f"%item{k}"
+
+    def run(self, chosen: bool) -> None:
+        """Call the driver, and leave with the exception that Python may have raised."""
+        driver = driver_address("run_chosen" if chosen else "run_decided")
+        status = self.code.emit(
+            f"call i32 inttoptr (i64 {driver} to ptr)(ptr inttoptr (i64 {self.cell.address} to ptr), ptr %call_frame)"
+        )
+        self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), PENDING)
+
+    def header(self, end: Number, numbers: str | None, step: int) -> None:
+        self.set(ITERATION, 0)
+        self.set(END, end)
+        self.code.line(f"store ptr {numbers or 'null'}, ptr {self.slot(NUMBERS)}")
+        self.set(STEP, step)
+        self.set(STACK, "%outermost")
+        self.set(ASKED_AT, -1)
+
+
+class _Once(_Invocation):
+    """A call: a loop of one iteration."""
+
+    def __init__(self, item: Invoke) -> None:
+        super().__init__(item, ONCE)
+
+    def emit(self) -> None:
+        chosen = self.item.op is CHOSEN
+        numbers = self.operand(0) if chosen else self.result(self.outputs)
+        self.header(1, numbers, 1)
+        for k in range(self.inputs):
+            self.point(input_word(k), self.operand(k + int(chosen)))
+        for k in range(self.outputs):
+            self.point(output_word(k, self.inputs), self.result(k))
+        self.run(chosen)
+
+
+class _Loop(_Invocation):
+    """A loop. Where its length is known only at run time, what it hands out per iteration is on the heap."""
+
+    def __init__(self, item: Invoke) -> None:
+        self.form: LoopForm = item.params[1]
+        super().__init__(item, Roles(self.form.carries, self.form.streams, self.form.stops, False))
+        self.types = item.types[1]
+        # The place of each item that is a stack among those of the loop.
+        self.heap: dict[int, int] = {}
+        for k, type_ in enumerate(self.types):
+            if isinstance(type_, StackType):
+                self.heap[k] = self.stacks
+                self.stacks += 1
+
+    def emit(self) -> None:
+        form = self.form
+        length = form.length if form.length is not None else None if form.stops else self._count()
+        room: Number = FIRST_ENTRIES if length is None else length
+        pointers = self._rooms(room)
+        self.header(room, None, -1 if form.backwards else 1)
+        self.set(STOPPED, 0)
+        self._point_inputs(room)
+        self._point_results(pointers, room)
+        for k in range(form.carries):
+            target = self.code.emit(f"load ptr, ptr {self.slot(input_word(k))}")
+            self._copy(self.operand(form.leading + k), target, value_bytes(self.callee.in_types[k]))
+        if form.stops:
+            self._run_until_it_stops(pointers)
+        else:
+            self.run(form.chosen)
+        self._deliver()
+
+    def _count(self) -> str:
+        count = self.code.emit(f"load i64, ptr {self.operand(self.form.leading - 1)}")
+        self.code.declare("declare i64 @llvm.smax.i64(i64, i64)")
+        return self.code.emit(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")
+
+    # Addresses: that of iteration 0, and the step to that of the next one
+
+    def _times(self, number: Number, factor: int) -> Number:
+        return number * factor if isinstance(number, int) else self.code.emit(f"mul nsw i64 {number}, {factor}")
+
+    def _moved(self, address: str, entries: Number, size: int) -> str:
+        offset = self._times(entries, size)
+        return address if offset == 0 else self.code.emit(f"getelementptr i8, ptr {address}, i64 {offset}")
+
+    def _last(self, address: str, length: Number, size: int) -> str:
+        """The address of the last entry."""
+        return self._moved(self._moved(address, length, size), -1, size)
+
+    def _entries(self, word: int, address: str, length: Number, size: int) -> None:
+        """One entry for each iteration."""
+        if self.form.backwards:
+            self.point(word, self._last(address, length, size), -size)
+        else:
+            self.point(word, address, size)
+
+    def _point_inputs(self, length: Number) -> None:
+        form, types = self.form, self.item.types[0]
+        if form.chosen:
+            self._point_numbers(self._array(0, types[0]), length)
+        for k in range(form.carries, self.inputs):
+            number = form.leading + k
+            address = self._array(number, types[number])
+            if k < form.carries + form.streams:
+                self._entries(input_word(k), address, length, value_bytes(self.callee.in_types[k]))
+            else:
+                self.point(input_word(k), address)
+
+    def _array(self, operand: int, type_: Any) -> str:
+        address = self.operand(operand)
+        return self.code.emit(f"load ptr, ptr {address}") if isinstance(type_, StackType) else address
+
+    def _point_numbers(self, address: str, length: Number) -> None:
+        if self.form.backwards:
+            address = self._last(address, length, 8)
+        self.code.line(f"store ptr {address}, ptr {self.slot(NUMBERS)}")
+
+    def _point_results(self, pointers: dict[int, str], length: Number) -> None:
+        form = self.form
+        last = self.outputs - int(form.stops)
+        for k in range(form.carries, last):
+            address = pointers[k] if k in pointers else self.result(k)
+            size = value_bytes(self.callee.out_types[k])
+            self._entries(output_word(k, self.inputs), address, length, size)
+        if form.stops:
+            self.point(output_word(last, self.inputs), "%scratch")
+        kept = last + int(form.stops)
+        if form.keeps and not form.chosen:
+            self._point_numbers(pointers[kept] if kept in pointers else self.result(kept), length)
+            kept += 1
+        for k in range(form.carries):
+            self._point_carry(k, pointers.get(kept + k), length)
+
+    def _point_carry(self, k: int, heap: str | None, length: Number) -> None:
+        """Iterations read a carry at one entry and write it at the next; without a trajectory these are two in turn."""
+        form, size = self.form, value_bytes(self.callee.in_types[k])
+        base = heap if heap is not None else f"%slot{k}"
+        step, mask = size, -1
+        if not form.keeps:
+            first, after, step, mask = base, -size, size, 1
+            self.point(input_word(k), first, step, mask)
+            self.point(output_word(k, self.inputs), self._moved(base, 1, size), after, mask)
+            return
+        if form.backwards:
+            base, step = self._moved(base, length, size), -size
+        self.point(input_word(k), base, step, mask)
+        self.point(output_word(k, self.inputs), self._moved(base, 1, step), step, mask)
+
+    # Stacks
+
+    def _rooms(self, length: Number) -> dict[int, str]:
+        """Room for so many entries, and one more, in every stack; by item."""
+        pointers = {}
+        for item, number in self.heap.items():
+            type_ = self.types[item].item
+            size = value_bytes(type_)
+            wanted = self._times(length, size)
+            # At least a word, so that null means that there is no memory.
+            more = max(size, 8)
+            total = wanted + more if isinstance(wanted, int) else self.code.emit(f"add nsw i64 {wanted}, {more}")
+            pair = self.code.emit(f"getelementptr i64, ptr %stacks, i64 {2 * number}")
+            pointers[item] = self.code.emit(f"call ptr @tapediff_room(ptr {pair}, i64 {total})")
+            self.leave_if(self.code.emit(f"icmp eq ptr {pointers[item]}, null"), OUT_OF_MEMORY)
+        return pointers
+
+    def _run_until_it_stops(self, pointers: dict[int, str]) -> None:
+        """A while loop: as far as the stacks have room, then on with twice as much."""
+        code = self.code
+        byte = code.emit(f"load i8, ptr {self.operand(self.form.leading - 1)}")
+        goes = code.emit(f"icmp ne i8 {byte}, 0")
+        room = FIRST_ENTRIES if self.heap else NO_END
+        self.set(END, code.emit(f"select i1 {goes}, i64 {room}, i64 0"))
+        self.set(STOPPED, code.emit(f"select i1 {goes}, i64 0, i64 1"))
+        if not self.heap:
+            self.run(self.form.chosen)
+            return
+        before, run, grow, done = code.block, code.label(), code.label(), code.label()
+        code.line(f"br label %{run}")
+        code.start(run)
+        length, position = "%room", len(code.lines)
+        code.line("")  # the phi, whose incoming block is known once the body is emitted
+        self.run(self.form.chosen)
+        stopped = code.emit(f"icmp ne i64 {self.get(STOPPED)}, 0")
+        code.line(f"br i1 {stopped}, label %{done}, label %{grow}")
+        code.start(grow)
+        twice = code.emit(f"shl i64 {length}, 1")
+        self._point_results(self._rooms(twice), twice)
+        self.set(END, twice)
+        code.lines[position] = f"{length} = phi i64 [ {FIRST_ENTRIES}, %{before} ], [ {twice}, %{code.block} ]"
+        code.line(f"br label %{run}")
+        code.start(done)
+
+    # Results
+
+    def _deliver(self) -> None:
+        """What is not yet where it is looked for: where stacks are, and final carries of loops of any length."""
+        form = self.form
+        if form.length is not None:
+            return
+        for item, number in self.heap.items():
+            pair = self.code.emit(f"getelementptr i64, ptr %stacks, i64 {2 * number}")
+            address = self.code.emit(f"load ptr, ptr {pair}")
+            if form.backwards and item >= len(self.types) - form.carries and form.keeps:
+                # The entry before the first is the final carry.
+                address = self._moved(address, 1, value_bytes(self.types[item].item))
+            self.code.line(f"store ptr {address}, ptr {self.result(item)}")
+        done = self.get(ITERATION)
+        if form.stops:
+            self.code.line(f"store i64 {done}, ptr {self.result(self.outputs - 1)}")
+        for k in range(form.carries):
+            word = input_word(k)
+            at = self.code.emit(f"and i64 {done}, {self.get(word + 2)}")
+            offset = self.code.emit(f"mul i64 {at}, {self.get(word + 1)}")
+            start = self.code.emit(f"load ptr, ptr {self.slot(word)}")
+            final = self.code.emit(f"getelementptr i8, ptr {start}, i64 {offset}")
+            self._copy(final, self.result(k), value_bytes(self.callee.in_types[k]))
+
+    def _copy(self, source: str, target: str, size: int) -> None:
+        self.code.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        self.code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
+
+
+assert value_bytes(INT_SCALAR) == 8, "variant numbers are one word each"

@@ -1,0 +1,335 @@
+"""Calls and loops of callees: functions that are recorded and compiled on their own, with one tape for each path through them.
+
+A callee has several variants, which all have its input and output types. A call gives a record: its results and the number
+of the variant that ran, which the reverse pass uses again. A loop is many calls whose carries are handed on.
+
+Records hold arrays and, where a length is known only when the tape runs, stacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..instruction import INT_SCALAR, RECORD, RecordType, StackType, ValueType
+from .declaration import Op
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RecordOp(Op):
+    """An op with several results.
+
+    `vjp(z_bars, z, *inputs, active, masked, **params)` gives the cotangents of its inputs; z_bars has one entry per item, None
+    where nothing came back. `active` says which inputs are to be differentiated, `masked` whether cotangents may be exact zeros
+    of something that was discarded.
+    """
+
+
+class Stack:
+    """A sequence of arrays of one type, as long as a loop happened to run. `array` has its length as first extent."""
+
+    __slots__ = ("array",)
+
+    shape: tuple[int, ...] = ()
+    dtype = RECORD
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+
+@dataclass(frozen=True)
+class LoopForm:
+    """How a loop calls its callee.
+
+    Inputs of a loop, in order: the variant numbers if `chosen`; the number of iterations, if `length` is None and it does not
+    stop by itself; whether to begin at all, if it `stops`; initial carries; streams, which hold one entry per iteration; constants.
+
+    Items of its record, in order: the final carries; one stack of entries for each further output of the callee; the number of
+    iterations, if it `stops`; the variant numbers, if it `keeps` and was not given them; the carries at the start of every
+    iteration, if it `keeps`.
+
+    Attributes:
+        carries, streams, constants: how many inputs of the callee are of each kind, in this order.
+        length: iterations; None where it is known only when the tape runs. Entries are then stacks, else arrays.
+        stops: a while loop: the last output of the callee says whether to go on.
+        backwards: the iterations take the entries from the last to the first, and put theirs at the same places.
+        chosen: which variant runs is given, not decided.
+        keeps: return what the reverse pass needs.
+    """
+
+    carries: int
+    streams: int
+    constants: int
+    length: int | None
+    stops: bool = False
+    backwards: bool = False
+    chosen: bool = False
+    keeps: bool = False
+
+    @property
+    def leading(self) -> int:
+        """How many inputs come before the carries."""
+        return int(self.chosen) + int(self.length is None)
+
+
+@dataclass(frozen=True)
+class LoopCotangents:
+    """Which cotangents the reverse pass of a loop takes and gives.
+
+    Attributes:
+        carries, streams: how many the loop has.
+        wrt_streams, wrt_constants: those whose cotangents are wanted.
+        seeds: the further results of the callee that have cotangents.
+        kept: the carries whose stored values have cotangents.
+        masked: cotangents may be exact zeros of something that was discarded.
+    """
+
+    carries: int
+    streams: int
+    wrt_streams: tuple[int, ...]
+    wrt_constants: tuple[int, ...]
+    seeds: tuple[int, ...]
+    kept: tuple[int, ...]
+    masked: bool
+
+
+def entries(type_: ValueType, length: int | None) -> ValueType | StackType:
+    """The type of one entry per iteration."""
+    return StackType(type_) if length is None else ValueType((length, *type_.shape), type_.dtype)
+
+
+def loop_items(callee: Any, form: LoopForm) -> tuple[ValueType | StackType, ...]:
+    """The types of what a loop returns."""
+    last = len(callee.out_types) - int(form.stops)
+    items = [*callee.out_types[: form.carries]]
+    items += [entries(type_, form.length) for type_ in callee.out_types[form.carries : last]]
+    if form.stops:
+        items.append(INT_SCALAR)
+    if form.keeps:
+        if not form.chosen:
+            items.append(entries(INT_SCALAR, form.length))
+        items += [entries(type_, form.length) for type_ in callee.in_types[: form.carries]]
+    return tuple(items)
+
+
+# What they compute with NumPy
+
+
+def _call(*values_and_callee: Any) -> tuple[Any, ...]:
+    *values, callee = values_and_callee
+    outputs, number = callee.run(None, values)
+    return (*outputs, np.int64(number))
+
+
+def _chosen(number: Any, *values_and_callee: Any) -> tuple[Any, ...]:
+    *values, callee = values_and_callee
+    return tuple(callee.run(int(number), values)[0])
+
+
+def _loop(*values_callee_form: Any) -> tuple[Any, ...]:
+    *values, callee, form = values_callee_form
+    return callee.run_loop(form, values)
+
+
+def loop_with_numpy(callee: Any, form: LoopForm, values: Sequence[Any]) -> tuple[Any, ...]:
+    """A loop iteration by iteration, with `callee.answer`: the reference for compiled loops."""
+    numbers = _array(values[0]) if form.chosen else None
+    first, stop = form.leading, form.leading + form.carries
+    carries = [np.array(v)[()] for v in values[first:stop]]
+    streams = [_array(v) for v in values[stop : stop + form.streams]]
+    constants = list(values[stop + form.streams :])
+    goes, count = True, form.length
+    if form.length is None:
+        if form.stops:
+            goes, count = bool(values[form.leading - 1]), None
+        else:
+            count = int(values[form.leading - 1])
+    ran: list[int] = []
+    trajectory: list[list[Any]] = []
+    rows: list[Sequence[Any]] = []
+    done = 0
+    while goes and (count is None or done < count):
+        place = (count or 0) - 1 - done if form.backwards else done
+        chosen = None if numbers is None else int(numbers[place])
+        outputs, number = callee.answer(chosen, [*carries, *(s[place] for s in streams), *constants])
+        ran.append(number)
+        trajectory.append(carries)
+        carries = [np.array(o)[()] for o in outputs[: form.carries]]
+        rows.append(outputs[form.carries :])
+        if form.stops:
+            goes, rows[-1] = bool(outputs[-1]), outputs[form.carries : -1]
+        done += 1
+    items: list[Any] = list(carries)
+    columns: list[tuple[ValueType, list[Any]]] = []
+    last = len(callee.out_types) - int(form.stops)
+    for k, type_ in enumerate(callee.out_types[form.carries : last]):
+        columns.append((type_, [row[k] for row in rows]))
+    at_end = len(columns)
+    if form.keeps:
+        if not form.chosen:
+            columns.append((INT_SCALAR, ran))
+        columns += [(type_, [c[k] for c in trajectory]) for k, type_ in enumerate(callee.in_types[: form.carries])]
+    made = [_entries(type_, column, form) for type_, column in columns]
+    return (*items, *made[:at_end], *([np.int64(done)] if form.stops else []), *made[at_end:])
+
+
+def _array(value: Any) -> np.ndarray:
+    return value.array if type(value) is Stack else np.asarray(value)
+
+
+def _entries(type_: ValueType, column: list[Any], form: LoopForm) -> Any:
+    ordered = column[::-1] if form.backwards else column
+    array = np.empty((len(column), *type_.shape), type_.dtype)
+    for k, entry in enumerate(ordered):
+        array[k] = entry
+    return Stack(array) if form.length is None else array
+
+
+# Their derivatives: calls and loops of derived callees, on the variants that ran
+
+
+def _call_rule(
+    z_bars: Sequence[Any], z: Any, *inputs: Any, active: Sequence[bool], masked: bool, callee: Any
+) -> list[Any]:
+    if hasattr(callee, "call_rule"):  # of a user's primitive
+        return callee.call_rule(z_bars, z, inputs, active)
+    number = ITEM(z, k=len(callee.out_types))
+    return _called_back(callee, number, inputs, z_bars, active, masked)
+
+
+def _chosen_rule(
+    z_bars: Sequence[Any], z: Any, number: Any, *inputs: Any, active: Sequence[bool], masked: bool, callee: Any
+) -> list[Any]:
+    return [None, *_called_back(callee, number, inputs, z_bars, active[1:], masked)]
+
+
+def _called_back(
+    callee: Any, number: Any, inputs: Sequence[Any], z_bars: Sequence[Any], active: Sequence[bool], masked: bool
+) -> list[Any]:
+    seeds = tuple(k for k in range(len(callee.out_types)) if z_bars[k] is not None)
+    wrt = tuple(k for k, is_active in enumerate(active) if is_active)
+    derived = callee.pullback(wrt, seeds, masked)
+    record = CHOSEN(number, *inputs, *[z_bars[k] for k in seeds], callee=derived)
+    cotangents: list[Any] = [None] * len(inputs)
+    for place, k in enumerate(wrt):
+        cotangents[k] = ITEM(record, k=place)
+    return cotangents
+
+
+def _loop_rule(
+    z_bars: Sequence[Any], z: Any, *inputs: Any, active: Sequence[bool], masked: bool, callee: Any, form: LoopForm
+) -> list[Any]:
+    """The loop in the other direction: its carries are the cotangents of the carries and the sums of those of the constants."""
+    carried, streamed = form.leading, form.leading + form.carries
+    constant = streamed + form.streams
+    items = len(z_bars)
+    trajectories = items - form.carries
+    outputs = len(callee.out_types) - form.carries - int(form.stops)
+    ys_bars = list(z_bars[form.carries : form.carries + outputs])
+    kept_bars = list(z_bars[trajectories:])
+    # Cotangents that did not come back are zeros; what they meet inside may be infinite.
+    in_carries = [k for k in range(form.carries) if callee.in_types[k].is_float]
+    lacks_some = any(z_bars[k] is None for k in in_carries)
+    in_streams = [k for k in range(form.streams) if active[streamed + k]]
+    in_constants = [k for k in range(form.constants) if active[constant + k]]
+    seeds = [k for k, bar in enumerate(ys_bars) if bar is not None]
+    kept = [k for k, bar in enumerate(kept_bars) if bar is not None]
+    which = LoopCotangents(
+        form.carries,
+        form.streams,
+        tuple(in_streams),
+        tuple(in_constants),
+        tuple(seeds),
+        tuple(kept),
+        masked or lacks_some,
+    )
+    derived = callee.loop_pullback(which)
+    starts = [_or_zeros(z_bars[k], callee.in_types[k]) for k in in_carries]
+    starts += [_or_zeros(None, callee.in_types[form.carries + form.streams + k]) for k in in_constants]
+    numbers = inputs[0] if form.chosen else ITEM(z, k=trajectories - 1)
+    count: list[Any] = []
+    if form.length is None:
+        count = [ITEM(z, k=form.carries + outputs) if form.stops else inputs[form.leading - 1]]
+    streams = [ITEM(z, k=trajectories + k) for k in range(form.carries)]
+    streams += [*inputs[streamed:constant], *(ys_bars[k] for k in seeds), *(kept_bars[k] for k in kept)]
+    back = LoopForm(
+        len(starts), len(streams), form.constants, form.length, backwards=not form.backwards, chosen=True, keeps=False
+    )
+    record = LOOP(numbers, *count, *starts, *streams, *inputs[constant:], callee=derived, form=back)
+    cotangents: list[Any] = [None] * len(inputs)
+    for place, k in enumerate(in_carries):
+        if active[carried + k]:
+            cotangents[carried + k] = ITEM(record, k=place)
+    for place, k in enumerate(in_constants):
+        cotangents[constant + k] = ITEM(record, k=len(in_carries) + place)
+    for place, k in enumerate(in_streams):
+        cotangents[streamed + k] = ITEM(record, k=len(starts) + place)
+    return cotangents
+
+
+def _or_zeros(cotangent: Any, type_: ValueType) -> Any:
+    return np.zeros(type_.shape, type_.dtype) if cotangent is None else cotangent
+
+
+class ItemPart:
+    """A cotangent that concerns one item of a record."""
+
+    __slots__ = ("k", "z_bar")
+
+    def __init__(self, z_bar: Any, k: int) -> None:
+        self.z_bar, self.k = z_bar, k
+
+
+ITEM = Op(
+    "item",
+    evaluate=lambda record, k: record[k],
+    infer=lambda record, k: record.items[k],
+    vjp=(lambda z_bar, z, record, k: ItemPart(z_bar, k),),
+    params=("k",),
+    lower=lambda low, i: low.item(i),
+    promote=(),
+    floats_only=False,
+    linear=True,
+    examples=lambda rng: (),
+)
+
+CALL = RecordOp(
+    "call",
+    evaluate=_call,
+    infer=lambda *types, callee: RecordType((*callee.out_types, INT_SCALAR)),
+    vjp=_call_rule,
+    params=("callee",),
+    lower=lambda low, i: low.call_record(i),
+    promote=(),
+    floats_only=False,
+    examples=lambda rng: (),
+)
+
+CHOSEN = RecordOp(
+    "chosen",
+    evaluate=_chosen,
+    infer=lambda *types, callee: RecordType(tuple(callee.out_types)),
+    vjp=_chosen_rule,
+    params=("callee",),
+    lower=lambda low, i: low.chosen_record(i),
+    promote=(),
+    floats_only=False,
+    examples=lambda rng: (),
+)
+
+LOOP = RecordOp(
+    "loop",
+    evaluate=_loop,
+    infer=lambda *types, callee, form: RecordType(loop_items(callee, form)),
+    vjp=_loop_rule,
+    params=("callee", "form"),
+    lower=lambda low, i: low.loop_record(i),
+    promote=(),
+    floats_only=False,
+    examples=lambda rng: (),
+)
+
+OPS = (ITEM, CALL, CHOSEN, LOOP)

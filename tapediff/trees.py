@@ -1,0 +1,147 @@
+"""Nested tuples, lists and dicts of arrays, taken apart into their arrays and a structure that can be compared and hashed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import ArgumentMismatch
+from .instruction import is_tracked
+from .keys import static_key
+
+
+class Structure(NamedTuple):
+    """What a tree is beside its arrays: containers, keys, and values that are no arrays.
+
+    Attributes:
+        kind: the container's type; None for an array, and `type(...)` of a value that is none.
+        keys: of a dict; a key of the value that is no array.
+        parts: the structures inside.
+        value: what is no array, not compared by itself.
+    """
+
+    kind: Any
+    keys: Any = ()
+    parts: tuple[Any, ...] = ()
+
+
+class _Value:
+    """A value that is no array, in a structure; equal to others of the same type and bits."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.key = static_key(value)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Value and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+ARRAY = Structure(None)
+
+
+def flatten(tree: Any, *, bools: bool = True) -> tuple[list[Any], Structure]:
+    """The arrays and numbers of a tree, and its structure.
+
+    Args:
+        tree: tuples, named tuples, lists and dicts of arrays and numbers; other values become part of the structure.
+        bools: whether Python bools count as arrays.
+    """
+    leaves: list[Any] = []
+    return leaves, _flatten(tree, leaves, bools)
+
+
+def _flatten(tree: Any, leaves: list[Any], bools: bool) -> Structure:
+    kind = type(tree)
+    if is_tracked(tree) or kind is float or kind is int or isinstance(tree, (np.ndarray, np.number, np.bool_)):
+        leaves.append(tree)
+        return ARRAY
+    if kind is bool and bools:
+        leaves.append(tree)
+        return ARRAY
+    if isinstance(tree, (tuple, list)):
+        return Structure(kind, (), tuple(_flatten(part, leaves, bools) for part in tree))
+    if kind is dict:
+        return Structure(kind, tuple(tree), tuple(_flatten(part, leaves, bools) for part in tree.values()))
+    try:
+        value = _Value(tree)
+        hash(value)
+    except TypeError as error:
+        raise ArgumentMismatch(
+            "a value is neither an array, a tuple, list or dict of arrays, nor hashable", got=type(tree).__name__,
+            fix="pass its arrays in a tuple or dict",
+        ) from error  # fmt: skip
+    return Structure(kind, value)
+
+
+def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
+    """The tree of this structure with these arrays."""
+    return _unflatten(structure, iter(leaves))
+
+
+def _unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
+    kind, keys, parts = structure
+    if kind is None:
+        return next(leaves)
+    if isinstance(keys, _Value):
+        return keys.value
+    made = [_unflatten(part, leaves) for part in parts]
+    if kind is dict:
+        return dict(zip(keys, made))
+    if hasattr(kind, "_fields"):
+        return kind(*made)
+    return kind(made)
+
+
+def has_values(structure: Structure) -> bool:
+    """Whether a structure holds values that are no arrays."""
+    return isinstance(structure.keys, _Value) or any(map(has_values, structure.parts))
+
+
+def describe_structure(structure: Structure) -> str:
+    """A structure as text, arrays as stars."""
+    kind, keys, parts = structure
+    if kind is None:
+        return "*"
+    if isinstance(keys, _Value):
+        return repr(keys)
+    inside = [describe_structure(part) for part in parts]
+    if kind is dict:
+        return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(keys, inside)) + "}"
+    text = ", ".join(inside)
+    if kind is list:
+        return f"[{text}]"
+    return f"({text})" if kind is tuple else f"{kind.__name__}({text})"
+
+
+def packed(structure: Structure, names: list[str]) -> str:
+    """The expression of a tree of this structure, its arrays by these names, in turn; names are taken off the list."""
+    if structure.kind is None:
+        return names.pop(0)
+    if not structure.parts and structure.kind not in (tuple, list):
+        return repr(None)
+    inside = [packed(part, names) for part in structure.parts]
+    return f"({', '.join(inside)}{',' if len(inside) == 1 else ''})"
+
+
+def paths(structure: Structure, path: str = "") -> list[str]:
+    """How each array of a tree is reached from its root."""
+    if structure.kind is None:
+        return [path]
+    return [p for k, part in enumerate(structure.parts) for p in paths(part, f"{path}[{k}]")]
+
+
+def has_only_tuples(structure: Structure) -> bool:
+    """Whether a tree is made of tuples alone, which numba's types can follow."""
+    if structure.kind is None or (not structure.parts and structure.kind is type(None)):
+        return True
+    return structure.kind is tuple and all(map(has_only_tuples, structure.parts))

@@ -1,0 +1,146 @@
+"""A small callee for the tests of calls and loops: variants recorded by path, chosen by replay."""
+
+import numpy as np
+
+from tapediff.callees import without_guards
+from tapediff.errors import GuardFailed
+from tapediff.instruction import INPUT, Instruction, StackType, ValueType
+from tapediff.ops.calls import CALL, CHOSEN, ITEM, LOOP, loop_with_numpy
+from tapediff.passes import run_passes
+from tapediff.recorder import Recorder
+from tapediff.replay import run
+from tapediff.tape import Tape
+
+DTYPES = {"f": np.dtype(np.float64), "g": np.dtype(np.float32), "i": np.dtype(np.int64), "b": np.dtype(np.bool_)}
+
+
+def types(*texts):
+    """Value types: "f" for a float scalar, "i3" for three integers, "f2x4" for a matrix."""
+    return tuple(ValueType(tuple(map(int, t[1:].split("x"))) if t[1:] else (), DTYPES[t[0]]) for t in texts)
+
+
+class PathCallee:
+    """What lowering.cells asks of a callee, as simply as can be."""
+
+    is_pure = True
+
+    def __init__(self, f, in_types, out_types, *, name="body", stops=False, is_compiled=True, decides=True, most=64):
+        self.f, self.name, self.in_types, self.out_types = f, name, in_types, out_types
+        self.stops, self.is_compiled, self.decides, self.most = stops, is_compiled, decides, most
+        self.native = None
+        self.tapes = []
+        self.asked = self.answered = 0
+
+    def record(self, inputs, settled=()):
+        with Recorder(self.name, prescribed=settled) as recorder:
+            arguments = [
+                recorder.input(np.asarray(v, t.dtype), active=t.is_float) for v, t in zip(inputs, self.in_types)
+            ]
+            tape = recorder.finish(tuple(self.f(*arguments)))
+        assert tape.output_types == self.out_types, (tape.output_types, self.out_types)
+        path = [guard.outcome for guard in tape.guards]
+        for number in range(len(self.tapes)):
+            # A recursive function records the paths that it takes below.
+            if repr(self.outcomes(number)) == repr(path):
+                return number
+        self.tapes.append(tape)
+        return len(self.tapes) - 1
+
+    def outcomes(self, number):
+        return [guard.outcome for guard in self.tapes[number].guards]
+
+    def with_path(self, settled, inputs):
+        for number in range(len(self.tapes)):
+            met = self.outcomes(number)[: len(settled)]
+            if len(met) == len(settled) and all(np.array_equal(a, b) for a, b in zip(met, settled)):
+                return number
+        return self.record(inputs, settled)
+
+    def missed(self, number, miss, inputs):
+        self.asked += 1
+        if number is None:
+            return self.with_path((), inputs)
+        return self.with_path((*self.outcomes(number)[: miss.ordinal], miss.outcome), inputs)
+
+    def answer(self, number, inputs):
+        self.answered += 1
+        if number is not None:
+            return run(without_guards(self.tapes[number]), inputs), number
+        number = self.with_path((), inputs)
+        while True:
+            try:
+                return run(self.tapes[number], inputs), number
+            except GuardFailed as failed:
+                number = self.with_path((*self.outcomes(number)[: failed.ordinal], failed.outcome), inputs)
+
+    def variant_tape(self, number):
+        return run_passes(self.tapes[number] if self.decides else without_guards(self.tapes[number]))
+
+    def may_compile(self, number):
+        return number < self.most
+
+    def run(self, number, values):
+        outputs, number = self.answer(number, [np.asarray(v, t.dtype) for v, t in zip(values, self.in_types)])
+        return outputs, number
+
+    def run_loop(self, form, values):
+        return loop_with_numpy(self, form, values)
+
+    def chosen(self):
+        """The same function where the variant is given."""
+        other = PathCallee(self.f, self.in_types, self.out_types, name="chosen " + self.name, decides=False)
+        other.tapes = self.tapes
+        return other
+
+
+class Builder:
+    """A tape written instruction by instruction."""
+
+    def __init__(self):
+        self.instructions, self.inputs = [], []
+
+    def add(self, op, inputs=(), params=(), type_=None):
+        if type_ is None:
+            type_ = op.infer(*[self.instructions[i].type for i in inputs], **op.named(params))
+        self.instructions.append(Instruction(op, tuple(inputs), tuple(params), type_, None))
+        return len(self.instructions) - 1
+
+    def input(self, type_):
+        self.inputs.append(self.add(INPUT, (), (len(self.inputs),), type_))
+        return self.inputs[-1]
+
+    def items(self, record):
+        """All items of a record that are arrays, and its stacks."""
+        found = [self.add(ITEM, (record,), (k,)) for k in range(len(self.instructions[record].type.items))]
+        return [i for i in found if not isinstance(self.instructions[i].type, StackType)], [
+            i for i in found if isinstance(self.instructions[i].type, StackType)
+        ]
+
+    def tape(self, outputs):
+        return Tape(tuple(self.instructions), tuple(self.inputs), tuple(outputs), "caller", (), True)
+
+
+def call_tape(callee):
+    """A tape of one call: all results and the variant's number."""
+    b = Builder()
+    record = b.add(CALL, [b.input(t) for t in callee.in_types], (callee,))
+    return b.tape(b.items(record)[0])
+
+
+def chosen_tape(callee):
+    b = Builder()
+    number = b.input(types("i")[0])
+    record = b.add(CHOSEN, [number, *[b.input(t) for t in callee.in_types]], (callee,))
+    return b.tape(b.items(record)[0])
+
+
+def loop_tape(callee, form):
+    """A tape of one loop of static length."""
+    b = Builder()
+    given = [b.input(types(f"i{form.length}")[0])] if form.chosen else []
+    first, last = form.carries, form.carries + form.streams
+    given += [b.input(t) for t in callee.in_types[:first]]
+    given += [b.input(ValueType((form.length, *t.shape), t.dtype)) for t in callee.in_types[first:last]]
+    given += [b.input(t) for t in callee.in_types[last:]]
+    record = b.add(LOOP, given, (callee, form))
+    return b.tape(b.items(record)[0])

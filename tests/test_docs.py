@@ -1,0 +1,64 @@
+"""The pages run: every Python block of README.md and docs/, and what a block prints is the text block that follows it."""
+
+import contextlib
+import doctest
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$(?:\n+```text\n(?P<shown>.*?)^```$)?", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?://)(?P<page>[^)#]*)(?:#(?P<heading>[^)]*))?\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+
+def blocks(page):
+    """The code of each block, moved down to where it stands in the page, its first line, and the text that follows, if any."""
+    text = page.read_text()
+    for found in BLOCK.finditer(text):
+        above = text.count("\n", 0, found.start("code"))
+        yield "\n" * above + found["code"], above + 1, found["shown"]
+
+
+def names(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names)
+def test_every_python_block_runs_and_prints_what_the_page_shows(page):
+    """In order and in one namespace; `...` in the text stands for anything, as in doctest."""
+    checker, namespace = doctest.OutputChecker(), {"__name__": page.stem}
+    for code, line, shown in blocks(page):
+        with contextlib.redirect_stdout(io.StringIO()) as stream:
+            exec(compile(code, page, "exec"), namespace)
+        if shown is not None:
+            printed = stream.getvalue()
+            agrees = checker.check_output(shown, printed, doctest.ELLIPSIS)
+            assert agrees, f"{page.name}:{line} shows\n{shown}and printed\n{printed}"
+
+
+def test_every_page_has_blocks_and_every_text_block_follows_one():
+    """So that no page, and no output, escapes the test above by how its fences are written."""
+    for page in PAGES:
+        found = list(blocks(page))
+        text = page.read_text()
+        assert len(found) == text.count("```python") > 0, page.name
+        assert sum(shown is not None for _, _, shown in found) == text.count("```text"), page.name
+
+
+def anchor(heading):
+    """A heading's name in links, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names)
+def test_every_link_to_a_page_of_this_repository_leads_somewhere(page):
+    """The file exists, and so does the heading."""
+    for link in LINK.finditer(page.read_text()):
+        target = (page.parent / link["page"]).resolve() if link["page"] else page
+        assert target.exists(), link[0]
+        if link["heading"]:
+            assert link["heading"] in map(anchor, HEADING.findall(target.read_text())), link[0]
