@@ -15,7 +15,7 @@ import numpy as np
 from .errors import GuardFailed, InvalidTape, ShapeMismatch, TrackedValueLeaked
 from .guard_report import check_prescribed, most_paths, paths_text, warn
 from .instruction import GUARD, ValueType
-from .ops.calls import CALL, CHOSEN, LOOP, LoopCotangents, LoopForm, loop_with_numpy
+from .ops.calls import CALL, CHOSEN, LOOP, RECALL, LoopCotangents, LoopForm, loop_with_numpy
 from .passes import PREPARE, run_passes
 from .passes.rewrite import Rewriter
 from .paths import Paths, Variant
@@ -46,9 +46,11 @@ class Callee:
         is_compiled: whether it may run natively; if not, every run is answered by Python.
         native: the native side, made when first needed.
         is_pure: equal inputs give equal results, so that equal calls may be one.
+        may_branch: a call may take another path than the recorded one.
     """
 
     is_pure = True
+    may_branch = False
 
     def __init__(
         self, name: str, in_types: Sequence[ValueType], *, stops: bool = False, is_compiled: bool = True
@@ -222,6 +224,10 @@ class RecordedCallee(Callee):
         self.recordings = 0
         self._is_warned = False
 
+    @property
+    def may_branch(self) -> bool:  # type: ignore[override]  # known to be False for the others
+        return any(i.op is GUARD or i.op is CALL for v in list(self.variants.values()) for i in v.tape.instructions)
+
     def variant_tape(self, number: int) -> Tape:
         known = self._prepared.get(number)
         if known is None:
@@ -356,9 +362,10 @@ def _attempt(tape: Tape, inputs: Sequence[Any], settled: int) -> Any:
 def without_guards(tape: Tape) -> Tape:
     """The same instructions without the guards, for replays whose path is known to hold."""
     rewriter = Rewriter(tape)
-    for number, instruction in enumerate(tape.instructions):
-        if instruction.op is not GUARD:
-            rewriter.number[number] = rewriter.copy(number)
+    for number, (op, inputs, params, type_, site) in enumerate(tape.instructions):
+        if op is not GUARD:
+            operands = tuple([rewriter.number[i] for i in inputs])
+            rewriter.number[number] = rewriter.emit(RECALL if op is CALL else op, operands, params, type_, site)
     return rewriter.finish()
 
 

@@ -52,6 +52,14 @@ class Frozen:
         # The key holds identities, which are those of these objects as long as they live.
         self._alive = walk.alive
         self._copied: dict[int, Any] = {}
+        self._globals = walk.globals
+
+    def changed_global(self) -> tuple[str, Any, Any] | None:
+        """A global number or array that is another one by now: its name, what it was, and what it is."""
+        for names, name, value, key in self._globals:
+            if name not in names or _global_key(names[name]) != key:
+                return name, value, names.get(name)
+        return None
 
     def owned(self) -> Frozen:
         """With copies of the arrays, which the program may change from now on."""
@@ -170,6 +178,7 @@ class _Freezing(_Walk):
         self.tracked: list[Any] = []
         self.key: list[Any] = []
         self.alive: list[Any] = []
+        self.globals: list[tuple[dict[str, Any], str, Any, Any]] = []
         self._holes: dict[tuple[int, int], Hole] = {}
 
     def leaf(self, value: Any) -> Any:
@@ -206,9 +215,11 @@ class _Freezing(_Walk):
     def meet(self, value: Any) -> None:
         self.alive.append(value)
         if type(value) is FunctionType:
-            # Numbers that the function finds among its globals; what else it finds there is taken as it is when recorded.
-            found = ((name, value.__globals__.get(name)) for name in value.__code__.co_names)
-            self.key.extend((name, _plain_key(number)) for name, number in found if type(number) in _PLAIN[:4])
+            for name in _globals_of(value.__code__):
+                found = value.__globals__.get(name, value)
+                if type(found) in _PLAIN or type(found) is np.ndarray:
+                    self.key.append((name, _global_key(found)))
+                    self.globals.append((value.__globals__, name, found, self.key[-1][1]))
 
 
 class _Owning(_Walk):
@@ -253,6 +264,21 @@ class _Filling(_Walk):
             filled.reshape(-1)[:] = [self.copy(entry) for entry in value.flat]
             return filled
         return value
+
+
+def _global_key(value: Any) -> Any:
+    """Of a number by type and bits, of a small array by its content, of all else by identity."""
+    if type(value) is np.ndarray and value.nbytes <= LARGEST_COMPARED and not value.dtype.hasobject:
+        return np.ndarray, value.dtype.str, value.shape, value.tobytes()
+    return _plain_key(value) if type(value) in _PLAIN else (type(value), id(value))
+
+
+@functools.cache
+def _globals_of(code: CodeType) -> tuple[str, ...]:
+    """The names that a function, or one inside it, may look up among its globals."""
+    own = (i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+    inside = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return tuple(dict.fromkeys((*own, *(name for c in inside for name in _globals_of(c)))))
 
 
 @functools.cache

@@ -60,8 +60,8 @@ class Specialisation:
 
     def __str__(self) -> str:
         parts = [str(type_) for type_ in self.types]
-        parts += [f"argument {position} = {_short(value)}" for position, _, value in self.static]
-        parts += [f"guard = {_short(value)}" for value in self.guard_value]
+        parts += [f"argument {position} = {short(value)}" for position, _, value in self.static]
+        parts += [f"guard = {short(value)}" for value in self.guard_value]
         return ", ".join(parts)
 
 
@@ -167,7 +167,7 @@ def most_paths(variants: Sequence[Variant]) -> str:
     by_guard_value = len({v.key[-1] for v in variants})
     by_arguments = len({v.key[:-1] for v in variants})
     if by_guard_value > max(splits, by_arguments):
-        example = _short(calls[-1].guard_value[0])
+        example = short(calls[-1].guard_value[0])
         return f"the guard given by the user, which returned {by_guard_value} different values, such as {example}"
     if by_arguments > splits:
         return f"the arguments, in {by_arguments} different shapes, dtypes and specialised values, such as {calls[-1]}"
@@ -221,7 +221,7 @@ def coarse_guard_text(name: str, guard_site: str, value: Any, missed: Guard, out
     return (
         f"the guard of {name} ({guard_site}) does not tell paths apart that Python does; each has its tape all the same\n"
         f"  at:  {missed.site or 'unknown line'}\n"
-        f"  got: guard value {_short(value)} with both {describe(missed.outcome)} and {describe(outcome)} there\n"
+        f"  got: guard value {short(value)} with both {describe(missed.outcome)} and {describe(outcome)} there\n"
         f"  fix: let the guard return this condition too; or leave it out, as the conditions are found without it"
     )
 
@@ -263,10 +263,10 @@ def site_of(function: Callable[..., Any]) -> str:
     """Where a function is defined."""
     code = getattr(function, "__code__", None)
     if code is None:
-        return _short(function)
+        return short(function)
     return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno} in {code.co_name}"
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."

@@ -12,8 +12,8 @@ import numpy as np
 from .arguments import as_data_array
 from .callees import LOCK, Callee, RecordedCallee
 from .closures import Frozen, freeze
-from .errors import ArgumentMismatch, UnsupportedFunction
-from .guard_report import site_of
+from .errors import ArgumentMismatch, StaleTape, UnsupportedFunction
+from .guard_report import short, site_of
 from .instruction import BOOL, FLOAT64, INT64, ValueType, is_tracked
 from .keys import value_key
 from .numpy_functions.shaping import stack_objects
@@ -46,6 +46,13 @@ class Body:
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         """Run on tracked arrays: the leaves of the tree, then what stands for the tracked values that are closed over."""
+        changed = self._frozen.changed_global()
+        if changed is not None:
+            name, before, now = changed
+            raise StaleTape(
+                f"{self.name} takes a path that has no tape yet, and a global has changed since its other paths were recorded",
+                at=self.site, got=f"{name} was {short(before)} and is {short(now)}", tape_value=before, function_value=now,
+            )  # fmt: skip
         first_hole = len(arguments) - len(self._frozen.tracked)
         functions, containers_changed = self._frozen.filled(arguments[first_hole:])
         result = self._run(functions, unflatten(self.structure, arguments[:first_hole]))

@@ -207,6 +207,25 @@ def test_a_variable_of_the_enclosing_function_is_taken_as_it_was_at_the_call():
     assert (td.gradient(td.record(lambda x: wrapped(x), 1.0), 1.0), td.gradient(first, 1.0)) == (5.0, 2.0)
 
 
+RATE, DATA = 2.0, np.ones(3)
+
+
+def test_a_path_that_is_recorded_late_refuses_a_changed_global(monkeypatch):
+    """The tapes of one sub-tape are never made of different values of a global number or array."""
+    leaf = td.subtape(lambda v: v * RATE * np.sum(DATA) if v > 0 else -v * RATE)
+    compiled = td.compile(lambda x: leaf(x), 1.0)
+    monkeypatch.setitem(globals(), "RATE", 100.0)
+    assert td.gradient(compiled, 1.0) == 6.0
+    with pytest.raises(td.StaleTape, match="RATE was 2.0 and is 100.0"):
+        td.gradient(compiled, -1.0)
+    assert td.gradient(td.compile(lambda x: leaf(x), 1.0), -1.0) == -100.0
+    monkeypatch.setitem(globals(), "RATE", 2.0)
+    assert td.gradient(compiled, -1.0) == -2.0
+    changed = td.compile(lambda x: leaf(x * 1.0), 1.0)
+    monkeypatch.setitem(globals(), "DATA", np.zeros(3))
+    assert td.gradient(changed, 1.0) == 6.0
+
+
 def test_counters_of_the_enclosing_function_count():
     """A list that the sub-tape appends to, and a variable that it assigns to, are those of the enclosing function."""
     calls, count = [], 0
@@ -269,6 +288,21 @@ def test_paths_must_return_the_same_types():
     with pytest.raises(td.ArgumentMismatch, match="another structure than on another path"):
         td.gradient(compiled, -1.0)
     assert td.gradient(compiled, 2.0) == 1.0  # nothing was lost
+
+
+def test_a_call_whose_results_are_not_used_still_holds_the_caller_to_its_path():
+    """How many results there are is all that the caller looks at."""
+
+    @td.subtape
+    def f(v):
+        if v[0] > 0:
+            return v, v
+        return {"a": v}
+
+    compiled = td.compile(lambda x: np.sum(x) * len(f(x)), np.ones(2))
+    assert td.gradient(compiled, np.ones(2)).tolist() == [2.0, 2.0]
+    with pytest.raises(td.ArgumentMismatch, match="another structure"):
+        td.gradient(compiled, -np.ones(2))
 
 
 def test_an_error_on_a_new_path_leaves_everything_as_it_was():

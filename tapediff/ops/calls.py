@@ -9,7 +9,7 @@ Records hold arrays and, where a length is known only when the tape runs, stacks
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -332,4 +332,7 @@ LOOP = RecordOp(
     examples=lambda rng: (),
 )
 
-OPS = (ITEM, CALL, CHOSEN, LOOP)
+# A call whose path is known to hold, so that it may be left out where nothing needs its results.
+RECALL = replace(CALL, name="recall")
+
+OPS = (ITEM, CALL, CHOSEN, LOOP, RECALL)

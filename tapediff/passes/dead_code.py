@@ -1,8 +1,12 @@
-"""Removes instructions that no output, guard or input needs."""
+"""Removes instructions that no output, guard or input needs.
+
+A call that may take another path is a guard, too: what its results look like is part of the recording.
+"""
 
 from __future__ import annotations
 
 from ..instruction import GUARD, INPUT
+from ..ops.calls import CALL
 from ..tape import Tape
 from .rewrite import Rewriter
 
@@ -12,8 +16,8 @@ def dead_code(tape: Tape) -> Tape:
     for output in tape.outputs:
         needed[output] = True
     for number in range(len(tape.instructions) - 1, -1, -1):
-        op, inputs, *_ = tape.instructions[number]
-        if op is GUARD or op is INPUT:
+        op, inputs, params, *_ = tape.instructions[number]
+        if op is GUARD or op is INPUT or (op is CALL and params[0].may_branch):
             needed[number] = True
         if needed[number]:
             for i in inputs:
