@@ -208,15 +208,18 @@ class RecordedCallee(Callee):
         function: of the inputs, as a sequence of tracked arrays; returns a sequence of results. It is run when a path is new,
             perhaps long after the recording that first called it has ended.
         most_compiled: further variants are replayed with NumPy, and the latest of them are kept.
+        branches_to_inline: how many td.cond of the function are to be paths of it instead of calls.
         ask: gives the user's guard value at plain inputs, if `ask.is_needed`; then Python answers every call.
     """
 
     def __init__(
         self, name: str, in_types: Sequence[ValueType], function: Callable[[Sequence[Any]], Sequence[Any]], *,
         stops: bool = False, is_compiled: bool = True, most_compiled: int = 64, ask: Any = None,
+        branches_to_inline: int = 0,
     ) -> None:  # fmt: skip
         super().__init__(name, in_types, stops=stops, is_compiled=is_compiled)
         self._function, self._most_compiled, self._ask = function, most_compiled, ask
+        self._branches_to_inline = branches_to_inline
         self._paths: dict[Any, Paths] = {}
         self.variants: dict[int, Variant] = {}
         self._plain: dict[int, Tape] = {}
@@ -312,6 +315,7 @@ class RecordedCallee(Callee):
 
     def _record(self, inputs: Sequence[Any], settled: tuple[Any, ...]) -> Tape:
         with Recorder(self.name, prescribed=settled) as recorder:
+            recorder.branches_to_inline = self._branches_to_inline
             arguments = [recorder.input(v, active=t.is_float) for v, t in zip(inputs, self.in_types)]
             tape = recorder.finish(tuple(self._function(arguments)))
             if recorder.captured:

@@ -24,6 +24,10 @@ from .subtapes import Body, as_operand, call, items_of, kept_callee, type_of, va
 from .trees import Structure, describe_structure, flatten, unflatten
 
 
+# So many td.cond in the body of a loop are paths of the body, of which there are then two; further ones are calls.
+BRANCHES_TO_INLINE = 1
+
+
 def _is_plain(frozen: Frozen, leaves: Sequence[Any]) -> bool:
     return not frozen.tracked and not any(is_tracked(leaf) for leaf in leaves)
 
@@ -78,21 +82,30 @@ def _picked(branches: Sequence[Callable[..., Any]], index: int) -> Callable[...,
 
 
 def _branch(name: str, choice: Any, functions: Sequence[Any], args: Any, site: Any) -> Any:
+    recorder = choice._recorder
+    if recorder is current_recorder() and recorder.branches_to_inline > 0:
+        # The one branch of a loop's body is a path of the body: that saves a call in every iteration.
+        recorder.branches_to_inline -= 1
+        return _taken(name, choice, functions, site)(*args)
     frozen = freeze(*functions)
     leaves, structure = flatten((choice, args))
     operands = [as_operand(leaf) for leaf in leaves] + frozen.tracked
 
     def run(functions: list[Any], tree: Any) -> Any:
         choice, args = tree
-        with choice._recorder.at(site):  # the guard stands where td.cond does
-            taken = choice._recorder.look(choice, "bool" if name == "cond" else "int")
-        return _picked(functions, int(taken))(*args)
+        return _taken(name, choice, functions, site)(*args)
 
     types = [type_of(o) for o in operands]
     names = {getattr(f, "__name__", "f") for f in functions}
     label = f"td.{name}" if "<lambda>" in names else f"td.{name} of {', '.join(sorted(names))}"
     make = lambda: Body(label, frozen, structure, run)  # noqa: E731 -- the next line is its only use
     return call(*kept_callee(label, (structure, site), frozen, types, make), operands)
+
+
+def _taken(name: str, choice: Any, functions: Sequence[Any], site: Any) -> Any:
+    with choice._recorder.at(site):  # the guard stands where td.cond does
+        taken = choice._recorder.look(choice, "bool" if name == "cond" else "int")
+    return _picked(functions, int(taken))
 
 
 # Loops
@@ -367,7 +380,9 @@ class _Loop:
             return result
 
         make = lambda: Body(self.name, self.frozen, structure, run, keeps_arguments=False)  # noqa: E731
-        return kept_callee(self.name, structure, self.frozen, types, make, stops=stops)
+        return kept_callee(
+            self.name, structure, self.frozen, types, make, stops=stops, branches_to_inline=BRANCHES_TO_INLINE
+        )
 
     def _fitting(self, callee: RecordedCallee, carries: Sequence[Any]) -> list[Any] | None:
         """The carries in the dtypes that an iteration makes of them; None if they have them already."""

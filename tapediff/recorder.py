@@ -74,6 +74,7 @@ class Recorder:
         self.outer: Recorder | None = None
         self.level = 0
         self.guard_count = 0
+        self.branches_to_inline = 0
         self._looked_at: dict[tuple[int, str], Any] = {}
         self._captures: dict[tuple[int, int], TrackedArray] = {}
         self._float_constants: dict[float, int] = {}
