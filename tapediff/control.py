@@ -180,17 +180,25 @@ def _plain_scan(
     f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, structure: Structure, leaves: Sequence[Any], length: int,
     reverse: bool,
 ) -> tuple[Any, Any]:  # fmt: skip
-    carry = unflatten(flatten(carry)[1], [np.array(leaf)[()] for leaf in flatten(carry)[0]]) if length else carry
+    if not length:
+        entry = [np.zeros(np.shape(leaf)[1:], np.asarray(leaf).dtype)[()] for leaf in leaves]
+        row, y_structure = flatten(f(_copied(carry), unflatten(structure, entry))[1])
+        return carry, unflatten(y_structure, [np.zeros((0, *np.shape(y)), np.asarray(y).dtype) for y in row])
+    carry = _copied(carry)
     rows: list[list[Any]] = []
-    y_structure = None
+    y_structure = structure
     for k in reversed(range(length)) if reverse else range(length):
-        carry, y = f(carry, unflatten(structure, [np.asarray(leaf)[k] for leaf in leaves]))
+        carry, y = f(carry, unflatten(structure, [np.array(leaf[k])[()] for leaf in leaves]))
         row, y_structure = flatten(y)
         rows.append([np.array(leaf) for leaf in row])
-    if y_structure is None:
-        return carry, None
     ordered = rows[::-1] if reverse else rows
     return carry, unflatten(y_structure, [np.stack(column) for column in zip(*ordered)])
+
+
+def _copied(tree: Any) -> Any:
+    """A tree of arrays of its own, which a body may write into."""
+    leaves, structure = flatten(tree)
+    return unflatten(structure, [leaf if is_tracked(leaf) else np.array(leaf)[()] for leaf in leaves])
 
 
 def _blocked_scan(
@@ -241,7 +249,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     frozen = freeze(body)
     bounds = [lower, upper]
     if current_recorder() is None or _is_plain(frozen, [*leaves, *bounds]):
-        value = init
+        value = _copied(init) if lower < upper else init
         for i in range(lower, upper):
             value = body(i, value)
         return value
@@ -278,9 +286,10 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     leaves, structure = flatten(init)
     frozen = freeze(body, cond)
     if current_recorder() is None or _is_plain(frozen, leaves):
-        value = init
+        value, runs = init, 0
         while cond(value):
-            value = body(value)
+            value = body(value if runs else _copied(value))
+            runs += 1
         return value
 
     def run(functions: list[Any], tree: Any) -> Any:

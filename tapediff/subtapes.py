@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .aliases import Aliases
 from .arguments import as_data_array
 from .callees import LOCK, Callee, RecordedCallee
 from .closures import Frozen, freeze
@@ -42,6 +43,7 @@ class Body:
         self._frozen = frozen.owned()
         self._count = 0
         self.results: Structure | None = None
+        self.aliases = Aliases(name)
         self.site = user_site(2)
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
@@ -76,6 +78,8 @@ class Body:
                 f"{self.name} changes a list or dict that it closes over", at=self.site,
                 fix="return what it adds, and add it outside",
             )  # fmt: skip
+        if self._keeps_arguments:
+            self.aliases.note(leaves, arguments)
         return leaves
 
 
@@ -134,7 +138,9 @@ def call(callee: RecordedCallee, body: Body, operands: Sequence[Any]) -> Any:
     """Record one call; the tree of its results."""
     record = CALL(*operands, callee=callee)
     assert body.results is not None, "the call has recorded a variant"
-    return unflatten(body.results, items_of(record, len(callee.out_types)))
+    results = items_of(record, len(callee.out_types))
+    body.aliases.watch(results, operands)
+    return unflatten(body.results, results)
 
 
 # Sub-tapes

@@ -273,7 +273,29 @@ def test_a_while_loop_with_and_in_its_test():
     assert not tape.guards
 
 
+def test_bodies_that_write_leave_the_callers_arrays_alone():
+    """Inside and outside recordings: a loop works on copies of its first carry and of its entries."""
+
+    def doubled(i, v):
+        v[0] = v[0] * 2
+        return v
+
+    def body(c, t):
+        t[0] = t[0] * 2
+        return c + t[0], None
+
+    functions = (
+        lambda a: a[0] + td.fori_loop(0, 3, doubled, a)[1] + a[0],
+        lambda a: a[0] + td.while_loop(lambda v: v[0] < 20, lambda v: doubled(0, v), a)[0] + a[0],
+        lambda a: td.scan(body, 0.0, a.reshape(2, 1))[0] + a[0],
+    )
+    for f in functions:
+        agree(lambda x, f=f: f(x * 1.0), np.array([1.0, 2.0]), np.array([1.5, 2.0]))
+
+
 def test_outside_recordings_they_just_run():
+    _, ys = td.scan(lambda c, t: (c + t, c * t), 1.0, np.zeros(0))
+    assert ys.shape == (0,)
     assert td.cond(True, lambda v: v + 1, lambda v: v - 1, 2) == 3
     c, ys = td.scan(lambda c, t: (c + t, c * t), 0.0, np.arange(4.0))
     assert c == 6.0

@@ -290,6 +290,42 @@ def test_paths_must_return_the_same_types():
     assert td.gradient(compiled, 2.0) == 1.0  # nothing was lost
 
 
+def test_a_result_that_is_an_argument_cannot_be_written_to():
+    """In NumPy both would change; also where it is one on a path that is taken later, or a view, or one array twice."""
+    same = td.subtape(lambda a: a)
+    part = td.subtape(lambda a: (a[1:], a[0] * 2))
+    twice = td.subtape(lambda a: (lambda b: (b, b))(a * 2.0))
+    later = td.subtape(lambda a: a if a[0] > 0 else a * 2.0)
+
+    def writes(f, into_result):
+        def g(x):
+            a = x * 1.0
+            b = f(a)
+            b = b[0] if type(b) is tuple else b
+            if into_result:
+                b[0] = 5.0
+            else:
+                a[-1] = 5.0
+            return np.sum(b) + np.sum(a)
+
+        return g
+
+    for f in (same, part, twice):
+        with pytest.raises(td.UnsupportedFunction, match="one of the two was written to afterwards") as caught:
+            td.record(writes(f, True), np.ones(3))
+        assert "fix: return a copy" in str(caught.value)
+    for f in (same, part):
+        with pytest.raises(td.UnsupportedFunction, match="written to afterwards"):
+            td.record(writes(f, False), np.ones(3))
+    compiled = td.compile(writes(later, True), -np.ones(3))
+    with pytest.raises(td.UnsupportedFunction, match="written to afterwards"):
+        td.gradient(compiled, np.ones(3))
+    assert td.gradient(compiled, -2 * np.ones(3)).tolist() == [1.0, 3.0, 3.0]
+    fresh = td.subtape(lambda a: a * 2.0)
+    agree(writes(fresh, True), np.array([1.0, 2.0]))
+    agree(lambda x: np.sum(same(x) * same(x)[::-1]), np.array([1.0, 2.0, 4.0]))
+
+
 def test_a_call_whose_results_are_not_used_still_holds_the_caller_to_its_path():
     """How many results there are is all that the caller looks at."""
 
