@@ -61,7 +61,7 @@ class Callee:
         self.stops, self.is_compiled = stops, is_compiled
         self.native: Any = None
         self._numpy_left = NUMPY_ANSWERS
-        self._derived: dict[Any, DerivedCallee] = {}
+        self._derived: dict[Any, Any] = {}
 
     # What the native side asks for
 
@@ -143,15 +143,22 @@ class Callee:
                 known.out_types = (type_,)
         return known
 
+    def fixed(self, tape: Tape) -> Callee:
+        """A callee that runs a tape, compiled as this one is."""
+        return TapeCallee(self.name, tape, is_compiled=self.is_compiled)
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` returns, made once for each key and kept with the callee."""
+        with LOCK:
+            if key not in self._derived:
+                self._derived[key] = make()
+            return self._derived[key]
+
     def _derive(
         self, key: Any, in_types: Sequence[ValueType], out_types: Sequence[ValueType], used: Sequence[int],
         make: Callable[[Tape], Tape],
     ) -> DerivedCallee:  # fmt: skip
-        with LOCK:
-            known = self._derived.get(key)
-            if known is None:
-                known = self._derived[key] = DerivedCallee(self, in_types, out_types, used, make)
-        return known
+        return self.once(key, lambda: DerivedCallee(self, in_types, out_types, used, make))
 
 
 _adders: dict[ValueType, RecordedCallee] = {}
@@ -173,6 +180,10 @@ class DerivedCallee(Callee):
         self.out_types = tuple(out_types)
         self._source, self._used, self._make = source, tuple(used), make
         self._tapes: dict[int, Tape] = {}
+
+    @property
+    def may_branch(self) -> bool:  # type: ignore[override]  # known to be False for the others
+        return self._source.may_branch
 
     def variant_tape(self, number: int) -> Tape:
         return self.plain_tape(number, None)
@@ -199,6 +210,33 @@ class DerivedCallee(Callee):
 
     def may_compile(self, number: int) -> bool:
         return self._source.may_compile(number)
+
+
+class TapeCallee(Callee):
+    """A callee with one variant, whose tape has no guards."""
+
+    def __init__(self, name: str, tape: Tape, *, is_compiled: bool = True) -> None:
+        super().__init__(name, tape.input_types, is_compiled=is_compiled)
+        self.out_types = tape.output_types
+        self._tape = tape
+        self._prepared: Tape | None = None
+
+    def variant_tape(self, number: int) -> Tape:
+        if self._prepared is None:
+            self._prepared = run_passes(self._tape)
+        return self._prepared
+
+    def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
+        return self._tape
+
+    def missed(self, number: int | None, miss: Miss | None, inputs: Sequence[Any]) -> int:
+        return 0
+
+    def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
+        return run(self._tape, inputs), 0
+
+    def may_compile(self, number: int) -> bool:
+        return True
 
 
 class RecordedCallee(Callee):

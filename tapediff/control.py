@@ -23,7 +23,6 @@ from .sites import user_site
 from .subtapes import Body, as_operand, call, items_of, kept_callee, type_of, value_of
 from .trees import Structure, describe_structure, flatten, unflatten
 
-
 # So many td.cond in the body of a loop are paths of the body, of which there are then two; further ones are calls.
 BRANCHES_TO_INLINE = 1
 

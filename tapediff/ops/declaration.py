@@ -6,6 +6,7 @@ one input. For elementwise ops the caller sums the cotangent over broadcast axes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -89,6 +90,19 @@ class Elementwise(Op):
 
     scalar: str = ""
     arguments: tuple[str, ...] = ()
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether it takes more than a few machine instructions: exp, sin, lgamma and the like."""
+        return any(name not in CHEAP for name in _FUNCTION.findall(self.scalar))
+
+
+# The functions of scalar expressions that are a machine instruction or a few.
+CHEAP = frozenset(
+    ("select", "sqrt", "absolute", "maximum", "minimum", "equal", "not_equal", "to_f64", "to_i64", "floor", "ceil", "rint", "trunc",
+     "sign", "isnan", "isfinite", "isinf", "fma", "logical_not", "round_to_float32", "copysign")
+)  # fmt: skip
+_FUNCTION = re.compile(r"\b([a-z]\w*)\(")
 
 
 def elementwise(

@@ -9,6 +9,7 @@ from .broadcasts import sink_broadcasts
 from .common_subexpressions import common_subexpressions
 from .constants import fold_constants
 from .dead_code import dead_code
+from .hoist import hoist_from_loops
 from .softplus import stable_softplus
 from .trajectories import drop_trajectories, keep_trajectories
 from .writes import forward_writes
@@ -24,6 +25,7 @@ PREPARE: tuple[Pass, ...] = (
 # After differentiation, on the joint forward and backward tape.
 PIPELINE: tuple[Pass, ...] = (
     dead_code, forward_writes, sink_broadcasts, fold_constants, common_subexpressions, dead_code, drop_trajectories,
+    hoist_from_loops, sink_broadcasts, common_subexpressions, dead_code,
 )  # fmt: skip
 
 
