@@ -23,6 +23,9 @@ from .sites import user_site
 from .subtapes import Body, as_operand, call, items_of, kept_callee, type_of, value_of
 from .trees import Structure, describe_structure, flatten, unflatten
 
+# Bytes; a trajectory that is larger is computed again in pieces.
+LARGEST_TRAJECTORY = 1 << 27
+
 # So many td.cond in the body of a loop are paths of the body, of which there are then two; further ones are calls.
 BRANCHES_TO_INLINE = 1
 
@@ -122,7 +125,8 @@ def scan(
         xs: the same, with one entry per iteration along the first axis; None if there are none.
         length: the number of iterations, needed where xs is None.
         reverse: take the entries from the last to the first; y k still belongs to x k.
-        checkpoint: "sqrt" stores the carries of about 2 sqrt(n) iterations for the reverse pass, and computes the others again.
+        checkpoint: "sqrt" stores the carries of about 2 sqrt(n) iterations for the reverse pass, and computes the others again;
+            "none" stores all of them. None: "sqrt" where all of them would take more than 128 MB.
 
     Returns:
         The last carry, and the ys, with as many entries as xs.
@@ -133,15 +137,15 @@ def scan(
     Cost: inside a compiled tape an iteration costs what f's own loop would; its gradient computes f twice, and stores every carry.
     Source: the signature is that of jax.lax.scan.
     """
-    if checkpoint not in (None, "sqrt"):
-        raise ArgumentMismatch('checkpoint is None or "sqrt"', got=repr(checkpoint))
+    if checkpoint not in (None, "sqrt", "none"):
+        raise ArgumentMismatch('checkpoint is None, "sqrt" or "none"', got=repr(checkpoint))
     x_leaves, x_structure = flatten(xs)
     length = _length(x_leaves, length)
     init_leaves, structure = flatten(init)
     frozen = freeze(f)
     if current_recorder() is None or _is_plain(frozen, [*init_leaves, *x_leaves]):
         return _plain_scan(f, init, x_structure, x_leaves, length, reverse)
-    if checkpoint == "sqrt" and length >= 4:
+    if (checkpoint == "sqrt" and length >= 4) or (checkpoint is None and _is_large(init_leaves, length)):
         return _blocked_scan(f, init, x_structure, x_leaves, length, reverse)
     streams = [as_operand(leaf) for leaf in x_leaves]
 
@@ -156,6 +160,11 @@ def scan(
     loop = _Loop("td.scan", f, frozen, structure, run, x_structure, user_site())
     carries, ys = loop.record(init_leaves, streams, LoopForm(0, len(streams), 0, length, backwards=reverse))
     return unflatten(structure, carries), unflatten(loop.rest, ys)
+
+
+def _is_large(carries: Sequence[Any], length: int) -> bool:
+    """Whether the carries of all iterations take more memory than it costs to compute them again."""
+    return sum(8 * np.size(leaf) for leaf in carries) * length > LARGEST_TRAJECTORY
 
 
 def _length(leaves: Sequence[Any], length: int | None) -> int:
@@ -258,6 +267,8 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
         return (i + 1, functions[0](i, value)), ()
 
     runs = None if any(map(is_tracked, bounds)) else max(0, int(upper) - int(lower))
+    if runs is not None and _is_large(leaves, runs):
+        return scan(lambda value, i: (body(i, value), None), init, np.arange(lower, upper), checkpoint="sqrt")[0]
     whole = flatten((lower, init))[1]
     loop = _Loop("td.fori_loop", body, frozen, whole, run, None, user_site())
     leading = [] if runs is not None else [as_operand(upper - lower)]

@@ -401,3 +401,19 @@ def test_checkpointed_scans_keep_few_carries():
     np.testing.assert_allclose(td.gradient(stored, x), td.gradient(few, x), rtol=1e-9)
     assert stored.kernel((0,)).workspace_bytes > 900 * 50 * 8
     assert few.kernel((0,)).workspace_bytes < 0.15 * stored.kernel((0,)).workspace_bytes
+
+
+def test_a_trajectory_that_would_not_fit_is_computed_in_pieces():
+    """4000 carries of 5000 numbers would take 160 MB; in pieces it is a few."""
+
+    def f(x):
+        def body(i, y):
+            y[i] = np.sin(x[i])
+            return y
+
+        return np.sum(td.fori_loop(0, 4000, body, np.zeros(5000)) ** 2)
+
+    x = np.linspace(0.0, 1.0, 4000)
+    compiled = td.compile(f, x)
+    assert compiled.kernel((0,)).workspace_bytes < 3e7
+    np.testing.assert_allclose(td.gradient(compiled, x), np.sin(2 * x), rtol=1e-12)
