@@ -63,6 +63,9 @@ class Callee:
         self._numpy_left = NUMPY_ANSWERS
         self._derived: dict[Any, Any] = {}
 
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
     # What the native side asks for
 
     def variant_tape(self, number: int) -> Tape:
@@ -355,7 +358,13 @@ class RecordedCallee(Callee):
         with Recorder(self.name, prescribed=settled) as recorder:
             recorder.branches_to_inline = self._branches_to_inline
             arguments = [recorder.input(v, active=t.is_float) for v, t in zip(inputs, self.in_types)]
-            tape = recorder.finish(tuple(self._function(arguments)))
+            try:
+                results = tuple(self._function(arguments))
+            except Exception as error:
+                if recorder.guard_count and recorder.outer is not None:
+                    recorder.outer.note_failure(error, self.name, recorder.last_site())
+                raise
+            tape = recorder.finish(results)
             if recorder.captured:
                 raise TrackedValueLeaked(
                     f"{self.name} uses a tracked value that is neither an argument nor a variable of an enclosing function",

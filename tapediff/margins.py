@@ -11,6 +11,7 @@ import numpy as np
 from .errors import StaleTape
 from .instruction import CONSTANT, FLOAT64, GUARD, INPUT, Guard, Instruction
 from .ops import arithmetic, comparison, indexing, reductions
+from .ops.calls import CALL, LOOP, loop_with_numpy
 from .replay import outcome_of, run
 from .tape import Tape
 
@@ -77,9 +78,46 @@ def margins(tape: Tape, inputs: Sequence[Any]) -> list[Margin]:
     found = [margin for guard in tape.guards for margin in guard_margins(tape, values, guard)]
     needed = _needed_by_outputs(tape)
     for number, instruction in enumerate(tape.instructions):
+        if instruction.op in (CALL, LOOP):
+            found += _inside(tape, values, instruction)
         if number in needed:
             found += _kinks(tape, values, instruction)
     return found
+
+
+def _inside(tape: Tape, values: Sequence[Any], instruction: Instruction) -> list[Margin]:
+    """The margins of the functions that a tape calls; of all iterations of a loop, those closest to another outcome."""
+    operands = [values[i] for i in instruction.inputs]
+    watched = _Watched(instruction.params[0])
+    if not hasattr(watched.callee, "variants"):  # a user's primitive, which nobody looks into
+        return []
+    if instruction.op is CALL:
+        _, number = watched.answer(None, operands)
+        called: Tape = watched.callee.variants[number].tape
+        # What td.cond decides on was compared outside.
+        given = [(g, called.inputs.index(g.value)) for g in called.guards if g.value in called.inputs]
+        outside = [_decisions(tape, values, instruction.inputs[k], str(g.site), "guard", g.kind) for g, k in given]
+        return [*(margin for found in outside for margin in found), *watched.found]
+    loop_with_numpy(watched, instruction.params[1], operands)
+    closest: dict[tuple[str, str, str], Margin] = {}
+    for margin in watched.found:
+        place = (margin.at, margin.kind, margin.comparison)
+        if place not in closest or abs(margin.margin) < abs(closest[place].margin):
+            closest[place] = margin
+    return list(closest.values())
+
+
+class _Watched:
+    """A callee that notes the margins of every run."""
+
+    def __init__(self, callee: Any) -> None:
+        self.callee, self.in_types, self.out_types = callee, callee.in_types, callee.out_types
+        self.found: list[Margin] = []
+
+    def answer(self, number: int | None, inputs: Sequence[Any]) -> Any:
+        outputs, number = self.callee.answer(number, inputs)
+        self.found += margins(self.callee.variants[number].tape, inputs)
+        return outputs, number
 
 
 def values_at(tape: Tape, inputs: Sequence[Any], guard: int | None = None) -> list[Any]:

@@ -27,7 +27,7 @@ def is_basic(index: Any) -> bool:
 
 def is_tracked_index(index: Any) -> bool:
     entries = index if type(index) is tuple else (index,)
-    return any(is_tracked(entry) for entry in entries)
+    return any(is_tracked(entry) or (type(entry) is list and any(map(is_tracked, entry))) for entry in entries)
 
 
 def region_of(index: Any, shape: tuple[int, ...]) -> Region:

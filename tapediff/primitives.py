@@ -61,7 +61,7 @@ class Primitive:
 
     def __call__(self, *args: Any) -> Any:
         """The outputs of forward(*args); one instruction where an argument is tracked."""
-        leaves, structure = flatten(args, bools=False)
+        leaves, structure = flatten(args, arguments=True)
         if not any(map(is_tracked, leaves)):
             return _pair(self.name, self.forward(*args))[0]
         operands = [as_operand(leaf) for leaf in leaves]

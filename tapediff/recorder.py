@@ -69,12 +69,14 @@ class Recorder:
         self.active_inputs: list[int] = []
         self.captured: list[TrackedArray] = []
         self.site: Site | None = None
-        self.failure: tuple[Exception, Op, Site | None] | None = None
+        self.failure: tuple[Exception, str, Site | None] | None = None
         self.is_open = False
         self.outer: Recorder | None = None
         self.level = 0
         self.guard_count = 0
         self.branches_to_inline = 0
+        # Inputs that stand for Python integers, as isinstance() is to say.
+        self.python_ints: set[int] = set()
         self._looked_at: dict[tuple[int, str], Any] = {}
         self._captures: dict[tuple[int, int], TrackedArray] = {}
         self._float_constants: dict[float, int] = {}
@@ -139,7 +141,7 @@ class Recorder:
             try:
                 value = op.evaluate(*values, *params)
             except VALUE_FAILURES as failure:
-                self._note_failure(op, failure)
+                self.note_failure(failure, f"{op.name}(...)", user_site())
                 raise
             if type(value) is np.float64:
                 type_ = FLOAT_SCALAR
@@ -152,11 +154,11 @@ class Recorder:
             type_ = op.infer(*[self.instructions[i].type for i in ids], **op.named(params))
         return TrackedArray(self, self._append(op, tuple(ids), params, type_), value, type_)
 
-    def _note_failure(self, op: Op, failure: Exception) -> None:
-        """An operation raised because of its values. If the user's code catches that, they have escaped unguarded."""
+    def note_failure(self, failure: Exception, name: str, site: Site | None) -> None:
+        """Something raised because of its values. If the user's code catches that, they have escaped unguarded."""
         recorder: Recorder | None = self
         while recorder is not None:
-            recorder.failure = recorder.failure or (failure, op, user_site(2))
+            recorder.failure = recorder.failure or (failure, name, site)
             recorder = recorder.outer
 
     def _append(self, op: Any, ids: tuple[int, ...], params: tuple[Any, ...], type_: ValueType) -> int:
@@ -353,9 +355,9 @@ class Recorder:
     def finish(self, result: Any) -> Tape:
         """The tape that returns `result`: a tracked value, a number or array, or a tuple of these."""
         if self.failure is not None:
-            failure, op, site = self.failure
+            failure, name, site = self.failure
             raise UnsupportedFunction(
-                f"{self.name} caught the error of {op.name}(...), which depends on values that a tape cannot guard",
+                f"{self.name} caught the error of {name}, which depends on values that a tape cannot guard",
                 at=site, got=f"{type(failure).__name__}: {failure}",
                 fix="test the values before the call, with an `if`; or catch the error outside the recorded function",
             ) from failure  # fmt: skip

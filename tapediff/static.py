@@ -31,6 +31,10 @@ class Static:
         marked.__tapediff_static__ = self  # type: ignore[attr-defined]  # functions take attributes
         return marked
 
+    def without_first(self, f: Callable[..., Any]) -> Static:
+        """For a method of an object, whose first argument is given."""
+        return Static(tuple(k - 1 for k in self.positions(f) if k > 0), ())
+
     def positions(self, f: Callable[..., Any]) -> tuple[int, ...]:
         """The positions of the static arguments, also of those given by name."""
         parameters = list(inspect.signature(f).parameters)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from .ops.calls import CALL, ITEM
 from .recorder import current_recorder
 from .sites import Site, user_site
 from .static import Static, boxed, static_of, unboxed
-from .trees import Structure, describe_structure, flatten, has_values, unflatten
+from .trees import Structure, describe_structure, flatten, has_values, integers, unflatten
 
 
 class Body:
@@ -44,6 +45,7 @@ class Body:
         self._count = 0
         self.results: Structure | None = None
         self.aliases = Aliases(name)
+        self._integers = integers(structure)
         self.site = user_site(2)
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
@@ -56,6 +58,8 @@ class Body:
                 at=self.site, got=f"{name} was {short(before)} and is {short(now)}", tape_value=before, function_value=now,
             )  # fmt: skip
         first_hole = len(arguments) - len(self._frozen.tracked)
+        if self._integers:
+            arguments[0]._recorder.python_ints = {arguments[k]._id for k in self._integers}
         functions, containers_changed = self._frozen.filled(arguments[first_hole:])
         result = self._run(functions, unflatten(self.structure, arguments[:first_hole]))
         leaves, structure = flatten(result)
@@ -163,7 +167,7 @@ class SubTape:
         """f itself on plain arrays; one instruction where an argument, or a variable that f closes over, is tracked."""
         if current_recorder() is None:
             return self.f(*args, **kwargs)
-        leaves, structure = flatten(boxed(self.static, self.f, args, kwargs), bools=False)
+        leaves, structure = flatten(boxed(self.static, self.f, args, kwargs), arguments=True)
         frozen = freeze(self.f) if self.guard is None else freeze(self.f, self.guard)
         operands = [as_operand(leaf) for leaf in leaves] + frozen.tracked
         if not any(map(is_tracked, operands)):
@@ -172,7 +176,14 @@ class SubTape:
         return call(callee, body, operands)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        """A method, which takes what its object holds as closed over."""
+        if instance is None:
+            return self
+        guard = None if self.guard is None else MethodType(self.guard, instance)
+        static = None if self.static is None else self.static.without_first(self.f)
+        return SubTape(
+            MethodType(self.f, instance), guard, static, self.max_tapes, self.compiled, self.name, self._callees
+        )
 
     def _tapediff_rebuilt(self, rebuild: Callable[[Any], Any]) -> SubTape:
         """With the variables it closes over changed; it shares its tapes, which are kept apart by these variables."""
@@ -186,7 +197,7 @@ class SubTape:
         with LOCK:
             known = self._callees.get(key)
             if known is None:
-                ask = None if self.guard is None else _Asked(self.guard, structure)
+                ask = None if self.guard is None else _Asked(self.guard, frozen, structure)
                 run = functools.partial(_run_guarded, ask)
                 body = Body(self.name, frozen, structure, run)
                 callee = RecordedCallee(
@@ -223,18 +234,21 @@ class _Asked:
         is_needed: whether what the guard returned when recording was not tracked as a whole.
     """
 
-    def __init__(self, guard: Callable[..., Any], structure: Structure) -> None:
-        self.guard, self._structure = guard, structure
+    def __init__(self, guard: Callable[..., Any], frozen: Frozen, structure: Structure) -> None:
+        self.guard, self._frozen, self._structure = guard, frozen, structure
         self.is_needed = False
         code = getattr(guard, "__code__", None)
         self._site = None if code is None else Site(code, 0)
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
-        return value_key(self.guard(*map(unboxed, unflatten(self._structure, inputs)[0])), site_of(self.guard))
+        first_hole = len(inputs) - len(self._frozen.tracked)
+        (_, guard), _ = self._frozen.filled(inputs[first_hole:])
+        args, kwargs = _unboxed(unflatten(self._structure, inputs[:first_hole]))
+        return value_key(guard(*args, **kwargs), site_of(self.guard))
 
     def look(self, value: Any) -> None:
         """Guard what the guard returned, as far as it is tracked; the rest has to be asked for at every call."""
-        leaves, structure = flatten(value, bools=False)
+        leaves, structure = flatten(value, arguments=True)
         for leaf in leaves:
             if not is_tracked(leaf):
                 self.is_needed = True
@@ -246,9 +260,13 @@ class _Asked:
         self.is_needed |= not leaves or has_values(structure)
 
 
-def _run_guarded(ask: _Asked | None, functions: list[Any], tree: Any) -> Any:
+def _unboxed(tree: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     args, kwargs = tree
-    args, kwargs = tuple(map(unboxed, args)), {name: unboxed(value) for name, value in kwargs.items()}
+    return tuple(map(unboxed, args)), {name: unboxed(value) for name, value in kwargs.items()}
+
+
+def _run_guarded(ask: _Asked | None, functions: list[Any], tree: Any) -> Any:
+    args, kwargs = _unboxed(tree)
     if ask is not None:
         ask.look(functions[1](*args, **kwargs))
     return functions[0](*args, **kwargs)

@@ -92,6 +92,8 @@ class TrackedArray(Escapes):
     def __class__(self) -> type:  # so that isinstance() checks in library code take their usual path
         if self.type.shape:
             return np.ndarray
+        if self._id in self._recorder.python_ints:
+            return int
         return self.type.dtype.type
 
     shape = property(lambda self: self.type.shape)

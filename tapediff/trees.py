@@ -47,31 +47,33 @@ class _Value:
 
 
 ARRAY = Structure(None)
+# A Python integer among arguments, which isinstance() is to recognise as one.
+INTEGER = Structure(None, int)
 
 
-def flatten(tree: Any, *, bools: bool = True) -> tuple[list[Any], Structure]:
+def flatten(tree: Any, *, arguments: bool = False) -> tuple[list[Any], Structure]:
     """The arrays and numbers of a tree, and its structure.
 
     Args:
         tree: tuples, named tuples, lists and dicts of arrays and numbers; other values become part of the structure.
-        bools: whether Python bools count as arrays.
+        arguments: Python integers are told from others; Python bools are part of the structure.
     """
     leaves: list[Any] = []
-    return leaves, _flatten(tree, leaves, bools)
+    return leaves, _flatten(tree, leaves, arguments)
 
 
-def _flatten(tree: Any, leaves: list[Any], bools: bool) -> Structure:
+def _flatten(tree: Any, leaves: list[Any], arguments: bool) -> Structure:
     kind = type(tree)
     if is_tracked(tree) or kind is float or kind is int or isinstance(tree, (np.ndarray, np.number, np.bool_)):
         leaves.append(tree)
-        return ARRAY
-    if kind is bool and bools:
+        return INTEGER if kind is int and arguments else ARRAY
+    if kind is bool and not arguments:
         leaves.append(tree)
         return ARRAY
     if isinstance(tree, (tuple, list)):
-        return Structure(kind, (), tuple(_flatten(part, leaves, bools) for part in tree))
+        return Structure(kind, (), tuple(_flatten(part, leaves, arguments) for part in tree))
     if kind is dict:
-        return Structure(kind, tuple(tree), tuple(_flatten(part, leaves, bools) for part in tree.values()))
+        return Structure(kind, tuple(tree), tuple(_flatten(part, leaves, arguments) for part in tree.values()))
     try:
         value = _Value(tree)
         hash(value)
@@ -100,6 +102,15 @@ def _unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
     if hasattr(kind, "_fields"):
         return kind(*made)
     return kind(made)
+
+
+def integers(structure: Structure) -> list[int]:
+    """Which arrays of a tree are Python integers."""
+    return [k for k, leaf in enumerate(_leaves(structure)) if leaf is INTEGER or leaf == INTEGER]
+
+
+def _leaves(structure: Structure) -> list[Structure]:
+    return [structure] if structure.kind is None else [leaf for part in structure.parts for leaf in _leaves(part)]
 
 
 def has_values(structure: Structure) -> bool:

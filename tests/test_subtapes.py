@@ -406,6 +406,20 @@ def test_python_numbers_are_data_and_flags_are_static():
     assert f.recordings == 4
 
 
+def test_a_python_integer_is_one():
+    """Also where it is looked up, counted with, or asked for its type; a list of them indexes as in NumPy."""
+
+    @td.subtape
+    def f(v, k, places):
+        assert isinstance(k, int)
+        total = np.sum(v[places]) + v[k] * k + v.reshape(k, -1)[0, 0]
+        for j in range(k):
+            total = total + v[-j] * j
+        return total
+
+    agree(lambda x: f(x, 2, [0, 3]) + f(x, 1, [1, 1]), np.array([1.0, 2.0, 3.0, 5.0]), np.array([-1.0, 2.0, 3.0, 5.0]))
+
+
 def test_static_arguments_of_sub_tapes():
     @td.subtape(static=td.static(argnames="order"))
     def power(v, order):
@@ -461,6 +475,47 @@ def test_threads_share_the_variants():
         thread.join()
     assert not wrong
     assert step.recordings == 2
+
+
+def test_an_exception_that_the_caller_catches_is_refused():
+    """What decided it was looked at in a recording that is gone, so the caller's tape could not be guarded."""
+
+    @td.subtape
+    def f(v):
+        if v > 1:
+            raise ValueError("too big")
+        return v * v
+
+    def g(x):
+        try:
+            return f(x[0]) + f(x[1])
+        except ValueError:
+            return x[0]
+
+    with pytest.raises(td.UnsupportedFunction, match="g caught the error of f"):
+        td.record(g, np.array([0.5, 2.0]))
+    assert td.gradient(g, np.array([0.5, 0.2])).tolist() == [1.0, 0.4]
+
+
+def test_a_guard_may_close_over_tracked_values():
+    def f(x):
+        t = x[0] * 2
+        g = td.subtape(lambda v, *, w: v * w if v > 0 else v, guard=lambda v, *, w: bool(t > 1))
+        return g(x[1], w=2.0) + x[2]
+
+    agree(f, np.array([0.1, 2.0, 1.0]), np.array([3.0, 2.0, 1.0]), np.array([3.0, -2.0, 1.0]))
+
+
+def test_methods_of_objects_that_hold_tracked_values():
+    class Model:
+        def __init__(self, weight):
+            self.weight = weight
+
+        @td.subtape
+        def step(self, v):
+            return v * self.weight if v > 0 else v - self.weight**2
+
+    agree(lambda x: Model(x[0]).step(x[1]), np.array([2.0, 1.0]), np.array([2.0, -1.0]))
 
 
 def test_a_discarded_infinity_stays_out_of_the_gradient():

@@ -184,6 +184,8 @@ def as_value(part: Any) -> Any:
 
 
 def _nested(part: Any) -> Any:
+    if type(part) is int and not -(2**63) <= part < 2**63:
+        return np.asarray(float(part))
     if isinstance(part, (list, tuple)) and builtins.any(isinstance(p, (Recorded, list, tuple)) for p in part):
         rows = [p if is_tracked(p) else as_value(p) for p in part]
         return stack(rows) if builtins.any(is_tracked(row) for row in rows) else np.asarray(part)

@@ -21,7 +21,7 @@ from ..positions import in_range, is_basic, is_tracked_index, positions_of, regi
 from ..sites import user_site
 from .ordering import positions_along, sort
 from .reducing import axes_of
-from .shaping import as_value
+from .shaping import as_value, stack_objects
 
 # Plain positions that repeat more often than this are added up first and then added once.
 MOST_REPEATS = 16
@@ -76,9 +76,11 @@ def _positions(index: Any, shape: tuple[int, ...]) -> Any:
 
 
 def without_masks(index: Any) -> Any:
-    """Replace tracked masks in an index by their guarded pattern."""
+    """Replace tracked masks in an index by their guarded pattern, and lists of tracked integers by arrays."""
     if is_tracked(index):
         return index._recorder.look(index, "array") if index.dtype == BOOL else index
+    if type(index) is list and any(map(is_tracked, index)):
+        return without_masks(stack_objects(np.array(index, dtype=object)))
     return tuple(without_masks(entry) for entry in index) if type(index) is tuple else index
 
 
