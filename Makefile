@@ -1,9 +1,9 @@
-# make demo | test | lint | bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
+# make demo | test | lint | bench | bench-check | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?= -q -n auto
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench bench-check clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/eight_schools.py
@@ -16,7 +16,11 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: $(VENV)/.installed-bench
-	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.run --json benchmarks/results.json
+	$(BIN)/python -m benchmarks.plot
+
+bench-check: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.check
 
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'

@@ -1,23 +1,48 @@
-"""Seconds from `td.record` to the first compiled gradient of one problem, in a fresh process.
+"""Seconds to the first gradient of one problem, and the memory it takes, in a fresh process; the imports are not counted.
 
-Run by benchmarks.run as `python -m benchmarks.first_gradient <position in PROBLEMS>`; the imports are not counted.
+Run by benchmarks.run as `python -m benchmarks.first_gradient <engine> <name of the problem>`. Prints two numbers: seconds from the plain
+function to the first value and gradient, and by how many MB the process has grown at most from there to the end of the third one.
 """
 
+import gc
 import sys
+from pathlib import Path
 from time import perf_counter
 
-import tapediff as td
-from benchmarks.problems import PROBLEMS
+from .engines import ENGINES
+from .problems import BY_NAME
 
 
-def main(position):
-    problem = PROBLEMS[position]
+def megabytes(field):
+    """A line of /proc/self/status; 0 where there is no such file."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next(float(line.split()[1]) / 1024 for line in lines if line.startswith(f"{field}:"))
+
+
+def main(engine, name):
+    problem = BY_NAME[name]
+    if engine == "jax.jit":
+        from . import jax_versions
+
+        jax_versions.jax.numpy.zeros(1).block_until_ready()  # the backend starts with the first array
+    gc.collect()
+    try:
+        Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
+    except OSError:
+        pass
+    before = megabytes("VmRSS")
     started = perf_counter()
-    tape = td.record(problem.function, problem.point)
-    compiled = td.compile(tape)
-    td.value_and_gradient(compiled, problem.point)
-    print(perf_counter() - started)
+    bind = ENGINES[engine](problem)
+    call, _ = bind(problem.points[0])
+    call()
+    seconds = perf_counter() - started
+    call()
+    call()
+    print(seconds, max(0.0, megabytes("VmHWM") - before))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(*sys.argv[1:])

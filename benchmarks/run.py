@@ -1,168 +1,249 @@
-"""Times value and gradient of every problem by every engine, side by side: answers first, then a table and JSON."""
+"""Times value and gradient of every problem by every engine, side by side: answers first, then a table, geometric means and JSON.
+
+    python -m benchmarks.run [--json FILE] [--only TEXT ...] [--quick] [--from FILE ...]
+
+All engines run on one core, and take turns in short samples, so that ratios are fair also where the machine is not idle. With --cores 2
+those who can use a second core do: jax.jit, whose threads cost it up to a factor of two where the machine is busy.
+"""
 
 import argparse
 import importlib.metadata
-import importlib.util
 import json
+import math
 import os
 import platform
 import subprocess
 import sys
-from functools import partial
+import time
+from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter
-
-import numpy as np
 
 import tapediff as td
-from benchmarks import handwritten
-from benchmarks.problems import PROBLEMS
 
-# Engines sum in different orders, so the answers differ by rounding: 1e-10 is far above that and far below a mistake.
-RTOL = 1e-10
-SECONDS_A_SAMPLE = 0.02
+from . import timing
+from .engines import ENGINES, OPTIONAL, applies, compiled_target, installed
+from .problems import PROBLEMS
 
-
-def numpy_value(problem):
-    """The plain function, without any gradient: the yardstick for all others."""
-    return lambda: problem.function(problem.point)
+# A first gradient that took longer than this is not asked for a second time.
+LONG_FIRST = 4.0
+ALL_CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
-def uncompiled(problem):
-    tape = td.record(problem.function, problem.point)
-    return lambda: td.value_and_gradient(tape, problem.point)
+@contextmanager
+def on_cores(cores):
+    """Run on these cores alone, where the system allows it."""
+    before = set(ALL_CORES) and os.sched_getaffinity(0)
+    if before:
+        os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        if before:
+            os.sched_setaffinity(0, before)
 
 
-def compiled(problem):
-    fast = td.compile(problem.function, problem.point)
-    gradient = np.empty_like(problem.point)
-    return lambda: td.value_and_gradient(fast, problem.point, out=gradient)
+def measure(problem, engines, options):
+    """One row of the table: times, first gradients, and what is known of the kernel. What fails is told, and not timed."""
+    binds, failures = {}, {}
+    for engine in (e for e in engines if applies(e, problem)):
+        try:
+            binds[engine] = ENGINES[engine](problem)
+            binds[engine](problem.points[0])[0]()
+        except Exception as error:  # noqa: BLE001 -- one engine that fails must not cost the other results
+            binds.pop(engine, None)
+            failures[engine] = f"{type(error).__name__}: {error}"
+    try:
+        failures |= timing.check(problem, binds)
+    except timing.WrongAnswer as error:
+        return {"problem": problem.name, "title": problem.title, "microseconds": {}, "failures": {"all": str(error)}}
+    right = {engine: bind for engine, bind in binds.items() if engine not in failures}
+    effort = (0.05, 20) if options.quick else (0.15, 50)
+    times = timing.best_microseconds(problem, right, *effort)
+    row = {"problem": problem.name, "title": problem.title, "microseconds": times, "failures": failures}
+    row["first gradient"] = {} if options.quick else first_gradients(problem, right)
+    row["kernel"] = kernel_facts(problem)
+    # Some seconds later once more: where other programs run, an engine with threads may be slow all through the first time.
+    again = timing.best_microseconds(problem, right, *effort)
+    times |= {engine: min(time, again[engine]) for engine, time in times.items()}
+    if problem.stan is not None:
+        times["Stan"] = problem.stan
+    return row | {"load": os.getloadavg()[0]}
 
 
-def hand_written(problem):
-    kernel = getattr(handwritten, problem.function.__name__)
-    gradient = np.empty_like(problem.point)
-    return lambda: (kernel(problem.point, gradient), gradient)
+def first_gradients(problem, right):
+    """Seconds and MB in fresh processes, which may use all cores: the least of two runs."""
+    with on_cores(ALL_CORES):
+        return {e: least_of_two(e, problem.name) for e in ("compiled", "jax.jit") if e in right}
 
 
-def jax_jit(problem):
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
-    fast = jax.jit(jax.value_and_grad(partial(problem.function, np=jax.numpy)))
-    point = jax.numpy.asarray(problem.point)
-    return lambda: jax.block_until_ready(fast(point))
-
-
-def autograd(problem):
-    import autograd
-    import autograd.numpy
-
-    both = autograd.value_and_grad(partial(problem.function, np=autograd.numpy))
-    return lambda: both(problem.point)
+def least_of_two(engine, name):
+    command = [sys.executable, "-m", "benchmarks.first_gradient", engine, name]
+    runs = []
+    for _ in range(2):
+        run = subprocess.run(command, capture_output=True, text=True)
+        if run.returncode:
+            return {"failure": run.stderr}
+        runs.append([float(word) for word in run.stdout.split()])
+        if runs[-1][0] > LONG_FIRST:
+            break
+    return {"seconds": min(run[0] for run in runs), "megabytes": min(run[1] for run in runs)}
 
 
-ENGINES = {
-    "NumPy value": numpy_value,
-    "uncompiled": uncompiled,
-    "compiled": compiled,
-    "by hand": hand_written,
-    "jax.jit": jax_jit,
-    "autograd": autograd,
-}
-OPTIONAL = {"jax.jit": "jax", "autograd": "autograd"}
+def kernel_facts(problem):
+    """How long the tape and its kernel are; for several tapes, those of the last."""
+    target = compiled_target(problem)
+    if problem.guarded:
+        td.gradient(target, problem.points[0])
+        target = target.tape_for((problem.points[0],))[0]
+        target = td.compile(target)
+    kernel = target.kernel((0,))
+    groups = [group.form for group in kernel.program.groups]
+    return {
+        "instructions": len(target.tape), "of the gradient": len(kernel.tape), "groups": len(groups),
+        "forms": {form: groups.count(form) for form in dict.fromkeys(groups)}, "workspace bytes": kernel.workspace_bytes,
+        "compile seconds": kernel.seconds,
+    }  # fmt: skip
 
 
-def installed(engine):
-    return engine not in OPTIONAL or importlib.util.find_spec(OPTIONAL[engine]) is not None
-
-
-def check(problem, calls):
-    """Raises unless every engine gives the value and the gradient that the hand-written one gives."""
-    value, gradient = calls["by hand"]()
-    for engine, call in calls.items():
-        answer = call()
-        other_value, other_gradient = (answer, gradient) if engine == "NumPy value" else answer
-        np.testing.assert_allclose(other_value, value, rtol=RTOL, err_msg=f"{problem.title}: {engine}")
-        worst = np.max(np.abs(np.asarray(other_gradient) - gradient)) / np.max(np.abs(gradient))
-        if not worst < RTOL:
-            raise AssertionError(f"{problem.title}: {engine} gradient is off by {worst:.1e} of its largest component")
-
-
-def best_microseconds(calls, rounds):
-    """The best time of each call over rounds in which all take turns, so that a busy moment hits all of them."""
-    numbers = {engine: calls_a_sample(call) for engine, call in calls.items()}
-    best = dict.fromkeys(calls, float("inf"))
-    for _ in range(rounds):
-        for engine, call in calls.items():
-            best[engine] = min(best[engine], seconds(call, numbers[engine]))
-    return {engine: time * 1e6 for engine, time in best.items()}
-
-
-def calls_a_sample(call):
-    number = 1
-    while seconds(call, number) * number < SECONDS_A_SAMPLE / 2:
-        number *= 2
-    return number
-
-
-def seconds(call, number):
-    started = perf_counter()
-    for _ in range(number):
-        call()
-    return (perf_counter() - started) / number
-
-
-def seconds_to_first_gradient(position, repeats):
-    command = [sys.executable, "-m", "benchmarks.first_gradient", str(position)]
-    runs = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(repeats))
-    return min(float(run.stdout) for run in runs)
-
-
-def table(rows):
-    """Times in µs, then ratios: below 1 the compiled tape is the faster one."""
-    engines = [engine for engine in ENGINES if installed(engine)]
-    ratios = [engine for engine in ("by hand", "jax.jit") if engine in engines]
-    head = ["value and gradient, µs", *engines, *(f"compiled / {engine}" for engine in ratios), "first gradient, s"]
-    lines = [head]
+def table(rows, engines):
+    """Times in µs, ratios (below 1 tapediff is the faster one), seconds and MB to the first gradient."""
+    columns = [*engines, "Stan"]
+    ratios = [name for name in ("by hand", "jax.jit", "Stan") if name in columns]
+    head = ["value and gradient, µs", *columns, *(f"compiled / {name}" for name in ratios)]
+    head += ["first gradient, s", "jax.jit, s", "peak, MB", "jax.jit, MB"]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
     for row in rows:
-        times = row["microseconds"]
-        line = [row["problem"], *(f"{times[engine]:.2f}" for engine in engines)]
-        line += [f"{times['compiled'] / times[engine]:.2f}" for engine in ratios]
-        lines.append([*line, f"{row['seconds_to_first_gradient']:.2f}"])
-    lines.insert(1, ["---", *["---:"] * (len(head) - 1)])
+        times, first = row["microseconds"], row.get("first gradient", {})
+        cells = [row["title"], *(figure(times.get(name), row["failures"].get(name)) for name in columns)]
+        cells += [figure(ratio(row, name)) for name in ratios]
+        cells += [
+            figure(first.get(e, {}).get(key)) for key in ("seconds", "megabytes") for e in ("compiled", "jax.jit")
+        ]
+        lines.append(cells)
+    means = geometric_means(rows)
+    rest = [figure(means.get(name)) for name in ratios] + [""] * 4
+    lines.append(["geometric mean of compiled / other", *(figure(means.get(name)) for name in columns), *rest])
     widths = [max(map(len, column)) for column in zip(*lines)]
     return "\n".join("| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |" for line in lines)
 
 
+def figure(number, failure=None):
+    if failure is not None:
+        return "fails"
+    if number is None:
+        return ""
+    return f"{number:.2f}" if number < 10 else f"{number:.1f}" if number < 100 else f"{number:.0f}"
+
+
+def ratio(row, other, ours="compiled"):
+    times = row["microseconds"]
+    return times[ours] / times[other] if ours in times and other in times else None
+
+
+def geometric_means(rows, ours="compiled"):
+    """Of ours / other, over the problems that both have; also of the first gradients."""
+    means = {}
+    for other in (*ENGINES, "Stan"):
+        logs = [math.log(r) for row in rows if (r := ratio(row, other, ours)) is not None]
+        if logs and other not in ("compiled", "bound"):
+            means[other] = math.exp(sum(logs) / len(logs))
+    firsts = [row.get("first gradient", {}) for row in rows]
+    both = [f for f in firsts if len(f) == 2 and all("seconds" in first for first in f.values())]
+    logs = [math.log(f["compiled"]["seconds"] / f["jax.jit"]["seconds"]) for f in both]
+    if logs and ours == "compiled":
+        means["first gradient, jax.jit"] = math.exp(sum(logs) / len(logs))
+    return means
+
+
+def worst_first(rows, other):
+    """The problems by their ratio to another engine; the second figure is that of the bound call."""
+    lines = []
+    for row in sorted((row for row in rows if ratio(row, other) is not None), key=lambda row: -ratio(row, other)):
+        bound = ratio(row, other, "bound")
+        lines.append(f"  {ratio(row, other):7.2f} {'' if bound is None else format(bound, '7.2f'):7}  {row['title']}")
+    return "\n".join([f"compiled / {other}, bound / {other}, the worst first:", *lines])
+
+
 def machine():
-    packages = ["numpy", "numba", "llvmlite", "scipy", *(OPTIONAL[e] for e in OPTIONAL if installed(e))]
+    packages = ["numpy", "numba", "llvmlite", "scipy", *(OPTIONAL[e] for e in installed() if e in OPTIONAL)]
     versions = {package: importlib.metadata.version(package) for package in packages}
     versions |= {"python": platform.python_version(), "tapediff": td.__version__}
-    return {"architecture": platform.machine(), "cores": os.cpu_count(), "versions": versions}
+    cpu = next((line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), "")
+    return {"architecture": platform.machine(), "cpu": cpu, "cores": os.cpu_count(), "versions": versions}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=25, help="samples of which the best counts")
-    parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results.json")
-    options = parser.parse_args()
-    rows = []
-    for position, problem in enumerate(PROBLEMS):
-        calls = {engine: prepare(problem) for engine, prepare in ENGINES.items() if installed(engine)}
-        check(problem, calls)
-        rows.append(
-            {
-                "problem": problem.title,
-                "microseconds": best_microseconds(calls, options.rounds),
-                "seconds_to_first_gradient": seconds_to_first_gradient(position, repeats=3),
-            }
-        )
-        print(f"{problem.title}: done", file=sys.stderr)
-    print(table(rows))
-    options.json.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=2) + "\n")
-    print(f"written to {options.json}")
+def _lines(path):
+    return Path(path).read_text().splitlines() if Path(path).exists() else []
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, help="write all results there")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="problems whose name has it in it")
+    parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=list(ENGINES), help="and no others")
+    parser.add_argument("--quick", action="store_true", help="fewer samples, no fresh processes")
+    parser.add_argument("--cores", type=int, default=1, help="how many an engine may use")
+    parser.add_argument(
+        "--from", type=Path, nargs="+", dest="sources", metavar="FILE", help="show the best of earlier runs"
+    )
+    options = parser.parse_args(arguments)
+    if options.sources is not None:
+        result = best_of([json.loads(source.read_text()) for source in options.sources])
+        report(result)
+        write(result, options.json)
+        return 0
+    engines = [engine for engine in installed() if engine in options.engines]
+    result = {"date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "cores used": options.cores, "machine": machine(),
+              "engines": engines, "rows": []}  # fmt: skip
+    with on_cores(ALL_CORES[-options.cores :]):
+        for problem in PROBLEMS:
+            if any(text in problem.name for text in options.only):
+                result["rows"].append(measure(problem, engines, options))
+                print(f"{problem.title}: {result['rows'][-1]['failures'] or 'done'}", file=sys.stderr)
+    report(result)
+    write(result, options.json)
+    return int(any(row["failures"] for row in result["rows"]))
+
+
+def best_of(results):
+    """The first run, with the least time that any of them found for each engine and problem."""
+    first, *others = results
+    for row in first["rows"]:
+        for other in (r for result in others for r in result["rows"] if r["problem"] == row["problem"]):
+            for engine, time_taken in row["microseconds"].items():
+                row["microseconds"][engine] = min(time_taken, other["microseconds"].get(engine, time_taken))
+    return first | {"runs": sum(result.get("runs", 1) for result in results)}
+
+
+def write(result, path):
+    if path is not None:
+        means = {
+            f"{ours} / {o}": m
+            for ours in ("compiled", "bound")
+            for o, m in geometric_means(result["rows"], ours).items()
+        }
+        path.write_text(json.dumps(result | {"geometric means": means}, indent=1, ensure_ascii=False) + "\n")
+        print(f"written to {path}")
+
+
+def report(result):
+    rows = result["rows"]
+    print(table(rows, result["engines"]))
+    print()
+    for ours in ("compiled", "bound"):
+        for other, mean in geometric_means(rows, ours).items():
+            print(f"{ours} / {other}: geometric mean {mean:.3g}")
+    for other in ("jax.jit", "by hand", "Stan"):
+        if any(ratio(row, other) is not None for row in rows):
+            print()
+            print(worst_first(rows, other))
+    for row in rows:
+        for engine, failure in row["failures"].items():
+            print(f"FAILED {row['title']}, {engine}: {failure}")
+        for engine, first in row["first gradient"].items():
+            if "failure" in first:
+                print(f"FAILED {row['title']}, first gradient of {engine}: {first['failure']}")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
