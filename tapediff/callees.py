@@ -6,6 +6,8 @@ the same numbers. Both are replayed with NumPy while they are new and run by nat
 
 from __future__ import annotations
 
+import copyreg
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,19 +17,20 @@ import numpy as np
 from .errors import GuardFailed, InvalidTape, ShapeMismatch, TrackedValueLeaked
 from .guard_report import check_prescribed, most_paths, paths_text, warn
 from .instruction import GUARD, ValueType
+from .keys import has_identities
 from .ops.calls import CALL, CHOSEN, LOOP, RECALL, LoopCotangents, LoopForm, loop_with_numpy
 from .passes import PREPARE, run_passes
 from .passes.rewrite import Rewriter
 from .paths import Paths, Variant
+from .pickling import remembered
 from .recorder import Recorder
 from .replay import Miss, run
 from .tape import Tape
 from .transforms.iterations import iteration_pullback, iteration_types
 from .transforms.reverse import pullback
 
-# A callee answers this often with NumPy before it is compiled; loops of more iterations than this are compiled at once.
-NUMPY_ANSWERS = 3
-NUMPY_ITERATIONS = 64
+# So many calls and iterations of a callee are answered with NumPy before it is compiled, which takes as long as a few hundred.
+NUMPY_ANSWERS = 100
 
 # Whether replays may run native code for callees; the tests compare both.
 NATIVE = True
@@ -65,6 +68,12 @@ class Callee:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "native": None, "_numpy_left": NUMPY_ANSWERS, "_derived": {}}
+
+    def __deepcopy__(self, _: Any) -> Any:
+        return self  # what it knows of its paths serves all copies of its callers
 
     # What the native side asks for
 
@@ -106,9 +115,9 @@ class Callee:
             length = form.length
             if length is None and not form.stops:
                 length = int(values[form.leading - 1])
-            if length is None or length > self._numpy_left * NUMPY_ITERATIONS:
+            if length is None or length > self._numpy_left:
                 return _native(LOOP, (self, form), values)
-            self._numpy_left -= 1
+            self._numpy_left -= length
         with np.errstate(all="ignore"):
             return loop_with_numpy(self, form, values)
 
@@ -184,6 +193,10 @@ class DerivedCallee(Callee):
         self._source, self._used, self._make = source, tuple(used), make
         self._tapes: dict[int, Tape] = {}
 
+    def __reduce__(self) -> Any:
+        key = next(key for key, derived in self._source._derived.items() if derived is self)
+        return _derived_again, (self._source, key)
+
     @property
     def may_branch(self) -> bool:  # type: ignore[override]  # known to be False for the others
         return self._source.may_branch
@@ -213,6 +226,11 @@ class DerivedCallee(Callee):
 
     def may_compile(self, number: int) -> bool:
         return self._source.may_compile(number)
+
+
+def _derived_again(source: Callee, key: Any) -> DerivedCallee:
+    """A pullback is pickled as what it is made from."""
+    return source.loop_pullback(key) if isinstance(key, LoopCotangents) else source.pullback(*key)
 
 
 class TapeCallee(Callee):
@@ -267,6 +285,37 @@ class RecordedCallee(Callee):
         self._prepared: dict[int, Tape] = {}
         self.recordings = 0
         self._is_warned = False
+
+    def __reduce__(self) -> Any:
+        if self in _adders.values():
+            return Callee.adder, (None, self.in_types[0])
+        return copyreg.__newobj__, (type(self),), self.__getstate__()  # type: ignore[attr-defined]  # which has no stub
+
+    def __getstate__(self) -> dict[str, Any]:
+        function, ask = remembered(self.name, self._function, self._ask)
+        # A guard that the tapes themselves look at need not be asked.
+        ask = ask if ask is not None and self._ask.is_needed else None
+        paths = [(key, [v.number for v in p.tapes]) for key, p in self._paths.items() if not has_identities(key)]
+        tapes = [(number, self.variants[number].tape) for _, numbers in paths for number in numbers]
+        emptied: dict[str, Any] = {"variants": {}, "_plain": {}, "_prepared": {}}
+        return {
+            **super().__getstate__(),
+            **emptied,
+            "_function": function,
+            "_ask": ask,
+            "_paths": paths,
+            "_kept": tapes,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        tapes = dict(state.pop("_kept"))
+        self.__dict__.update(state)
+        self._paths = {}
+        for key, numbers in state["_paths"]:
+            paths = self._paths[key] = Paths()
+            for number in numbers:
+                variant = self.variants[number] = Variant(tapes[number], None, number, None, 0.0, True)
+                paths.insert(variant)
 
     @property
     def may_branch(self) -> bool:  # type: ignore[override]  # known to be False for the others
@@ -358,12 +407,15 @@ class RecordedCallee(Callee):
         with Recorder(self.name, prescribed=settled) as recorder:
             recorder.branches_to_inline = self._branches_to_inline
             arguments = [recorder.input(v, active=t.is_float) for v, t in zip(inputs, self.in_types)]
+            recorder.outermost, recorder.outermost_site = sys._getframe(), getattr(self._function, "site", None)
             try:
                 results = tuple(self._function(arguments))
             except Exception as error:
                 if recorder.guard_count and recorder.outer is not None:
                     recorder.outer.note_failure(error, self.name, recorder.last_site())
                 raise
+            finally:
+                recorder.outermost = None
             tape = recorder.finish(results)
             if recorder.captured:
                 raise TrackedValueLeaked(

@@ -11,20 +11,15 @@ import copy
 import dis
 import functools
 from collections.abc import Callable, Sequence
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from .errors import InvalidGuardValue
+from .contents import PLAIN, Contents, Same, array_key, copied, is_stateful, note_written, plain_key
 from .instruction import is_tracked
-from .keys import value_key
+from .sites import is_library_file
 from .tracked import TrackedArray
-
-# Larger arrays are told apart by identity: their content is taken as it was when they were first met.
-LARGEST_COMPARED = 1 << 16
-
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Hole:
@@ -44,35 +39,48 @@ class Frozen:
         key: equal for functions of the same code that close over equal values.
     """
 
-    def __init__(self, functions: Sequence[Any]) -> None:
+    def __init__(self, functions: Sequence[Any], is_live: bool) -> None:
         walk = _Freezing()
         self._functions = [walk.copy(function) for function in functions]
         self.tracked: list[Any] = walk.tracked
         self.key = tuple(walk.key)
-        # The key holds identities, which are those of these objects as long as they live.
-        self._alive = walk.alive
-        self._copied: dict[int, Any] = {}
-        self._globals = walk.globals
+        self._held, self._globals = walk.held, walk.globals
+        self._copies: dict[int, Any] = {}
+        self._is_live = is_live
 
     def changed_global(self) -> tuple[str, Any, Any] | None:
-        """A global number or array that is another one by now: its name, what it was, and what it is."""
-        for names, name, value, key in self._globals:
+        """A global that is another one by now: its name, what it was, and what it is."""
+        for names, name, value, key in () if self._is_live else self._globals:
             if name not in names or _global_key(names[name]) != key:
                 return name, value, names.get(name)
         return None
 
     def owned(self) -> Frozen:
-        """With copies of the arrays, which the program may change from now on."""
+        """With copies of the arrays, containers and objects, which the program may change from now on."""
         walk = _Owning()
         self._functions = [walk.copy(function) for function in self._functions]
-        self._copied = walk.copied
+        self._copies = {id(contents.held): copied(contents.held) for contents in self._held}
         return self
 
     def filled(self, values: Sequence[Any]) -> tuple[list[Any], Callable[[], bool]]:
-        """The functions with these values in place of the tracked ones, and whether they have changed a copied container since."""
-        walk = _Filling(values, self._copied)
+        """The functions with these values in place of the tracked ones, and whether they have changed a copied container since.
+
+        Containers and objects that are as they were are the program's own, so that what a function adds to them is seen outside.
+        """
+        changed = {id(c.held): self._copies.get(id(c.held), c.held) for c in self._held if not c.is_same()}
+        if self._is_live:
+            changed = {}
+        walk = _Filling(values, changed)
         functions = [walk.copy(function) for function in self._functions]
-        return functions, walk.containers_changed
+        own = [Contents(c.held) for c in self._held if id(c.held) not in changed]
+
+        def containers_changed() -> bool:
+            for contents in own:
+                if not contents.is_same():
+                    note_written(contents.held)
+            return walk.containers_changed()
+
+        return functions, containers_changed
 
 
 class _Walk:
@@ -84,50 +92,56 @@ class _Walk:
     def leaf(self, value: Any) -> Any:
         raise NotImplementedError
 
+    def state(self, value: Any) -> Any:
+        """A container or object without tracked values stays itself."""
+        return value
+
     def copy(self, value: Any) -> Any:
         kind = type(value)
-        if kind in _PLAIN or is_tracked(value) or kind is Hole or isinstance(value, (np.ndarray, np.generic)):
+        if kind in PLAIN or is_tracked(value) or kind is Hole or isinstance(value, (np.ndarray, np.generic)):
             return self.leaf(value)
         known = self.done.get(id(value))
         if known is not None:
             return known[0]
         if kind is FunctionType:
             return self._function(value)
-        if kind is list or kind is tuple or kind is dict or hasattr(value, "_fields"):
+        if kind is tuple or hasattr(value, "_fields"):
             return self._remember(value, self._container(value, kind))
         if kind is MethodType:
-            owner = self.copy(value.__self__)
-            return value if owner is value.__self__ else MethodType(value.__func__, owner)
+            owner, function = self.copy(value.__self__), self.copy(value.__func__)
+            same = owner is value.__self__ and function is value.__func__
+            return value if same else MethodType(function, owner)
         if kind is functools.partial:
             parts = [self.copy(part) for part in (value.func, value.args, value.keywords)]
             return self._remember(value, functools.partial(parts[0], *parts[1], **parts[2]))
         rebuild = getattr(kind, "_tapediff_rebuilt", None)
         if rebuild is not None:
             return self._remember(value, rebuild(value, self.copy))
-        return self._object(value)
+        if is_stateful(value):
+            if not _holds_tracked(value):
+                return self._remember(value, self.state(value))
+            return self._container(value, kind) if kind in (list, dict) else self._object(value)
+        self.enter(kind, Same(value))
+        return self._remember(value, value)
 
     def _remember(self, value: Any, made: Any) -> Any:
         self.done[id(value)] = (made, value)
         return made
 
     def _container(self, value: Any, kind: type) -> Any:
-        """Lists and dicts without tracked values stay themselves: what a function appends to them is seen outside."""
-        if kind in (list, dict) and not _holds_tracked(value):
-            self.enter(kind, id(value))
-            self.meet(value)
-            return value
         self.enter(kind, len(value))
         if kind is dict:
-            return self._changed(value, {key: self.copy(part) for key, part in value.items()}, value.values())
+            return self.changed(value, {key: self.copy(part) for key, part in value.items()}, value.values())
         parts = [self.copy(part) for part in value]
-        return self._changed(value, kind(*parts) if hasattr(kind, "_fields") else kind(parts), value)
+        return self.changed(value, kind(*parts) if hasattr(kind, "_fields") else kind(parts), value)
 
-    def _changed(self, value: Any, made: Any, old: Any) -> Any:
+    def changed(self, value: Any, made: Any, old: Any) -> Any:
+        """The container itself if nothing in it has changed."""
         new = made.values() if type(made) is dict else made
         return value if all(a is b for a, b in zip(new, old)) else made
 
     def _function(self, function: FunctionType) -> Any:
-        self.enter(FunctionType, id(function.__code__))
+        self.enter(FunctionType, Same(function.__code__))
         self.meet(function)
         if not function.__closure__ and not function.__defaults__ and not function.__kwdefaults__:
             return self._remember(function, function)
@@ -140,11 +154,11 @@ class _Walk:
         made.__dict__.update(function.__dict__)
         made.__qualname__, made.__module__ = function.__qualname__, function.__module__
         made.__defaults__ = None if function.__defaults__ is None else self.copy(function.__defaults__)
-        made.__kwdefaults__ = None if function.__kwdefaults__ is None else self.copy(function.__kwdefaults__)
+        kwdefaults = function.__kwdefaults__
+        made.__kwdefaults__ = None if kwdefaults is None else {k: self.copy(v) for k, v in kwdefaults.items()}
         for cell, old in zip(cells, function.__closure__ or ()):
             if cell is old:
-                self.enter(CellType, id(cell))
-                self.meet(cell)
+                self.enter(CellType, Same(cell))
                 continue
             try:
                 contents = old.cell_contents
@@ -154,22 +168,18 @@ class _Walk:
         return made
 
     def _object(self, value: Any) -> Any:
-        """Any other object stays itself, unless its attributes hold tracked values."""
-        attributes = getattr(value, "__dict__", None)
-        self.enter(type(value), id(value))
-        self.meet(value)
-        if isinstance(value, type) or not isinstance(attributes, dict) or not _holds_tracked(attributes):
-            return self._remember(value, value)
+        """An object whose attributes hold tracked values is copied."""
+        self.enter(type(value), Same(value))
         made = copy.copy(value)
         self._remember(value, made)
-        made.__dict__.update({name: self.copy(part) for name, part in attributes.items()})
+        vars(made).update({name: self.copy(part) for name, part in vars(value).items()})
         return made
 
     def enter(self, kind: Any, key: Any) -> None:
         """Called for every container, function and object."""
 
-    def meet(self, value: Any) -> None:
-        """Called for every function and object that is known by identity."""
+    def meet(self, function: FunctionType) -> None:
+        """Called for every function."""
 
 
 class _Freezing(_Walk):
@@ -177,9 +187,10 @@ class _Freezing(_Walk):
         super().__init__()
         self.tracked: list[Any] = []
         self.key: list[Any] = []
-        self.alive: list[Any] = []
+        self.held: list[Contents] = []
         self.globals: list[tuple[dict[str, Any], str, Any, Any]] = []
         self._holes: dict[tuple[int, int], Hole] = {}
+        self._met: set[int] = set()
 
     def leaf(self, value: Any) -> Any:
         if is_tracked(value):
@@ -193,47 +204,45 @@ class _Freezing(_Walk):
             return hole
         if isinstance(value, np.ndarray):
             return self._array(value)
-        self.key.append(_plain_key(value))
+        self.key.append(plain_key(value))
         return value
 
     def _array(self, value: np.ndarray) -> Any:
-        if value.dtype.hasobject:
-            self.key.append((np.ndarray, value.shape))
-            frozen = np.empty(value.shape, object)
-            frozen.reshape(-1)[:] = [self.copy(entry) for entry in value.flat]
-            return frozen
-        if value.nbytes > LARGEST_COMPARED:
-            self.alive.append(value)
-            self.key.append((np.ndarray, id(value)))
-        else:
-            self.key.append((np.ndarray, value.dtype.str, value.shape, value.tobytes()))
+        if not value.dtype.hasobject:
+            self.key.append(array_key(value))
+            return value
+        self.key.append((np.ndarray, value.shape))
+        frozen = np.empty(value.shape, object)
+        frozen.reshape(-1)[:] = [self.copy(entry) for entry in value.flat]
+        return frozen
+
+    def state(self, value: Any) -> Any:
+        self.held.append(Contents(value))
+        self.key.append(self.held[-1])
         return value
 
     def enter(self, kind: Any, key: Any) -> None:
         self.key.append((kind, key))
 
-    def meet(self, value: Any) -> None:
-        self.alive.append(value)
-        if type(value) is FunctionType:
-            for name in _globals_of(value.__code__):
-                found = value.__globals__.get(name, value)
-                if type(found) in _PLAIN or type(found) is np.ndarray:
-                    self.key.append((name, _global_key(found)))
-                    self.globals.append((value.__globals__, name, found, self.key[-1][1]))
+    def meet(self, function: FunctionType) -> None:
+        """What a function finds among its globals, and what the functions find that it finds there."""
+        if id(function.__code__) in self._met or is_library_file(function.__code__.co_filename):
+            return
+        self._met.add(id(function.__code__))
+        for name in _globals_of(function.__code__):
+            found = function.__globals__.get(name, _ABSENT)
+            if found is _ABSENT or isinstance(found, ModuleType) or is_tracked(found):
+                continue
+            key = _global_key(found)
+            shown = found.copy() if type(key) is tuple and isinstance(found, np.ndarray) else found
+            self.key.append((name, key))
+            self.globals.append((function.__globals__, name, shown, key))
+            inner = getattr(found, "f", found)  # of a sub-tape, too
+            if type(inner) is FunctionType:
+                self.meet(inner)
 
 
 class _Owning(_Walk):
-    def __init__(self) -> None:
-        super().__init__()
-        # The containers that are the program's no more, by identity.
-        self.copied: dict[int, Any] = {}
-
-    def _changed(self, value: Any, made: Any, old: Any) -> Any:
-        result = super()._changed(value, made, old)
-        if result is made:
-            self.copied[id(made)] = made
-        return result
-
     def leaf(self, value: Any) -> Any:
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
             value = value.copy()
@@ -242,16 +251,24 @@ class _Owning(_Walk):
 
 
 class _Filling(_Walk):
-    def __init__(self, values: Sequence[Any], copied: dict[int, Any]) -> None:
+    def __init__(self, values: Sequence[Any], replaced: dict[int, Any]) -> None:
         super().__init__()
-        self._values, self._copied = values, copied
+        self._values, self._replaced = values, replaced
         self._made: list[tuple[Any, Any]] = []
 
-    def _changed(self, value: Any, made: Any, old: Any) -> Any:
-        result = super()._changed(value, made, old)
-        if type(result) in (list, dict) and (result is made or id(value) in self._copied):
-            self._made.append((result, dict(result) if type(result) is dict else list(result)))
+    def state(self, value: Any) -> Any:
+        return self._replaced.get(id(value), value)
+
+    def changed(self, value: Any, made: Any, old: Any) -> Any:
+        result = super().changed(value, made, old)
+        if type(made) in (list, dict) and result is made:
+            self._made.append((made, made.copy()))
         return result
+
+    def _object(self, value: Any) -> Any:
+        made = super()._object(value)
+        self._made.append((vars(made), dict(vars(made))))
+        return made
 
     def containers_changed(self) -> bool:
         return any(len(now) != len(then) or any(_differ(now, then)) for now, then in self._made)
@@ -266,11 +283,15 @@ class _Filling(_Walk):
         return value
 
 
+_ABSENT = object()
+
+
 def _global_key(value: Any) -> Any:
-    """Of a number by type and bits, of a small array by its content, of all else by identity."""
-    if type(value) is np.ndarray and value.nbytes <= LARGEST_COMPARED and not value.dtype.hasobject:
-        return np.ndarray, value.dtype.str, value.shape, value.tobytes()
-    return _plain_key(value) if type(value) in _PLAIN else (type(value), id(value))
+    if type(value) in PLAIN or isinstance(value, np.generic):
+        return plain_key(value)
+    if isinstance(value, np.ndarray):
+        return array_key(value)
+    return Contents(value) if is_stateful(value) else Same(value)
 
 
 @functools.cache
@@ -297,23 +318,24 @@ def _differ(now: Any, then: Any) -> Any:
     return (a is not b for a, b in zip(now, then))
 
 
-def _plain_key(value: Any) -> Any:
-    try:
-        return value_key(value)
-    except InvalidGuardValue:
-        return type(value), id(value)
-
-
-def _holds_tracked(value: Any, depth: int = 3) -> bool:
+def _holds_tracked(value: Any, depth: int = 4) -> bool:
     if is_tracked(value) or type(value) is Hole:
         return True
     if depth == 0:
         return False
     if type(value) is dict:
-        return any(_holds_tracked(part, depth - 1) for part in value.values())
-    return type(value) in (list, tuple) and any(_holds_tracked(part, depth - 1) for part in value)
+        return any(_holds_tracked(part, depth - 1) for part in list(value.values()))
+    if type(value) in (list, tuple):
+        return any(_holds_tracked(part, depth - 1) for part in value)
+    if type(value) is set or not is_stateful(value):  # tracked values have no hash
+        return False
+    return any(_holds_tracked(part, depth - 1) for part in list(vars(value).values()))
 
 
-def freeze(*functions: Callable[..., Any]) -> Frozen:
-    """The functions as they are now."""
-    return Frozen(functions)
+def freeze(*functions: Callable[..., Any], is_live: bool = False) -> Frozen:
+    """The functions as they are now.
+
+    Args:
+        is_live: a user's guard tells when what they look at has changed; containers, objects and globals are not held to what they were.
+    """
+    return Frozen(functions, is_live)

@@ -10,12 +10,15 @@ import numpy as np
 
 from .arguments import as_inputs
 from .errors import ArgumentMismatch, GuardFailed
+from .garbage import collections_paused
 from .instruction import FLOAT_SCALAR
 from .lowering.status import OVERLAP, PENDING, REFUSED
+from .native_calls import CompiledCalls
 from .outputs import check_out
 from .passes import run_passes
 from .record import record
 from .replay import Miss, inline
+from .rolled import rolled
 from .tape import Tape
 from .tracked import TrackedArray
 from .transforms.derive import gradient_tape
@@ -37,7 +40,7 @@ def raise_pending() -> NoReturn:
     raise take_pending()
 
 
-class CompiledTape:
+class CompiledTape(CompiledCalls):
     """A tape with native kernels: one for its value, one for each set of arguments it was differentiated by.
 
     It answers only where the recorded control flow holds and raises GuardFailed elsewhere. Safe to use from several threads
@@ -55,6 +58,7 @@ class CompiledTape:
         "_is_scalar",
         "_kernels",
         "_lock",
+        "_native",
         "_shape",
         "_value_call",
         "seconds",
@@ -66,6 +70,7 @@ class CompiledTape:
         self.seconds = 0.0
         self._kernels: dict[tuple[int, ...] | None, Kernel] = {}
         self._lock = threading.Lock()
+        self._native = None
         # What the shortest path of a gradient by the first argument needs at hand.
         self._call: Callable[..., Any] = _not_compiled
         self._value_call: Callable[..., Any] = _not_compiled
@@ -127,8 +132,9 @@ class CompiledTape:
                 # Imported when the first kernel is compiled, so that `import tapediff` stays fast.
                 from .lowering.kernel import Kernel
 
-                tape = run_passes(self.tape) if argnums is None else gradient_tape(self.tape, argnums)
-                known = Kernel(tape)
+                with collections_paused():
+                    tape = run_passes(rolled(self.tape)) if argnums is None else gradient_tape(self.tape, argnums)
+                    known = Kernel(tape)
                 self.seconds += known.seconds
                 if argnums == (0,):
                     self._call = known.call
@@ -213,6 +219,13 @@ class CompiledTape:
             elif type_.shape == () and not (k == 0 and kernel.returns_value):
                 results[k] = results[k][()]
         return results
+
+    def __reduce__(self) -> Any:
+        # Kernels are compiled when they are needed, as object code is for one processor and versions of libraries.
+        return CompiledTape, (self.tape,)
+
+    def __deepcopy__(self, _: Any) -> CompiledTape:
+        return self
 
     def _guard_failed(self, miss: Miss) -> GuardFailed:
         guard = next(g for g in self.tape.guards if g.ordinal == miss.ordinal)

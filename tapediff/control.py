@@ -169,6 +169,8 @@ def _is_large(carries: Sequence[Any], length: int) -> bool:
 
 def _length(leaves: Sequence[Any], length: int | None) -> int:
     lengths = set() if length is None else {operator.index(length)}
+    if min(lengths, default=0) < 0:
+        raise ArgumentMismatch("the length of a loop cannot be negative", got=f"length={length}")
     for leaf in leaves:
         if not np.ndim(leaf):
             raise ArgumentMismatch(
@@ -191,7 +193,7 @@ def _plain_scan(
     if not length:
         entry = [np.zeros(np.shape(leaf)[1:], np.asarray(leaf).dtype)[()] for leaf in leaves]
         row, y_structure = flatten(f(_copied(carry), unflatten(structure, entry))[1])
-        return carry, unflatten(y_structure, [np.zeros((0, *np.shape(y)), np.asarray(y).dtype) for y in row])
+        return _copied(carry), unflatten(y_structure, [np.zeros((0, *np.shape(y)), np.asarray(y).dtype) for y in row])
     carry = _copied(carry)
     rows: list[list[Any]] = []
     y_structure = structure
@@ -257,7 +259,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     frozen = freeze(body)
     bounds = [lower, upper]
     if current_recorder() is None or _is_plain(frozen, [*leaves, *bounds]):
-        value = _copied(init) if lower < upper else init
+        value = _copied(init)
         for i in range(lower, upper):
             value = body(i, value)
         return value
@@ -296,10 +298,9 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     leaves, structure = flatten(init)
     frozen = freeze(body, cond)
     if current_recorder() is None or _is_plain(frozen, leaves):
-        value, runs = init, 0
+        value = _copied(init)
         while cond(value):
-            value = body(value if runs else _copied(value))
-            runs += 1
+            value = body(value)
         return value
 
     def run(functions: list[Any], tree: Any) -> Any:
@@ -326,6 +327,11 @@ def _first_test(cond: Callable[[Any], Any], operands: Sequence[Any], structure: 
 def _as_bool(value: Any) -> Any:
     if not is_tracked(value):
         return bool(value)
+    if value.size != 1:
+        raise ArgumentMismatch(
+            "the test of td.while_loop must be a bool, or an array of one element", got=repr(value),
+            fix="use np.any(...) or np.all(...)",
+        )  # fmt: skip
     value = np.reshape(value, ())
     return value if value.dtype == BOOL else value != 0
 

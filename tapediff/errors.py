@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .sites import user_site
@@ -28,6 +30,17 @@ class TapediffError(Exception):
         if fix is not None:
             parts.append(f"  fix: {fix}")
         super().__init__("\n".join(parts))
+
+    def __reduce__(self) -> Any:
+        return _error, (type(self), self.args, self.__dict__)
+
+
+def _error(kind: type[TapediffError], args: tuple[Any, ...], state: dict[str, Any]) -> TapediffError:
+    """An error from another process; the constructors take other arguments than its text."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class UnsupportedFunction(TapediffError, TypeError):

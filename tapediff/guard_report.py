@@ -240,7 +240,7 @@ def check_prescribed(tape: Tape, missed: Tape, count: int) -> None:
 
 def _is_same_line(a: Site | None, b: Site | None) -> bool:
     # One call may be seen at two offsets: the interpreter rewrites its own instructions.
-    return a == b or (a is not None and b is not None and a.code == b.code and a.line == b.line)
+    return a == b or (a is not None and b is not None and a.place == b.place)
 
 
 def unstable(guard: Guard, outcome: Any) -> UnstableBranch:

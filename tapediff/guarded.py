@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
 import time
@@ -32,11 +33,13 @@ from .guard_report import (
     unstable,
     warn,
 )
+from .guarded_state import guarded_state, restore_guarded
 from .instruction import ValueType, is_tracked
 from .kept import KeptTapes
 from .keys import static_key, value_key
 from .lowering.status import PENDING, REFUSED
 from .margins import Margin, check_fresh, margins
+from .native_calls import GuardedCalls
 from .outputs import check_out, deliver
 from .paths import Variant
 from .record import plain_value
@@ -78,7 +81,7 @@ class _Call(NamedTuple):
     specialisation: Specialisation
 
 
-class GuardedTape:
+class GuardedTape(GuardedCalls):
     """A function that follows its Python branches: one compiled tape for each path, recorded when it is first taken.
 
     Values that Python looked at while recording (`if`, `while`, `int(x)`, masks) are guards. A call runs the tape used
@@ -283,6 +286,13 @@ class GuardedTape:
         gradients = [g[()] if g.shape == () else g for g in gradients]
         return value, tuple(gradients) if several else gradients[0]
 
+    def answer_at(self, x: np.ndarray) -> tuple[Variant, float, Any]:
+        """The tape that answers at x, the value, and the gradient; for calls from compiled code."""
+        call = self._call((x,), (0,))
+        self._check_when_due(call)
+        variant, (value, gradients) = self._follow(call, self._attempt(call, (0,), None))
+        return variant, value, gradients[0]
+
     def _inlined(self, call: Call, out: Any, several: bool) -> tuple[Any, Any]:
         """Inside a recording: f may use its values, so nothing is kept, and the gradient's operations are recorded."""
         tape, inputs = _record_here(call)
@@ -415,7 +425,9 @@ class GuardedTape:
             if len(self._kept.all()) > self.max_tapes and not self._warned_budget:
                 self._warned_budget = True
                 messages.append(budget_text(self.name, self.max_tapes, most_paths(self._kept.all())))
+            self._note_native_uses()
             self._kept.drop_beyond(self.max_tapes)
+            self._forget_dropped()
             if self._on_new_tape == "warn" and kept:
                 messages.append(new_tape_text(self.name, miss))
             if guard is not None and self.guard is not None and not self._warned_coarse:
@@ -428,11 +440,32 @@ class GuardedTape:
             warn(message)
         return variant, True
 
+    # Copies, in this process and in others
+
+    def __getstate__(self) -> dict[str, Any]:
+        return guarded_state(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        restore_guarded(self, state)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> GuardedTape:
+        copied = memo[id(self)] = GuardedTape.__new__(GuardedTape)
+        # The function stays itself; where it is a method, it is that of the copied object.
+        state = {
+            **guarded_state(self),
+            "f": copy.deepcopy(self.f, memo),
+            "guard": copy.deepcopy(self.guard, memo),
+            "static": None,
+        }
+        restore_guarded(copied, state)
+        return copied
+
     # What it says about itself
 
     @property
     def stats(self) -> Stats:
         """Hits, misses, recordings, evictions and seconds so far."""
+        self._note_native_uses()
         kept, tapes = self._kept, self._kept.all()
         return Stats(
             kept.dropped_hits + sum(v.hits for v in tapes), self._misses, self._recordings, kept.evictions,

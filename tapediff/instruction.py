@@ -44,6 +44,14 @@ class ValueType(NamedTuple):
     def __str__(self) -> str:
         return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]"
 
+    def __reduce__(self) -> Any:
+        return _value_type, (self.shape, self.dtype.str)
+
+
+def _value_type(shape: tuple[int, ...], dtype: str) -> ValueType:
+    """A type with NumPy's own dtype; unpickled dtypes are equal to it but not the same."""
+    return ValueType(shape, np.dtype(dtype))
+
 
 FLOAT_SCALAR = ValueType((), FLOAT64)
 INT_SCALAR = ValueType((), INT64)
@@ -67,6 +75,9 @@ class StackType(NamedTuple):
     def __str__(self) -> str:
         return f"stack of {self.item}"
 
+    def __reduce__(self) -> Any:
+        return StackType, (self.item,)
+
 
 class RecordType(NamedTuple):
     """The results of a call or a loop, taken apart by `item` instructions."""
@@ -80,6 +91,9 @@ class RecordType(NamedTuple):
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.items))})"
+
+    def __reduce__(self) -> Any:
+        return RecordType, (self.items,)
 
 
 class Instruction(NamedTuple):
@@ -102,6 +116,9 @@ class StructuralOp:
 
     def __repr__(self) -> str:
         return self.name
+
+    def __reduce__(self) -> str:
+        return self.name.upper()  # pickled by the name that it has in this module
 
 
 INPUT = StructuralOp("input")  # params: (position,)

@@ -56,6 +56,13 @@ def value_key(value: Any, at: Any = None) -> Any:
     )  # fmt: skip
 
 
+def has_identities(key: Any) -> bool:
+    """Whether a key names objects of this process, such as members of an enum, and so is none in another process."""
+    if isinstance(key, (tuple, frozenset)):
+        return any(map(has_identities, key))
+    return isinstance(key, type) and issubclass(key, enum.Enum)
+
+
 def _array_key(value: Any) -> tuple[Any, ...]:
     if value.dtype.kind == "f":
         value = np.where(np.isnan(value), value.dtype.type(np.nan), value)  # one NaN, whatever its payload and sign

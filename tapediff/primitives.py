@@ -17,6 +17,7 @@ from .errors import ArgumentMismatch, InvalidRule, UnsupportedFunction
 from .instruction import BOOL, FLOAT64, INT64, ValueType, is_tracked
 from .lowering.status import WRONG_RESULT
 from .ops.calls import CALL, ITEM
+from .pickling import Portable, found, place_of
 from .subtapes import as_operand, items_of, type_of
 from .trees import Structure, describe_structure, flatten, has_only_tuples, packed, paths, unflatten
 
@@ -72,6 +73,18 @@ class Primitive:
         record = CALL(*operands, callee=callee)
         assert callee.results is not None, "the call has run"
         return unflatten(callee.results, items_of(record, callee.output_count))
+
+    def __copy__(self) -> Primitive:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Primitive:
+        return self
+
+    def __reduce__(self) -> Any:
+        place = place_of(self)
+        if place is not None and found(*place) is self:
+            return found, place
+        return Primitive, (Portable(self.forward), Portable(self._backward), self.name, self.compiled)
 
     def __repr__(self) -> str:
         return f"<Primitive {self.name}>"
@@ -172,6 +185,13 @@ class _Forward(_Python):
         self.output_count = 0
         self._rule: _Backward | None = None
 
+    def __reduce__(self) -> Any:
+        names = ("results", "saved", "output_count", "out_types")
+        return _Forward, (self.owner, self.structure, self.in_types), {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
     def results_of(self, inputs: Sequence[Any]) -> list[np.ndarray]:
         outputs, saved = _pair(self.name, _python(self.function)(*unflatten(self.structure, inputs)))
         leaves, results = flatten(outputs)
@@ -198,9 +218,7 @@ class _Forward(_Python):
 
     def call_rule(self, z_bars: Sequence[Any], z: Any, inputs: Sequence[Any], active: Sequence[bool]) -> list[Any]:
         """The reverse pass of a call: another call, of the rule."""
-        if self._rule is None:
-            self._rule = _Backward(self)
-        back = self._rule
+        back = _rule_of(self)
         saved = [ITEM(z, k=k) for k in range(self.output_count, len(self.out_types))]
         bars = [
             np.zeros(t.shape) if bar is None else bar
@@ -224,6 +242,9 @@ class _Backward(_Python):
         # What the rule returned when it last ran in Python: its structure, and whether that is a tuple of cotangents.
         self.returned: Any = None
         self.is_tuple = True
+
+    def __reduce__(self) -> Any:
+        return _rule_of, (self.forward,)
 
     def missed(self, number: int | None, miss: Any, inputs: Sequence[Any]) -> int:
         if self.returned is None:
@@ -310,6 +331,12 @@ class _Backward(_Python):
             f"a second derivative through {self.name}, which tapediff does not look into",
             fix="write the function with NumPy operations, or give its gradient as a primitive of its own",
         )
+
+
+def _rule_of(forward: _Forward) -> _Backward:
+    if forward._rule is None:
+        forward._rule = _Backward(forward)
+    return forward._rule
 
 
 def _require_tuples(name: str, structure: Structure) -> None:

@@ -69,6 +69,9 @@ class Recorder:
         self.active_inputs: list[int] = []
         self.captured: list[TrackedArray] = []
         self.site: Site | None = None
+        # Frames from here on belong to who called the recorded function; operations without a line of their own are at this site.
+        self.outermost: Any = None
+        self.outermost_site: Site | None = None
         self.failure: tuple[Exception, str, Site | None] | None = None
         self.is_open = False
         self.outer: Recorder | None = None
@@ -164,16 +167,22 @@ class Recorder:
     def _append(self, op: Any, ids: tuple[int, ...], params: tuple[Any, ...], type_: ValueType) -> int:
         site = self.site
         if site is None:
-            frame = sys._getframe(2)
+            frame: Any = sys._getframe(2)
             while is_library_file(frame.f_code.co_filename):
                 if frame.f_back is None:
                     break
+                if frame is self.outermost:
+                    frame = None
+                    break
                 frame = frame.f_back
-            # Code objects are hashed by content, slowly; one address and offset stand for the place as long as it is kept.
-            place = (id(frame.f_code) << 20) + frame.f_lasti
-            site = self._sites.get(place)
-            if site is None:
-                site = self._sites[place] = Site(frame.f_code, frame.f_lasti)
+            if frame is None:
+                site = self.outermost_site
+            else:
+                # Code objects are hashed by content, slowly; one address and offset stand for the place as long as it is kept.
+                place = (id(frame.f_code) << 20) + frame.f_lasti
+                site = self._sites.get(place)
+                if site is None:
+                    site = self._sites[place] = Site(frame.f_code, frame.f_lasti)
         instructions = self.instructions
         instructions.append(_new_tuple(Instruction, (op, ids, params, type_, site)))
         return len(instructions) - 1

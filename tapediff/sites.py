@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from bisect import bisect_right
+from functools import lru_cache
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,15 +23,47 @@ class Site(NamedTuple):
 
     @property
     def line(self) -> int:
-        last = self.code.co_firstlineno
-        for start, end, line in self.code.co_lines():
-            if start <= self.lasti < end and line is not None:
-                return line
-            last = line or last
-        return last
+        starts, lines = _lines(self.code)
+        return lines[max(0, bisect_right(starts, self.lasti) - 1)]
 
     def __str__(self) -> str:
         return f"{os.path.basename(self.code.co_filename)}:{self.line} in {self.code.co_name}"
+
+    @property
+    def place(self) -> tuple[str, int, str]:
+        """File, line and function."""
+        return self.code.co_filename, self.line, self.code.co_name
+
+    def __reduce__(self) -> Any:
+        return PickledSite, self.place
+
+    def __deepcopy__(self, _: Any) -> Site:
+        return self
+
+
+class PickledSite(NamedTuple):
+    """A place in the code of the process that has pickled it; it prints the same."""
+
+    filename: str
+    line: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.filename)}:{self.line} in {self.name}"
+
+    @property
+    def place(self) -> tuple[str, int, str]:
+        return self.filename, self.line, self.name
+
+
+@lru_cache(maxsize=64)
+def _lines(code: CodeType) -> tuple[list[int], list[int]]:
+    """Where the stretches of code of one line begin, and these lines; one that has none belongs to the line before."""
+    starts, lines = [0], [code.co_firstlineno]
+    for start, _, line in code.co_lines():
+        starts.append(start)
+        lines.append(line or lines[-1])
+    return starts, lines
 
 
 class _LibraryFiles(dict[str, bool]):

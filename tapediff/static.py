@@ -109,6 +109,9 @@ class Boxed:
     def __hash__(self) -> int:
         return hash(self.key)
 
+    def __reduce__(self) -> Any:
+        return Boxed, (self.value,)  # the key may be an identity
+
 
 def unboxed(value: Any) -> Any:
     return value.value if type(value) is Boxed else value

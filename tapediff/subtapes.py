@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .aliases import Aliases
-from .arguments import as_data_array
+from .arguments import as_data_array, unwrap
 from .callees import LOCK, Callee, RecordedCallee
 from .closures import Frozen, freeze
 from .errors import ArgumentMismatch, StaleTape, UnsupportedFunction
@@ -20,6 +20,7 @@ from .instruction import BOOL, FLOAT64, INT64, ValueType, is_tracked
 from .keys import value_key
 from .numpy_functions.shaping import stack_objects
 from .ops.calls import CALL, ITEM
+from .pickling import Portable, found, place_of
 from .recorder import current_recorder
 from .sites import Site, user_site
 from .static import Static, boxed, static_of, unboxed
@@ -53,9 +54,10 @@ class Body:
         changed = self._frozen.changed_global()
         if changed is not None:
             name, before, now = changed
+            became = f"was {short(before)} and is {short(now)}" if now is not before else "holds something else"
             raise StaleTape(
                 f"{self.name} takes a path that has no tape yet, and a global has changed since its other paths were recorded",
-                at=self.site, got=f"{name} was {short(before)} and is {short(now)}", tape_value=before, function_value=now,
+                at=self.site, got=f"{name} {became}", tape_value=before, function_value=now,
             )  # fmt: skip
         first_hole = len(arguments) - len(self._frozen.tracked)
         if self._integers:
@@ -79,7 +81,7 @@ class Body:
             )  # fmt: skip
         if containers_changed():
             raise UnsupportedFunction(
-                f"{self.name} changes a list or dict that it closes over", at=self.site,
+                f"{self.name} changes a list, dict or object that it closes over", at=self.site,
                 fix="return what it adds, and add it outside",
             )  # fmt: skip
         if self._keeps_arguments:
@@ -165,10 +167,11 @@ class SubTape:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """f itself on plain arrays; one instruction where an argument, or a variable that f closes over, is tracked."""
+        args = tuple(map(unwrap, args))
         if current_recorder() is None:
             return self.f(*args, **kwargs)
         leaves, structure = flatten(boxed(self.static, self.f, args, kwargs), arguments=True)
-        frozen = freeze(self.f) if self.guard is None else freeze(self.f, self.guard)
+        frozen = freeze(self.f) if self.guard is None else freeze(self.f, self.guard, is_live=True)
         operands = [as_operand(leaf) for leaf in leaves] + frozen.tracked
         if not any(map(is_tracked, operands)):
             return self.f(*args, **kwargs)
@@ -184,6 +187,19 @@ class SubTape:
         return SubTape(
             MethodType(self.f, instance), guard, static, self.max_tapes, self.compiled, self.name, self._callees
         )
+
+    def __copy__(self) -> SubTape:
+        return self
+
+    def __deepcopy__(self, _: Any) -> SubTape:
+        return self
+
+    def __reduce__(self) -> Any:
+        place = place_of(self)
+        if place is not None and found(*place) is self:
+            return found, place
+        parts = (Portable(self.f), Portable(self.guard), self.static, self.max_tapes, self.compiled, self.name)
+        return SubTape, parts
 
     def _tapediff_rebuilt(self, rebuild: Callable[[Any], Any]) -> SubTape:
         """With the variables it closes over changed; it shares its tapes, which are kept apart by these variables."""

@@ -10,6 +10,7 @@ from .arguments import as_inputs
 from .errors import InvalidTape, describe
 from .instruction import CONSTANT, GUARD, GUARD_KINDS, INPUT, Guard, Instruction, ValueType, is_tracked
 from .outputs import deliver
+from .packing import packed, unpacked
 from .replay import inline, run
 
 
@@ -58,6 +59,19 @@ class Tape:
 
     def __repr__(self) -> str:
         return f"<Tape of {self.name}: {len(self)} instructions, {len(self.guards)} guards>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: getattr(self, name) for name in ("inputs", "outputs", "name", "active_inputs", "returns_tuple")}
+        return {**state, **packed(self.instructions)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name in ("inputs", "outputs", "name", "active_inputs", "returns_tuple"):
+            self.__dict__[name] = state[name]
+        self.__dict__["instructions"] = unpacked(state)
+        self.__dict__["derived"] = {}
+
+    def __deepcopy__(self, _: Any) -> Tape:
+        return self  # as nobody can change it
 
     def check(self) -> None:
         """Re-derive every type and check that values are defined before they are used.

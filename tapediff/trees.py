@@ -45,6 +45,9 @@ class _Value:
     def __repr__(self) -> str:
         return repr(self.value)
 
+    def __reduce__(self) -> Any:
+        return _Value, (self.value,)  # the key may be an identity
+
 
 ARRAY = Structure(None)
 # A Python integer among arguments, which isinstance() is to recognise as one.
@@ -73,7 +76,9 @@ def _flatten(tree: Any, leaves: list[Any], arguments: bool) -> Structure:
     if isinstance(tree, (tuple, list)):
         return Structure(kind, (), tuple(_flatten(part, leaves, arguments) for part in tree))
     if kind is dict:
-        return Structure(kind, tuple(tree), tuple(_flatten(part, leaves, arguments) for part in tree.values()))
+        # In one order, as dicts of another order are equal.
+        keys = tuple(sorted(tree) if all(type(key) is str for key in tree) else tree)
+        return Structure(kind, keys, tuple(_flatten(tree[key], leaves, arguments) for key in keys))
     try:
         value = _Value(tree)
         hash(value)

@@ -3,6 +3,7 @@
 import os
 
 import hypothesis
+import pytest
 
 # Plots are drawn by the examples, in processes of their own that inherit this.
 os.environ["MPLBACKEND"] = "Agg"
@@ -13,3 +14,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # derandomize: the same examples in every run. No deadline: the first call of a test compiles a kernel.
 hypothesis.settings.register_profile("reproducible", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("reproducible")
+
+
+@pytest.fixture
+def flat_loops(monkeypatch):
+    """Python loops stay laid out flat, for tests of what flat tapes are made into."""
+    from tapediff import rolled
+
+    monkeypatch.setattr(rolled, "ROLL", False)

@@ -65,6 +65,18 @@ def test_switch():
         td.gradient(compiled, np.array([1.0, 0.0, 3.0]))
 
 
+def test_builtins_as_branches_and_dicts_in_any_order():
+    f = lambda x: td.cond(x[2] > 0, max, min, x[0], x[1]) + td.subtape(max)(x[0] * 2, x[2])
+    agree(f, *RNG.normal(size=(6, 3)))
+
+    def g(x):
+        picked = td.cond(x[0] > 0, lambda: {"a": x[0], "b": x[1]}, lambda: {"b": x[2], "a": x[1]})
+        last, _ = td.scan(lambda c, t: ({"b": c["a"] * t, "a": c["b"]}, None), picked, x)
+        return last["a"] - last["b"]
+
+    agree(g, *RNG.normal(size=(4, 3)))
+
+
 def test_branches_must_agree():
     f = lambda x: np.sum(td.cond(x[0] > 0, lambda v: v, lambda v: v[:1], x))
     compiled = td.compile(f, np.ones(2))
@@ -322,6 +334,10 @@ def test_clear_errors():
         td.record(lambda x: td.scan(lambda c, t: (c, None), x[0], (x, x[:2]))[0], x)
     with pytest.raises(td.ArgumentMismatch, match="must be integers"):
         td.record(lambda x: td.fori_loop(0, x[0], lambda i, c: c, x[0]), x)
+    with pytest.raises(td.ArgumentMismatch, match="cannot be negative"):
+        td.record(lambda x: td.scan(lambda c, t: (c, None), x[0], length=-1)[0], x)
+    with pytest.raises(td.ArgumentMismatch, match="must be a bool, or an array of one element"):
+        td.record(lambda x: td.while_loop(lambda c: c > 0, lambda c: c - 1, x).sum(), x)
     assert not td.is_recording()
 
 

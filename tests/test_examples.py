@@ -87,3 +87,20 @@ def test_dropout_learns_and_evaluates(tmp_path):
     right = re.search(r"test: loss \S+, (\S+)% right", printed)
     assert float(right.group(1)) > 94
     assert "799 hits, 3 misses, 3 recordings" in printed
+
+
+def test_compiled_sampler_is_faster_than_python(tmp_path):
+    """Few draws agree with the reference, branches are followed from compiled code, and both models sample faster there."""
+    printed = run("compiled_sampler.py", tmp_path, "1500")
+    for name, mean, deviation in re.findall(r"  (mu|tau|theta\[1\]): mean (\S+) sd \S+; reference \S+ sd (\S+)", printed):
+        reference = {"mu": 4.4, "tau": 3.6, "theta[1]": 6.2}[name]
+        # Some hundred effective draws: a sixth of a standard deviation is more than three Monte-Carlo errors.
+        assert abs(float(mean) - reference) < float(deviation) / 3, name
+    ratios = [float(r) for r in re.findall(r"from Python: (\S+) times", printed)]
+    # Measured: 20 each.
+    assert len(ratios) == 2
+    assert min(ratios) > 3
+    bend = float(re.search(r"bend: mean (\S+)", printed).group(1))
+    assert 1890 < bend < 1930
+    hits, misses = map(int, re.search(r"(\d+) hits, (\d+) misses", printed).groups())
+    assert hits > 20 * misses

@@ -207,15 +207,15 @@ def loop(x):
 
 
 def test_a_loop_of_a_hundred_thousand_operations_records_quickly_and_small():
-    """Under 1 s (best of three), and under 500 bytes an instruction kept."""
+    """Under 1 s of processor time (best of three), and under 500 bytes an instruction kept."""
     scope = {}
     exec(compile(LOOP.format(count=50_000), "loop.py", "exec"), scope)
     seconds = []
     x = np.array([0.3, 0.5])
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         tape = td.record(scope["loop"], x)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     assert len(tape) > 100_000
     assert min(seconds) < 1.0, seconds
     del tape

@@ -50,7 +50,7 @@ def test_a_zero_gradient_is_a_constant():
         assert joint.instructions[joint.outputs[1]].op.name in ("constant", "broadcast")
 
 
-def test_many_parts_of_one_array_are_gathered_once():
+def test_many_parts_of_one_array_are_gathered_once(flat_loops):
     """x[0], x[1], ... used one by one: one assembly of the parts, not a sum of arrays for each."""
     n = 50
     tape = td.record(lambda x: sum(x[k] ** 2 * (k + 1) for k in range(n)), np.ones(n))

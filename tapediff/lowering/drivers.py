@@ -39,7 +39,7 @@ def driver_address(name: str) -> int:
             known = _drivers.get(name)
             if known is None:
                 symbol = f"tapediff_{name}"
-                known = _drivers[name] = NativeFunction(_TEXTS[name](symbol), symbol, set())
+                known = _drivers[name] = NativeFunction(_TEXTS[name](symbol), symbol, set(), is_portable=True)
     return known.address
 
 

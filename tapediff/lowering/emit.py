@@ -54,8 +54,10 @@ class Emitter(LaneMemory):
         self.functions: dict[tuple[Any, ...], tuple[str, str]] = {} if owner is None else owner.functions
         self.outlines: bool = outlines(program) if owner is None else owner.outlines
         self.assembled: frozenset[int] = program.assembled() if owner is None else owner.assembled
-        # Calls and loops of callees: their native sides; the module's functions for them; how many stacks are on the heap.
+        # Calls and loops of callees: their native sides; addresses of this process, which the text has symbols for; the module's
+        # functions for them; how many stacks are on the heap.
         self.cells: list[Any] = []
+        self.addresses: dict[str, int] = {}
         self.invocations: dict[Any, tuple[str, int]] = {}
         self.stack_count = 0
         self._bases: dict[int, str] = {}
@@ -105,7 +107,7 @@ class Emitter(LaneMemory):
             self.call(group.body[0])
         elif group.form == "invoke":
             emit_invoke(self, group.body[0])
-        elif group.form == "chunk":
+        elif group.form in ("chunk", "nest chunk"):
             self._call_chunk(group)
         elif group.form == "straight":
             for item in group.body:
@@ -185,7 +187,7 @@ class Emitter(LaneMemory):
         return value if value.kind == "i1" else value.ne(0.0 if value.kind == "f64" else 0)
 
     def _call_chunk(self, group: Group) -> None:
-        """Straight-line code too long for one function: a function of its own, which hands back a status."""
+        """Code too long for one function: a function of its own, which hands back a status."""
         chunk = _Chunk(self, f"{self.name}_chunk{self.fresh()}")
         for declaration in chunk.definition(group):
             self.code.declare(declaration)
@@ -308,7 +310,7 @@ class Emitter(LaneMemory):
 
 
 class _Chunk(Emitter):
-    """A stretch of straight-line code as a function; its workspace is the caller's."""
+    """A stretch of straight-line code, or a loop, as a function; its workspace is the caller's."""
 
     def __init__(self, owner: Emitter, name: str) -> None:
         super().__init__(owner.program, name, owner)
@@ -316,7 +318,7 @@ class _Chunk(Emitter):
 
     def definition(self, group: Group) -> list[str]:
         """The function's text, after the declarations that it needs."""
-        self._body([Group("straight", (), group.body)])
+        self._body([Group("straight" if group.form == "chunk" else "nest", group.domain, group.body)])
         parameters = "ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report"
         head = [f"define internal i32 @{self.name}({parameters}) noinline nounwind {{", "entry:"]
         text = "\n".join([*head, *self.slots, *self.entry, "br label %body", "body:", *self.code.lines, "}"])

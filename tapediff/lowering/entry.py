@@ -28,7 +28,10 @@ SPECIFICATIONS = STATE_WORDS + 4
 
 MOST_ARGUMENTS = 32
 
-_METH_FASTCALL = 0x80
+# A dtype's kind, type, byte order, an unused byte and type number. Arrays that were unpickled have dtypes of their own, equal to NumPy's.
+DTYPE_WORD, DTYPE_MASK = 24, 0xFFFFFFFF00FFFFFF
+
+_METH_FASTCALL, METH_NOARGS = 0x80, 0x04
 _READABLE = 0x0001 | 0x0100  # C-contiguous, aligned
 _WRITEABLE = 0x0400
 
@@ -53,16 +56,28 @@ def is_available() -> bool:
         and ctypes.c_int32.from_address(start + 24).value == 2
         and (word(extents).value, word(extents + 8).value) == (2, 3)
         and word(start + 56).value == id(array.dtype)
+        and ctypes.string_at(id(array.dtype) + DTYPE_WORD, 3) == b"fd="
+        and ctypes.c_int32.from_address(id(array.dtype) + DTYPE_WORD + 4).value == array.dtype.num
         and ctypes.c_int32.from_address(start + 64).value == array.flags.num
         and word(id(number) + 8).value == id(float)
         and ctypes.c_double.from_address(id(number) + 16).value == number
     )
 
 
-class _MethodDefinition(ctypes.Structure):
+class MethodDefinition(ctypes.Structure):
+    """CPython's PyMethodDef; it has to live as long as the builtin functions that are made from it."""
+
     _fields_ = (
         ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
     )  # fmt: skip
+
+
+@cache
+def builtin_maker() -> Any:
+    """CPython's maker of builtin functions: of a definition's address, the function's self, and None."""
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return make
 
 
 _lock = threading.Lock()
@@ -79,12 +94,19 @@ def callable_for(state: np.ndarray) -> Any:
         if not _shared:
             from .native import NativeFunction
 
-            native = NativeFunction(text(), "tapediff_entry", set())
-            definition = _MethodDefinition(b"tapediff_kernel", native.address, _METH_FASTCALL, None)
-            make = ctypes.pythonapi.PyCFunction_NewEx
-            make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-            _shared.update(native=native, definition=definition, make=make)
-    return _shared["make"](ctypes.addressof(_shared["definition"]), state, None)
+            native = NativeFunction(text(), "tapediff_entry", set(), addresses=_known_objects(), is_portable=True)
+            definition = MethodDefinition(b"tapediff_kernel", native.address, _METH_FASTCALL, None)
+            _shared.update(native=native, definition=definition)
+    return builtin_maker()(ctypes.addressof(_shared["definition"]), state, None)
+
+
+def _known_objects() -> dict[str, int]:
+    """The objects of this process that the entry compares with, by the symbols that its text has for them."""
+    return {
+        "tapediff_ndarray": id(np.ndarray),
+        "tapediff_float": id(float),
+        "tapediff_float64": id(np.dtype(np.float64)),
+    }
 
 
 def text() -> str:
@@ -93,6 +115,9 @@ def text() -> str:
 declare ptr @PyFloat_FromDouble(double)
 declare ptr @PyLong_FromLong(i64)
 declare ptr @PyComplex_FromDoubles(double, double)
+@tapediff_ndarray = external global i64
+@tapediff_float = external global i64
+@tapediff_float64 = external global i64
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 define ptr @tapediff_entry(ptr %self, ptr %args, i64 %count) nounwind {{
@@ -133,12 +158,19 @@ argument:
 %ndim_spec = getelementptr i64, ptr %dtype_spec, i64 1
 %ndim_wanted = load i64, ptr %ndim_spec
 %extents_spec = getelementptr i64, ptr %dtype_spec, i64 4
-%is_array = icmp eq i64 %type, {id(np.ndarray)}
+%is_array = icmp eq i64 %type, ptrtoint (ptr @tapediff_ndarray to i64)
 br i1 %is_array, label %array, label %number
 array:
 %dtype_slot = getelementptr i8, ptr %object, i64 56
-%dtype = load i64, ptr %dtype_slot
-%right_dtype = icmp eq i64 %dtype, %dtype_wanted
+%dtype = load ptr, ptr %dtype_slot
+%dtype_word_slot = getelementptr i8, ptr %dtype, i64 {DTYPE_WORD}
+%dtype_word = load i64, ptr %dtype_word_slot
+%wanted_object = inttoptr i64 %dtype_wanted to ptr
+%wanted_word_slot = getelementptr i8, ptr %wanted_object, i64 {DTYPE_WORD}
+%wanted_word = load i64, ptr %wanted_word_slot
+%dtype_bits = xor i64 %dtype_word, %wanted_word
+%dtype_difference = and i64 %dtype_bits, {DTYPE_MASK - (1 << 64)}
+%right_dtype = icmp eq i64 %dtype_difference, 0
 %ndim_slot = getelementptr i8, ptr %object, i64 24
 %ndim32 = load i32, ptr %ndim_slot
 %ndim = sext i32 %ndim32 to i64
@@ -171,10 +203,10 @@ extent_met:
 %d_next = add i64 %d, 1
 br label %extent
 number:
-%is_float = icmp eq i64 %type, {id(float)}
+%is_float = icmp eq i64 %type, ptrtoint (ptr @tapediff_float to i64)
 %is_scalar = icmp eq i64 %ndim_wanted, 0
 %is_input = icmp ult i64 %k, %inputs
-%is_double = icmp eq i64 %dtype_wanted, {id(np.dtype(np.float64))}
+%is_double = icmp eq i64 %dtype_wanted, ptrtoint (ptr @tapediff_float64 to i64)
 %float_scalar = and i1 %is_float, %is_scalar
 %float_input = and i1 %float_scalar, %is_input
 %float_fits = and i1 %float_input, %is_double

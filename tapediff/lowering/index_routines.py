@@ -1,15 +1,13 @@
-"""Routines that find positions: argmax, argsort, searchsorted. Numba compiles them when a kernel first calls one.
+"""Routines that find positions, argmax, argsort and searchsorted: in Python, for the readable listing of kernels, and as LLVM text.
 
-They work on flat arrays by plain indexing, so that the same functions run as Python in a kernel's readable listing. The order
+They work on flat arrays by plain indexing. The Python functions are the reference, and the text follows them line by line. The order
 among equal elements and the place of NaN are NumPy's.
 """
 
 from __future__ import annotations
 
-from functools import cache
+import threading
 from typing import Any
-
-PREFIX = "tapediff_index_"
 
 
 def argmax(x: Any, out: Any, before: int, extent: int, after: int) -> None:
@@ -77,16 +75,197 @@ def searchsorted(sorted_values: Any, wanted: Any, out: Any, extent: int, count: 
 INDEX_ROUTINES = {"argmax": argmax, "argmin": argmin, "argsort": argsort, "searchsorted": searchsorted}
 
 
-@cache
-def native(name: str) -> Any:
-    """The routine as a C function; keeps the object alive, as its address is handed to kernels. Cost: about 0.3 s, once."""
-    import numba
-    from numba import types
-
-    doubles, integers = types.CPointer(types.float64), types.CPointer(types.int64)
-    arrays = (doubles, doubles, integers) if name == "searchsorted" else (doubles, integers)
-    return numba.cfunc(types.void(*arrays, types.int64, types.int64, types.int64))(INDEX_ROUTINES[name])
+# The same routines as LLVM text.
 
 
-def address_of(name: str) -> int:
-    return native(name).address
+def _extremum(name: str, comparison: str) -> str:
+    return f"""define void @tapediff_index_{name}(ptr %x, ptr %out, i64 %before, i64 %extent, i64 %after) nounwind {{
+entry:
+%rows = mul i64 %before, %after
+%block = mul i64 %extent, %after
+br label %row
+row:
+%r = phi i64 [ 0, %entry ], [ %r1, %found ]
+%more_rows = icmp slt i64 %r, %rows
+br i1 %more_rows, label %begin, label %done
+begin:
+%b = sdiv i64 %r, %after
+%a = srem i64 %r, %after
+%skipped = mul i64 %b, %block
+%start = add i64 %skipped, %a
+%first_slot = getelementptr double, ptr %x, i64 %start
+%first = load double, ptr %first_slot
+br label %look
+look:
+%k = phi i64 [ 1, %begin ], [ %k1, %compare ]
+%best = phi i64 [ 0, %begin ], [ %best_next, %compare ]
+%top = phi double [ %first, %begin ], [ %top_next, %compare ]
+%more = icmp slt i64 %k, %extent
+br i1 %more, label %compare, label %found
+compare:
+%offset = mul i64 %k, %after
+%place = add i64 %start, %offset
+%slot = getelementptr double, ptr %x, i64 %place
+%value = load double, ptr %slot
+%beats = fcmp {comparison} double %value, %top
+%is_nan = fcmp uno double %value, %value
+%top_is_number = fcmp ord double %top, %top
+%first_nan = and i1 %is_nan, %top_is_number
+%better = or i1 %beats, %first_nan
+%best_next = select i1 %better, i64 %k, i64 %best
+%top_next = select i1 %better, double %value, double %top
+%k1 = add i64 %k, 1
+br label %look
+found:
+%out_slot = getelementptr i64, ptr %out, i64 %r
+store i64 %best, ptr %out_slot
+%r1 = add i64 %r, 1
+br label %row
+done:
+ret void
+}}"""
+
+
+_ARGSORT = """define void @tapediff_index_argsort(ptr %x, ptr %out, i64 %before, i64 %extent, i64 %after) nounwind {
+entry:
+%rows = mul i64 %before, %after
+%block = mul i64 %extent, %after
+br label %row
+row:
+%r = phi i64 [ 0, %entry ], [ %r1, %sorted ]
+%more_rows = icmp slt i64 %r, %rows
+br i1 %more_rows, label %begin, label %done
+begin:
+%b = sdiv i64 %r, %after
+%a = srem i64 %r, %after
+%skipped = mul i64 %b, %block
+%start = add i64 %skipped, %a
+br label %entry_of
+entry_of:
+%k = phi i64 [ 0, %begin ], [ %k1, %put ]
+%more = icmp slt i64 %k, %extent
+br i1 %more, label %take, label %sorted
+take:
+%offset = mul i64 %k, %after
+%place = add i64 %start, %offset
+%slot = getelementptr double, ptr %x, i64 %place
+%value = load double, ptr %slot
+%is_number = fcmp ord double %value, %value
+br label %search
+search:
+%low = phi i64 [ 0, %take ], [ %low_next, %look ]
+%high = phi i64 [ %k, %take ], [ %high_next, %look ]
+%apart = icmp slt i64 %low, %high
+br i1 %apart, label %look, label %move
+look:
+%both = add i64 %low, %high
+%middle = lshr i64 %both, 1
+%m_offset = mul i64 %middle, %after
+%m_place = add i64 %start, %m_offset
+%m_slot = getelementptr i64, ptr %out, i64 %m_place
+%m_position = load i64, ptr %m_slot
+%o_offset = mul i64 %m_position, %after
+%o_place = add i64 %start, %o_offset
+%o_slot = getelementptr double, ptr %x, i64 %o_place
+%other = load double, ptr %o_slot
+%less = fcmp olt double %value, %other
+%other_is_nan = fcmp uno double %other, %other
+%number_before_nan = and i1 %other_is_nan, %is_number
+%goes_left = or i1 %less, %number_before_nan
+%beyond = add i64 %middle, 1
+%low_next = select i1 %goes_left, i64 %low, i64 %beyond
+%high_next = select i1 %goes_left, i64 %middle, i64 %high
+br label %search
+move:
+%m = phi i64 [ %k, %search ], [ %m1, %shift ]
+%right = icmp sgt i64 %m, %low
+br i1 %right, label %shift, label %put
+shift:
+%m1 = sub i64 %m, 1
+%from_offset = mul i64 %m1, %after
+%from_place = add i64 %start, %from_offset
+%from = getelementptr i64, ptr %out, i64 %from_place
+%to_place = add i64 %from_place, %after
+%to = getelementptr i64, ptr %out, i64 %to_place
+%moved = load i64, ptr %from
+store i64 %moved, ptr %to
+br label %move
+put:
+%low_offset = mul i64 %low, %after
+%low_place = add i64 %start, %low_offset
+%low_slot = getelementptr i64, ptr %out, i64 %low_place
+store i64 %k, ptr %low_slot
+%k1 = add i64 %k, 1
+br label %entry_of
+sorted:
+%r1 = add i64 %r, 1
+br label %row
+done:
+ret void
+}"""
+
+_SEARCHSORTED = """define void @tapediff_index_searchsorted(ptr %sorted, ptr %wanted, ptr %out, i64 %extent, i64 %count, i64 %right) \
+nounwind {
+entry:
+%is_right = icmp ne i64 %right, 0
+br label %each
+each:
+%k = phi i64 [ 0, %entry ], [ %k1, %put ]
+%more = icmp slt i64 %k, %count
+br i1 %more, label %take, label %done
+take:
+%slot = getelementptr double, ptr %wanted, i64 %k
+%value = load double, ptr %slot
+%is_nan = fcmp uno double %value, %value
+br label %search
+search:
+%low = phi i64 [ 0, %take ], [ %low_next, %look ]
+%high = phi i64 [ %extent, %take ], [ %high_next, %look ]
+%apart = icmp slt i64 %low, %high
+br i1 %apart, label %look, label %put
+look:
+%both = add i64 %low, %high
+%middle = lshr i64 %both, 1
+%m_slot = getelementptr double, ptr %sorted, i64 %middle
+%other = load double, ptr %m_slot
+%not_above = fcmp ole double %other, %value
+%to_right = or i1 %not_above, %is_nan
+%below = fcmp olt double %other, %value
+%is_number = fcmp ord double %other, %other
+%number_before_nan = and i1 %is_nan, %is_number
+%to_left = or i1 %below, %number_before_nan
+%goes_right = select i1 %is_right, i1 %to_right, i1 %to_left
+%beyond = add i64 %middle, 1
+%low_next = select i1 %goes_right, i64 %beyond, i64 %low
+%high_next = select i1 %goes_right, i64 %high, i64 %middle
+br label %search
+put:
+%out_slot = getelementptr i64, ptr %out, i64 %k
+store i64 %low, ptr %out_slot
+%k1 = add i64 %k, 1
+br label %each
+done:
+ret void
+}"""
+
+INDEX_TEXTS = {
+    "argmax": _extremum("argmax", "ogt"), "argmin": _extremum("argmin", "olt"), "argsort": _ARGSORT, "searchsorted": _SEARCHSORTED,
+}  # fmt: skip
+
+PREFIX = "tapediff_index_"
+
+_lock = threading.Lock()
+_linked: dict[str, Any] = {}
+
+
+def address_of(symbol: str) -> int:
+    """The address of a routine, which is compiled when a kernel first calls it. Cost: 5 ms."""
+    # Imported here, as what links kernels asks for the routines that they call.
+    from .native import NativeFunction
+
+    with _lock:
+        known = _linked.get(symbol)
+        if known is None:
+            text = INDEX_TEXTS[symbol.removeprefix(PREFIX)]
+            known = _linked[symbol] = NativeFunction(text, symbol, set(), is_portable=True)
+    return known.address

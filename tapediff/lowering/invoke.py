@@ -45,11 +45,13 @@ def emit_invoke(owner: Any, item: Invoke) -> None:
     key = (item.op, item.params, item.types)
     known = owner.invocations.get(key)
     if known is None:
-        invocation = _Loop(item) if item.op is LOOP else _Once(item)
+        symbol = f"tapediff_cell_{len(owner.cells)}"
+        invocation = _Loop(item, symbol) if item.op is LOOP else _Once(item, symbol)
         known = owner.invocations[key] = (f"tapediff_invoke_{len(owner.invocations)}", invocation.stacks)
         for declaration in invocation.definition(known[0]):
             owner.module.declare(declaration)
         owner.cells.append(invocation.cell)
+        owner.addresses |= invocation.addresses
     name, stacks = known
     pointers = [owner.address(*pair) for pair in (*item.operands, *item.items)]
     pointers += [owner.base(storage) for storage in (*item.slots, item.scratch) if storage >= 0]
@@ -69,8 +71,10 @@ class _Invocation:
     Its parameters: the addresses of operands and items, of the carries' slots and scratch, of its stacks; and where the calls begin.
     """
 
-    def __init__(self, item: Invoke, roles: Roles) -> None:
+    def __init__(self, item: Invoke, roles: Roles, symbol: str) -> None:
         self.item, self.code = item, Code("entry")
+        # The text has symbols instead of this process's addresses, so that its code may be kept on disk; `symbol` is the cell's.
+        self.symbol, self.addresses = symbol, dict[str, int]()
         self.callee = item.params[0]
         self.cell: Cell = cell_of(self.callee, roles)
         self.inputs, self.outputs = len(self.callee.in_types), len(self.callee.out_types)
@@ -129,10 +133,11 @@ class _Invocation:
 
     def run(self, chosen: bool) -> None:
         """Call the driver, and leave with the exception that Python may have raised."""
-        driver = driver_address("run_chosen" if chosen else "run_decided")
-        status = self.code.emit(
-            f"call i32 inttoptr (i64 {driver} to ptr)(ptr inttoptr (i64 {self.cell.address} to ptr), ptr %call_frame)"
-        )
+        driver = "run_chosen" if chosen else "run_decided"
+        self.addresses |= {f"tapediff_{driver}": driver_address(driver), self.symbol: self.cell.address}
+        self.code.declare(f"declare i32 @tapediff_{driver}(ptr, ptr)")
+        self.code.declare(f"@{self.symbol} = external global i64")
+        status = self.code.emit(f"call i32 @tapediff_{driver}(ptr @{self.symbol}, ptr %call_frame)")
         self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), PENDING)
 
     def header(self, end: Number, numbers: str | None, step: int) -> None:
@@ -147,8 +152,8 @@ class _Invocation:
 class _Once(_Invocation):
     """A call: a loop of one iteration."""
 
-    def __init__(self, item: Invoke) -> None:
-        super().__init__(item, ONCE)
+    def __init__(self, item: Invoke, symbol: str) -> None:
+        super().__init__(item, ONCE, symbol)
 
     def emit(self) -> None:
         chosen = self.item.op is CHOSEN
@@ -164,9 +169,9 @@ class _Once(_Invocation):
 class _Loop(_Invocation):
     """A loop. Where its length is known only at run time, what it hands out per iteration is on the heap."""
 
-    def __init__(self, item: Invoke) -> None:
+    def __init__(self, item: Invoke, symbol: str) -> None:
         self.form: LoopForm = item.params[1]
-        super().__init__(item, Roles(self.form.carries, self.form.streams, self.form.stops, False))
+        super().__init__(item, Roles(self.form.carries, self.form.streams, self.form.stops, False), symbol)
         self.types = item.types[1]
         # The place of each item that is a stack among those of the loop.
         self.heap: dict[int, int] = {}

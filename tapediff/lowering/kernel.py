@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import math
 import time
 import weakref
@@ -36,8 +35,6 @@ SHORT_WORK = 20_000
 # What one iteration of a callee is taken for.
 CALL_WORK = 200
 
-_numbers = itertools.count()
-
 
 class Kernel:
     """Native code for all outputs of a tape.
@@ -54,10 +51,12 @@ class Kernel:
         start = time.perf_counter()
         self.tape = tape
         self.program = build_program(tape)
-        name = f"tapediff_kernel_{next(_numbers)}"
-        emitter = Emitter(self.program, name)
+        emitter = Emitter(self.program, "tapediff_kernel")
         self.llvm = emitter.text()
-        self._native = NativeFunction(self.llvm, name, emitter.code.symbols, quickly=is_mostly_straight(self.program))
+        self._native = NativeFunction(
+            self.llvm, emitter.name, emitter.code.symbols, quickly=is_mostly_straight(self.program),
+            addresses=emitter.addresses, is_portable=True,
+        )  # fmt: skip
         # The native code that this code calls lives as long as the cells do.
         self.cells = emitter.cells
         self._exits = exits_of(self.program)

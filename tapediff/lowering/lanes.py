@@ -9,7 +9,7 @@ from .values import TYPES, Code, Value, constant, operand_text, require, splat, 
 
 __all__ = [
     "Code", "Value", "any_lane", "as_values", "bits", "call_rarely", "call_scalar", "ceil", "constant", "copysign",
-    "fabs", "floor", "fma", "from_bits", "is_nan", "rint", "select", "splat", "sqrt", "to_f64", "to_i64", "trunc",
+    "fabs", "floor", "fma", "from_bits", "integer_quotient", "is_nan", "rint", "select", "splat", "sqrt", "to_f64", "to_i64", "trunc",
     "type_of", "unlikely",
 ]  # fmt: skip
 
@@ -99,6 +99,13 @@ def select(condition: Value, a, b) -> Value:
     left, right = operand_text(a, kind, width), operand_text(b, kind, width)
     emitted = code.emit(f"select {TYPES['i1', width]} {test}, {lanes} {left}, {lanes} {right}")
     return Value(code, emitted, kind, width)
+
+
+def integer_quotient(x, y) -> Value:
+    """x / y of two i64, rounded towards zero; not for y = 0, nor for -2**63 / -1."""
+    x, y = as_values(x, y)
+    x, y = splat(x, max(x.width, y.width)), splat(y, max(x.width, y.width))
+    return Value(x.code, x.code.emit(f"sdiv {TYPES['i64', x.width]} {require(x, 'i64').ref}, {y.ref}"), "i64", x.width)
 
 
 def as_values(x, y) -> tuple[Value, Value]:

@@ -7,7 +7,6 @@ stored as well, so that another variant can go on from any iteration.
 
 from __future__ import annotations
 
-import itertools
 import time
 import weakref
 from typing import Any
@@ -29,8 +28,6 @@ from .workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
 # Smaller than for kernels, as calls of callees may stand deep in each other.
 LARGEST_STACK_WORKSPACE = 1 << 12
 
-_numbers = itertools.count()
-
 
 class LoopKernel:
     """Native code for the variant of a callee.
@@ -46,12 +43,14 @@ class LoopKernel:
         start = time.perf_counter()
         self.tape = tape
         self.program = build_body(tape, _varying(tape, roles))
-        name = f"tapediff_loop_{next(_numbers)}"
-        emitter = LoopEmitter(self.program, name, roles)
+        emitter = LoopEmitter(self.program, "tapediff_loop", roles)
         self.llvm = emitter.text()
         # Native code of other callees that this code calls lives as long as their cells do.
         self.cells = emitter.cells
-        self._native = NativeFunction(self.llvm, name, emitter.code.symbols, quickly=is_mostly_straight(self.program))
+        self._native = NativeFunction(
+            self.llvm, emitter.name, emitter.code.symbols, quickly=is_mostly_straight(self.program),
+            addresses=emitter.addresses, is_portable=True,
+        )  # fmt: skip
         self._constants = aligned_bytes(self.program.constants)
         self.address = self._native.address
         self.state = np.array([self.address, self._constants.ctypes.data, *[0] * SLOT_COUNT], np.int64)
@@ -82,7 +81,7 @@ class LoopEmitter(Emitter):
         # By home and position: the storage; and of the carries that travel in registers, their first values and kinds.
         self._storage_at = {(s.home, s.position): s for s in program.storages if s.home in ("input", "output")}
         self._carried: dict[int, tuple[str, str]] = {}
-        self._has_chunks = any(group.form == "chunk" for group in program.groups)
+        self._has_chunks = any(group.form in ("chunk", "nest chunk") for group in program.groups)
 
     def base(self, storage: int) -> str:
         item = self.storages[storage]

@@ -36,6 +36,14 @@ NEVER_ROUNDED = (
 )
 
 
+# Whether two entries of an array that Python looked at are the same to it: floats by their bits, where one NaN is like another.
+_SAME = {
+    "i1": "~(r0 ^ r1)",
+    "i64": "equal(r0, r1)",
+    "f64": "select(isnan(r1), isnan(r0), equal(r0, r1) & ~(signbit(r0) ^ signbit(r1)))",
+}
+
+
 class Lowering(ArrayLowering, MatrixLowering, CallLowering):
     """Collects the steps of one tape. `self.places[i]` tells where value i is."""
 
@@ -59,13 +67,17 @@ class Lowering(ArrayLowering, MatrixLowering, CallLowering):
     def _array_guard(self, place: Place, outcome: np.ndarray, ordinal: int, number: int) -> None:
         """Compare the whole array with its recorded pattern; the array itself is what a failure reports."""
         place = self.in_memory(number)
+        size = int(np.prod(place.shape))
+        if place.literal is None and self.storages[place.storage].size != size:
+            # What a failure reports is a whole storage, and this is a part of one.
+            part, place = place, self.storage(place.shape, self.kind_of(place))
+            self.copy(part, place)
         pattern = self.constant(outcome)
         same = self.storage((), "i1")
         shape = place.shape
-        expression = "~(r0 ^ r1)" if self.kind_of(place) == "i1" else "equal(r0, r1)"
+        expression = _SAME[self.kind_of(place)]
         reads = [self.spread(place, shape), self.spread(pattern, shape)]
         self.step(shape, reads, expression, same, (0,) * len(shape), "and")
-        size = int(np.prod(shape))
         self.steps.append(Exit(ordinal, "array", Access(same.storage, 0, ()), 1.0, (place.storage, size), self.site))
 
 

@@ -12,7 +12,7 @@ from ..instruction import Instruction
 from ..ops import Elementwise
 from ..ops.indexing import Region
 from .places import Place, contiguous, reshaped_strides
-from .program import KINDS
+from .program import KINDS, Access, Step
 from .steps import CONVERSIONS, StepBuilder, rename
 
 INTEGER_EXPRESSIONS = {
@@ -20,8 +20,8 @@ INTEGER_EXPRESSIONS = {
     "maximum": "select(x < y, y, x)",
     "minimum": "select(x < y, x, y)",
     "sign": "select(x < 0, 0 - 1, to_i64(x > 0))",
-    "floor_divide": "select(equal(y, 0), 0, to_i64(floor_divide(to_f64(x), to_f64(y))))",
-    "remainder": "select(equal(y, 0), 0, to_i64(mod(to_f64(x), to_f64(y))))",
+    "floor_divide": "integer_floor_divide(x, y)",
+    "remainder": "integer_mod(x, y)",
 }
 # NumPy's arithmetic on masks is logic.
 MASK_EXPRESSIONS = {
@@ -43,7 +43,7 @@ class ArrayLowering(StepBuilder):
             expression = INTEGER_EXPRESSIONS.get(op.name, expression)
         elif numbers and self.kind_of(numbers[0]) == "i1":
             expression = MASK_EXPRESSIONS.get(op.name, expression)
-        named = tuple(op.named(i.params).items())
+        named = tuple(op.named(i.params).items()) if i.params else ()
         self._expression(i, operands, rename(expression, op.arguments), named)
 
     def _expression(
@@ -53,6 +53,12 @@ class ArrayLowering(StepBuilder):
         target = self.result(i)
         if i.type.dtype == np.float32:
             expression = f"round_to_float32({expression})"
+        if shape == ():
+            # Short code written out, as tapes of Python loops have thousands of these.
+            reads = tuple([p.literal or Access(p.storage, p.offset, ()) for p in operands])
+            write = Access(target.storage, 0, ())
+            self.steps.append(Step((), reads, expression, parameters, write, site=self.site))
+            return
         self.step(
             shape, [self.spread(p, shape) for p in operands], expression, target, target.strides, parameters=parameters
         )
@@ -134,7 +140,9 @@ class ArrayLowering(StepBuilder):
         if not (disjoint and covered == i.type.size):
             self.fill(0.0, target)
         for number, region in zip(i.inputs, regions):
-            self.copy(self.places[number], self.part(target, region), None if disjoint else "add")
+            part, source = self.part(target, region), self.spread(self.places[number], region.shape)
+            combine = None if disjoint else "add"
+            self.step(part.shape, [source], "r0", part, part.strides, combine, beside=disjoint)
 
     def replace(self, i: Instruction) -> None:
         target = self.result(i)

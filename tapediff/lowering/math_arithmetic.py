@@ -12,6 +12,7 @@ from .lanes import (
     fabs,
     floor,
     fma,
+    integer_quotient,
     is_nan,
     select,
     to_f64,
@@ -133,6 +134,34 @@ def floor_divide(x, y) -> Value:
     whole = whole + to_f64(quotient - whole > 0.5)
     ratio = x / y
     return select(y.eq(0.0), ratio, select(quotient.eq(0.0), copysign(0.0, ratio), whole))
+
+
+def integer_floor_divide(x, y) -> Value:
+    """The largest integer that is not above x / y, exact for all i64; 0 at y = 0, and -2**63 wraps around at y = -1."""
+    x, y = as_values(x, y)
+    quotient, rest, is_special = _divided(x, y)
+    usual = select(_is_between(rest, y), quotient - 1, quotient)
+    return select(is_special, select(y < 0, 0 - x, constant(x.code, 0, "i64")), usual)
+
+
+def integer_mod(x, y) -> Value:
+    """The remainder of x / y that has the sign of y, Python's %, exact for all i64; 0 at y = 0."""
+    x, y = as_values(x, y)
+    _, rest, is_special = _divided(x, y)
+    return select(is_special, constant(x.code, 0, "i64"), select(_is_between(rest, y), rest + y, rest))
+
+
+def _divided(x: Value, y: Value) -> tuple[Value, Value, Value]:
+    """Quotient and remainder rounded towards zero; and where y is 0 or -1, at which processors fault and these mean nothing."""
+    is_special = y.eq(0) | y.eq(-1)
+    divisor = select(is_special, constant(x.code, 1, "i64"), y)
+    quotient = integer_quotient(x, divisor)
+    return quotient, x - quotient * divisor, is_special
+
+
+def _is_between(rest: Value, y: Value) -> Value:
+    """Whether rounding towards zero went up: the exact quotient is no integer, and negative."""
+    return rest.ne(0) & ((rest < 0) ^ (y < 0))
 
 
 def _towards(rest: Value, y: Value, opposite: Value, same: Value | None = None) -> Value:

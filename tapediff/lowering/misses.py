@@ -36,5 +36,7 @@ def reported_miss(item: Exit, report: np.ndarray, tape: Tape) -> Miss:
     if item.guard_kind != "array":
         return number_miss(item, float(report[1:].view(np.float64)[0]))
     recorded: Any = np.asarray(next(g for g in tape.guards if g.ordinal == item.ordinal).outcome)
-    outcome = report[1:].view(np.uint8)[: recorded.nbytes].view(recorded.dtype).reshape(recorded.shape).copy()
-    return Miss(item.ordinal, outcome)
+    # Kernels hold floats of any size in 64 bits.
+    held = np.dtype(np.float64) if recorded.dtype.kind == "f" else recorded.dtype
+    outcome = report[1:].view(np.uint8)[: recorded.size * held.itemsize].view(held).reshape(recorded.shape)
+    return Miss(item.ordinal, outcome.astype(recorded.dtype))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
+from collections.abc import Mapping
 from typing import Any
 
-from . import index_routines, libraries
+from . import index_routines, libraries, object_cache
 
 _lock = threading.Lock()
 _shared: dict[str, Any] = {}
+_numbers = itertools.count()
 
 
 def _toolchain() -> tuple[Any, Any, Any]:
@@ -27,12 +30,25 @@ def _toolchain() -> tuple[Any, Any, Any]:
 
 def _machine(llvm: Any, level: int) -> Any:
     target = llvm.Target.from_default_triple()
-    features = llvm.get_host_cpu_features().flatten()
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
+    cpu, features = processor(llvm)
+    return target.create_target_machine(cpu=cpu, features=features, opt=level, jit=True)
+
+
+def processor(llvm: Any) -> tuple[str, str]:
+    """The name and the features of the processor that code is generated for."""
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 class NativeFunction:
     """A linked function. Its code is freed with this object.
+
+    Args:
+        text: LLVM text.
+        name: of the function in it that is exported.
+        symbols: external routines that it calls; those of SciPy's libraries are looked up.
+        quickly: leave out what takes the code generator most of its time.
+        addresses: of further symbols, which the text only declares.
+        is_portable: the text has no addresses of this process in it, so its code may be kept on disk for others.
 
     Attributes:
         address: of the function, for calls.
@@ -40,32 +56,70 @@ class NativeFunction:
 
     __slots__ = ("_tracker", "address")
 
-    def __init__(self, text: str, name: str, symbols: set[str], *, quickly: bool = False) -> None:
-        """Link `text`, of which the function called `name` is exported; `quickly` leaves out all optimisation."""
+    def __init__(
+        self, text: str, name: str, symbols: set[str], *, quickly: bool = False,
+        addresses: Mapping[str, int] | None = None, is_portable: bool = False,
+    ) -> None:  # fmt: skip
+        found = dict(addresses or {})
+        for symbol in symbols:
+            if symbol.startswith(libraries.PREFIX):
+                found[symbol] = _address_of(symbol)
+        key = fresh = None
         with _lock:
-            llvm, machine, linker = _toolchain()
-            if quickly:
-                code = _shared["quick machine"].emit_object(llvm.parse_assembly(text))
-            else:
-                code = machine.emit_object(optimised(text))
-            builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name).add_current_process()
-            for symbol in sorted(symbols):
-                if symbol.startswith(libraries.PREFIX):
-                    builder.import_symbol(symbol, _address_of(symbol))
-            self._tracker = builder.link(linker, name)
-            self.address: int = self._tracker[name]
+            llvm = _toolchain()[0]
+            if is_portable and object_cache.is_enabled():
+                key = object_cache.key_of(
+                    text, (*PASSES[quickly], f"quickly {quickly}", llvm.get_process_triple(), *processor(llvm))
+                )
+                kept = object_cache.load(key)
+                if kept is not None and self._link_kept(kept, name, found):
+                    return
+            fresh = object_code(text, quickly)
+            self._link(fresh, name, found)
+        if key is not None:
+            object_cache.store(key, fresh)
+
+    def _link(self, code: bytes, name: str, addresses: Mapping[str, int]) -> None:
+        llvm, _, linker = _toolchain()
+        builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name).add_current_process()
+        for symbol, address in sorted(addresses.items()):
+            builder.import_symbol(symbol, address)
+        self._tracker = builder.link(linker, f"tapediff_library_{next(_numbers)}")
+        self.address: int = self._tracker[name]
+
+    def _link_kept(self, code: bytes, name: str, addresses: Mapping[str, int]) -> bool:
+        """Link code from disk; whether that was possible."""
+        try:
+            self._link(code, name, addresses)
+        except RuntimeError:  # what llvmlite raises where the linker refuses
+            return False
+        return True
 
 
 def _address_of(symbol: str) -> int:
     if symbol.startswith(index_routines.PREFIX):
-        return index_routines.address_of(symbol.removeprefix(index_routines.PREFIX))
+        return index_routines.address_of(symbol)
     address = libraries.address_of(symbol)
     assert address is not None, f"{symbol} names a library of SciPy"
     return address
 
 
-def optimised(text: str) -> Any:
-    """The module after the optimisations that pay for generated code: registers for stack slots, folding, common values, joined blocks.
+# The passes that pay for generated code: registers for stack slots, folding; common values, joined blocks. By whether it is to be
+# compiled quickly.
+PASSES = {
+    False: ("sroa", "instruction_combine", "new_gvn", "simplify_cfg"),
+    True: ("sroa", "instruction_combine"),
+}
+
+
+def object_code(text: str, quickly: bool) -> bytes:
+    """The machine code of LLVM text."""
+    _toolchain()
+    return _shared["quick machine" if quickly else "machine"].emit_object(optimised(text, quickly))
+
+
+def optimised(text: str, quickly: bool = False) -> Any:
+    """The module after the optimisations that pay for generated code.
 
     The code is written vectorised and its loops hoisted, so LLVM's standard pipeline finds little more to do: it takes a third
     longer for the same speed, leaves 120 kB behind for each kernel, and its vectorisers could change the order of a sum.
@@ -73,10 +127,8 @@ def optimised(text: str) -> Any:
     llvm, machine, _ = _toolchain()
     module = llvm.parse_assembly(text)
     manager = llvm.create_new_module_pass_manager()
-    manager.add_sroa_pass()
-    manager.add_instruction_combine_pass()
-    manager.add_new_gvn_pass()
-    manager.add_simplify_cfg_pass()
+    for name in PASSES[quickly]:
+        getattr(manager, f"add_{name}_pass")()
     manager.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2)))
     return module
 

@@ -84,6 +84,7 @@ class Step:
         expression: over the names r0, r1, ... of the reads and the names in `parameters`.
         combine: None to assign, else how values that meet at one address are combined.
         running: store the running total at every point (a cumulative sum along the last loop).
+        beside: a part of an array whose other parts, written by other such steps, are elsewhere in it.
     """
 
     domain: tuple[int, ...]
@@ -94,6 +95,7 @@ class Step:
     combine: str | None = None
     running: bool = False
     site: Any = None
+    beside: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -321,14 +321,14 @@ def _det_sign_python(operands: list[np.ndarray], result: np.ndarray, sizes: tupl
     result[0] = np.prod(np.sign(np.diagonal(operands[0][: n * n].reshape(n, n)))) * (-1.0) ** swaps
 
 
-def _index_emitter(symbol: str) -> Callable[..., None]:
+def _index_emitter(name: str) -> Callable[..., None]:
     def emit(
         code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
     ) -> None:
         arguments = [f"ptr {p}" for p in (*operands, result)] + [f"i64 {size}" for size in sizes]
-        code.symbols.add(symbol)
-        code.declare(f"declare void @{symbol}({', '.join(a.split()[0] for a in arguments)})")
-        code.line(f"call void @{symbol}({', '.join(arguments)})")
+        code.symbols.add(PREFIX + name)
+        code.declare(f"declare void @{PREFIX}{name}({', '.join(a.split()[0] for a in arguments)})")
+        code.line(f"call void @{PREFIX}{name}({', '.join(arguments)})")
 
     return emit
 
@@ -347,8 +347,5 @@ ROUTINES: dict[str, Routine] = {
     "lu_factor": Routine(_lu_factor, _lu_factor_python),
     "lu_solve": Routine(_lu_solve, _lu_solve_python),
     "det_sign": Routine(_det_sign, _det_sign_python),
-    **{
-        name: Routine(_index_emitter(PREFIX + name), _index_python(function))
-        for name, function in INDEX_ROUTINES.items()
-    },
+    **{name: Routine(_index_emitter(name), _index_python(function)) for name, function in INDEX_ROUTINES.items()},
 }

@@ -7,6 +7,7 @@ that writes it. Nothing that a guard could still veto is written to the caller's
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import dataclass
 from typing import Any
 
 from .program import Access, Call, Exit, Group, Invoke, Literal, Step, Storage
@@ -32,28 +33,90 @@ def _writes_output(step: Any, storages: list[Storage]) -> bool:
     return storages[target].home == "output"
 
 
-# LLVM takes quadratic time over long blocks: longer straight-line code is cut into functions of this many steps.
+# LLVM takes quadratic time over long functions: longer straight-line code is cut into functions of this many steps, and where
+# loops have more than that in all, each is a function.
 LONGEST_STRAIGHT = 400
+MOST_IN_LOOPS = 1000
 
 
-def cut_straight(groups: list[Group]) -> list[Group]:
-    """Cut long straight-line groups into chunks, which pass numbers to each other through the workspace."""
+def cut_long(groups: list[Group]) -> list[Group]:
+    """Make chunks of long straight-line groups and of many loops: functions, which pass numbers to each other through the workspace."""
+    in_loops = sum(len(group.body) for group in groups if group.form == "nest")
     result: list[Group] = []
     for group in groups:
         if group.form == "straight" and len(group.body) > LONGEST_STRAIGHT:
             for start in range(0, len(group.body), LONGEST_STRAIGHT):
                 result.append(Group("chunk", (), group.body[start : start + LONGEST_STRAIGHT]))
+        elif group.form == "nest" and in_loops > MOST_IN_LOOPS and 0 not in group.domain:
+            result.append(Group("nest chunk", group.domain, group.body))
         else:
             result.append(group)
     return result
+
+
+# Nests that grow longer than this are begun anew, for the same reason.
+LONGEST_NEST = 400
+
+
+@dataclass(slots=True)
+class _Writers:
+    """What has written a storage so far, as much of it as the place of the next step depends on.
+
+    Attributes:
+        straight: the last group of straight-line code that writes it; -1 for none.
+        other: the last of the other groups that do.
+        sole: the step that does so there; None if there are several, or one that no reader can share a nest with.
+        whole: the last group with a writer that is no part beside others, and `whole_in_nest` the last that is no straight-line code.
+    """
+
+    straight: int = -1
+    other: int = -1
+    sole: Step | None = None
+    whole: int = -1
+    whole_in_nest: int = -1
+
+    @property
+    def last(self) -> int:
+        return max(self.straight, self.other)
+
+    def add(self, number: int, form: str, item: Any) -> None:
+        if form == "straight":
+            self.straight = max(self.straight, number)
+        elif number >= self.other:
+            shares = form == "nest" and isinstance(item, Step) and number > self.other
+            self.other, self.sole = number, item if shares else None
+        if not (isinstance(item, Step) and item.beside):
+            self.whole = max(self.whole, number)
+            if form != "straight":
+                self.whole_in_nest = max(self.whole_in_nest, number)
+
+    def read_from(self, step: Step, read: Access) -> int:
+        """The first group that may read it: that of the writer where each value is read at the loop point that writes it."""
+        if step.domain == ():
+            return max(self.straight, self.other + 1 if self.other >= 0 else -1)
+        after = self.straight + 1 if self.straight >= 0 else -1
+        if self.other < 0:
+            return after
+        fusable = self.sole is not None and is_same_point(step, read, self.sole)
+        return max(after, self.other if fusable else self.other + 1)
+
+    def written_from(self, step: Step) -> int:
+        """The first group that may write more of it. Parts of one array stand after the fill, and beside each other."""
+        if step.domain != ():
+            last = self.whole if step.beside else self.last
+            return last + 1 if last >= 0 else -1
+        last, in_nest = (self.whole, self.whole_in_nest) if step.beside else (self.last, self.other)
+        return max(last, in_nest + 1 if in_nest >= 0 else -1)
+
+
+_NONE = _Writers()
 
 
 class _Scheduler:
     def __init__(self, storages: list[Storage]) -> None:
         self.storages = storages
         self.groups: list[Group] = []
-        # For each storage, the groups and steps that write it, in order.
-        self.writers: dict[int, list[tuple[int, Any]]] = {}
+        self.writers: dict[int, _Writers] = {}
         self.by_domain: dict[tuple[int, ...], list[int]] = {}
         self.last_exit = -1
         self.last_failing_call = -1
@@ -77,14 +140,18 @@ class _Scheduler:
             self.by_domain.setdefault((*domain, -1) if form == "alone" else domain, []).append(len(self.groups) - 1)
         return len(self.groups) - 1
 
+    def _wrote(self, storage: int, number: int, item: Any) -> None:
+        """Note that a group writes a storage."""
+        self.writers.setdefault(storage, _Writers()).add(number, self.groups[number].form, item)
+
     def _ready(self, storage: int) -> int:
         """The last group that writes a storage."""
-        return max((group for group, _ in self.writers.get(storage, ())), default=-1)
+        return self.writers.get(storage, _NONE).last
 
     def _add_call(self, call: Call) -> None:
         self.groups.append(Group("call", (), [call]))
         number = len(self.groups) - 1
-        self.writers.setdefault(call.result, []).append((number, call))
+        self._wrote(call.result, number, call)
         if call.failure >= 0:
             self.last_failing_call = number
 
@@ -93,7 +160,7 @@ class _Scheduler:
         self.groups.append(Group("invoke", (), [invoke]))
         number = len(self.groups) - 1
         for storage in invoke.written:
-            self.writers.setdefault(storage, []).append((number, invoke))
+            self._wrote(storage, number, invoke)
         self.last_failing_call = number
 
     def _add_exit(self, exit_: Exit) -> None:
@@ -128,7 +195,9 @@ class _Scheduler:
                 number = self._append("nest", step.domain, step)
             else:
                 self.groups[number].body.append(step)
-        self.writers.setdefault(step.write.storage, []).append((number, step))
+                if len(self.groups[number].body) >= LONGEST_NEST:
+                    self.by_domain[step.domain].remove(number)
+        self._wrote(step.write.storage, number, step)
 
     def _range_checked(self, step: Step) -> int:
         """Computed positions are used only behind the guards recorded before: one of them checks that they are in range."""
@@ -139,22 +208,20 @@ class _Scheduler:
 
     def _add_empty(self, step: Step) -> None:
         """A loop over nothing: only a reduction has a result, its neutral element, which the emitter writes."""
-        if step.combine is not None and not self.writers.get(step.write.storage):
+        if step.combine is not None and step.write.storage not in self.writers:
             number = self._append("nest", step.domain, step)
-            self.writers.setdefault(step.write.storage, []).append((number, step))
+            self._wrote(step.write.storage, number, step)
 
     def _earliest(self, step: Step) -> int:
         earliest = -1
         for read in step.reads:
-            if not isinstance(read, Access):
-                continue
-            for group, writer in self.writers.get(read.storage, ()):
-                fusable = isinstance(writer, Step) and (step.domain == () or is_same_point(step, read, writer))
-                fusable = fusable and self.groups[group].form == ("straight" if step.domain == () else "nest")
-                earliest = max(earliest, group if fusable else group + 1)
-        for group, writer in self.writers.get(step.write.storage, ()):
-            # Parts of one array: after the fill; beside each other only outside loops.
-            earliest = max(earliest, group if step.domain == () and writer.domain == () else group + 1)
+            if isinstance(read, Access):
+                writers = self.writers.get(read.storage)
+                if writers is not None:
+                    earliest = max(earliest, writers.read_from(step, read))
+        writers = self.writers.get(step.write.storage)
+        if writers is not None:
+            earliest = max(earliest, writers.written_from(step))
         if self.storages[step.write.storage].home == "output" and self.last_veto >= 0:
             earliest = max(earliest, self.last_veto if step.domain == () else self.last_veto + 1)
         return earliest
@@ -187,7 +254,7 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
     for storage in storages:
         if storage.home == "workspace":
             storage.in_memory = _must_be_stored(storage, writer_of.get(storage.number, []))
-    chunks = {number for number, group in enumerate(groups) if group.form == "chunk"}
+    chunks = {number for number, group in enumerate(groups) if group.form in ("chunk", "nest chunk")}
     for number, group in enumerate(groups):
         for item in group.body:
             if isinstance(item, Call):

@@ -29,7 +29,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 _LANES = ("fma", "rint", "floor", "ceil", "trunc", "sqrt", "copysign", "select", "to_f64", "to_i64")
 _ARITHMETIC = (
     "equal", "not_equal", "maximum", "minimum", "fmax", "fmin", "absolute", "sign", "square", "reciprocal", "isnan",
-    "isinf", "isfinite", "signbit", "fmod", "mod", "floor_divide", "round_to_float32",
+    "isinf", "isfinite", "signbit", "fmod", "mod", "floor_divide", "integer_floor_divide", "integer_mod", "round_to_float32",
 )  # fmt: skip
 _EXPONENTIAL = ("exp", "exp2", "expm1", "sinh", "cosh", "tanh", "expit")
 _LOGARITHMIC = (
@@ -62,6 +62,8 @@ def _from_scipy(name: str) -> Callable[..., Any]:
 _SCIPY = (*math_special.SPECIAL_FUNCTIONS, "polygamma", "zeta", "expit", "log_expit", "logit", "xlogy", "xlog1py")
 _OWN = {
     "integer_power",
+    "integer_floor_divide",
+    "integer_mod",
     "softplus",
     "equal",
     "not_equal",
@@ -85,6 +87,8 @@ PYTHON_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "to_f64": np.float64,
     "round_to_float32": lambda x: np.float64(np.float32(x)),
     "to_i64": np.int64,
+    "integer_floor_divide": lambda x, y: np.floor_divide(np.int64(x), np.int64(y)),
+    "integer_mod": lambda x, y: np.remainder(np.int64(x), np.int64(y)),
     "integer_power": lambda x, n: np.float64(x) ** n,
     "softplus": lambda x: np.logaddexp(0.0, x),
 }

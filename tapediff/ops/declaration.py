@@ -77,6 +77,16 @@ class Op:
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> Any:
+        return _registered, (self.name,)
+
+
+def _registered(name: str) -> Op:
+    """The op of this name, which is how ops are pickled."""
+    from . import REGISTRY
+
+    return REGISTRY[name]
+
 
 @dataclass(frozen=True, eq=False)
 class Elementwise(Op):

@@ -16,11 +16,14 @@ from .writes import forward_writes
 
 Pass = Callable[[Tape], Tape]
 
-# Before differentiation: cotangents of what was written instead of arrays, one cotangent for equal values, and rewrites that make
-# values and derivatives right where the written form overflows.
-PREPARE: tuple[Pass, ...] = (
-    dead_code, forward_writes, dead_code, keep_trajectories, common_subexpressions, stable_softplus,
-)  # fmt: skip
+# Before Python loops are rolled: what was written to arrays instead of the arrays.
+STRAIGHTEN: tuple[Pass, ...] = (dead_code, forward_writes, dead_code)
+
+# Before differentiation: one cotangent for equal values, and rewrites that make values and derivatives right where the written
+# form overflows.
+REFINE: tuple[Pass, ...] = (keep_trajectories, common_subexpressions, stable_softplus)
+
+PREPARE: tuple[Pass, ...] = (*STRAIGHTEN, *REFINE)
 
 # After differentiation, on the joint forward and backward tape.
 PIPELINE: tuple[Pass, ...] = (

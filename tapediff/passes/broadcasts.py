@@ -10,6 +10,8 @@ from .rewrite import Rewriter
 
 
 def sink_broadcasts(tape: Tape) -> Tape:
+    if not any(i.op is BROADCAST or i.op is RESHAPE for i in tape.instructions):
+        return tape
     rewriter = Rewriter(tape)
     for number, instruction in enumerate(tape.instructions):
         op, inputs, params, type_, site = instruction

@@ -11,6 +11,9 @@ from ..instruction import CONSTANT, Instruction, ValueType
 from ..sites import Site
 from ..tape import Tape
 
+# Calling the class costs three times as much, and every pass makes most instructions again.
+_new_tuple = tuple.__new__
+
 
 class Rewriter:
     """Appends instructions of a new tape; `number[i]` is where value i of the old tape is found in the new one."""
@@ -23,7 +26,7 @@ class Rewriter:
     def emit(
         self, op: Any, inputs: tuple[int, ...], params: tuple[Any, ...], type_: ValueType, site: Site | None
     ) -> int:
-        self.instructions.append(Instruction(op, inputs, params, type_, site))
+        self.instructions.append(_new_tuple(Instruction, (op, inputs, params, type_, site)))
         return len(self.instructions) - 1
 
     def constant(self, value: Any, type_: ValueType) -> int:
@@ -33,8 +36,13 @@ class Rewriter:
 
     def copy(self, old: int) -> int:
         """Emit an old instruction on the new numbers of its operands."""
-        op, inputs, params, type_, site = self.tape.instructions[old]
-        return self.emit(op, tuple([self.number[i] for i in inputs]), params, type_, site)
+        instruction, number = self.tape.instructions[old], self.number
+        op, inputs, params, type_, site = instruction
+        moved = tuple([number[i] for i in inputs])
+        if moved != inputs:
+            instruction = _new_tuple(Instruction, (op, moved, params, type_, site))
+        self.instructions.append(instruction)
+        return len(self.instructions) - 1
 
     def finish(self) -> Tape:
         return replace(

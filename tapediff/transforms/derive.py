@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import ArgumentMismatch, NonScalarOutput
-from ..passes import PREPARE, run_passes
+from ..passes import run_passes
+from ..rolled import prepared
 from ..tape import Tape
 from .reverse import reverse
 
@@ -44,7 +45,7 @@ def gradient_tape(tape: Tape, argnums: tuple[int, ...]) -> Tape:
     if made is None:
         require_scalar(tape)
         require_differentiable(tape, argnums)
-        made = tape.derived[key] = run_passes(reverse(run_passes(tape, PREPARE), argnums))
+        made = tape.derived[key] = run_passes(reverse(prepared(tape), argnums))
     return made
 
 
@@ -57,7 +58,7 @@ def vjp_tape(tape: Tape, argnum: int) -> Tape:
         if tape.returns_tuple or not tape.output_types[0].is_float:
             raise NonScalarOutput(f"{tape.name} must return one real array to be differentiated",
                                   got=", ".join(map(str, tape.output_types)), fix="return one floating-point array")  # fmt: skip
-        product = reverse(run_passes(tape, PREPARE), (argnum,), seed=True, keep_outputs=False)
+        product = reverse(prepared(tape), (argnum,), seed=True, keep_outputs=False)
         made = tape.derived[key] = run_passes(replace(product, returns_tuple=False))
     return made
 
@@ -70,7 +71,7 @@ def jvp_tape(tape: Tape, argnum: int) -> Tape:
     key = ("jvp", argnum)
     made = tape.derived.get(key)
     if made is None:
-        transposed = run_passes(vjp_tape(tape, argnum), PREPARE)
+        transposed = prepared(vjp_tape(tape, argnum))
         product = reverse(transposed, (len(transposed.inputs) - 1,), seed=True, keep_outputs=False)
         made = tape.derived[key] = run_passes(replace(product, returns_tuple=False))
     return made

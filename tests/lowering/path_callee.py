@@ -23,6 +23,7 @@ class PathCallee:
     """What lowering.cells asks of a callee, as simply as can be."""
 
     is_pure = True
+    may_branch = True
 
     def __init__(self, f, in_types, out_types, *, name="body", stops=False, is_compiled=True, decides=True, most=64):
         self.f, self.name, self.in_types, self.out_types = f, name, in_types, out_types

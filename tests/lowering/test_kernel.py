@@ -162,7 +162,7 @@ def lifetimes(program):
     return found
 
 
-def test_arrays_alive_at_once_do_not_share_memory():
+def test_arrays_alive_at_once_do_not_share_memory(flat_loops):
     """For every pair whose lifetimes meet, the byte ranges are apart; all lie in the workspace and on cache lines."""
     for f, recorded in PROGRAMS.values():
         programs = [program_of(f, recorded)]

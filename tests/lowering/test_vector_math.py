@@ -8,7 +8,7 @@ import pytest
 import scipy.special
 from lowering.loops import loop_text, native
 
-from tapediff.lowering.lanes import bits, from_bits
+from tapediff.lowering.lanes import Value, bits, from_bits, to_i64
 from tapediff.lowering.math_special import polygamma
 from tapediff.lowering.native import assembly
 from tapediff.lowering.vector_math import FUNCTIONS, PYTHON_FUNCTIONS
@@ -266,9 +266,14 @@ def arity(name):
     two = (
         *NAMES_OF_TWO, "add", "subtract", "multiply", "divide", "less", "less_equal", "greater", "greater_equal",
         "equal", "not_equal", "beta", "betaln", "binom", "poch", "rel_entr", "kl_div", "gammainc", "gammaincc",
-        "gammaincinv", "gammainccinv", "iv", "ive", "jv", "jve", "owens_t",
+        "gammaincinv", "gammainccinv", "iv", "ive", "jv", "jve", "owens_t", "integer_floor_divide", "integer_mod",
     )  # fmt: skip
     return 3 if name in three else 2 if name in two else 1
+
+
+def whole(x):
+    """Forty times a number as an integer, over lanes or plain."""
+    return to_i64(40.0 * x) if isinstance(x, Value) else int(40.0 * x)
 
 
 LOGICAL = {
@@ -279,6 +284,8 @@ LOGICAL = {
     "select": lambda f: lambda x, y, z: f(x < 0.5, y, z),
     "integer_power": lambda f: lambda x: f(x, 3),
     "polygamma": lambda f: lambda x: f(2, x),
+    "integer_floor_divide": lambda f: lambda x, y: f(whole(x), whole(y)),
+    "integer_mod": lambda f: lambda x, y: f(whole(x), whole(y)),
 }
 
 

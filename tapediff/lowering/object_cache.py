@@ -1,0 +1,173 @@
+"""Keeps object code on disk between processes: one file for each kernel, named by a digest of all that its machine code depends on.
+
+Off unless the environment variable TAPEDIFF_CACHE_DIR names a directory. The code in it is run, so the directory and its files must
+belong to the user, and nobody else may be able to write to them. Whatever is wrong with the directory, a file or the disk is a
+miss: the kernel is compiled as if there were no cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import secrets
+import stat
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+
+import numpy as np
+
+VARIABLE = "TAPEDIFF_CACHE_DIR"
+
+# Beyond this many bytes the files that were not used for the longest time are deleted.
+MOST_BYTES = 512 << 20
+
+# A temporary file this old, in seconds, belongs to a process that did not live to rename it.
+OLDEST_UNFINISHED = 3600.0
+
+# Changes whenever the layout of the files does.
+MAGIC = b"tapediff object 1\n"
+_DIGEST_BYTES = 32
+_HEADER_BYTES = len(MAGIC) + 2 * _DIGEST_BYTES
+
+_SUFFIX, _UNFINISHED = ".o", ".unfinished"
+_WRITERS = stat.S_IWGRP | stat.S_IWOTH
+
+# What this process believes the directory to hold; looked up when it first writes, and whenever it would exceed the bound.
+_believed_bytes: dict[str, int] = {}
+
+
+def is_enabled() -> bool:
+    return bool(os.environ.get(VARIABLE))
+
+
+def key_of(text: str, settings: Sequence[str]) -> bytes:
+    """The name of a kernel: equal only where the machine code would be, as far as anything is known that it depends on.
+
+    Args:
+        text: LLVM text without addresses of this process.
+        settings: of the code generator, and the processor that it generates for.
+    """
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    for part in (*versions(), *settings, text):
+        encoded = part.encode()
+        # Lengths first, so that no two lists of parts run together to the same bytes.
+        digest.update(len(encoded).to_bytes(8, "little"))
+        digest.update(encoded)
+    return digest.digest()
+
+
+@cache
+def versions() -> tuple[str, ...]:
+    """The interpreter and the packages that text, code or the meaning of symbols come from."""
+    llvm = f"llvm {importlib.import_module('llvmlite.binding').llvm_version_info}"
+    own = f"tapediff {importlib.import_module('tapediff').__version__}"
+    return own, sys.version, np.__version__, llvm, *map(_installed, ("llvmlite", "numba", "scipy"))
+
+
+def _installed(name: str) -> str:
+    """The name of the directory that pip leaves beside a package: importlib.metadata takes 30 ms to say the same."""
+    for place in sys.path:
+        with suppress(OSError):
+            for entry in os.listdir(place or "."):
+                if entry.startswith(f"{name}-") and entry.endswith((".dist-info", ".egg-info")):
+                    return entry
+    return f"{name} {importlib.import_module(name).__version__}"
+
+
+def load(key: bytes) -> bytes | None:
+    """The object code kept under a key, or None: not there, not whole, or not to be trusted."""
+    with suppress(OSError), _directory() as directory:
+        handle = os.open(
+            key.hex() + _SUFFIX, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory
+        )
+        with os.fdopen(handle, "rb") as file:
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode) or not _is_private(found) or found.st_size > MOST_BYTES:
+                return None
+            code = _payload(file.read(), key)
+            if code is not None:
+                # The time of the last use, whether or not the file system keeps one.
+                with suppress(OSError):
+                    os.utime(handle)
+            return code
+    return None
+
+
+def _payload(content: bytes, key: bytes) -> bytes | None:
+    header, code = content[:_HEADER_BYTES], content[_HEADER_BYTES:]
+    return code if header == MAGIC + key + _checksum(code) else None
+
+
+def _checksum(code: bytes) -> bytes:
+    return hashlib.blake2b(code, digest_size=_DIGEST_BYTES).digest()
+
+
+def store(key: bytes, code: bytes) -> None:
+    """Keep object code under a key, if that is possible: whole or not at all, whatever happens meanwhile."""
+    with suppress(OSError), _directory() as directory:
+        unfinished = f"{key.hex()}.{os.getpid()}.{secrets.token_hex(4)}{_UNFINISHED}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        handle = os.open(unfinished, flags, 0o600, dir_fd=directory)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(MAGIC + key + _checksum(code) + code)
+                file.flush()
+                # Before the name exists: after a power failure it must not stand for an empty file.
+                os.fsync(handle)
+            os.rename(unfinished, key.hex() + _SUFFIX, src_dir_fd=directory, dst_dir_fd=directory)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(unfinished, dir_fd=directory)
+            raise
+        _keep_within_bound(directory, _HEADER_BYTES + len(code))
+
+
+@contextmanager
+def _directory() -> Iterator[int]:
+    """The cache's directory, made if it is not there; files in it are opened relative to what was checked here.
+
+    Raises:
+        OSError: there is none that only this user can write to.
+    """
+    path = os.path.expanduser(os.environ[VARIABLE])
+    with suppress(FileExistsError):
+        os.makedirs(path, mode=0o700)
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if not _is_private(os.fstat(handle)):
+            raise PermissionError(f"{path} belongs to somebody else, or others can write to it")
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _is_private(found: os.stat_result) -> bool:
+    return found.st_uid == os.geteuid() and not found.st_mode & _WRITERS
+
+
+def _keep_within_bound(directory: int, added: int) -> None:
+    """Delete the files that were not used for the longest time, where there is too much; best effort, other processes do the same."""
+    path = os.path.expanduser(os.environ[VARIABLE])
+    _believed_bytes[path] = _believed_bytes.get(path, MOST_BYTES) + added
+    if _believed_bytes[path] <= MOST_BYTES:
+        return
+    files: list[tuple[float, int, str]] = []
+    for name in os.listdir(directory):
+        with suppress(OSError):
+            found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            if name.endswith(_UNFINISHED) and time.time() - found.st_mtime > OLDEST_UNFINISHED:
+                os.unlink(name, dir_fd=directory)
+            elif name.endswith(_SUFFIX):
+                files.append((found.st_mtime, found.st_size, name))
+    total = sum(size for _, size, _ in files)
+    for _, size, name in sorted(files):
+        if total <= MOST_BYTES:
+            break
+        with suppress(OSError):
+            os.unlink(name, dir_fd=directory)
+        total -= size
+    _believed_bytes[path] = total

@@ -1,0 +1,105 @@
+"""Tapes as pickles hold them: a few arrays and tables instead of an object for each instruction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .instruction import CONSTANT, FLOAT64, Instruction
+
+# As in the recorder: calling the class costs three times as much.
+_new_tuple = tuple.__new__
+
+
+class _Table:
+    """Different things in the order in which they are first met, and where each of a sequence is among them."""
+
+    def __init__(self) -> None:
+        self.entries: list[Any] = []
+        self.places: list[int] = []
+        self._known: dict[Any, int] = {}
+
+    def add(self, key: Any, entry: Any) -> None:
+        place = self._known.get(key)
+        if place is None:
+            place = self._known[key] = len(self.entries)
+            self.entries.append(entry)
+        self.places.append(place)
+
+    def packed(self) -> tuple[list[Any], np.ndarray]:
+        return self.entries, np.array(self.places, np.int32)
+
+
+def packed(instructions: tuple[Instruction, ...]) -> dict[str, Any]:
+    """The instructions as tables of ops, types, sites and parameters, with arrays of places in these, and arrays of operands."""
+    ops, types, sites, params = _Table(), _Table(), _Table(), _Table()
+    operands: list[int] = []
+    counts: list[int] = []
+    numbers: list[Any] = []
+    for op, inputs, parameters, type_, site in instructions:
+        ops.add(op, op)
+        types.add(type_, type_)
+        sites.add(id(site), site)
+        if op is CONSTANT and type_.shape == () and type_.dtype == FLOAT64:
+            numbers.append(parameters[0])
+            params.places.append(-1)
+        else:
+            # By identity: equality takes 1, 1.0 and True for one.
+            params.add(id(parameters), parameters)
+        operands += inputs
+        counts.append(len(inputs))
+    params.entries = [_without_dtypes(entry) for entry in params.entries]
+    return {
+        "ops": ops.packed(), "types": types.packed(), "sites": sites.packed(), "params": params.packed(),
+        "operands": np.array(operands, np.int32), "counts": np.array(counts, np.int32), "numbers": np.array(numbers, np.float64),
+    }  # fmt: skip
+
+
+def unpacked(state: dict[str, Any]) -> tuple[Instruction, ...]:
+    """The instructions again."""
+    ops, types, sites = (_column(*state[name]) for name in ("ops", "types", "sites"))
+    entries, places = state["params"]
+    entries = [_with_dtypes(entry) for entry in entries]
+    operands, end = state["operands"].tolist(), 0
+    numbers = iter(_frozen(np.array(state["numbers"], np.float64)))
+    result = []
+    for op, type_, site, place, count in zip(ops, types, sites, places.tolist(), state["counts"].tolist()):
+        start, end = end, end + count
+        params = entries[place] if place >= 0 else (next(numbers),)
+        result.append(_new_tuple(Instruction, (op, tuple(operands[start:end]), params, type_, site)))
+    return tuple(result)
+
+
+def _column(entries: list[Any], places: np.ndarray) -> list[Any]:
+    return [entries[place] for place in places.tolist()]
+
+
+def _frozen(numbers: np.ndarray) -> list[np.ndarray]:
+    """Views without dimensions, which nobody can write to."""
+    numbers.flags.writeable = False
+    return [numbers[k, ...] for k in range(numbers.size)]
+
+
+class _DtypeName(str):
+    """A dtype among parameters. Unpickled dtypes are equal to NumPy's own but not the same, which comparisons by `is` would notice."""
+
+    __slots__ = ()
+
+
+def _without_dtypes(params: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([_DtypeName(p.str) if isinstance(p, np.dtype) else p for p in params])
+
+
+def _with_dtypes(params: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([_restored(p) for p in params])
+
+
+def _restored(param: Any) -> Any:
+    if type(param) is _DtypeName:
+        return np.dtype(str(param))
+    if isinstance(param, np.ndarray):
+        array = param.view(np.dtype(param.dtype.str))
+        array.flags.writeable = False
+        return array
+    return param

@@ -1,0 +1,319 @@
+"""Points: what stands behind the C function of a tape: its words, and the exceptions that calls of it have met.
+
+A CompiledPoint runs one kernel. A PathsPoint runs the kernels of a GuardedTape's paths: it changes between them natively, and asks
+the GuardedTape, on the calling thread, where it knows no way on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import ShapeMismatch
+from .instruction import FLOAT_SCALAR
+from .lowering import entry, pointer
+from .lowering.cells import Cell, _NativeVariant, thread_state
+from .lowering.drivers import CURRENT, DONE
+from .lowering.drivers import RAISED as NO_ANSWER
+from .lowering.frames import input_word, output_word
+from .lowering.status import FAILURE, OUT_OF_MEMORY, RECURSION
+
+if TYPE_CHECKING:
+    from .compiled import CompiledTape
+    from .guarded import GuardedTape
+    from .paths import Variant
+
+# Exceptions of threads that never ask for them are forgotten beyond this many.
+MOST_ERRORS = 64
+
+_ids = itertools.count(1)
+_points: weakref.WeakValueDictionary[int, Point] = weakref.WeakValueDictionary()
+
+
+class Errors:
+    """The exceptions that native calls of one tape have met, the latest of each thread."""
+
+    def __init__(self) -> None:
+        self._by_thread: dict[int, BaseException] = {}
+        self._lock = threading.Lock()
+
+    def keep(self, raised: BaseException) -> None:
+        """Keep what a call in this thread has met."""
+        with self._lock:
+            self._by_thread.pop(threading.get_ident(), None)
+            self._by_thread[threading.get_ident()] = raised
+            if len(self._by_thread) > MOST_ERRORS:
+                del self._by_thread[next(iter(self._by_thread))]
+
+    def take(self, *, any_thread: bool = False) -> BaseException | None:
+        """This thread's exception; with `any_thread`, the latest of any other where it has none."""
+        with self._lock:
+            found = self._by_thread.pop(threading.get_ident(), None)
+            if found is None and any_thread and self._by_thread:
+                found = self._by_thread.popitem()[1]
+            return found
+
+
+class Point:
+    """A C function of value and gradient at a point, as far as its caller sees it.
+
+    Attributes:
+        function: its address; see lowering.pointer.
+        words: what it is given as its last argument.
+        shape: of the points; None while nobody has called it who could tell.
+    """
+
+    function: int
+
+    def __init__(self, shape: tuple[int, ...] | None, errors: Errors, first: int, second: int) -> None:
+        self.shape, self.errors = shape, errors
+        number = next(_ids)
+        size = pointer.ANY_SIZE if shape is None else math.prod(shape)
+        self.words = np.array([first, second, size, number, _callback_address, 0], np.int64)
+        _points[number] = self
+
+    @property
+    def user_data(self) -> int:
+        """The address of the words."""
+        return int(self.words.ctypes.data)
+
+    def failed(self, size: int, x: int, status: int) -> int:
+        """What the function returns when a kernel has returned `status`; what was raised is kept. Called by native code."""
+        raise NotImplementedError
+
+    def error_at(self, x: np.ndarray, status: int) -> BaseException | None:
+        """What a call at x in this thread has met that returned `status`; None if it does not come again."""
+        raise NotImplementedError
+
+    def _keep(self, raised: BaseException) -> int:
+        self.errors.keep(raised)
+        if isinstance(raised, np.linalg.LinAlgError):
+            return pointer.NOT_POSITIVE_DEFINITE
+        return pointer.NO_MEMORY if isinstance(raised, MemoryError) else pointer.RAISED
+
+
+class CompiledPoint(Point):
+    """The point of a CompiledTape."""
+
+    def __init__(self, compiled: CompiledTape, errors: Errors) -> None:
+        self.function = pointer.function_address("tapediff_point")
+        kernel = compiled.kernel((0,))
+        self._compiled = compiled
+        # Held, as the words have its addresses.
+        self._kernel = kernel
+        address = int(kernel.state[0])
+        super().__init__(compiled.tape.input_types[0].shape, errors, address, int(kernel.state.ctypes.data))
+        self.words[pointer.RELEASES_GIL] = kernel.state[entry.RELEASES_GIL]
+
+    def failed(self, size: int, x: int, status: int) -> int:
+        if status == OUT_OF_MEMORY:
+            return self._keep(MemoryError(f"no memory for a workspace of {self._kernel.workspace_bytes} bytes"))
+        return self._keep(_pending() or self.error_at(_copied(x, size), pointer.GUARD_FAILED) or KeyboardInterrupt())
+
+    def error_at(self, x: np.ndarray, status: int) -> BaseException | None:
+        if status not in (pointer.GUARD_FAILED, pointer.NOT_POSITIVE_DEFINITE):
+            return self.errors.take()
+        self.errors.take()
+        try:
+            self._compiled.value_and_gradient(x.reshape(self.shape))
+        except BaseException as raised:  # noqa: BLE001 -- it is handed to whoever raises it
+            return raised
+        return None
+
+
+class PathsPoint(Point):
+    """The point of a GuardedTape, for arguments of one shape."""
+
+    def __init__(self, guarded: GuardedTape, shape: tuple[int, ...] | None, errors: Errors) -> None:
+        self.function = pointer.function_address("tapediff_point_on_paths")
+        self._guarded = guarded
+        self._lock = threading.Lock()
+        self._paths: dict[Variant, _Path] = {}
+        self._cell = _PathsCell(self)
+        # Cells of before a tape was dropped, in which calls may still be under way.
+        self._retired: list[_PathsCell] = []
+        # Threads whose exception is of the call under way, not of an earlier one.
+        self._just_raised: set[int] = set()
+        super().__init__(shape, errors, self._cell.address, 0)
+
+    def failed(self, size: int, x: int, status: int) -> int:
+        thread = threading.get_ident()
+        if thread in self._just_raised:
+            self._just_raised.discard(thread)
+            raised = self.errors.take()
+        else:
+            raised = _pending() or self._error_of(_copied(x, size))
+        return self._keep(raised or KeyboardInterrupt())
+
+    def _error_of(self, x: np.ndarray) -> BaseException | None:
+        try:
+            self._guarded.answer_at(x.reshape(self.shape or x.shape))
+        except BaseException as raised:  # noqa: BLE001 -- it is kept for whoever asks
+            return raised
+        return None
+
+    def error_at(self, x: np.ndarray, status: int) -> BaseException | None:
+        return self.errors.take()
+
+    # What the cell asks
+
+    def answer(self, cell: _PathsCell, frame: Any, asker: _Path | None, status: int, outcome: int) -> None:
+        """One call, by the GuardedTape; from then on native code goes the same way by itself, where it may."""
+        self._free_retired(cell, 1)
+        if status == RECURSION:
+            raise RecursionError(f"calls of {self._guarded.name} stand too deep in each other")
+        x = _copied(frame[input_word(0)], frame[pointer.SIZE_WORD]).reshape(self._shape_for(frame[pointer.SIZE_WORD]))
+        variant, value, gradient = self._guarded.answer_at(x)
+        result, target = frame[output_word(0, 1)], frame[output_word(1, 1)]
+        gradient = np.ascontiguousarray(gradient, np.float64)
+        ctypes.c_double.from_address(result).value = float(value)
+        ctypes.memmove(target, gradient.ctypes.data, gradient.nbytes)
+        self._learn(variant, cell, asker, status, outcome)
+
+    def raised(self, raised: BaseException) -> None:
+        """Keep what `answer` has raised until the call returns."""
+        self.errors.keep(raised)
+        self._just_raised.add(threading.get_ident())
+
+    def _shape_for(self, size: int) -> tuple[int, ...]:
+        with self._lock:
+            if self.shape is None:
+                self.shape = (size,)
+                self.words[pointer.SIZE] = size
+            shape = self.shape
+        if math.prod(shape) != size:
+            raise ShapeMismatch("two threads called a new tape with points of different sizes",
+                                got=f"{math.prod(shape)} and {size}", fix="use one GuardedTape for each")  # fmt: skip
+        return shape
+
+    def _learn(self, variant: Variant, cell: _PathsCell, asker: _Path | None, status: int, outcome: int) -> None:
+        """Let native code run this tape next, and from the same failed guard on."""
+        if not self._guarded.may_run_natively(variant):
+            return
+        # Made before the lock is taken, as it may compile.
+        path = self._paths.get(variant) or _Path(variant)
+        with self._lock:
+            if not self._guarded.keeps(variant):
+                return
+            path = self._paths.setdefault(variant, path)
+            if path not in self._cell.natives:
+                self._cell.add(path)
+                self.words[pointer.RELEASES_GIL] |= path.kernel.state[entry.RELEASES_GIL]
+            native = self._cell.natives[path]
+            self._cell.words[CURRENT] = native.address
+            if cell is not self._cell or asker is None or asker is path or not 0 < status < FAILURE:
+                return
+            # Arrays are not told apart natively, so no outcome stands for one.
+            if not isinstance(asker.variant.outcomes[status - 1], np.ndarray):
+                cell.natives[asker].add_jump(status, outcome, native)
+
+    # What the GuardedTape tells and asks
+
+    def note_uses(self) -> None:
+        """Count the native answers so far as hits and uses of the tapes that gave them."""
+        with self._lock:
+            for path in self._paths.values():
+                hits = int(path.words[pointer.VARIANT_HITS])
+                if hits != path.noted:
+                    path.variant.hits += hits - path.noted
+                    path.noted = hits
+                    self._guarded.note_native_use(path.variant)
+
+    def forget_dropped(self) -> None:
+        """Leave out the tapes that are no longer kept; calls under way go on in the cell that they are in."""
+        self._free_retired(None, 0)
+        with self._lock:
+            kept = {v: p for v, p in self._paths.items() if self._guarded.keeps(v)}
+            if len(kept) == len(self._paths):
+                return
+            old, self._paths = self._cell, kept
+            self._cell = _PathsCell(self)
+            for path in kept.values():
+                self._cell.add(path)
+            self._retired.append(old)
+            self.words[pointer.CELL] = self._cell.address
+
+    def _free_retired(self, cell: _PathsCell | None, own: int) -> None:
+        """Free the old cells if nobody is in them: no call is under way but `own` many of this thread's, in `cell`."""
+        with self._lock:
+            # No call that begins now can find them.
+            if self._retired and self.words[pointer.ACTIVE] == own:
+                self._retired = [old for old in self._retired if old is cell]
+
+
+class _Path:
+    """The kernel of one path in the form that drivers run.
+
+    Attributes:
+        address, state: of the adapter and its words, as the drivers want them of a kernel.
+        noted: how many of its answers have been counted as hits.
+    """
+
+    def __init__(self, variant: Variant) -> None:
+        self.variant = variant
+        self.kernel = variant.compiled.kernel((0,))
+        self.address = pointer.function_address("tapediff_variant")
+        self.state = self.words = np.array([self.kernel.state[0], self.kernel.state.ctypes.data, 0], np.int64)
+        self.noted = 0
+
+
+class _Answerer:
+    """What a cell has to know of its callee; what the inputs and outputs are, its kernels know."""
+
+    in_types = (FLOAT_SCALAR,)
+    out_types = (FLOAT_SCALAR, FLOAT_SCALAR)
+
+
+class _PathsCell(Cell):
+    """The native side of a PathsPoint. It holds the kernels that native code finds through it."""
+
+    def __init__(self, point: PathsPoint) -> None:
+        super().__init__(_Answerer, pointer.ROLES)
+        self._point = point
+        self.natives: dict[_Path, _NativeVariant] = {}
+        self._paths_by_address: dict[int, _Path] = {}
+
+    def add(self, path: _Path) -> None:
+        native = self.natives[path] = _NativeVariant(path, path.variant.number)
+        self._paths_by_address[native.address] = path
+
+    def answer(self, frame: Any, asker: int, status: int, outcome: int) -> int:
+        try:
+            self._point.answer(self, frame, self._paths_by_address.get(asker), status, outcome)
+        except BaseException as raised:  # noqa: BLE001 -- native code cannot pass it on
+            self._point.raised(raised)
+            return NO_ANSWER
+        return DONE
+
+
+def _copied(address: int, size: int) -> np.ndarray:
+    x = np.empty(size)
+    ctypes.memmove(x.ctypes.data, address, x.nbytes)
+    return x
+
+
+def _pending() -> BaseException | None:
+    """What a callee's cell has kept in this thread; nothing survives there in threads that Python did not start.
+
+    Where it did start the thread and nothing was kept, an interrupt has come before it could be.
+    """
+    pending, thread_state.pending = thread_state.pending, None
+    if pending is None and any(t.ident == threading.get_ident() for t in threading.enumerate()):
+        return KeyboardInterrupt()
+    return pending
+
+
+def _call_back(number: int, size: int, x: int | None, status: int) -> int:
+    return _points[number].failed(size, x or 0, status)
+
+
+_callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int32)(
+    _call_back
+)
+_callback_address: int = ctypes.cast(_callback, ctypes.c_void_p).value or 0

@@ -1,0 +1,47 @@
+"""Routines that find positions, as LLVM text against the same in Python and against NumPy."""
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.lowering.listing import run_listing
+
+RNG = np.random.default_rng(5)
+PLACES = np.array([0.0, -0.0, 1.0, -1.0, 2.0, np.inf, -np.inf, np.nan])
+FUNCTIONS = {
+    "argmax": lambda x: np.argmax(x, axis=0),
+    "argmin": lambda x: np.argmin(x, axis=-1),
+    "argsort": lambda x: np.argsort(x, axis=0, kind="stable"),
+    "argsort of rows": lambda x: np.argsort(x, axis=-1, kind="stable"),
+}
+
+
+@pytest.mark.parametrize("shape", [(1,), (7,), (4, 5), (2, 3, 4), (60,)])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_positions_are_numpys_in_kernels_and_listings(name, shape):
+    """Many ties, zeros of both signs, infinities and NaN; stable orders, NaN last, the first of the largest."""
+    f = FUNCTIONS[name]
+    compiled = td.compile(lambda x: f(x) + 0, RNG.normal(size=shape))
+    for _ in range(40):
+        x = RNG.choice(PLACES[: RNG.integers(2, 9)], shape)
+        assert np.array_equal(compiled(x), f(x))
+        listed = [np.empty(np.shape(f(x)), np.int64)]
+        run_listing(compiled.kernel(None).program, [x], listed)
+        assert np.array_equal(listed[0], f(x))
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("count", [0, 1, 9])
+def test_searches_are_numpys_in_kernels_and_listings(side, count):
+    """In sorted arrays with ties and NaN at the end."""
+
+    def f(a, v):
+        return np.searchsorted(a, v, side=side) + 0
+
+    compiled = td.compile(f, np.arange(float(count)), RNG.normal(size=20))
+    for _ in range(40):
+        a, v = np.sort(RNG.choice(PLACES, count)), RNG.choice(PLACES, 20)
+        assert np.array_equal(compiled(a, v), f(a, v))
+        listed = [np.empty(20, np.int64)]
+        run_listing(compiled.kernel(None).program, [a, v], listed)
+        assert np.array_equal(listed[0], f(a, v))

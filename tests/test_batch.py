@@ -1,0 +1,224 @@
+"""Batches: value and gradient at every row, in native threads, for fixed tapes and for tapes that branch."""
+
+import threading
+import time
+import warnings
+
+import numba
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff import batch
+
+
+def smooth(x):
+    return np.sum(np.sin(x) * x) - np.log1p(x[0] ** 2)
+
+
+def branching(x):
+    if x[0] > 1.0:
+        return np.sum(x**2)
+    if x[1] > 0.0:
+        return np.sum(x**3)
+    return -np.sum(np.cos(x))
+
+
+def points(count, size=3, seed=0):
+    return np.random.default_rng(seed).normal(scale=1.5, size=(count, size))
+
+
+MAKERS = pytest.mark.parametrize(
+    "make", [lambda f: td.compile(f, np.ones(3)), td.GuardedTape], ids=["compiled", "guarded"]
+)
+THREADS = pytest.mark.parametrize("threads", [None, 1, 2, 5])
+
+
+@MAKERS
+@THREADS
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 64, 1000])
+def test_every_row_is_answered_as_by_itself(make, threads, rows):
+    """The same bits as td.value_and_gradient, for any number of rows and threads."""
+    tape, X = make(smooth), points(rows)
+    values, gradients = tape.batch(X, threads=threads)
+    assert values.shape == (rows,)
+    assert gradients.shape == (rows, 3)
+    for x, value, gradient in zip(X, values, gradients):
+        expected, of_gradient = td.value_and_gradient(tape, x)
+        assert value == expected
+        assert np.array_equal(gradient, of_gradient)
+
+
+@THREADS
+def test_rows_may_be_on_different_paths(threads):
+    """Each path is recorded once, whichever thread meets it first; every answer counts."""
+    safe, X = td.GuardedTape(branching), points(500)
+    values, gradients = safe.batch(X, threads=threads)
+    # Sums of three numbers of size one in another order, which may nearly cancel.
+    np.testing.assert_allclose(values, [branching(x) for x in X], rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(gradients, [td.gradient(branching, x) for x in X], rtol=1e-14, atol=1e-14)
+    stats = safe.stats
+    assert stats.recordings == 3
+    # Threads that wait for a recording find it made, which is a hit.
+    assert stats.hits == 497
+
+
+def test_results_go_where_they_are_wanted():
+    """Into given arrays, which are returned."""
+    X, out = points(20), (np.empty(20), np.empty((20, 3)))
+    tape = td.compile(smooth, np.ones(3))
+    values, gradients = tape.batch(X, out=out, threads=2)
+    assert values is out[0]
+    assert gradients is out[1]
+    fresh = tape.batch(X)
+    assert np.array_equal(fresh[0], values)
+    assert np.array_equal(fresh[1], gradients)
+
+
+def test_points_may_have_any_shape_and_layout():
+    """Matrices and numbers as rows; lists, integers, float32 and Fortran order are converted."""
+    tape = td.compile(lambda a: np.sum(a**2), np.ones((2, 2)))
+    X = np.arange(12).reshape(3, 2, 2)
+    for given in (X, X.tolist(), X.astype(np.float32), np.asfortranarray(X.astype(float)), X[::-1][::-1]):
+        values, gradients = tape.batch(given)
+        assert np.array_equal(values, np.sum(X**2, axis=(1, 2)))
+        assert np.array_equal(gradients, 2.0 * X)
+    numbers = td.GuardedTape(lambda a: a**2 if a > 0 else -a)
+    values, gradients = numbers.batch([-1.0, 2.0, 3.0])
+    assert np.array_equal(values, [1.0, 4.0, 9.0])
+    assert np.array_equal(gradients, [-1.0, 4.0, 6.0])
+
+
+@THREADS
+def test_the_first_row_that_fails_is_raised_with_its_number(threads):
+    """By a guard, a factorisation or an exception of the user's code; the same row for any number of threads."""
+    X = np.full((300, 3), 2.0)
+    X[[137, 138, 250], 0] = 0.0
+    with pytest.raises(td.GuardFailed, match="in branching") as caught:
+        td.compile(branching, np.full(3, 2.0)).batch(X, threads=threads)
+    assert caught.value.row == 137
+    assert caught.value.__notes__ == ["at row 137 of the batch"]
+
+    def picky(x):
+        if x[0] == 0.0:
+            raise ValueError("the user says no")
+        return np.sum(np.linalg.cholesky(np.eye(2) * x[0]))
+
+    with pytest.raises(ValueError, match="says no") as caught:
+        td.GuardedTape(picky).batch(X, threads=threads)
+    assert caught.value.row == 137
+    X[5, 0] = -1.0
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        td.GuardedTape(picky).batch(X, threads=threads)
+    assert caught.value.row == 5
+
+
+def test_a_tape_is_as_good_as_before_after_a_failure():
+    """Nothing of a failed batch stays."""
+    safe, X = td.GuardedTape(lambda x: np.log(x[int(x[0])])), np.ones((40, 3))
+    X[20, 0] = 7.0
+    with pytest.raises(IndexError):
+        safe.batch(X, threads=2)
+    X[20, 0] = 1.0
+    assert np.array_equal(safe.batch(X, threads=2)[0], np.zeros(40))
+    assert safe.take_error() is None
+
+
+def test_batches_may_run_inside_each_other_and_side_by_side():
+    """More batches than threads, and a function that calls a batch when it is recorded: nobody waits for ever."""
+    inner = td.compile(smooth, np.ones(3))
+
+    def f(x):
+        return np.sum(x) + inner.batch(np.ones((50, 3)), threads=8)[0][0] * int(x[0])
+
+    safe, errors = td.GuardedTape(f, max_tapes=4), []
+
+    def work(k):
+        try:
+            X = np.random.default_rng(k).integers(0, 8, size=(30, 3)) + 0.5
+            expected = [np.sum(x) + smooth(np.ones(3)) * int(x[0]) for x in X]
+            np.testing.assert_allclose(safe.batch(X, threads=8)[0], expected, rtol=1e-14)  # rounding
+        except BaseException as raised:  # noqa: BLE001 -- raised again below
+            errors.append(raised)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", td.GuardWarning)
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(60)
+    assert not any(t.is_alive() for t in threads)
+    assert not errors, errors
+
+
+def test_what_is_no_batch_is_refused():
+    """Other shapes and kinds, places that cannot be written to, and nonsensical numbers of threads."""
+    tape, X = td.compile(smooth, np.ones(3)), points(4)
+    for wrong, error in ((points(4, size=2), td.ShapeMismatch), (np.ones(3), td.ShapeMismatch)):
+        with pytest.raises(error):
+            tape.batch(wrong)
+    for wrong in (5.0, X + 1j, np.array(["a"])):
+        with pytest.raises(td.ArgumentMismatch, match="one point per row"):
+            tape.batch(wrong)
+    values, gradients = np.zeros(4), np.zeros((4, 3))
+    read_only = np.zeros(4)
+    read_only.flags.writeable = False
+    for out, error in (
+        (gradients, td.ArgumentMismatch),
+        ((gradients, values), td.ShapeMismatch),
+        ((values.astype(np.float32), gradients), td.DtypeMismatch),
+        ((read_only, gradients), td.ArgumentMismatch),
+        ((values, np.empty((3, 4)).T), td.ArgumentMismatch),
+        ((values, X), td.ArgumentMismatch),
+    ):
+        with pytest.raises(error):
+            tape.batch(X, out=out)
+    for threads in (0, -1, 1.5, True):
+        with pytest.raises(td.ArgumentMismatch, match="threads"):
+            tape.batch(X, threads=threads)
+
+
+@numba.njit(nogil=True)
+def spin(count):
+    total = 0.0
+    for k in range(count):
+        total += np.sin(k)
+    return total
+
+
+def best_times(works, repeat):
+    """The shortest time of each, taken in turns."""
+    best = [np.inf] * len(works)
+    for _ in range(repeat):
+        for k, work in enumerate(works):
+            started = time.perf_counter()
+            work()
+            best[k] = min(best[k], time.perf_counter() - started)
+    return best
+
+
+def test_two_threads_share_the_work():
+    """1.8 times as fast as one where the machine has two idle processors, which other code is asked first."""
+    A = np.random.default_rng(0).normal(size=(500, 25))
+    tape, X = td.compile(lambda b: np.sum(np.logaddexp(0.0, A @ b)), np.ones(25)), points(400, size=25)
+    out = np.empty(400), np.empty((400, 25))
+
+    def spin_twice():
+        other = threading.Thread(target=spin, args=(100_000,))
+        other.start()
+        spin(100_000)
+        other.join()
+
+    spin(1)
+    if batch.available_threads() < 2:
+        pytest.skip("one processor")
+    works = [lambda: tape.batch(X, out, threads=1), lambda: tape.batch(X, out, threads=2), lambda: spin(200_000), spin_twice]
+    for _ in range(5):
+        one, two, alone, together = best_times(works, 20)
+        if one / two > 1.7:
+            return
+    if alone / together < 1.8:
+        pytest.skip("the other processor is busy")
+    # Measured: 1.82 to 1.86 in the quiet moments of a shared machine.
+    assert one / two > 1.5
