@@ -11,8 +11,10 @@ import numpy as np
 from .errors import InvalidGuardValue
 from .keys import value_key
 
-# Larger arrays are told apart by identity: their content is taken as it was when they were first met.
+# Larger arrays are told apart by identity and a sample of so many entries: reading them whole at every call would take too long.
 LARGEST_COMPARED = 1 << 16
+
+SAMPLED = 1024
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 CONTAINERS = (list, dict, set)
@@ -109,9 +111,12 @@ def plain_key(value: Any) -> Any:
 
 
 def array_key(value: np.ndarray) -> Any:
-    """Of a small array: by its content, of a large one by identity."""
-    if value.dtype.hasobject or value.nbytes > LARGEST_COMPARED:
+    """Of a small array: by its content; of a large one by identity and a sample, which shows when it is filled anew."""
+    if value.dtype.hasobject:
         return Same(value)
+    if value.nbytes > LARGEST_COMPARED:
+        step = value.size // SAMPLED + 1
+        return Same(value), value.reshape(-1)[::step].tobytes() if value.flags.c_contiguous else b""
     return np.ndarray, value.dtype.str, value.shape, value.tobytes()
 
 

@@ -45,6 +45,8 @@ def gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None, **n
     Cost: two to four times the function itself; a function as target is recorded anew at every call.
     """
     if type(target) is CompiledTape or type(target) is GuardedTape:
+        if not named:
+            return target.gradient(*args, argnums=argnums, out=out)
         return target.gradient(*args, argnums=argnums, out=out, **named)
     return value_and_gradient(target, *args, argnums=argnums, out=out, **named)[1]
 
@@ -52,6 +54,8 @@ def gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None, **n
 def value_and_gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> tuple[Any, Any]:
     """Value and gradient of a real scalar function; arguments and errors as td.gradient."""
     if type(target) is CompiledTape or type(target) is GuardedTape:
+        if not named:
+            return target.value_and_gradient(*args, argnums=argnums, out=out)
         return target.value_and_gradient(*args, argnums=argnums, out=out, **named)
     if named:
         args = positional(target, args, named)

@@ -52,7 +52,10 @@ def outcome_of(kind: str, value: Any) -> Any:
     if kind == "int":
         # int() of a NaN or an infinity raises in plain Python; as an outcome it is simply not the recorded one.
         return int(value) if np.isfinite(value) else float(value)
-    return np.array(value)
+    array = np.array(value)
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), array.dtype.type(np.nan), array)  # one NaN, whatever its payload and sign
+    return array
 
 
 def same_outcome(recorded: Any, met: Any) -> bool:

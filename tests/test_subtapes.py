@@ -262,6 +262,18 @@ def test_what_a_container_or_object_holds_is_taken_as_it_was_at_the_call():
     agree(f, np.array([0.7, 0.2]), np.array([-0.7, 0.2]), np.array([0.7, -0.2]), np.array([-0.7, -0.2]))
 
 
+def test_a_large_array_that_is_filled_anew_between_two_calls():
+    def f(x):
+        big, total = np.zeros(20_000), 0.0
+        g = td.subtape(lambda v: v * big[0] * np.sum(big) / big.size)
+        for k in range(1, 4):
+            big[:] = k
+            total = total + g(x[0])
+        return total
+
+    assert td.gradient(f, np.array([2.0])).tolist() == [14.0]
+
+
 def helper(v):
     return v**2
 
