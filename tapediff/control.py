@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .callees import RecordedCallee
 from .closures import Frozen, freeze
 from .errors import ArgumentMismatch, ShapeMismatch
 from .instruction import BOOL, BOOL_SCALAR, ValueType, is_tracked
 from .ops.arithmetic import CONVERT
 from .ops.calls import LOOP, LoopForm
+from .recorded_callees import RecordedCallee
 from .recorder import current_recorder
 from .sites import user_site
 from .subtapes import Body, as_operand, call, items_of, kept_callee, type_of, value_of

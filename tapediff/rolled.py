@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .passes import REFINE, STRAIGHTEN, run_passes
 from .passes.dead_code import dead_code
 from .passes.reroll import reroll
 from .tape import Tape
+from .tape_callees import callee_of
 
 # Whether loops are rolled at all; the tests compare both.
 ROLL = True
@@ -20,7 +19,7 @@ def rolled(tape: Tape) -> Tape:
     known = tape.derived.get("rolled")
     if known is None:
         straight = run_passes(tape, STRAIGHTEN)
-        made = reroll(straight, _callee_of)
+        made = reroll(straight, callee_of)
         known = tape.derived["rolled"] = straight if made is straight else dead_code(made)
     return known
 
@@ -28,10 +27,3 @@ def rolled(tape: Tape) -> Tape:
 def prepared(tape: Tape) -> Tape:
     """The tape ready to be differentiated."""
     return run_passes(rolled(tape), REFINE) if ROLL else run_passes(tape, (*STRAIGHTEN, *REFINE))
-
-
-def _callee_of(tape: Tape) -> Any:
-    # Imported when the first loop is found, as callees have compiled tapes, which are made of rolled ones.
-    from .tape_callees import callee_of
-
-    return callee_of(tape)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .aliases import Aliases
 from .arguments import as_data_array, unwrap
-from .callees import LOCK, Callee, RecordedCallee
+from .callees import LOCK, Callee
 from .closures import Frozen, freeze
 from .errors import ArgumentMismatch, StaleTape, UnsupportedFunction
 from .guard_report import short, site_of
@@ -21,6 +21,7 @@ from .keys import value_key
 from .numpy_functions.shaping import stack_objects
 from .ops.calls import CALL, ITEM
 from .pickling import Portable, found, place_of
+from .recorded_callees import RecordedCallee
 from .recorder import current_recorder
 from .sites import Site, user_site
 from .static import Static, boxed, static_of, unboxed

@@ -111,7 +111,7 @@ def _unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
 
 def integers(structure: Structure) -> list[int]:
     """Which arrays of a tree are Python integers."""
-    return [k for k, leaf in enumerate(_leaves(structure)) if leaf is INTEGER or leaf == INTEGER]
+    return [k for k, leaf in enumerate(_leaves(structure)) if leaf == INTEGER]
 
 
 def _leaves(structure: Structure) -> list[Structure]:

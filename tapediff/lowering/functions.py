@@ -6,10 +6,9 @@ Inlining saves a call's 2 ns, and costs 1 ms of compiling for each copy of sin o
 from __future__ import annotations
 
 import math
-import re
-from functools import cache
 from typing import Any
 
+from ..ops.declaration import has_costly
 from .expressions import emit_expression
 from .lanes import Code, Value, splat
 from .program import Group, Program, Step
@@ -18,20 +17,9 @@ from .values import TYPES
 MOST_INLINED = 12
 LONG_LOOP = 64
 
-_FUNCTION = re.compile(r"\b([a-z]\w*)\(")
-_CHEAP = frozenset(
-    ("select", "sqrt", "absolute", "maximum", "minimum", "equal", "not_equal", "to_f64", "to_i64", "floor", "ceil", "rint", "trunc",
-     "sign", "isnan", "isfinite", "isinf", "fma", "logical_not", "round_to_float32", "copysign")
-)  # fmt: skip
-
 
 def is_costly(step: Any) -> bool:
-    return isinstance(step, Step) and _has_costly(step.expression)
-
-
-@cache
-def _has_costly(expression: str) -> bool:
-    return any(name not in _CHEAP for name in _FUNCTION.findall(expression))
+    return isinstance(step, Step) and has_costly(step.expression)
 
 
 def is_short(group: Group) -> bool:

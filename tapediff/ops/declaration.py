@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -104,15 +105,21 @@ class Elementwise(Op):
     @property
     def is_costly(self) -> bool:
         """Whether it takes more than a few machine instructions: exp, sin, lgamma and the like."""
-        return any(name not in CHEAP for name in _FUNCTION.findall(self.scalar))
+        return has_costly(self.scalar)
 
 
 # The functions of scalar expressions that are a machine instruction or a few.
-CHEAP = frozenset(
+_CHEAP = frozenset(
     ("select", "sqrt", "absolute", "maximum", "minimum", "equal", "not_equal", "to_f64", "to_i64", "floor", "ceil", "rint", "trunc",
      "sign", "isnan", "isfinite", "isinf", "fma", "logical_not", "round_to_float32", "copysign")
 )  # fmt: skip
 _FUNCTION = re.compile(r"\b([a-z]\w*)\(")
+
+
+@cache
+def has_costly(expression: str) -> bool:
+    """Whether a scalar expression calls exp, sin, lgamma or the like."""
+    return any(name not in _CHEAP for name in _FUNCTION.findall(expression))
 
 
 def elementwise(
