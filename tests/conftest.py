@@ -16,6 +16,14 @@ hypothesis.settings.register_profile("reproducible", derandomize=True, deadline=
 hypothesis.settings.load_profile("reproducible")
 
 
+def pytest_configure(config):
+    """TAPEDIFF_WITHOUT=hoist_from_loops pytest: everything once more without that pass; "reroll" leaves Python loops flat."""
+    from tapediff import passes, rolled
+
+    passes.LEFT_OUT.update(filter(None, os.environ.get("TAPEDIFF_WITHOUT", "").split(",")))
+    rolled.ROLL = "reroll" not in passes.LEFT_OUT
+
+
 @pytest.fixture
 def flat_loops(monkeypatch):
     """Python loops stay laid out flat, for tests of what flat tapes are made into."""

@@ -32,9 +32,16 @@ PIPELINE: tuple[Pass, ...] = (
 )  # fmt: skip
 
 
+# The names of passes to leave out, to find the one that makes a tape wrong; the tests can be run without each, but for
+# keep_trajectories, without which loops have no derivative.
+LEFT_OUT: set[str] = set()
+
+
 def run_passes(tape: Tape, passes: tuple[Pass, ...] = PIPELINE, *, check: bool = False) -> Tape:
     """Apply the passes in order; `check` verifies the tape after each, naming the pass that broke it."""
     for each in passes:
+        if each.__name__ in LEFT_OUT:
+            continue
         tape = each(tape)
         if check:
             tape.check()
