@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ def both(answer: Any) -> tuple[float, np.ndarray]:
 
 def numpy_value(problem: Problem) -> Bind:
     """The plain function, without any gradient: the yardstick for all others."""
-    return lambda point: (partial(problem.function, point), lambda value: (float(value), None))
+    return lambda point: (lambda: problem.function(point), lambda value: (float(value), None))
 
 
 def uncompiled(problem: Problem) -> Bind:
@@ -34,12 +33,17 @@ def uncompiled(problem: Problem) -> Bind:
         tape = td.GuardedTape(problem.recorded, on_new_tape="interpret", compile_after=10**9)
     else:
         tape = td.record(problem.recorded, problem.points[0])
-    return lambda point: (partial(td.value_and_gradient, tape, point), both)
+    return lambda point: (lambda: td.value_and_gradient(tape, point), both)
 
 
 def compiled(problem: Problem) -> Bind:
     tape = compiled_target(problem)
-    return lambda point: (partial(td.value_and_gradient, tape, point, out=np.empty_like(point)), both)
+
+    def bind(point):
+        gradient = np.empty_like(point)
+        return lambda: td.value_and_gradient(tape, point, out=gradient), both
+
+    return bind
 
 
 def bound(problem: Problem) -> Bind:
@@ -66,7 +70,7 @@ def by_hand(problem: Problem) -> Bind:
 
     def bind(point):
         gradient = np.empty_like(point)
-        return partial(kernel, point, gradient), lambda value: (value, gradient)
+        return lambda: kernel(point, gradient), lambda value: (value, gradient)
 
     return bind
 
@@ -90,7 +94,7 @@ def autograd(problem: Problem) -> Bind:
     import autograd.numpy
 
     fast = autograd.value_and_grad(problem.in_namespace(autograd.numpy))
-    return lambda point: (partial(fast, point), both)
+    return lambda point: (lambda: fast(point), both)
 
 
 def casadi(problem: Problem) -> Bind:

@@ -19,6 +19,7 @@ from .passes import run_passes
 from .record import record
 from .replay import Miss, inline
 from .rolled import rolled
+from .short_way import ShortWay, unknown_yet
 from .tape import Tape
 from .tracked import TrackedArray
 from .transforms.derive import gradient_tape
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
 Argnums = int | tuple[int, ...]
 
 
-def _not_compiled(*_: Any) -> int:
-    return REFUSED
-
-
 def raise_pending() -> NoReturn:
     """Raise what user code has raised that a kernel called."""
     from .lowering.cells import take_pending
@@ -40,7 +37,7 @@ def raise_pending() -> NoReturn:
     raise take_pending()
 
 
-class CompiledTape(CompiledCalls):
+class CompiledTape(ShortWay, CompiledCalls):
     """A tape with native kernels: one for its value, one for each set of arguments it was differentiated by.
 
     It answers only where the recorded control flow holds and raises GuardFailed elsewhere. Safe to use from several threads
@@ -53,14 +50,13 @@ class CompiledTape(CompiledCalls):
 
     __slots__ = (
         "__weakref__",
-        "_call",
         "_dtype",
-        "_is_scalar",
         "_kernels",
         "_lock",
         "_native",
         "_shape",
-        "_value_call",
+        "_short",
+        "_short_value",
         "seconds",
         "tape",
     )
@@ -71,39 +67,23 @@ class CompiledTape(CompiledCalls):
         self._kernels: dict[tuple[int, ...] | None, Kernel] = {}
         self._lock = threading.Lock()
         self._native = None
-        # What the shortest path of a gradient by the first argument needs at hand.
-        self._call: Callable[..., Any] = _not_compiled
-        self._value_call: Callable[..., Any] = _not_compiled
+        self._short: Callable[..., Any] = unknown_yet
+        self._short_value: Callable[..., Any] = unknown_yet
         first = tape.input_types[0] if tape.inputs else None
         self._shape = first.shape if first else ()
         self._dtype = first.dtype if first else np.dtype(float)
-        self._is_scalar = self._shape == ()
 
-    def gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None) -> Any:
-        """See td.gradient."""
-        if argnums == 0 and type(argnums) is int:
-            target = np.empty(self._shape, self._dtype) if out is None else out
-            value = self._call(*args, target)
-            if type(value) is float:
-                return target[()] if self._is_scalar and out is None else target
-            if value == PENDING:
-                raise_pending()
-        return self._evaluate(args, argnums, out)[1]
-
-    def value_and_gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None) -> tuple[float, Any]:
-        """See td.value_and_gradient."""
-        if argnums == 0 and type(argnums) is int:
-            target = np.empty(self._shape, self._dtype) if out is None else out
-            value = self._call(*args, target)
-            if type(value) is float:
-                return value, (target[()] if self._is_scalar and out is None else target)
-            if value == PENDING:
-                raise_pending()
+    def answer(self, args: Sequence[Any], argnums: Argnums, out: Any, named: dict[str, Any], met: Any) -> Any:
+        """See ShortWay."""
+        if met == PENDING:
+            raise_pending()
+        if named:
+            raise ArgumentMismatch("a compiled tape takes its arguments by position", got=", ".join(named))
         return self._evaluate(args, argnums, out)
 
     def __call__(self, *args: Any) -> Any:
         """The recorded function's value: a float, an array, or a tuple as the function returned it."""
-        value = self._value_call(*args)
+        value = self._short_value(*args)
         if type(value) is float:
             return value
         if value == PENDING:
@@ -137,9 +117,9 @@ class CompiledTape(CompiledCalls):
                     known = Kernel(tape)
                 self.seconds += known.seconds
                 if argnums == (0,):
-                    self._call = known.call
+                    self._short = known.call
                 elif argnums is None and known.tape.output_types == (FLOAT_SCALAR,) and not tape.returns_tuple:
-                    self._value_call = known.call
+                    self._short_value = known.call
                 self._kernels[argnums] = known
         return known
 

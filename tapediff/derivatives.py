@@ -17,6 +17,7 @@ from .outputs import check_out, deliver
 from .record import plain_value
 from .recorder import Recorder, current_recorder
 from .replay import inline, run
+from .short_way import FIRST
 from .tape import Tape
 from .tracked import TrackedArray
 from .transforms.derive import gradient_only, gradient_tape, jvp_tape, vjp_tape
@@ -45,18 +46,28 @@ def gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None, **n
     Cost: two to four times the function itself; a function as target is recorded anew at every call.
     """
     if type(target) is CompiledTape or type(target) is GuardedTape:
-        if not named:
-            return target.gradient(*args, argnums=argnums, out=out)
-        return target.gradient(*args, argnums=argnums, out=out, **named)
+        # As in ShortWay.
+        value = None
+        if argnums is FIRST and not named and current_recorder() is None:
+            into = np.empty(target._shape, target._dtype) if out is None else out
+            value = target._short(args[0], into) if len(args) == 1 else target._short(*args, into)
+            if type(value) is float:
+                return into if out is not None or target._shape else into[()]
+        return target.answer(args, argnums, out, named, value)[1]
     return value_and_gradient(target, *args, argnums=argnums, out=out, **named)[1]
 
 
 def value_and_gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> tuple[Any, Any]:
     """Value and gradient of a real scalar function; arguments and errors as td.gradient."""
     if type(target) is CompiledTape or type(target) is GuardedTape:
-        if not named:
-            return target.value_and_gradient(*args, argnums=argnums, out=out)
-        return target.value_and_gradient(*args, argnums=argnums, out=out, **named)
+        # As in ShortWay.
+        value = None
+        if argnums is FIRST and not named and current_recorder() is None:
+            into = np.empty(target._shape, target._dtype) if out is None else out
+            value = target._short(args[0], into) if len(args) == 1 else target._short(*args, into)
+            if type(value) is float:
+                return value, (into if out is not None or target._shape else into[()])
+        return target.answer(args, argnums, out, named, value)
     if named:
         args = positional(target, args, named)
     numbers = argnums if isinstance(argnums, tuple) else (argnums,)

@@ -269,6 +269,16 @@ class GuardedCalls(NativeCalls):
             _check_vector(*kept[-1])
         return self._point(shapes[-1]) if shapes else self._make_point(None, native)
 
+    def native_way(self, variant: Variant) -> Callable[..., Any] | None:
+        """The function behind the short way of calls like those of this tape, if native code can choose among the tapes."""
+        from .lowering import entry
+
+        types = variant.tape.input_types
+        is_one_array = len(types) == 1 and types[0].dtype == FLOAT64
+        if not (is_one_array and self.may_run_natively(variant) and entry.is_available()):
+            return None
+        return self._point(types[0].shape).builtin  # type: ignore[attr-defined]  # a PathsPoint
+
     def may_run_natively(self, variant: Variant) -> bool:
         """Whether native code may choose a tape by its guards alone: it is compiled, and Python has no say in the choice."""
         decides = self.guard is not None or self.check_every

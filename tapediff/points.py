@@ -140,7 +140,17 @@ class PathsPoint(Point):
         self._retired: list[_PathsCell] = []
         # Threads whose exception is of the call under way, not of an earlier one.
         self._just_raised: set[int] = set()
+        self._builtin: Any = None
+        self._builtin_state: Any = None
         super().__init__(shape, errors, self._cell.address, 0)
+
+    @property
+    def builtin(self) -> Any:
+        """A builtin of (x, gradient): a float, the value, or KEPT where an exception waits for `errors.take()`."""
+        with self._lock:
+            if self._builtin is None:
+                self._builtin, self._builtin_state = pointer.builtin_on_paths(self.words, self.shape or ())
+            return self._builtin
 
     def failed(self, size: int, x: int, status: int) -> int:
         thread = threading.get_ident()
@@ -205,6 +215,8 @@ class PathsPoint(Point):
             if path not in self._cell.natives:
                 self._cell.add(path)
                 self.words[pointer.RELEASES_GIL] |= path.kernel.state[entry.RELEASES_GIL]
+                if self._builtin_state is not None:
+                    self._builtin_state[entry.RELEASES_GIL] = self.words[pointer.RELEASES_GIL]
             native = self._cell.natives[path]
             self._cell.words[CURRENT] = native.address
             if cell is not self._cell or asker is None or asker is path or not 0 < status < FAILURE:
@@ -216,9 +228,11 @@ class PathsPoint(Point):
     # What the GuardedTape tells and asks
 
     def note_uses(self) -> None:
-        """Count the native answers so far as hits and uses of the tapes that gave them."""
+        """Count the native answers so far as hits and uses of the tapes that gave them, the current tape as the latest."""
+        self._free_retired(None, 0)
         with self._lock:
-            for path in self._paths.values():
+            current = int(self._cell.words[CURRENT])
+            for path in sorted(self._paths.values(), key=lambda path: self._cell.natives[path].address == current):
                 hits = int(path.words[pointer.VARIANT_HITS])
                 if hits != path.noted:
                     path.variant.hits += hits - path.noted

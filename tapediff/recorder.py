@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -423,5 +423,5 @@ def is_recording() -> bool:
     return _current.get() is not None
 
 
-def current_recorder() -> Recorder | None:
-    return _current.get()
+# Asked at every call of a compiled tape, so that it is no Python function.
+current_recorder: Callable[[], Recorder | None] = _current.get

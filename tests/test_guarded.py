@@ -468,6 +468,8 @@ def test_the_tape_not_used_for_the_longest_time_is_dropped_and_freed():
     td.gradient(safe, 1.6)
     with pytest.warns(td.GuardWarning):
         td.gradient(safe, 3.5)
+    # The call that dropped it was under way in native code that held it.
+    assert safe.stats.evictions == 1
     gc.collect()
     assert dropped() is None
     assert [v.outcomes for v in safe._kept.all()] == [(1,), (3,)]

@@ -20,11 +20,13 @@ from typing import Any
 
 import numpy as np
 
+from ..instruction import FLOAT64, ValueType
 from . import entry
 from .drivers import driver_address
 from .frames import END, ITERATION, NUMBERS, ONCE, STACK, frame_words, input_word, output_word
 from .native import NativeFunction
-from .status import FAILURE
+from .status import FAILURE, KEPT
+from .workspaces import SLOT_COUNT
 
 # What the functions return. Positive: another point may do; negative: no call of this kind will.
 GUARD_FAILED, NOT_POSITIVE_DEFINITE, RAISED = 1, 2, 3
@@ -55,12 +57,16 @@ def function_address(name: str) -> int:
     """The address of a function of this module, which is linked when first needed and never freed."""
     known = _functions.get(name)
     if known is None:
-        driver = {"tapediff_run_decided": driver_address("run_decided")} if name == "tapediff_point_on_paths" else {}
+        called: dict[str, int] = {}
+        if name == "tapediff_point_on_paths":
+            called["tapediff_run_decided"] = driver_address("run_decided")
+        elif name == "tapediff_paths_kernel":
+            called["tapediff_point_on_paths"] = function_address("tapediff_point_on_paths")
         with _lock:
             known = _functions.get(name)
             if known is None:
                 text = _TEXTS[name]
-                known = _functions[name] = NativeFunction(text, name, set(), addresses=driver, is_portable=True)
+                known = _functions[name] = NativeFunction(text, name, set(), addresses=called, is_portable=True)
     return known.address
 
 
@@ -191,6 +197,22 @@ done:
 ret i32 %told
 }}"""
 
+# What the entry takes for a kernel; its constants are the words of the point. It has checked the arguments.
+_PATHS_KERNEL = f"""declare i32 @tapediff_point_on_paths({_PARAMETERS})
+define i32 @tapediff_paths_kernel(ptr %inputs, ptr %outputs, ptr %state, ptr %report) nounwind {{
+entry:
+%x = load ptr, ptr %inputs
+%value = load ptr, ptr %outputs
+%gradient_slot = getelementptr ptr, ptr %outputs, i64 1
+%gradient = load ptr, ptr %gradient_slot
+{_word("words", "state", 1, "ptr")}
+{_word("size", "words", SIZE)}
+%status = call i32 @tapediff_point_on_paths(i64 %size, ptr %x, ptr %gradient, ptr %value, ptr %words)
+%ok = icmp eq i32 %status, 0
+%told = select i1 %ok, i32 0, i32 {KEPT}
+ret i32 %told
+}}"""
+
 _VARIANT = f"""define i32 @tapediff_variant(ptr %frame, ptr %own, ptr %report) nounwind {{
 entry:
 %outputs = alloca [2 x ptr]
@@ -304,8 +326,17 @@ ret ptr %answer
 
 _TEXTS = {
     "tapediff_point": _POINT, "tapediff_point_on_paths": _POINT_ON_PATHS, "tapediff_variant": _VARIANT,
-    "tapediff_rows": _ROWS, "tapediff_bound": _BOUND,
+    "tapediff_rows": _ROWS, "tapediff_bound": _BOUND, "tapediff_paths_kernel": _PATHS_KERNEL,
 }  # fmt: skip
+
+
+def builtin_on_paths(words: np.ndarray, shape: tuple[int, ...]) -> tuple[Any, np.ndarray]:
+    """A builtin of (x, gradient) for the point that has these words, and its state; see entry.callable_for."""
+    type_, kernel = ValueType(shape, FLOAT64), function_address("tapediff_paths_kernel")
+    state = [kernel, words.ctypes.data, *[0] * SLOT_COUNT, 1, 1, 1, words[RELEASES_GIL]]
+    state += [*entry.specification(type_, written=False), *entry.specification(type_, written=True)]
+    array = np.array(state, np.int64)
+    return entry.callable_for(array), array
 
 
 @cache

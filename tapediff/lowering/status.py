@@ -9,5 +9,6 @@ NAMED = -3  # no failure: a driver wants the variant whose number the frame has
 REFUSED = -10  # the entry does not recognise the arguments
 OVERLAP = -11  # an output shares memory with an input
 PENDING = -20  # Python raised an exception while it answered a call from native code; lowering.cells keeps it
+KEPT = -21  # a call of a point has met an exception, which the point keeps
 WRONG_RESULT = -30  # a compiled primitive returned an array of another shape
 RULE_RAISED = -31  # a compiled primitive raised an exception

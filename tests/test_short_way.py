@@ -1,0 +1,184 @@
+"""The short way of a call: what one native function answers, and that the rest is as on the full path."""
+
+import threading
+import traceback
+import warnings
+
+import numpy as np
+import pytest
+
+import tapediff as td
+
+
+def branching(x):
+    if x[0] > 0:
+        return np.sum(x**2)
+    return np.sum(x**3)
+
+
+def warmed(f, *points, **settings):
+    safe = td.GuardedTape(f, **settings)
+    for point in points:
+        td.gradient(safe, point)
+    return safe
+
+
+@pytest.mark.parametrize("verb", ["td", "method"])
+def test_calls_on_changing_paths_stay_in_native_code(verb, monkeypatch):
+    """Once its paths are known, a GuardedTape of one array never takes the full path again."""
+    x, y = np.array([1.0, 2.0]), np.array([-1.0, 2.0])
+    safe = warmed(branching, x, y, x, y)
+    monkeypatch.setattr(td.GuardedTape, "answer", None)
+    out = np.empty(2)
+    for _ in range(3):
+        for point, gradient in ((x, 2 * x), (y, 3 * y**2)):
+            both = safe.value_and_gradient if verb == "method" else lambda p, **k: td.value_and_gradient(safe, p, **k)
+            value, found = both(point, out=out)
+            assert found is out
+            assert value == branching(point)
+            np.testing.assert_array_equal(out, gradient)
+            value, found = both(point)
+            assert value == branching(point)
+            np.testing.assert_array_equal(found, gradient)
+
+
+def test_what_the_function_raises_on_a_new_path_is_raised_once_with_its_line():
+    """Recording happens below native code: the exception comes through it, and the function is not run again for it."""
+    runs = []
+
+    def fails(x):
+        runs.append(1)
+        if x[0] > 1:
+            raise ValueError("no such region")
+        return np.sum(x)
+
+    safe = warmed(fails, np.zeros(2), np.zeros(2))
+    out = np.full(2, 7.0)
+    for expected in (2, 3):
+        with pytest.raises(ValueError, match="no such region") as caught:
+            td.gradient(safe, np.array([2.0, 0.0]), out=out)
+        assert any(frame.name == "fails" for frame in traceback.extract_tb(caught.value.__traceback__))
+        assert len(runs) == expected
+        np.testing.assert_array_equal(out, 7.0)
+    np.testing.assert_array_equal(td.gradient(safe, np.zeros(2), out=out), 1.0)
+
+
+def test_a_new_tape_warns_once_and_at_the_users_line():
+    safe = warmed(branching, np.ones(2), np.ones(2), on_new_tape="warn")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        td.gradient(safe, -np.ones(2))
+        td.gradient(safe, -np.ones(2))
+    assert [w.category for w in caught] == [td.GuardWarning]
+    assert caught[0].filename == __file__
+
+
+def test_no_new_tape_where_none_is_wanted():
+    safe = warmed(branching, np.ones(2), np.ones(2))
+    safe.on_new_tape = "raise"
+    with pytest.raises(td.NewTape):
+        td.gradient(safe, -np.ones(2))
+    np.testing.assert_array_equal(td.gradient(safe, np.ones(2)), 2.0)
+    assert safe.stats.recordings == 1
+
+
+def test_inside_a_recording_the_function_runs_as_itself():
+    """Its plain argument would do for native code, but it uses a tracked value of the other recording."""
+    scale = np.float64(1.0)
+
+    def inner(x):
+        return np.sum(x**2) * scale
+
+    safe = warmed(inner, np.ones(2), np.ones(2))
+
+    def outer(s):
+        nonlocal scale
+        scale, kept = s, scale
+        try:
+            value, gradient = td.value_and_gradient(safe, np.array([1.0, 2.0]))
+            return value + np.sum(gradient) + td.gradient(safe, np.array([3.0, 1.0]))[0]
+        finally:
+            scale = kept
+
+    assert td.gradient(td.record(outer, 2.0), 3.0) == 5.0 + 6.0 + 6.0
+
+
+def test_calls_of_several_shapes_take_turns():
+    """Each shape has tapes of its own, and the answer is never that of the other."""
+    safe = td.GuardedTape(branching)
+    for _ in range(3):
+        for n in (2, 3, 4):
+            for sign in (1.0, -1.0):
+                x = sign * np.arange(1.0, n + 1)
+                np.testing.assert_allclose(td.gradient(safe, x), 2 * x if sign > 0 else 3 * x**2, rtol=1e-15)
+    assert safe.stats.recordings == 6
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        list, lambda x: x.astype(np.float32), lambda x: np.repeat(x, 2)[::2], lambda x: x.astype(">f8"), td.Constant,
+    ],
+)  # fmt: skip
+def test_arguments_that_native_code_refuses_take_the_full_path(convert):
+    safe = warmed(branching, np.ones(3), np.ones(3))
+    x = np.array([1.0, 2.0, 3.0])
+    if convert is td.Constant:
+        with pytest.raises(td.ArgumentMismatch):
+            td.gradient(safe, convert(x))
+    else:
+        np.testing.assert_array_equal(np.asarray(td.gradient(safe, convert(x)), float), 2 * x)
+
+
+def test_a_gradient_over_its_own_argument_is_right():
+    """out may be x itself: the kernel would write the one before it has read the other."""
+    safe = warmed(branching, np.ones(3), np.ones(3))
+    x = np.array([1.0, 2.0, 3.0])
+    assert td.gradient(safe, x, out=x) is x
+    np.testing.assert_array_equal(x, [2.0, 4.0, 6.0])
+
+
+def test_a_matrix_that_is_not_positive_definite_raises_as_numpy_does():
+    def log_det(x):
+        if x[0] > 100:
+            return x[0]
+        return 2 * np.sum(np.log(np.diag(np.linalg.cholesky(np.diag(x)))))
+
+    safe = warmed(log_det, np.ones(3), np.ones(3))
+    for _ in range(2):
+        with pytest.raises(np.linalg.LinAlgError):
+            td.gradient(safe, -np.ones(3))
+    np.testing.assert_allclose(td.gradient(safe, 2 * np.ones(3)), 0.5)
+
+
+def test_threads_take_new_paths_at_the_same_time():
+    """Sixteen paths, met by four threads in different orders: right gradients, and each path is recorded once."""
+
+    def stairs(x):
+        return x[0] ** int(x[1])
+
+    safe = td.GuardedTape(stairs)
+    td.gradient(safe, np.array([1.5, 1.0]))
+    td.gradient(safe, np.array([1.5, 1.0]))
+    wrong = []
+
+    def run(seed):
+        for k in np.random.default_rng(seed).permutation(16).tolist() * 3:
+            gradient = td.gradient(safe, np.array([1.5, k + 1.0]))
+            if not np.isclose(gradient[0], (k + 1) * 1.5**k, rtol=1e-14):
+                wrong.append((k, gradient))
+
+    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert safe.stats.recordings == 16
+
+
+def test_a_compiled_tape_takes_no_named_arguments():
+    compiled = td.compile(branching, np.ones(2))
+    for call in (td.gradient, td.value_and_gradient, td.CompiledTape.gradient):
+        with pytest.raises(td.ArgumentMismatch, match="by position"):
+            call(compiled, np.ones(2), x=np.ones(2))
