@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from .processor import has
 from .values import TYPES, Code, Value, constant, operand_text, require, splat, type_of
 
 __all__ = [
-    "Code", "Value", "any_lane", "as_values", "bits", "call_rarely", "call_scalar", "ceil", "constant", "copysign",
-    "fabs", "floor", "fma", "from_bits", "integer_quotient", "is_nan", "rint", "select", "splat", "sqrt", "to_f64", "to_i64", "trunc",
-    "type_of", "unlikely",
+    "Code", "Value", "any_lane", "as_values", "bits", "call_rarely", "call_scalar", "ceil", "constant", "copysign", "fabs",
+    "floor", "fma", "from_bits", "halves", "integer_quotient", "is_nan", "joined", "rint", "scaled", "select", "splat",
+    "sqrt", "to_f64", "to_i64", "trunc", "type_of", "unlikely",
 ]  # fmt: skip
 
 _PURE = "nounwind willreturn memory(none)"
@@ -148,6 +149,43 @@ def bits(x: Value) -> Value:
 def from_bits(x: Value) -> Value:
     """The f64 that has this bit pattern."""
     return _convert("bitcast", require(x, "i64"), "f64")
+
+
+# AVX-512 multiplies so many lanes by powers of two in one instruction.
+_SCALED_AT_ONCE = 8
+
+
+def scaled(y: Value, n: Value, otherwise: Callable[[], Value]) -> Value:
+    """y 2**n for integers n held as f64, rounded once; what `otherwise()` emits where the processor has no instruction for it."""
+    if y.width < _SCALED_AT_ONCE or not has("avx512f"):
+        return otherwise()
+    if y.width == _SCALED_AT_ONCE:
+        lanes, symbol = TYPES["f64", y.width], "@llvm.x86.avx512.mask.scalef.pd.512"
+        y.code.declare(f"declare {lanes} {symbol}({lanes}, {lanes}, {lanes}, i8, i32)")
+        # The last three: what lanes outside the mask get, the mask, and that it rounds as everything else does.
+        operands = f"{lanes} {y.ref}, {lanes} {n.ref}, {lanes} zeroinitializer, i8 -1, i32 4"
+        return Value(y.code, y.code.emit(f"call {lanes} {symbol}({operands})"), "f64", y.width)
+    first, last = (scaled(part, power, otherwise) for part, power in zip(halves(y), halves(n)))
+    return joined(first, last)
+
+
+def halves(x: Value) -> tuple[Value, Value]:
+    """The first and the last half of the lanes."""
+    width, lanes = x.width // 2, TYPES[x.kind, x.width]
+    picked = []
+    for first in (0, width):
+        places = ", ".join(f"i32 {first + k}" for k in range(width))
+        text = f"shufflevector {lanes} {x.ref}, {lanes} poison, <{width} x i32> <{places}>"
+        picked.append(Value(x.code, x.code.emit(text), x.kind, width))
+    return picked[0], picked[1]
+
+
+def joined(first: Value, last: Value) -> Value:
+    """The lanes of two values of the same width, one behind the other."""
+    width, lanes = 2 * first.width, TYPES[first.kind, first.width]
+    places = ", ".join(f"i32 {k}" for k in range(width))
+    text = f"shufflevector {lanes} {first.ref}, {lanes} {last.ref}, <{width} x i32> <{places}>"
+    return Value(first.code, first.code.emit(text), first.kind, width)
 
 
 def is_nan(x: Value) -> Value:

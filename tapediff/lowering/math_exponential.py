@@ -8,7 +8,7 @@ Horner's scheme at the price of one multiplication, and gives exp(r) and exp(-r)
 
 from __future__ import annotations
 
-from .lanes import Value, bits, copysign, fabs, fma, from_bits, select
+from .lanes import Value, bits, copysign, fabs, fma, from_bits, scaled, select
 
 _LOG2_E = float.fromhex("0x1.71547652b82fep+0")
 _LN2 = float.fromhex("0x1.62e42fefa39efp-1")
@@ -177,10 +177,16 @@ def _expm1_scaled(x: Value, scale: float) -> Value:
 
 
 def _scaled(y: Value, shifted: Value, n: Value) -> Value:
-    """y 2**n, by two powers of two of half the exponent, so that subnormal results are rounded once and right."""
-    half = bits(fma(n, 0.5, _ROUNDER)) << 52
-    rest = (bits(shifted) << 52) - half
-    return from_bits(bits(y) + half) * from_bits(rest + _ONE_BITS)
+    """y 2**n, rounded once and right where the result is subnormal: where it takes more than one instruction, by two powers of
+    two of half the exponent.
+    """
+
+    def in_two_steps() -> Value:
+        half = bits(fma(n, 0.5, _ROUNDER)) << 52
+        rest = (bits(shifted) << 52) - half
+        return from_bits(bits(y) + half) * from_bits(rest + _ONE_BITS)
+
+    return scaled(y, n, in_two_steps)
 
 
 def _hyperbolic_parts(x: Value) -> tuple[Value, Value, Value, Value]:

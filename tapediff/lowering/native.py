@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import index_routines, libraries, object_cache
+from .processor import processor
 
 _lock = threading.Lock()
 _shared: dict[str, Any] = {}
@@ -30,13 +31,8 @@ def _toolchain() -> tuple[Any, Any, Any]:
 
 def _machine(llvm: Any, level: int) -> Any:
     target = llvm.Target.from_default_triple()
-    cpu, features = processor(llvm)
+    cpu, features = processor()
     return target.create_target_machine(cpu=cpu, features=features, opt=level, jit=True)
-
-
-def processor(llvm: Any) -> tuple[str, str]:
-    """The name and the features of the processor that code is generated for."""
-    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 class NativeFunction:
@@ -69,7 +65,7 @@ class NativeFunction:
             llvm = _toolchain()[0]
             if is_portable and object_cache.is_enabled():
                 key = object_cache.key_of(
-                    text, (*PASSES[quickly], f"quickly {quickly}", llvm.get_process_triple(), *processor(llvm))
+                    text, (*PASSES[quickly], f"quickly {quickly}", llvm.get_process_triple(), *processor())
                 )
                 kept = object_cache.load(key)
                 if kept is not None and self._link_kept(kept, name, found):
