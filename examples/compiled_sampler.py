@@ -99,16 +99,41 @@ def both_ways(name, tape, x, warmup, draws):
     return kept[0]
 
 
-def with_nutpie(tape, size, draws):
-    """nutpie, a NUTS in Rust, on the C function of the tape; its own threads run it without the interpreter lock."""
+def with_nutpie(name, tape, size, draws):
+    """nutpie, a NUTS in Rust: on the C function of the tape, without the interpreter, and on a Python function."""
     try:
         import nutpie
-        from numba import carray, cfunc, types
-        from nutpie import _lib
-        from nutpie.sample import CompiledModel
+        from nutpie.compiled_pyfunc import from_pyfunc
     except ImportError:
         print("nutpie is not installed: left out")
         return None
+
+    def starting_point(seed):
+        return np.random.default_rng(seed).normal(size=size)
+
+    in_python = from_pyfunc(
+        size, lambda: lambda x: td.value_and_gradient(tape, x), lambda *seeds: lambda x: {"u": x},
+        [np.dtype(float)], [(size,)], ["u"], make_initial_point_fn=starting_point,
+    )  # fmt: skip
+    rates = []
+    for model in (by_address(tape, size, starting_point), in_python):
+        for _ in range(2):  # the first time records the paths that it meets
+            started = perf_counter()
+            trace = nutpie.sample(model, draws=draws, tune=500, chains=2, cores=1, seed=3, progress_bar=False)
+            seconds = perf_counter() - started
+        steps = int(trace.sample_stats.n_steps.sum() + trace.warmup_sample_stats.n_steps.sum())
+        rates.append(steps / seconds)
+    fast, slow = rates
+    print(f"{name}, nutpie: {fast:,.0f} gradients a second by address, {slow:,.0f} from Python: {fast / slow:.1f} times")
+    return trace.posterior["u"].values.reshape(-1, size)
+
+
+def by_address(tape, size, starting_point):
+    """nutpie's model of the C function at tape.address."""
+    from numba import carray, cfunc, types
+    from nutpie import _lib
+    from nutpie.sample import CompiledModel
+
     doubles = types.CPointer(types.double)
 
     @cfunc(types.int64(types.uint64, types.uint64, doubles, doubles, types.voidptr))
@@ -127,15 +152,10 @@ def with_nutpie(tape, size, draws):
                 _lib.LogpFunc(tape.address, tape.user_data, tape),
                 _lib.ExpandFunc(size, size, expand.address, 0, expand),
                 _lib.PyVariable.new_variables(["u"], ["float64"], [(size,)], {"entry": size}, {"u": ("entry",)}),
-                size, {"entry": size}, {}, lambda seed: np.random.default_rng(seed).normal(size=size), None,
+                size, {"entry": size}, {}, starting_point, None,
             )  # fmt: skip
 
-    started = perf_counter()
-    trace = nutpie.sample(Model(dims={}), draws=draws, tune=500, chains=2, seed=3, progress_bar=False)
-    seconds = perf_counter() - started
-    steps = int(trace.sample_stats.n_steps.sum())
-    print(f"nutpie: {steps} leapfrog steps of {2 * draws} draws, {seconds:.1f} s with its warm-up")
-    return trace.posterior["u"].values.reshape(-1, size)
+    return Model(dims={})
 
 
 def report_schools(draws):
@@ -157,7 +177,7 @@ def main(draws=20_000):
     models = ("eight schools", compiled, 10, report_schools), ("bent rate", safe, 4, report_bend)
     for name, tape, size, report in models:
         report(both_ways(name, tape, np.zeros(size), draws // 10, draws))
-        of_nutpie = with_nutpie(tape, size, draws // 10)
+        of_nutpie = with_nutpie(name, tape, size, draws // 10)
         if of_nutpie is not None:
             report(of_nutpie)
     print(safe.stats)
