@@ -1,4 +1,5 @@
-"""Seconds to the first gradient of one problem, and the memory it takes, in a fresh process; the imports are not counted.
+"""Seconds to the first gradient of one problem, and the memory it takes, in a fresh process. Imports and the first kernel of all, a
+trivial one, are not counted: for both JAX and tapediff it starts the compiler.
 
 Run by benchmarks.run as `python -m benchmarks.first_gradient <engine> <name of the problem>`. Prints two numbers: seconds from the plain
 function to the first value and gradient, and by how many MB the process has grown at most from there to the end of the third one.
@@ -8,6 +9,8 @@ import gc
 import sys
 from pathlib import Path
 from time import perf_counter
+
+import tapediff as td
 
 from .engines import ENGINES
 from .problems import BY_NAME
@@ -27,7 +30,9 @@ def main(engine, name):
     if engine == "jax.jit":
         from . import jax_versions
 
-        jax_versions.jax.numpy.zeros(1).block_until_ready()  # the backend starts with the first array
+        jax_versions.jax.numpy.zeros(1).block_until_ready()
+    else:
+        td.compile(lambda x: x * 2.0, 1.0)
     gc.collect()
     try:
         Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here

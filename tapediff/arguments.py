@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,7 +68,8 @@ def as_data_array(argument: Any, position: int) -> np.ndarray:
 
 
 def _plain_array(argument: Any, position: int) -> np.ndarray:
-    if isinstance(argument, np.ma.MaskedArray):
+    # numpy.ma is imported by those who have such arrays; it takes 10 ms.
+    if "numpy.ma" in sys.modules and isinstance(argument, np.ma.MaskedArray):
         raise DtypeMismatch(
             f"argument {position} is a masked array, whose mask a tape would ignore",
             got=f"masked array of shape {argument.shape}",
