@@ -15,13 +15,13 @@ import numpy as np
 
 from .errors import InvalidTape
 from .instruction import GUARD, ValueType
-from .ops.calls import CALL, CHOSEN, LOOP, RECALL, LoopCotangents, LoopForm, loop_with_numpy
+from .ops.calls import CALL, CHOSEN, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
 from .passes import PREPARE, run_passes
 from .passes.rewrite import Rewriter
 from .recorder import Recorder
 from .replay import Miss, run
 from .tape import Tape
-from .transforms.iterations import iteration_pullback, iteration_types
+from .transforms.iterations import iteration_pullback, iteration_types, loop_flow, whole_flow
 from .transforms.reverse import pullback
 
 # So many calls and iterations of a callee are answered with NumPy before it is compiled, which takes as long as a few hundred.
@@ -123,8 +123,19 @@ class Callee:
         in_types = (*self.in_types, *(self.out_types[k] for k in seeds))
         out_types = tuple(self.in_types[k] for k in wrt)
         used = range(len(self.in_types))
-        make = lambda tape: pullback(run_passes(tape, PREPARE), wrt, seeds, masked)  # noqa: E731 -- its name is its use
+        make = lambda tape: pullback(run_passes(tape, PREPARE), wrt, seeds, masked).tape  # noqa: E731 -- its name is its use
         return self._derive((wrt, seeds, masked), in_types, out_types, used, make)
+
+    def loop_flow(self, which: LoopCotangents, given: tuple[int, ...]) -> LoopFlow:
+        """How cotangents go through a loop of which the last values of the carries `given` have cotangents."""
+        tape = self.only_tape()
+        if tape is None:
+            return whole_flow(self.in_types, which, given)
+        return self.once(("flow", which, given), lambda: loop_flow(run_passes(tape, PREPARE), which, given))
+
+    def only_tape(self) -> Tape | None:
+        """The tape of the only variant that there can be; None if there may be others."""
+        return None
 
     def loop_pullback(self, which: LoopCotangents) -> DerivedCallee:
         """One iteration of the reverse pass of a loop; see transforms.iterations."""
@@ -207,6 +218,9 @@ class DerivedCallee(Callee):
             raise InvalidTape(f"{self.name} should return {self.out_types}", got=str(made.output_types))
         return made
 
+    def only_tape(self) -> Tape | None:
+        return None if self._source.only_tape() is None else self.plain_tape(0, None)
+
     def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
         assert number is not None, "the variant of a pullback is the one that ran"
         return run(self.plain_tape(number, inputs), inputs), number
@@ -235,6 +249,9 @@ class TapeCallee(Callee):
         return self._prepared
 
     def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
+        return self._tape
+
+    def only_tape(self) -> Tape | None:
         return self._tape
 
     def missed(self, number: int | None, miss: Miss | None, inputs: Sequence[Any]) -> int:

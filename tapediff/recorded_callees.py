@@ -97,6 +97,13 @@ class RecordedCallee(Callee):
         known = self._plain[number] = without_guards(variant.tape)
         return known
 
+    def only_tape(self) -> Tape | None:
+        # A variant that looks at nothing is never left for another one, but by the user's guard.
+        if len(self.variants) != 1 or self.may_branch or self._ask is not None:
+            return None
+        (number,) = self.variants
+        return self.plain_tape(0, None) if number == 0 else None
+
     def may_compile(self, number: int) -> bool:
         return number < self._most_compiled
 

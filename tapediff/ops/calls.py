@@ -81,19 +81,39 @@ class LoopCotangents:
 
     Attributes:
         carries, streams: how many the loop has.
-        wrt_streams, wrt_constants: those whose cotangents are wanted.
+        wrt_carries, wrt_streams, wrt_constants: those whose cotangents are wanted.
         seeds: the further results of the callee that have cotangents.
         kept: the carries whose stored values have cotangents.
+        lacking: those of `wrt_carries` whose cotangents are exact zeros at some iterations, as nothing asks for them yet.
         masked: cotangents may be exact zeros of something that was discarded.
     """
 
     carries: int
     streams: int
+    wrt_carries: tuple[int, ...]
     wrt_streams: tuple[int, ...]
     wrt_constants: tuple[int, ...]
     seeds: tuple[int, ...]
     kept: tuple[int, ...]
+    lacking: tuple[int, ...]
     masked: bool
+
+
+@dataclass(frozen=True)
+class LoopFlow:
+    """How cotangents go through a loop, from its last iteration to its first.
+
+    Attributes:
+        which: the cotangents that there are.
+        solid_carries, solid_streams, solid_constants: those that are never an exact zero because something was discarded.
+        hides_lacking: whether an iteration selects because of cotangents that are lacking in the first ones.
+    """
+
+    which: LoopCotangents
+    solid_carries: frozenset[int] = frozenset()
+    solid_streams: frozenset[int] = frozenset()
+    solid_constants: frozenset[int] = frozenset()
+    hides_lacking: bool = False
 
 
 def entries(type_: ValueType, length: int | None) -> ValueType | StackType:
@@ -225,48 +245,48 @@ def _loop_rule(
     """The loop in the other direction: its carries are the cotangents of the carries and the sums of those of the constants."""
     carried, streamed = form.leading, form.leading + form.carries
     constant = streamed + form.streams
-    items = len(z_bars)
-    trajectories = items - form.carries
+    trajectories = len(z_bars) - form.carries
     outputs = len(callee.out_types) - form.carries - int(form.stops)
-    ys_bars = list(z_bars[form.carries : form.carries + outputs])
-    kept_bars = list(z_bars[trajectories:])
-    # Cotangents that did not come back are zeros; what they meet inside may be infinite.
-    in_carries = [k for k in range(form.carries) if callee.in_types[k].is_float]
-    lacks_some = any(z_bars[k] is None for k in in_carries)
-    in_streams = [k for k in range(form.streams) if active[streamed + k]]
-    in_constants = [k for k in range(form.constants) if active[constant + k]]
-    seeds = [k for k, bar in enumerate(ys_bars) if bar is not None]
-    kept = [k for k, bar in enumerate(kept_bars) if bar is not None]
-    which = LoopCotangents(
-        form.carries,
-        form.streams,
-        tuple(in_streams),
-        tuple(in_constants),
-        tuple(seeds),
-        tuple(kept),
-        masked or lacks_some,
+    ys_bars = z_bars[form.carries : form.carries + outputs]
+    kept_bars = z_bars[trajectories:]
+    flow: LoopFlow = callee.loop_flow(
+        LoopCotangents(
+            form.carries,
+            form.streams,
+            tuple(k for k in range(form.carries) if active[carried + k]),
+            tuple(k for k in range(form.streams) if active[streamed + k]),
+            tuple(k for k in range(form.constants) if active[constant + k]),
+            tuple(k for k, bar in enumerate(ys_bars) if bar is not None),
+            tuple(k for k, bar in enumerate(kept_bars) if bar is not None),
+            (),
+            masked,
+        ),
+        tuple(k for k in range(form.carries) if z_bars[k] is not None),
     )
-    derived = callee.loop_pullback(which)
-    starts = [_or_zeros(z_bars[k], callee.in_types[k]) for k in in_carries]
-    starts += [_or_zeros(None, callee.in_types[form.carries + form.streams + k]) for k in in_constants]
+    which = flow.which
+    # Cotangents that did not come back are zeros.
+    starts = [_or_zeros(z_bars[k], callee.in_types[k]) for k in which.wrt_carries]
+    starts += [_or_zeros(None, callee.in_types[form.carries + form.streams + k]) for k in which.wrt_constants]
     numbers = inputs[0] if form.chosen else ITEM(z, k=trajectories - 1)
     count: list[Any] = []
     if form.length is None:
         count = [ITEM(z, k=form.carries + outputs) if form.stops else inputs[form.leading - 1]]
     streams = [ITEM(z, k=trajectories + k) for k in range(form.carries)]
-    streams += [*inputs[streamed:constant], *(ys_bars[k] for k in seeds), *(kept_bars[k] for k in kept)]
+    streams += [*inputs[streamed:constant], *(ys_bars[k] for k in which.seeds), *(kept_bars[k] for k in which.kept)]
     back = LoopForm(
         len(starts), len(streams), form.constants, form.length, backwards=not form.backwards, chosen=True, keeps=False
     )
+    derived = callee.loop_pullback(which)
     record = LOOP(numbers, *count, *starts, *streams, *inputs[constant:], callee=derived, form=back)
     cotangents: list[Any] = [None] * len(inputs)
-    for place, k in enumerate(in_carries):
-        if active[carried + k]:
-            cotangents[carried + k] = ITEM(record, k=place)
-    for place, k in enumerate(in_constants):
-        cotangents[constant + k] = ITEM(record, k=len(in_carries) + place)
-    for place, k in enumerate(in_streams):
-        cotangents[streamed + k] = ITEM(record, k=len(starts) + place)
+    # In the order of the loop's items.
+    results = [(carried + k, k in flow.solid_carries) for k in which.wrt_carries]
+    results += [(constant + k, k in flow.solid_constants) for k in which.wrt_constants]
+    results += [(streamed + k, k in flow.solid_streams) for k in which.wrt_streams]
+    for place, (k, is_solid) in enumerate(results):
+        if active[k]:
+            z_bar = ITEM(record, k=place)
+            cotangents[k] = SolidCotangent(z_bar) if is_solid else z_bar
     return cotangents
 
 
@@ -281,6 +301,15 @@ class ItemPart:
 
     def __init__(self, z_bar: Any, k: int) -> None:
         self.z_bar, self.k = z_bar, k
+
+
+class SolidCotangent:
+    """A cotangent that is no exact zero of something that was discarded."""
+
+    __slots__ = ("z_bar",)
+
+    def __init__(self, z_bar: Any) -> None:
+        self.z_bar = z_bar
 
 
 ITEM = Op(

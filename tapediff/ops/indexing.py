@@ -7,7 +7,8 @@ index is turned into an integer array of positions in the flattened array.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -167,6 +168,12 @@ def are_disjoint(regions: Regions, shape: tuple[int, ...]) -> bool:
             size += end - start
             flat[positions] = True
     return int(np.count_nonzero(covered)) == size
+
+
+def cover(regions: Sequence[Region], shape: tuple[int, ...]) -> bool:
+    """Whether disjoint regions are all of an array."""
+    size = sum(math.prod(region.counts) for region in regions)
+    return size == math.prod(shape) and are_disjoint(Regions(regions), shape)
 
 
 def _replace(*operands_and_regions: Any) -> Any:

@@ -8,16 +8,17 @@ Outputs: the cotangents of the float carries and the new sums, which are its car
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..instruction import ValueType
-from ..ops.calls import LoopCotangents
+from ..ops.calls import LoopCotangents, LoopFlow
 from ..recorder import Recorder
 from ..replay import inline
 from ..tape import Tape
-from .reverse import pullback
+from .reverse import ABSENT, SOLID, Pullback, active_values, pullback
 
 Types = tuple[ValueType, ...]
 
@@ -25,8 +26,7 @@ Types = tuple[ValueType, ...]
 def iteration_types(in_types: Types, out_types: Types, which: LoopCotangents) -> tuple[Types, Types]:
     """The types of its inputs and outputs, from those of the loop's callee."""
     n, constants = which.carries, which.carries + which.streams
-    back = (*_float_carries(in_types, n), *(constants + k for k in which.wrt_constants))
-    carried = tuple(in_types[k] for k in back)
+    carried = tuple(in_types[k] for k in (*which.wrt_carries, *(constants + k for k in which.wrt_constants)))
     cotangents = (*(out_types[n + k] for k in which.seeds), *(in_types[k] for k in which.kept))
     streamed = tuple(in_types[n + k] for k in which.wrt_streams)
     return (*carried, *in_types[:constants], *cotangents, *in_types[constants:]), (*carried, *streamed)
@@ -36,10 +36,8 @@ def iteration_pullback(tape: Tape, which: LoopCotangents) -> Tape:
     """See the module's docstring; `tape` is that of one iteration, without guards."""
     in_types, out_types = tape.input_types, tape.output_types
     n, constants = which.carries, which.carries + which.streams
-    carries = _float_carries(in_types, n)
-    wrt = (*carries, *(constants + k for k in which.wrt_constants), *(n + k for k in which.wrt_streams))
-    seeds = (*carries, *(n + k for k in which.seeds))
-    back = pullback(tape, wrt, seeds, which.masked)
+    carries = which.wrt_carries
+    back = _pulled_back(tape, which, carries).tape
     with Recorder(tape.name, concrete=False) as recorder:
         bars = _inputs(recorder, [in_types[k] for k in carries])
         sums = _inputs(recorder, [in_types[constants + k] for k in which.wrt_constants])
@@ -53,8 +51,73 @@ def iteration_pullback(tape: Tape, which: LoopCotangents) -> Tape:
         return recorder.finish((*results, *found[len(carries) + len(sums) :]))
 
 
-def _float_carries(in_types: Sequence[ValueType], n: int) -> tuple[int, ...]:
-    return tuple(k for k in range(n) if in_types[k].is_float)
+def _pulled_back(tape: Tape, which: LoopCotangents, live: Sequence[int]) -> Pullback:
+    """One iteration, with cotangents of the carries `live`: to those of carries, constants and streams."""
+    n, constants = which.carries, which.carries + which.streams
+    wrt = (*which.wrt_carries, *(constants + k for k in which.wrt_constants), *(n + k for k in which.wrt_streams))
+    return pullback(tape, wrt, (*live, *(n + k for k in which.seeds)), which.masked, which.lacking)
+
+
+def whole_flow(in_types: Types, which: LoopCotangents, given: Sequence[int]) -> LoopFlow:
+    """Every float carry has a cotangent, and where one is lacking at first, everything is masked: right for any body."""
+    carries = tuple(k for k in range(which.carries) if in_types[k].is_float)
+    lacks_some = not set(carries) <= set(given)
+    return LoopFlow(replace(which, wrt_carries=carries, masked=which.masked or lacks_some))
+
+
+def loop_flow(tape: Tape, which: LoopCotangents, given: Sequence[int]) -> LoopFlow:
+    """How cotangents go through a loop with one body.
+
+    Args:
+        tape: of an iteration.
+        which: `wrt_carries` are the carries whose initial values are active.
+        given: the carries whose last values have cotangents.
+    """
+    which = replace(which, wrt_carries=_varied(tape, which))
+    varied, kept = set(which.wrt_carries), set(which.kept) & set(which.wrt_carries)
+    # The carries that have cotangents behind the last iteration, the one before it, and so on, until they repeat.
+    lives = [set(given) & varied]
+    while True:
+        back = _pulled_back(tape, which, sorted(lives[-1]))
+        live = kept | {k for k, quality in zip(which.wrt_carries, back.qualities) if quality != ABSENT}
+        if live in lives:
+            break
+        lives.append(live)
+    wanted = set().union(*lives)
+    which = replace(
+        which,
+        wrt_carries=tuple(sorted(wanted)),
+        kept=tuple(sorted(kept & wanted)),
+        lacking=tuple(sorted(wanted.difference(set.intersection(*lives)))),
+    )
+    back = _pulled_back(tape, which, which.wrt_carries)
+    first, second = len(which.wrt_carries), len(which.wrt_carries) + len(which.wrt_constants)
+    constants = dict(zip(which.wrt_constants, back.qualities[first:second]))
+    streams = dict(zip(which.wrt_streams, back.qualities[second:]))
+    which = replace(which, wrt_constants=_present(constants), wrt_streams=_present(streams))
+    carries = dict(zip(which.wrt_carries, back.qualities))
+    return LoopFlow(which, _solid(carries), _solid(streams), _solid(constants), back.hides_lacking)
+
+
+def _present(qualities: dict[int, int]) -> tuple[int, ...]:
+    return tuple(k for k, quality in qualities.items() if quality != ABSENT)
+
+
+def _solid(qualities: dict[int, int]) -> frozenset[int]:
+    return frozenset(k for k, quality in qualities.items() if quality == SOLID)
+
+
+def _varied(tape: Tape, which: LoopCotangents) -> tuple[int, ...]:
+    """The carries that depend on something active at some iteration."""
+    n, constants = which.carries, which.carries + which.streams
+    entries = {n + k for k in which.wrt_streams} | {constants + k for k in which.wrt_constants}
+    varied = {k for k in which.wrt_carries}
+    while True:
+        active = active_values(tape, {tape.inputs[k] for k in varied | entries})
+        more = {k for k in range(n) if tape.input_types[k].is_float and active[tape.outputs[k]]} - varied
+        if not more:
+            return tuple(sorted(varied))
+        varied |= more
 
 
 def _inputs(recorder: Recorder, types: Sequence[ValueType]) -> list[Any]:

@@ -7,6 +7,7 @@ fused and compiled, or differentiated again, like any other tape.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,18 @@ from ..errors import InvalidTape
 from ..instruction import CONSTANT, GUARD, INPUT, Instruction, StackType, ValueType
 from ..ops import Elementwise, Op
 from ..ops.arithmetic import DIVIDE, MULTIPLY
-from ..ops.calls import ITEM, LOOP, ItemPart, LoopForm, RecordOp
+from ..ops.calls import ITEM, LOOP, ItemPart, LoopForm, RecordOp, SolidCotangent
 from ..ops.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
-from ..ops.indexing import Part, assemble
+from ..ops.indexing import INDEX, Part, assemble, cover
 from ..ops.shape import unbroadcast
 from ..recorder import Recorder
 from ..tape import Tape
 from ..tracked import TrackedArray
+
+
+# What is known of a cotangent: there is none; it is what the chain rule gives; it may be an exact zero because nothing asks for the
+# value yet, as for the last carries of a loop; it may be an exact zero, in whole or in part, because something discarded the value.
+ABSENT, SOLID, LACKING, MASKED = range(4)
 
 
 def reverse(tape: Tape, wrt: Sequence[int], *, seed: bool = False, keep_outputs: bool = True) -> Tape:
@@ -44,28 +50,47 @@ def reverse(tape: Tape, wrt: Sequence[int], *, seed: bool = False, keep_outputs:
         # Tracked even when it is 1, so that rules broadcast it as an instruction and not as an array of ones.
         one = np.ones(output_type.shape, output_type.dtype)
         start = recorder.input(one, active=True) if seed else recorder.tracked_constant(one)
-        adjoints.add(output, start, masked=False)
+        adjoints.add(output, start, SOLID)
         adjoints.propagate()
         outputs = [output] if keep_outputs else []
-        outputs += adjoints.results(wrt)
+        outputs += adjoints.results(wrt)[0]
     return _finished(recorder, outputs)
 
 
-def pullback(tape: Tape, wrt: Sequence[int], seeds: Sequence[int], masked: bool) -> Tape:
-    """The tape that maps a tape's inputs, and cotangents of its outputs at the positions `seeds`, to cotangents of the inputs `wrt`.
+@dataclass(frozen=True)
+class Pullback:
+    """A tape of cotangents, and where they come from.
+
+    Attributes:
+        tape: from a tape's inputs, and cotangents of its outputs, to cotangents of its inputs.
+        qualities: of the resulting cotangents: ABSENT, SOLID, LACKING or MASKED.
+        hides_lacking: whether it has selections because cotangents are lacking.
+    """
+
+    tape: Tape
+    qualities: tuple[int, ...]
+    hides_lacking: bool
+
+
+def pullback(
+    tape: Tape, wrt: Sequence[int], seeds: Sequence[int], masked: bool, lacking: Sequence[int] = ()
+) -> Pullback:
+    """From a tape's inputs, and cotangents of its outputs at the positions `seeds`, to cotangents of the inputs `wrt`.
 
     Args:
         masked: the cotangents may be exact zeros of something that was discarded.
+        lacking: those of `seeds` that may be exact zeros because nothing asks for that output.
     """
     recorder = _continued(tape)
     with recorder:
         adjoints = _Adjoints(tape, recorder, {tape.inputs[k] for k in wrt})
         for k in seeds:
             type_ = tape.output_types[k]
-            adjoints.add(tape.outputs[k], recorder.input(np.ones(type_.shape, type_.dtype), active=True), masked)
+            quality = MASKED if masked else LACKING if k in lacking else SOLID
+            adjoints.add(tape.outputs[k], recorder.input(np.ones(type_.shape, type_.dtype), active=True), quality)
         adjoints.propagate()
-        outputs = adjoints.results(wrt)
-    return _finished(recorder, outputs)
+        outputs, qualities = adjoints.results(wrt)
+    return Pullback(_finished(recorder, outputs), qualities, adjoints.hides_lacking)
 
 
 def _continued(tape: Tape) -> Recorder:
@@ -98,18 +123,21 @@ class _Adjoints:
     def __init__(self, tape: Tape, recorder: Recorder, sources: set[int]) -> None:
         self.tape = tape
         self.recorder = recorder
-        self.active = _active_values(tape, sources)
+        self.active = active_values(tape, sources)
         self.dense: dict[int, list[Any]] = {}
         self.parts: dict[int, list[Part]] = {}
         # Of records, by item.
         self.items: dict[int, dict[int, list[Any]]] = {}
-        # Values whose cotangent may be an exact zero because something downstream discarded them.
+        # Values of which some cotangent is MASKED, some is LACKING, and some that concerns all of the value is SOLID.
         self.masked: set[int] = set()
+        self.lacking: set[int] = set()
+        self.solid: set[int] = set()
+        self.hides_lacking = False
 
     def value(self, number: int) -> TrackedArray:
         return TrackedArray(self.recorder, number, None, self.tape.instructions[number].type)
 
-    def add(self, number: int, cotangent: Any, masked: bool) -> None:
+    def add(self, number: int, cotangent: Any, quality: int) -> None:
         if cotangent is None or not self.active[number]:
             return
         if isinstance(cotangent, Part):
@@ -118,18 +146,32 @@ class _Adjoints:
             self.items.setdefault(number, {}).setdefault(cotangent.k, []).append(cotangent.z_bar)
         else:
             self.dense.setdefault(number, []).append(cotangent)
-        if masked:
+            if quality == SOLID:
+                self.solid.add(number)
+        if quality == MASKED:
             self.masked.add(number)
+        elif quality == LACKING:
+            self.lacking.add(number)
 
-    def total(self, number: int) -> tuple[Any, bool]:
+    def total(self, number: int) -> tuple[Any, int]:
+        """The cotangent of a value, and its quality."""
         dense = self.dense.pop(number, [])
         parts = self.parts.pop(number, None)
         if parts:
             shape = self.tape.instructions[number].type.shape
-            dense.append(assemble([p.z_bar for p in parts], [p.region for p in parts], shape))
+            regions = [p.region for p in parts]
+            dense.append(assemble([p.z_bar for p in parts], regions, shape))
+            if not cover(regions, shape):
+                self.masked.add(number)
         if not dense:
-            return None, False
-        return self._sum(number, dense), number in self.masked
+            return None, ABSENT
+        return self._sum(number, dense), self.quality(number)
+
+    def quality(self, number: int) -> int:
+        """A sum is an exact zero of something lacking only where all its terms are."""
+        if number in self.masked:
+            return MASKED
+        return LACKING if number in self.lacking and number not in self.solid else SOLID
 
     def _sum(self, number: int, terms: Sequence[Any]) -> Any:
         total = terms[0]
@@ -152,10 +194,13 @@ class _Adjoints:
         record = LOOP(counted, x, y, callee=adder, form=LoopForm(0, 2, 0, None))
         return ITEM(record, k=0)
 
-    def results(self, wrt: Sequence[int]) -> list[int]:
-        """The value numbers of the cotangents of the tape's inputs."""
+    def results(self, wrt: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
+        """The value numbers of the cotangents of the tape's inputs, and their qualities."""
         numbers = [self.tape.inputs[k] for k in wrt]
-        return [_result(self.recorder, self.total(i)[0], self.tape.instructions[i].type) for i in numbers]
+        totals = [self.total(i) for i in numbers]
+        types = [self.tape.instructions[i].type for i in numbers]
+        found = [_result(self.recorder, total, type_) for (total, _), type_ in zip(totals, types)]
+        return found, tuple(quality for _, quality in totals)
 
     def propagate(self) -> None:
         for number in range(len(self.tape.instructions) - 1, -1, -1):
@@ -166,11 +211,11 @@ class _Adjoints:
                 self._apply_record_rule(number, instruction, self.items.pop(number))
             if instruction.op is INPUT or (number not in self.dense and number not in self.parts):
                 continue
-            z_bar, masked = self.total(number)
+            z_bar, quality = self.total(number)
             if z_bar is not None:
                 self.recorder.site = instruction.site
                 with np.errstate(all="ignore"):
-                    self._apply_rules(number, instruction, z_bar, masked)
+                    self._apply_rules(number, instruction, z_bar, quality)
         self.recorder.site = None
 
     def _apply_record_rule(self, number: int, instruction: Instruction, items: dict[int, list[Any]]) -> None:
@@ -183,22 +228,28 @@ class _Adjoints:
         active = [self.active[i] for i in instruction.inputs]
         rule: Any = op.vjp
         named = op.named(instruction.params)
-        cotangents = rule(z_bars, self.value(number), *inputs, active=active, masked=number in self.masked, **named)
+        quality = self.quality(number)
+        self.hides_lacking |= quality == LACKING
+        cotangents = rule(z_bars, self.value(number), *inputs, active=active, masked=quality != SOLID, **named)
         for i, cotangent in zip(instruction.inputs, cotangents):
-            self.add(i, cotangent, True)
+            if isinstance(cotangent, SolidCotangent):
+                self.add(i, cotangent.z_bar, SOLID)
+            else:
+                self.add(i, cotangent, MASKED)
 
-    def _apply_rules(self, number: int, instruction: Instruction, z_bar: Any, masked: bool) -> None:
+    def _apply_rules(self, number: int, instruction: Instruction, z_bar: Any, quality: int) -> None:
         op: Op = instruction.op
         named = op.named(instruction.params)
         inputs = [self.value(i) for i in instruction.inputs]
         z = self.value(number)
-        discards = masked or op.masks
+        # Parts of an array are looked at when they are all there; see `total`.
+        passed = MASKED if op.masks and op is not INDEX else quality
         if callable(op.vjp):
             for i, cotangent in zip(instruction.inputs, op.vjp(z_bar, z, *inputs, **named)):
-                self.add(i, cotangent, discards)
+                self.add(i, cotangent, passed)
             return
         is_elementwise = isinstance(op, Elementwise)
-        guarded = masked and is_elementwise and not op.linear and not self._multiplies_by_finite(instruction)
+        guarded = quality != SOLID and is_elementwise and not op.linear and not self._multiplies_by_finite(instruction)
         for i, rule in zip(instruction.inputs, op.vjp):
             if rule is None or not self.active[i]:
                 continue
@@ -206,12 +257,13 @@ class _Adjoints:
             if cotangent is None:
                 continue
             if guarded:
+                self.hides_lacking |= quality == LACKING
                 # A discarded branch contributes exactly 0, whatever its derivative: 0 times infinity must not be NaN. A finite
                 # product is left alone, as its own derivative is not 0 where the cotangent only happens to be.
                 cotangent = SELECT(LOGICAL_AND(EQUAL(z_bar, 0.0), IS_NAN(cotangent)), 0.0, cotangent)
             if is_elementwise:
                 cotangent = unbroadcast(cotangent, self.tape.instructions[i].type.shape)
-            self.add(i, cotangent, discards)
+            self.add(i, cotangent, passed)
 
     def _multiplies_by_finite(self, instruction: Instruction) -> bool:
         """x * c and x / c by a finite constant: nothing that could turn a zero cotangent into NaN."""
@@ -225,7 +277,7 @@ class _Adjoints:
         return instruction.op is MULTIPLY and any(c.op is CONSTANT and np.isfinite(c.params[0]).all() for c in (x, y))
 
 
-def _active_values(tape: Tape, sources: set[int]) -> list[bool]:
+def active_values(tape: Tape, sources: set[int]) -> list[bool]:
     """Which values depend differentiably on the sources."""
     active: list[bool] = []
     for number, (op, inputs, _, type_, _) in enumerate(tape.instructions):
