@@ -254,7 +254,7 @@ class _Loop(_Invocation):
         if form.stops:
             self.point(output_word(last, self.inputs), "%scratch")
         kept = last + int(form.stops)
-        if form.keeps and not form.chosen:
+        if form.numbers:
             self._point_numbers(pointers[kept] if kept in pointers else self.result(kept), length)
             kept += 1
         for k in range(form.carries):

@@ -139,7 +139,7 @@ class _LoopRun:
 
     def _point(self) -> None:
         form, frame, count = self.form, self.frame, len(self.in_types)
-        if form.chosen or form.keeps:
+        if form.chosen or form.numbers:
             frame[NUMBERS] = self._start(self.numbers)
         for k in range(form.carries, count):
             array = self.given[k]
@@ -193,9 +193,9 @@ class _LoopRun:
         items = [*finals, *(self._handed_out(y[:done], t) for y, t in zip(self.ys, self.out_types[form.carries :]))]
         if form.stops:
             items.append(np.int64(done))
+        if form.numbers:
+            items.append(self._handed_out(self.numbers[:done], INT_SCALAR))
         if form.keeps:
-            if not form.chosen:
-                items.append(self._handed_out(self.numbers[:done], INT_SCALAR))
             first = 1 if form.backwards else 0
             for carry, type_ in zip(self.carries, self.in_types):
                 items.append(self._handed_out(carry[first : first + done], type_))

@@ -48,8 +48,8 @@ class LoopForm:
     stop by itself; whether to begin at all, if it `stops`; initial carries; streams, which hold one entry per iteration; constants.
 
     Items of its record, in order: the final carries; one stack of entries for each further output of the callee; the number of
-    iterations, if it `stops`; the variant numbers, if it `keeps` and was not given them; the carries at the start of every
-    iteration, if it `keeps`.
+    iterations, if it `stops`; the variant numbers, if it `keeps`, was not given them and there are several; the carries at the
+    start of every iteration, if it `keeps`.
 
     Attributes:
         carries, streams, constants: how many inputs of the callee are of each kind, in this order.
@@ -58,6 +58,7 @@ class LoopForm:
         backwards: the iterations take the entries from the last to the first, and put theirs at the same places.
         chosen: which variant runs is given, not decided.
         keeps: return what the reverse pass needs.
+        alone: the callee has one variant, and never another, so that there are no numbers.
     """
 
     carries: int
@@ -68,6 +69,12 @@ class LoopForm:
     backwards: bool = False
     chosen: bool = False
     keeps: bool = False
+    alone: bool = False
+
+    @property
+    def numbers(self) -> bool:
+        """Whether it returns the numbers of the variants that ran."""
+        return self.keeps and not self.chosen and not self.alone
 
     @property
     def leading(self) -> int:
@@ -128,9 +135,9 @@ def loop_items(callee: Any, form: LoopForm) -> tuple[ValueType | StackType, ...]
     items += [entries(type_, form.length) for type_ in callee.out_types[form.carries : last]]
     if form.stops:
         items.append(INT_SCALAR)
+    if form.numbers:
+        items.append(entries(INT_SCALAR, form.length))
     if form.keeps:
-        if not form.chosen:
-            items.append(entries(INT_SCALAR, form.length))
         items += [entries(type_, form.length) for type_ in callee.in_types[: form.carries]]
     return tuple(items)
 
@@ -188,9 +195,9 @@ def loop_with_numpy(callee: Any, form: LoopForm, values: Sequence[Any]) -> tuple
     for k, type_ in enumerate(callee.out_types[form.carries : last]):
         columns.append((type_, [row[k] for row in rows]))
     at_end = len(columns)
+    if form.numbers:
+        columns.append((INT_SCALAR, ran))
     if form.keeps:
-        if not form.chosen:
-            columns.append((INT_SCALAR, ran))
         columns += [(type_, [c[k] for c in trajectory]) for k, type_ in enumerate(callee.in_types[: form.carries])]
     made = [_entries(type_, column, form) for type_, column in columns]
     return (*items, *made[:at_end], *([np.int64(done)] if form.stops else []), *made[at_end:])
@@ -267,17 +274,18 @@ def _loop_rule(
     # Cotangents that did not come back are zeros.
     starts = [_or_zeros(z_bars[k], callee.in_types[k]) for k in which.wrt_carries]
     starts += [_or_zeros(None, callee.in_types[form.carries + form.streams + k]) for k in which.wrt_constants]
-    numbers = inputs[0] if form.chosen else ITEM(z, k=trajectories - 1)
+    numbers = [] if form.alone else [inputs[0] if form.chosen else ITEM(z, k=trajectories - 1)]
     count: list[Any] = []
     if form.length is None:
         count = [ITEM(z, k=form.carries + outputs) if form.stops else inputs[form.leading - 1]]
     streams = [ITEM(z, k=trajectories + k) for k in range(form.carries)]
     streams += [*inputs[streamed:constant], *(ys_bars[k] for k in which.seeds), *(kept_bars[k] for k in which.kept)]
     back = LoopForm(
-        len(starts), len(streams), form.constants, form.length, backwards=not form.backwards, chosen=True, keeps=False
-    )
+        len(starts), len(streams), form.constants, form.length, backwards=not form.backwards, chosen=not form.alone,
+        alone=form.alone,
+    )  # fmt: skip
     derived = callee.loop_pullback(which)
-    record = LOOP(numbers, *count, *starts, *streams, *inputs[constant:], callee=derived, form=back)
+    record = LOOP(*numbers, *count, *starts, *streams, *inputs[constant:], callee=derived, form=back)
     cotangents: list[Any] = [None] * len(inputs)
     # In the order of the loop's items.
     results = [(carried + k, k in flow.solid_carries) for k in which.wrt_carries]

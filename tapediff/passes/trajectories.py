@@ -31,6 +31,8 @@ def _with_loops(tape: Tape, chosen: set[int], *, keeps: bool) -> Tape:
     instructions = list(tape.instructions)
     for number in chosen:
         op, inputs, (callee, form), _, site = instructions[number]
+        if keeps and not form.keeps and not form.chosen:
+            form = replace(form, alone=callee.only_tape() is not None)
         form = replace(form, keeps=keeps)
         instructions[number] = Instruction(op, inputs, (callee, form), RecordType(loop_items(callee, form)), site)
     return replace(tape, instructions=tuple(instructions), derived={})
