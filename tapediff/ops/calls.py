@@ -59,6 +59,7 @@ class LoopForm:
         chosen: which variant runs is given, not decided.
         keeps: return what the reverse pass needs.
         alone: the callee has one variant, and never another, so that there are no numbers.
+        recomputes: the reverse pass is to compute everything again that happens inside an iteration.
     """
 
     carries: int
@@ -70,6 +71,7 @@ class LoopForm:
     chosen: bool = False
     keeps: bool = False
     alone: bool = False
+    recomputes: bool = False
 
     @property
     def numbers(self) -> bool:
@@ -282,7 +284,7 @@ def _loop_rule(
     streams += [*inputs[streamed:constant], *(ys_bars[k] for k in which.seeds), *(kept_bars[k] for k in which.kept)]
     back = LoopForm(
         len(starts), len(streams), form.constants, form.length, backwards=not form.backwards, chosen=not form.alone,
-        alone=form.alone,
+        alone=form.alone, recomputes=form.recomputes,
     )  # fmt: skip
     derived = callee.loop_pullback(which)
     record = LOOP(*numbers, *count, *starts, *streams, *inputs[constant:], callee=derived, form=back)

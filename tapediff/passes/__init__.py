@@ -10,6 +10,7 @@ from .common_subexpressions import common_subexpressions
 from .constants import fold_constants
 from .dead_code import dead_code
 from .hoist import hoist_from_loops
+from .keep_values import keep_values
 from .softplus import stable_softplus
 from .trajectories import drop_trajectories, keep_trajectories
 from .writes import forward_writes
@@ -27,8 +28,8 @@ PREPARE: tuple[Pass, ...] = (*STRAIGHTEN, *REFINE)
 
 # After differentiation, on the joint forward and backward tape.
 PIPELINE: tuple[Pass, ...] = (
-    dead_code, forward_writes, sink_broadcasts, fold_constants, common_subexpressions, dead_code, drop_trajectories,
-    hoist_from_loops, sink_broadcasts, common_subexpressions, dead_code,
+    dead_code, forward_writes, sink_broadcasts, fold_constants, common_subexpressions, dead_code, keep_values, dead_code,
+    drop_trajectories, hoist_from_loops, sink_broadcasts, common_subexpressions, dead_code,
 )  # fmt: skip
 
 
