@@ -45,6 +45,7 @@ class Callee:
         native: the native side, made when first needed.
         is_pure: equal inputs give equal results, so that equal calls may be one.
         may_branch: a call may take another path than the recorded one.
+        extends: the callee whose results this one's begin with, if it was made from it.
     """
 
     is_pure = True
@@ -58,6 +59,7 @@ class Callee:
         self.out_types: tuple[ValueType, ...] = ()
         self.stops, self.is_compiled = stops, is_compiled
         self.native: Any = None
+        self.extends: Callee | None = None
         self._numpy_left = NUMPY_ANSWERS
         self._derived: dict[Any, Any] = {}
 
@@ -156,9 +158,11 @@ class Callee:
         """The callee that adds two arrays."""
         return _adder(type_)
 
-    def fixed(self, tape: Tape) -> Callee:
+    def fixed(self, tape: Tape, *, extends: Callee | None = None) -> Callee:
         """A callee that runs a tape, compiled as this one is."""
-        return TapeCallee(self.name, tape, is_compiled=self.is_compiled)
+        made = TapeCallee(self.name, tape, is_compiled=self.is_compiled)
+        made.extends = None if extends is None else extends.extends or extends
+        return made
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """What `make` returns, made once for each key and kept with the callee."""

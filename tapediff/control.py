@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,15 @@ def scan(
         return _plain_scan(f, init, x_structure, x_leaves, length, reverse)
     if (checkpoint == "sqrt" and length >= 4) or (checkpoint is None and _is_large(init_leaves, length)):
         return _blocked_scan(f, init, x_structure, x_leaves, length, reverse)
+    return _looped_scan(f, init, xs, length, reverse)
+
+
+def _looped_scan(
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: int, reverse: bool, recomputes: bool = False
+) -> tuple[Any, Any]:
+    """A scan as one instruction."""
+    x_leaves, x_structure = flatten(xs)
+    init_leaves, structure = flatten(init)
     streams = [as_operand(leaf) for leaf in x_leaves]
 
     def run(functions: list[Any], tree: Any) -> Any:
@@ -157,8 +167,9 @@ def scan(
             )
         return result
 
-    loop = _Loop("td.scan", f, frozen, structure, run, x_structure, user_site())
-    carries, ys = loop.record(init_leaves, streams, LoopForm(0, len(streams), 0, length, backwards=reverse))
+    loop = _Loop("td.scan", f, freeze(f), structure, run, x_structure, user_site())
+    form = LoopForm(0, len(streams), 0, length, backwards=reverse, recomputes=recomputes)
+    carries, ys = loop.record(init_leaves, streams, form)
     return unflatten(structure, carries), unflatten(loop.rest, ys)
 
 
@@ -228,7 +239,7 @@ def _blocked_scan(
     def block(carry: Any, entries: Any) -> tuple[Any, Any]:
         return scan(f, carry, entries, size, reverse)
 
-    carry, ys = scan(block, init, unflatten(structure, blocked), blocks, reverse)
+    carry, ys = _looped_scan(block, init, unflatten(structure, blocked), blocks, reverse, recomputes=True)
     y_leaves, y_structure = flatten(ys)
     y_leaves = [np.reshape(y, (blocks * size, *y.shape[2:])) for y in y_leaves]
     if rest:
@@ -373,7 +384,7 @@ class _Loop:
                 break
             carries = promoted
         n = len(carries)
-        form = LoopForm(n, len(streams), len(self.frozen.tracked), form.length, form.stops, form.backwards)
+        form = replace(form, carries=n, streams=len(streams), constants=len(self.frozen.tracked))
         record = LOOP(*leading, *operands, callee=callee, form=form)
         count = len(callee.out_types) - int(form.stops)
         results = items_of(record, count)

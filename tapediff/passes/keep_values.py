@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..instruction import CONSTANT, INPUT, RecordType, ValueType
+from ..instruction import INPUT, RecordType, ValueType
 from ..ops.calls import ITEM, LOOP, LoopForm, loop_items
 from ..ops.indexing import ASSEMBLE, INDEX, Region, Regions
 from ..tape import Tape
 from .dead_code import dead_code
 from .kept_choice import FEWEST_ITERATIONS, worth_keeping
 from .rewrite import Rewriter
-from .same_values import Sources, same_values
+from .same_values import SameValues, Sources, same_values
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Plan:
         body: of the reader.
         kept: values of that body that the loop has; numbers first, which are packed into one array.
         scalars: how many of them are numbers.
-        same: for values of the reader's body, where the loop's has them; see same_values.
+        same: where the loop's body has the values of the reader's.
         streams: which streams the reader still reads.
         callee: of the reader, as it will be.
     """
@@ -38,7 +38,7 @@ class Plan:
     body: Tape
     kept: tuple[int, ...]
     scalars: int
-    same: dict[int, int]
+    same: SameValues
     streams: tuple[int, ...]
     callee: Any
 
@@ -53,10 +53,9 @@ class Plan:
 def keep_values(tape: Tape) -> Tape:
     plans: dict[int, Plan] = {}
     for number, instruction in enumerate(tape.instructions):
-        if instruction.op is LOOP:
-            plan = _plan(tape, number)
-            if plan is not None:
-                plans[number] = plan
+        plan = _plan(tape, number) if instruction.op is LOOP else None
+        if plan is not None and all(_agree(plan, other) for other in plans.values() if other.loop == plan.loop):
+            plans[number] = plan
     if not plans:
         return tape
     return _Keeping(tape, plans).rewritten()
@@ -80,6 +79,12 @@ def _plan(tape: Tape, reader: int) -> Plan | None:
     make = lambda: _made(source, source_form, callee, form, sources)  # noqa: E731 -- the next line is its only use
     made = callee.once(("kept", source, source_form, form, sources), make)
     return None if made is None else replace(made, loop=loop)
+
+
+def _agree(plan: Plan, other: Plan) -> bool:
+    """Whether a loop's body can serve two readers: a loop in it has one form."""
+    ours, theirs = plan.same.loops, other.same.loops
+    return all(ours[number] == theirs[number] for number in ours.keys() & theirs.keys())
 
 
 def _is_suitable(callee: Any, form: LoopForm) -> bool:
@@ -238,8 +243,7 @@ class _Keeping:
         readers = self.readers.get(number, [])
         if readers:
             callee = _keeper(callee, [self.plans[reader] for reader in readers])
-        type_: Any = RecordType(loop_items(callee, form))
-        record = self.rewriter.emit(LOOP, tuple(operands), (callee, form), type_, site)
+        record = _emit_loop(self.rewriter, tuple(operands), (callee, form), site)
         place = len(self.tape.instructions[number].params[0].out_types)
         for reader in readers:
             count = len(self.plans[reader].types)
@@ -248,7 +252,8 @@ class _Keeping:
         return record
 
     def _item(self, record: int, k: int) -> int:
-        return self.rewriter.emit(ITEM, (record,), (k,), self.rewriter.instructions[record].type.items[k], None)  # type: ignore[attr-defined]  # only records have items
+        types: Any = self.rewriter.instructions[record].type
+        return self.rewriter.emit(ITEM, (record,), (k,), types.items[k], None)
 
     def _moved(self, loop: int, item: int) -> int:
         """By how many places an item of a loop has moved: new results stand before what the loop returns of every iteration."""
@@ -265,21 +270,38 @@ def _keeper(callee: Any, plans: Sequence[Plan]) -> Any:
 
 def _made_keeper(callee: Any, plans: Sequence[Plan]) -> Any:
     tape: Tape = callee.variant_tape(0)
-    for plan in plans:
-        tape = _with_results(tape, plan)
-    return callee.fixed(tape)
-
-
-def _with_results(tape: Tape, plan: Plan) -> Tape:
     rewriter = Rewriter(tape)
-    for number in range(len(tape.instructions)):
-        rewriter.number[number] = rewriter.copy(number)
-    found = [plan.same[v] for v in plan.kept]
-    results = found[plan.scalars :]
-    if plan.scalars:
-        type_ = plan.types[0]
-        regions = Regions(_entry(k, plan.scalars) for k in range(plan.scalars))
-        packed = rewriter.emit(ASSEMBLE, tuple(found[: plan.scalars]), (regions, type_.shape, True), type_, None)
-        results = [packed, *results]
+    loops = {number: params for plan in plans for number, params in plan.same.loops.items()}
+    for number, (op, inputs, _, _, site) in enumerate(tape.instructions):
+        if number in loops:
+            # It returns the same, and more behind it.
+            operands = tuple([rewriter.number[i] for i in inputs])
+            rewriter.number[number] = _emit_loop(rewriter, operands, loops[number], site)
+        else:
+            rewriter.number[number] = rewriter.copy(number)
+    results = [result for plan in plans for result in _results(rewriter, plan)]
     whole = rewriter.finish()
-    return dead_code(replace(whole, outputs=(*whole.outputs, *results), derived={}))
+    return callee.fixed(dead_code(replace(whole, outputs=(*whole.outputs, *results), derived={})), extends=callee)
+
+
+def _results(rewriter: Rewriter, plan: Plan) -> list[int]:
+    """What a keeper returns for a reader."""
+    found: list[int] = []
+    for value in plan.kept:
+        if value in plan.same.numbers:
+            found.append(rewriter.number[plan.same.numbers[value]])
+        else:
+            loop, place = plan.same.items[value]
+            type_ = plan.body.instructions[value].type
+            found.append(rewriter.emit(ITEM, (rewriter.number[loop],), (place,), type_, None))
+    if not plan.scalars:
+        return found
+    type_ = plan.types[0]
+    regions = Regions(_entry(k, plan.scalars) for k in range(plan.scalars))
+    packed = rewriter.emit(ASSEMBLE, tuple(found[: plan.scalars]), (regions, type_.shape, True), type_, None)
+    return [packed, *found[plan.scalars :]]
+
+
+def _emit_loop(rewriter: Rewriter, operands: tuple[int, ...], params: tuple[Any, ...], site: Any) -> int:
+    type_: Any = RecordType(loop_items(*params))
+    return rewriter.emit(LOOP, operands, params, type_, site)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 from ..instruction import CONSTANT, FLOAT64, INPUT, Instruction, ValueType
 from ..ops import Elementwise
 from ..ops.arithmetic import CONVERT, DIVIDE, SQRT
-from ..ops.calls import ITEM, LoopForm, RecordOp
+from ..ops.calls import ITEM, LOOP, LoopForm, RecordOp
 from ..ops.indexing import INDEX
 from ..ops.products import MATMUL
 from ..ops.reductions import SUM
 from ..ops.shape import BROADCAST, RESHAPE
 from ..tape import Tape
+from .same_values import SameValues
 
 # Shorter loops are left alone.
 FEWEST_ITERATIONS = 16
@@ -30,12 +31,12 @@ COSTLY, COSTLY_OUTSIDE = 20.0, 3.0
 ROUTINE = 50.0
 
 
-def worth_keeping(body: Tape, same: dict[int, int], other: Tape, form: LoopForm) -> list[int]:
+def worth_keeping(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> list[int]:
     """Which values of a reading body to keep, of those that the body of the loop `form` has as well."""
     needed = _needed(body)
     follows = _follows_carries(other, form)
     crossing = [n for n in _crossing(body, same, needed) if body.instructions[n].op not in (INPUT, CONSTANT)]
-    far = (form.length or 0) * 8 * len(crossing) > LARGEST_CACHED
+    far = (form.length or 0) * sum(8 * body.instructions[n].type.size for n in crossing) > LARGEST_CACHED
     available: set[int] = set()
     kept: list[int] = []
     room = LARGEST_KEPT // (form.length or 1) - sum(8 * other.instructions[i].type.size for i in other.inputs[: form.carries])
@@ -43,9 +44,9 @@ def worth_keeping(body: Tape, same: dict[int, int], other: Tape, form: LoopForm)
         instruction = body.instructions[number]
         price = (STORED_FAR if far else STORED) * instruction.type.size
         cone = _cone(body, number, available)
-        costs = sum(_cost(body, n, same[n] in follows) for n in cone)
+        costs = sum(_cost(body, n, same.origin(n) in follows) for n in cone)
         fits = 8 * instruction.type.size <= room
-        is_kept = same[number] in follows and _is_array_of_floats(instruction.type) and costs > price and fits
+        is_kept = same.origin(number) in follows and _is_array_of_floats(instruction.type) and costs > price and fits
         if is_kept:
             kept.append(number)
             room -= 8 * instruction.type.size
@@ -67,7 +68,7 @@ def _needed(body: Tape) -> set[int]:
     return needed
 
 
-def _crossing(body: Tape, same: dict[int, int], needed: set[int]) -> list[int]:
+def _crossing(body: Tape, same: SameValues, needed: set[int]) -> list[int]:
     """Values that the other body has, and that something reads which it does not have, in order."""
     read = set(body.outputs)
     for number in needed:
@@ -102,8 +103,10 @@ def _cost(body: Tape, number: int, follows: bool) -> float:
     op, inputs, params, type_, _ = body.instructions[number]
     if op in (INDEX, RESHAPE, BROADCAST, ITEM):
         return 0.0
+    if op is LOOP:
+        return _cost_of_loop(*params)
     if isinstance(op, RecordOp):
-        return ROUTINE * max(1.0, math.prod((getattr(params[-1], "length", None) or 1,)))
+        return ROUTINE
     types = [body.instructions[i].type for i in inputs]
     if isinstance(op, Elementwise) or op is CONVERT:
         each = (COSTLY if follows else COSTLY_OUTSIDE) if getattr(op, "is_costly", False) else DIVIDED if op in (DIVIDE, SQRT) else 1.0
@@ -111,3 +114,11 @@ def _cost(body: Tape, number: int, follows: bool) -> float:
     if op is MATMUL:
         return 2.0 * type_.size * types[0].shape[-1]
     return float(types[0].size) if op is SUM else ROUTINE + type_.size
+
+
+def _cost_of_loop(callee: Any, form: LoopForm) -> float:
+    tape = callee.only_tape()
+    if tape is None:
+        return ROUTINE * (form.length or 1)
+    each = sum(_cost(tape, n, True) for n, i in enumerate(tape.instructions) if i.op not in (INPUT, CONSTANT))
+    return each * (form.length or 1)

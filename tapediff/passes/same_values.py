@@ -2,40 +2,72 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..instruction import CONSTANT, INPUT, Instruction
-from ..ops.calls import RecordOp
+from ..ops.calls import ITEM, LOOP, LoopForm, RecordOp
 from ..tape import Tape
 
 # By input of a body: what it is of another one, an input or an output of it, and which; None if nothing.
 Sources = tuple[tuple[str, int] | None, ...]
 
 
-def same_values(body: Tape, other: Tape, sources: Sources) -> dict[int, int]:
-    """For values of a body, their numbers in the other one."""
+@dataclass
+class SameValues:
+    """Where a body's values are in the other one, its source.
+
+    Attributes:
+        numbers: for values of the body, the equal ones of the source.
+        items: for items of loops in the body that the source's loop does not return: that loop's number, and which item.
+        loops: by number of such a loop of the source, the parameters of the one in the body, which returns more.
+    """
+
+    numbers: dict[int, int] = field(default_factory=dict)
+    items: dict[int, tuple[int, int]] = field(default_factory=dict)
+    loops: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self.numbers or number in self.items
+
+    def origin(self, number: int) -> int:
+        """The source's value that one comes from."""
+        return self.numbers[number] if number in self.numbers else self.items[number][0]
+
+
+def same_values(body: Tape, source: Tape, inputs: Sources) -> SameValues:
+    """The values that two bodies have in common; `inputs` tells what those of the body are."""
     known: dict[Any, int] = {}
-    for number, instruction in enumerate(other.instructions):
+    for number, instruction in enumerate(source.instructions):
         if instruction.op is not INPUT:
             known.setdefault(_key(instruction, instruction.inputs), number)
-    same: dict[int, int] = {}
-    for position, source in enumerate(sources):
-        if source is not None:
-            kind, place = source
-            same[body.inputs[position]] = (other.inputs if kind == "input" else other.outputs)[place]
+    same = SameValues()
+    for position, given in enumerate(inputs):
+        if given is not None:
+            kind, place = given
+            same.numbers[body.inputs[position]] = (source.inputs if kind == "input" else source.outputs)[place]
     for number, instruction in enumerate(body.instructions):
-        if instruction.op is INPUT or any(i not in same for i in instruction.inputs):
+        if instruction.op is INPUT or any(i not in same.numbers for i in instruction.inputs):
             continue
-        found = known.get(_key(instruction, tuple([same[i] for i in instruction.inputs])))
+        found = known.get(_key(instruction, tuple([same.numbers[i] for i in instruction.inputs])))
         if found is not None:
-            same[number] = found
+            same.numbers[number] = found
+            if instruction.op is LOOP and instruction.params != source.instructions[found].params:
+                same.loops[found] = instruction.params
+        elif instruction.op is ITEM and same.numbers[instruction.inputs[0]] in same.loops:
+            same.items[number] = (same.numbers[instruction.inputs[0]], instruction.params[0])
     return same
 
 
 def _key(instruction: Instruction, operands: tuple[int, ...]) -> Any:
     op, _, params, type_, _ = instruction
     if op is CONSTANT:
-        params = (params[0].tobytes(),)
+        return op, params[0].tobytes(), type_
     if isinstance(op, RecordOp) and not params[0].is_pure:
         return object()
+    if op is LOOP:
+        # Loops of one callee are the same, whatever they return of every iteration.
+        callee, form = params
+        form: LoopForm = replace(form, keeps=False, alone=False)
+        return op, operands, callee.extends or callee, form
     return op, operands, params, type_
