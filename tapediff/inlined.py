@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .callees import Callee, without_guards
-from .instruction import INPUT, INT_SCALAR
+from .instruction import INT_SCALAR
 from .ops.calls import CALL, ITEM
 from .passes import run_passes
 from .passes.dead_code import dead_code
@@ -51,7 +51,7 @@ class InlinedCallee(Callee):
         known = self._prepared.get(number)
         if known is None:
             recorded: Any = self.called
-            known = self._prepared[number] = run_passes(self._with(recorded.variants[number].tape, number))
+            known = self._prepared[number] = run_passes(self._with(recorded.guarded_tape(number), number))
         return known
 
     def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
@@ -84,21 +84,10 @@ class InlinedCallee(Callee):
         results: dict[int, int] = {}
         for old, (op, inputs, params, *_) in enumerate(self._tape.instructions):
             if old == self._call:
-                results = dict(enumerate(_spliced(rewriter, inner, [rewriter.number[i] for i in inputs])))
+                results = dict(enumerate(rewriter.splice(inner, [rewriter.number[i] for i in inputs])))
                 results[len(results)] = rewriter.constant(np.int64(number), INT_SCALAR)
             elif op is ITEM and inputs[0] == self._call:
                 rewriter.number[old] = results[params[0]]
             else:
                 rewriter.number[old] = rewriter.copy(old)
         return rewriter.finish()
-
-
-def _spliced(rewriter: Rewriter, inner: Tape, arguments: Sequence[int]) -> list[int]:
-    """Append a tape's instructions on values that are there; the numbers of its outputs."""
-    number: list[int] = []
-    for op, inputs, params, type_, site in inner.instructions:
-        if op is INPUT:
-            number.append(arguments[params[0]])
-        else:
-            number.append(rewriter.emit(op, tuple([number[i] for i in inputs]), params, type_, site))
-    return [number[i] for i in inner.outputs]

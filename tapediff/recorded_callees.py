@@ -18,6 +18,7 @@ from .paths import Paths, Variant
 from .pickling import remembered
 from .recorder import Recorder
 from .replay import Miss, run
+from .rolled import rolled
 from .tape import Tape
 
 
@@ -83,8 +84,12 @@ class RecordedCallee(Callee):
     def variant_tape(self, number: int) -> Tape:
         known = self._prepared.get(number)
         if known is None:
-            known = self._prepared[number] = run_passes(self.variants[number].tape)
+            known = self._prepared[number] = run_passes(self.guarded_tape(number))
         return known
+
+    def guarded_tape(self, number: int) -> Tape:
+        """The tape of a variant as it was recorded, with its Python loops as loops."""
+        return rolled(self.variants[number].tape)
 
     def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
         known = self._plain.get(number)
@@ -94,7 +99,7 @@ class RecordedCallee(Callee):
         if variant is None:  # one of too many, and dropped: made again where it is asked for
             assert inputs is not None, "variants that are compiled are kept"
             return without_guards(self._record(inputs, ()))
-        known = self._plain[number] = without_guards(variant.tape)
+        known = self._plain[number] = without_guards(rolled(variant.tape))
         return known
 
     def only_tape(self) -> Tape | None:

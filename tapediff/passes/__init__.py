@@ -11,6 +11,7 @@ from .constants import fold_constants
 from .dead_code import dead_code
 from .hoist import hoist_from_loops
 from .keep_values import keep_values
+from .peel import peel_last_iterations
 from .softplus import stable_softplus
 from .trajectories import drop_trajectories, keep_trajectories
 from .writes import forward_writes
@@ -22,7 +23,7 @@ STRAIGHTEN: tuple[Pass, ...] = (dead_code, forward_writes, dead_code)
 
 # Before differentiation: one cotangent for equal values, and rewrites that make values and derivatives right where the written
 # form overflows.
-REFINE: tuple[Pass, ...] = (keep_trajectories, common_subexpressions, stable_softplus)
+REFINE: tuple[Pass, ...] = (peel_last_iterations, keep_trajectories, common_subexpressions, stable_softplus)
 
 PREPARE: tuple[Pass, ...] = (*STRAIGHTEN, *REFINE)
 

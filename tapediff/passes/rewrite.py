@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..instruction import CONSTANT, Instruction, ValueType
+from ..instruction import CONSTANT, INPUT, Instruction, ValueType
 from ..sites import Site
 from ..tape import Tape
 
@@ -43,6 +44,16 @@ class Rewriter:
             instruction = _new_tuple(Instruction, (op, moved, params, type_, site))
         self.instructions.append(instruction)
         return len(self.instructions) - 1
+
+    def splice(self, inner: Tape, arguments: Sequence[int]) -> list[int]:
+        """Append another tape's instructions on values that are there; gives the numbers of its outputs."""
+        number: list[int] = []
+        for op, inputs, params, type_, site in inner.instructions:
+            if op is INPUT:
+                number.append(arguments[params[0]])
+            else:
+                number.append(self.emit(op, tuple([number[i] for i in inputs]), params, type_, site))
+        return [number[i] for i in inner.outputs]
 
     def finish(self) -> Tape:
         return replace(

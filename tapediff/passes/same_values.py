@@ -41,6 +41,8 @@ def same_values(body: Tape, source: Tape, inputs: Sources) -> SameValues:
     for number, instruction in enumerate(source.instructions):
         if instruction.op is not INPUT:
             known.setdefault(_key(instruction, instruction.inputs), number)
+            if instruction.op is LOOP and not instruction.params[1].keeps:
+                known.setdefault(_key_of_loop(instruction, instruction.inputs), number)
     same = SameValues()
     for position, given in enumerate(inputs):
         if given is not None:
@@ -49,13 +51,16 @@ def same_values(body: Tape, source: Tape, inputs: Sources) -> SameValues:
     for number, instruction in enumerate(body.instructions):
         if instruction.op is INPUT or any(i not in same.numbers for i in instruction.inputs):
             continue
-        found = known.get(_key(instruction, tuple([same.numbers[i] for i in instruction.inputs])))
+        operands = tuple([same.numbers[i] for i in instruction.inputs])
+        found = known.get(_key(instruction, operands))
+        if found is None and instruction.op is LOOP:
+            found = known.get(_key_of_loop(instruction, operands))
+            if found is not None and same.loops.setdefault(found, instruction.params) != instruction.params:
+                continue
         if found is not None:
             same.numbers[number] = found
-            if instruction.op is LOOP and instruction.params != source.instructions[found].params:
-                same.loops[found] = instruction.params
-        elif instruction.op is ITEM and same.numbers[instruction.inputs[0]] in same.loops:
-            same.items[number] = (same.numbers[instruction.inputs[0]], instruction.params[0])
+        elif instruction.op is ITEM and operands[0] in same.loops:
+            same.items[number] = (operands[0], instruction.params[0])
     return same
 
 
@@ -65,9 +70,11 @@ def _key(instruction: Instruction, operands: tuple[int, ...]) -> Any:
         return op, params[0].tobytes(), type_
     if isinstance(op, RecordOp) and not params[0].is_pure:
         return object()
-    if op is LOOP:
-        # Loops of one callee are the same, whatever they return of every iteration.
-        callee, form = params
-        form: LoopForm = replace(form, keeps=False, alone=False)
-        return op, operands, callee.extends or callee, form
     return op, operands, params, type_
+
+
+def _key_of_loop(instruction: Instruction, operands: tuple[int, ...]) -> Any:
+    """Alike for loops of one callee, whatever they return beside its results."""
+    callee, form = instruction.params
+    form: LoopForm = replace(form, keeps=False, alone=False)
+    return LOOP, operands, callee.extends or callee, form
