@@ -225,7 +225,9 @@ class Cell:
         scratch = [np.empty(t.shape, t.dtype) for t in map(widened, self.out_types)]
         for k, array in enumerate(scratch):
             word = output_word(k, len(self.in_types))
-            again[word : word + 3] = [array.ctypes.data, 0, 0]
+            # The code knows how far the place of an iteration is from the first one.
+            moved = _address_at(frame, word, self.roles.of_output(k, len(self.out_types)), frame[ITERATION]) - frame[word]
+            again[word] = array.ctypes.data - moved
         met = _LOOP(kernel.address)(ctypes.addressof(again), kernel.state.ctypes.data, report.ctypes.data)
         if met == PENDING:
             raise take_pending()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..instruction import ValueType
+from ..ops.calls import LoopForm
 from .program import ITEM_BYTES, KINDS
 
 # The header: iteration to begin with, or the one that a guard stopped; where to end; where variant numbers are and how many
@@ -30,12 +31,19 @@ class Roles:
         carries, streams: how many of its inputs, in this order; the others are constants.
         stops: its last output says whether to go on.
         once: a call, which is a loop of one iteration: everything is a constant.
+        backwards, keeps: as for LoopForm: where the values of an iteration are.
     """
 
     carries: int
     streams: int
     stops: bool
     once: bool
+    backwards: bool = False
+    keeps: bool = False
+
+    @classmethod
+    def of(cls, form: LoopForm) -> Roles:
+        return cls(form.carries, form.streams, form.stops, False, form.backwards, form.keeps)
 
     def of_input(self, k: int) -> str:
         if self.once or k >= self.carries + self.streams:
@@ -46,6 +54,13 @@ class Roles:
         if self.once or (self.stops and k == outputs - 1):
             return "constant"
         return "carry" if k < self.carries else "stream"
+
+
+    def step(self, role: str, is_output: bool, size: int) -> tuple[int, bool]:
+        """By how many bytes the place of a value moves from one iteration to the next, and whether it moves there and back."""
+        if role == "stream" or self.keeps:
+            return (-size if self.backwards else size), False
+        return (-size if is_output else size), True
 
 
 ONCE = Roles(0, 0, False, True)

@@ -76,6 +76,7 @@ class _Invocation:
         # The text has symbols instead of this process's addresses, so that its code may be kept on disk; `symbol` is the cell's.
         self.symbol, self.addresses = symbol, dict[str, int]()
         self.callee = item.params[0]
+        self.roles = roles
         self.cell: Cell = cell_of(self.callee, roles)
         self.inputs, self.outputs = len(self.callee.in_types), len(self.callee.out_types)
         self.stacks = 0
@@ -171,7 +172,7 @@ class _Loop(_Invocation):
 
     def __init__(self, item: Invoke, symbol: str) -> None:
         self.form: LoopForm = item.params[1]
-        super().__init__(item, Roles(self.form.carries, self.form.streams, self.form.stops, False), symbol)
+        super().__init__(item, Roles.of(self.form), symbol)
         self.types = item.types[1]
         # The place of each item that is a stack among those of the loop.
         self.heap: dict[int, int] = {}
@@ -264,16 +265,13 @@ class _Loop(_Invocation):
         """Iterations read a carry at one entry and write it at the next; without a trajectory these are two in turn."""
         form, size = self.form, value_bytes(self.callee.in_types[k])
         base = heap if heap is not None else f"%slot{k}"
-        step, mask = size, -1
-        if not form.keeps:
-            first, after, step, mask = base, -size, size, 1
-            self.point(input_word(k), first, step, mask)
-            self.point(output_word(k, self.inputs), self._moved(base, 1, size), after, mask)
-            return
-        if form.backwards:
-            base, step = self._moved(base, length, size), -size
+        if form.backwards and form.keeps:
+            base = self._moved(base, length, size)
+        step, alternates = self.roles.step("carry", False, size)
+        back, _ = self.roles.step("carry", True, size)
+        mask = 1 if alternates else -1
         self.point(input_word(k), base, step, mask)
-        self.point(output_word(k, self.inputs), self._moved(base, 1, step), step, mask)
+        self.point(output_word(k, self.inputs), self._moved(base, 1, step), back, mask)
 
     # Stacks
 

@@ -17,7 +17,7 @@ from ..tape import Tape
 from .accumulators import MEMORY_TYPES
 from .build import build_body
 from .emit import Emitter
-from .frames import END, STACK, STOPPED, Roles, input_word, output_word
+from .frames import END, STACK, STOPPED, Roles, input_word, output_word, value_bytes
 from .functions import is_mostly_straight
 from .lanes import Value
 from .misses import exits_of
@@ -43,7 +43,7 @@ class LoopKernel:
         start = time.perf_counter()
         self.tape = tape
         self.program = build_body(tape, _varying(tape, roles))
-        emitter = LoopEmitter(self.program, "tapediff_loop", roles)
+        emitter = LoopEmitter(self.program, "tapediff_loop", roles, tape)
         self.llvm = emitter.text()
         # Native code of other callees that this code calls lives as long as their cells do.
         self.cells = emitter.cells
@@ -72,9 +72,10 @@ class LoopEmitter(Emitter):
     mixes_arrays = True
     outermost = "%outermost"
 
-    def __init__(self, program: Program, name: str, roles: Roles) -> None:
+    def __init__(self, program: Program, name: str, roles: Roles, tape: Tape) -> None:
         super().__init__(program, name)
         self.roles = roles
+        self._types = {"input": tape.input_types, "output": tape.output_types}
         self.enter: list[str] = []
         self.top: list[str] = []
         self._entered_from = "enter"
@@ -109,14 +110,16 @@ class LoopEmitter(Emitter):
             self._load_word(name, "ptr", word)
             return
         self._load_word(f"{name}_first", "ptr", word)
-        self._load_word(f"{name}_stride", "i64", word + 1)
-        place = "%t"
-        if role == "carry":
-            self._load_word(f"{name}_mask", "i64", word + 2)
-            place = f"{name}_place"
-            self.top.append(f"{place} = and i64 %t, {name}_mask")
-        self.top.append(f"{name}_offset = mul i64 {place}, {name}_stride")
-        self.top.append(f"{name} = getelementptr i8, ptr {name}_first, i64 {name}_offset")
+        self._address(self.top, name, home, k, role, "%t")
+
+    def _address(self, lines: list[str], name: str, home: str, k: int, role: str, t: str) -> None:
+        """Where a value is at iteration t. Steps stand in the code, so that values of one size share their offset."""
+        step, alternates = self.roles.step(role, home == "output", value_bytes(self._types[home][k]))
+        if alternates:
+            lines.append(f"{name}_turn = and i64 {t}, 1")
+            t = f"{name}_turn"
+        lines.append(f"{name}_offset = mul i64 {t}, {step}")
+        lines.append(f"{name} = getelementptr i8, ptr %{home}{k}_first, i64 {name}_offset")
 
     def _load_word(self, name: str, type_: str, word: int) -> None:
         self.enter.append(f"{name}_slot = getelementptr i64, ptr %frame, i64 {word}")
@@ -130,9 +133,7 @@ class LoopEmitter(Emitter):
         name = f"%number{k}"
         if role == "carry":
             # Where the loop begins, which is not where it began if another variant ran before.
-            self.enter.append(f"{name}_at = and i64 %t_first, %input{k}_mask")
-            self.enter.append(f"{name}_offset = mul i64 {name}_at, %input{k}_stride")
-            self.enter.append(f"{name}_start = getelementptr i8, ptr %input{k}_first, i64 {name}_offset")
+            self._address(self.enter, f"{name}_start", "input", k, role, "%t_first")
             self._load_number(self.enter, f"{name}_first", f"{name}_start", storage.kind)
             self._carried[k] = (f"{name}_first", storage.kind)
         else:

@@ -109,7 +109,7 @@ class _LoopRun:
 
     def __init__(self, callee: Any, form: LoopForm, values: Sequence[Any]) -> None:
         self.form = form
-        self.cell = cell_of(callee, Roles(form.carries, form.streams, form.stops, False))
+        self.cell = cell_of(callee, Roles.of(form))
         self.in_types, self.out_types = self.cell.in_types, self.cell.out_types
         self.length = form.length if form.length is not None else 0
         self.goes = not form.stops or bool(values[form.leading - 1])
