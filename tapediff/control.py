@@ -142,7 +142,7 @@ def scan(
         raise ArgumentMismatch('checkpoint is None, "sqrt" or "none"', got=repr(checkpoint))
     x_leaves, x_structure = flatten(xs)
     length = _length(x_leaves, length)
-    init_leaves, structure = flatten(init)
+    init_leaves = flatten(init)[0]
     frozen = freeze(f)
     if current_recorder() is None or _is_plain(frozen, [*init_leaves, *x_leaves]):
         return _plain_scan(f, init, x_structure, x_leaves, length, reverse)

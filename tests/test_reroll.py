@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tapediff as td
-from tapediff import rolled
+from tapediff import rolled, subtapes
 from tapediff.passes import run_passes
 from tapediff.transforms.derive import gradient_only, gradient_tape
 from tests.agreement import by_numpy
@@ -490,6 +490,70 @@ def test_a_loop_is_rolled_and_gives_the_same_answers(name):
     assert len(tape) <= instructions, str(tape)
     assert set(ops) <= set(names(tape)) | {n for i in tape.instructions if i.op.name == "loop" for n in names(i.params[0].plain_tape(0, None))}
     agree(f, X, 1.0 + 0.5 * Y, hessian="loop" not in names(tape) or name in ("a recurrence", "coupled", "calls in a loop"))
+
+
+# Python loops in callees
+
+
+def in_a_scan(x):
+    def body(c, row):
+        for k in range(N):
+            c = np.tanh(c * x[0]) + row[k]
+        return c, c * x[1]
+
+    c, ys = td.scan(body, x[2], 0.1 * np.outer(Y[:20], Y))
+    return np.sum(ys**2) + c
+
+
+def in_a_branch(x):
+    def long(a):
+        for k in range(N):
+            a = np.sin(a) * x[1] + 0.1 * Y[k]
+        return a
+
+    return td.cond(x[0] > 1.0, long, lambda a: a * a, x[2]) * x[0]
+
+
+def in_a_scan_that_branches(x):
+    def body(c, row):
+        for k in range(N):
+            c = np.tanh(c * x[0]) + row[k]
+        return td.cond(c > 0, lambda c: c * x[1], lambda c: c - x[1], c), c
+
+    c, ys = td.scan(body, x[2], 0.1 * np.outer(Y[:20], Y))
+    return np.sum(ys**2) + c
+
+
+def in_a_sub_tape(x):
+    @td.subtape
+    def f(a):
+        for k in range(N):
+            a = np.sin(a) * x[1] + 0.1 * Y[k]
+        return a if a > 0 else a * a
+
+    return f(x[0]) + f(x[2]) * x[1]
+
+
+@pytest.mark.parametrize("f", [in_a_scan, in_a_branch, in_a_scan_that_branches, in_a_sub_tape])
+def test_a_loop_in_a_callee_is_rolled(f):
+    """Its tapes are as short as the body of the loop, and give what flat ones give."""
+    points = (1.0 + 0.3 * X[:3], 0.2 + 0.5 * X[:3])
+    answers = {}
+    for is_on in (False, True):
+        subtapes._kept.clear()  # callees keep their tapes as they were made first
+        tape = td.record(f, points[0])
+        compiled = td.CompiledTape(tape)
+        answers[is_on] = with_rolling(is_on, lambda t=tape, c=compiled: [_answers(t, c, x, True) for x in points])
+    for instruction in made(f, points[0]).instructions:
+        if instruction.op.name in ("call", "loop"):
+            body = instruction.params[0].variant_tape(0)
+            assert "loop" in names(body)
+            assert len(body) < 40
+    for rolled_ones, flat in zip(answers[True], answers[False]):
+        for mine, expected in zip(rolled_ones, flat, strict=True):
+            np.testing.assert_allclose(mine, expected, rtol=TOLERANCE, atol=TOLERANCE * np.abs(expected).max())
+    for x in points:
+        td.testing.check_gradient(compiled, f, x)
 
 
 # Random programs

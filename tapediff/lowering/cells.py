@@ -226,7 +226,9 @@ class Cell:
         for k, array in enumerate(scratch):
             word = output_word(k, len(self.in_types))
             # The code knows how far the place of an iteration is from the first one.
-            moved = _address_at(frame, word, self.roles.of_output(k, len(self.out_types)), frame[ITERATION]) - frame[word]
+            moved = (
+                _address_at(frame, word, self.roles.of_output(k, len(self.out_types)), frame[ITERATION]) - frame[word]
+            )
             again[word] = array.ctypes.data - moved
         met = _LOOP(kernel.address)(ctypes.addressof(again), kernel.state.ctypes.data, report.ctypes.data)
         if met == PENDING:

@@ -55,7 +55,6 @@ class Roles:
             return "constant"
         return "carry" if k < self.carries else "stream"
 
-
     def step(self, role: str, is_output: bool, size: int) -> tuple[int, bool]:
         """By how many bytes the place of a value moves from one iteration to the next, and whether it moves there and back."""
         if role == "stream" or self.keeps:

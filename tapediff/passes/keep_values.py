@@ -272,7 +272,7 @@ def _made_keeper(callee: Any, plans: Sequence[Plan]) -> Any:
     tape: Tape = callee.variant_tape(0)
     rewriter = Rewriter(tape)
     loops = {number: params for plan in plans for number, params in plan.same.loops.items()}
-    for number, (op, inputs, _, _, site) in enumerate(tape.instructions):
+    for number, (_, inputs, _, _, site) in enumerate(tape.instructions):
         if number in loops:
             # It returns the same, and more behind it.
             operands = tuple([rewriter.number[i] for i in inputs])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..instruction import CONSTANT, FLOAT64, INPUT, Instruction, ValueType
+from ..instruction import CONSTANT, FLOAT64, INPUT, ValueType
 from ..ops import Elementwise
 from ..ops.arithmetic import CONVERT, DIVIDE, SQRT
 from ..ops.calls import ITEM, LOOP, LoopForm, RecordOp
@@ -39,7 +39,9 @@ def worth_keeping(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> 
     far = (form.length or 0) * sum(8 * body.instructions[n].type.size for n in crossing) > LARGEST_CACHED
     available: set[int] = set()
     kept: list[int] = []
-    room = LARGEST_KEPT // (form.length or 1) - sum(8 * other.instructions[i].type.size for i in other.inputs[: form.carries])
+    room = LARGEST_KEPT // (form.length or 1) - sum(
+        8 * other.instructions[i].type.size for i in other.inputs[: form.carries]
+    )
     for number in crossing:
         instruction = body.instructions[number]
         price = (STORED_FAR if far else STORED) * instruction.type.size
@@ -109,7 +111,13 @@ def _cost(body: Tape, number: int, follows: bool) -> float:
         return ROUTINE
     types = [body.instructions[i].type for i in inputs]
     if isinstance(op, Elementwise) or op is CONVERT:
-        each = (COSTLY if follows else COSTLY_OUTSIDE) if getattr(op, "is_costly", False) else DIVIDED if op in (DIVIDE, SQRT) else 1.0
+        each = (
+            (COSTLY if follows else COSTLY_OUTSIDE)
+            if getattr(op, "is_costly", False)
+            else DIVIDED
+            if op in (DIVIDE, SQRT)
+            else 1.0
+        )
         return each * type_.size
     if op is MATMUL:
         return 2.0 * type_.size * types[0].shape[-1]

@@ -162,14 +162,19 @@ class _Peeling:
         """A further result at all iterations."""
         type_: ValueType = self.rewriter.instructions[one].type
         shape = (self.length, *type_.shape)
-        row = self.rewriter.emit(RESHAPE, (one,), ((1, *type_.shape),), ValueType((1, *type_.shape), type_.dtype), self.site)
+        row = self.rewriter.emit(
+            RESHAPE, (one,), ((1, *type_.shape),), ValueType((1, *type_.shape), type_.dtype), self.site
+        )
         rest = (self.length - 1, *type_.shape)
-        regions = Regions((_rows(self.rest, self.length - 1, shape, rest), _rows(self.place, 1, shape, (1, *type_.shape))))
-        return self.rewriter.emit(ASSEMBLE, (others, row), (regions, shape, True), ValueType(shape, type_.dtype), self.site)
+        regions = Regions(
+            (_rows(self.rest, self.length - 1, shape, rest), _rows(self.place, 1, shape, (1, *type_.shape)))
+        )
+        return self.rewriter.emit(
+            ASSEMBLE, (others, row), (regions, shape, True), ValueType(shape, type_.dtype), self.site
+        )
 
 
 def _rows(start: int, count: int, shape: tuple[int, ...], result: tuple[int, ...]) -> Region:
     """Some entries of an array along its first axis."""
     _, *inner = shape
     return Region((start, *(0,) * len(inner)), (1,) * len(shape), (count, *inner), result)
-

@@ -111,7 +111,7 @@ def _varied(tape: Tape, which: LoopCotangents) -> tuple[int, ...]:
     """The carries that depend on something active at some iteration."""
     n, constants = which.carries, which.carries + which.streams
     entries = {n + k for k in which.wrt_streams} | {constants + k for k in which.wrt_constants}
-    varied = {k for k in which.wrt_carries}
+    varied = set(which.wrt_carries)
     while True:
         active = active_values(tape, {tape.inputs[k] for k in varied | entries})
         more = {k for k in range(n) if tape.input_types[k].is_float and active[tape.outputs[k]]} - varied

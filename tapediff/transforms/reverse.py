@@ -24,7 +24,6 @@ from ..recorder import Recorder
 from ..tape import Tape
 from ..tracked import TrackedArray
 
-
 # What is known of a cotangent: there is none; it is what the chain rule gives; it may be an exact zero because nothing asks for the
 # value yet, as for the last carries of a loop; it may be an exact zero, in whole or in part, because something discarded the value.
 ABSENT, SOLID, LACKING, MASKED = range(4)
