@@ -22,7 +22,7 @@ from .recorder import Recorder
 from .replay import Miss, run
 from .tape import Tape
 from .transforms.iterations import iteration_pullback, iteration_types, loop_flow, whole_flow
-from .transforms.reverse import pullback
+from .transforms.reverse import MASKED, SOLID, pullback
 
 # So many calls and iterations of a callee are answered with NumPy before it is compiled, which takes as long as a few hundred.
 NUMPY_ANSWERS = 100
@@ -125,7 +125,8 @@ class Callee:
         in_types = (*self.in_types, *(self.out_types[k] for k in seeds))
         out_types = tuple(self.in_types[k] for k in wrt)
         used = range(len(self.in_types))
-        make = lambda tape: pullback(run_passes(tape, PREPARE), wrt, seeds, masked).tape  # noqa: E731 -- its name is its use
+        given = dict.fromkeys(seeds, MASKED if masked else SOLID)
+        make = lambda tape: pullback(run_passes(tape, PREPARE), wrt, given).tape  # noqa: E731 -- its name is its use
         return self._derive((wrt, seeds, masked), in_types, out_types, used, make)
 
     def loop_flow(self, which: LoopCotangents, given: tuple[int, ...]) -> LoopFlow:

@@ -180,3 +180,35 @@ def test_only_the_last_iteration_counts(f, x, expected):
     tape = td.record(f, np.array(x))
     for target in (tape, td.compile(tape)):
         np.testing.assert_allclose(td.gradient(target, np.array(x)), expected, rtol=1e-12)
+
+
+def discarded_carry(x):
+    """The root of an entry is looked at in the next iteration, and discarded where it is 0."""
+    body = lambda c, t: (np.sqrt(t * x[0]), np.where(c > 0, c, 0.0) * x[1])
+    c, ys = td.scan(body, x[1], np.array([1.0, 2.0] * 8 + [0.0, 3.0]))
+    return np.sum(ys) + c
+
+
+def discarded_two_iterations_on(x):
+    def body(c, t):
+        a, b = c
+        return (np.sqrt(t * x[0]), a * 2.0), np.maximum(b, 0.5) * x[1]
+
+    (a, b), ys = td.scan(body, (x[1], x[0]), np.array([1.0, 2.0] * 8 + [0.0, 3.0, 2.0]))
+    return np.sum(ys) + a + b
+
+
+def discarded_part(x):
+    """Of an array that is carried one element is read, and the others have infinite derivatives."""
+    body = lambda c, t: (np.sqrt(t * x[:2]), c[0] * x[1])
+    c, ys = td.scan(body, x[:2], np.stack([np.arange(1.0, 21.0), np.append(np.zeros(19), 1.0)], 1))
+    return np.sum(ys) + np.sum(c)
+
+
+@pytest.mark.parametrize("f", [discarded_carry, discarded_two_iterations_on, discarded_part])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_an_iteration_discards_adds_nothing_to_the_one_before(f, compiled):
+    """As in code without loops: a central difference has a value where the infinity is discarded."""
+    x = np.array([1.5, 0.5])
+    target = td.compile(f, x) if compiled else td.record(f, x)
+    td.testing.check_gradient(target, f, x)

@@ -94,7 +94,8 @@ class LoopCotangents:
         seeds: the further results of the callee that have cotangents.
         kept: the carries whose stored values have cotangents.
         lacking: those of `wrt_carries` whose cotangents are exact zeros at some iterations, as nothing asks for them yet.
-        masked: cotangents may be exact zeros of something that was discarded.
+        discarded: those of `wrt_carries` whose cotangents may be exact zeros because an iteration discards the carry.
+        masked: all cotangents may be exact zeros of something that was discarded.
     """
 
     carries: int
@@ -104,8 +105,9 @@ class LoopCotangents:
     wrt_constants: tuple[int, ...]
     seeds: tuple[int, ...]
     kept: tuple[int, ...]
-    lacking: tuple[int, ...]
-    masked: bool
+    lacking: tuple[int, ...] = ()
+    discarded: tuple[int, ...] = ()
+    masked: bool = False
 
 
 @dataclass(frozen=True)
@@ -267,8 +269,7 @@ def _loop_rule(
             tuple(k for k in range(form.constants) if active[constant + k]),
             tuple(k for k, bar in enumerate(ys_bars) if bar is not None),
             tuple(k for k, bar in enumerate(kept_bars) if bar is not None),
-            (),
-            masked,
+            masked=masked,
         ),
         tuple(k for k in range(form.carries) if z_bars[k] is not None),
     )

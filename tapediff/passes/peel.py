@@ -70,8 +70,6 @@ def _hides_lacking(loop: Instruction, active: list[bool], items: set[int]) -> bo
         tuple(k for k in range(form.constants) if carried[constant + k]),
         tuple(sorted(k - form.carries for k in items if k >= form.carries and callee.out_types[k].is_float)),
         (),
-        (),
-        False,
     )
     given = tuple(sorted(k for k in items if k < form.carries and callee.out_types[k].is_float))
     return callee.loop_flow(which, given).hides_lacking

@@ -18,7 +18,7 @@ from ..ops.calls import LoopCotangents, LoopFlow
 from ..recorder import Recorder
 from ..replay import inline
 from ..tape import Tape
-from .reverse import ABSENT, SOLID, Pullback, active_values, pullback
+from .reverse import ABSENT, LACKING, MASKED, SOLID, Pullback, active_values, pullback
 
 Types = tuple[ValueType, ...]
 
@@ -55,7 +55,10 @@ def _pulled_back(tape: Tape, which: LoopCotangents, live: Sequence[int]) -> Pull
     """One iteration, with cotangents of the carries `live`: to those of carries, constants and streams."""
     n, constants = which.carries, which.carries + which.streams
     wrt = (*which.wrt_carries, *(constants + k for k in which.wrt_constants), *(n + k for k in which.wrt_streams))
-    return pullback(tape, wrt, (*live, *(n + k for k in which.seeds)), which.masked, which.lacking)
+    seeds = {k: LACKING if k in which.lacking else SOLID for k in live}
+    seeds |= dict.fromkeys(set(live) & set(which.discarded), MASKED)
+    seeds |= dict.fromkeys((n + k for k in which.seeds), SOLID)
+    return pullback(tape, wrt, dict.fromkeys(seeds, MASKED) if which.masked else seeds)
 
 
 def whole_flow(in_types: Types, which: LoopCotangents, given: Sequence[int]) -> LoopFlow:
@@ -91,12 +94,20 @@ def loop_flow(tape: Tape, which: LoopCotangents, given: Sequence[int]) -> LoopFl
         lacking=tuple(sorted(wanted.difference(set.intersection(*lives)))),
     )
     back = _pulled_back(tape, which, which.wrt_carries)
+    while (discarded := _with_quality(MASKED, which.wrt_carries, back)) != which.discarded:
+        # What is discarded in one iteration is a zero in the one before.
+        which = replace(which, discarded=discarded)
+        back = _pulled_back(tape, which, which.wrt_carries)
     first, second = len(which.wrt_carries), len(which.wrt_carries) + len(which.wrt_constants)
     constants = dict(zip(which.wrt_constants, back.qualities[first:second]))
     streams = dict(zip(which.wrt_streams, back.qualities[second:]))
     which = replace(which, wrt_constants=_present(constants), wrt_streams=_present(streams))
     carries = dict(zip(which.wrt_carries, back.qualities))
     return LoopFlow(which, _solid(carries), _solid(streams), _solid(constants), back.hides_lacking)
+
+
+def _with_quality(quality: int, carries: Sequence[int], back: Pullback) -> tuple[int, ...]:
+    return tuple(k for k, found in zip(carries, back.qualities) if found == quality)
 
 
 def _present(qualities: dict[int, int]) -> tuple[int, ...]:

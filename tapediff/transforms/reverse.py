@@ -6,7 +6,7 @@ fused and compiled, or differentiated again, like any other tape.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,21 +71,17 @@ class Pullback:
     hides_lacking: bool
 
 
-def pullback(
-    tape: Tape, wrt: Sequence[int], seeds: Sequence[int], masked: bool, lacking: Sequence[int] = ()
-) -> Pullback:
+def pullback(tape: Tape, wrt: Sequence[int], seeds: Mapping[int, int]) -> Pullback:
     """From a tape's inputs, and cotangents of its outputs at the positions `seeds`, to cotangents of the inputs `wrt`.
 
     Args:
-        masked: the cotangents may be exact zeros of something that was discarded.
-        lacking: those of `seeds` that may be exact zeros because nothing asks for that output.
+        seeds: the qualities of those cotangents, by position.
     """
     recorder = _continued(tape)
     with recorder:
         adjoints = _Adjoints(tape, recorder, {tape.inputs[k] for k in wrt})
-        for k in seeds:
+        for k, quality in seeds.items():
             type_ = tape.output_types[k]
-            quality = MASKED if masked else LACKING if k in lacking else SOLID
             adjoints.add(tape.outputs[k], recorder.input(np.ones(type_.shape, type_.dtype), active=True), quality)
         adjoints.propagate()
         outputs, qualities = adjoints.results(wrt)
@@ -160,17 +156,21 @@ class _Adjoints:
             shape = self.tape.instructions[number].type.shape
             regions = [p.region for p in parts]
             dense.append(assemble([p.z_bar for p in parts], regions, shape))
-            if not cover(regions, shape):
+            if number not in self.masked and number not in self.lacking and cover(regions, shape):
+                self.solid.add(number)
+            else:
                 self.masked.add(number)
         if not dense:
             return None, ABSENT
         return self._sum(number, dense), self.quality(number)
 
     def quality(self, number: int) -> int:
-        """A sum is an exact zero of something lacking only where all its terms are."""
+        """A sum is an exact zero of something discarded only where all its terms are."""
+        if number in self.solid:
+            return SOLID
         if number in self.masked:
             return MASKED
-        return LACKING if number in self.lacking and number not in self.solid else SOLID
+        return LACKING if number in self.lacking else SOLID
 
     def _sum(self, number: int, terms: Sequence[Any]) -> Any:
         total = terms[0]
