@@ -133,7 +133,7 @@ class Callee:
         """How cotangents go through a loop of which the last values of the carries `given` have cotangents."""
         tape = self.only_tape()
         if tape is None:
-            return whole_flow(self.in_types, which, given)
+            return whole_flow(self.in_types, which)
         return self.once(("flow", which, given), lambda: loop_flow(run_passes(tape, PREPARE), which, given))
 
     def only_tape(self) -> Tape | None:

@@ -433,3 +433,18 @@ def test_a_trajectory_that_would_not_fit_is_computed_in_pieces():
     compiled = td.compile(f, x)
     assert compiled.kernel((0,)).workspace_bytes < 3e7
     np.testing.assert_allclose(td.gradient(compiled, x), np.sin(2 * x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_body_that_looks_at_an_array_finds_its_variants(reverse):
+    """The iteration that met a new pattern is run once more to tell which; what that writes goes nowhere."""
+
+    def f(x):
+        def body(c, row):
+            v = c * 0.5 + row * x[0]
+            return np.where(v > 0, v, v * 0.3), np.sum(v[v > 0] ** 2) * x[1]
+
+        c, ys = td.scan(body, x[:3], np.cos(np.arange(120.0)).reshape(40, 3), reverse=reverse)
+        return np.sum(ys) + np.sum(c)
+
+    agree(f, np.array([0.5, 0.2, 0.3]), np.array([0.1, -0.2, 0.6]))

@@ -212,3 +212,15 @@ def test_what_an_iteration_discards_adds_nothing_to_the_one_before(f, compiled):
     x = np.array([1.5, 0.5])
     target = td.compile(f, x) if compiled else td.record(f, x)
     td.testing.check_gradient(target, f, x)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_branch_that_drops_the_carry_adds_nothing_to_the_iteration_before(compiled):
+    def f(x):
+        body = lambda c, t: (np.sqrt(t * x[0]), (c if c > 0 else 0.0 * t) * x[1])
+        c, ys = td.scan(body, x[1], np.array([1.0, 2.0] * 8 + [0.0, 3.0]))
+        return np.sum(ys) + c
+
+    x = np.array([1.5, 0.5])
+    target = td.compile(f, x) if compiled else td.record(f, x)
+    td.testing.check_gradient(target, f, x)

@@ -61,11 +61,10 @@ def _pulled_back(tape: Tape, which: LoopCotangents, live: Sequence[int]) -> Pull
     return pullback(tape, wrt, dict.fromkeys(seeds, MASKED) if which.masked else seeds)
 
 
-def whole_flow(in_types: Types, which: LoopCotangents, given: Sequence[int]) -> LoopFlow:
-    """Every float carry has a cotangent, and where one is lacking at first, everything is masked: right for any body."""
+def whole_flow(in_types: Types, which: LoopCotangents) -> LoopFlow:
+    """Every float carry has a cotangent, which another body may have discarded: right for any body."""
     carries = tuple(k for k in range(which.carries) if in_types[k].is_float)
-    lacks_some = not set(carries) <= set(given)
-    return LoopFlow(replace(which, wrt_carries=carries, masked=which.masked or lacks_some))
+    return LoopFlow(replace(which, wrt_carries=carries, discarded=carries))
 
 
 def loop_flow(tape: Tape, which: LoopCotangents, given: Sequence[int]) -> LoopFlow:
