@@ -135,7 +135,8 @@ def scan(
     Raises:
         ArgumentMismatch, ShapeMismatch: xs of different lengths; a carry that changes its structure, shape or dtype.
 
-    Cost: inside a compiled tape an iteration costs what f's own loop would; its gradient computes f twice, and stores every carry.
+    Cost: inside a compiled tape an iteration costs what f's own loop would; its gradient stores every carry, and what is dear to compute
+        (exp, quotients, products of matrices, long chains) up to 128 MB in all. The rest is computed again, and all of it where f branches.
     Source: the signature is that of jax.lax.scan.
     """
     if checkpoint not in (None, "sqrt", "none"):

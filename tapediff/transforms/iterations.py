@@ -15,6 +15,7 @@ import numpy as np
 
 from ..instruction import ValueType
 from ..ops.calls import LoopCotangents, LoopFlow
+from ..passes.reciprocals import multiply_by_reciprocals
 from ..recorder import Recorder
 from ..replay import inline
 from ..tape import Tape
@@ -48,7 +49,8 @@ def iteration_pullback(tape: Tape, which: LoopCotangents) -> Tape:
         found = inline(back, [*primals, *held, *bars, *y_bars])
         results = [found[j] + kept_bars[k] if k in kept_bars else found[j] for j, k in enumerate(carries)]
         results += [total + found[len(carries) + j] for j, total in enumerate(sums)]
-        return recorder.finish((*results, *found[len(carries) + len(sums) :]))
+        made = recorder.finish((*results, *found[len(carries) + len(sums) :]))
+    return multiply_by_reciprocals(made, len(results))
 
 
 def _pulled_back(tape: Tape, which: LoopCotangents, live: Sequence[int]) -> Pullback:
