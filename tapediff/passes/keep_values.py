@@ -15,7 +15,7 @@ from ..ops.calls import ITEM, LOOP, LoopForm, loop_items
 from ..ops.indexing import ASSEMBLE, INDEX, Region, Regions
 from ..tape import Tape
 from .dead_code import dead_code
-from .kept_choice import FEWEST_ITERATIONS, worth_keeping
+from .kept_choice import FEWEST_ITERATIONS, needed_values, worth_keeping
 from .rewrite import Rewriter
 from .same_values import SameValues, Sources, same_values
 
@@ -159,7 +159,7 @@ def _made(source: Any, source_form: LoopForm, callee: Any, form: LoopForm, sourc
 def _reading(plan: Plan, form: LoopForm) -> tuple[Tape, tuple[int, ...]]:
     """The reader's body with the kept values as streams, and which of its own streams it still reads."""
     body = plan.body
-    needed = _needed(body, set(plan.kept))
+    needed = needed_values(body, plan.kept)
     first, constant = form.carries, form.carries + form.streams
     streams = tuple(k for k in range(form.streams) if body.inputs[first + k] in needed)
     sources = [*body.inputs[:first], *(body.inputs[first + k] for k in streams)]
@@ -192,15 +192,6 @@ def _input(rewriter: Rewriter, type_: ValueType) -> int:
 def _entry(place: int, count: int) -> Region:
     """One number of a vector."""
     return Region((place,), (1,), (1,), ())
-
-
-def _needed(body: Tape, given: set[int]) -> set[int]:
-    """What the outputs need, where some values are given."""
-    needed = set(body.outputs)
-    for number in range(len(body.instructions) - 1, -1, -1):
-        if number in needed and number not in given:
-            needed.update(body.instructions[number].inputs)
-    return needed
 
 
 # The new instructions
@@ -264,7 +255,7 @@ class _Keeping:
 
 def _keeper(callee: Any, plans: Sequence[Plan]) -> Any:
     """The callee that also returns what others read, in their order."""
-    key = ("keeper", *((id(plan.callee), plan.callee) for plan in plans))
+    key = ("keeper", *(plan.callee for plan in plans))
     return callee.once(key, lambda: _made_keeper(callee, plans))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from ..instruction import CONSTANT, FLOAT64, INPUT, ValueType
@@ -33,7 +34,7 @@ ROUTINE = 50.0
 
 def worth_keeping(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> list[int]:
     """Which values of a reading body to keep, of those that the body of the loop `form` has as well."""
-    needed = _needed(body)
+    needed = needed_values(body)
     follows = _follows_carries(other, form)
     crossing = [n for n in _crossing(body, same, needed) if body.instructions[n].op not in (INPUT, CONSTANT)]
     far = (form.length or 0) * sum(8 * body.instructions[n].type.size for n in crossing) > LARGEST_CACHED
@@ -62,10 +63,11 @@ def _is_array_of_floats(type_: ValueType) -> bool:
     return isinstance(type_, ValueType) and type_.dtype == FLOAT64
 
 
-def _needed(body: Tape) -> set[int]:
+def needed_values(body: Tape, given: Collection[int] = ()) -> set[int]:
+    """What the outputs need, where some values are given."""
     needed = set(body.outputs)
     for number in range(len(body.instructions) - 1, -1, -1):
-        if number in needed:
+        if number in needed and number not in given:
             needed.update(body.instructions[number].inputs)
     return needed
 

@@ -1,0 +1,92 @@
+"""What is known of a loop beside its callee: how it calls it, and which cotangents its reverse pass takes and gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LoopForm:
+    """How a loop calls its callee.
+
+    Inputs of a loop, in order: the variant numbers if `chosen`; the number of iterations, if `length` is None and it does not
+    stop by itself; whether to begin at all, if it `stops`; initial carries; streams, which hold one entry per iteration; constants.
+
+    Items of its record, in order: the final carries; one stack of entries for each further output of the callee; the number of
+    iterations, if it `stops`; the variant numbers, if it `keeps`, was not given them and there are several; the carries at the
+    start of every iteration, if it `keeps`.
+
+    Attributes:
+        carries, streams, constants: how many inputs of the callee are of each kind, in this order.
+        length: iterations; None where it is known only when the tape runs. Entries are then stacks, else arrays.
+        stops: a while loop: the last output of the callee says whether to go on.
+        backwards: the iterations take the entries from the last to the first, and put theirs at the same places.
+        chosen: which variant runs is given, not decided.
+        keeps: return what the reverse pass needs.
+        alone: the callee has one variant, and never another, so that there are no numbers.
+        recomputes: the reverse pass is to compute everything again that happens inside an iteration.
+    """
+
+    carries: int
+    streams: int
+    constants: int
+    length: int | None
+    stops: bool = False
+    backwards: bool = False
+    chosen: bool = False
+    keeps: bool = False
+    alone: bool = False
+    recomputes: bool = False
+
+    @property
+    def numbers(self) -> bool:
+        """Whether it returns the numbers of the variants that ran."""
+        return self.keeps and not self.chosen and not self.alone
+
+    @property
+    def leading(self) -> int:
+        """How many inputs come before the carries."""
+        return int(self.chosen) + int(self.length is None)
+
+
+@dataclass(frozen=True)
+class LoopCotangents:
+    """Which cotangents the reverse pass of a loop takes and gives.
+
+    Attributes:
+        carries, streams: how many the loop has.
+        wrt_carries, wrt_streams, wrt_constants: those whose cotangents are wanted.
+        seeds: the further results of the callee that have cotangents.
+        kept: the carries whose stored values have cotangents.
+        lacking: those of `wrt_carries` whose cotangents are exact zeros at some iterations, as nothing asks for them yet.
+        discarded: those of `wrt_carries` whose cotangents may be exact zeros because an iteration discards the carry.
+        masked: all cotangents may be exact zeros of something that was discarded.
+    """
+
+    carries: int
+    streams: int
+    wrt_carries: tuple[int, ...]
+    wrt_streams: tuple[int, ...]
+    wrt_constants: tuple[int, ...]
+    seeds: tuple[int, ...]
+    kept: tuple[int, ...]
+    lacking: tuple[int, ...] = ()
+    discarded: tuple[int, ...] = ()
+    masked: bool = False
+
+
+@dataclass(frozen=True)
+class LoopFlow:
+    """How cotangents go through a loop, from its last iteration to its first.
+
+    Attributes:
+        which: the cotangents that there are.
+        solid_carries, solid_streams, solid_constants: those that are never an exact zero because something was discarded.
+        hides_lacking: whether an iteration selects because of cotangents that are lacking in the first ones.
+    """
+
+    which: LoopCotangents
+    solid_carries: frozenset[int] = frozenset()
+    solid_streams: frozenset[int] = frozenset()
+    solid_constants: frozenset[int] = frozenset()
+    hides_lacking: bool = False
