@@ -48,6 +48,7 @@ class _Printer:
     def lines(self) -> list[str]:
         used = self._in_memory()
         lines = [f"def kernel({', '.join(self._parameters())}):"]
+        lines.append(f"    # workspace: {self.program.workspace_bytes} bytes")
         for storage in used:
             if storage.home == "workspace":
                 dtype = {"f64": "float", "i64": "int", "i1": "bool"}[storage.kind]

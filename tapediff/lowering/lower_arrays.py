@@ -14,7 +14,7 @@ from ..ops import Elementwise
 from ..ops.indexing import Region
 from .boxes import Box, boxes
 from .places import Place, contiguous, reshaped_strides
-from .program import KINDS, Access, Step
+from .program import KINDS, Access, Literal, Step
 from .steps import CONVERSIONS, StepBuilder, rename
 
 INTEGER_EXPRESSIONS = {
@@ -152,8 +152,9 @@ class ArrayLowering(StepBuilder):
 
     def _sum_in_boxes(self, i: Instruction, whole: list[Box], target: Place) -> None:
         """Each entry is written once: zero, and what the regions that it is in add to it, in their order."""
+        zero = Place((), -1, 0, (), Literal(0.0, "f64"))
         for box in whole:
-            reads = []
+            reads = [(zero, (0,) * len(box.counts))]
             for k in box.covered_by:
                 region = i.params[0][k]
                 place, strides = self.spread(self.places[i.inputs[k]], region.shape)
@@ -163,7 +164,7 @@ class ArrayLowering(StepBuilder):
                 reads.append((replace(place, offset=place.offset + shift), along))
             offset = target.offset + sum(map(operator.mul, target.strides, box.starts))
             part = replace(target, shape=box.counts, offset=offset)
-            sum_ = " + ".join(["0.0", *(f"r{k}" for k in range(len(reads)))])
+            sum_ = " + ".join(f"r{k}" for k in range(len(reads)))
             self.step(box.counts, reads, sum_, part, part.strides, beside=True)
 
     def replace(self, i: Instruction) -> None:
