@@ -6,8 +6,8 @@ reduction is what it was, as each step still has its own extent.
 
 from __future__ import annotations
 
+from .collapse import LANES
 from .dependencies import may_veto, read_by, relies_on_guards, written_by
-from .nest import LANES
 from .program import Group, Step, Storage
 
 SHORTEST = 8 * LANES

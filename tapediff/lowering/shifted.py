@@ -174,7 +174,7 @@ def _store_what_is_dear(sources: _Sources) -> None:
         refused: set[int] = set()
         for step in waiting.values():
             tree = _Tree(sources, step.domain)
-            reads = [read for read in step.reads if sources.is_shifted(read, step)]
+            reads = [r for r in step.reads if isinstance(r, Access) and sources.is_shifted(r, step)]
             refused |= {read.storage for read in reads if not tree.add(read)}
             if tree.operations > _most_operations(step, reads, sources):
                 refused.add(_dearest(tree))

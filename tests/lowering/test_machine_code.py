@@ -64,7 +64,7 @@ def test_elementwise_ops_run_on_packed_registers(op):
 
 def test_a_scalar_loop_would_be_noticed():
     """The patterns above find what they are meant to find: a call on every lane, and arithmetic on one number at a time."""
-    llvm, text = machine_code(REGISTRY["erf"], {})
+    llvm, _ = machine_code(REGISTRY["erf"], {})
     assert [match[1] for match in BY_LANE.finditer(llvm)] != ["cold"]
     running = td.compile(np.cumsum, np.ones(1000)).kernel(None)
     assert SCALAR_ARITHMETIC.search(loop_of(function_of(assembly(running.llvm), "tapediff_kernel")))

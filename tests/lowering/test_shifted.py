@@ -106,7 +106,7 @@ def test_no_bit_changes(name, n, as_before):
         with np.errstate(all="ignore"):
             value, gradient = td.value_and_gradient(fast, point)
             other = td.value_and_gradient(slow, point)
-        assert value == other[0] or np.isnan(value) and np.isnan(other[0])
+        assert value == other[0] or (np.isnan(value) and np.isnan(other[0]))
         assert np.array_equal(gradient, other[1], equal_nan=True)
         # The sign of NaN is nobody's business.
         assert np.array_equal(np.signbit(gradient[~np.isnan(gradient)]), np.signbit(other[1][~np.isnan(gradient)]))
