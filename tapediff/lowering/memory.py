@@ -63,7 +63,12 @@ def _takes_place(old: Storage, new: Storage, group: Group) -> bool:
     if group.form not in ("nest", "nest chunk") or old.size == 1 or (old.size, old.kind) != (new.size, new.kind):
         return False
     writers = [step for step in group.body if step.write.storage == new.number]
-    if len(writers) != 1 or writers[0].combine is not None or writers[0].write.via >= 0:
+    if (
+        len(writers) != 1
+        or writers[0].combine is not None
+        or writers[0].write.via >= 0
+        or 0 in writers[0].write.strides
+    ):
         return False
     written = False
     for step in group.body:

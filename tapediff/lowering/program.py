@@ -1,7 +1,7 @@
 """The loop program: storages, loop steps, library calls and guard exits, between the tape and native code.
 
     program ::= group*
-    group   ::= nest(domain, step*)        one loop nest over `domain`, all steps at every point
+    group   ::= nest(domain, step*)        one loop nest over `domain`, all steps at every point of their own domains
               | bands(rows, nest*)         nests over the same rows, run one after the other on each block of rows
               | straight((step | exit)*)   scalars and guards, outside loops
               | call(routine)              BLAS, LAPACK or an index routine

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..ops.declaration import has_costly
+from .dependencies import read_by, written_by
 from .places import contiguous
-from .program import Access, Call, Exit, Invoke, Step, Storage
+from .program import Access, Step, Storage
 
 # What one step may compute again, in cheap operations; a division counts as so many. Arrays that stay in the first-level cache are
 # stored and read at little cost: for 1000 second differences 0.23 us stored and 0.30 us computed again, for 100 000 of them 50 and
@@ -67,7 +68,7 @@ class _Sources:
                     self.writers[storage] = step
         for step in steps:
             for read in step.reads if isinstance(step, Step) else ():
-                if self.is_shifted(read, step):
+                if isinstance(read, Access) and self.is_shifted(read, step):
                     self.readers.setdefault(read.storage, []).append(step)
         for storage, readers in self.readers.items():
             # Where a value is repeated, by broadcasting for example, it would be computed again each time.
@@ -84,14 +85,9 @@ class _Sources:
 
 
 def _needed_whole(steps: list[Any]) -> set[int]:
-    """What routines, callees and guards read."""
-    found: set[int] = set()
-    for step in steps:
-        if isinstance(step, (Call, Invoke)):
-            found |= {storage for storage, _ in step.operands}
-        elif isinstance(step, Exit):
-            found |= {step.read.storage, step.report[0]}
-    return found
+    """What routines, callees and guards read, and what those write, be it after a step that gives the first value."""
+    others = [step for step in steps if not isinstance(step, Step)]
+    return {storage for item in others for storage in (*read_by(item), *written_by(item))}
 
 
 def _is_elementwise(step: Step, storage: Storage) -> bool:

@@ -46,7 +46,7 @@ def loop_of(text):
     return max(found, key=len)
 
 
-@pytest.mark.parametrize("op", OPS, ids=str)
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_elementwise_ops_run_on_packed_registers(op):
     """Those that call a routine for every element say so where they are declared, and only those."""
     for params in op.sample_params:

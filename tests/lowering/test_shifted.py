@@ -146,6 +146,23 @@ def test_what_is_read_many_times_is_stored():
     assert len(inner) == 1
 
 
+@pytest.mark.parametrize("length", [1, 3])
+def test_what_a_loop_goes_on_writing_is_not_computed_from_its_first_value(length):
+    """The carry starts as a cheap function of x and is read shifted when the loop has changed it."""
+
+    def f(x):
+        c = td.scan(lambda c, _: (c * 0.5 + np.sin(c), None), 2.0 * x + 1.0, length=length)[0]
+        return np.sum((c[1:] - c[:-1]) ** 2)
+
+    x = np.random.default_rng(9).normal(size=100)
+    compiled = td.compile(f, x)
+    c = 2.0 * x + 1.0
+    for _ in range(length):
+        c = c * 0.5 + np.sin(c)
+    np.testing.assert_allclose(compiled(x), np.sum((c[1:] - c[:-1]) ** 2), rtol=1e-12)
+    td.testing.check_gradient(compiled, f, x)
+
+
 def test_a_chain_of_shifts_does_not_grow_without_bound():
     """Ten differences of differences: the code is in proportion to the number of operations."""
 
