@@ -101,6 +101,15 @@ class CompiledTape(ShortWay, CompiledCalls):
         """The loop program of the gradient kernel (of the value, where the tape has no gradient) as readable Python."""
         return self.kernel(self._default()).source
 
+    @property
+    def workspace_bytes(self) -> int:
+        """Memory that a call of the kernel that `source` shows needs beside its arguments and results, in bytes.
+
+        Every call in progress has its own: up to 32 kB on the stack, more on the heap, where it is kept for the next call. What
+        sub-tapes and the bodies of loops need comes on top.
+        """
+        return self.kernel(self._default()).workspace_bytes
+
     def kernel(self, argnums: tuple[int, ...] | None) -> Kernel:
         """The kernel of value and gradients by `argnums`, or of the outputs alone for None; compiled at first use."""
         known = self._kernels.get(argnums)

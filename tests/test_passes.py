@@ -130,15 +130,17 @@ def test_what_is_broadcast_is_computed_once_not_once_per_copy():
 
 
 @pytest.mark.parametrize(
-    "f", [lambda x: np.log(1 + np.exp(x)), lambda x: np.log(np.exp(x) + 1.0), lambda x: np.log1p(np.exp(x))]
-)
+    "f", [lambda x: np.log(1 + np.exp(x)), lambda x: np.log(np.exp(x) + 1.0), lambda x: np.log1p(np.exp(x)),
+          lambda x: np.logaddexp(0.0, x), lambda x: np.logaddexp(x, 0)]
+)  # fmt: skip
 def test_softplus_is_recognised(f):
     assert "softplus" in names(stable_softplus(td.record(f, X)))
     tape = td.record(lambda x: np.sum(f(x)), X)
     assert np.array_equal(td.gradient(tape, np.array([1000.0, -1000.0, 1e308])), [1.0, 0.0, 1.0])
 
 
-@pytest.mark.parametrize("f", [lambda x: np.log(2 + np.exp(x)), lambda x: np.log(1 - np.exp(-abs(x))), lambda x: np.log(x + np.exp(x))])
+@pytest.mark.parametrize("f", [lambda x: np.log(2 + np.exp(x)), lambda x: np.log(1 - np.exp(-abs(x))), lambda x: np.log(x + np.exp(x)),
+                               lambda x: np.logaddexp(x, 1.0), lambda x: np.logaddexp(x[0], np.zeros(3)), lambda x: np.logaddexp(x, x)])  # fmt: skip
 def test_what_is_not_softplus_is_left_alone(f):
     tape = td.record(f, np.abs(X))
     assert stable_softplus(tape) is tape

@@ -3,7 +3,8 @@
 A reduction over the innermost loop keeps one vector: lane l takes the entries l, l + 8, l + 16, ... of each row, rows follow each
 other, and the lanes are combined pairwise at the end. One over outer loops only keeps a vector for each vector of the row (a
 panel) when the row is short, and adds in memory otherwise; the order is the same. None of this depends on what else is in the
-nest, so two kernels that share a guard compute what feeds it to the same bits.
+nest, nor on whether its rows run at once or in bands, whose blocks go on where the one before stopped; so two kernels that share a
+guard compute what feeds it to the same bits.
 """
 
 from __future__ import annotations

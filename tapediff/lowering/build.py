@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 from ..tape import Tape
+from .bands import form_bands
 from .invariants import split_invariants
 from .lower import Lowering, lower, to_program
 from .memory import plan_memory
 from .program import Group, Program
+from .ragged import merge_ragged
 from .schedule import cut_long, place_in_memory, schedule
+from .shifted import recompute_shifted
 
 
 def build_program(tape: Tape) -> Program:
     """The scheduled loop program of a tape, with its memory plan."""
     low = lower(tape)
-    return _planned(low, [], cut_long(schedule(low.steps, low.storages)))
+    steps = recompute_shifted(low.steps, low.storages)
+    return _planned(low, [], cut_long(schedule(steps, low.storages)))
 
 
 def build_body(tape: Tape, varying: set[int]) -> Program:
     """The program of a loop's body: its first `before` groups run once, as they depend on none of the inputs `varying`."""
     low = lower(tape)
-    early, steps = split_invariants(low.steps, low.storages, varying)
+    early, steps = split_invariants(recompute_shifted(low.steps, low.storages), low.storages, varying)
     return _planned(low, schedule(early, low.storages), cut_long(schedule(steps, low.storages)))
 
 
 def _planned(low: Lowering, before: list[Group], body: list[Group]) -> Program:
-    groups = [*before, *body]
-    place_in_memory(groups, low.storages)
+    place_in_memory([*before, *body], low.storages)
+    groups = [*before, *merge_ragged(form_bands(body, low.storages), low.storages)]
     program = to_program(low, groups)
     program.before = len(before)
     program.workspace_bytes = plan_memory(groups, low.storages, len(before))

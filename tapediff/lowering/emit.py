@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from .accumulators import MEMORY_TYPES
+from .band_loop import emit_bands
 from .functions import outlines
 from .invoke import emit_invoke
 from .lane_memory import LaneMemory
@@ -88,6 +89,10 @@ class Emitter(LaneMemory):
         self._bases[storage] = name
         return name
 
+    def rebase(self, storage: int, address: str) -> None:
+        """From here on, the storage's first element counts as being at an address."""
+        self._bases[storage] = address
+
     def fill(self, storage: int, value: Any) -> None:
         """A loop that sets a whole storage to one number."""
         item = self.storages[storage]
@@ -107,6 +112,8 @@ class Emitter(LaneMemory):
             self.call(group.body[0])
         elif group.form == "invoke":
             emit_invoke(self, group.body[0])
+        elif group.form == "bands":
+            emit_bands(self, group)
         elif group.form in ("chunk", "nest chunk"):
             self._call_chunk(group)
         elif group.form == "straight":

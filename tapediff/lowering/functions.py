@@ -52,7 +52,7 @@ def is_mostly_straight(program: Program) -> bool:
         points = math.prod(group.domain)
         if is_short(group):
             code += len(group.body)
-        elif group.form in ("nest", "nest chunk", "alone"):
+        elif group.form in ("nest", "nest chunk", "alone", "bands"):
             looped += len(group.body) * points // VECTOR
             longest = max(longest, points)
     return code > MOST_OPTIMISED and (looped <= code // 4 or longest <= LONGEST_UNOPTIMISED_LOOP)

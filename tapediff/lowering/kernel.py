@@ -93,10 +93,9 @@ class Kernel:
         """A rough count of element operations."""
         total = 0
         for group in self.program.groups:
-            points = math.prod(group.domain)
             for item in group.body:
                 if isinstance(item, Step):
-                    total += points
+                    total += math.prod(item.domain)
                 elif isinstance(item, Call):
                     total += int(np.prod(item.sizes[:2]))
                 elif isinstance(item, Invoke):

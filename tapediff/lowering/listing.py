@@ -15,7 +15,7 @@ import numpy as np
 
 from ..instruction import StackType
 from .expressions import python_expression
-from .program import Access, Call, Exit, Group, Invoke, Literal, Program, Step, neutral
+from .program import Access, Bands, Call, Exit, Group, Invoke, Literal, Program, Step, neutral
 from .routines import ROUTINES
 from .vector_math import PYTHON_FUNCTIONS
 
@@ -35,6 +35,8 @@ class _Printer:
         self.storages = program.storages
         self.assembled = program.assembled()
         self.invokes = invoke_names(program)
+        # Storages that hold the rows from `first` on.
+        self.windows: set[int] = set()
 
     def name(self, storage: int) -> str:
         item = self.storages[storage]
@@ -46,6 +48,7 @@ class _Printer:
     def lines(self) -> list[str]:
         used = self._in_memory()
         lines = [f"def kernel({', '.join(self._parameters())}):"]
+        lines.append(f"    # workspace: {self.program.workspace_bytes} bytes")
         for storage in used:
             if storage.home == "workspace":
                 dtype = {"f64": "float", "i64": "int", "i1": "bool"}[storage.kind]
@@ -86,7 +89,26 @@ class _Printer:
                 for item in group.body
                 for line in (self._exit(item) if isinstance(item, Exit) else self._straight(item))
             ]
-        return self._nest(group)
+        if group.bands is not None:
+            return self._bands(group, group.bands)
+        before, loops, after = self._nest(group, [f"range({extent})" for extent in group.domain])
+        return [*before, *loops, *after]
+
+    def _bands(self, group: Group, bands: Bands) -> list[str]:
+        count, rows = group.domain[0], bands.rows
+        last = count // rows * rows - rows
+        lines = [
+            f"for first in range(0, {last + rows}, {rows}):",
+            f"    stop = {count} if first == {last} else first + {rows}",
+        ]
+        begin, end = [], []
+        self.windows = {storage for storage, _ in bands.windows}
+        for nest in bands.nests:
+            before, loops, after = self._nest(nest, ["range(first, stop)", *(f"range({k})" for k in nest.domain[1:])])
+            begin, end = [*begin, *before], [*end, *after]
+            lines += ["    " + line for line in loops]
+        self.windows = set()
+        return [*begin, *lines, *end]
 
     def _call(self, call: Call) -> str:
         operands = ", ".join(f"{self.name(s)}[{offset}:]" for s, offset in call.operands)
@@ -122,25 +144,26 @@ class _Printer:
             value = COMBINED[step.combine].format(target, value)
         return [_commented(f"{target} = {value}", step.site)]
 
-    def _nest(self, group: Group) -> list[str]:
+    def _nest(self, group: Group, ranges: list[str]) -> tuple[list[str], list[str], list[str]]:
+        """A nest's lines: before its loops, the loops, and behind them."""
         indices = [f"i{k}" for k in range(len(group.domain))]
-        before, after = [], []
+        before, lines, after = [], [], []
         for step in group.body:
             if step.combine is not None and step.write.storage not in self.assembled and not step.running:
                 name = self._accumulator(step)
                 start = repr(neutral(step.combine, self.storages[step.write.storage].kind)).replace("inf", "np.inf")
                 whole = name if self._in_register(step) else f"{self.name(step.write.storage)}[:]"
-                before.append(f"{whole} = {start}")
+                (lines if step.write.storage in self.windows else before).append(f"{whole} = {start}")
                 if self._in_register(step) and self.storages[step.write.storage].in_memory:
                     after.append(f"{self.name(step.write.storage)}[0] = {name}")
-        lines = list(before)
-        for depth, (index, extent) in enumerate(zip(indices, group.domain)):
-            lines.append("    " * depth + f"for {index} in range({extent}):")
+        for depth, (index, turns) in enumerate(zip(indices, ranges)):
+            lines.append("    " * depth + f"for {index} in {turns}:")
         pad = "    " * len(indices)
         last = indices[-1]
         for step in group.body:
-            lines += [pad + line for line in self._at_point(step, indices, last)]
-        return lines + after
+            shorter = f"if {last} < {step.domain[-1]}: " if step.domain[-1] != group.domain[-1] else ""
+            lines += [pad + shorter + line for line in self._at_point(step, indices, last)]
+        return before, lines, after
 
     def _in_register(self, step: Step) -> bool:
         return self.storages[step.write.storage].size == 1
@@ -193,6 +216,8 @@ class _Printer:
 
     def _address(self, access: Access, indices: list[str], step: Step | None = None) -> str:
         terms = [str(access.offset)] if access.offset else []
+        if access.storage in self.windows:
+            indices = [f"({indices[0]} - first)", *indices[1:]]
         for index, stride in zip(indices, access.strides):
             if stride:
                 terms.append(index if stride == 1 else f"{stride} * {index}")

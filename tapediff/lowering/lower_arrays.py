@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 from ..instruction import Instruction
 from ..ops import Elementwise
 from ..ops.indexing import Region
+from .boxes import Box, boxes
 from .places import Place, contiguous, reshaped_strides
-from .program import KINDS, Access, Step
+from .program import KINDS, Access, Literal, Step
 from .steps import CONVERSIONS, StepBuilder, rename
 
 INTEGER_EXPRESSIONS = {
@@ -136,6 +138,10 @@ class ArrayLowering(StepBuilder):
     def assemble(self, i: Instruction) -> None:
         regions, _, disjoint = i.params
         target = self.result(i)
+        whole = boxes(regions, i.type.shape) if not disjoint and self.kind_of(target) == "f64" else None
+        if whole is not None:
+            self._sum_in_boxes(i, whole, target)
+            return
         covered = sum(math.prod(r.counts) for r in regions)
         if not (disjoint and covered == i.type.size):
             self.fill(0.0, target)
@@ -143,6 +149,23 @@ class ArrayLowering(StepBuilder):
             part, source = self.part(target, region), self.spread(self.places[number], region.shape)
             combine = None if disjoint else "add"
             self.step(part.shape, [source], "r0", part, part.strides, combine, beside=disjoint)
+
+    def _sum_in_boxes(self, i: Instruction, whole: list[Box], target: Place) -> None:
+        """Each entry is written once: zero, and what the regions that it is in add to it, in their order."""
+        zero = Place((), -1, 0, (), Literal(0.0, "f64"))
+        for box in whole:
+            reads = [(zero, (0,) * len(box.counts))]
+            for k in box.covered_by:
+                region = i.params[0][k]
+                place, strides = self.spread(self.places[i.inputs[k]], region.shape)
+                along = reshaped_strides(region.shape, strides, region.counts)
+                assert along is not None, "a region only drops or adds axes of length 1"
+                shift = sum(s * (b - a) for s, a, b in zip(along, region.starts, box.starts))
+                reads.append((replace(place, offset=place.offset + shift), along))
+            offset = target.offset + sum(map(operator.mul, target.strides, box.starts))
+            part = replace(target, shape=box.counts, offset=offset)
+            sum_ = " + ".join(f"r{k}" for k in range(len(reads)))
+            self.step(box.counts, reads, sum_, part, part.strides, beside=True)
 
     def replace(self, i: Instruction) -> None:
         target = self.result(i)

@@ -48,7 +48,7 @@ def exp(x: Value) -> Value:
     Error: at most 1.1 ulp (measured 1.00). Cost: 28 operations.
     """
     clamped = select(x > 710.0, 710.0, x)
-    return _exp_below_overflow(clamped)
+    return exp_below_overflow(clamped)
 
 
 def exp2(x: Value) -> Value:
@@ -124,13 +124,13 @@ def expit(x: Value) -> Value:
     Error: at most 2 ulp (measured 1.61). Cost: 34 operations, one of them a division.
     Method: with e = exp(-|x|) and q = e / (1 + e) it is 1 - q or e (1 - q), which multiplies the errors of q by q.
     """
-    decayed = _exp_below_overflow(-fabs(x))
+    decayed = exp_below_overflow(-fabs(x))
     quotient = decayed / (1.0 + decayed)
     largest = select(x < 0.0, decayed, 1.0)
     return fma(-largest, quotient, largest)
 
 
-def _exp_below_overflow(x: Value) -> Value:
+def exp_below_overflow(x: Value) -> Value:
     """e**x for x that is at most 710 or NaN."""
     clamped = select(x < -746.0, -746.0, x)
     shifted, n, r = _reduce(clamped)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from .accumulators import MEMORY_TYPES, Accumulators
+from .collapse import LANES, collapsed
 from .functions import inlined, is_costly, is_short, outlined
 from .lanes import Value, constant, splat
 from .program import Access, Group, Literal, Step
 from .values import TYPES
-
-LANES = 8
 
 # An innermost loop inside another is unrolled up to this many vectors, and up to this much code; what the outer loops do not
 # change then stays in registers, and so do sums over the outer loops.
@@ -27,33 +27,37 @@ def lanes_for(extent: int) -> int:
     return width
 
 
-def collapsed(group: Group) -> Group:
-    """Merge neighbouring loops wherever every address advances evenly through both.
-
-    A loop that a reduction runs over is merged only when its rows fill all lanes, which keeps the order of accumulation.
-    """
-    domain, steps = list(group.domain), list(group.body)
-    k = len(domain) - 2
-    while k >= 0:
-        inner = domain[k + 1]
-        accesses = [a for s in steps for a in (*s.reads, s.write) if isinstance(a, Access)]
-        even = all(a.strides[k] == a.strides[k + 1] * inner for a in accesses)
-        reduced = any(s.combine is not None and s.write.strides[k] == 0 and s.write.strides[k + 1] == 0 for s in steps)
-        scattered = any(s.write.via >= 0 for s in steps)
-        if even and not scattered and not (reduced and inner % LANES):
-            domain[k : k + 2] = [domain[k] * inner]
-            steps = [_without_dimension(s, k, tuple(domain)) for s in steps]
-        k -= 1
-    return Group(group.form, tuple(domain), steps)
+def counted(owner: Any, first: str, stop: str, stride: int, body: Callable[[str], None]) -> None:
+    """Emit a loop that runs at least once, from `first` in steps of `stride` for as long as it is below `stop`."""
+    code = owner.code
+    before, head, end = code.block, code.label(), code.label()
+    code.line(f"br label %{head}")
+    code.start(head)
+    index = f"%i{owner.fresh()}"
+    position = len(code.lines)
+    code.line("")  # the phi, whose incoming block is known once the body is emitted
+    body(index)
+    following = code.emit(f"add nuw nsw i64 {index}, {stride}")
+    more = code.emit(f"icmp ult i64 {following}, {stop}")
+    code.lines[position] = f"{index} = phi i64 [ {first}, %{before} ], [ {following}, %{code.block} ]"
+    code.line(f"br i1 {more}, label %{head}, label %{end}")
+    code.start(end)
 
 
-def _without_dimension(step: Step, k: int, domain: tuple[int, ...]) -> Step:
-    def shorter(access: Any) -> Any:
-        if not isinstance(access, Access):
-            return access
-        return replace(access, strides=access.strides[:k] + access.strides[k + 1 :])
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows from `first` up to `stop`, as names in the code, and whether they are the last."""
 
-    return replace(step, domain=domain, reads=tuple(map(shorter, step.reads)), write=shorter(step.write))
+    first: str
+    stop: str
+    is_last: str
+
+    def scaled(self, nest: Nest) -> tuple[str, str]:
+        """As turns of the outermost loop of a nest."""
+        if nest.turns == 1:
+            return self.first, self.stop
+        first, stop = (nest.code.emit(f"mul nuw nsw i64 {k}, {nest.turns}") for k in (self.first, self.stop))
+        return first, stop
 
 
 class Nest:
@@ -62,6 +66,7 @@ class Nest:
     def __init__(self, owner: Any, group: Group) -> None:
         self.owner = owner
         self.code = owner.code
+        extent = group.domain[0]
         group = collapsed(group) if group.form == "nest" else group
         self.domain = group.domain
         self.steps: list[Step] = group.body
@@ -77,6 +82,9 @@ class Nest:
         self.vectors = self._vectors(group)
         self.accumulators = Accumulators(self)
         self.resident: dict[tuple[Access, int], Value] = {}
+        # Of nests in bands: the rows to run, and how many turns of the outermost loop, which may be merged, each is.
+        self.block: Block | None = None
+        self.turns = self.domain[0] // extent
 
     def _vectors(self, group: Group) -> list[tuple[int, int]]:
         """First index and active lanes of each vector of an innermost loop that is to be unrolled; none if it is not."""
@@ -90,35 +98,43 @@ class Nest:
         return [(start, min(self.width, extent - start)) for start in range(0, extent, self.width)]
 
     def emit(self) -> None:
+        self.begin()
+        self.run()
+        self.end()
+
+    def begin(self) -> None:
+        """Before the loops: what accumulates gets its first value."""
         for number, step in enumerate(self.steps):
             if step.combine is not None:
                 self.accumulators.prepare(number, step)
+        self.accumulators.start_level(0)
+
+    def run(self, block: Block | None = None) -> None:
+        """The loops, all of them or one block of the outermost."""
+        self.block = block
         self._enter(-1)
         self._loop(0)
+
+    def end(self) -> None:
+        """Behind the loops: hand out what was accumulated."""
+        self.accumulators.finish_level(0)
 
     # Loops
 
     def _loop(self, level: int) -> None:
-        self.accumulators.start_level(level)
         if level == self.last:
             self._innermost()
-        else:
-            before, head, end = self.code.block, self.code.label(), self.code.label()
-            self.code.line(f"br label %{head}")
-            self.code.start(head)
-            index = f"%i{self.owner.fresh()}"
-            position = len(self.code.lines)
-            self.code.line("")  # the phi, whose incoming block is known once the body is emitted
-            self.indices.append(index)
-            self._enter(level)
-            self._loop(level + 1)
-            following = self.code.emit(f"add nuw nsw i64 {index}, 1")
-            more = self.code.emit(f"icmp ult i64 {following}, {self.domain[level]}")
-            self.code.lines[position] = f"{index} = phi i64 [ 0, %{before} ], [ {following}, %{self.code.block} ]"
-            self.code.line(f"br i1 {more}, label %{head}, label %{end}")
-            self.code.start(end)
-            self.indices.pop()
-        self.accumulators.finish_level(level)
+            return
+        first, stop = ("0", str(self.domain[level])) if level or self.block is None else self.block.scaled(self)
+        counted(self.owner, first, stop, 1, lambda index: self._at_index(level, index))
+
+    def _at_index(self, level: int, index: str) -> None:
+        self.indices.append(index)
+        self._enter(level)
+        self.accumulators.start_level(level + 1)
+        self._loop(level + 1)
+        self.accumulators.finish_level(level + 1)
+        self.indices.pop()
 
     def _enter(self, level: int) -> None:
         """At the top of loop `level`'s body (before all loops for -1): read what no inner loop changes."""
@@ -187,36 +203,48 @@ class Nest:
         return base if total is None else self.code.emit(f"getelementptr {element}, ptr {base}, i64 {total}")
 
     def _innermost(self) -> None:
-        extent, width = self.domain[self.last], self.width
+        extent, width = min(step.domain[self.last] for step in self.steps), self.width
         if self.vectors:
             for number, (first, active) in enumerate(self.vectors):
                 self._point(str(first), active, number)
             return
         whole = extent - extent % width
+        if self.block is not None and self.last == 0:
+            self._innermost_of_block(self.block, whole)
+            return
         if whole == width:
             self._point("0", width)
         elif whole:
-            before, head, end = self.code.block, self.code.label(), self.code.label()
-            self.code.line(f"br label %{head}")
-            self.code.start(head)
-            index = f"%i{self.owner.fresh()}"
-            position = len(self.code.lines)
-            self.code.line("")
-            self._point(index, width)
-            following = self.code.emit(f"add nuw nsw i64 {index}, {width}")
-            more = self.code.emit(f"icmp ult i64 {following}, {whole}")
-            self.code.lines[position] = f"{index} = phi i64 [ 0, %{before} ], [ {following}, %{self.code.block} ]"
-            self.code.line(f"br i1 {more}, label %{head}, label %{end}")
-            self.code.start(end)
-        if extent > whole:
-            self._point(str(whole), extent - whole)
+            counted(self.owner, "0", str(whole), width, lambda index: self._point(index, width))
+        # Of loops that were merged though some are a little longer, each has its own end.
+        for end in sorted({step.domain[self.last] for step in self.steps}):
+            for start in range(whole, end, width):
+                self._point(str(start), min(width, end - start), extent=end)
+
+    def _innermost_of_block(self, block: Block, whole: int) -> None:
+        """A block begins at a multiple of the lanes; what is left over at the end belongs to the last one."""
+        first, stop = block.scaled(self)
+        if whole == self.domain[0]:
+            counted(self.owner, first, stop, self.width, lambda index: self._point(index, self.width))
+            return
+        stop = self.code.emit(f"select i1 {block.is_last}, i64 {whole}, i64 {stop}")
+        counted(self.owner, first, stop, self.width, lambda index: self._point(index, self.width))
+        rest, onward = self.code.label(), self.code.label()
+        self.code.line(f"br i1 {block.is_last}, label %{rest}, label %{onward}")
+        self.code.start(rest)
+        self._point(str(whole), self.domain[0] - whole)
+        self.code.line(f"br label %{onward}")
+        self.code.start(onward)
 
     # One point: `active` lanes starting at an index of the innermost loop
 
-    def _point(self, index: str, active: int, vector: int = -1) -> None:
+    def _point(self, index: str, active: int, vector: int = -1, extent: int = 0) -> None:
+        """All steps, or those whose innermost loop is over `extent`."""
         at_point: dict[int, Value] = {}
         loaded: dict[Access, Value] = {}
         for number, step in enumerate(self.steps):
+            if extent and step.domain[-1] != extent:
+                continue
             operands: list[Any] = []
             for read in step.reads:
                 operands.append(self._operand(read, operands, index, active, at_point, loaded))

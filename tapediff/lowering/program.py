@@ -1,7 +1,8 @@
 """The loop program: storages, loop steps, library calls and guard exits, between the tape and native code.
 
     program ::= group*
-    group   ::= nest(domain, step*)        one loop nest over `domain`, all steps at every point
+    group   ::= nest(domain, step*)        one loop nest over `domain`, all steps at every point of their own domains
+              | bands(rows, nest*)         nests over the same rows, run one after the other on each block of rows
               | straight((step | exit)*)   scalars and guards, outside loops
               | call(routine)              BLAS, LAPACK or an index routine
               | invoke(callee)             a call or a loop of a function that is compiled on its own
@@ -172,11 +173,31 @@ class Invoke:
 
 @dataclass(slots=True)
 class Group:
-    """Steps that run together: a loop nest, straight-line code, one call, or one invoke."""
+    """Steps that run together: a loop nest, nests in bands, straight-line code, one call, or one invoke.
+
+    Attributes:
+        bands: of nests that run block by block, how; their steps are in the body, too.
+    """
 
     form: str
     domain: tuple[int, ...] = ()
     body: list[Any] = field(default_factory=list)
+    bands: Bands | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """Nests whose outermost loop is cut into blocks of rows, so that what one leaves in the cache is there for the next.
+
+    Attributes:
+        nests: in order; the outermost loops of all are over the same rows.
+        rows: of a block; the last one has what is left over, too.
+        windows: storages that hold one block at a time, and how long a row of each is.
+    """
+
+    nests: tuple[Group, ...]
+    rows: int
+    windows: tuple[tuple[int, int], ...]
 
 
 @dataclass(slots=True)

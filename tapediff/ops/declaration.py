@@ -97,10 +97,12 @@ class Elementwise(Op):
         scalar: the operation on one element as an expression in the names `arguments`, over the vocabulary of
             lowering.vector_math; the kernel and its readable listing are both made from it.
         arguments: the names used in `scalar`, one per input.
+        by_element: whether it calls a scalar routine, SciPy's for example, for every element; others run on packed registers.
     """
 
     scalar: str = ""
     arguments: tuple[str, ...] = ()
+    by_element: bool = False
 
     @property
     def is_costly(self) -> bool:
@@ -138,6 +140,7 @@ def elementwise(
     samples: tuple[Any, ...] = (),
     not_differentiated: tuple[int, ...] = (),
     sample_params: tuple[dict[str, Any], ...] = ({},),
+    by_element: bool = False,
 ) -> Elementwise:
     """Declare an elementwise op; `result` fixes the result dtype, else it is that of the promoted inputs."""
     arguments = ("x", "y", "w")[: len(vjp)] if promote is None else ("c", "x", "y")[: len(vjp)]
@@ -166,6 +169,7 @@ def elementwise(
         sample_params=sample_params,
         scalar=scalar,
         arguments=arguments,
+        by_element=by_element,
     )
 
 

@@ -27,10 +27,20 @@ def _evaluated_by(name: str) -> Callable[..., Any]:
 
 
 GAMMALN = elementwise(
-    "gammaln", _evaluated_by("gammaln"), "gammaln(x)", (lambda z_bar, z, x: z_bar * DIGAMMA(x),), samples=(POSITIVE,)
+    "gammaln",
+    _evaluated_by("gammaln"),
+    "gammaln(x)",
+    (lambda z_bar, z, x: z_bar * DIGAMMA(x),),
+    samples=(POSITIVE,),
+    by_element=True,
 )
 DIGAMMA = elementwise(
-    "digamma", _evaluated_by("digamma"), "digamma(x)", (lambda z_bar, z, x: z_bar * ZETA(2.0, x),), samples=(POSITIVE,)
+    "digamma",
+    _evaluated_by("digamma"),
+    "digamma(x)",
+    (lambda z_bar, z, x: z_bar * ZETA(2.0, x),),
+    samples=(POSITIVE,),
+    by_element=True,
 )
 
 
@@ -52,9 +62,15 @@ ZETA = elementwise(
     (_zeta_order_rule, _zeta_rule),
     samples=(ABOVE_ONE, POSITIVE),
     not_differentiated=(0,),
+    by_element=True,
 )
 GAMMA = elementwise(
-    "gamma", _evaluated_by("gamma"), "gamma(x)", (lambda z_bar, z, x: z_bar * z * DIGAMMA(x),), samples=(POSITIVE,)
+    "gamma",
+    _evaluated_by("gamma"),
+    "gamma(x)",
+    (lambda z_bar, z, x: z_bar * z * DIGAMMA(x),),
+    samples=(POSITIVE,),
+    by_element=True,
 )
 ERF = elementwise(
     "erf",
@@ -62,6 +78,7 @@ ERF = elementwise(
     "erf(x)",
     (lambda z_bar, z, x: z_bar * (TWO_OVER_SQRT_PI * np.exp(-x * x)),),
     samples=(REAL,),
+    by_element=True,
 )
 ERFC = elementwise(
     "erfc",
@@ -69,6 +86,7 @@ ERFC = elementwise(
     "erfc(x)",
     (lambda z_bar, z, x: z_bar * (-TWO_OVER_SQRT_PI * np.exp(-x * x)),),
     samples=(REAL,),
+    by_element=True,
 )
 NDTR = elementwise(
     "ndtr",
@@ -76,6 +94,7 @@ NDTR = elementwise(
     "ndtr(x)",
     (lambda z_bar, z, x: z_bar * (np.exp(-0.5 * x * x) / SQRT_TWO_PI),),
     samples=(REAL,),
+    by_element=True,
 )
 LOG_NDTR = elementwise(
     "log_ndtr",
@@ -83,6 +102,7 @@ LOG_NDTR = elementwise(
     "log_ndtr(x)",
     (lambda z_bar, z, x: z_bar * (np.exp(-0.5 * x * x - z) / SQRT_TWO_PI),),
     samples=(REAL,),
+    by_element=True,
 )
 NDTRI = elementwise(
     "ndtri",
@@ -90,6 +110,7 @@ NDTRI = elementwise(
     "ndtri(x)",
     (lambda z_bar, z, x: z_bar * (SQRT_TWO_PI * np.exp(0.5 * z * z)),),
     samples=(PROBABILITY,),
+    by_element=True,
 )
 ERFINV = elementwise(
     "erfinv",
@@ -97,6 +118,7 @@ ERFINV = elementwise(
     "erfinv(x)",
     (lambda z_bar, z, x: z_bar * (np.exp(z * z) / TWO_OVER_SQRT_PI),),
     samples=(UNIT,),
+    by_element=True,
 )
 LOGIT = elementwise(
     "logit", _evaluated_by("logit"), "logit(x)", (lambda z_bar, z, x: z_bar / (x * (1.0 - x)),), samples=(PROBABILITY,)
@@ -121,7 +143,7 @@ XLOG1PY = elementwise(
 BETALN = elementwise(
     "betaln", _evaluated_by("betaln"), "betaln(x, y)",
     (lambda z_bar, z, x, y: z_bar * (DIGAMMA(x) - DIGAMMA(x + y)), lambda z_bar, z, x, y: z_bar * (DIGAMMA(y) - DIGAMMA(x + y))),
-    samples=(POSITIVE, POSITIVE),
+    samples=(POSITIVE, POSITIVE), by_element=True,
 )  # fmt: skip
 
 OPS = (

@@ -1,10 +1,13 @@
-"""Rewrites log(1 + exp(x)) and log1p(exp(x)) as softplus(x), which neither overflows nor loses its derivative."""
+"""Rewrites log(1 + exp(x)), log1p(exp(x)) and logaddexp(0, x) as softplus(x), which neither overflows nor loses its derivative.
+
+logaddexp(0, x) does neither, but the derivative of softplus is the logistic of x, which shares its exponential.
+"""
 
 from __future__ import annotations
 
 from ..instruction import CONSTANT, Instruction
 from ..ops.arithmetic import ADD
-from ..ops.elementary import EXP, LOG, LOG1P, SOFTPLUS
+from ..ops.elementary import EXP, LOG, LOG1P, LOGADDEXP, SOFTPLUS
 from ..tape import Tape
 from .rewrite import Rewriter
 
@@ -26,6 +29,8 @@ def stable_softplus(tape: Tape) -> Tape:
 
 def _exponent(tape: Tape, instruction: Instruction) -> int | None:
     """The x of log(1 + exp(x)), if that is what the instruction computes."""
+    if instruction.op is LOGADDEXP:
+        return _added_to_zero(tape, instruction)
     if instruction.op is LOG1P:
         argument = tape.instructions[instruction.inputs[0]]
         return argument.inputs[0] if argument.op is EXP else None
@@ -43,4 +48,14 @@ def _exponent(tape: Tape, instruction: Instruction) -> int | None:
             and exponential.op is EXP
         ):
             return exponential.inputs[0]
+    return None
+
+
+def _added_to_zero(tape: Tape, instruction: Instruction) -> int | None:
+    """The x of logaddexp(0, x) or logaddexp(x, 0), where the zero is one number."""
+    for one, other in (instruction.inputs, instruction.inputs[::-1]):
+        candidate = tape.instructions[one]
+        is_zero = candidate.op is CONSTANT and candidate.type.shape == () and candidate.params[0] == 0.0
+        if is_zero and tape.instructions[other].type == instruction.type:
+            return other
     return None

@@ -361,6 +361,13 @@ def test_logarithms_and_exponentials_are_exact_at_powers():
     assert np.array_equal(native(FUNCTIONS["log10"])(np.array([float(10 ** int(n)) for n in tens])), tens)
 
 
+def test_softplus_is_logaddexp_with_zero_to_the_bit():
+    """A pass replaces one by the other, in some kernels of a model and not in others."""
+    x = np.concatenate([SPECIAL, real(generator("softplus")), exponents(generator("logaddexp"))])
+    softplus, sum_with_zero = native(FUNCTIONS["softplus"])(x), native(FUNCTIONS["logaddexp"], 2)(np.zeros_like(x), x)
+    assert np.array_equal(softplus, sum_with_zero, equal_nan=True)
+
+
 def test_integer_lanes_have_extrema_and_signs():
     """Data of integers are compared and signed without passing through floats."""
 

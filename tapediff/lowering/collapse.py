@@ -1,0 +1,40 @@
+"""Merges the loops of a nest where that changes nothing but their number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from .program import Access, Group, Step
+
+# Entries that an innermost loop takes at a time, in SIMD lanes.
+LANES = 8
+
+
+def collapsed(group: Group) -> Group:
+    """Merge neighbouring loops wherever every address advances evenly through both.
+
+    A loop that a reduction runs over is merged only when its rows fill all lanes, which keeps the order of accumulation.
+    """
+    domain, steps = list(group.domain), list(group.body)
+    k = len(domain) - 2
+    while k >= 0:
+        inner = domain[k + 1]
+        accesses = [a for s in steps for a in (*s.reads, s.write) if isinstance(a, Access)]
+        even = all(a.strides[k] == a.strides[k + 1] * inner for a in accesses)
+        reduced = any(s.combine is not None and s.write.strides[k] == 0 and s.write.strides[k + 1] == 0 for s in steps)
+        scattered = any(s.write.via >= 0 for s in steps)
+        if even and not scattered and not (reduced and inner % LANES):
+            domain[k : k + 2] = [domain[k] * inner]
+            steps = [_without_dimension(s, k, tuple(domain)) for s in steps]
+        k -= 1
+    return Group(group.form, tuple(domain), steps)
+
+
+def _without_dimension(step: Step, k: int, domain: tuple[int, ...]) -> Step:
+    def shorter(access: Any) -> Any:
+        if not isinstance(access, Access):
+            return access
+        return replace(access, strides=access.strides[:k] + access.strides[k + 1 :])
+
+    return replace(step, domain=domain, reads=tuple(map(shorter, step.reads)), write=shorter(step.write))
