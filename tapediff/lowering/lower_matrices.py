@@ -7,12 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from ..instruction import Instruction
+from .dense_calls import cholesky_scratch, pullback_scratch
 from .places import Place, contiguous, same_strides
 from .program import Call
 from .steps import StepBuilder
 
 # Products below this many multiplications are loops: a BLAS call costs more than it saves.
 LARGEST_LOOP_PRODUCT = 2000
+
+# Beyond these, BLAS and LAPACK with threads of their own may be faster than one thread: multiplications, and the order of a matrix.
+LARGEST_PRODUCT = 2**25
+LARGEST_FACTOR = 1024
 
 
 class MatrixLowering(StepBuilder):
@@ -27,12 +32,20 @@ class MatrixLowering(StepBuilder):
         batch = i.type.shape[: len(i.type.shape) - len(rows) - len(columns)]
         multiplications = int(np.prod((*batch, *rows, *inner, *columns)))
         if rows and columns and not batch and multiplications > LARGEST_LOOP_PRODUCT:
-            left, right = self.in_memory_or_transposed(i.inputs[0]), self.in_memory_or_transposed(i.inputs[1])
-            target = self.result(i)
-            m, n = i.type.shape
-            self.call("gemm", [left[0], right[0]], target, (m, n, x.shape[-1], left[1], right[1]))
+            self._whole_product(i, multiplications)
             return
         self._matmul_loops(i, x, y, batch, rows, inner, columns)
+
+    def _whole_product(self, i: Instruction, multiplications: int) -> None:
+        m, n = i.type.shape
+        if multiplications > LARGEST_PRODUCT:
+            (x, x_transposed), (y, y_transposed) = (self.in_memory_or_transposed(k) for k in i.inputs)
+            self.call("gemm", [x, y], self.result(i), (m, n, x.shape[-1], x_transposed, y_transposed))
+            return
+        x, y = (self.places[k] for k in i.inputs)
+        x = self.in_memory(i.inputs[0]) if x.literal is not None else x
+        y = y if y.literal is None and 1 in y.strides else self.in_memory(i.inputs[1])
+        self.call("product", [x, y], self.result(i), (m, n, x.shape[-1], *x.strides, *y.strides))
 
     def _matmul_loops(
         self, i: Instruction, x: Place, y: Place, batch: tuple[int, ...], rows: tuple[int, ...], inner: tuple[int, ...],
@@ -89,15 +102,33 @@ class MatrixLowering(StepBuilder):
         self.steps.append(Call(routine, pairs, target.storage, sizes, number, self.site))
 
     def cholesky(self, i: Instruction) -> None:
-        source = self.in_memory(i.inputs[0])
-        self.call("cholesky", [source], self.result(i), (i.type.shape[0],), "Matrix is not positive definite")
+        n = i.type.shape[0]
+        operands = [self.in_memory(i.inputs[0])]
+        if n <= LARGEST_FACTOR:
+            operands.append(self.storage((cholesky_scratch(n),), "f64"))
+        name = "cholesky" if n <= LARGEST_FACTOR else "potrf"
+        self.call(name, operands, self.result(i), (n,), "Matrix is not positive definite")
+
+    def cholesky_pullback(self, i: Instruction) -> None:
+        n = i.type.shape[0]
+        operands = [*map(self.in_memory, i.inputs), self.storage((pullback_scratch(n),), "f64")]
+        self.call("cholesky_pullback", operands, self.result(i), (n,))
 
     def triangular_solve(self, i: Instruction) -> None:
         lower, transposed, unit = i.params
-        a, b = self.in_memory(i.inputs[0]), self.in_memory(i.inputs[1])
-        n, k = a.shape[0], int(np.prod(b.shape[1:]))
+        b = self.in_memory(i.inputs[1])
+        n, k = b.shape[0], int(np.prod(b.shape[1:]))
         failure = "" if unit else "singular matrix: resolution failed at diagonal"
-        self.call("triangular_solve", [a, b], self.result(i), (n, k, int(lower), int(transposed), int(unit)), failure)
+        if n * n * k > LARGEST_PRODUCT:
+            a = self.in_memory(i.inputs[0])
+            self.call("trsm", [a, b], self.result(i), (n, k, int(lower), int(transposed), int(unit)), failure)
+            return
+        a = self.places[i.inputs[0]]
+        a = a if a.literal is None else self.in_memory(i.inputs[0])
+        strides = a.strides[::-1] if transposed else a.strides
+        self.call(
+            "triangular_solve", [a, b], self.result(i), (n, k, int(lower != transposed), *strides, int(unit)), failure
+        )
 
     def lu_factor(self, i: Instruction) -> None:
         self.call("lu_factor", [self.in_memory(i.inputs[0])], self.result(i), (i.type.shape[1],))
