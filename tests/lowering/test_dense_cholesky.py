@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from lowering.dense import LANES, SIZES, call, definite, watched
 
 from tapediff.lowering.dense_calls import cholesky_scratch, padded_stride
-
-from lowering.dense import LANES, SIZES, call, definite, watched
 
 RNG = np.random.default_rng(11)
 
@@ -15,7 +14,8 @@ def factor(a, lanes):
     n = len(a)
     (result, is_kept), (scratch, is_scratch_kept) = watched(n * n), watched(cholesky_scratch(n))
     failed = call("cholesky", lanes, np.ascontiguousarray(a), result, scratch, n, padded_stride(n))
-    assert is_kept() and is_scratch_kept()
+    assert is_kept()
+    assert is_scratch_kept()
     return failed, result.reshape(n, n)
 
 

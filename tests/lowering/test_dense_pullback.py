@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+from lowering.dense import LANES, SIZES, call, definite, watched
 
 from tapediff.lowering.dense_calls import padded_stride, pullback_scratch
 from tapediff.ops.linear_algebra import pulled_back
-
-from lowering.dense import LANES, SIZES, call, definite, watched
 
 RNG = np.random.default_rng(12)
 
@@ -16,7 +15,8 @@ def pull(l, l_bar, lanes):
     (result, is_kept), (scratch, is_scratch_kept) = watched(n * n), watched(pullback_scratch(n))
     arrays = np.ascontiguousarray(l), np.ascontiguousarray(l_bar)
     call("cholesky_pullback", lanes, *arrays, result, scratch, n, padded_stride(n))
-    assert is_kept() and is_scratch_kept()
+    assert is_kept()
+    assert is_scratch_kept()
     return result.reshape(n, n)
 
 
@@ -68,5 +68,6 @@ def test_nan_goes_where_it_goes_in_numpy(n, lanes):
         np.testing.assert_array_equal(np.isnan(pull(l, l_bar, lanes)), np.isnan(pulled_back(l, l_bar)))
         l = np.linalg.cholesky(a)
         own = np.isnan(pull(l, bad_bar, lanes))
-        assert own[where] and own[0, 0]
+        assert own[where]
+        assert own[0, 0]
         assert not (own & ~np.isnan(pulled_back(l, bad_bar))).any()

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.linalg import solve_triangular
-
 from lowering.dense import LANES, call, definite, watched
+from scipy.linalg import solve_triangular
 
 RNG = np.random.default_rng(13)
 
