@@ -15,6 +15,9 @@ from .steps import StepBuilder
 # Products below this many multiplications are loops: a BLAS call costs more than it saves.
 LARGEST_LOOP_PRODUCT = 2000
 
+# Sums of products up to this long are written out at each element of a product.
+LONGEST_UNROLLED_SUM = 4
+
 # Beyond these, BLAS and LAPACK with threads of their own may be faster than one thread: multiplications, and the order of a matrix.
 LARGEST_PRODUCT = 2**25
 LARGEST_FACTOR = 1024
@@ -31,6 +34,10 @@ class MatrixLowering(StepBuilder):
         inner = x.shape[-1:]
         batch = i.type.shape[: len(i.type.shape) - len(rows) - len(columns)]
         multiplications = int(np.prod((*batch, *rows, *inner, *columns)))
+        reads_rows = columns and columns[0] > 1 and (columns[0] <= 8 or y.strides[-1] == 1)
+        if reads_rows and 1 < inner[0] <= LONGEST_UNROLLED_SUM and i.type.dtype.kind == "f":
+            self._unrolled_product(i, x, y, batch, rows, columns)
+            return
         if rows and columns and not batch and multiplications > LARGEST_LOOP_PRODUCT:
             self._whole_product(i, multiplications)
             return
@@ -47,6 +54,31 @@ class MatrixLowering(StepBuilder):
         y = y if y.literal is None and 1 in y.strides else self.in_memory(i.inputs[1])
         self.call("product", [x, y], self.result(i), (m, n, x.shape[-1], *x.strides, *y.strides))
 
+    def _unrolled_product(
+        self,
+        i: Instruction,
+        x: Place,
+        y: Place,
+        batch: tuple[int, ...],
+        rows: tuple[int, ...],
+        columns: tuple[int, ...],
+    ) -> None:
+        """A short sum of products at every element of the result: no loop for it, and one nest with what computes on the elements."""
+        target = self.result(i)
+        x_strides = (*self._batch_reads(x, len(rows) + 1, len(batch)), *(x.strides[-2:-1] if rows else ()), 0)
+        y_strides = (*self._batch_reads(y, 2, len(batch)), *(0,) * len(rows), y.strides[-1])
+        reads, expression = [], "0.0"
+        for p in range(x.shape[-1]):
+            expression = f"fma(r{2 * p}, r{2 * p + 1}, {expression})"
+            reads.append((replace(x, offset=x.offset + p * x.strides[-1]), x_strides))
+            reads.append((replace(y, offset=y.offset + p * y.strides[-2]), y_strides))
+        self.step((*batch, *rows, *columns), reads, expression, target, target.strides)
+
+    def _batch_reads(self, place: Place, own: int, batch_ndim: int) -> tuple[int, ...]:
+        """Strides over the batch axes of the result, of an operand whose last axes are its own."""
+        strides = self._batch_strides(place, place.strides[: len(place.strides) - own])
+        return (0,) * (batch_ndim - len(strides)) + strides
+
     def _matmul_loops(
         self, i: Instruction, x: Place, y: Place, batch: tuple[int, ...], rows: tuple[int, ...], inner: tuple[int, ...],
         columns: tuple[int, ...],
@@ -54,9 +86,8 @@ class MatrixLowering(StepBuilder):
         """One loop nest in the order in which memory is read: row by row of the matrix, or columns innermost."""
         target = self.result(i)
         zero_r, zero_c = (0,) * len(rows), (0,) * len(columns)
-        x_batch, y_batch = (p.strides[: len(p.strides) - n] for p, n in ((x, len(rows) + 1), (y, len(columns) + 1)))
-        x_batch = (0,) * (len(batch) - len(x_batch)) + self._batch_strides(x, x_batch)
-        y_batch = (0,) * (len(batch) - len(y_batch)) + self._batch_strides(y, y_batch)
+        x_batch = self._batch_reads(x, len(rows) + 1, len(batch))
+        y_batch = self._batch_reads(y, len(columns) + 1, len(batch))
         x_strides = (*x_batch, *(x.strides[-2:-1] if rows else ()), x.strides[-1], *zero_c)
         y_strides = (
             *y_batch,

@@ -59,6 +59,31 @@ def test_products_take_every_layout(name, largest, monkeypatch):
     np.testing.assert_allclose(listed[0].reshape(15, 25), f(y), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("inner", [2, 3, 4, 5])
+@pytest.mark.parametrize("shapes", [((7,), ()), ((), (6,)), ((5, 7), (5,)), ((2, 1, 7), (3,)), ((3000,), ())])
+def test_products_with_short_sums_are_numpys(inner, shapes):
+    """Written out at each element up to a length of 4; rows, stacks and broadcast stacks; zeros, infinities and NaN."""
+    before, batch = shapes
+    left, right = (*before, inner), (*batch, inner, 2)
+    compiled = td.compile(np.matmul, RNG.normal(size=left), RNG.normal(size=right))
+    for choices in ([1.0, -2.0, 0.0, -0.0], [1.0, np.inf, -0.0, np.nan]):
+        x, y = RNG.choice(choices, left), RNG.choice(choices, right)
+        with np.errstate(invalid="ignore"):
+            expected = np.matmul(x, y)
+        np.testing.assert_array_equal(compiled(x, y), expected)
+        if not np.isnan(expected).any():
+            # Sums begin at zero, so none of products that are all -0.0 is negative.
+            assert not np.signbit(compiled(x, y)[expected == 0.0]).any()
+
+
+def test_a_short_product_shares_its_loop_with_what_surrounds_it():
+    """One nest computes products, their squares and the sum."""
+    y = RNG.normal(size=(3, 3))
+    compiled = td.compile(lambda x: np.sum(np.sin(np.exp(x) @ y) ** 2), RNG.normal(size=(50, 3)))
+    nests = [g for g in compiled.kernel(None).program.groups if g.form == "nest"]
+    assert [g.domain for g in nests] in ([(150,), (50, 3)], [(50, 3), (50, 3)])
+
+
 @pytest.mark.parametrize("largest", [2**25, 0])
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("view", [False, True])
