@@ -15,7 +15,7 @@ from .library_routines import copy_doubles
 from .tiles import PREFIX
 
 
-def _call(code: Code, name: str, arguments: list[str], result: str = "void") -> str:
+def call_dense(code: Code, name: str, arguments: list[str], result: str = "void") -> str:
     code.symbols.add(PREFIX + name)
     code.declare(f"declare {result} @{PREFIX}{name}({', '.join(a.split()[0] for a in arguments)})")
     text = f"call {result} @{PREFIX}{name}({', '.join(arguments)})"
@@ -45,7 +45,7 @@ def cholesky(
 ) -> str:
     (n,) = sizes
     pointers = [f"ptr {operands[0]}", f"ptr {result}", f"ptr {operands[1]}"]
-    return _call(code, "cholesky", [*pointers, f"i64 {n}", f"i64 {padded_stride(n)}"], "i1")
+    return call_dense(code, "cholesky", [*pointers, f"i64 {n}", f"i64 {padded_stride(n)}"], "i1")
 
 
 def cholesky_pullback(
@@ -53,7 +53,7 @@ def cholesky_pullback(
 ) -> None:
     (n,) = sizes
     pointers = [f"ptr {p}" for p in (operands[0], operands[1], result, operands[2])]
-    _call(code, "cholesky_pullback", [*pointers, f"i64 {n}", f"i64 {padded_stride(n)}"])
+    call_dense(code, "cholesky_pullback", [*pointers, f"i64 {n}", f"i64 {padded_stride(n)}"])
 
 
 def cholesky_pullback_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
@@ -75,7 +75,7 @@ def triangular_solve(
         s, t, stride = -s, -t, -k
     integers = [f"i64 {size}" for size in (n, k, s, t, stride)]
     is_unit = f"i1 {'true' if unit else 'false'}"
-    failed = _call(code, "triangular_solve", [f"ptr {matrix}", f"ptr {rows}", *integers, is_unit], "i1")
+    failed = call_dense(code, "triangular_solve", [f"ptr {matrix}", f"ptr {rows}", *integers, is_unit], "i1")
     return None if unit else failed
 
 
@@ -93,7 +93,7 @@ def triangular_solve_python(operands: list[np.ndarray], result: np.ndarray, size
 def product(
     code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
 ) -> None:
-    _call(code, "product", [*(f"ptr {p}" for p in (*operands, result)), *(f"i64 {size}" for size in sizes)])
+    call_dense(code, "product", [*(f"ptr {p}" for p in (*operands, result)), *(f"i64 {size}" for size in sizes)])
 
 
 def product_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:

@@ -10,13 +10,13 @@ import numpy as np
 from .lanes import Code
 
 
-def _integer(code: Code, value: int) -> str:
+def integer(code: Code, value: int) -> str:
     """The address of a constant 32-bit integer, as Fortran wants its arguments."""
     code.declare(f"@tapediff_int_{value} = private unnamed_addr constant i32 {value}")
     return f"ptr @tapediff_int_{value}"
 
 
-def _letter(code: Code, letter: str) -> str:
+def letter(code: Code, letter: str) -> str:
     code.declare(f"@tapediff_char_{letter} = private unnamed_addr constant i8 {ord(letter)}")
     return f"ptr @tapediff_char_{letter}"
 
@@ -34,13 +34,13 @@ def _zero(code: Code) -> str:
     return _number(code, "zero", "0.0")
 
 
-def _library(code: Code, symbol: str, arguments: list[str]) -> None:
+def library(code: Code, symbol: str, arguments: list[str]) -> None:
     code.symbols.add(symbol)
     code.declare(f"declare void @{symbol}({', '.join(['ptr'] * len(arguments))})")
     code.line(f"call void @{symbol}({', '.join(arguments)})")
 
 
-def _info(code: Code, slots: list[str], number: int) -> str:
+def status_slot(slots: list[str], number: int) -> str:
     slots.append(f"%info{number} = alloca i32")
     return f"%info{number}"
 
@@ -50,7 +50,7 @@ def copy_doubles(code: Code, source: str, target: str, doubles: int) -> None:
     code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {8 * doubles}, i1 false)")
 
 
-def _failed(code: Code, info: str) -> str:
+def failed(code: Code, info: str) -> str:
     loaded = code.emit(f"load i32, ptr {info}")
     return code.emit(f"icmp ne i32 {loaded}, 0")
 
@@ -60,11 +60,11 @@ def _failed(code: Code, info: str) -> str:
 
 def gemm(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
     m, n, k, x_transposed, y_transposed = sizes
-    _library(code, "tapediff_blas_dgemm", [
-        _letter(code, "T" if y_transposed else "N"), _letter(code, "T" if x_transposed else "N"),
-        _integer(code, n), _integer(code, m), _integer(code, k), _one(code),
-        f"ptr {operands[1]}", _integer(code, k if y_transposed else n),
-        f"ptr {operands[0]}", _integer(code, m if x_transposed else k), _zero(code), f"ptr {result}", _integer(code, n),
+    library(code, "tapediff_blas_dgemm", [
+        letter(code, "T" if y_transposed else "N"), letter(code, "T" if x_transposed else "N"),
+        integer(code, n), integer(code, m), integer(code, k), _one(code),
+        f"ptr {operands[1]}", integer(code, k if y_transposed else n),
+        f"ptr {operands[0]}", integer(code, m if x_transposed else k), _zero(code), f"ptr {result}", integer(code, n),
     ])  # fmt: skip
 
 
@@ -103,13 +103,13 @@ def cholesky(
 ) -> str:
     (n,) = sizes
     copy_doubles(code, operands[0], result, n * n)
-    info = _info(code, slots, number)
-    order = _integer(code, n)
-    _library(code, "tapediff_lapack_dpotrf", [_letter(code, "U"), order, f"ptr {result}", order, f"ptr {info}"])
+    info = status_slot(slots, number)
+    order = integer(code, n)
+    library(code, "tapediff_lapack_dpotrf", [letter(code, "U"), order, f"ptr {result}", order, f"ptr {info}"])
     code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
     code.declare(ZERO_UPPER)
     code.line(f"call void @tapediff_zero_upper(ptr {result}, i64 {n})")
-    return _failed(code, info)
+    return failed(code, info)
 
 
 def cholesky_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> bool:
@@ -153,10 +153,10 @@ def triangular_solve(
 ) -> str | None:
     n, k, lower, transposed, unit = sizes
     copy_doubles(code, operands[1], result, n * k)
-    _library(code, "tapediff_blas_dtrsm", [
-        _letter(code, "R"), _letter(code, "U" if lower else "L"), _letter(code, "T" if transposed else "N"),
-        _letter(code, "U" if unit else "N"), _integer(code, k), _integer(code, n), _one(code),
-        f"ptr {operands[0]}", _integer(code, n), f"ptr {result}", _integer(code, k),
+    library(code, "tapediff_blas_dtrsm", [
+        letter(code, "R"), letter(code, "U" if lower else "L"), letter(code, "T" if transposed else "N"),
+        letter(code, "U" if unit else "N"), integer(code, k), integer(code, n), _one(code),
+        f"ptr {operands[0]}", integer(code, n), f"ptr {result}", integer(code, k),
     ])  # fmt: skip
     return None if unit else _zero_on_diagonal(code, operands[0], n)
 
@@ -183,8 +183,8 @@ def lu_factor(
     (n,) = sizes
     copy_doubles(code, operands[0], result, n * n)
     pivots = code.emit(f"getelementptr double, ptr {result}, i64 {n * n}")
-    info, order = _info(code, slots, number), _integer(code, n)
-    _library(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {result}", order, f"ptr {pivots}", f"ptr {info}"])
+    info, order = status_slot(slots, number), integer(code, n)
+    library(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {result}", order, f"ptr {pivots}", f"ptr {info}"])
 
 
 def lu_factor_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
@@ -239,9 +239,9 @@ def lu_solve(
     else:
         code.declare(TRANSPOSE)
         code.line(f"call void @tapediff_transpose(ptr {b}, ptr {scratch}, i64 {n}, i64 {k})")
-    info, order = _info(code, slots, number), _integer(code, n)
-    _library(code, "tapediff_lapack_dgetrs", [
-        _letter(code, "N" if transposed else "T"), order, _integer(code, k), f"ptr {lu}", order, f"ptr {pivots}",
+    info, order = status_slot(slots, number), integer(code, n)
+    library(code, "tapediff_lapack_dgetrs", [
+        letter(code, "N" if transposed else "T"), order, integer(code, k), f"ptr {lu}", order, f"ptr {pivots}",
         f"ptr {work}", order, f"ptr {info}",
     ])  # fmt: skip
     if k != 1:

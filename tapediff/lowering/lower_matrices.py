@@ -10,6 +10,7 @@ from ..instruction import Instruction
 from .dense_calls import cholesky_scratch, pullback_scratch
 from .places import Place, contiguous, same_strides
 from .program import Call
+from .spectral_routines import cofactors_scratch, eigh_scratch
 from .steps import StepBuilder
 
 # Products below this many multiplications are loops: a BLAS call costs more than it saves.
@@ -180,6 +181,25 @@ class MatrixLowering(StepBuilder):
         diagonal = replace(lu, shape=(n,), strides=(lu.strides[0] + lu.strides[1],))
         target = self.result(i)
         self.step((n,), [(diagonal, diagonal.strides)], "log(absolute(r0))", target, (0,), "add")
+
+    def det(self, i: Instruction) -> None:
+        lu, sign, logarithm = self.places[i.inputs[1]], self.storage((), "f64"), self.storage((), "f64")
+        n = lu.shape[1]
+        self.call("det_sign", [self.in_memory(i.inputs[1])], sign, (n,))
+        diagonal = replace(lu, shape=(n,), strides=(lu.strides[0] + lu.strides[1],))
+        self.step((n,), [(diagonal, diagonal.strides)], "log(absolute(r0))", logarithm, (0,), "add")
+        self.step((), [(sign, ()), (logarithm, ())], "r0 * exp(r1)", self.result(i), ())
+
+    def cofactors(self, i: Instruction) -> None:
+        n = i.type.shape[0]
+        scratch = self.storage((cofactors_scratch(n),), "f64")
+        self.call("cofactors", [self.in_memory(i.inputs[0]), scratch], self.result(i), (n,), "SVD did not converge")
+
+    def eigh(self, i: Instruction) -> None:
+        n = i.type.shape[1]
+        scratch = self.storage((eigh_scratch(n),), "f64")
+        failure = "Eigenvalues did not converge"
+        self.call("eigh", [self.in_memory(i.inputs[0]), scratch], self.result(i), (n,), failure)
 
     def index_routine(self, i: Instruction) -> None:
         name = i.op.name

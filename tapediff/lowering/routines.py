@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import dense_calls, library_routines
+from . import dense_calls, library_routines, spectral_routines
 from .index_routines import INDEX_ROUTINES, PREFIX
 from .lanes import Code
 
@@ -50,6 +50,8 @@ ROUTINES: dict[str, Routine] = {
     "lu_factor": Routine(library_routines.lu_factor, library_routines.lu_factor_python),
     "lu_solve": Routine(library_routines.lu_solve, library_routines.lu_solve_python),
     "det_sign": Routine(library_routines.det_sign, library_routines.det_sign_python),
+    "eigh": Routine(spectral_routines.eigh, spectral_routines.eigh_python),
+    "cofactors": Routine(spectral_routines.cofactors_emitter, spectral_routines.cofactors_python),
     "product": Routine(dense_calls.product, dense_calls.product_python),
     "cholesky": Routine(dense_calls.cholesky, library_routines.cholesky_python),
     "cholesky_pullback": Routine(dense_calls.cholesky_pullback, dense_calls.cholesky_pullback_python),
