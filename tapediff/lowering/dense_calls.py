@@ -31,6 +31,7 @@ def padded_stride(n: int) -> int:
 
 
 def cholesky_scratch(n: int) -> int:
+    """The upper factor in whole tiles; the last tile of a row may be half beyond it."""
     return -(-n // 8) * 8 * padded_stride(n)
 
 

@@ -16,28 +16,24 @@ def cholesky(lanes: int) -> str:
     size = w.times(w.code.emit(f"udiv i64 {w.add('%n', lanes - 1)}, {lanes}"), lanes)
     inverses = w.slot("double", lanes)
     with w.loop(0, size, lanes) as i, w.loop(0, w.add(i, 1), lanes) as j:
-        masks = w.masks(w.subtract("%n", i), w.subtract("%n", j), 1)
-        tile = w.load_tile_masked(w.at("%a", w.times(i, "%n"), j), "%n", masks)
-        turned = [[row] for row in w.transposed([row[0] for row in tile])]
+        turned = [[row] for row in w.transposed(w.read_part("%a", i, j, w.subtract("%n", j)))]
         w.store_tile(turned, w.at("%u", w.times(j, "%stride"), i), "%stride")
     with w.loop("%n", size) as i:
         w.code.line(f"store double 1.0, ptr {w.at('%u', w.times(i, '%stride'), i)}")
+    with w.loop(0, size) as i:
+        # The last tile may be half beyond the last column.
+        w.store("zeroinitializer", w.at("%u", w.times(i, "%stride"), size))
     with w.loop(0, size, lanes) as i:
         column = w.at("%u", i)
         row = w.at(column, w.times(i, "%stride"))
         tile = w.load_tile(row, "%stride", 1)
         tile = w.accumulate(tile, i, column, (1, "%stride"), column, "%stride")
         w.store_tile(_factored(w, tile, inverses), row, "%stride")
-        for vectors in (2, 1):
-            # The last tile is one vector wide if the others leave it.
-            start = w.add(i, lanes)
-            pairs = w.code.emit(f"and i64 {w.subtract(size, start)}, {-2 * lanes}")
-            bounds = (start, w.add(start, pairs)) if vectors == 2 else (w.add(start, pairs), size)
-            with w.loop(*bounds, vectors * lanes) as j:
-                place = w.at("%u", w.times(i, "%stride"), j)
-                tile = w.load_tile(place, "%stride", vectors)
-                tile = w.accumulate(tile, i, column, (1, "%stride"), w.at("%u", j), "%stride")
-                w.store_tile(divided(w, tile, row, (1, "%stride"), inverses), place, "%stride")
+        with w.loop(w.add(i, lanes), size, 2 * lanes) as j:
+            place = w.at("%u", w.times(i, "%stride"), j)
+            tile = w.load_tile(place, "%stride", 2)
+            tile = w.accumulate(tile, i, column, (1, "%stride"), w.at("%u", j), "%stride")
+            w.store_tile(divided(w, tile, row, (1, "%stride"), inverses), place, "%stride")
     _write_lower(w, size)
     w.code.line("ret i1 false")
     return module_text(w)
@@ -65,15 +61,11 @@ def _write_lower(w: TileWriter, size: str) -> None:
     """The transpose of the upper triangle of u, and zeros above it."""
     with w.loop(0, size, w.lanes) as i:
         with w.loop(0, i, w.lanes) as j:
-            turned = w.transposed([row[0] for row in w.load_tile(w.at("%u", w.times(j, "%stride"), i), "%stride", 1)])
-            masks = w.masks(w.subtract("%n", i), w.subtract("%n", j), 1)
-            w.store_tile_masked([[r] for r in turned], w.at("%result", w.times(i, "%n"), j), "%n", masks)
-        turned = w.transposed([row[0] for row in w.load_tile(w.at("%u", w.times(i, "%stride"), i), "%stride", 1)])
-        lower = [[w.where(w.upto(r + 1), row)] for r, row in enumerate(turned)]
-        masks = w.masks(w.subtract("%n", i), w.subtract("%n", i), 1)
-        corner = w.at("%result", w.times(i, "%n"))
-        w.store_tile_masked(lower, w.at(corner, i), "%n", masks)
-        with w.loop(w.add(i, w.lanes), "%n", w.lanes) as j:
-            masks = w.masks(w.subtract("%n", i), w.subtract("%n", j), 1)
-            zeros = [["zeroinitializer"]] * w.lanes
-            w.store_tile_masked(zeros, w.at(corner, j), "%n", masks)
+            part = w.load_tile(w.at("%u", w.times(j, "%stride"), i), "%stride", 1)
+            w.write_part(w.transposed([row[0] for row in part]), "%result", i, j)
+        part = w.load_tile(w.at("%u", w.times(i, "%stride"), i), "%stride", 1)
+        lower = [w.where(w.upto(r + 1), row) for r, row in enumerate(w.transposed([row[0] for row in part]))]
+        w.write_part(lower, "%result", i, i)
+        with w.loop(i, w.least(w.add(i, w.lanes), "%n")) as r, w.loop(w.add(i, w.lanes), "%n", w.lanes) as j:
+            place = w.at("%result", w.times(r, "%n"), j)
+            w.store_masked("zeroinitializer", place, w.first_lanes(w.subtract("%n", j)))

@@ -9,7 +9,7 @@ each other: for a squared exponential kernel on 40 points with a condition of 1e
 
 from __future__ import annotations
 
-from .tiles import PREFIX, Tile, TileWriter, divided, module_text
+from .tiles import PREFIX, TileWriter, divided, module_text
 
 
 def cholesky_pullback(lanes: int) -> str:
@@ -37,33 +37,35 @@ def cholesky_pullback(lanes: int) -> str:
         w.store_tile(tile, place, "%stride")
     _clear_padding(w, work, size)
     _mirror(w, work, size)
+    solve = f"call void @tapediff_pull_tile(ptr %f, ptr {work}, ptr {inverses}, i64 %n, i64 %stride"
     with w.backwards(w.subtract(size, lanes), lanes) as i, w.loop(0, size, block) as j:
-        place = w.at(work, w.times(i, "%stride"), j)
-        tile = _solved(w, w.load_tile(place, "%stride", 2), work, i, j, inverses)
-        w.store_tile(tile, place, "%stride")
+        w.code.line(f"{solve}, i64 {i}, i64 {j})")
     with w.backwards(w.subtract(size, lanes), lanes) as i, w.loop(0, w.add(i, 1), block) as j:
-        place = w.at(work, w.times(i, "%stride"), j)
-        halves = []
-        for start in (j, w.add(j, lanes)):
-            part = w.load_tile(w.at(work, w.times(start, "%stride"), i), "%stride", 1)
-            halves.append(w.transposed([row[0] for row in part]))
-        tile = _solved(w, [list(row) for row in zip(*halves)], work, i, j, inverses)
-        w.store_tile(tile, place, "%stride")
+        for half in (0, lanes):
+            part = w.load_tile(w.at(work, w.times(w.add(j, half), "%stride"), i), "%stride", 1)
+            turned = w.transposed([row[0] for row in part])
+            w.store_tile([[row] for row in turned], w.at(work, w.times(i, "%stride"), j, half), "%stride")
+        w.code.line(f"{solve}, i64 {i}, i64 {j})")
     _write_lower_half(w, work)
     w.code.line("ret void")
-    return module_text(w)
+    return module_text(w, _pull_tile(lanes))
 
 
-def _solved(w: TileWriter, tile: Tile, work: str, i: str, j: str, inverses: str) -> Tile:
+def _pull_tile(lanes: int) -> TileWriter:
     """Rows i to i + lanes of l^-T times a tile, given the rows after them. The factor's transpose is solved from its last row on."""
-    after = w.add(i, w.lanes)
-    left = w.at("%f", w.times(after, "%stride"), i)
-    right = w.at(work, w.times(after, "%stride"), j)
+    parameters = ("ptr f", "ptr work", "ptr inverses", "i64 n", "i64 stride", "i64 i", "i64 j")
+    w = TileWriter("tapediff_pull_tile", parameters, "void", lanes)
+    place, after = w.at("%work", w.times("%i", "%stride"), "%j"), w.add("%i", lanes)
+    left = w.at("%f", w.times(after, "%stride"), "%i")
+    right = w.at("%work", w.times(after, "%stride"), "%j")
+    tile = w.load_tile(place, "%stride", 2)
     tile = w.accumulate(tile, w.subtract("%n", after), left, (1, "%stride"), right, "%stride")
-    last = w.add(i, w.lanes - 1)
+    last = w.add("%i", lanes - 1)
     corner = w.at("%f", w.times(last, w.add("%stride", 1)))
-    backwards = w.subtract(0, "%stride")
-    return divided(w, tile[::-1], corner, (-1, backwards), w.at(inverses, last), -1)[::-1]
+    tile = divided(w, tile[::-1], corner, (-1, w.subtract(0, "%stride")), w.at("%inverses", last), -1)[::-1]
+    w.store_tile(tile, place, "%stride")
+    w.code.line("ret void")
+    return w
 
 
 def _copy_lower(w: TileWriter, source: str, target: str, size: str) -> None:

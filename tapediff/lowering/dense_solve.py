@@ -25,9 +25,10 @@ def triangular_solve(lanes: int) -> str:
             corner = w.at("%a", w.times(i, w.add("%s", "%t")))
             with w.loop(0, rows) as r:
                 _invert_diagonal(w, w.at(corner, w.times(r, w.add("%s", "%t"))), w.at(inverses, r), has_zero)
-            with w.loop(0, pairs, 2 * lanes) as j:
-                _solve_tile(w, i, j, rows, 2, None, inverses, corner)
-            with w.loop(pairs, "%k", lanes) as j:
+            if rows > 1:
+                with w.loop(0, pairs, 2 * lanes) as j:
+                    _solve_tile(w, i, j, rows, 2, None, inverses, corner)
+            with w.loop(pairs if rows > 1 else 0, "%k", lanes) as j:
                 _solve_tile(w, i, j, rows, 1, w.first_lanes(w.subtract("%k", j)), inverses, corner)
     w.code.line(f"ret i1 {w.code.emit(f'load i1, ptr {has_zero}')}")
     return module_text(w)

@@ -16,6 +16,10 @@ Tile = list[list[str]]
 PREFIX = "tapediff_dense_"
 
 
+def _is_number(term: str | int) -> bool:
+    return isinstance(term, int) or term[0] != "%"
+
+
 class TileWriter:
     """One function that grows. Names are LLVM's; indices and strides are i64 and count doubles.
 
@@ -47,15 +51,24 @@ class TileWriter:
         return name
 
     def add(self, *terms: str | int) -> str:
-        total = str(terms[0])
-        for term in terms[1:]:
-            total = self.code.emit(f"add i64 {total}, {term}")
+        known = sum(int(term) for term in terms if _is_number(term))
+        names = [str(term) for term in terms if not _is_number(term)]
+        if known or not names:
+            names.append(str(known))
+        total = names[0]
+        for name in names[1:]:
+            total = self.code.emit(f"add i64 {total}, {name}")
         return total
 
     def subtract(self, a: str | int, b: str | int) -> str:
         return self.code.emit(f"sub i64 {a}, {b}")
 
     def times(self, a: str | int, b: str | int) -> str:
+        if _is_number(a) and _is_number(b):
+            return str(int(a) * int(b))
+        for number, other in ((a, b), (b, a)):
+            if _is_number(number) and int(number) in (0, 1):
+                return "0" if int(number) == 0 else str(other)
         return self.code.emit(f"mul i64 {a}, {b}")
 
     def least(self, a: str | int, b: str | int) -> str:
@@ -67,7 +80,8 @@ class TileWriter:
 
     def at(self, base: str, *places: str | int) -> str:
         """The address of an element, so many doubles from a base."""
-        return self.code.emit(f"getelementptr double, ptr {base}, i64 {self.add(*places)}")
+        place = self.add(*places)
+        return base if place == "0" else self.code.emit(f"getelementptr double, ptr {base}, i64 {place}")
 
     @contextmanager
     def loop(self, start: str | int, end: str | int, step: int = 1) -> Iterator[str]:
@@ -205,14 +219,6 @@ class TileWriter:
             for v, vector in enumerate(row):
                 self.store(vector, self.at(start, v * self.lanes))
 
-    def masks(self, rows_left: str, columns_left: str, vectors: int, rows: int = 0) -> Tile:
-        """Of a tile that may reach beyond the end of a matrix, given how much of that is left from the tile's corner on."""
-        masks = []
-        for r in range(rows or self.lanes):
-            columns = self.choose(self.compare("slt", r, rows_left), columns_left, 0)
-            masks.append([self.first_lanes(self.subtract(columns, v * self.lanes)) for v in range(vectors)])
-        return masks
-
     def load_tile_masked(self, base: str, stride: str | int, masks: Tile) -> Tile:
         starts = [self.at(base, self.times(r, stride)) for r in range(len(masks))]
         return [
@@ -225,6 +231,25 @@ class TileWriter:
             start = self.at(base, self.times(r, stride))
             for v, (vector, mask) in enumerate(zip(row, row_masks)):
                 self.store_masked(vector, self.at(start, v * self.lanes), mask)
+
+    def read_part(self, matrix: str, row: str, column: str, columns_left: str) -> list[str]:
+        """The rows of a square tile of a matrix with rows and columns of n, with zeros where it has ended."""
+        room = self.slot("double", self.lanes * self.lanes)
+        with self.loop(0, self.lanes) as r:
+            here = self.add(row, r)
+            left = self.choose(self.compare("slt", here, "%n"), columns_left, 0)
+            vector = self.load_masked(self.at(matrix, self.times(here, "%n"), column), self.first_lanes(left))
+            self.store(vector, self.at(room, self.times(r, self.lanes)))
+        return [rows[0] for rows in self.load_tile(room, self.lanes, 1)]
+
+    def write_part(self, rows: list[str], matrix: str, row: str, column: str) -> None:
+        """As much of a square tile as a matrix with rows and columns of n has room for."""
+        room = self.slot("double", self.lanes * self.lanes)
+        self.store_tile([[vector] for vector in rows], room, self.lanes)
+        mask = self.first_lanes(self.subtract("%n", column))
+        with self.loop(0, self.least(self.lanes, self.subtract("%n", row))) as r:
+            place = self.at(matrix, self.times(self.add(row, r), "%n"), column)
+            self.store_masked(self.load(self.at(room, self.times(r, self.lanes))), place, mask)
 
     def transposed(self, rows: list[str]) -> list[str]:
         """The square tile of one vector a row, by log2(lanes) rounds of exchanges."""
