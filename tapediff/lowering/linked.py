@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import dense_cholesky, dense_pullback, dense_solve, index_routines, tiles
+from .processor import has
 
 _DENSE: dict[str, Callable[[int], str]] = {
     "cholesky": dense_cholesky.cholesky,
@@ -23,11 +24,10 @@ def is_linked_here(symbol: str) -> bool:
     return symbol.startswith((index_routines.PREFIX, tiles.PREFIX))
 
 
-def address_of(symbol: str, features: str, link: Callable[..., Any]) -> int:
+def address_of(symbol: str, link: Callable[..., Any]) -> int:
     """The address of a routine, which is compiled when a kernel first calls it.
 
     Args:
-        features: of the processor, which decide how large a tile may be.
         link: makes a NativeFunction of a text and the name of the function in it.
 
     Cost: 5 ms, 20 to 50 for one on matrices.
@@ -35,11 +35,11 @@ def address_of(symbol: str, features: str, link: Callable[..., Any]) -> int:
     with _lock:
         known = _linked.get(symbol)
         if known is None:
-            known = _linked[symbol] = link(_text(symbol, features), symbol, set(), is_portable=True)
+            known = _linked[symbol] = link(_text(symbol), symbol, set(), is_portable=True)
     return known.address
 
 
-def _text(symbol: str, features: str) -> str:
+def _text(symbol: str) -> str:
     if symbol.startswith(index_routines.PREFIX):
         return index_routines.INDEX_TEXTS[symbol.removeprefix(index_routines.PREFIX)]
-    return _DENSE[symbol.removeprefix(tiles.PREFIX)](8 if "+avx512f" in features.split(",") else 4)
+    return _DENSE[symbol.removeprefix(tiles.PREFIX)](8 if has("avx512f") else 4)

@@ -94,7 +94,7 @@ class NativeFunction:
 
 def _address_of(symbol: str) -> int:
     if linked.is_linked_here(symbol):
-        return linked.address_of(symbol, processor(_toolchain()[0])[1], NativeFunction)
+        return linked.address_of(symbol, NativeFunction)
     address = libraries.address_of(symbol)
     assert address is not None, f"{symbol} names a library of SciPy"
     return address
