@@ -19,6 +19,9 @@ LARGEST_LOOP_PRODUCT = 2000
 # Sums of products up to this long are written out at each element of a product.
 LONGEST_UNROLLED_SUM = 4
 
+# Sums from this length on, for at most so many elements, are kept in registers all at once.
+SHORTEST_NARROW_SUM, MOST_NARROW_SUMS = 128, 64
+
 # Beyond these, BLAS and LAPACK with threads of their own may be faster than one thread: multiplications, and the order of a matrix.
 LARGEST_PRODUCT = 2**25
 LARGEST_FACTOR = 1024
@@ -39,6 +42,8 @@ class MatrixLowering(StepBuilder):
         if reads_rows and 1 < inner[0] <= LONGEST_UNROLLED_SUM and i.type.dtype.kind == "f":
             self._unrolled_product(i, x, y, batch, rows, columns)
             return
+        if rows and columns and not batch and self._narrow_product(i, x, y):
+            return
         if rows and columns and not batch and multiplications > LARGEST_LOOP_PRODUCT:
             self._whole_product(i, multiplications)
             return
@@ -54,6 +59,37 @@ class MatrixLowering(StepBuilder):
         x = self.in_memory(i.inputs[0]) if x.literal is not None else x
         y = y if y.literal is None and 1 in y.strides else self.in_memory(i.inputs[1])
         self.call("product", [x, y], self.result(i), (m, n, x.shape[-1], *x.strides, *y.strides))
+
+    def _narrow_product(self, i: Instruction, x: Place, y: Place) -> bool:
+        """Long sums for a few elements, all in one loop over the terms; whether it is a product of that kind.
+
+        Its vectors are rows of the result, which is how a pullback finds its cotangents, columns, or the terms of each element.
+        """
+        (m, n), k = i.type.shape, x.shape[1]
+        if k < SHORTEST_NARROW_SUM or m * n > MOST_NARROW_SUMS or i.type.dtype.kind != "f":
+            return False
+        by_rows, by_columns = y.strides[1] == 1 and m <= 8, x.strides[0] == 1 and n <= 8
+        if not by_rows and not by_columns and (x.strides[1], y.strides[0]) != (1, 1):
+            return False
+        rows = [replace(x, offset=x.offset + r * x.strides[0]) for r in range(m)]
+        columns = [replace(y, offset=y.offset + c * y.strides[1]) for c in range(n)]
+        target = self.result(i)
+        if by_rows:
+            lines = [((k, n), (row, (x.strides[1], 0)), (y, y.strides)) for row in rows]
+            parts = [(r * n, (1,)) for r in range(m)]
+        elif by_columns:
+            lines = [((k, m), (x, x.strides[::-1]), (column, (y.strides[0], 0))) for column in columns]
+            parts = [(c, (n,)) for c in range(n)]
+        else:
+            lines = [((k,), (row, x.strides[1:]), (column, y.strides[:1])) for row in rows for column in columns]
+            parts = [(e, ()) for e in range(m * n)]
+        for (domain, *reads), (offset, strides) in zip(lines, parts):
+            # A place of its own for each: what several steps add to is kept in memory and not in registers.
+            part = self.storage(domain[1:], "f64")
+            self.step(domain, reads, "r0 * r1", part, (0, *part.strides), "add")
+            view = replace(target, shape=part.shape, offset=target.offset + offset)
+            self.step(part.shape, [(part, part.strides)], "r0", view, strides, beside=True)
+        return True
 
     def _unrolled_product(
         self,
