@@ -163,9 +163,6 @@ class TileWriter:
     def multiply(self, a: str, b: str) -> str:
         return self.code.emit(f"fmul {self.vector} {a}, {b}")
 
-    def plus(self, a: str, b: str) -> str:
-        return self.code.emit(f"fadd {self.vector} {a}, {b}")
-
     def fma(self, a: str, b: str, c: str) -> str:
         symbol = f"@llvm.fma.v{self.lanes}f64"
         self.code.declare(f"declare {self.vector} {symbol}({self.vector}, {self.vector}, {self.vector})")
