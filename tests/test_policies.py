@@ -231,7 +231,6 @@ def test_a_bad_matrix_raises_what_numpy_raises(f, bad, message, compiled):
     ],
     ids=["det of a singular matrix", "trace from repeated eigenvalues"],
 )
-@pytest.mark.xfail(strict=True, raises=td.UnsupportedFunction, reason="np.linalg.det and eigvalsh are not supported yet")
 def test_matrix_functions_follow_the_policy(f, x, gradient):
     """The adjugate; finite where the function of the eigenvalues is symmetric."""
     np.testing.assert_allclose(td.gradient(f, x), gradient, atol=1e-12)

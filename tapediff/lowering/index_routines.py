@@ -6,7 +6,6 @@ among equal elements and the place of NaN are NumPy's.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 
@@ -253,19 +252,3 @@ INDEX_TEXTS = {
 }  # fmt: skip
 
 PREFIX = "tapediff_index_"
-
-_lock = threading.Lock()
-_linked: dict[str, Any] = {}
-
-
-def address_of(symbol: str) -> int:
-    """The address of a routine, which is compiled when a kernel first calls it. Cost: 5 ms."""
-    # Imported here, as what links kernels asks for the routines that they call.
-    from .native import NativeFunction
-
-    with _lock:
-        known = _linked.get(symbol)
-        if known is None:
-            text = INDEX_TEXTS[symbol.removeprefix(PREFIX)]
-            known = _linked[symbol] = NativeFunction(text, symbol, set(), is_portable=True)
-    return known.address

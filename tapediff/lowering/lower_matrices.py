@@ -7,12 +7,24 @@ from dataclasses import replace
 import numpy as np
 
 from ..instruction import Instruction
+from .dense_calls import cholesky_scratch, pullback_scratch
 from .places import Place, contiguous, same_strides
 from .program import Call
+from .spectral_routines import cofactors_scratch, eigh_scratch
 from .steps import StepBuilder
 
 # Products below this many multiplications are loops: a BLAS call costs more than it saves.
 LARGEST_LOOP_PRODUCT = 2000
+
+# Sums of products up to this long are written out at each element of a product.
+LONGEST_UNROLLED_SUM = 4
+
+# Sums from this length on, for at most so many elements, are kept in registers all at once.
+SHORTEST_NARROW_SUM, MOST_NARROW_SUMS = 128, 64
+
+# Beyond these, BLAS and LAPACK with threads of their own may be faster than one thread: multiplications, and the order of a matrix.
+LARGEST_PRODUCT = 2**25
+LARGEST_FACTOR = 1024
 
 
 class MatrixLowering(StepBuilder):
@@ -26,13 +38,83 @@ class MatrixLowering(StepBuilder):
         inner = x.shape[-1:]
         batch = i.type.shape[: len(i.type.shape) - len(rows) - len(columns)]
         multiplications = int(np.prod((*batch, *rows, *inner, *columns)))
+        reads_rows = columns and columns[0] > 1 and (columns[0] <= 8 or y.strides[-1] == 1)
+        if reads_rows and 1 < inner[0] <= LONGEST_UNROLLED_SUM and i.type.dtype.kind == "f":
+            self._unrolled_product(i, x, y, batch, rows, columns)
+            return
+        if rows and columns and not batch and self._narrow_product(i, x, y):
+            return
         if rows and columns and not batch and multiplications > LARGEST_LOOP_PRODUCT:
-            left, right = self.in_memory_or_transposed(i.inputs[0]), self.in_memory_or_transposed(i.inputs[1])
-            target = self.result(i)
-            m, n = i.type.shape
-            self.call("gemm", [left[0], right[0]], target, (m, n, x.shape[-1], left[1], right[1]))
+            self._whole_product(i, multiplications)
             return
         self._matmul_loops(i, x, y, batch, rows, inner, columns)
+
+    def _whole_product(self, i: Instruction, multiplications: int) -> None:
+        m, n = i.type.shape
+        if multiplications > LARGEST_PRODUCT:
+            (x, x_transposed), (y, y_transposed) = (self.in_memory_or_transposed(k) for k in i.inputs)
+            self.call("gemm", [x, y], self.result(i), (m, n, x.shape[-1], x_transposed, y_transposed))
+            return
+        x, y = (self.places[k] for k in i.inputs)
+        x = self.in_memory(i.inputs[0]) if x.literal is not None else x
+        y = y if y.literal is None and 1 in y.strides else self.in_memory(i.inputs[1])
+        self.call("product", [x, y], self.result(i), (m, n, x.shape[-1], *x.strides, *y.strides))
+
+    def _narrow_product(self, i: Instruction, x: Place, y: Place) -> bool:
+        """Long sums for a few elements, all in one loop over the terms; whether it is a product of that kind.
+
+        Its vectors are rows of the result, which is how a pullback finds its cotangents, columns, or the terms of each element.
+        """
+        (m, n), k = i.type.shape, x.shape[1]
+        if k < SHORTEST_NARROW_SUM or m * n > MOST_NARROW_SUMS or i.type.dtype.kind != "f":
+            return False
+        by_rows, by_columns = y.strides[1] == 1 and m <= 8, x.strides[0] == 1 and n <= 8
+        if not by_rows and not by_columns and (x.strides[1], y.strides[0]) != (1, 1):
+            return False
+        rows = [replace(x, offset=x.offset + r * x.strides[0]) for r in range(m)]
+        columns = [replace(y, offset=y.offset + c * y.strides[1]) for c in range(n)]
+        target = self.result(i)
+        if by_rows:
+            lines = [((k, n), (row, (x.strides[1], 0)), (y, y.strides)) for row in rows]
+            parts = [(r * n, (1,)) for r in range(m)]
+        elif by_columns:
+            lines = [((k, m), (x, x.strides[::-1]), (column, (y.strides[0], 0))) for column in columns]
+            parts = [(c, (n,)) for c in range(n)]
+        else:
+            lines = [((k,), (row, x.strides[1:]), (column, y.strides[:1])) for row in rows for column in columns]
+            parts = [(e, ()) for e in range(m * n)]
+        for (domain, *reads), (offset, strides) in zip(lines, parts):
+            # A place of its own for each: what several steps add to is kept in memory and not in registers.
+            part = self.storage(domain[1:], "f64")
+            self.step(domain, reads, "r0 * r1", part, (0, *part.strides), "add")
+            view = replace(target, shape=part.shape, offset=target.offset + offset)
+            self.step(part.shape, [(part, part.strides)], "r0", view, strides, beside=True)
+        return True
+
+    def _unrolled_product(
+        self,
+        i: Instruction,
+        x: Place,
+        y: Place,
+        batch: tuple[int, ...],
+        rows: tuple[int, ...],
+        columns: tuple[int, ...],
+    ) -> None:
+        """A short sum of products at every element of the result: no loop for it, and one nest with what computes on the elements."""
+        target = self.result(i)
+        x_strides = (*self._batch_reads(x, len(rows) + 1, len(batch)), *(x.strides[-2:-1] if rows else ()), 0)
+        y_strides = (*self._batch_reads(y, 2, len(batch)), *(0,) * len(rows), y.strides[-1])
+        reads, expression = [], "0.0"
+        for p in range(x.shape[-1]):
+            expression = f"fma(r{2 * p}, r{2 * p + 1}, {expression})"
+            reads.append((replace(x, offset=x.offset + p * x.strides[-1]), x_strides))
+            reads.append((replace(y, offset=y.offset + p * y.strides[-2]), y_strides))
+        self.step((*batch, *rows, *columns), reads, expression, target, target.strides)
+
+    def _batch_reads(self, place: Place, own: int, batch_ndim: int) -> tuple[int, ...]:
+        """Strides over the batch axes of the result, of an operand whose last axes are its own."""
+        strides = self._batch_strides(place, place.strides[: len(place.strides) - own])
+        return (0,) * (batch_ndim - len(strides)) + strides
 
     def _matmul_loops(
         self, i: Instruction, x: Place, y: Place, batch: tuple[int, ...], rows: tuple[int, ...], inner: tuple[int, ...],
@@ -41,9 +123,8 @@ class MatrixLowering(StepBuilder):
         """One loop nest in the order in which memory is read: row by row of the matrix, or columns innermost."""
         target = self.result(i)
         zero_r, zero_c = (0,) * len(rows), (0,) * len(columns)
-        x_batch, y_batch = (p.strides[: len(p.strides) - n] for p, n in ((x, len(rows) + 1), (y, len(columns) + 1)))
-        x_batch = (0,) * (len(batch) - len(x_batch)) + self._batch_strides(x, x_batch)
-        y_batch = (0,) * (len(batch) - len(y_batch)) + self._batch_strides(y, y_batch)
+        x_batch = self._batch_reads(x, len(rows) + 1, len(batch))
+        y_batch = self._batch_reads(y, len(columns) + 1, len(batch))
         x_strides = (*x_batch, *(x.strides[-2:-1] if rows else ()), x.strides[-1], *zero_c)
         y_strides = (
             *y_batch,
@@ -89,15 +170,33 @@ class MatrixLowering(StepBuilder):
         self.steps.append(Call(routine, pairs, target.storage, sizes, number, self.site))
 
     def cholesky(self, i: Instruction) -> None:
-        source = self.in_memory(i.inputs[0])
-        self.call("cholesky", [source], self.result(i), (i.type.shape[0],), "Matrix is not positive definite")
+        n = i.type.shape[0]
+        operands = [self.in_memory(i.inputs[0])]
+        if n <= LARGEST_FACTOR:
+            operands.append(self.storage((cholesky_scratch(n),), "f64"))
+        name = "cholesky" if n <= LARGEST_FACTOR else "potrf"
+        self.call(name, operands, self.result(i), (n,), "Matrix is not positive definite")
+
+    def cholesky_pullback(self, i: Instruction) -> None:
+        n = i.type.shape[0]
+        operands = [*map(self.in_memory, i.inputs), self.storage((pullback_scratch(n),), "f64")]
+        self.call("cholesky_pullback", operands, self.result(i), (n,))
 
     def triangular_solve(self, i: Instruction) -> None:
         lower, transposed, unit = i.params
-        a, b = self.in_memory(i.inputs[0]), self.in_memory(i.inputs[1])
-        n, k = a.shape[0], int(np.prod(b.shape[1:]))
+        b = self.in_memory(i.inputs[1])
+        n, k = b.shape[0], int(np.prod(b.shape[1:]))
         failure = "" if unit else "singular matrix: resolution failed at diagonal"
-        self.call("triangular_solve", [a, b], self.result(i), (n, k, int(lower), int(transposed), int(unit)), failure)
+        if n * n * k > LARGEST_PRODUCT:
+            a = self.in_memory(i.inputs[0])
+            self.call("trsm", [a, b], self.result(i), (n, k, int(lower), int(transposed), int(unit)), failure)
+            return
+        a = self.places[i.inputs[0]]
+        a = a if a.literal is None else self.in_memory(i.inputs[0])
+        strides = a.strides[::-1] if transposed else a.strides
+        self.call(
+            "triangular_solve", [a, b], self.result(i), (n, k, int(lower != transposed), *strides, int(unit)), failure
+        )
 
     def lu_factor(self, i: Instruction) -> None:
         self.call("lu_factor", [self.in_memory(i.inputs[0])], self.result(i), (i.type.shape[1],))
@@ -118,6 +217,25 @@ class MatrixLowering(StepBuilder):
         diagonal = replace(lu, shape=(n,), strides=(lu.strides[0] + lu.strides[1],))
         target = self.result(i)
         self.step((n,), [(diagonal, diagonal.strides)], "log(absolute(r0))", target, (0,), "add")
+
+    def det(self, i: Instruction) -> None:
+        lu, sign, logarithm = self.places[i.inputs[1]], self.storage((), "f64"), self.storage((), "f64")
+        n = lu.shape[1]
+        self.call("det_sign", [self.in_memory(i.inputs[1])], sign, (n,))
+        diagonal = replace(lu, shape=(n,), strides=(lu.strides[0] + lu.strides[1],))
+        self.step((n,), [(diagonal, diagonal.strides)], "log(absolute(r0))", logarithm, (0,), "add")
+        self.step((), [(sign, ()), (logarithm, ())], "r0 * exp(r1)", self.result(i), ())
+
+    def cofactors(self, i: Instruction) -> None:
+        n = i.type.shape[0]
+        scratch = self.storage((cofactors_scratch(n),), "f64")
+        self.call("cofactors", [self.in_memory(i.inputs[0]), scratch], self.result(i), (n,), "SVD did not converge")
+
+    def eigh(self, i: Instruction) -> None:
+        n = i.type.shape[1]
+        scratch = self.storage((eigh_scratch(n),), "f64")
+        failure = "Eigenvalues did not converge"
+        self.call("eigh", [self.in_memory(i.inputs[0]), scratch], self.result(i), (n,), failure)
 
     def index_routine(self, i: Instruction) -> None:
         name = i.op.name

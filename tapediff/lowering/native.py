@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from . import index_routines, libraries, object_cache
+from . import libraries, linked, object_cache
 from .processor import processor
 
 _lock = threading.Lock()
@@ -93,8 +93,8 @@ class NativeFunction:
 
 
 def _address_of(symbol: str) -> int:
-    if symbol.startswith(index_routines.PREFIX):
-        return index_routines.address_of(symbol)
+    if linked.is_linked_here(symbol):
+        return linked.address_of(symbol, NativeFunction)
     address = libraries.address_of(symbol)
     assert address is not None, f"{symbol} names a library of SciPy"
     return address

@@ -83,7 +83,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.tensordot: products.tensordot,
     np.linalg.cholesky: linear_algebra.cholesky, np.linalg.solve: linear_algebra.solve, np.linalg.inv: linear_algebra.inv,
     np.linalg.slogdet: linear_algebra.slogdet, np.linalg.norm: linear_algebra.norm, np.linalg.outer: products.outer,
-    np.linalg.matmul: products.matmul,
+    np.linalg.matmul: products.matmul, np.linalg.det: linear_algebra.det, np.linalg.eigh: linear_algebra.eigh,
+    np.linalg.eigvalsh: linear_algebra.eigvalsh,
     np.argsort: ordering.argsort, np.sort: ordering.sort, np.take_along_axis: ordering.take_along_axis,
     np.searchsorted: ordering.searchsorted, np.median: ordering.median, np.take: ordering.take, np.nonzero: ordering.nonzero,
     np.flatnonzero: ordering.flatnonzero, np.argwhere: ordering.argwhere, np.unique: ordering.unique,
@@ -251,7 +252,6 @@ def unsupported(name: str, what: str | None, fix: str) -> NoReturn:
 # What to write instead of functions that people reach for and that are not here.
 _INSTEAD = {
     "einsum": "use np.matmul, np.tensordot, or np.sum of a product",
-    "det": "use sign * np.exp(logdet) with np.linalg.slogdet",
     "diff": "use x[1:] - x[:-1]",
     "trapezoid": "use np.sum(0.5 * (y[1:] + y[:-1]) * (t[1:] - t[:-1]))",
     "kron": "use (a[:, None, :, None] * b[None, :, None, :]).reshape(...)",
@@ -260,7 +260,6 @@ _INSTEAD = {
     "percentile": "use np.sort and indexing, or np.median",
     "partition": "use x.sort(), or np.sort and indexing",
     "setflags": "copy the array instead of making it read-only",
-    "eigh": "use np.linalg.cholesky, solve or slogdet where they do",
     "svd": "use np.linalg.cholesky, solve or slogdet where they do",
     "vectorize": "call the function on the array itself",
     "apply_along_axis": "loop over the rows and np.stack the results",

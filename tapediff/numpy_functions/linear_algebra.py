@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import UnsupportedFunction
 from ..instruction import is_tracked
 from ..ops.linear_algebra import CHOLESKY, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE
+from ..ops.spectral import DET, EIGH
 from .reducing import axes_of, root
 from .shaping import as_value
 
@@ -50,6 +51,51 @@ def slogdet(a: Any) -> SlogdetResult:
     a = _square(a, "slogdet")
     lu = LU_FACTOR(a)
     return SlogdetResult(DET_SIGN(lu), LOG_ABS_DET(a, lu))
+
+
+def det(a: Any) -> Any:
+    """Written out up to 3 by 3, also for stacks of matrices; its derivative where it is zero is the matrix of cofactors."""
+    a = a if is_tracked(a) else as_value(a)
+    if a.ndim >= 2 and 1 <= a.shape[-1] == a.shape[-2] <= 3:
+        return _short_det(a)
+    a = _square(a, "det")
+    return DET(a, LU_FACTOR(a))
+
+
+def _short_det(a: Any) -> Any:
+    n = a.shape[-1]
+    if n == 1:
+        return a[..., 0, 0]
+    x, y = a[..., 0, :], a[..., 1, :]
+    if n == 2:
+        return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
+    z = a[..., 2, :]
+    minors = [y[..., k - 2] * z[..., k - 1] - y[..., k - 1] * z[..., k - 2] for k in range(3)]
+    return x[..., 0] * minors[0] + x[..., 1] * minors[1] + x[..., 2] * minors[2]
+
+
+class EighResult(NamedTuple):
+    """As numpy.linalg.eigh returns it."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+def eigh(a: Any, UPLO: str = "L") -> EighResult:
+    """The derivative of the vectors of a repeated eigenvalue is NaN where it matters."""
+    packed = _eigen(a, UPLO, "eigh")
+    return EighResult(packed[-1], np.transpose(packed[:-1]))
+
+
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    return _eigen(a, UPLO, "eigvalsh")[-1]
+
+
+def _eigen(a: Any, triangle: str, name: str) -> Any:
+    a = _square(a, name)
+    if triangle.upper() not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    return EIGH(a if triangle.upper() == "L" else np.transpose(a))
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:

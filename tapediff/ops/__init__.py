@@ -15,6 +15,7 @@ from . import (
     reductions,
     shape,
     special,
+    spectral,
     structure,
 )
 from .declaration import Elementwise, Op
@@ -29,6 +30,7 @@ FAMILIES = (
     indexing,
     products,
     linear_algebra,
+    spectral,
     structure,
     calls,
 )

@@ -18,22 +18,64 @@ def _definite(rng: np.random.Generator, n: int) -> np.ndarray:
     return a @ a.T / n + np.eye(n)
 
 
-def _cholesky_rule(z_bar: Any, z: Any, x: Any) -> Any:
-    """Murray (2016), arXiv:1602.07527, eq. 10, for the function that NumPy computes: it reads the lower triangle only."""
-    n = x.shape[-1]
-    lower_half = np.tril(np.ones((n, n))) - 0.5 * np.eye(n)
-    inner = MATMUL(np.swapaxes(z, -1, -2), z_bar) * lower_half
-    symmetric = inner + np.swapaxes(inner, -1, -2)
-    left = TRIANGULAR_SOLVE(z, symmetric, lower=True, transposed=True, unit=False)
-    both = TRIANGULAR_SOLVE(z, np.swapaxes(left, -1, -2), lower=True, transposed=True, unit=False)
-    return both * lower_half
+def _lower_half(n: int) -> np.ndarray:
+    """Ones below the diagonal, halves on it."""
+    return np.tril(np.ones((n, n))) - 0.5 * np.eye(n)
+
+
+def pulled_back(z: np.ndarray, z_bar: np.ndarray) -> np.ndarray:
+    """The cotangent of the lower triangle of x, given its Cholesky factor z and that one's: Murray (2016), arXiv:1602.07527, eq. 10."""
+    inner = np.tril(z.T @ np.tril(z_bar))
+    left = _triangular_solve(z, inner + np.tril(inner, -1).T, lower=True, transposed=True, unit=False)
+    x_bar = np.tril(_triangular_solve(z, left.T, lower=True, transposed=True, unit=False))
+    np.fill_diagonal(x_bar, 0.5 * np.diagonal(x_bar))
+    return x_bar
+
+
+def _symmetric(lower: Any) -> Any:
+    """The symmetric matrix with this lower triangle."""
+    below = lower * np.tril(np.ones(lower.shape), -1)
+    return lower * np.eye(lower.shape[-1]) + below + np.transpose(below)
+
+
+def _pullback_factor_rule(w_bar: Any, w: Any, z: Any, z_bar: Any) -> Any:
+    """Of the pullback in the factor z. With s the symmetric matrix of w_bar and m = z^-1 s z^-T, w_bar . w = z_bar . z half(m)."""
+    half, m = _lower_half(z.shape[-1]), _within(z, _symmetric(w_bar))
+    inner = MATMUL(np.transpose(z), z_bar) * half
+    pulled = TRIANGULAR_SOLVE(z, inner + np.transpose(inner), lower=True, transposed=True, unit=False)
+    lower = np.tril(np.ones(z.shape))
+    return (MATMUL(z_bar * lower, np.transpose(m * half)) - MATMUL(pulled, m)) * lower
+
+
+def _within(z: Any, symmetric: Any) -> Any:
+    """z^-1 s z^-T."""
+    left = TRIANGULAR_SOLVE(z, symmetric, lower=True, transposed=False, unit=False)
+    return TRIANGULAR_SOLVE(z, np.transpose(left), lower=True, transposed=False, unit=False)
+
+
+CHOLESKY_PULLBACK = Op(
+    "cholesky_pullback",
+    evaluate=pulled_back,
+    infer=lambda z, z_bar: z,
+    vjp=(
+        _pullback_factor_rule,
+        # The pullback's transpose is the factor's tangent.
+        lambda w_bar, w, z, z_bar: MATMUL(z, _within(z, _symmetric(w_bar)) * _lower_half(z.shape[-1])),
+    ),
+    lower=lambda low, i: low.cholesky_pullback(i),
+    examples=lambda rng: [
+        (lambda a, b: CHOLESKY_PULLBACK(CHOLESKY(a), b), (_definite(rng, n), rng.normal(size=(n, n))))
+        for n in (1, 2, 5, 11)
+    ],
+)
 
 
 CHOLESKY = Op(
     "cholesky",
     evaluate=np.linalg.cholesky,
     infer=lambda x: x,
-    vjp=(_cholesky_rule,),
+    # For the function that NumPy computes: it reads the lower triangle only.
+    vjp=(lambda z_bar, z, x: CHOLESKY_PULLBACK(z, z_bar),),
     lower=lambda low, i: low.cholesky(i),
     examples=lambda rng: [(CHOLESKY, (_definite(rng, n),)) for n in (1, 2, 5)],
 )
@@ -173,4 +215,4 @@ LOG_ABS_DET = Op(
     examples=lambda rng: [(lambda a: LOG_ABS_DET(a, LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (1, 2, 5, 9)],
 )
 
-OPS = (CHOLESKY, TRIANGULAR_SOLVE, LU_FACTOR, LU_SOLVE, DET_SIGN, LOG_ABS_DET)
+OPS = (CHOLESKY, CHOLESKY_PULLBACK, TRIANGULAR_SOLVE, LU_FACTOR, LU_SOLVE, DET_SIGN, LOG_ABS_DET)

@@ -1,0 +1,105 @@
+"""Eigenvalues of symmetric matrices and determinants: what takes an iteration of LAPACK's to compute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..instruction import ValueType
+from .declaration import Op
+from .linear_algebra import DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE
+from .products import MATMUL
+
+
+def _eigh(x: Any) -> Any:
+    """By SciPy's LAPACK, as in a kernel: another build could choose the other sign of a vector, or another basis of several."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    (syevd,) = get_lapack_funcs(("syevd",), (x,))
+    values, vectors, status = syevd(np.array(x, order="C").T, lower=0)
+    if status:
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+    return np.concatenate([vectors.T, values[None]])
+
+
+def _eigh_rule(z_bar: Any, z: Any, x: Any) -> Any:
+    """Giles (2008), section 3.1, for the function that NumPy computes: it reads the lower triangle only.
+
+    The vectors of a repeated eigenvalue have no derivative: where their cotangents turn them into each other it is NaN, and so it is for
+    eigenvalues that rounding could have made of a repeated one. A function of the eigenvalues alone has none of that.
+    """
+    vectors, values, n = z[:-1], z[-1], x.shape[-1]
+    inner = MATMUL(vectors, np.transpose(z_bar[:-1]))
+    gap = values - values[:, None]
+    rounding = 4.0 * n * np.finfo(x.dtype).eps * np.max(np.absolute(values))
+    is_repeated = np.absolute(gap) <= rounding
+    is_turned = ((inner != 0.0) | (np.transpose(inner) != 0.0)) & ~np.eye(n, dtype=bool)
+    quotient = 0.5 * (inner - np.transpose(inner)) / np.where(is_repeated, 1.0, gap)
+    quotient = np.where(is_repeated & is_turned, np.nan, quotient)
+    x_bar = MATMUL(np.transpose(vectors), MATMUL(quotient + np.eye(n) * z_bar[-1], vectors))
+    return x_bar * (2.0 * np.tril(np.ones((n, n))) - np.eye(n))
+
+
+def _separated(rng: np.random.Generator, n: int) -> np.ndarray:
+    """A symmetric matrix with eigenvalues that are apart, for the tests."""
+    vectors, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    return (vectors * (np.arange(n) + rng.uniform(-0.3, 0.3, n))) @ vectors.T
+
+
+def _without_signs(a: Any) -> Any:
+    """Numbers of the eigenvectors that do not change with their signs, beside the eigenvalues."""
+    z = EIGH(a)
+    return np.concatenate([z[:-1] * z[:-1, :1], z[-1:]])
+
+
+EIGH = Op(
+    "eigh",
+    evaluate=_eigh,
+    # The eigenvectors in rows, and the eigenvalues in a last one.
+    infer=lambda x: ValueType((x.shape[0] + 1, x.shape[1]), x.dtype),
+    vjp=(_eigh_rule,),
+    lower=lambda low, i: low.eigh(i),
+    examples=lambda rng: [(_without_signs, (_separated(rng, n),)) for n in (1, 2, 5)],
+)
+
+
+def cofactors(x: np.ndarray) -> np.ndarray:
+    """The derivative of the determinant, also where that is zero: det(u v) u d v, where d has the products of the other singular values."""
+    u, s, v = np.linalg.svd(x)
+    others = np.array([np.prod(np.delete(s, k)) for k in range(len(s))], x.dtype)
+    return np.sign(np.linalg.det(u) * np.linalg.det(v)) * ((u * others) @ v)
+
+
+def _cofactor_rule(z_bar: Any, z: Any, x: Any) -> Any:
+    """Of a matrix that can be inverted: d cof(x) = (tr(x^-1 dx) - cof(x) dx^T / det(x)) x^-T det(x)."""
+    inner = np.sum(z_bar * z) * np.eye(x.shape[0]) - MATMUL(z, np.transpose(z_bar))
+    return np.transpose(LU_SOLVE(x, LU_FACTOR(x), np.transpose(inner), transposed=False))
+
+
+COFACTORS = Op(
+    "cofactors",
+    evaluate=cofactors,
+    infer=lambda x: x,
+    vjp=(_cofactor_rule,),
+    lower=lambda low, i: low.cofactors(i),
+    examples=lambda rng: [(COFACTORS, (rng.normal(size=(n, n)),)) for n in (2, 3, 4, 7)],
+)
+
+
+def _det(x: Any, lu: Any) -> Any:
+    """As NumPy computes it: the product of the diagonal itself could overflow on the way."""
+    with np.errstate(divide="ignore"):
+        return DET_SIGN.evaluate(lu) * np.exp(LOG_ABS_DET.evaluate(x, lu))
+
+
+DET = Op(
+    "det",
+    evaluate=_det,
+    infer=lambda x, lu: ValueType((), x.dtype),
+    vjp=(lambda z_bar, z, x, lu: z_bar * COFACTORS(x), None),
+    lower=lambda low, i: low.det(i),
+    examples=lambda rng: [(lambda a: DET(a, LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (2, 4, 5, 9)],
+)
+
+OPS = (EIGH, COFACTORS, DET)

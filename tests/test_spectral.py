@@ -1,0 +1,88 @@
+"""Determinants at singular matrices, and eigenvectors where they have no derivative."""
+
+import numpy as np
+import pytest
+
+import tapediff as td
+
+RNG = np.random.default_rng(31)
+
+
+def with_singular_values(values):
+    """A matrix with these, and with determinants of either sign of its orthogonal factors."""
+    n = len(values)
+    u, v = (np.linalg.qr(RNG.normal(size=(n, n)))[0] for _ in range(2))
+    return (u * values) @ v
+
+
+def by_minors(a):
+    """The cofactors one by one."""
+    n = len(a)
+    minors = [[np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(n)] for i in range(n)]
+    return np.array(minors) * (-1.0) ** np.add.outer(np.arange(n), np.arange(n))
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 6])
+@pytest.mark.parametrize("lost", [0, 1, 2])
+def test_the_derivative_of_a_determinant_is_the_matrix_of_cofactors(n, lost):
+    """Of full rank, with one singular value of zero, and with two, where it is zero; uncompiled and compiled."""
+    compiled = td.compile(np.linalg.det, RNG.normal(size=(n, n)))
+    for _ in range(6):
+        a = with_singular_values(np.concatenate([RNG.uniform(0.5, 2.0, n - lost), np.zeros(lost)]))
+        for target in (np.linalg.det, compiled):
+            np.testing.assert_allclose(td.gradient(target, a), by_minors(a), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_the_hessian_of_a_determinant_is_its_gradients_difference(n):
+    """Where the matrix can be inverted."""
+    a = RNG.normal(size=(n, n))
+    tape, step = td.record(lambda x: np.linalg.det(np.reshape(x, (n, n))), a.ravel()), 1e-5
+    differences = [
+        (td.gradient(tape, a.ravel() + e) - td.gradient(tape, a.ravel() - e)) / (2 * step)
+        for e in step * np.eye(n * n)
+    ]
+    np.testing.assert_allclose(td.hessian(tape, a.ravel()), differences, rtol=1e-6, atol=1e-7)
+
+
+def matrix_exponential(a):
+    values, vectors = np.linalg.eigh(a)
+    return np.sum((vectors * np.exp(values)) @ vectors.T * np.arange(9.0).reshape(3, 3))
+
+
+@pytest.mark.parametrize("compiles", [False, True])
+def test_vectors_of_distinct_eigenvalues_have_a_derivative_of_which_the_lower_triangle_counts(compiles):
+    """As NumPy reads it; against central differences."""
+    a = np.diag([1.0, 2.0, 4.0]) + 0.3 * RNG.normal(size=(3, 3))
+    target = td.compile(matrix_exponential, a) if compiles else matrix_exponential
+    td.testing.check_gradient(target, matrix_exponential, a)
+    assert (np.triu(td.gradient(target, a), 1) == 0.0).all()
+
+
+@pytest.mark.parametrize("compiles", [False, True])
+@pytest.mark.parametrize("is_rounded", [False, True])
+def test_vectors_of_a_repeated_eigenvalue_give_nan_and_never_a_wrong_number(compiles, is_rounded):
+    """The derivative of the exponential exists there, but eigenvectors do not lead to it; also where rounding has parted the values."""
+    a = np.eye(3)
+    if is_rounded:
+        q, _ = np.linalg.qr(RNG.normal(size=(3, 3)))
+        a = q @ (np.array([[1.0], [1.0], [3.0]]) * q.T)
+    target = td.compile(matrix_exponential, np.diag([1.0, 2.0, 3.0])) if compiles else matrix_exponential
+    assert np.isnan(np.tril(td.gradient(target, a))).any()
+
+
+def test_functions_of_repeated_eigenvalues_alone_have_their_derivative():
+    """The sum of squares is that of the entries; of the lower triangle, those off the diagonal count twice."""
+    a = np.diag([2.0, 2.0, 5.0])
+    for target in (f := lambda x: np.sum(np.linalg.eigvalsh(x) ** 2), td.compile(f, a)):
+        np.testing.assert_allclose(td.gradient(target, a), 2.0 * a, atol=1e-12)
+
+
+def test_eigenvalues_of_what_is_not_a_number_raise():
+    """As in NumPy, uncompiled and compiled; and a wrong triangle is refused as there."""
+    compiled = td.compile(lambda x: np.linalg.eigvalsh(x).sum(), np.eye(3))
+    for target in (lambda x: np.linalg.eigvalsh(x).sum(), compiled):
+        with pytest.raises(np.linalg.LinAlgError, match="did not converge"):
+            td.gradient(target, np.full((3, 3), np.nan))
+    with pytest.raises(ValueError, match="UPLO argument must be 'L' or 'U'"):
+        td.gradient(lambda x: np.linalg.eigvalsh(x, UPLO="X").sum(), np.eye(3))
