@@ -11,6 +11,7 @@ from .constants import fold_constants
 from .dead_code import dead_code
 from .hoist import hoist_from_loops
 from .softplus import stable_softplus
+from .sums import sum_before_reshape
 from .trajectories import drop_trajectories, keep_trajectories
 from .writes import forward_writes
 
@@ -27,7 +28,7 @@ PREPARE: tuple[Pass, ...] = (*STRAIGHTEN, *REFINE)
 
 # After differentiation, on the joint forward and backward tape.
 PIPELINE: tuple[Pass, ...] = (
-    dead_code, forward_writes, sink_broadcasts, fold_constants, common_subexpressions, dead_code, drop_trajectories,
+    dead_code, forward_writes, sum_before_reshape, sink_broadcasts, fold_constants, sink_broadcasts, common_subexpressions, dead_code, drop_trajectories,
     hoist_from_loops, sink_broadcasts, common_subexpressions, dead_code,
 )  # fmt: skip
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ..instruction import CONSTANT, GUARD, INPUT, RECORD, Instruction
+from ..instruction import CONSTANT, GUARD, INPUT, RECORD, Instruction, ValueType
 from ..ops.arithmetic import DIVIDE, MULTIPLY, NEGATIVE
 from ..ops.comparison import SELECT
+from ..ops.indexing import ASSEMBLE, INDEX, Region
 from ..ops.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ..replay import check_guard
+from ..sites import Site
 from ..tape import Tape
 from .rewrite import Rewriter
 
@@ -41,7 +45,7 @@ def _folded(rewriter: Rewriter, number: int, instruction: Instruction) -> int:
         if not is_view and type_.size <= max(LARGEST_GROWTH, sum(value.size for value in values)):  # type: ignore[union-attr]
             return rewriter.constant(op.evaluate(*[v[()] for v in values], *params), type_)  # type: ignore[index]
     for k, value in enumerate(values):
-        is_one = value is not None and value.shape == () and value == 1.0
+        is_one = value is not None and value.size <= LARGEST_GROWTH and bool((value == 1.0).all())
         if is_one and (op is MULTIPLY or (op is DIVIDE and k == 1)):
             other = operands[1 - k]
             if rewriter.instructions[other].type == type_:
@@ -50,11 +54,30 @@ def _folded(rewriter: Rewriter, number: int, instruction: Instruction) -> int:
         chosen = _chosen(values[0], operands)
         if chosen is not None and rewriter.instructions[chosen].type == type_:
             return chosen
+    if op is RESHAPE:
+        return _in_shape(rewriter, operands[0], type_, site)
+    if op is ASSEMBLE or op is INDEX:
+        whole = type_.shape if op is ASSEMBLE else rewriter.instructions[operands[0]].type.shape
+        if _is_whole(params[0] if op is ASSEMBLE else params, whole):
+            return _in_shape(rewriter, operands[0], type_, site)
     if op is NEGATIVE:
         inner = rewriter.instructions[operands[0]]
         if inner.op is NEGATIVE:
             return inner.inputs[0]
     return rewriter.copy(number)
+
+
+def _is_whole(regions: Sequence[Region], shape: tuple[int, ...]) -> bool:
+    """Whether the only region of an array is all of it, in order."""
+    return len(regions) == 1 and regions[0].counts == shape and all(step == 1 for step in regions[0].steps)
+
+
+def _in_shape(rewriter: Rewriter, number: int, type_: ValueType, site: Site | None) -> int:
+    while rewriter.instructions[number].op is RESHAPE:
+        number = rewriter.instructions[number].inputs[0]
+    if rewriter.instructions[number].type.shape == type_.shape:
+        return number
+    return rewriter.emit(RESHAPE, (number,), (type_.shape,), type_, site)
 
 
 def _chosen(condition: np.ndarray | None, operands: list[int]) -> int | None:
