@@ -28,8 +28,8 @@ PREPARE: tuple[Pass, ...] = (*STRAIGHTEN, *REFINE)
 
 # After differentiation, on the joint forward and backward tape.
 PIPELINE: tuple[Pass, ...] = (
-    dead_code, forward_writes, sum_before_reshape, sink_broadcasts, fold_constants, sink_broadcasts, common_subexpressions, dead_code, drop_trajectories,
-    hoist_from_loops, sink_broadcasts, common_subexpressions, dead_code,
+    dead_code, forward_writes, sum_before_reshape, sink_broadcasts, fold_constants, sink_broadcasts,
+    common_subexpressions, dead_code, drop_trajectories, hoist_from_loops, sink_broadcasts, common_subexpressions, dead_code,
 )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def _before_broadcast(rewriter: Rewriter, number: int, most: int) -> int:
 
 def _sum(rewriter: Rewriter, instruction: Instruction) -> int | None:
     """The sum of a broadcast value: over the axes that the value has itself, times the length of the others."""
-    op, inputs, params, type_, site = rewriter.instructions[rewriter.number[instruction.inputs[0]]]
+    op, inputs, _, type_, _ = rewriter.instructions[rewriter.number[instruction.inputs[0]]]
     if op is not BROADCAST or type_.size == 0:
         return None
     axes, number = instruction.params[0], inputs[0]
