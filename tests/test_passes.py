@@ -334,3 +334,15 @@ def test_windows_are_made_of_the_one_before():
 def test_a_tape_without_writes_is_left_alone():
     tape = td.record(lambda x: np.sum(x[1:] * x[:-1]), X)
     assert forward_writes(tape) is tape
+
+
+def test_the_cotangents_of_a_quotient_share_a_division():
+    """Both are zero, infinite or not a number where the derivative is, also at the ends of the range."""
+    tape = gradient_tape(td.record(lambda x: np.sin(x[0] / x[1]), X), (0,))
+    assert names(tape).count("divide") == 2
+    slope = gradient_tape(td.record(lambda x: x[0] / x[1], X), (0,))
+    with np.errstate(all="ignore"):
+        for x, y in ((1e200, 1e-100), (3.0, np.inf), (0.0, 1e-300), (-1e-300, 1e200), (5.0, -2.0)):
+            np.testing.assert_allclose(slope(np.array([x, y, 0.0]))[1], [1.0 / y, -(1.0 / y) * (x / y), 0.0], rtol=1e-15)
+        assert np.isinf(slope(np.array([1.0, 0.0, 0.0]))[1][:2]).all()
+        assert np.isnan(slope(np.array([0.0, 0.0, 0.0]))[1][1])
