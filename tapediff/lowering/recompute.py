@@ -24,6 +24,9 @@ from .work import LOAD, STORE, distance, work
 SMALLEST = 512
 # Longer chains of steps stay: each is code in every nest that reads its result.
 MOST_STEPS = 6
+# Longer nests are left as they are, as are values that they read: looking through each for every value takes too long, and there
+# is enough to compute in it while memory answers.
+LONGEST_NEST = 120
 # A nest whose loops merge into one long one is left so, unless its rows are as long as this.
 SHORTEST_ROW = 32
 
@@ -38,7 +41,8 @@ def compute_again(groups: list[Group], storages: list[Storage], before: Sequence
     place_in_memory([*before, *groups], storages)
     nests = _Nests(groups, storages)
     for number, group in enumerate(groups):
-        for step in list(group.body) if group.form == "nest" else ():
+        is_looked_at = group.form == "nest" and len(group.body) <= LONGEST_NEST
+        for step in list(group.body) if is_looked_at else ():
             if nests.may_move(step):
                 nests.consider(number, step)
     return [group for group in groups if group.body]
@@ -110,16 +114,24 @@ class _Nests:
         is_whole = math.prod(step.domain) == storage.size and step.write.offset == 0
         return is_whole and step.write.strides == contiguous(step.domain)
 
+    def _is_sole(self, step: Step) -> bool:
+        """Whether a step's result is what a read of it in the same nest gives: no other step writes parts of the array."""
+        storage = step.write.storage
+        is_one = len(self.writers[storage]) == 1 and self.storages[storage].home == "workspace"
+        return is_one and step.combine is None and step.write.via < 0
+
     def consider(self, number: int, step: Step) -> None:
         """Have the readers of a step's result in other nests compute it, if that takes less time."""
         needed = self._needed(number, step)
         if needed is None:
             return
         plans: list[_Again] = []
+        count = len(self.storages)
         for reader in self.readers.get(step.write.storage, {}):
             if reader != number:
                 plan = self._planned(reader, step, needed)
                 if plan is None:
+                    del self.storages[count:]
                     return
                 plans.append(plan)
         storage = self.storages[step.write.storage]
@@ -129,6 +141,8 @@ class _Nests:
                 self._apply(plan)
             storage.in_memory = False
             self._drop_unread(number, needed)
+        else:
+            del self.storages[count:]
 
     def _needed(self, number: int, step: Step) -> list[Step] | None:
         """The steps of a nest that lead from what is in memory to a step's result; None if these are many, or cannot move."""
@@ -155,6 +169,8 @@ class _Nests:
     def _planned(self, number: int, step: Step, needed: list[Step]) -> _Again | None:
         """What a nest would do instead of reading a step's result, and by how much longer that takes; None if it cannot."""
         body, domain = self.groups[number].body, self.groups[number].domain
+        if len(body) > LONGEST_NEST:
+            return None
         storage = step.write.storage
         accesses = {r for item in body for r in item.reads if isinstance(r, Access) and r.storage == storage}
         if len(accesses) != 1:
@@ -179,7 +195,7 @@ class _Nests:
         self, needed: list[Step], positions: Positions, old: Access, domain: tuple[int, ...], present: list[Step]
     ) -> tuple[list[Step], Access]:
         """The steps over another domain, without those that are there already; and where the last of them leaves its result."""
-        known = {_key(item): item.write for item in present if item.combine is None and item.write.via < 0}
+        known = {_key(item): item.write for item in present if self._is_sole(item)}
         places: dict[int, Access] = {}
         steps: list[Step] = []
         result = old

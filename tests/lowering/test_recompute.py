@@ -10,6 +10,7 @@ import tapediff as td
 from tapediff.lowering import build, recompute
 from tapediff.lowering.kernel import Kernel
 from tapediff.lowering.listing import run_listing
+from tapediff.lowering.program import Access, Group, Step, Storage
 from tapediff.transforms.derive import gradient_tape
 
 RNG = np.random.default_rng(5)
@@ -210,3 +211,35 @@ def test_loops_that_merge_into_one_stay_merged():
 
     kernel = Kernel(td.record(f, np.ones(3003)))
     assert kernel.workspace_bytes >= 8 * 3000
+
+
+def test_a_part_of_an_array_does_not_stand_for_an_equal_value():
+    """Two steps write the halves of an array in the nest that reads a copy of what the first of them copies."""
+    n = 1000
+    x, copied, halves, result = (Storage(k, size, "f64", home) for k, (size, home) in enumerate([(n, "input"), (n, "workspace"), (2 * n, "workspace"), (n, "output")]))
+
+    def step(read, expression, write, **more):
+        return Step((n,), tuple(Access(k, 0, (1,)) for k in read), expression, (), Access(*write, (1,)), **more)
+
+    first = Group("nest", (n,), [step([0], "r0", (1, 0))])
+    second = Group("nest", (n,), [
+        step([0], "r0", (2, 0), beside=True), step([0], "-r0", (2, n), beside=True), step([1, 1], "r0 * r1", (3, 0)),
+    ])  # fmt: skip
+    third = Group("straight", (), [Step((), (Access(2, n + 7, ()),), "r0", (), Access(3, 0, ()))])
+    groups = recompute.compute_again([first, second, third], [x, copied, halves, result])
+    *_, again, product = groups[0].body
+    assert len(groups) == 2
+    assert (again.reads, again.expression) == ((Access(0, 0, (1,)),), "r0")
+    assert {read.storage for read in product.reads} == {again.write.storage} != {2}
+
+
+def test_very_long_nests_are_left_as_they_are():
+    """Looking for what to compute again takes time that grows with their length."""
+
+    def f(x):
+        y = x
+        for k in range(recompute.LONGEST_NEST):
+            y = y * 0.9 + k
+        return np.sum((2.0 * y) * np.sum(y))
+
+    assert Kernel(td.record(f, np.ones(1000))).workspace_bytes > 0
