@@ -12,11 +12,6 @@ from .posterior_problems import data_of, log_density, models_in
 jax.config.update("jax_enable_x64", True)
 
 
-def kron_sum(x):
-    a, b = jnp.reshape(x[:400], (20, 20)), jnp.reshape(x[400:], (40, 40))
-    return jnp.sum(jnp.kron(a, b))
-
-
 def total_of(terms, x):
     """A loop that adds f(x) to a total."""
     return lax.scan(lambda total, entry: (total + terms(entry), None), 0.0, x)[0]

@@ -18,6 +18,18 @@ S = RNG.normal(size=(4, 4))
 MASK = np.array([True, False, True, True, False, True])
 K = np.array([3, 0, 3, 5])
 
+# Subscripts, the tracked operand and the others.
+EINSUMS = (
+    ("ij->ji", M, ()), ("ij->", M, ()), ("ji", M, ()), ("ii", S, ()), ("ii->i", S, ()), ("ij->j", M, ()), ("i->i", V, ()),
+    ("ij,jk->ik", M, (S,)), ("ij,jk", M, (S,)), ("ij , kj -> ki", M, (S,)), ("i,i->", V, (W,)), ("i,i", V, (W,)),
+    ("i,j->ij", V, (W,)), ("i,j->ji", V, (W,)), ("ij,ij->i", M, (N,)), ("ij,ij->", M, (N,)), ("ij,i->j", M, (V[:3],)),
+    ("ij,j->ij", M, (V[:4],)), ("ijk,ikl->ijl", T, (RNG.normal(size=(2, 4, 5)),)), ("ijk,ik->ij", T, (RNG.normal(size=(2, 4)),)),
+    ("ijk,lk->lij", T, (S,)), ("ijk,kj->i", T, (RNG.normal(size=(4, 3)),)), ("i,ij,j->", V[:3], (M, W[:4])),
+    ("ij,jk,kl->il", M, (S, S)), ("...j,jk->...k", T, (S,)), ("...ij->...ji", T, ()), ("i...,i...->...", T, (T[:, :1],)),
+    ("ij,jk->ik", M[:, :1], (S,)), ("ij,ij->ij", M[:1], (N,)), ("ij,k->i", M, (V,)), ("iij,j->i", RNG.normal(size=(3, 3, 4)), (V[:4],)),
+    ("Zb,aZ", M, (S[:, :3],)), ("ijk,jki->", T, (RNG.normal(size=(3, 4, 2)),)),
+)  # fmt: skip
+
 # name: (function, where to record, where to evaluate)
 CASES = {
     "where": (lambda x: np.where(x > 0, x, -2.0 * x), V, W),
@@ -104,6 +116,15 @@ CASES = {
     "inner": (lambda x: np.inner(x, x), M, N),
     "outer": (lambda x: np.outer(x, V) + np.multiply.outer(x, x), V, W),
     "tensordot": (lambda x: np.tensordot(x, x, axes=([1, 2], [1, 2])) + np.tensordot(x, np.ones((4, 2)), 1).sum(), T, T + 1),
+    "diff": (lambda x: np.diff(x) + np.diff(x, axis=0).sum() + np.diff(x, 2, 0).sum() + np.diff(x, n=0).sum(), M, N),
+    "diff with ends": (lambda x: np.diff(x, prepend=0.0, append=x[:2]) + np.diff(V, append=[x[0], 1.0])[1:].sum(), V, W),
+    "diff of masks": (lambda x: np.where(np.diff(x > 0, prepend=True), x, 2.0 * x), V, W),
+    "kron": (lambda x: np.kron(x, N[:2]) + np.kron(N[:2], x) * 2.0, M, N),
+    "kron of other numbers of axes": (lambda x: np.kron(x, V[:2]).sum() + np.kron(V[:2], x) + np.kron(T, x).sum(), M, N),
+    "kron with numbers and lists": (lambda x: np.kron(x, 2.0) + np.kron(3.0, x) + np.kron(x[0], [x, x])[:, :6].sum(0), V, W),
+    "sum of kron": (lambda x: np.sum(np.kron(x, x.T)) + np.kron(x, x[:1]).sum(axis=1)[0], M, N),
+    **{f"einsum {text}": (lambda x, text=text, rest=rest: np.einsum(text, x, *rest), at, at + 1.0) for text, at, rest in EINSUMS},
+    "einsum of x twice": (lambda x: np.einsum("ij,kj->ik", x, x) + np.einsum("ij,ij", x, x, optimize=True), M, N),
     "matmul": (lambda x: np.matmul(x, M.T) + x @ np.ones((4, 3)) + (np.ones((2, 3)) @ x).sum(), T, T + 1),
     "matmul by a plain left side": (lambda x: M @ x, V[:4], W[:4]),
     "vecdot": (lambda x: np.vecdot(x, M), M, N),
@@ -267,6 +288,8 @@ def test_an_unknown_function_is_named_with_its_nearest_relatives():
         td.record(lambda x: np.nanmedian(x), V)
     assert str(raised.value).split("\n")[0] == "np.nanmedian is not supported on tracked arrays"
     assert "nanmean" in raised.value.fix
+    with pytest.raises(td.UnsupportedFunction, match=r"np\.einsum with lists of axes"):
+        td.record(lambda x: np.einsum(x, [0], [0]), V)
     with pytest.raises(td.UnsupportedFunction, match=r"the argument dtype="):
         td.record(lambda x: np.add(x, x, dtype=float), V)
     with pytest.raises(td.UnsupportedFunction, match="writing tracked values into a plain array"):
@@ -293,6 +316,15 @@ def test_an_unknown_function_is_named_with_its_nearest_relatives():
         (lambda x: x.nothing, AttributeError),
         (lambda x: np.stack([x, x[:2]]), ValueError),
         (lambda x: np.split(x, 4), ValueError),
+        (lambda x: np.diff(x, -1), ValueError),
+        (lambda x: np.diff(x[0]), ValueError),
+        (lambda x: np.einsum("i,j->i", x), ValueError),
+        (lambda x: np.einsum("ij->i", x), ValueError),
+        (lambda x: np.einsum("i->ij", x), ValueError),
+        (lambda x: np.einsum("i->ii", x), ValueError),
+        (lambda x: np.einsum("i,i", x, np.ones(5)), ValueError),
+        (lambda x: np.einsum("ii", x.reshape(2, 3)), ValueError),
+        (lambda x: np.einsum("i;", x), ValueError),
     ],
 )
 def test_a_mistake_raises_what_numpy_raises(f, error):

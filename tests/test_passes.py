@@ -10,6 +10,7 @@ from tapediff.passes.common_subexpressions import common_subexpressions
 from tapediff.passes.constants import fold_constants
 from tapediff.passes.dead_code import dead_code
 from tapediff.passes.softplus import stable_softplus
+from tapediff.passes.sums import sum_before_reshape
 from tapediff.passes.writes import forward_writes
 from tapediff.transforms.derive import gradient_tape
 from tapediff.transforms.reverse import reverse
@@ -93,6 +94,19 @@ def test_multiplying_by_one_and_choosing_between_equals_are_dropped():
     assert names(tape) == ["input", "add", "add"]
 
 
+def test_multiplying_by_an_array_of_ones_is_dropped_however_it_was_shaped():
+    tape = run_passes(td.record(lambda x: x * np.broadcast_to(np.ones((1, 1)) * td.zeros(1) + 1.0, (2, 3)).reshape(3, 2).T[:, 0], X[:2]))
+    assert "multiply" not in names(tape)
+
+
+def test_a_part_that_is_the_whole_array_is_the_array():
+    """A new axis is a reshape, in both directions; reversed or partial, it is a part as before."""
+    assert names(run_passes(td.record(lambda x: x[:, None][:, 0] * 2.0, X))) == ["input", "constant", "multiply"]
+    tape = td.record(lambda x: x[::-1] * x[:3] + x[:1], X)
+    assert names(run_passes(tape)).count("index") == 2
+    assert np.array_equal(run_passes(tape)(2 * X), tape(2 * X))
+
+
 def test_a_large_constant_is_not_made_by_folding():
     """A broadcast number stays an instruction; data are not copied in another order."""
     tape = run_passes(td.record(lambda x: np.sum(x * np.broadcast_to(td.zeros(1) + 2.0, (300, 300, 3))), X))
@@ -103,6 +117,85 @@ def test_a_guard_on_constants_costs_nothing():
     tape = td.record(lambda x: x.sum() if td.zeros(3)[0] == 0 else x.prod(), X)
     assert len(tape.guards) == 1
     assert len(fold_constants(tape).guards) == 0
+
+
+GRID = np.linspace(-1.0, 2.0, 12).reshape(4, 3)
+
+
+@pytest.mark.parametrize(
+    ("f", "shape", "sums"),
+    [
+        (lambda x: np.sum(np.broadcast_to(x, (5, 4, 3))), (4, 3), ["float64[]"]),
+        (lambda x: np.sum(np.broadcast_to(x, (5, 4, 3)), axis=0), (4, 3), []),
+        (lambda x: np.sum(np.broadcast_to(x, (5, 4, 3)), axis=(0, 2)), (4, 3), ["float64[4]"]),
+        (lambda x: np.sum(np.broadcast_to(x, (5, 4, 3)), axis=1), (4, 3), ["float64[3]"]),
+        (lambda x: np.sum(np.broadcast_to(x, (4, 7)), axis=1, keepdims=True), (4, 1), []),
+        (lambda x: np.sum(np.broadcast_to(x, (4, 7)), axis=0), (4, 1), ["float64[1]"]),
+        (lambda x: np.sum(np.broadcast_to(x, (2, 1, 1)), axis=(1, 2)), (1, 1), []),
+        (lambda x: np.sum(np.broadcast_to(x[:, :1], (4, 6)).reshape(2, 2, 3, 2), axis=(1, 3)), (4, 3), ["float64[2, 1, 1]"]),
+    ],
+)
+def test_a_sum_over_copies_is_a_multiplication(f, shape, sums):
+    """Only the axes that the value has itself are summed over; shape and value are as before."""
+    before = td.record(f, np.ones(shape))
+    after = dead_code(sink_broadcasts(before))
+    after.check()
+    assert [str(i.type) for i in after.instructions if i.op.name == "sum"] == sums
+    x = GRID.reshape(-1)[: np.prod(shape)].reshape(shape)
+    assert np.shape(after(x)) == np.shape(f(x))
+    np.testing.assert_allclose(after(x), f(x), rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e308, -0.0])
+def test_the_sum_of_copies_of_an_extreme_number_is_numpys(value):
+    tape = run_passes(td.record(lambda x: np.sum(np.broadcast_to(x, (7, 3)), axis=0), X))
+    assert "sum" not in names(tape)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(tape(np.full(3, value)), np.full((7, 3), value).sum(axis=0))
+
+
+def test_a_sum_over_no_copies_is_zero_and_not_zero_times_infinity():
+    tape = run_passes(td.record(lambda x: np.sum(np.broadcast_to(x, (0, 3)), axis=0) + 0.0 * x[0], X))
+    assert np.array_equal(tape(np.array([1.0, np.inf, np.nan])), np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("f", "moves"),
+    [
+        (lambda x: np.sum(np.exp(x).reshape(-1)), True),
+        (lambda x: np.sum(np.exp(x).reshape(8, 2, 8), axis=(1, 2)), True),
+        (lambda x: np.sum(np.exp(x).reshape(1, 8, 1, 16, 1), axis=(0, 3, 4)), True),
+        (lambda x: np.sum(np.exp(x).reshape(8, 2, 8), axis=1), False),
+        (lambda x: np.sum(np.exp(x).T), True),
+        (lambda x: np.sum(np.exp(x).reshape(8, 4, 4).transpose(1, 2, 0), axis=1), False),
+        (lambda x: np.sum(np.exp(x.reshape(2, 4, 16)).transpose(2, 1, 0), axis=1), True),
+        (lambda x: np.sum(np.exp(x.reshape(2, 4, 16)).transpose(2, 1, 0).reshape(16, 8), axis=1), True),
+        (lambda x: np.sum(x.reshape(-1)), False),
+        (lambda x: np.sum(np.exp(x.reshape(32, 4)).reshape(-1)), False),
+    ],
+)
+def test_sums_are_taken_before_reshapes_where_that_needs_no_array(f, moves):
+    """Same shape and values. Not where a sum runs over a part of an axis, or where nothing would be computed in its loop."""
+    x = np.linspace(-1.0, 2.0, 128).reshape(8, 16)
+    before = td.record(f, x)
+    after = dead_code(sum_before_reshape(before))
+    after.check()
+    total = next(i for i in after.instructions if i.op.name == "sum")
+    assert (after.instructions[total.inputs[0]].op.name == "exp") == moves
+    for tape in (after, td.compile(before)):
+        assert np.shape(tape(2 * x)) == np.shape(f(2 * x))
+        np.testing.assert_allclose(tape(2 * x), f(2 * x), rtol=1e-14)
+
+
+def test_the_product_of_a_summed_kron_is_not_stored():
+    """Neither forward nor backward: no array of its size, and no loop over it but the one that sums it."""
+    a, b = np.arange(12.0).reshape(3, 4), np.linspace(0.0, 1.0, 40).reshape(5, 8)
+    compiled = td.compile(td.record(lambda x: np.log(np.sum(np.kron(x.reshape(3, 4), b)) ** 2), a.ravel()))
+    kernel = compiled.kernel((0,))
+    assert kernel.program.workspace_bytes < 8 * b.size
+    value, gradient = td.value_and_gradient(compiled, a.ravel())
+    assert value == pytest.approx(2 * np.log(a.sum() * b.sum()), rel=1e-13)
+    np.testing.assert_allclose(gradient, 2 / a.sum(), rtol=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -243,3 +336,15 @@ def test_windows_are_made_of_the_one_before():
 def test_a_tape_without_writes_is_left_alone():
     tape = td.record(lambda x: np.sum(x[1:] * x[:-1]), X)
     assert forward_writes(tape) is tape
+
+
+def test_the_cotangents_of_a_quotient_share_a_division():
+    """Both are zero, infinite or not a number where the derivative is, also at the ends of the range."""
+    tape = gradient_tape(td.record(lambda x: np.sin(x[0] / x[1]), X), (0,))
+    assert names(tape).count("divide") == 2
+    slope = gradient_tape(td.record(lambda x: x[0] / x[1], X), (0,))
+    with np.errstate(all="ignore"):
+        for x, y in ((1e200, 1e-100), (3.0, np.inf), (0.0, 1e-300), (-1e-300, 1e200), (5.0, -2.0)):
+            np.testing.assert_allclose(slope(np.array([x, y, 0.0]))[1], [1.0 / y, -(1.0 / y) * (x / y), 0.0], rtol=1e-15)
+        assert np.isinf(slope(np.array([1.0, 0.0, 0.0]))[1][:2]).all()
+        assert np.isnan(slope(np.array([0.0, 0.0, 0.0]))[1][1])

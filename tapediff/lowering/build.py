@@ -1,4 +1,4 @@
-"""From tape to scheduled loop program: lower, fuse, decide what is in memory, and where."""
+"""From tape to scheduled loop program: lower, fuse, decide what is stored and what computed again, and where."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from .lower import Lowering, lower, to_program
 from .memory import plan_memory
 from .program import Group, Program
 from .ragged import merge_ragged
+from .recompute import compute_again
 from .schedule import cut_long, place_in_memory, schedule
 from .shifted import recompute_shifted
 
@@ -16,15 +17,16 @@ from .shifted import recompute_shifted
 def build_program(tape: Tape) -> Program:
     """The scheduled loop program of a tape, with its memory plan."""
     low = lower(tape)
-    steps = recompute_shifted(low.steps, low.storages)
-    return _planned(low, [], cut_long(schedule(steps, low.storages)))
+    groups = schedule(recompute_shifted(low.steps, low.storages), low.storages)
+    return _planned(low, [], cut_long(compute_again(groups, low.storages)))
 
 
 def build_body(tape: Tape, varying: set[int]) -> Program:
     """The program of a loop's body: its first `before` groups run once, as they depend on none of the inputs `varying`."""
     low = lower(tape)
     early, steps = split_invariants(recompute_shifted(low.steps, low.storages), low.storages, varying)
-    return _planned(low, schedule(early, low.storages), cut_long(schedule(steps, low.storages)))
+    before, groups = schedule(early, low.storages), schedule(steps, low.storages)
+    return _planned(low, before, cut_long(compute_again(groups, low.storages, before)))
 
 
 def _planned(low: Lowering, before: list[Group], body: list[Group]) -> Program:

@@ -16,7 +16,7 @@ from ..ops import BY_FUNCTION, BY_SCIPY_NAME
 from ..ops.arithmetic import power
 from ..ops.comparison import MASK_OPS
 from ..sites import user_site
-from . import elementwise, linear_algebra, ordering, products, reducing, shaping, writing
+from . import einsum, elementwise, linear_algebra, ordering, products, reducing, shaping, writing
 from .elementwise import as_mask
 
 _UFUNC_COMPOSITIONS: dict[Any, Callable[..., Any]] = {
@@ -63,7 +63,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.nan_to_num: elementwise.nan_to_num, np.sinc: elementwise.sinc, np.isclose: elementwise.isclose,
     np.allclose: elementwise.allclose, np.array_equal: elementwise.array_equal, np.fix: np.trunc,
     np.sum: reducing.sum, np.mean: reducing.mean, np.var: reducing.var, np.std: reducing.std, np.prod: reducing.prod,
-    np.cumsum: reducing.cumsum, np.cumprod: reducing.cumprod, np.max: reducing.amax, np.min: reducing.amin,
+    np.diff: reducing.diff, np.cumsum: reducing.cumsum, np.cumprod: reducing.cumprod, np.max: reducing.amax, np.min: reducing.amin,
     np.amax: reducing.amax, np.amin: reducing.amin, np.ptp: reducing.ptp, np.all: reducing.all, np.any: reducing.any,
     np.count_nonzero: reducing.count_nonzero, np.argmax: reducing.argmax, np.argmin: reducing.argmin,
     np.average: reducing.average, np.nansum: reducing.nansum, np.nanprod: reducing.nanprod, np.nanmax: reducing.nanmax,
@@ -80,7 +80,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.full_like: shaping.full_like, np.fliplr: lambda m: m[:, ::-1], np.flipud: lambda m: m[::-1],
     np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
     np.dot: products.dot, np.inner: products.inner, np.outer: products.outer, np.vdot: products.vdot,
-    np.tensordot: products.tensordot,
+    np.tensordot: products.tensordot, np.kron: products.kron, np.einsum: einsum.einsum,
     np.linalg.cholesky: linear_algebra.cholesky, np.linalg.solve: linear_algebra.solve, np.linalg.inv: linear_algebra.inv,
     np.linalg.slogdet: linear_algebra.slogdet, np.linalg.norm: linear_algebra.norm, np.linalg.outer: products.outer,
     np.linalg.matmul: products.matmul, np.linalg.det: linear_algebra.det, np.linalg.eigh: linear_algebra.eigh,
@@ -251,10 +251,7 @@ def unsupported(name: str, what: str | None, fix: str) -> NoReturn:
 
 # What to write instead of functions that people reach for and that are not here.
 _INSTEAD = {
-    "einsum": "use np.matmul, np.tensordot, or np.sum of a product",
-    "diff": "use x[1:] - x[:-1]",
     "trapezoid": "use np.sum(0.5 * (y[1:] + y[:-1]) * (t[1:] - t[:-1]))",
-    "kron": "use (a[:, None, :, None] * b[None, :, None, :]).reshape(...)",
     "polyval": "use Horner's rule, or np.sum of coefficients times powers",
     "quantile": "use np.sort and indexing, or np.median",
     "percentile": "use np.sort and indexing, or np.median",

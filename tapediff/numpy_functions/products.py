@@ -1,4 +1,4 @@
-"""dot, inner, outer and their relatives, all in terms of the matrix product."""
+"""dot, inner, outer, kron and their relatives, in terms of the matrix product and of broadcasting."""
 
 from __future__ import annotations
 
@@ -42,6 +42,16 @@ def outer(a: Any, b: Any) -> Any:
 
 def _size(a: Any) -> int:
     return int(np.prod(np.shape(a)))
+
+
+def kron(a: Any, b: Any) -> Any:
+    """Every entry of a times all of b, as blocks: axis k of the one beside axis k of the other, and both then merged."""
+    a, b = as_value_or_tracked(a), as_value_or_tracked(b)
+    ndim = max(np.ndim(a), np.ndim(b))
+    outer_shape, inner_shape = ((1,) * (ndim - np.ndim(x)) + np.shape(x) for x in (a, b))
+    outer_part = reshape(a, tuple(n for extent in outer_shape for n in (extent, 1)))
+    inner_part = reshape(b, tuple(n for extent in inner_shape for n in (1, extent)))
+    return reshape(outer_part * inner_part, tuple(m * n for m, n in zip(outer_shape, inner_shape)))
 
 
 def vdot(a: Any, b: Any) -> Any:

@@ -151,6 +151,25 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
     return CUMSUM(a, axis=axis, backwards=False)
 
 
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Differences between neighbours, n times over; masks differ where they are not equal."""
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
+    if np.ndim(a) == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
+    if n == 0:
+        return a
+    (axis,) = axes_of(axis, np.ndim(a))
+    edge = (*np.shape(a)[:axis], 1, *np.shape(a)[axis + 1 :])
+    ends = [x if x is None or np.ndim(x) else np.broadcast_to(x, edge) for x in (prepend, append)]
+    parts = [x for x in (ends[0], a, ends[1]) if x is not None]
+    joined = np.concatenate(parts, axis=axis) if len(parts) > 1 else a
+    ahead, behind = ((*[slice(None)] * axis, part) for part in (slice(1, None), slice(None, -1)))
+    for _ in range(n):
+        joined = joined[ahead] != joined[behind] if joined.dtype == BOOL else joined[ahead] - joined[behind]
+    return joined
+
+
 def _extremum(op: Any, worst: float, pairwise: Callable[..., Any]) -> Callable[..., Any]:
     def reduce(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
         axes = axes_of(axis, a.ndim)

@@ -54,7 +54,7 @@ MULTIPLY = elementwise(
 )  # fmt: skip
 DIVIDE = elementwise(
     "divide", np.true_divide, "x / y",
-    (lambda z_bar, z, x, y: z_bar / y, lambda z_bar, z, x, y: -z_bar * z / y),
+    (lambda z_bar, z, x, y: z_bar / y, lambda z_bar, z, x, y: -(z_bar / y) * z),
     answers=(np.true_divide,), samples=(REAL, NONZERO),
 )  # fmt: skip
 NEGATIVE = elementwise(

@@ -13,6 +13,7 @@ from .hoist import hoist_from_loops
 from .keep_values import keep_values
 from .peel import peel_last_iterations
 from .softplus import stable_softplus
+from .sums import sum_before_reshape
 from .trajectories import drop_trajectories, keep_trajectories
 from .writes import forward_writes
 
@@ -29,8 +30,8 @@ PREPARE: tuple[Pass, ...] = (*STRAIGHTEN, *REFINE)
 
 # After differentiation, on the joint forward and backward tape.
 PIPELINE: tuple[Pass, ...] = (
-    dead_code, forward_writes, sink_broadcasts, fold_constants, common_subexpressions, dead_code, keep_values, dead_code,
-    drop_trajectories, hoist_from_loops, sink_broadcasts, common_subexpressions, dead_code,
+    dead_code, forward_writes, sum_before_reshape, sink_broadcasts, fold_constants, sink_broadcasts, common_subexpressions,
+    dead_code, keep_values, dead_code, drop_trajectories, hoist_from_loops, sink_broadcasts, common_subexpressions, dead_code,
 )  # fmt: skip
 
 

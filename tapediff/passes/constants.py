@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ..instruction import CONSTANT, GUARD, INPUT, RECORD, Instruction
+from ..instruction import CONSTANT, GUARD, INPUT, RECORD, Instruction, ValueType
 from ..ops.arithmetic import DIVIDE, MULTIPLY, NEGATIVE
 from ..ops.comparison import SELECT
+from ..ops.indexing import ASSEMBLE, INDEX, Region
 from ..ops.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ..replay import check_guard
+from ..sites import Site
 from ..tape import Tape
 from .rewrite import Rewriter
 
@@ -40,21 +44,48 @@ def _folded(rewriter: Rewriter, number: int, instruction: Instruction) -> int:
         is_view = op in VIEWS and type_.size > 64
         if not is_view and type_.size <= max(LARGEST_GROWTH, sum(value.size for value in values)):  # type: ignore[union-attr]
             return rewriter.constant(op.evaluate(*[v[()] for v in values], *params), type_)  # type: ignore[index]
-    for k, value in enumerate(values):
-        is_one = value is not None and value.shape == () and value == 1.0
-        if is_one and (op is MULTIPLY or (op is DIVIDE and k == 1)):
-            other = operands[1 - k]
-            if rewriter.instructions[other].type == type_:
-                return other
-    if op is SELECT:
-        chosen = _chosen(values[0], operands)
-        if chosen is not None and rewriter.instructions[chosen].type == type_:
-            return chosen
+    same = _unchanged(rewriter, instruction, operands, values)
+    return rewriter.copy(number) if same is None else same
+
+
+def _unchanged(
+    rewriter: Rewriter, instruction: Instruction, operands: list[int], values: list[np.ndarray | None]
+) -> int | None:
+    """The value that an instruction leaves as it is, perhaps in another shape; None if it changes something."""
+    op, _, params, type_, site = instruction
+    if op is RESHAPE:
+        return _in_shape(rewriter, operands[0], type_, site)
+    if op is ASSEMBLE or op is INDEX:
+        whole = type_.shape if op is ASSEMBLE else rewriter.instructions[operands[0]].type.shape
+        is_whole = _is_whole(params[0] if op is ASSEMBLE else params, whole)
+        return _in_shape(rewriter, operands[0], type_, site) if is_whole else None
+    chosen = None
     if op is NEGATIVE:
         inner = rewriter.instructions[operands[0]]
-        if inner.op is NEGATIVE:
-            return inner.inputs[0]
-    return rewriter.copy(number)
+        chosen = inner.inputs[0] if inner.op is NEGATIVE else None
+    elif op is SELECT:
+        chosen = _chosen(values[0], operands)
+    elif op is MULTIPLY or op is DIVIDE:
+        ones = [k for k in ((0, 1) if op is MULTIPLY else (1,)) if _is_one(values[k])]
+        chosen = next((operands[1 - k] for k in ones if rewriter.instructions[operands[1 - k]].type == type_), None)
+    return chosen if chosen is not None and rewriter.instructions[chosen].type == type_ else None
+
+
+def _is_one(value: np.ndarray | None) -> bool:
+    return value is not None and value.size <= LARGEST_GROWTH and bool((value == 1.0).all())
+
+
+def _is_whole(regions: Sequence[Region], shape: tuple[int, ...]) -> bool:
+    """Whether the only region of an array is all of it, in order."""
+    return len(regions) == 1 and regions[0].counts == shape and all(step == 1 for step in regions[0].steps)
+
+
+def _in_shape(rewriter: Rewriter, number: int, type_: ValueType, site: Site | None) -> int:
+    while rewriter.instructions[number].op is RESHAPE:
+        number = rewriter.instructions[number].inputs[0]
+    if rewriter.instructions[number].type.shape == type_.shape:
+        return number
+    return rewriter.emit(RESHAPE, (number,), (type_.shape,), type_, site)
 
 
 def _chosen(condition: np.ndarray | None, operands: list[int]) -> int | None:

@@ -1,0 +1,50 @@
+"""Reads of an array by a loop, as indices into the array: they point at the entries that NumPy's view holds."""
+
+import numpy as np
+import pytest
+
+from tapediff.lowering.places import contiguous
+from tapediff.lowering.positions import positions_of
+from tapediff.lowering.program import Access
+
+SHAPE = (4, 6, 5)
+VIEWS = {
+    "all of it": lambda a: a,
+    "a part": lambda a: a[1:, 2:5, :3],
+    "every second, backwards": lambda a: a[::-2, 5:0:-1, ::2],
+    "one row": lambda a: a[2, :, 4],
+    "transposed": lambda a: a.transpose(2, 0, 1),
+    "repeated": lambda a: np.broadcast_to(a[:, None, :, 1:2], (4, 3, 6, 7)),
+    "an axis in two": lambda a: a.reshape(2, 2, 2, 3, 5),
+    "one entry": lambda a: a[3:, 5:, 4:],
+}
+RUNNING_ON = {"two axes in one": lambda a: a.reshape(24, 5)[3:9], "all in one": lambda a: a.reshape(-1), "a diagonal": lambda a: np.einsum("iji->ij", a[:, :, :4])}
+
+
+def access_of(view):
+    first = view.__array_interface__["data"][0]
+    base = view
+    while base.base is not None:
+        base = base.base
+    return Access(0, (first - base.__array_interface__["data"][0]) // 8, tuple(s // 8 for s in view.strides))
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_each_entry_is_found(name):
+    """An access of a loop over the array, translated, reads at each point what it read for that entry."""
+    array = np.arange(120.0).reshape(SHAPE).copy()
+    view = VIEWS[name](array)
+    positions = positions_of(access_of(view), view.shape, SHAPE)
+    assert positions is not None
+    other = Access(1, 7, (100, 0, 3))
+    moved = positions.translated(other)
+    for index in np.ndindex(view.shape):
+        i, _, k = np.argwhere(array == view[index])[0]
+        assert moved.offset + np.dot(index, moved.strides) == 7 + 100 * i + 3 * k
+    assert positions.translated(Access(0, 0, contiguous(SHAPE))) == access_of(np.broadcast_to(view, view.shape))
+
+
+@pytest.mark.parametrize("name", RUNNING_ON)
+def test_a_loop_that_runs_on_into_the_next_row_has_no_positions(name):
+    view = RUNNING_ON[name](np.arange(120.0).reshape(SHAPE).copy())
+    assert positions_of(access_of(view), view.shape, SHAPE) is None
