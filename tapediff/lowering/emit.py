@@ -12,6 +12,7 @@ from typing import Any
 
 from .accumulators import MEMORY_TYPES
 from .functions import outlines
+from .interpreted import emit_interpreted
 from .invoke import emit_invoke
 from .lane_memory import LaneMemory
 from .lanes import Code, Value, constant, to_f64, trunc
@@ -54,9 +55,10 @@ class Emitter(LaneMemory):
         self.functions: dict[tuple[Any, ...], tuple[str, str]] = {} if owner is None else owner.functions
         self.outlines: bool = outlines(program) if owner is None else owner.outlines
         self.assembled: frozenset[int] = program.assembled() if owner is None else owner.assembled
-        # Calls and loops of callees: their native sides; addresses of this process, which the text has symbols for; the module's
+        # Calls and loops of callees: their native sides; programs of the interpreter; addresses of this process, which the text has symbols for; the module's
         # functions for them; how many stacks are on the heap.
         self.cells: list[Any] = []
+        self.runs: list[Any] = []
         self.addresses: dict[str, int] = {}
         self.invocations: dict[Any, tuple[str, int]] = {}
         self.stack_count = 0
@@ -109,6 +111,8 @@ class Emitter(LaneMemory):
             emit_invoke(self, group.body[0])
         elif group.form in ("chunk", "nest chunk"):
             self._call_chunk(group)
+        elif group.form == "interpreted":
+            emit_interpreted(self, group.translation)
         elif group.form == "straight":
             for item in group.body:
                 self.exit(item) if isinstance(item, Exit) else straight_step(self, item)

@@ -24,7 +24,7 @@ def is_costly(step: Any) -> bool:
 
 def is_short(group: Group) -> bool:
     """Whether a group runs so few times that a call in it does not matter."""
-    return group.form not in ("call", "invoke") and math.prod(group.domain) <= LONG_LOOP
+    return group.form not in ("call", "invoke", "interpreted") and math.prod(group.domain) <= LONG_LOOP
 
 
 def outlines(program: Program) -> bool:

@@ -80,12 +80,15 @@ class _Printer:
             return [self._call(group.body[0])]
         if group.form == "invoke":
             return [self._invoke(group.body[0])]
-        if group.form in ("straight", "chunk"):
-            return [
+        if group.form in ("straight", "chunk", "interpreted"):
+            lines = [
                 line
                 for item in group.body
                 for line in (self._exit(item) if isinstance(item, Exit) else self._straight(item))
             ]
+            if group.form == "interpreted":
+                lines.insert(0, f"# the next {len(group.body)} steps are interpreted, in {len(group.translation.headers)} runs")
+            return lines
         return self._nest(group)
 
     def _call(self, call: Call) -> str:

@@ -172,11 +172,16 @@ class Invoke:
 
 @dataclass(slots=True)
 class Group:
-    """Steps that run together: a loop nest, straight-line code, one call, or one invoke."""
+    """Steps that run together: a loop nest, straight-line code, one call, or one invoke.
+
+    Attributes:
+        translation: of straight-line code that is interpreted, its program; see lowering.interpreter.
+    """
 
     form: str
     domain: tuple[int, ...] = ()
     body: list[Any] = field(default_factory=list)
+    translation: Any = None
 
 
 @dataclass(slots=True)
@@ -185,6 +190,7 @@ class Program:
 
     Attributes:
         before: how many groups run once, before the iterations of a loop kernel.
+        slots_at: where in the workspace the interpreter has its values.
     """
 
     name: str
@@ -196,6 +202,7 @@ class Program:
     failures: tuple[str, ...]
     workspace_bytes: int = 0
     before: int = 0
+    slots_at: int = 0
 
     def assembled(self) -> frozenset[int]:
         """Storages that several steps write: filled first and then added to, so that no reduction initialises them."""

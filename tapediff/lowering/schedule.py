@@ -39,12 +39,21 @@ LONGEST_STRAIGHT = 400
 MOST_IN_LOOPS = 1000
 
 
+# Where a program has more straight-line steps than this in all, LLVM would take too long over them, and those groups of them are
+# interpreted that are no shorter than SHORTEST_INTERPRETED.
+MOST_COMPILED = 5000
+SHORTEST_INTERPRETED = 200
+
+
 def cut_long(groups: list[Group]) -> list[Group]:
     """Make chunks of long straight-line groups and of many loops: functions, which pass numbers to each other through the workspace."""
     in_loops = sum(len(group.body) for group in groups if group.form == "nest")
+    straight = sum(len(group.body) for group in groups if group.form == "straight")
     result: list[Group] = []
     for group in groups:
-        if group.form == "straight" and len(group.body) > LONGEST_STRAIGHT:
+        if group.form == "straight" and straight > MOST_COMPILED and len(group.body) >= SHORTEST_INTERPRETED:
+            result.append(Group("interpreted", (), group.body))
+        elif group.form == "straight" and len(group.body) > LONGEST_STRAIGHT:
             for start in range(0, len(group.body), LONGEST_STRAIGHT):
                 result.append(Group("chunk", (), group.body[start : start + LONGEST_STRAIGHT]))
         elif group.form == "nest" and in_loops > MOST_IN_LOOPS and 0 not in group.domain:
@@ -254,7 +263,7 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
     for storage in storages:
         if storage.home == "workspace":
             storage.in_memory = _must_be_stored(storage, writer_of.get(storage.number, []))
-    chunks = {number for number, group in enumerate(groups) if group.form in ("chunk", "nest chunk")}
+    chunks = {number for number, group in enumerate(groups) if group.form in ("chunk", "nest chunk", "interpreted")}
     for number, group in enumerate(groups):
         for item in group.body:
             if isinstance(item, Call):
