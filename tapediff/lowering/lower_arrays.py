@@ -55,8 +55,9 @@ class ArrayLowering(StepBuilder):
             expression = f"round_to_float32({expression})"
         if shape == ():
             # Short code written out, as tapes of Python loops have thousands of these.
-            reads = tuple([p.literal or Access(p.storage, p.offset, ()) for p in operands])
-            write = Access(target.storage, 0, ())
+            numbers = self.numbers
+            reads = tuple([p.literal or numbers.get(p.storage) or Access(p.storage, p.offset, ()) for p in operands])
+            write = numbers[target.storage] = Access(target.storage, 0, ())
             self.steps.append(Step((), reads, expression, parameters, write, site=self.site))
             return
         self.step(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .program import Access, Call, Exit, Group, Invoke, Storage
+from .program import Access, Call, Exit, Group, Invoke, Step, Storage
 
 ALIGNMENT = 64
 SMALL = 8
@@ -59,13 +59,14 @@ def _lifetimes(groups: list[Group], before: int) -> tuple[dict[int, int], dict[i
 
 
 def _touched(item: object) -> list[int]:
+    if isinstance(item, Step):
+        return [item.write.storage, *[r.storage for r in item.reads if type(r) is Access]]
     if isinstance(item, Call):
         return [item.result, *(storage for storage, _ in item.operands)]
     if isinstance(item, Invoke):
         return [*item.written, *(storage for storage, _ in item.operands)]
-    if isinstance(item, Exit):
-        return [item.read.storage, item.report[0]]
-    return [item.write.storage, *(r.storage for r in item.reads if isinstance(r, Access))]  # type: ignore[attr-defined]
+    assert isinstance(item, Exit)
+    return [item.read.storage, item.report[0]]
 
 
 def _rounded(size: int) -> int:

@@ -53,7 +53,8 @@ class Storage:
         return self.size * ITEM_BYTES[self.kind]
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as making a frozen one takes four times as long, and there are some for every operation; nobody changes them.
+@dataclass(slots=True, unsafe_hash=True)
 class Access:
     """Where a step reads or writes, as a function of the loop indices.
 
@@ -75,7 +76,8 @@ class Literal:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, for the same reason.
+@dataclass(slots=True, unsafe_hash=True)
 class Step:
     """One assignment at every point of its domain.
 

@@ -210,8 +210,8 @@ class _Scheduler:
 
     def _range_checked(self, step: Step) -> int:
         """Computed positions are used only behind the guards recorded before: one of them checks that they are in range."""
-        indices = [step.reads[a.via] for a in (*step.reads, step.write) if isinstance(a, Access) and a.via >= 0]
-        if all(isinstance(k, Literal) or self.storages[k.storage].home == "constant" for k in indices):
+        indices = [step.reads[a.via] for a in (*step.reads, step.write) if type(a) is Access and a.via >= 0]
+        if not indices or all(isinstance(k, Literal) or self.storages[k.storage].home == "constant" for k in indices):
             return -1
         return self.last_exit if step.domain == () else self.last_exit + 1
 
@@ -266,25 +266,25 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
     chunks = {number for number, group in enumerate(groups) if group.form in ("chunk", "nest chunk", "interpreted")}
     for number, group in enumerate(groups):
         for item in group.body:
-            if isinstance(item, Call):
+            if isinstance(item, Step):
+                for read in item.reads:
+                    if type(read) is Access and not storages[read.storage].in_memory:
+                        crosses = _leaves_chunk(read.storage, number, chunks, storages, writer_of)
+                        if crosses or _needs_address(read, item, number, storages, writer_of):
+                            storages[read.storage].in_memory = True
+            elif isinstance(item, Call):
                 for storage, _ in (*item.operands, (item.result, 0)):
                     storages[storage].in_memory = True
             elif isinstance(item, Invoke):
                 for storage in (*item.written, *(s for s, _ in item.operands)):
                     storages[storage].in_memory = True
-            elif isinstance(item, Exit):
+            else:
                 if item.guard_kind == "array":
                     storages[item.report[0]].in_memory = True
                 if storages[item.read.storage].size > 1:
                     storages[item.read.storage].in_memory = True
                 if _leaves_chunk(item.read.storage, number, chunks, storages, writer_of):
                     storages[item.read.storage].in_memory = True
-            else:
-                for read in item.reads:
-                    if isinstance(read, Access):
-                        crosses = _leaves_chunk(read.storage, number, chunks, storages, writer_of)
-                        if crosses or _needs_address(read, item, number, storages, writer_of):
-                            storages[read.storage].in_memory = True
 
 
 def _leaves_chunk(

@@ -16,19 +16,22 @@ LARGEST_COMPARED = 4096
 def common_subexpressions(tape: Tape) -> Tape:
     rewriter = Rewriter(tape)
     known: dict[Any, int] = {}
+    numbers = rewriter.number
     for number, instruction in enumerate(tape.instructions):
-        key = _key(instruction, rewriter)
+        key = _key(instruction, numbers)
         earlier = known.get(key) if key is not None else None
         if earlier is None:
             earlier = rewriter.copy(number)
             if key is not None:
                 known[key] = earlier
-        rewriter.number[number] = earlier
+        numbers[number] = earlier
     return rewriter.finish()
 
 
-def _key(instruction: Instruction, rewriter: Rewriter) -> Any:
+def _key(instruction: Instruction, numbers: list[int]) -> Any:
     op, inputs, params, _, _ = instruction
+    if not params:
+        return (op, tuple([numbers[i] for i in inputs]))
     if op is INPUT or op is GUARD:
         return None
     if isinstance(op, RecordOp) and not params[0].is_pure:
@@ -36,4 +39,4 @@ def _key(instruction: Instruction, rewriter: Rewriter) -> Any:
     if op is CONSTANT:
         array = params[0]
         return (array.shape, array.dtype.char, array.tobytes() if array.size <= LARGEST_COMPARED else id(array))
-    return (op, tuple([rewriter.number[i] for i in inputs]), params)
+    return (op, tuple([numbers[i] for i in inputs]), params)

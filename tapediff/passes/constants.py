@@ -21,9 +21,18 @@ VIEWS = (TRANSPOSE, RESHAPE, BROADCAST)
 
 def fold_constants(tape: Tape) -> Tape:
     rewriter = Rewriter(tape)
+    numbers, new = rewriter.number, rewriter.instructions
     with np.errstate(all="ignore"):
         for number, instruction in enumerate(tape.instructions):
-            rewriter.number[number] = _folded(rewriter, number, instruction)
+            op, inputs, *_ = instruction
+            # Nearly all instructions of a long tape read no constant, and are done with here.
+            for i in inputs:
+                if new[numbers[i]][0] is CONSTANT:
+                    numbers[number] = _folded(rewriter, number, instruction)
+                    break
+            else:
+                is_plain = inputs and op is not SELECT and op is not NEGATIVE
+                numbers[number] = rewriter.copy(number) if is_plain else _folded(rewriter, number, instruction)
     return rewriter.finish()
 
 
@@ -40,9 +49,9 @@ def _folded(rewriter: Rewriter, number: int, instruction: Instruction) -> int:
         is_view = op in VIEWS and type_.size > 64
         if not is_view and type_.size <= max(LARGEST_GROWTH, sum(value.size for value in values)):  # type: ignore[union-attr]
             return rewriter.constant(op.evaluate(*[v[()] for v in values], *params), type_)  # type: ignore[index]
-    for k, value in enumerate(values):
-        is_one = value is not None and value.shape == () and value == 1.0
-        if is_one and (op is MULTIPLY or (op is DIVIDE and k == 1)):
+    for k in (0, 1) if op is MULTIPLY else (1,) if op is DIVIDE else ():
+        value = values[k]
+        if value is not None and value.shape == () and value == 1.0:
             other = operands[1 - k]
             if rewriter.instructions[other].type == type_:
                 return other
