@@ -154,7 +154,8 @@ class Recorder:
                 type_ = self._type_of(value)
         else:
             value = None
-            type_ = op.infer(*[self.instructions[i].type for i in ids], **op.named(params))
+            types = [self.instructions[i][3] for i in ids]
+            type_ = op.infer(*types, **op.named(params)) if params else op.infer(*types)
         return TrackedArray(self, self._append(op, tuple(ids), params, type_), value, type_)
 
     def note_failure(self, failure: Exception, name: str, site: Site | None) -> None:

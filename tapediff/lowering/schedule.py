@@ -41,7 +41,7 @@ MOST_IN_LOOPS = 1000
 
 # Where a program has more straight-line steps than this in all, LLVM would take too long over them, and those groups of them are
 # interpreted that are no shorter than SHORTEST_INTERPRETED.
-MOST_COMPILED = 5000
+MOST_COMPILED = 20_000
 SHORTEST_INTERPRETED = 200
 
 
@@ -100,9 +100,7 @@ class _Writers:
                 self.whole_in_nest = max(self.whole_in_nest, number)
 
     def read_from(self, step: Step, read: Access) -> int:
-        """The first group that may read it: that of the writer where each value is read at the loop point that writes it."""
-        if step.domain == ():
-            return max(self.straight, self.other + 1 if self.other >= 0 else -1)
+        """The first loop nest that may read it: that of the writer where each value is read at the loop point that writes it."""
         after = self.straight + 1 if self.straight >= 0 else -1
         if self.other < 0:
             return after
@@ -193,13 +191,12 @@ class _Scheduler:
         return numbers[place] if place < len(numbers) else -1
 
     def _add_step(self, step: Step) -> None:
-        earliest = max(self._earliest(step), self._range_checked(step), 0)
         if step.domain == () and not step.running:
-            number = self._straight(earliest, step)
+            number = self._straight(self._earliest_straight(step), step)
         elif step.running:
             number = self._append("alone", step.domain, step)
         else:
-            number = self._first(step.domain, earliest)
+            number = self._first(step.domain, max(self._earliest(step), self._range_checked(step), 0))
             if number < 0:
                 number = self._append("nest", step.domain, step)
             else:
@@ -207,6 +204,28 @@ class _Scheduler:
                 if len(self.groups[number].body) >= LONGEST_NEST:
                     self.by_domain[step.domain].remove(number)
         self._wrote(step.write.storage, number, step)
+
+    def _earliest_straight(self, step: Step) -> int:
+        """The first group for a step outside loops: as `_earliest`, written out, as tapes of Python loops have thousands of these."""
+        earliest = 0
+        for read in step.reads:
+            if type(read) is Access:
+                if read.via >= 0:
+                    earliest = max(earliest, self._range_checked(step))
+                writers = self.writers.get(read.storage)
+                if writers is not None:
+                    ready = writers.other + 1 if writers.other >= writers.straight else writers.straight
+                    if ready > earliest:
+                        earliest = ready
+        write = step.write
+        if write.via >= 0:
+            earliest = max(earliest, self._range_checked(step))
+        writers = self.writers.get(write.storage)
+        if writers is not None:
+            earliest = max(earliest, writers.written_from(step))
+        if self.storages[write.storage].home == "output":
+            earliest = max(earliest, self.last_veto)
+        return earliest
 
     def _range_checked(self, step: Step) -> int:
         """Computed positions are used only behind the guards recorded before: one of them checks that they are in range."""
@@ -222,6 +241,7 @@ class _Scheduler:
             self._wrote(step.write.storage, number, step)
 
     def _earliest(self, step: Step) -> int:
+        """The first group for a step over a domain."""
         earliest = -1
         for read in step.reads:
             if isinstance(read, Access):
@@ -232,7 +252,7 @@ class _Scheduler:
         if writers is not None:
             earliest = max(earliest, writers.written_from(step))
         if self.storages[step.write.storage].home == "output" and self.last_veto >= 0:
-            earliest = max(earliest, self.last_veto if step.domain == () else self.last_veto + 1)
+            earliest = max(earliest, self.last_veto + 1)
         return earliest
 
 

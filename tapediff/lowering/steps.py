@@ -36,6 +36,8 @@ class StepBuilder:
         self._input_storages: dict[int, int] = {}
         # How numbers that operations without dimensions make are written, and read, by their storages.
         self.numbers: dict[int, Access] = {}
+        # Expressions of elementwise ops in terms of r0, r1, ..., by op and by the kinds of operand and result.
+        self.expressions: dict[Any, str] = {}
         self.site: Any = None
 
     # Storages and places
@@ -65,7 +67,12 @@ class StepBuilder:
     def result(self, instruction: Instruction) -> Place:
         shape, dtype = instruction.type
         kind = "f64" if dtype is FLOAT64 else KINDS[dtype.kind]
-        place = self.storage(shape, kind)
+        if shape == ():
+            number = len(self.storages)
+            self.storages.append(Storage(number, 1, kind))
+            place = Place((), number, 0, ())
+        else:
+            place = self.storage(shape, kind)
         self.places.append(place)
         return place
 

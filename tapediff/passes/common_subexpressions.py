@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..instruction import CONSTANT, GUARD, INPUT, Instruction
+from ..instruction import CONSTANT, GUARD, INPUT
 from ..ops.calls import RecordOp
 from ..tape import Tape
 from .rewrite import Rewriter
@@ -18,20 +18,20 @@ def common_subexpressions(tape: Tape) -> Tape:
     known: dict[Any, int] = {}
     numbers = rewriter.number
     for number, instruction in enumerate(tape.instructions):
-        key = _key(instruction, numbers)
+        op, inputs, params, *_ = instruction
+        operands = tuple([numbers[i] for i in inputs])
+        key = _key(op, operands, params) if params else (op, operands)
         earlier = known.get(key) if key is not None else None
         if earlier is None:
-            earlier = rewriter.copy(number)
+            earlier = rewriter.keep(instruction, operands)
             if key is not None:
                 known[key] = earlier
         numbers[number] = earlier
     return rewriter.finish()
 
 
-def _key(instruction: Instruction, numbers: list[int]) -> Any:
-    op, inputs, params, _, _ = instruction
-    if not params:
-        return (op, tuple([numbers[i] for i in inputs]))
+def _key(op: Any, operands: tuple[int, ...], params: tuple[Any, ...]) -> Any:
+    """Equal for instructions that are alike; None for those that nothing is like."""
     if op is INPUT or op is GUARD:
         return None
     if isinstance(op, RecordOp) and not params[0].is_pure:
@@ -39,4 +39,4 @@ def _key(instruction: Instruction, numbers: list[int]) -> Any:
     if op is CONSTANT:
         array = params[0]
         return (array.shape, array.dtype.char, array.tobytes() if array.size <= LARGEST_COMPARED else id(array))
-    return (op, tuple([numbers[i] for i in inputs]), params)
+    return (op, operands, params)

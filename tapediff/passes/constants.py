@@ -25,22 +25,22 @@ def fold_constants(tape: Tape) -> Tape:
     with np.errstate(all="ignore"):
         for number, instruction in enumerate(tape.instructions):
             op, inputs, *_ = instruction
+            operands = tuple([numbers[i] for i in inputs])
             # Nearly all instructions of a long tape read no constant, and are done with here.
-            for i in inputs:
-                if new[numbers[i]][0] is CONSTANT:
-                    numbers[number] = _folded(rewriter, number, instruction)
-                    break
-            else:
-                is_plain = inputs and op is not SELECT and op is not NEGATIVE
-                numbers[number] = rewriter.copy(number) if is_plain else _folded(rewriter, number, instruction)
+            is_plain = operands and op is not SELECT and op is not NEGATIVE
+            for operand in operands:
+                if new[operand][0] is CONSTANT:
+                    is_plain = False
+            numbers[number] = (
+                rewriter.keep(instruction, operands) if is_plain else _folded(rewriter, number, instruction, operands)
+            )
     return rewriter.finish()
 
 
-def _folded(rewriter: Rewriter, number: int, instruction: Instruction) -> int:
-    op, inputs, params, type_, site = instruction
+def _folded(rewriter: Rewriter, number: int, instruction: Instruction, operands: tuple[int, ...]) -> int:
+    op, _, params, type_, site = instruction
     if op is CONSTANT or op is INPUT or type_.dtype is RECORD:
         return rewriter.copy(number)
-    operands = [rewriter.number[i] for i in inputs]
     values = [_constant_value(rewriter, i) for i in operands]
     if all(value is not None for value in values):
         if op is GUARD:
@@ -66,7 +66,7 @@ def _folded(rewriter: Rewriter, number: int, instruction: Instruction) -> int:
     return rewriter.copy(number)
 
 
-def _chosen(condition: np.ndarray | None, operands: list[int]) -> int | None:
+def _chosen(condition: np.ndarray | None, operands: tuple[int, ...]) -> int | None:
     """The operand of a selection that is the same everywhere."""
     if operands[1] == operands[2]:
         return operands[1]

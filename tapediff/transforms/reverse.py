@@ -112,7 +112,9 @@ class _Adjoints:
     def add(self, number: int, cotangent: Any, masked: bool) -> None:
         if cotangent is None or not self.active[number]:
             return
-        if isinstance(cotangent, Part):
+        if type(cotangent) is TrackedArray:
+            self.dense.setdefault(number, []).append(cotangent)
+        elif isinstance(cotangent, Part):
             self.parts.setdefault(number, []).append(cotangent)
         elif isinstance(cotangent, ItemPart):
             self.items.setdefault(number, {}).setdefault(cotangent.k, []).append(cotangent.z_bar)
@@ -133,6 +135,8 @@ class _Adjoints:
 
     def _sum(self, number: int, terms: Sequence[Any]) -> Any:
         total = terms[0]
+        if len(terms) == 1:
+            return total
         is_stack = isinstance(self.tape.instructions[number].type, StackType)
         for term in terms[1:]:
             total = self._stacks_added(number, total, term) if is_stack else total + term
