@@ -7,7 +7,7 @@ depend on each other stand together, in few long runs.
 from __future__ import annotations
 
 import struct
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,6 +86,8 @@ class _Translator:
         self.index_of: list[int] = []
         self.kind_of: list[str] = []
         self.constants: dict[tuple[str, bytes], int] = {}
+        # Literals belong to the steps, which outlive this, so each is known by its identity.
+        self.literals: dict[int, int] = {}
         # Values by the storage that they are the only content of, and by storage and offset where they were read.
         self.value_of: dict[int, int] = {}
         self.loaded: dict[int, dict[int, int]] = {}
@@ -94,7 +96,7 @@ class _Translator:
         self.read: dict[int, int] = {}
         self.last_exit = 0
         self.bases: dict[int, int] = {}
-        self.handlers: dict[Any, Operation] = {}
+        self.operations: dict[Any, tuple[Operation, list[int]]] = {}
         self.checks: list[Exit] = []
 
     # Runs
@@ -140,36 +142,63 @@ class _Translator:
 
     def step(self, step: Step) -> None:
         operands: list[int] = []
+        value_of = self.value_of
         for read in step.reads:
             if type(read) is Literal:
-                operands.append(self.constant(read.value, read.kind))
+                known = self.literals.get(id(read))
+                if known is None:
+                    known = self.literals[id(read)] = self.constant(read.value, read.kind)
             elif read.via >= 0:
-                operands.append(self.load(read, operands[read.via]))
+                known = self.load(read, operands[read.via])
             else:
-                known = self.value_of.get(read.storage)
-                operands.append(self.load(read, -1) if known is None else known)
-        self.write(step, operands, self.computed(step, operands))
+                known = value_of.get(read.storage)
+                if known is None:
+                    known = self.load(read, -1)
+            operands.append(known)
+        if step.expression in _OPERANDS and not step.parameters:
+            value = operands[int(step.expression[1:])]
+        else:
+            value = self.computed(step, operands)
+        storage = self.storages[step.write.storage]
+        if storage.in_memory or storage.home == "output":
+            self.write(step, storage, operands, value)
+        else:
+            value_of[step.write.storage] = value
 
     def computed(self, step: Step, operands: list[int]) -> int:
-        expression = step.expression
-        if expression in _OPERANDS and not step.parameters:
-            return operands[int(expression[1:])]
-        kinds = tuple([self.kind_of[v] for v in operands])
-        key = (expression, step.parameters, kinds)
-        handler = self.handlers.get(key)
-        if handler is None:
-            handler = Operation(expression, step.parameters, kinds, self.storages[step.write.storage].kind)
-            self.handlers[key] = handler
-        run_of = self.run_of
-        return self.value(self.add(handler, operands, 1 + max([run_of[v] for v in operands])), handler.kind)
+        """What `add` and `value` do, written out."""
+        kind_of, run_of = self.kind_of, self.run_of
+        key = (step.expression, step.parameters, tuple([kind_of[v] for v in operands]))
+        known = self.operations.get(key)
+        if known is None:
+            handler = Operation(*key, self.storages[step.write.storage].kind)
+            known = self.operations[key] = (handler, self.runs_of.setdefault(handler, []))
+        handler, numbers = known
+        earliest = 0
+        for v in operands:
+            if run_of[v] > earliest:
+                earliest = run_of[v]
+        place = bisect_right(numbers, earliest)
+        if place < len(numbers):
+            number = numbers[place]
+        else:
+            number = len(self.runs)
+            numbers.append(number)
+            self.runs.append(_Run(handler))
+        run = self.runs[number]
+        run.operands += operands
+        run_of.append(number)
+        self.index_of.append(run.count)
+        kind_of.append(handler.kind)
+        run.count += 1
+        return len(run_of) - 1
 
-    def write(self, step: Step, operands: list[int], value: int) -> None:
+    def write(self, step: Step, storage: Storage, operands: list[int], value: int) -> None:
+        """Write a value that somebody else needs."""
         write = step.write
-        storage = self.storages[write.storage]
         if storage.size == 1 and write.storage not in self.assembled and write.via < 0:
             self.value_of[write.storage] = value
-            if storage.home == "output" or storage.in_memory:
-                self.store(write, value, -1, False)
+            self.store(write, value, -1, False)
             return
         self.store(write, value, operands[write.via] if write.via >= 0 else -1, step.combine is not None)
 

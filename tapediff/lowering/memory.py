@@ -13,7 +13,7 @@ def plan_memory(groups: list[Group], storages: list[Storage], before: int = 0) -
 
     The first `before` groups run once and the others again and again, so what the former write is needed until the end.
     """
-    first, last = _lifetimes(groups, before)
+    first, last = _lifetimes(groups, storages, before)
     ending: dict[int, list[int]] = {}
     for storage, number in last.items():
         ending.setdefault(number, []).append(storage)
@@ -42,14 +42,14 @@ def plan_memory(groups: list[Group], storages: list[Storage], before: int = 0) -
     return start + arrays.end
 
 
-def _lifetimes(groups: list[Group], before: int) -> tuple[dict[int, int], dict[int, int]]:
-    """The first and the last group that needs each storage."""
+def _lifetimes(groups: list[Group], storages: list[Storage], before: int) -> tuple[dict[int, int], dict[int, int]]:
+    """The first and the last group that needs each storage that has an address."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     for number, group in enumerate(groups):
         for item in group.body:
             for storage in _touched(item):
-                if storage >= 0:
+                if storage >= 0 and storages[storage].in_memory:
                     first.setdefault(storage, number)
                     last[storage] = number
     for storage, number in first.items():

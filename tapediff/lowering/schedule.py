@@ -288,7 +288,11 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
         for item in group.body:
             if isinstance(item, Step):
                 for read in item.reads:
-                    if type(read) is Access and not storages[read.storage].in_memory:
+                    if type(read) is not Access or storages[read.storage].in_memory:
+                        continue
+                    # A number of the same group: the usual case of long straight-line code.
+                    beside = storages[read.storage].size == 1 and writer_of[read.storage][0][0] == number
+                    if not beside or read.via >= 0:
                         crosses = _leaves_chunk(read.storage, number, chunks, storages, writer_of)
                         if crosses or _needs_address(read, item, number, storages, writer_of):
                             storages[read.storage].in_memory = True
