@@ -17,12 +17,12 @@ ROOT = Path(__file__).parents[1]
 KEY = bytes(range(32))
 CODE = b"some object code" * 50
 
-# Kernels of every kind: fused loops, routines, SciPy's functions, sub-tapes, loops, straight-line code in chunks.
+# Kernels of every kind: fused loops, routines, SciPy's functions, sub-tapes, loops, straight-line code in chunks and interpreted.
 PROGRAM = """
 import sys
 import numpy as np
 import tapediff as td
-from tapediff.lowering import native
+from tapediff.lowering import native, schedule
 
 made = []
 object_code = native.object_code
@@ -46,6 +46,19 @@ compiled = td.compile(f, x)
 for point in (x, -x, 3 * x):
     value, gradient = td.value_and_gradient(compiled, point)
     print(value.hex(), [g.hex() for g in gradient.tolist()])
+
+def irregular(x):
+    values = [x[k] for k in range(5)]
+    for i in range(100):
+        a, b = values[i * i % len(values)], values[-1 - i * 7 % 5]
+        values.append(np.sin(a) * b if i % 3 == 0 else a / (b * b + 1.0))
+    return sum(values)
+
+schedule.MOST_COMPILED = 0
+compiled = td.compile(irregular, x)
+assert "interpreted" in compiled.source
+value, gradient = td.value_and_gradient(compiled, x)
+print(value.hex(), [g.hex() for g in gradient.tolist()])
 print(len(made), file=sys.stderr)
 """
 

@@ -55,8 +55,8 @@ class Emitter(LaneMemory):
         self.functions: dict[tuple[Any, ...], tuple[str, str]] = {} if owner is None else owner.functions
         self.outlines: bool = outlines(program) if owner is None else owner.outlines
         self.assembled: frozenset[int] = program.assembled() if owner is None else owner.assembled
-        # Calls and loops of callees: their native sides; programs of the interpreter; addresses of this process, which the text has symbols for; the module's
-        # functions for them; how many stacks are on the heap.
+        # Calls and loops of callees: their native sides; programs of the interpreter; addresses of this process, which the text has
+        # symbols for; the module's functions for callees; how many stacks are on the heap.
         self.cells: list[Any] = []
         self.runs: list[Any] = []
         self.addresses: dict[str, int] = {}

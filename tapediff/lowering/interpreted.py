@@ -22,9 +22,7 @@ def emit_interpreted(owner: Any, translation: Translation) -> None:
         code.line(f"store ptr {base}, ptr {code.emit(f'getelementptr ptr, ptr %bases{number}, i64 {k}')}")
     slots = code.emit(f"getelementptr i8, ptr %workspace, i64 {owner.program.slots_at}")
     handler = code.emit(f"load ptr, ptr @{symbol}")
-    status = code.emit(
-        f"call i32 {handler}(ptr @{symbol}, ptr {slots}, ptr {slots}, ptr %bases{number}, ptr %report)"
-    )
+    status = code.emit(f"call i32 {handler}(ptr @{symbol}, ptr {slots}, ptr {slots}, ptr %bases{number}, ptr %report)")
     for item in translation.checks:
         # What an array was is reported by the kernel, which knows where it is.
         owner.leave_if(code.emit(f"icmp eq i32 {status}, {item.ordinal + 1}"), item.ordinal + 1, item)

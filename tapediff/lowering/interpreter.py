@@ -18,6 +18,7 @@ from .program import Access, Exit, Group, Literal, Program, Step, Storage
 
 # Where the addresses that loads and stores begin at come from: the number of an input's or output's storage, or one of these.
 WORKSPACE, CONSTANT = -1, -2
+LARGEST_OFFSET = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ class _Translator:
         operands: list[int] = []
         value_of = self.value_of
         for read in step.reads:
-            if type(read) is Literal:
+            if isinstance(read, Literal):
                 known = self.literals.get(id(read))
                 if known is None:
                     known = self.literals[id(read)] = self.constant(read.value, read.kind)
@@ -211,6 +212,7 @@ class _Translator:
         if storage.home in ("workspace", "constant"):
             base = WORKSPACE if storage.home == "workspace" else CONSTANT
             offset += storage.position if storage.kind == "i1" else storage.position // 8
+        assert 0 <= offset <= LARGEST_OFFSET, "an operand is a word of 32 bits"
         return [-1 - self.bases.setdefault(base, len(self.bases)), -1 - offset]
 
     def load(self, read: Access, index: int) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from ..ops.declaration import has_costly
 from .accumulators import MEMORY_TYPES
@@ -40,7 +41,7 @@ class Operation:
     """
 
     expression: str
-    parameters: tuple[tuple[str, object], ...]
+    parameters: tuple[tuple[str, Any], ...]
     kinds: tuple[str, ...]
     kind: str
 
@@ -136,7 +137,13 @@ def handler_text(handler: Handler) -> tuple[str, set[str]]:
     """The LLVM text of a handler, and the external routines that it calls."""
     writer = _Writer(handler)
     writer.body()
-    text = [*writer.code.declarations, f"define i32 @{NAME}({SIGNATURE}) nounwind {{", "entry:", *writer.code.lines, "}"]
+    text = [
+        *writer.code.declarations,
+        f"define i32 @{NAME}({SIGNATURE}) nounwind {{",
+        "entry:",
+        *writer.code.lines,
+        "}",
+    ]
     return "\n".join(text), writer.code.symbols
 
 
@@ -232,7 +239,7 @@ class _Writer:
             self._put(made, k, result)
 
     def _result(self, handler: Operation, operands: list[Value]) -> Value:
-        named = {f"r{k}": operand for k, operand in enumerate(operands)}
+        named: dict[str, Any] = {f"r{k}": operand for k, operand in enumerate(operands)}
         result = emit_expression(handler.expression, {**named, **dict(handler.parameters)})
         assert result.kind == handler.kind, f"{handler.expression} makes {result.kind}, not {handler.kind}"
         return result

@@ -87,7 +87,9 @@ class _Printer:
                 for line in (self._exit(item) if isinstance(item, Exit) else self._straight(item))
             ]
             if group.form == "interpreted":
-                lines.insert(0, f"# the next {len(group.body)} steps are interpreted, in {len(group.translation.headers)} runs")
+                lines.insert(
+                    0, f"# the next {len(group.body)} steps are interpreted, in {len(group.translation.headers)} runs"
+                )
             return lines
         return self._nest(group)
 
