@@ -49,17 +49,16 @@ class Emitter(LaneMemory):
         self.entry: list[str] = []
         self.scalars: dict[int, Value] = {}
         self.failing: list[tuple[str, int | str, Exit | None]] = []
-        # Of the whole module: where functions and declarations go, which expressions have been made functions, and whether
-        # they are to be; and which storages are filled first and then added to.
+        # Of the whole module: where functions and declarations go; whether costly expressions are to be calls; and which storages
+        # are filled first and then added to.
         self.module: Code = self.code if owner is None else owner.module
-        self.functions: dict[tuple[Any, ...], tuple[str, str]] = {} if owner is None else owner.functions
         self.outlines: bool = outlines(program) if owner is None else owner.outlines
         self.assembled: frozenset[int] = program.assembled() if owner is None else owner.assembled
         # Calls and loops of callees: their native sides; programs of the interpreter; addresses of this process, which the text has
         # symbols for; the module's functions for callees; how many stacks are on the heap.
         self.cells: list[Any] = []
         self.runs: list[Any] = []
-        self.addresses: dict[str, int] = {}
+        self.addresses: dict[str, int] = {} if owner is None else owner.addresses
         self.invocations: dict[Any, tuple[str, int]] = {}
         self.stack_count = 0
         self._bases: dict[int, str] = {}
