@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ArgumentMismatch, TrackedValueEscaped, TrackedValueLeaked, UnsupportedFunction
+from .garbage import recording_begins, recording_ends
 from .instruction import (
     BOOL,
     BOOL_SCALAR,
@@ -92,10 +93,12 @@ class Recorder:
         self.level = self.outer.level + 1 if self.outer is not None else 1
         self.is_open = True
         self._token = _current.set(self)
+        recording_begins()
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self.is_open = False
+        recording_ends()
         _current.reset(self._token)
         if type(error) is ValueError and isinstance(error.__cause__, TrackedValueEscaped):
             raise error.__cause__  # NumPy replaces it where a value is stored into a plain array
@@ -154,7 +157,8 @@ class Recorder:
                 type_ = self._type_of(value)
         else:
             value = None
-            type_ = op.infer(*[self.instructions[i].type for i in ids], **op.named(params))
+            types = [self.instructions[i][3] for i in ids]
+            type_ = op.infer(*types, **op.named(params)) if params else op.infer(*types)
         return TrackedArray(self, self._append(op, tuple(ids), params, type_), value, type_)
 
     def note_failure(self, failure: Exception, name: str, site: Site | None) -> None:

@@ -197,7 +197,7 @@ class TrackedArray(Escapes):
     # Reading and writing parts
 
     def __getitem__(self, index: Any) -> Any:
-        if is_basic(index):
+        if type(index) is int or is_basic(index):
             region = region_of(index, self.type.shape)
             part = self._recorder.apply(INDEX, (self,), (region,))
             if region.shape or (type(index) is tuple and Ellipsis in index):  # x[0, ...] is a view, x[0] a number

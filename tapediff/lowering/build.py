@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ..tape import Tape
 from .bands import form_bands
+from .interpreter import translated
 from .invariants import split_invariants
 from .lower import Lowering, lower, to_program
-from .memory import plan_memory
+from .memory import ALIGNMENT, plan_memory
 from .program import Group, Program
 from .ragged import merge_ragged
 from .recompute import compute_again
@@ -35,4 +36,18 @@ def _planned(low: Lowering, before: list[Group], body: list[Group]) -> Program:
     program = to_program(low, groups)
     program.before = len(before)
     program.workspace_bytes = plan_memory(groups, low.storages, len(before))
+    _translate(program)
     return program
+
+
+def _translate(program: Program) -> None:
+    """Translate what is to be interpreted. The values of one group are not needed in the next, so all use the same slots."""
+    interpreted = [group for group in program.groups if group.form == "interpreted"]
+    if not interpreted:
+        return
+    assembled = program.assembled()
+    program.slots_at = program.workspace_bytes + -program.workspace_bytes % ALIGNMENT
+    for group in interpreted:
+        group.translation = translated(program, group, assembled)
+    slots = max(group.translation.slots for group in interpreted)
+    program.workspace_bytes = program.slots_at + 8 * slots

@@ -13,6 +13,7 @@ from typing import Any
 from .accumulators import MEMORY_TYPES
 from .band_loop import emit_bands
 from .functions import outlines
+from .interpreted import emit_interpreted
 from .invoke import emit_invoke
 from .lane_memory import LaneMemory
 from .lanes import Code, Value, constant, to_f64, trunc
@@ -49,16 +50,16 @@ class Emitter(LaneMemory):
         self.entry: list[str] = []
         self.scalars: dict[int, Value] = {}
         self.failing: list[tuple[str, int | str, Exit | None]] = []
-        # Of the whole module: where functions and declarations go, which expressions have been made functions, and whether
-        # they are to be; and which storages are filled first and then added to.
+        # Of the whole module: where functions and declarations go; whether costly expressions are to be calls; and which storages
+        # are filled first and then added to.
         self.module: Code = self.code if owner is None else owner.module
-        self.functions: dict[tuple[Any, ...], tuple[str, str]] = {} if owner is None else owner.functions
         self.outlines: bool = outlines(program) if owner is None else owner.outlines
         self.assembled: frozenset[int] = program.assembled() if owner is None else owner.assembled
-        # Calls and loops of callees: their native sides; addresses of this process, which the text has symbols for; the module's
-        # functions for them; how many stacks are on the heap.
+        # Calls and loops of callees: their native sides; programs of the interpreter; addresses of this process, which the text has
+        # symbols for; the module's functions for callees; how many stacks are on the heap.
         self.cells: list[Any] = []
-        self.addresses: dict[str, int] = {}
+        self.runs: list[Any] = []
+        self.addresses: dict[str, int] = {} if owner is None else owner.addresses
         self.invocations: dict[Any, tuple[str, int]] = {}
         self.stack_count = 0
         self._bases: dict[int, str] = {}
@@ -116,6 +117,8 @@ class Emitter(LaneMemory):
             emit_bands(self, group)
         elif group.form in ("chunk", "nest chunk"):
             self._call_chunk(group)
+        elif group.form == "interpreted":
+            emit_interpreted(self, group.translation)
         elif group.form == "straight":
             for item in group.body:
                 self.exit(item) if isinstance(item, Exit) else straight_step(self, item)

@@ -1,16 +1,21 @@
-"""Costly functions: inlined where they are few or their loop is long, else one copy of each that is called.
+"""Costly functions: inlined where they are few or their loop is long, else calls of one copy for all kernels of the process.
 
-Inlining saves a call's 2 ns, and costs 1 ms of compiling for each copy of sin or log.
+Inlining saves a call's 2 ns, and costs 1 ms of compiling for each copy of sin or log. The one copy is optimised however quickly the
+kernels that call it are compiled: 1000 steps of a recurrence with sin then take 22 us a call, not 29.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+import threading
+from dataclasses import dataclass
 from typing import Any
 
 from ..ops.declaration import has_costly
 from .expressions import emit_expression
 from .lanes import Code, Value, splat
+from .native import NativeFunction
 from .program import Group, Program, Step
 from .values import TYPES
 
@@ -24,7 +29,7 @@ def is_costly(step: Any) -> bool:
 
 def is_short(group: Group) -> bool:
     """Whether a group runs so few times that a call in it does not matter."""
-    return group.form not in ("call", "invoke") and math.prod(group.domain) <= LONG_LOOP
+    return group.form not in ("call", "invoke", "interpreted") and math.prod(group.domain) <= LONG_LOOP
 
 
 def outlines(program: Program) -> bool:
@@ -63,28 +68,44 @@ def inlined(step: Step, operands: list[Any]) -> Value:
 
 
 def outlined(owner: Any, step: Step, operands: list[Value], width: int) -> Value:
-    """A call of the step's expression, on `width` lanes, as a function that the module has once."""
+    """A call of the step's expression, on `width` lanes, as a function that the process has once."""
     operands = [splat(operand, width) for operand in operands]
     key = (step.expression, step.parameters, tuple(operand.kind for operand in operands), width)
-    known = owner.functions.get(key)
-    if known is None:
-        known = owner.functions[key] = _defined(owner, step, operands, width)
-    name, kind = known
+    shared = _shared.get(key)
+    if shared is None:
+        with _lock:
+            shared = _shared.get(key) or _shared.setdefault(key, _compiled(step, operands, width))
+    owner.addresses[shared.symbol] = shared.native.address
+    result = TYPES[shared.kind, width]
+    owner.code.declare(
+        f"declare {result} @{shared.symbol}({', '.join(TYPES[o.kind, width] for o in operands)}) nounwind"
+    )
     arguments = ", ".join(f"{TYPES[o.kind, width]} {o.ref}" for o in operands)
-    return Value(owner.code, owner.code.emit(f"call {TYPES[kind, width]} @{name}({arguments})"), kind, width)
+    return Value(owner.code, owner.code.emit(f"call {result} @{shared.symbol}({arguments})"), shared.kind, width)
 
 
-def _defined(owner: Any, step: Step, operands: list[Value], width: int) -> tuple[str, str]:
-    """Define the step's expression as a function of its operands; its name and the kind of its result."""
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """A costly expression as native code, and the kind of its result. The symbol tells its text, as kernels are kept on disk by theirs."""
+
+    symbol: str
+    native: NativeFunction
+    kind: str
+
+
+_lock = threading.Lock()
+_shared: dict[Any, _Shared] = {}
+
+
+def _compiled(step: Step, operands: list[Value], width: int) -> _Shared:
+    """The step's expression as a function of its operands."""
     code = Code("entry")
     formal = [Value(code, f"%a{k}", operand.kind, width) for k, operand in enumerate(operands)]
     result = splat(inlined(step, formal), width)
-    name = f"tapediff_function_{len(owner.functions)}"
     signature = ", ".join(f"{TYPES[v.kind, width]} {v.ref}" for v in formal)
     returned = TYPES[result.kind, width]
-    for declaration in code.declarations:
-        owner.module.declare(declaration)
-    owner.module.symbols |= code.symbols
-    head = f"define internal {returned} @{name}({signature}) noinline nounwind {{\nentry:"
-    owner.module.declare("\n".join([head, *code.lines, f"ret {returned} {result.ref}", "}"]))
-    return name, result.kind
+    body = [f"({signature}) nounwind {{", "entry:", *code.lines, f"ret {returned} {result.ref}", "}"]
+    told = "\n".join([*code.declarations, returned, *body])
+    symbol = f"tapediff_function_{hashlib.blake2b(told.encode(), digest_size=12).hexdigest()}"
+    text = "\n".join([*code.declarations, f"define {returned} @{symbol}", *body])
+    return _Shared(symbol, NativeFunction(text, symbol, code.symbols, is_portable=True), result.kind)

@@ -59,6 +59,7 @@ class Kernel:
         )  # fmt: skip
         # The native code that this code calls lives as long as the cells do.
         self.cells = emitter.cells
+        self._runs = emitter.runs
         self._exits = exits_of(self.program)
         self._constants = aligned_bytes(self.program.constants)
         # Floats cross the boundary in 64 bits; the caller of a kernel narrows them where the tape says 32.

@@ -83,12 +83,16 @@ class _Printer:
             return [self._call(group.body[0])]
         if group.form == "invoke":
             return [self._invoke(group.body[0])]
-        if group.form in ("straight", "chunk"):
-            return [
+        if group.form in ("straight", "chunk", "interpreted"):
+            lines = [
                 line
                 for item in group.body
                 for line in (self._exit(item) if isinstance(item, Exit) else self._straight(item))
             ]
+            if group.form == "interpreted":
+                runs = len(group.translation.headers)
+                lines.insert(0, f"# the next {len(group.body)} steps are interpreted, in {runs} runs")
+            return lines
         if group.bands is not None:
             return self._bands(group, group.bands)
         before, loops, after = self._nest(group, [f"range({extent})" for extent in group.domain])

@@ -47,6 +47,7 @@ class LoopKernel:
         self.llvm = emitter.text()
         # Native code of other callees that this code calls lives as long as their cells do.
         self.cells = emitter.cells
+        self._runs = emitter.runs
         self._native = NativeFunction(
             self.llvm, emitter.name, emitter.code.symbols, quickly=is_mostly_straight(self.program),
             addresses=emitter.addresses, is_portable=True,

@@ -33,20 +33,30 @@ MASK_EXPRESSIONS = {
 }  # fmt: skip
 
 
+def _expression_of(op: Elementwise, kind: str | None, result: str) -> str:
+    """The expression of an op on operands of a kind, in terms of r0, r1, ..."""
+    expression = op.scalar
+    if kind == "i64" and result == "i":
+        expression = INTEGER_EXPRESSIONS.get(op.name, expression)
+    elif kind == "i1":
+        expression = MASK_EXPRESSIONS.get(op.name, expression)
+    return rename(expression, op.arguments)
+
+
 class ArrayLowering(StepBuilder):
     """The building blocks that array ops name in their declarations."""
 
     def elementwise(self, i: Instruction) -> None:
-        op: Elementwise = i.op
-        expression = op.scalar
-        operands = [self.places[k] for k in i.inputs]
-        numbers = operands if op.promote is None else operands[1:]
-        if numbers and self.kind_of(numbers[0]) == "i64" and i.type.dtype.kind == "i":
-            expression = INTEGER_EXPRESSIONS.get(op.name, expression)
-        elif numbers and self.kind_of(numbers[0]) == "i1":
-            expression = MASK_EXPRESSIONS.get(op.name, expression)
-        named = tuple(op.named(i.params).items()) if i.params else ()
-        self._expression(i, operands, rename(expression, op.arguments), named)
+        op, inputs, params, type_, _ = i
+        places = self.places
+        operands = [places[k] for k in inputs]
+        first = 0 if op.promote is None else 1
+        kind = self.kind_of(operands[first]) if len(operands) > first else None
+        key = (op, kind, type_.dtype.kind)
+        expression = self.expressions.get(key)
+        if expression is None:
+            expression = self.expressions[key] = _expression_of(op, kind, type_.dtype.kind)
+        self._expression(i, operands, expression, tuple(op.named(params).items()) if params else ())
 
     def _expression(
         self, i: Instruction, operands: list[Place], expression: str, parameters: tuple[Any, ...] = ()
@@ -57,9 +67,10 @@ class ArrayLowering(StepBuilder):
             expression = f"round_to_float32({expression})"
         if shape == ():
             # Short code written out, as tapes of Python loops have thousands of these.
-            reads = tuple([p.literal or Access(p.storage, p.offset, ()) for p in operands])
-            write = Access(target.storage, 0, ())
-            self.steps.append(Step((), reads, expression, parameters, write, site=self.site))
+            numbers = self.numbers
+            reads = tuple([p.literal or numbers.get(p.storage) or Access(p.storage, p.offset, ()) for p in operands])
+            write = numbers[target.storage] = Access(target.storage, 0, ())
+            self.steps.append(Step((), reads, expression, parameters, write, None, False, self.site))
             return
         self.step(
             shape, [self.spread(p, shape) for p in operands], expression, target, target.strides, parameters=parameters

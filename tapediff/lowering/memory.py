@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .program import Access, Call, Exit, Group, Invoke, Storage
+from .program import Access, Call, Exit, Group, Invoke, Step, Storage
 
 ALIGNMENT = 64
 SMALL = 8
@@ -19,7 +19,7 @@ def plan_memory(groups: list[Group], storages: list[Storage], before: int = 0) -
 
     The first `before` groups run once and the others again and again, so what the former write is needed until the end.
     """
-    first, last = _lifetimes(groups, before)
+    first, last = _lifetimes(groups, storages, before)
     ending: dict[int, list[int]] = {}
     for storage, number in last.items():
         ending.setdefault(number, []).append(storage)
@@ -83,14 +83,14 @@ def _takes_place(old: Storage, new: Storage, group: Group) -> bool:
     return True
 
 
-def _lifetimes(groups: list[Group], before: int) -> tuple[dict[int, int], dict[int, int]]:
-    """The first and the last group that needs each storage."""
+def _lifetimes(groups: list[Group], storages: list[Storage], before: int) -> tuple[dict[int, int], dict[int, int]]:
+    """The first and the last group that needs each storage that has an address."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     for number, group in enumerate(groups):
         for item in group.body:
             for storage in _touched(item):
-                if storage >= 0:
+                if storage >= 0 and storages[storage].in_memory:
                     first.setdefault(storage, number)
                     last[storage] = number
     for storage, number in first.items():
@@ -100,13 +100,14 @@ def _lifetimes(groups: list[Group], before: int) -> tuple[dict[int, int], dict[i
 
 
 def _touched(item: object) -> list[int]:
+    if isinstance(item, Step):
+        return [item.write.storage, *[r.storage for r in item.reads if type(r) is Access]]
     if isinstance(item, Call):
         return [item.result, *(storage for storage, _ in item.operands)]
     if isinstance(item, Invoke):
         return [*item.written, *(storage for storage, _ in item.operands)]
-    if isinstance(item, Exit):
-        return [item.read.storage, item.report[0]]
-    return [item.write.storage, *(r.storage for r in item.reads if isinstance(r, Access))]  # type: ignore[attr-defined]
+    assert isinstance(item, Exit)
+    return [item.read.storage, item.report[0]]
 
 
 def _rounded(size: int) -> int:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from .program import Literal
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as for the accesses of a loop program.
+@dataclass(slots=True, unsafe_hash=True)
 class Place:
     """Where a value of the tape is found: a strided view of a storage, or a number."""
 

@@ -54,7 +54,8 @@ class Storage:
         return self.size * ITEM_BYTES[self.kind]
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as making a frozen one takes four times as long, and there are some for every operation; nobody changes them.
+@dataclass(slots=True, unsafe_hash=True)
 class Access:
     """Where a step reads or writes, as a function of the loop indices.
 
@@ -76,7 +77,8 @@ class Literal:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, for the same reason.
+@dataclass(slots=True, unsafe_hash=True)
 class Step:
     """One assignment at every point of its domain.
 
@@ -177,12 +179,14 @@ class Group:
 
     Attributes:
         bands: of nests that run block by block, how; their steps are in the body, too.
+        translation: of straight-line code that is interpreted, its program; see lowering.interpreter.
     """
 
     form: str
     domain: tuple[int, ...] = ()
     body: list[Any] = field(default_factory=list)
     bands: Bands | None = None
+    translation: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +210,7 @@ class Program:
 
     Attributes:
         before: how many groups run once, before the iterations of a loop kernel.
+        slots_at: where in the workspace the interpreter has its values.
     """
 
     name: str
@@ -217,6 +222,7 @@ class Program:
     failures: tuple[str, ...]
     workspace_bytes: int = 0
     before: int = 0
+    slots_at: int = 0
 
     def assembled(self) -> frozenset[int]:
         """Storages that several steps write: filled first and then added to, so that no reduction initialises them."""

@@ -39,12 +39,23 @@ LONGEST_STRAIGHT = 400
 MOST_IN_LOOPS = 1000
 
 
+# Where a program has more straight-line steps than this in all, LLVM would take too long over them, and those groups of them are
+# interpreted that are no shorter than SHORTEST_INTERPRETED. A step takes 12 us to compile and then 0.2 to 0.4 ns to run; interpreted
+# 0.7 ns where many equal ones stand together, and up to 3 ns in a chain. So compiling pays after 10 000 to 40 000 calls; what it is
+# to take at most is about a quarter of a second.
+MOST_COMPILED = 20_000
+SHORTEST_INTERPRETED = 200
+
+
 def cut_long(groups: list[Group]) -> list[Group]:
     """Make chunks of long straight-line groups and of many loops: functions, which pass numbers to each other through the workspace."""
     in_loops = sum(len(group.body) for group in groups if group.form == "nest")
+    straight = sum(len(group.body) for group in groups if group.form == "straight")
     result: list[Group] = []
     for group in groups:
-        if group.form == "straight" and len(group.body) > LONGEST_STRAIGHT:
+        if group.form == "straight" and straight > MOST_COMPILED and len(group.body) >= SHORTEST_INTERPRETED:
+            result.append(Group("interpreted", (), group.body))
+        elif group.form == "straight" and len(group.body) > LONGEST_STRAIGHT:
             for start in range(0, len(group.body), LONGEST_STRAIGHT):
                 result.append(Group("chunk", (), group.body[start : start + LONGEST_STRAIGHT]))
         elif group.form == "nest" and in_loops > MOST_IN_LOOPS and 0 not in group.domain:
@@ -91,9 +102,7 @@ class _Writers:
                 self.whole_in_nest = max(self.whole_in_nest, number)
 
     def read_from(self, step: Step, read: Access) -> int:
-        """The first group that may read it: that of the writer where each value is read at the loop point that writes it."""
-        if step.domain == ():
-            return max(self.straight, self.other + 1 if self.other >= 0 else -1)
+        """The first loop nest that may read it: that of the writer where each value is read at the loop point that writes it."""
         after = self.straight + 1 if self.straight >= 0 else -1
         if self.other < 0:
             return after
@@ -184,13 +193,12 @@ class _Scheduler:
         return numbers[place] if place < len(numbers) else -1
 
     def _add_step(self, step: Step) -> None:
-        earliest = max(self._earliest(step), self._range_checked(step), 0)
         if step.domain == () and not step.running:
-            number = self._straight(earliest, step)
+            number = self._straight(self._earliest_straight(step), step)
         elif step.running:
             number = self._append("alone", step.domain, step)
         else:
-            number = self._first(step.domain, earliest)
+            number = self._first(step.domain, max(self._earliest(step), self._range_checked(step), 0))
             if number < 0:
                 number = self._append("nest", step.domain, step)
             else:
@@ -199,10 +207,32 @@ class _Scheduler:
                     self.by_domain[step.domain].remove(number)
         self._wrote(step.write.storage, number, step)
 
+    def _earliest_straight(self, step: Step) -> int:
+        """The first group for a step outside loops: as `_earliest`, written out, as tapes of Python loops have thousands of these."""
+        earliest = 0
+        for read in step.reads:
+            if type(read) is Access:
+                if read.via >= 0:
+                    earliest = max(earliest, self._range_checked(step))
+                writers = self.writers.get(read.storage)
+                if writers is not None:
+                    ready = writers.other + 1 if writers.other >= writers.straight else writers.straight
+                    if ready > earliest:
+                        earliest = ready
+        write = step.write
+        if write.via >= 0:
+            earliest = max(earliest, self._range_checked(step))
+        writers = self.writers.get(write.storage)
+        if writers is not None:
+            earliest = max(earliest, writers.written_from(step))
+        if self.storages[write.storage].home == "output":
+            earliest = max(earliest, self.last_veto)
+        return earliest
+
     def _range_checked(self, step: Step) -> int:
         """Computed positions are used only behind the guards recorded before: one of them checks that they are in range."""
-        indices = [step.reads[a.via] for a in (*step.reads, step.write) if isinstance(a, Access) and a.via >= 0]
-        if all(isinstance(k, Literal) or self.storages[k.storage].home == "constant" for k in indices):
+        indices = [step.reads[a.via] for a in (*step.reads, step.write) if type(a) is Access and a.via >= 0]
+        if not indices or all(isinstance(k, Literal) or self.storages[k.storage].home == "constant" for k in indices):
             return -1
         return self.last_exit if step.domain == () else self.last_exit + 1
 
@@ -213,6 +243,7 @@ class _Scheduler:
             self._wrote(step.write.storage, number, step)
 
     def _earliest(self, step: Step) -> int:
+        """The first group for a step over a domain."""
         earliest = -1
         for read in step.reads:
             if isinstance(read, Access):
@@ -223,7 +254,7 @@ class _Scheduler:
         if writers is not None:
             earliest = max(earliest, writers.written_from(step))
         if self.storages[step.write.storage].home == "output" and self.last_veto >= 0:
-            earliest = max(earliest, self.last_veto if step.domain == () else self.last_veto + 1)
+            earliest = max(earliest, self.last_veto + 1)
         return earliest
 
 
@@ -254,28 +285,32 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
     for storage in storages:
         if storage.home == "workspace":
             storage.in_memory = _must_be_stored(storage, writer_of.get(storage.number, []))
-    chunks = {number for number, group in enumerate(groups) if group.form in ("chunk", "nest chunk")}
+    chunks = {number for number, group in enumerate(groups) if group.form in ("chunk", "nest chunk", "interpreted")}
     for number, group in enumerate(groups):
         for item in group.body:
-            if isinstance(item, Call):
+            if isinstance(item, Step):
+                for read in item.reads:
+                    if type(read) is not Access or storages[read.storage].in_memory:
+                        continue
+                    # A number of the same group: the usual case of long straight-line code.
+                    beside = storages[read.storage].size == 1 and writer_of[read.storage][0][0] == number
+                    if not beside or read.via >= 0:
+                        crosses = _leaves_chunk(read.storage, number, chunks, storages, writer_of)
+                        if crosses or _needs_address(read, item, number, storages, writer_of):
+                            storages[read.storage].in_memory = True
+            elif isinstance(item, Call):
                 for storage, _ in (*item.operands, (item.result, 0)):
                     storages[storage].in_memory = True
             elif isinstance(item, Invoke):
                 for storage in (*item.written, *(s for s, _ in item.operands)):
                     storages[storage].in_memory = True
-            elif isinstance(item, Exit):
+            else:
                 if item.guard_kind == "array":
                     storages[item.report[0]].in_memory = True
                 if storages[item.read.storage].size > 1:
                     storages[item.read.storage].in_memory = True
                 if _leaves_chunk(item.read.storage, number, chunks, storages, writer_of):
                     storages[item.read.storage].in_memory = True
-            else:
-                for read in item.reads:
-                    if isinstance(read, Access):
-                        crosses = _leaves_chunk(read.storage, number, chunks, storages, writer_of)
-                        if crosses or _needs_address(read, item, number, storages, writer_of):
-                            storages[read.storage].in_memory = True
 
 
 def _leaves_chunk(

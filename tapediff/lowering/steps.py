@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instruction import Instruction
+from ..instruction import FLOAT64, Instruction
 from ..tape import Tape
 from .places import Place, contiguous
 from .program import KINDS, Access, Call, Exit, Invoke, Literal, Step, Storage
@@ -34,6 +34,10 @@ class StepBuilder:
         self.constants = bytearray()
         self.failures: list[str] = []
         self._input_storages: dict[int, int] = {}
+        # How numbers that operations without dimensions make are written, and read, by their storages.
+        self.numbers: dict[int, Access] = {}
+        # Expressions of elementwise ops in terms of r0, r1, ..., by op and by the kinds of operand and result.
+        self.expressions: dict[Any, str] = {}
         self.site: Any = None
 
     # Storages and places
@@ -61,7 +65,14 @@ class StepBuilder:
         return self.places[number]
 
     def result(self, instruction: Instruction) -> Place:
-        place = self.storage(instruction.type.shape, KINDS[instruction.type.dtype.kind])
+        shape, dtype = instruction.type
+        kind = "f64" if dtype is FLOAT64 else KINDS[dtype.kind]
+        if shape == ():
+            number = len(self.storages)
+            self.storages.append(Storage(number, 1, kind))
+            place = Place((), number, 0, ())
+        else:
+            place = self.storage(shape, kind)
         self.places.append(place)
         return place
 

@@ -147,6 +147,8 @@ def elementwise(
 
     def infer(*types: ValueType, **_: Any) -> ValueType:
         shape = types[0].shape
+        if result is None and promote is None and types.count(types[0]) == len(types):
+            return types[0]  # the same object, as passes tell types apart by identity first
         if len(types) > 1:
             shapes = {type_.shape for type_ in types}
             shape = np.broadcast_shapes(*shapes) if len(shapes) > 1 else shape

@@ -79,8 +79,9 @@ _APART = Regions((
 
 
 def _index(x: Any, region: Region) -> Any:
-    box = np.asarray(x)[region.slices]
-    return box.reshape(region.shape)[()] if region.shape == () else box.reshape(region.shape)
+    if region.shape == ():
+        return np.asarray(x)[region.starts]
+    return np.asarray(x)[region.slices].reshape(region.shape)
 
 
 INDEX = Op(

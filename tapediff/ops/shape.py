@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instruction import ValueType
+from ..instruction import ValueType, is_tracked
 from .declaration import Op
 from .reductions import SUM
 
@@ -72,7 +72,8 @@ def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
 
 def unbroadcast(z_bar: Any, shape: tuple[int, ...]) -> Any:
     """Sum a cotangent over the axes along which a value of `shape` was broadcast; grow it where the rule left it smaller."""
-    given = np.shape(z_bar)
+    # np.shape of a tracked array takes the long way through NumPy's dispatch.
+    given = z_bar.shape if is_tracked(z_bar) else np.shape(z_bar)
     if given == shape:
         return z_bar
     extra = len(given) - len(shape)

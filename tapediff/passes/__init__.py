@@ -42,10 +42,15 @@ LEFT_OUT: set[str] = set()
 
 def run_passes(tape: Tape, passes: tuple[Pass, ...] = PIPELINE, *, check: bool = False) -> Tape:
     """Apply the passes in order; `check` verifies the tape after each, naming the pass that broke it."""
+    # The tape that each pass left: it would find nothing more to do there.
+    settled: dict[Pass, Tape] = {}
     for each in passes:
-        if each.__name__ in LEFT_OUT:
+        if each.__name__ in LEFT_OUT or settled.get(each) is tape:
             continue
-        tape = each(tape)
+        before, tape = tape, each(tape)
+        settled[each] = tape
+        if each is dead_code and settled.get(common_subexpressions) is before:
+            settled[common_subexpressions] = tape
         if check:
             tape.check()
     return tape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..instruction import CONSTANT, GUARD, INPUT, Instruction
+from ..instruction import CONSTANT, GUARD, INPUT
 from ..ops.calls import RecordOp
 from ..tape import Tape
 from .rewrite import Rewriter
@@ -16,19 +16,22 @@ LARGEST_COMPARED = 4096
 def common_subexpressions(tape: Tape) -> Tape:
     rewriter = Rewriter(tape)
     known: dict[Any, int] = {}
+    numbers = rewriter.number
     for number, instruction in enumerate(tape.instructions):
-        key = _key(instruction, rewriter)
+        op, inputs, params, *_ = instruction
+        operands = tuple([numbers[i] for i in inputs])
+        key = _key(op, operands, params) if params else (op, operands)
         earlier = known.get(key) if key is not None else None
         if earlier is None:
-            earlier = rewriter.copy(number)
+            earlier = rewriter.keep(instruction, operands)
             if key is not None:
                 known[key] = earlier
-        rewriter.number[number] = earlier
+        numbers[number] = earlier
     return rewriter.finish()
 
 
-def _key(instruction: Instruction, rewriter: Rewriter) -> Any:
-    op, inputs, params, _, _ = instruction
+def _key(op: Any, operands: tuple[int, ...], params: tuple[Any, ...]) -> Any:
+    """Equal for instructions that are alike; None for those that nothing is like."""
     if op is INPUT or op is GUARD:
         return None
     if isinstance(op, RecordOp) and not params[0].is_pure:
@@ -36,4 +39,4 @@ def _key(instruction: Instruction, rewriter: Rewriter) -> Any:
     if op is CONSTANT:
         array = params[0]
         return (array.shape, array.dtype.char, array.tobytes() if array.size <= LARGEST_COMPARED else id(array))
-    return (op, tuple([rewriter.number[i] for i in inputs]), params)
+    return (op, operands, params)

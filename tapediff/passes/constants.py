@@ -23,19 +23,32 @@ LARGEST_GROWTH = 4096
 VIEWS = (TRANSPOSE, RESHAPE, BROADCAST)
 
 
+# What may leave a value as it is without any constant among its operands.
+_SIMPLIFIED = (SELECT, NEGATIVE, RESHAPE, ASSEMBLE, INDEX)
+
+
 def fold_constants(tape: Tape) -> Tape:
     rewriter = Rewriter(tape)
+    numbers, new = rewriter.number, rewriter.instructions
     with np.errstate(all="ignore"):
         for number, instruction in enumerate(tape.instructions):
-            rewriter.number[number] = _folded(rewriter, number, instruction)
+            op, inputs, *_ = instruction
+            operands = tuple([numbers[i] for i in inputs])
+            # Nearly all instructions of a long tape read no constant, and are done with here.
+            is_plain = operands and op not in _SIMPLIFIED
+            for operand in operands:
+                if new[operand][0] is CONSTANT:
+                    is_plain = False
+            numbers[number] = (
+                rewriter.keep(instruction, operands) if is_plain else _folded(rewriter, number, instruction, operands)
+            )
     return rewriter.finish()
 
 
-def _folded(rewriter: Rewriter, number: int, instruction: Instruction) -> int:
-    op, inputs, params, type_, site = instruction
+def _folded(rewriter: Rewriter, number: int, instruction: Instruction, operands: tuple[int, ...]) -> int:
+    op, _, params, type_, site = instruction
     if op is CONSTANT or op is INPUT or type_.dtype is RECORD:
         return rewriter.copy(number)
-    operands = [rewriter.number[i] for i in inputs]
     values = [_constant_value(rewriter, i) for i in operands]
     if all(value is not None for value in values):
         if op is GUARD:
@@ -49,7 +62,7 @@ def _folded(rewriter: Rewriter, number: int, instruction: Instruction) -> int:
 
 
 def _unchanged(
-    rewriter: Rewriter, instruction: Instruction, operands: list[int], values: list[np.ndarray | None]
+    rewriter: Rewriter, instruction: Instruction, operands: tuple[int, ...], values: list[np.ndarray | None]
 ) -> int | None:
     """The value that an instruction leaves as it is, perhaps in another shape; None if it changes something."""
     op, _, params, type_, site = instruction
@@ -88,7 +101,7 @@ def _in_shape(rewriter: Rewriter, number: int, type_: ValueType, site: Site | No
     return rewriter.emit(RESHAPE, (number,), (type_.shape,), type_, site)
 
 
-def _chosen(condition: np.ndarray | None, operands: list[int]) -> int | None:
+def _chosen(condition: np.ndarray | None, operands: tuple[int, ...]) -> int | None:
     """The operand of a selection that is the same everywhere."""
     if operands[1] == operands[2]:
         return operands[1]

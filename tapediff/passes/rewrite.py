@@ -38,10 +38,13 @@ class Rewriter:
     def copy(self, old: int) -> int:
         """Emit an old instruction on the new numbers of its operands."""
         instruction, number = self.tape.instructions[old], self.number
-        op, inputs, params, type_, site = instruction
-        moved = tuple([number[i] for i in inputs])
-        if moved != inputs:
-            instruction = _new_tuple(Instruction, (op, moved, params, type_, site))
+        return self.keep(instruction, tuple([number[i] for i in instruction[1]]))
+
+    def keep(self, instruction: Instruction, operands: tuple[int, ...]) -> int:
+        """Emit an old instruction on operands of the new tape."""
+        if operands != instruction[1]:
+            op, _, params, type_, site = instruction
+            instruction = _new_tuple(Instruction, (op, operands, params, type_, site))
         self.instructions.append(instruction)
         return len(self.instructions) - 1
 

@@ -30,6 +30,7 @@ from .cells import (
 from .rewrite import Rewriter
 
 RESHAPED = (RESHAPE, TRANSPOSE)
+FORWARDED = frozenset((INDEX, REPLACE, ASSEMBLE, *RESHAPED))
 
 
 def forward_writes(tape: Tape) -> Tape:
@@ -80,8 +81,14 @@ class _Forwarder(Rewriter):
         self.parts: dict[int, set[tuple[Any, ...]]] = {}
         for output in tape.outputs:
             self.needed[output] = True
+        needed = self.needed
         for number in range(len(tape.instructions) - 1, -1, -1):
-            self._plan(number, tape.instructions[number])
+            instruction = tape.instructions[number]
+            if instruction[0] in FORWARDED:
+                self._plan(number, instruction)
+            else:
+                for i in instruction[1]:
+                    needed[i] = True
 
     def _plan(self, number: int, instruction: Instruction) -> None:
         op = instruction.op
@@ -108,15 +115,16 @@ class _Forwarder(Rewriter):
 
     def _is_forwarded(self, instruction: Instruction) -> bool:
         op, inputs, params, type_, _ = instruction
-        if type_.size == 0 or not (op is INDEX or op is REPLACE or op in RESHAPED or (op is ASSEMBLE and params[2])):
+        if op not in FORWARDED or (op is ASSEMBLE and not params[2]) or type_.size == 0:
             return False
         return all(self.tape.instructions[i].type.dtype == type_.dtype for i in inputs)
 
     def add(self, number: int, instruction: Instruction) -> None:
         op = instruction.op
-        if not self._is_forwarded(instruction):
+        if op not in FORWARDED or not self._is_forwarded(instruction):
             self.number[number] = self.copy(number)
-        elif op is REPLACE:
+            return
+        if op is REPLACE:
             self._write(number, instruction)
         elif op is ASSEMBLE:
             self._assembled(number, instruction)

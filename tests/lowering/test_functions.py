@@ -1,0 +1,67 @@
+"""Costly functions as calls of code that all kernels of the process share."""
+
+import re
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.lowering import functions, native
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """The texts that were compiled."""
+    made, original = [], native.object_code
+    monkeypatch.setattr(native, "object_code", lambda text, quickly: made.append(text) or original(text, quickly))
+    return made
+
+
+def chain(x):
+    value = x[0]
+    for k in range(20):
+        value = np.sin(value * x[k % 3]) + np.log1p(value * value) * np.exp(-x[k % 2] * value)
+    return value
+
+
+X = np.array([0.3, 1.2, -0.7])
+
+
+def test_calls_and_inlined_code_give_the_same_bits(monkeypatch, flat_loops):
+    """However many costly functions a program has, its answers are the same."""
+    called = td.compile(chain, X)
+    monkeypatch.setattr(functions, "MOST_INLINED", 10**6)
+    inlined = td.compile(chain, X)
+    assert "@tapediff_function_" in called.kernel((0,)).llvm
+    assert "@tapediff_function_" not in inlined.kernel((0,)).llvm
+    for x in (X, -X, 2.0 * X, np.array([np.nan, 1.0, np.inf])):
+        (value, gradient), (other, other_gradient) = td.value_and_gradient(called, x), td.value_and_gradient(inlined, x)
+        assert np.array_equal(value, other, equal_nan=True)
+        assert np.array_equal(gradient, other_gradient, equal_nan=True)
+
+
+def test_a_function_is_compiled_once_for_all_kernels(compilations, monkeypatch, flat_loops):
+    """Another kernel with the same functions compiles its own text alone."""
+    monkeypatch.setattr(functions, "_shared", {})
+    td.compile(chain, X)
+    first = len(compilations)
+    td.compile(lambda x: chain(x) * 2.0, X)
+    assert first > 2
+    assert len(compilations) == first + 1
+
+
+def test_the_symbol_of_a_function_tells_what_it_does(flat_loops):
+    """Kernels are kept on disk by their text, so texts that call different functions must differ."""
+
+    def symbols(function):
+        def f(x):
+            value = x[0]
+            for k in range(functions.MOST_INLINED + 1):
+                value = function(value) * x[k % 3]
+            return value
+
+        return set(re.findall(r"@(tapediff_function_\w+)", td.compile(f, X).kernel(None).llvm))
+
+    found = [symbols(function) for function in (np.sin, np.cos, np.exp, lambda v: td.special.gammaln(v + 3.0))]
+    assert all(len(each) == 1 for each in found)
+    assert len(set.union(*found)) == 4

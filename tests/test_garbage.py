@@ -1,0 +1,106 @@
+"""The garbage collector while tapes are recorded and compiled: seldom, and as before afterwards."""
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.garbage import FEW_OBJECTS
+
+
+@pytest.fixture(autouse=True)
+def thresholds():
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.set_threshold(*before)
+
+
+def met(action):
+    """The threshold while a function is recorded, inside a recording or not."""
+    found = []
+
+    def f(x):
+        found.append(gc.get_threshold()[0])
+        return action(x)
+
+    td.record(f, np.ones(3))
+    return found
+
+
+def test_garbage_is_looked_for_seldom_while_recording_and_as_before_afterwards():
+    assert met(np.sum) == [FEW_OBJECTS]
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+def test_the_threshold_comes_back_after_an_error():
+    def fails(x):
+        raise KeyError("user")
+
+    with pytest.raises(KeyError):
+        td.record(fails, np.ones(3))
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+def test_only_the_outermost_recording_brings_the_threshold_back():
+    def f(x):
+        inner = td.gradient(np.sum, x)
+        assert gc.get_threshold()[0] == FEW_OBJECTS
+        return np.sum(inner * x)
+
+    assert met(f) == [FEW_OBJECTS]
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+def test_recordings_in_several_threads_leave_the_threshold_as_it_was():
+    def work():
+        for _ in range(50):
+            td.record(lambda x: np.sum(np.sin(x)), np.ones(3))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+@pytest.mark.parametrize("own", [(0, 10, 10), (200_000, 5, 5)])
+def test_a_threshold_that_is_no_lower_is_left_alone(own):
+    """0 switches collections off."""
+    gc.set_threshold(*own)
+    assert met(np.sum) == [own[0]]
+    assert gc.get_threshold() == own
+
+
+def test_a_threshold_that_the_function_sets_stays():
+    def f(x):
+        gc.set_threshold(1234, 5, 6)
+        return np.sum(x)
+
+    td.record(f, np.ones(3))
+    assert gc.get_threshold() == (1234, 5, 6)
+
+
+def test_cycles_of_user_code_are_still_found():
+    """A long recording that leaves cycles behind does not keep them all."""
+
+    class Node:
+        alive = 0
+
+        def __init__(self):
+            Node.alive += 1
+            self.own = self
+
+        def __del__(self):
+            Node.alive -= 1
+
+    def f(x):
+        for _ in range(3 * FEW_OBJECTS):
+            Node()
+        return np.sum(x)
+
+    td.record(f, np.ones(3))
+    assert Node.alive < 3 * FEW_OBJECTS
