@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .lanes import Value, constant, fma, select
+from .lanes import Value, constant, fma, halves, select, splat
 from .program import Step, neutral
 from .values import TYPES
 from .vector_math import FUNCTIONS
@@ -51,12 +51,12 @@ class Accumulators:
         if self.nest.vectors and start > self.nest.last:
             start = self._panel_start(step)
             if start < self.nest.last:
-                vector = TYPES[self.kind(step), self.nest.width]
+                vector = TYPES[self.kind(step), self.nest.lanes]
                 names = [f"%acc{self.owner.fresh()}" for _ in self.nest.vectors]
                 self.owner.slots += [f"{name} = alloca {vector}, align 64" for name in names]
                 self.panels[number] = (names, start)
         elif start <= self.nest.last:
-            vector = TYPES[self.kind(step), 1 if step.running else self.nest.width]
+            vector = TYPES[self.kind(step), 1 if step.running else self.nest.lanes]
             name = f"%acc{self.owner.fresh()}"
             self.owner.slots.append(f"{name} = alloca {vector}, align 64")
             self.rows[number] = (name, start)
@@ -101,9 +101,17 @@ class Accumulators:
 
     def update(self, step: Step, operands: list[Any], old: Value) -> Value:
         """The accumulator after one more value; products are added with one rounding, as BLAS does."""
-        if step.combine == "add" and step.expression == "r0 * r1" and old.kind == "f64":
+        if _adds_products(step, old):
             return fma(operands[0], operands[1], old)
         return self.combined(step, old, self.nest.value(step, operands))
+
+    def _of_pair(self, step: Step, operands: list[Any], old: Value) -> Value:
+        """The accumulator after two vectors, one after the other."""
+        if _adds_products(step, old):
+            (a, c), (b, d) = (halves(splat(operand, self.nest.width)) for operand in operands)
+            return fma(c, d, fma(a, b, old))
+        first, last = halves(self.nest.value(step, operands))
+        return self.combined(step, self.combined(step, old, first), last)
 
     def start_level(self, level: int) -> None:
         for number, (names, start) in self.panels.items():
@@ -111,12 +119,12 @@ class Accumulators:
                 step = self.nest.steps[number]
                 for name in names:
                     self.code.line(
-                        f"store {TYPES[self.kind(step), self.nest.width]} {self._neutral(step, self.nest.width)}, ptr {name}, align 64"
+                        f"store {TYPES[self.kind(step), self.nest.lanes]} {self._neutral(step, self.nest.lanes)}, ptr {name}, align 64"
                     )
         for number, (name, start) in self.rows.items():
             if start == level:
                 step = self.nest.steps[number]
-                width = 1 if step.running else self.nest.width
+                width = 1 if step.running else self.nest.lanes
                 self.code.line(
                     f"store {TYPES[self.kind(step), width]} {self._neutral(step, width)}, ptr {name}, align 64"
                 )
@@ -127,8 +135,8 @@ class Accumulators:
             if start != level or step.running:
                 continue
             kind = self.kind(step)
-            loaded = self.code.emit(f"load {TYPES[kind, self.nest.width]}, ptr {name}, align 64")
-            total = self._across_lanes(step, Value(self.code, loaded, kind, self.nest.width))
+            loaded = self.code.emit(f"load {TYPES[kind, self.nest.lanes]}, ptr {name}, align 64")
+            total = self._across_lanes(step, Value(self.code, loaded, kind, self.nest.lanes))
             self._deliver(step, total, start)
 
         for number, (names, start) in self.panels.items():
@@ -139,14 +147,14 @@ class Accumulators:
         kind, row = self.kind(step), self.nest.address(step.write, self.nest.indices)
         stride = step.write.strides[-1]
         for name, (first, active) in zip(names, self.nest.vectors):
-            loaded = self.code.emit(f"load {TYPES[kind, self.nest.width]}, ptr {name}, align 64")
-            total = Value(self.code, loaded, kind, self.nest.width)
+            loaded = self.code.emit(f"load {TYPES[kind, self.nest.lanes]}, ptr {name}, align 64")
+            total = Value(self.code, loaded, kind, self.nest.lanes)
             address = row
             if first:
                 address = self.code.emit(f"getelementptr {MEMORY_TYPES[kind]}, ptr {row}, i64 {first * stride}")
             if any(s == 0 for s in step.write.strides[:start]):
                 total = self.combined(
-                    step, self.owner.load_lanes(address, stride, kind, self.nest.width, active), total
+                    step, self.owner.load_lanes(address, stride, kind, self.nest.lanes, active), total
                 )
             self.owner.store_lanes(address, stride, total, active)
 
@@ -179,12 +187,16 @@ class Accumulators:
             self.owner.store(self.nest.address(step.write, self.nest.indices), total)
 
     def _add_to(self, name: str, step: Step, operands: list[Any], index: str, active: int) -> None:
-        kind, width = self.kind(step), 1 if step.running else self.nest.width
+        kind, width = self.kind(step), 1 if step.running else self.nest.lanes
         vector = TYPES[kind, width]
         old = Value(self.code, self.code.emit(f"load {vector}, ptr {name}, align 64"), kind, width)
-        new = self.update(step, operands, old)
-        if active < self.nest.width:
-            new = select(Value(self.code, self.owner.mask(self.nest.width, active), "i1", self.nest.width), new, old)
+        new = self._of_pair(step, operands, old) if self.nest.width > width else self.update(step, operands, old)
+        if active < self.nest.lanes:
+            new = select(Value(self.code, self.owner.mask(self.nest.lanes, active), "i1", self.nest.lanes), new, old)
         self.code.line(f"store {vector} {new.ref}, ptr {name}, align 64")
         if step.running:
             self.owner.store_lanes(self.nest.lane_address(step.write, index), step.write.strides[-1], new, 1)
+
+
+def _adds_products(step: Step, total: Value) -> bool:
+    return step.combine == "add" and step.expression == "r0 * r1" and total.kind == "f64"

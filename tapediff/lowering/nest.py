@@ -8,7 +8,7 @@ from typing import Any
 
 from .accumulators import MEMORY_TYPES, Accumulators
 from .collapse import LANES, collapsed
-from .functions import inlined, is_costly, is_short, outlined
+from .functions import inlined, is_costly, is_short, outlined, runs_in_pairs
 from .lanes import Value, constant, splat
 from .program import Access, Group, Literal, Step
 from .values import TYPES
@@ -17,6 +17,8 @@ from .values import TYPES
 # change then stays in registers, and so do sums over the outer loops.
 MOST_VECTORS = 8
 MOST_UNROLLED = 64
+# Shorter loops run one vector at a time.
+FEWEST_PAIRS = 4
 
 
 def lanes_for(extent: int) -> int:
@@ -71,7 +73,9 @@ class Nest:
         self.domain = group.domain
         self.steps: list[Step] = group.body
         self.last = len(self.domain) - 1
-        self.width = 1 if group.form == "alone" else lanes_for(self.domain[-1])
+        self.lanes = 1 if group.form == "alone" else lanes_for(self.domain[-1])
+        # Of the point that is being emitted: that many lanes, or twice as many.
+        self.width = self.lanes
         self.is_short = is_short(group)
         self.written = {s.write.storage for s in self.steps if s.combine is None}
         self.indices: list[str] = []
@@ -212,14 +216,26 @@ class Nest:
         if self.block is not None and self.last == 0:
             self._innermost_of_block(self.block, whole)
             return
-        if whole == width:
-            self._point("0", width)
-        elif whole:
-            counted(self.owner, "0", str(whole), width, lambda index: self._point(index, width))
+        start = self._pairs(whole)
+        if whole == start + width:
+            self._point(str(start), width)
+        elif whole > start:
+            counted(self.owner, str(start), str(whole), width, lambda index: self._point(index, width))
         # Of loops that were merged though some are a little longer, each has its own end.
         for end in sorted({step.domain[self.last] for step in self.steps}):
             for start in range(whole, end, width):
                 self._point(str(start), min(width, end - start), extent=end)
+
+    def _pairs(self, whole: int) -> int:
+        """Run two vectors at a time as far as that goes and where it pays; where they end. LLVM makes two of each operation."""
+        pair = 2 * self.width
+        if whole < FEWEST_PAIRS * pair or self.is_short or not runs_in_pairs(self.steps):
+            return 0
+        end = whole - whole % pair
+        self.width = pair
+        counted(self.owner, "0", str(end), pair, lambda index: self._point(index, pair))
+        self.width = self.lanes
+        return end
 
     def _innermost_of_block(self, block: Block, whole: int) -> None:
         """A block begins at a multiple of the lanes; what is left over at the end belongs to the last one."""

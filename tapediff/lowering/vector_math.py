@@ -53,13 +53,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "zeta": math_special.zeta,
 }
 
+# Functions that call a scalar routine once for each lane, always.
+CALLED_BY_ELEMENT = frozenset((*math_special.SPECIAL_FUNCTIONS, "polygamma", "zeta"))
+
 
 def _from_scipy(name: str) -> Callable[..., Any]:
     # Imported when called: scipy.special takes 0.1 s, and a listing rarely runs.
     return lambda *args: getattr(importlib.import_module("scipy.special"), name)(*args)
 
 
-_SCIPY = (*math_special.SPECIAL_FUNCTIONS, "polygamma", "zeta", "expit", "log_expit", "logit", "xlogy", "xlog1py")
+_SCIPY = (*CALLED_BY_ELEMENT, "expit", "log_expit", "logit", "xlogy", "xlog1py")
 _OWN = {
     "integer_power",
     "integer_floor_divide",

@@ -115,13 +115,14 @@ _CHEAP = frozenset(
     ("select", "sqrt", "absolute", "maximum", "minimum", "equal", "not_equal", "to_f64", "to_i64", "floor", "ceil", "rint", "trunc",
      "sign", "isnan", "isfinite", "isinf", "fma", "logical_not", "round_to_float32", "copysign")
 )  # fmt: skip
-_FUNCTION = re.compile(r"\b([a-z]\w*)\(")
+# The names of functions in a scalar expression.
+FUNCTION = re.compile(r"\b([a-z]\w*)\(")
 
 
 @cache
 def has_costly(expression: str) -> bool:
     """Whether a scalar expression calls exp, sin, lgamma or the like."""
-    return any(name not in _CHEAP for name in _FUNCTION.findall(expression))
+    return any(name not in _CHEAP for name in FUNCTION.findall(expression))
 
 
 def elementwise(
