@@ -62,6 +62,16 @@ def normalised(X, y):
     return f
 
 
+def in_the_middle(X, y):
+    """A reduction over an axis between others, whose sums begin at zero in every block."""
+
+    def f(b):
+        sums = np.sum(np.exp(X[:, None, :] * b[1:] * np.array([0.5, 1.0, 2.0])[:, None]), axis=1)
+        return np.sum(np.log(sums) * np.tanh(y)[:, None]) + b[0]
+
+    return f
+
+
 def columns_first(X, y):
     return lambda b: np.sum((b[1:] @ np.ascontiguousarray(X.T) - y) ** 2) * b[0]
 
@@ -85,7 +95,7 @@ def cumulative(X, y):
     return lambda b: np.sum(np.cumsum(X @ b[1:]) * y * 0.01) + b[0]
 
 
-MODELS = {f.__name__: f for f in (logistic, linear, gathered, mixture, single, normalised, columns_first, scattered, both_ways, cumulative)}  # fmt: skip
+MODELS = {f.__name__: f for f in (logistic, linear, gathered, mixture, single, normalised, columns_first, scattered, both_ways, cumulative, in_the_middle)}  # fmt: skip
 
 
 def sample(n, d):
