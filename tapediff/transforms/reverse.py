@@ -135,9 +135,7 @@ class _Adjoints:
     def add(self, number: int, cotangent: Any, quality: int) -> None:
         if cotangent is None or not self.active[number]:
             return
-        if type(cotangent) is TrackedArray:
-            self.dense.setdefault(number, []).append(cotangent)
-        elif isinstance(cotangent, Part):
+        if isinstance(cotangent, Part):
             self.parts.setdefault(number, []).append(cotangent)
         elif isinstance(cotangent, ItemPart):
             self.items.setdefault(number, {}).setdefault(cotangent.k, []).append(cotangent.z_bar)

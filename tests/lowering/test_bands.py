@@ -136,11 +136,11 @@ def test_bands_change_no_bit(name, n, d, small_blocks, monkeypatch):
 
 @pytest.mark.parametrize("name", ["logistic", "linear", "gathered", "mixture", "scattered"])
 def test_large_models_run_in_bands(name):
-    """With the limits as they are, and no array of one number a row in the workspace."""
+    """With the limits as they are, and no array of as many numbers as the matrix in the workspace: at most two of one a row."""
     X, y, b = sample(4000, 12)
     compiled = td.compile(MODELS[name](X, y), b)
     assert forms(compiled).count("bands") == 1
-    assert compiled.kernel((0,)).workspace_bytes < 64_000
+    assert compiled.kernel((0,)).workspace_bytes < 90_000
 
 
 def test_a_matrix_is_read_by_one_group():
