@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import logging
+import sys
 import threading
 import time
 from collections import deque
@@ -51,8 +51,6 @@ from .tape import Tape
 from .transforms.derive import gradient_tape
 
 Argnums = int | tuple[int, ...]
-
-_logger = logging.getLogger("tapediff")
 
 # Guard values whose equality, with their type, is equality of bits.
 PLAIN = (bool, int, str, type(None), np.bool_)
@@ -425,7 +423,11 @@ class GuardedTape(ShortWay, GuardedCalls):
                 value = call.specialisation.guard_value[0]
                 messages.append(coarse_guard_text(self.name, self._guard_site, value, guard, reason.outcome))
         text = "recorded tape %d of %s, %d instructions in %.4f s: %s"
-        _logger.info(text, variant.number, self.name, len(tape), seconds, reason)
+        # Nobody listens where nobody has imported logging, which takes 15 ms.
+        if "logging" in sys.modules:
+            sys.modules["logging"].getLogger("tapediff").info(
+                text, variant.number, self.name, len(tape), seconds, reason
+            )
         for message in messages:
             warn(message)
         return variant, True

@@ -6,7 +6,6 @@ among its operands, so that derivatives of derivatives are never confused.
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -420,6 +419,8 @@ class Recorder:
 
 
 def _digest(array: np.ndarray) -> bytes:
+    import hashlib  # 4 ms, and rarely needed
+
     return hashlib.blake2b(array.tobytes(), digest_size=16).digest()
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from .passes import REFINE, STRAIGHTEN, run_passes
 from .passes.dead_code import dead_code
-from .passes.reroll import reroll
 from .tape import Tape
-from .tape_callees import callee_of
 
 # Whether loops are rolled at all; the tests compare both.
 ROLL = True
@@ -18,6 +16,10 @@ def rolled(tape: Tape) -> Tape:
         return tape
     known = tape.derived.get("rolled")
     if known is None:
+        # Imported when the first tape is prepared: a tenth of the time of `import tapediff`.
+        from .passes.reroll import reroll
+        from .tape_callees import callee_of
+
         straight = run_passes(tape, STRAIGHTEN)
         made = reroll(straight, callee_of)
         known = tape.derived["rolled"] = straight if made is straight else dead_code(made)

@@ -4,6 +4,7 @@ Values, gradients and Hessians are compared with jets, which run the program its
 tests/test_control_fuzz.py` searches for longer, with fresh programs in every run.
 """
 
+import hashlib
 import os
 import warnings
 
@@ -17,7 +18,9 @@ from tapediff.keys import outcome_key
 
 LONG_RUN = int(os.environ.get("TAPEDIFF_FUZZ_EXAMPLES", "0"))
 PROGRAMS = LONG_RUN or 12
-FIRST_SEED = int.from_bytes(os.urandom(3)) if LONG_RUN else 0
+# pytest-xdist tells all its workers the same name of the run.
+RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", "").encode() or os.urandom(8)
+FIRST_SEED = int.from_bytes(hashlib.sha256(RUN).digest()[:3]) if LONG_RUN else 0
 
 # What a user's program may raise by itself: int(nan), int(inf), an index, a recursion that does not end.
 OWN_ERRORS = (ValueError, OverflowError, IndexError, RecursionError, ZeroDivisionError)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable
 from functools import cache
@@ -274,6 +273,8 @@ def _nearest(name: str) -> str:
     known = {getattr(f, "__name__", "") for f in (*FUNCTIONS, *WRITERS, *BY_FUNCTION, *_UFUNC_COMPOSITIONS)} | set(
         BY_SCIPY_NAME
     )
+    import difflib  # 5 ms, and rarely needed
+
     close = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.6)
     if close:
         return f"supported functions of a similar name: {', '.join(close)}"
