@@ -17,7 +17,7 @@ from .outputs import check_out, deliver
 from .record import plain_value
 from .recorder import Recorder, current_recorder
 from .replay import inline, run
-from .short_way import FIRST
+from .short_way import ABSENT, FIRST, given
 from .tape import Tape
 from .tracked import TrackedArray
 from .transforms.derive import gradient_only, gradient_tape, jvp_tape, vjp_tape
@@ -25,12 +25,12 @@ from .transforms.derive import gradient_only, gradient_tape, jvp_tape, vjp_tape
 Argnums = int | tuple[int, ...]
 
 
-def gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
+def gradient(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
     """Gradient of a real scalar function.
 
     Args:
         target: function, Tape, CompiledTape or GuardedTape that returns one real scalar.
-        args: the point: floats or float arrays; td.Constant(y) for run-time data.
+        x, args: the point: floats or float arrays; td.Constant(y) for run-time data.
         argnums: which argument to differentiate by; a tuple gives a tuple of gradients.
         out: array (or tuple of arrays) that receives the gradient; untouched when anything fails.
         named: further arguments of a function or GuardedTape by name.
@@ -48,30 +48,33 @@ def gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None, **n
     if type(target) is CompiledTape or type(target) is GuardedTape:
         # As in ShortWay.
         value = None
-        if argnums is FIRST and not named and current_recorder() is None:
+        if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
             into = np.empty(target._shape, target._dtype) if out is None else out
-            value = target._short(args[0], into) if len(args) == 1 else target._short(*args, into)
+            value = target._short(x, *args, into) if args else target._short(x, into)
             if type(value) is float:
                 return into if out is not None or target._shape else into[()]
-        return target.answer(args, argnums, out, named, value)[1]
-    return value_and_gradient(target, *args, argnums=argnums, out=out, **named)[1]
+        return target.answer(given(x, args), argnums, out, named, value)[1]
+    return value_and_gradient(target, x, *args, argnums=argnums, out=out, **named)[1]
 
 
-def value_and_gradient(target: Any, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> tuple[Any, Any]:
+def value_and_gradient(
+    target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any
+) -> tuple[Any, Any]:
     """Value and gradient of a real scalar function; arguments and errors as td.gradient."""
     if type(target) is CompiledTape or type(target) is GuardedTape:
         # As in ShortWay.
         value = None
-        if argnums is FIRST and not named and current_recorder() is None:
+        if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
             into = np.empty(target._shape, target._dtype) if out is None else out
-            value = target._short(args[0], into) if len(args) == 1 else target._short(*args, into)
+            value = target._short(x, *args, into) if args else target._short(x, into)
             if type(value) is float:
                 return value, (into if out is not None or target._shape else into[()])
-        return target.answer(args, argnums, out, named, value)
+        return target.answer(given(x, args), argnums, out, named, value)
+    arguments = given(x, args)
     if named:
-        args = positional(target, args, named)
+        arguments = positional(target, arguments, named)
     numbers = argnums if isinstance(argnums, tuple) else (argnums,)
-    tape, inputs, numbers = _traced(target, args, numbers)
+    tape, inputs, numbers = _traced(target, arguments, numbers)
     joint = gradient_tape(tape, numbers)
     check_out(out, [tape.input_types[k] for k in numbers], isinstance(argnums, tuple))
     value, *gradients = _run(joint, inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,10 +16,18 @@ Argnums = int | tuple[int, ...]
 # The argnums of nearly every call; small integers are shared, and a call that is not recognised takes the full path.
 FIRST = 0
 
+# Stands for the first argument of a call that has none.
+ABSENT: Any = inspect.Parameter.empty
+
 
 def unknown_yet(*_: Any) -> int:
     """Stands where a native function will be."""
     return REFUSED
+
+
+def given(x: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a call."""
+    return () if x is ABSENT else (x, *args)
 
 
 class ShortWay:
@@ -43,22 +52,24 @@ class ShortWay:
         """Value and gradient on the full path; `met` is what the short way has come to, None if it was not tried."""
         raise NotImplementedError
 
-    def gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
+    def gradient(self, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
         """See td.gradient."""
         value = None
-        if argnums is FIRST and not named and current_recorder() is None:
+        if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
             target = np.empty(self._shape, self._dtype) if out is None else out
-            value = self._short(*args, target)
+            value = self._short(x, *args, target) if args else self._short(x, target)
             if type(value) is float:
                 return target if out is not None or self._shape else target[()]
-        return self.answer(args, argnums, out, named, value)[1]
+        return self.answer(given(x, args), argnums, out, named, value)[1]
 
-    def value_and_gradient(self, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> tuple[Any, Any]:
+    def value_and_gradient(
+        self, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any
+    ) -> tuple[Any, Any]:
         """See td.value_and_gradient."""
         value = None
-        if argnums is FIRST and not named and current_recorder() is None:
+        if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
             target = np.empty(self._shape, self._dtype) if out is None else out
-            value = self._short(*args, target)
+            value = self._short(x, *args, target) if args else self._short(x, target)
             if type(value) is float:
                 return value, (target if out is not None or self._shape else target[()])
-        return self.answer(args, argnums, out, named, value)
+        return self.answer(given(x, args), argnums, out, named, value)
