@@ -37,6 +37,8 @@ def compute_again(groups: list[Group], storages: list[Storage], before: Sequence
     Args:
         before: groups that run once before these, which only read what they write.
     """
+    if not any(group.form == "nest" for group in groups):
+        return groups
     groups = [Group(group.form, group.domain, list(group.body)) for group in groups]
     place_in_memory([*before, *groups], storages)
     nests = _Nests(groups, storages)

@@ -29,6 +29,8 @@ MOST_READERS = 12
 
 def recompute_shifted(steps: list[Any], storages: list[Storage]) -> list[Any]:
     """The steps, with shifted reads of cheap values replaced where all readers of such a value can do without it."""
+    if not any(isinstance(step, Step) and step.domain for step in steps):
+        return steps
     sources = _Sources(steps, storages)
     if not sources.readers:
         return steps
