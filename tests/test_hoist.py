@@ -5,6 +5,7 @@ import pytest
 from agreement import agree, hessian_agrees
 
 import tapediff as td
+from tapediff import passes
 from tapediff.ops.calls import LOOP
 from tapediff.passes import PIPELINE, run_passes
 from tapediff.passes.hoist import hoist_from_loops
@@ -83,6 +84,7 @@ def test_the_tape_without_the_pass_gives_the_same(f, size):
     tape.check()
 
 
+@pytest.mark.skipif("hoist_from_loops" in passes.LEFT_OUT, reason="the pass is left out")
 def test_no_costly_function_of_the_entries_is_left_in_the_loops():
     tape = gradient_tape(td.record(scalars, np.ones(2)), (0,))
     loops = [i for i in tape.instructions if i.op is LOOP]

@@ -162,7 +162,11 @@ class _Adjoints:
                 self.masked.add(number)
         if not dense:
             return None, ABSENT
-        return self._sum(number, dense), self.quality(number)
+        if len(dense) == 1:
+            return dense[0], self.quality(number)
+        instruction = self.tape.instructions[number]
+        loop = instruction.inputs[0] if isinstance(instruction.type, StackType) else -1
+        return self._sum(dense, loop), self.quality(number)
 
     def quality(self, number: int) -> int:
         """A sum is an exact zero of something discarded only where all its terms are."""
@@ -172,23 +176,21 @@ class _Adjoints:
             return MASKED
         return LACKING if number in self.lacking else SOLID
 
-    def _sum(self, number: int, terms: Sequence[Any]) -> Any:
+    def _sum(self, terms: Sequence[Any], loop: int = -1) -> Any:
+        """The sum of cotangents; of stacks, which are items of a loop."""
         total = terms[0]
-        if len(terms) == 1:
-            return total
-        is_stack = isinstance(self.tape.instructions[number].type, StackType)
         for term in terms[1:]:
-            total = self._stacks_added(number, total, term) if is_stack else total + term
+            total = total + term if loop < 0 else self._stacks_added(loop, total, term)
         return total
 
     def _stacks_added(self, number: int, x: Any, y: Any) -> Any:
-        """The sum of two cotangents of a stack, which is an item of a loop that knows its length."""
-        loop = self.tape.instructions[self.tape.instructions[number].inputs[0]]
+        """The sum of two cotangents of a stack that is an item of a loop, which knows its length."""
+        loop = self.tape.instructions[number]
         callee, form = loop.params
         count = loop.inputs[form.leading - 1]
         if form.stops:
             count_item = len(callee.out_types) - 1
-            counted = ITEM(self.value(self.tape.instructions[number].inputs[0]), k=count_item)
+            counted = ITEM(self.value(number), k=count_item)
         else:
             counted = self.value(count)
         adder = callee.adder(x.type.item)
@@ -224,9 +226,10 @@ class _Adjoints:
     def _apply_record_rule(self, number: int, instruction: Instruction, items: dict[int, list[Any]]) -> None:
         op: Op = instruction.op
         self.recorder.site = instruction.site
-        z_bars: list[Any] = [None] * len(instruction.type.items)  # type: ignore[attr-defined]  # only records have items
+        types: Any = instruction.type.items  # type: ignore[attr-defined]  # only records have items
+        z_bars: list[Any] = [None] * len(types)
         for k, terms in items.items():
-            z_bars[k] = sum(terms[1:], terms[0]) if len(terms) > 1 else terms[0]
+            z_bars[k] = self._sum(terms, number if isinstance(types[k], StackType) else -1)
         inputs = [self.value(i) for i in instruction.inputs]
         active = [self.active[i] for i in instruction.inputs]
         rule: Any = op.vjp
