@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..ops.linear_algebra import pulled_back
 from .lanes import Code
-from .library_routines import copy_doubles
+from .lapack_routines import copy_doubles
 from .tiles import PREFIX
 
 

@@ -7,7 +7,7 @@ depend on each other stand together, in few long runs.
 from __future__ import annotations
 
 import struct
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +97,7 @@ class _Translator:
         self.read: dict[int, int] = {}
         self.last_exit = 0
         self.bases: dict[int, int] = {}
-        self.operations: dict[Any, tuple[Operation, list[int]]] = {}
+        self.operations: dict[Any, Operation] = {}
         self.checks: list[Exit] = []
 
     # Runs
@@ -167,32 +167,12 @@ class _Translator:
             value_of[step.write.storage] = value
 
     def computed(self, step: Step, operands: list[int]) -> int:
-        """What `add` and `value` do, written out."""
-        kind_of, run_of = self.kind_of, self.run_of
-        key = (step.expression, step.parameters, tuple([kind_of[v] for v in operands]))
-        known = self.operations.get(key)
-        if known is None:
-            handler = Operation(*key, self.storages[step.write.storage].kind)
-            known = self.operations[key] = (handler, self.runs_of.setdefault(handler, []))
-        handler, numbers = known
-        earliest = 0
-        for v in operands:
-            if run_of[v] > earliest:
-                earliest = run_of[v]
-        place = bisect_right(numbers, earliest)
-        if place < len(numbers):
-            number = numbers[place]
-        else:
-            number = len(self.runs)
-            numbers.append(number)
-            self.runs.append(_Run(handler))
-        run = self.runs[number]
-        run.operands += operands
-        run_of.append(number)
-        self.index_of.append(run.count)
-        kind_of.append(handler.kind)
-        run.count += 1
-        return len(run_of) - 1
+        """A value by the step's expression."""
+        key = (step.expression, step.parameters, tuple([self.kind_of[v] for v in operands]))
+        handler = self.operations.get(key)
+        if handler is None:
+            handler = self.operations[key] = Operation(*key, self.storages[step.write.storage].kind)
+        return self.value(self.add(handler, operands, self.after(operands)), handler.kind)
 
     def write(self, step: Step, storage: Storage, operands: list[int], value: int) -> None:
         """Write a value that somebody else needs."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from ..ops.declaration import has_costly
 from .accumulators import MEMORY_TYPES
+from .collapse import LANES
 from .expressions import emit_expression
 from .lanes import Code, Value, to_f64, trunc
 from .native import NativeFunction
@@ -28,7 +29,6 @@ SIGNATURE = "ptr %run, ptr %slots, ptr %made, ptr %bases, ptr %report"
 
 # Cheap operations are done so many at a time, one by one; costly ones on SIMD lanes.
 UNROLLED = 4
-LANES = 8
 
 
 @dataclass(frozen=True, slots=True)

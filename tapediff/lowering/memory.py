@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .program import Access, Call, Exit, Group, Invoke, Step, Storage
+from .dependencies import read_by, written_by
+from .program import Access, Group, Storage
 
 ALIGNMENT = 64
 SMALL = 8
@@ -89,7 +90,7 @@ def _lifetimes(groups: list[Group], storages: list[Storage], before: int) -> tup
     last: dict[int, int] = {}
     for number, group in enumerate(groups):
         for item in group.body:
-            for storage in _touched(item):
+            for storage in (*read_by(item), *written_by(item)):
                 if storage >= 0 and storages[storage].in_memory:
                     first.setdefault(storage, number)
                     last[storage] = number
@@ -97,17 +98,6 @@ def _lifetimes(groups: list[Group], storages: list[Storage], before: int) -> tup
         if number < before:
             last[storage] = len(groups) - 1
     return first, last
-
-
-def _touched(item: object) -> list[int]:
-    if isinstance(item, Step):
-        return [item.write.storage, *[r.storage for r in item.reads if type(r) is Access]]
-    if isinstance(item, Call):
-        return [item.result, *(storage for storage, _ in item.operands)]
-    if isinstance(item, Invoke):
-        return [*item.written, *(storage for storage, _ in item.operands)]
-    assert isinstance(item, Exit)
-    return [item.read.storage, item.report[0]]
 
 
 def _rounded(size: int) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import dense_calls, library_routines, spectral_routines
+from . import dense_calls, lapack_routines, spectral_routines
 from .index_routines import INDEX_ROUTINES, PREFIX
 from .lanes import Code
 
@@ -44,16 +44,16 @@ def _index_python(function: Callable[..., None]) -> Callable[..., None]:
 
 
 ROUTINES: dict[str, Routine] = {
-    "gemm": Routine(library_routines.gemm, library_routines.gemm_python),
-    "potrf": Routine(library_routines.cholesky, library_routines.cholesky_python),
-    "trsm": Routine(library_routines.triangular_solve, library_routines.triangular_solve_python),
-    "lu_factor": Routine(library_routines.lu_factor, library_routines.lu_factor_python),
-    "lu_solve": Routine(library_routines.lu_solve, library_routines.lu_solve_python),
-    "det_sign": Routine(library_routines.det_sign, library_routines.det_sign_python),
+    "gemm": Routine(lapack_routines.gemm, lapack_routines.gemm_python),
+    "potrf": Routine(lapack_routines.cholesky, lapack_routines.cholesky_python),
+    "trsm": Routine(lapack_routines.triangular_solve, lapack_routines.triangular_solve_python),
+    "lu_factor": Routine(lapack_routines.lu_factor, lapack_routines.lu_factor_python),
+    "lu_solve": Routine(lapack_routines.lu_solve, lapack_routines.lu_solve_python),
+    "det_sign": Routine(lapack_routines.det_sign, lapack_routines.det_sign_python),
     "eigh": Routine(spectral_routines.eigh, spectral_routines.eigh_python),
-    "cofactors": Routine(spectral_routines.cofactors_emitter, spectral_routines.cofactors_python),
+    "cofactors": Routine(spectral_routines.cofactors, spectral_routines.cofactors_python),
     "product": Routine(dense_calls.product, dense_calls.product_python),
-    "cholesky": Routine(dense_calls.cholesky, library_routines.cholesky_python),
+    "cholesky": Routine(dense_calls.cholesky, lapack_routines.cholesky_python),
     "cholesky_pullback": Routine(dense_calls.cholesky_pullback, dense_calls.cholesky_pullback_python),
     "triangular_solve": Routine(dense_calls.triangular_solve, dense_calls.triangular_solve_python),
     **{name: Routine(_index_emitter(name), _index_python(function)) for name, function in INDEX_ROUTINES.items()},

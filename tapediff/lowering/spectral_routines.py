@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ops.spectral import EIGH, cofactors
+from ..ops import spectral
 from .dense_calls import call_dense
 from .lanes import Code
-from .library_routines import (
-    DET_SIGN,
-    copy_doubles,
-    failed,
-    integer,
-    letter,
-    library,
-    status_slot,
-)
+from .lapack_routines import DET_SIGN, copy_doubles, failed, integer, letter, library, status_slot
 from .tiles import TileWriter
 
 # Integers of 32 bits that a routine works in, as doubles.
@@ -45,7 +37,7 @@ def eigh(code: Code, slots: list[str], operands: list[str], result: str, sizes: 
 def eigh_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> bool:
     (n,) = sizes
     try:
-        result[:] = EIGH.evaluate(operands[0][: n * n].reshape(n, n)).ravel()
+        result[:] = spectral.EIGH.evaluate(operands[0][: n * n].reshape(n, n)).ravel()
     except np.linalg.LinAlgError:
         return True
     return False
@@ -61,7 +53,7 @@ def cofactors_scratch(n: int) -> int:
     return 4 * n * n + 2 * n + _svd_doubles(n) + 8 * n // _INTEGERS_PER_DOUBLE
 
 
-def cofactors_emitter(
+def cofactors(
     code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
 ) -> str:
     """By the singular values of the transpose, which is what LAPACK sees; the cofactors' transpose is then in its order too."""
@@ -117,7 +109,7 @@ def _scale_columns() -> TileWriter:
 def cofactors_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> bool:
     (n,) = sizes
     try:
-        result[:] = cofactors(operands[0][: n * n].reshape(n, n)).ravel()
+        result[:] = spectral.cofactors(operands[0][: n * n].reshape(n, n)).ravel()
     except np.linalg.LinAlgError:
         return True
     return False

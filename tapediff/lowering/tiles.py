@@ -1,4 +1,4 @@
-"""Writes LLVM functions on matrices by square tiles of vectors that stay in registers: what dense_routines is made of.
+"""Writes LLVM functions on matrices by square tiles of vectors that stay in registers: what the dense_* modules are made of.
 
 A tile is `lanes` rows of one or more vectors of `lanes` doubles. A vector of 8 rows and two vectors of columns leaves room in 32 wide
 registers, one of 4 by two vectors of 4 in 16 narrower ones; both keep the units for multiply-add busy from the first-level cache.
@@ -86,34 +86,28 @@ class TileWriter:
     @contextmanager
     def loop(self, start: str | int, end: str | int, step: int = 1) -> Iterator[str]:
         """For an index from start, while below end; possibly never."""
-        slot = self.slot("i64")
-        head, body, done = self.code.label(), self.code.label(), self.code.label()
-        self.code.line(f"store i64 {start}, ptr {slot}")
-        self.code.line(f"br label %{head}")
-        self.code.start(head)
-        index = self.code.emit(f"load i64, ptr {slot}")
-        more = self.code.emit(f"icmp slt i64 {index}, {end}")
-        self.code.line(f"br i1 {more}, label %{body}, label %{done}")
-        self.code.start(body)
-        yield index
-        self.code.line(f"store i64 {self.add(index, step)}, ptr {slot}")
-        self.code.line(f"br label %{head}")
-        self.code.start(done)
+        with self._counting(start, step, "slt", end) as index:
+            yield index
 
     @contextmanager
     def backwards(self, start: str | int, step: int) -> Iterator[str]:
         """For an index from start down to 0; possibly never."""
+        with self._counting(start, -step, "sge", 0) as index:
+            yield index
+
+    @contextmanager
+    def _counting(self, start: str | int, step: int, how: str, bound: str | int) -> Iterator[str]:
         slot = self.slot("i64")
         head, body, done = self.code.label(), self.code.label(), self.code.label()
         self.code.line(f"store i64 {start}, ptr {slot}")
         self.code.line(f"br label %{head}")
         self.code.start(head)
         index = self.code.emit(f"load i64, ptr {slot}")
-        more = self.code.emit(f"icmp sge i64 {index}, 0")
+        more = self.compare(how, index, bound)
         self.code.line(f"br i1 {more}, label %{body}, label %{done}")
         self.code.start(body)
         yield index
-        self.code.line(f"store i64 {self.subtract(index, step)}, ptr {slot}")
+        self.code.line(f"store i64 {self.add(index, step)}, ptr {slot}")
         self.code.line(f"br label %{head}")
         self.code.start(done)
 
