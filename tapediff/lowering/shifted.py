@@ -13,6 +13,7 @@ from typing import Any
 from ..ops.declaration import has_costly
 from .dependencies import read_by, written_by
 from .places import contiguous
+from .positions import Positions, positions_of
 from .program import Access, Step, Storage
 
 # What one step may compute again, in cheap operations; a division counts as so many. Arrays that stay in the first-level cache are
@@ -108,37 +109,9 @@ def _operations(step: Step) -> int:
     return DIVISION if "/" in step.expression or "sqrt" in step.expression else 1
 
 
-def _moved(read: Access, domain: tuple[int, ...], writer: Step) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Where the writer's loop is when it computes what is read: for each of its loops the index at the reader's first point,
-    and which of the reader's loops goes along with it (-1 for none). None if that cannot be said."""
-    if read.via >= 0:
-        return None
-    strides, left, firsts = writer.write.strides, read.offset, []
-    for stride in strides:
-        firsts.append(left // stride)
-        left %= stride
-    along = [-1] * len(strides)
-    for loop, stride in enumerate(read.strides):
-        if stride == 0:
-            continue
-        if stride not in strides or along[strides.index(stride)] >= 0:
-            return None
-        along[strides.index(stride)] = loop
-    for first, loop, extent in zip(firsts, along, writer.domain):
-        if first + (domain[loop] if loop >= 0 else 1) > extent:
-            return None
-    return tuple(firsts), tuple(along)
-
-
-def _access_from(access: Access, moved: tuple[tuple[int, ...], tuple[int, ...]], domain: tuple[int, ...]) -> Access:
-    """What the writer reads at the point where it is moved to, as a read over the reader's domain."""
-    firsts, along = moved
-    strides = [0] * len(domain)
-    for stride, loop in zip(access.strides, along):
-        if loop >= 0:
-            strides[loop] += stride
-    offset = access.offset + sum(first * stride for first, stride in zip(firsts, access.strides))
-    return Access(access.storage, offset, tuple(strides))
+def _moved(read: Access, domain: tuple[int, ...], writer: Step) -> Positions | None:
+    """Where the writer's loop is when it computes what is read; None if that cannot be said."""
+    return None if read.via >= 0 else positions_of(read, domain, writer.domain)
 
 
 @dataclass(slots=True)
@@ -158,7 +131,7 @@ class _Tree:
         if moved is None:
             return False
         self.nodes[read] = _operations(writer)
-        return all(self.add(_access_from(a, moved, self.domain)) for a in writer.reads if isinstance(a, Access))
+        return all(self.add(moved.translated(a)) for a in writer.reads if isinstance(a, Access))
 
     @property
     def operations(self) -> int:
@@ -218,7 +191,7 @@ class _Copies:
             moved = _moved(read, domain, writer)
             assert moved is not None, "only what can be computed again is not stored"
             reads = tuple(
-                self.read(_access_from(a, moved, domain)) if isinstance(a, Access) else a for a in writer.reads
+                self.read(moved.translated(a)) if isinstance(a, Access) else a for a in writer.reads
             )
             number = len(self.storages)
             self.storages.append(Storage(number, math.prod(domain), self.storages[read.storage].kind))
