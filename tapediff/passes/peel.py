@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..instruction import INPUT, Instruction, RecordType, ValueType
+from ..instruction import Instruction, RecordType, ValueType
 from ..ops.calls import CALL, ITEM, LOOP, RECALL, LoopCotangents, LoopForm, loop_items
 from ..ops.indexing import ASSEMBLE, INDEX, Region, Regions
 from ..ops.shape import RESHAPE
 from ..tape import Tape
+from ..transforms.reverse import active_values
 from .dead_code import dead_code
 from .kept_choice import FEWEST_ITERATIONS
 from .rewrite import Rewriter
@@ -42,7 +43,8 @@ def _chosen(tape: Tape) -> set[int]:
     loops = [n for n, i in enumerate(tape.instructions) if i.op is LOOP and _may_be_peeled(*i.params)]
     if not loops:
         return set()
-    active, asked = _active(tape), _asked(tape)
+    active = active_values(tape, {tape.inputs[k] for k in tape.active_inputs})
+    asked = _asked(tape)
     items: dict[int, set[int]] = {n: set() for n in loops}
     for number, (op, inputs, params, *_) in enumerate(tape.instructions):
         if op is ITEM and inputs[0] in items and asked[number]:
@@ -73,16 +75,6 @@ def _hides_lacking(loop: Instruction, active: list[bool], items: set[int]) -> bo
     )
     given = tuple(sorted(k for k in items if k < form.carries and callee.out_types[k].is_float))
     return callee.loop_flow(which, given).hides_lacking
-
-
-def _active(tape: Tape) -> list[bool]:
-    """Which values may be differentiated."""
-    inputs = {tape.inputs[k] for k in tape.active_inputs}
-    active: list[bool] = []
-    for number, (op, operands, _, type_, _) in enumerate(tape.instructions):
-        moves = type_.is_float or isinstance(type_, RecordType)
-        active.append(number in inputs if op is INPUT else moves and any(active[i] for i in operands))
-    return active
 
 
 def _asked(tape: Tape) -> list[bool]:
