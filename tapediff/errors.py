@@ -19,6 +19,9 @@ class TapediffError(Exception):
         fix: what to write instead.
     """
 
+    # What samplers ask of an exception: whether the model has no value at this point, and another may.
+    is_recoverable = False
+
     def __init__(self, what: str, *, at: object = None, got: str | None = None, fix: str | None = None) -> None:
         at = user_site() if at is None else at
         self.what, self.at, self.got, self.fix = what, at, got, fix
@@ -41,6 +44,23 @@ def _error(kind: type[TapediffError], args: tuple[Any, ...], state: dict[str, An
     error.args = args
     error.__dict__.update(state)
     return error
+
+
+# What says that the model has no value at a point: not positive definite, or numpy.errstate(all="raise").
+REJECTIONS = (np.linalg.LinAlgError, FloatingPointError)
+
+
+def is_recoverable(raised: BaseException) -> bool:
+    """Whether an exception rejects one point, so that a sampler may go on with another: as it says itself, or by its type."""
+    told = getattr(raised, "is_recoverable", None)
+    return isinstance(raised, REJECTIONS) if told is None else bool(told)
+
+
+def rejection(raised: Exception) -> Exception:
+    """The exception, marked for samplers as that of a point to be rejected, unless it says something else."""
+    if getattr(raised, "is_recoverable", None) is None:
+        raised.is_recoverable = True  # type: ignore[attr-defined]  # nutpie's convention
+    return raised
 
 
 class UnsupportedFunction(TapediffError, TypeError):

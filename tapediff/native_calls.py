@@ -109,17 +109,20 @@ class NativeCalls:
         by any number of threads at once, with the interpreter lock or without. It returns
 
         * 0, and has written value and gradient;
-        * 1 where a guard fails (never for a GuardedTape), 2 where a matrix is not positive definite, 3 where Python code has
-          raised: another point may do, and `take_error()` gives the exception;
-        * -1 where size is not that of the tape (for a GuardedTape: of its tapes, or of the first call), -2 where x and gradient
-          overlap or are not aligned to 8 bytes, -3 where there is no memory.
+        * where the model has no value, so that a sampler may reject the point and go on: 2 where a matrix is not positive definite,
+          3 where Python code has raised a FloatingPointError, or an exception whose attribute `is_recoverable` is true; 4 where
+          the value is infinite or NaN;
+        * where the caller has to stop: -1 where size is not that of the tape (for a GuardedTape: of its tapes, or of the first
+          call), -2 where x, gradient and value overlap or are not aligned to 8 bytes, -3 where there is no memory, -4 where a guard
+          fails (never for a GuardedTape), -5 where Python code has raised any other exception.
 
-        Nothing is written unless it returns 0. The tape has to be kept alive as long as the function may be called.
+        `take_error()` gives the exception. Nothing is written unless it returns 0 or 4. The tape has to be kept alive as long as
+        the function may be called.
 
         Raises:
             ArgumentMismatch: the tape does not take one float64 vector.
         """
-        return self._vector_point().function
+        return self._vector_point().address
 
     @property
     def user_data(self) -> int:

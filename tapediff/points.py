@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import ShapeMismatch
+from .errors import GuardFailed, ShapeMismatch, is_recoverable
 from .instruction import FLOAT_SCALAR
 from .lowering import entry, pointer
 from .lowering.cells import Cell, _NativeVariant, thread_state
@@ -64,12 +64,12 @@ class Point:
     """A C function of value and gradient at a point, as far as its caller sees it.
 
     Attributes:
-        function: its address; see lowering.pointer.
+        symbol: its name in lowering.pointer.
         words: what it is given as its last argument.
         shape: of the points; None while nobody has called it who could tell.
     """
 
-    function: int
+    symbol: str
 
     def __init__(self, shape: tuple[int, ...] | None, errors: Errors, first: int, second: int) -> None:
         self.shape, self.errors = shape, errors
@@ -77,6 +77,16 @@ class Point:
         size = pointer.ANY_SIZE if shape is None else math.prod(shape)
         self.words = np.array([first, second, size, number, _callback_address, 0], np.int64)
         _points[number] = self
+
+    @property
+    def function(self) -> int:
+        """Its address, for callers of this package."""
+        return pointer.function_address(self.symbol)
+
+    @property
+    def address(self) -> int:
+        """The address that is given out: of a function that also says whether the value is finite."""
+        return pointer.function_address(pointer.ADDRESSES[self.symbol])
 
     @property
     def user_data(self) -> int:
@@ -93,16 +103,19 @@ class Point:
 
     def _keep(self, raised: BaseException) -> int:
         self.errors.keep(raised)
-        if isinstance(raised, np.linalg.LinAlgError):
-            return pointer.NOT_POSITIVE_DEFINITE
+        if is_recoverable(raised):
+            return pointer.NOT_POSITIVE_DEFINITE if isinstance(raised, np.linalg.LinAlgError) else pointer.RECOVERABLE
+        if isinstance(raised, GuardFailed):
+            return pointer.GUARD_FAILED
         return pointer.NO_MEMORY if isinstance(raised, MemoryError) else pointer.RAISED
 
 
 class CompiledPoint(Point):
     """The point of a CompiledTape."""
 
+    symbol = "tapediff_point"
+
     def __init__(self, compiled: CompiledTape, errors: Errors) -> None:
-        self.function = pointer.function_address("tapediff_point")
         kernel = compiled.kernel((0,))
         self._compiled = compiled
         # Held, as the words have its addresses.
@@ -130,8 +143,9 @@ class CompiledPoint(Point):
 class PathsPoint(Point):
     """The point of a GuardedTape, for arguments of one shape."""
 
+    symbol = "tapediff_point_on_paths"
+
     def __init__(self, guarded: GuardedTape, shape: tuple[int, ...] | None, errors: Errors) -> None:
-        self.function = pointer.function_address("tapediff_point_on_paths")
         self._guarded = guarded
         self._lock = threading.Lock()
         self._paths: dict[Variant, _Path] = {}

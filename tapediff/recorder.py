@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ArgumentMismatch, TrackedValueEscaped, TrackedValueLeaked, UnsupportedFunction
+from .errors import ArgumentMismatch, TrackedValueEscaped, TrackedValueLeaked, UnsupportedFunction, rejection
 from .garbage import recording_begins, recording_ends
 from .instruction import (
     BOOL,
@@ -146,7 +146,7 @@ class Recorder:
             try:
                 value = op.evaluate(*values, *params)
             except VALUE_FAILURES as failure:
-                self.note_failure(failure, f"{op.name}(...)", user_site())
+                self.note_failure(rejection(failure), f"{op.name}(...)", user_site())
                 raise
             if type(value) is np.float64:
                 type_ = FLOAT_SCALAR

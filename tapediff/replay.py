@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import GuardFailed
+from .errors import REJECTIONS, GuardFailed, rejection
 from .instruction import CONSTANT, GUARD, INPUT, is_tracked
 
 
@@ -24,17 +24,21 @@ def run(tape: Any, inputs: Sequence[Any], settled: int = 0) -> list[Any]:
         numpy.linalg.LinAlgError: as the plain function would.
     """
     values: list[Any] = [None] * len(tape.instructions)
-    with np.errstate(all="ignore"):
-        for number, (op, ids, params, _, site) in enumerate(tape.instructions):
-            if op is CONSTANT:
-                values[number] = params[0]
-            elif op is INPUT:
-                values[number] = inputs[params[0]]
-            elif op is GUARD:
-                if params[2] >= settled:
-                    check_guard(params, values[ids[0]], site)
-            else:
-                values[number] = op.evaluate(*[values[i] for i in ids], *params)
+    try:
+        with np.errstate(all="ignore"):
+            for number, (op, ids, params, _, site) in enumerate(tape.instructions):
+                if op is CONSTANT:
+                    values[number] = params[0]
+                elif op is INPUT:
+                    values[number] = inputs[params[0]]
+                elif op is GUARD:
+                    if params[2] >= settled:
+                        check_guard(params, values[ids[0]], site)
+                else:
+                    values[number] = op.evaluate(*[values[i] for i in ids], *params)
+    except REJECTIONS as failure:
+        rejection(failure)
+        raise
     return [values[i] for i in tape.outputs]
 
 

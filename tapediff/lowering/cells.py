@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidTape
+from ..errors import InvalidTape, rejection
 from ..instruction import FLOAT64, ValueType
 from ..replay import Miss
 from .drivers import CALLBACK, CELL_WORDS, CURRENT, DONE, DONE_AND_STOPS, ID, JUMPS, RAISED, TABLE
@@ -208,7 +208,7 @@ class Cell:
         if status == OUT_OF_MEMORY:
             raise MemoryError(f"no memory to run {self.callee.name}")
         if status >= FAILURE and variant is not None:
-            raise np.linalg.LinAlgError(variant.kernel.failures[status - FAILURE])
+            raise rejection(np.linalg.LinAlgError(variant.kernel.failures[status - FAILURE]))
         if status in (WRONG_RESULT, RULE_RAISED):
             raise self.callee.failed(status)
 

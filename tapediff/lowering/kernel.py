@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import TapediffError
+from ..errors import TapediffError, rejection
 from ..instruction import FLOAT_SCALAR, ValueType
 from ..ops.calls import LOOP
 from ..replay import Miss
@@ -156,7 +156,7 @@ class Kernel:
         if status == OUT_OF_MEMORY:
             raise MemoryError(f"no memory for a workspace of {self.workspace_bytes} bytes")
         if status.real >= FAILURE:
-            raise np.linalg.LinAlgError(self.program.failures[int(status.real) - FAILURE])
+            raise rejection(np.linalg.LinAlgError(self.program.failures[int(status.real) - FAILURE]))
         item = self._exits[int(status.real) - 1]
         if item.guard_kind != "array" and type(status) is complex:
             return number_miss(item, status.imag)

@@ -2,8 +2,10 @@
 
     i32 f(i64 size, const double* x, double* gradient, double* value, void* words)
 
-Nothing is written on failure. A CompiledTape's function runs its kernel; a GuardedTape's runs the driver of callees on a cell whose
-variants are the kernels of its paths, each behind an adapter that looks like a loop kernel of one iteration.
+Nothing is written on failure. What `tape.address` gives out is `tapediff_address`, which also says whether the value is finite;
+other callers take infinities and NaN as values. A CompiledTape's function runs its kernel; a GuardedTape's runs the driver of
+callees on a cell whose variants are the kernels of its paths, each behind an adapter that looks like a loop kernel of one
+iteration.
 
     words    ::= function and state of the kernel, or cell and number of calls under way; size; id; callback; releases the lock
     variant  ::= function and state of the kernel; how often it has answered
@@ -28,9 +30,10 @@ from .native import NativeFunction
 from .status import FAILURE, KEPT
 from .workspaces import SLOT_COUNT
 
-# What the functions return. Positive: another point may do; negative: no call of this kind will.
-GUARD_FAILED, NOT_POSITIVE_DEFINITE, RAISED = 1, 2, 3
-WRONG_SIZE, MISPLACED, NO_MEMORY = -1, -2, -3
+# What the functions return. Positive: the model has no value at this point, another may do; negative: the caller has to stop. A guard
+# that fails says nothing about the model: a sampler that took it for a rejection would sample another posterior.
+NOT_POSITIVE_DEFINITE, RECOVERABLE, NOT_FINITE = 2, 3, 4
+WRONG_SIZE, MISPLACED, NO_MEMORY, GUARD_FAILED, RAISED = -1, -2, -3, -4, -5
 
 KERNEL, STATE, SIZE, ID, CALLBACK, RELEASES_GIL = range(6)
 CELL, ACTIVE = KERNEL, STATE
@@ -60,6 +63,8 @@ def function_address(name: str) -> int:
         called: dict[str, int] = {}
         if name == "tapediff_point_on_paths":
             called["tapediff_run_decided"] = driver_address("run_decided")
+        elif name in _BEHIND:
+            called[_BEHIND[name]] = function_address(_BEHIND[name])
         elif name == "tapediff_paths_kernel":
             called["tapediff_point_on_paths"] = function_address("tapediff_point_on_paths")
         with _lock:
@@ -94,7 +99,16 @@ place:
 %before = icmp ult i64 %gradient_start, %x_stop
 %after = icmp ult i64 %x_start, %gradient_stop
 %overlap = and i1 %before, %after
-%apart = xor i1 %overlap, true
+; The value would change the point that the next call reads, or a part of the gradient.
+%value_after_x = icmp ule i64 %x_start, %value_start
+%value_before_x = icmp ult i64 %value_start, %x_stop
+%value_in_x = and i1 %value_after_x, %value_before_x
+%value_after_gradient = icmp ule i64 %gradient_start, %value_start
+%value_before_gradient = icmp ult i64 %value_start, %gradient_stop
+%value_in_gradient = and i1 %value_after_gradient, %value_before_gradient
+%value_in_one = or i1 %value_in_x, %value_in_gradient
+%together = or i1 %overlap, %value_in_one
+%apart = xor i1 %together, true
 %placed = and i1 %aligned, %apart
 br i1 %placed, label %run, label %misplaced
 wrong_size:
@@ -324,7 +338,33 @@ call void @Py_DecRef(ptr %status_object)
 ret ptr %answer
 }}"""
 
+
+
+def _finite(symbol: str, inner: str) -> str:
+    """A function of a point that also says whether the value is a number that a sampler can use."""
+    return f"""declare i32 @{inner}({_PARAMETERS})
+define i32 @{symbol}({_PARAMETERS}) nounwind {{
+entry:
+%status = call i32 @{inner}(i64 %size, ptr %x, ptr %gradient, ptr %value, ptr %words)
+%ok = icmp eq i32 %status, 0
+br i1 %ok, label %written, label %told
+written:
+%number = load double, ptr %value
+%difference = fsub double %number, %number
+%finite = fcmp oeq double %difference, 0.0
+%said = select i1 %finite, i32 0, i32 {NOT_FINITE}
+ret i32 %said
+told:
+ret i32 %status
+}}"""
+
+
+# What is given out as an address, by what is called behind it.
+ADDRESSES = {"tapediff_point": "tapediff_address", "tapediff_point_on_paths": "tapediff_address_on_paths"}
+_BEHIND = {outer: inner for inner, outer in ADDRESSES.items()}
+
 _TEXTS = {
+    **{outer: _finite(outer, inner) for outer, inner in _BEHIND.items()},
     "tapediff_point": _POINT, "tapediff_point_on_paths": _POINT_ON_PATHS, "tapediff_variant": _VARIANT,
     "tapediff_rows": _ROWS, "tapediff_bound": _BOUND, "tapediff_paths_kernel": _PATHS_KERNEL,
 }  # fmt: skip
