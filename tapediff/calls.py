@@ -13,7 +13,7 @@ from .arguments import Constant, as_data_array, as_float_array, unwrap
 from .errors import ArgumentMismatch
 from .instruction import is_tracked
 from .keys import static_key
-from .static import guarded_value, static_of
+from .static_arguments import guarded_value, static_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from .lowering.status import OVERLAP, PENDING, REFUSED
 from .native_calls import CompiledCalls
 from .outputs import check_out
 from .passes import run_passes
-from .record import record
+from .recording import record
 from .replay import Miss, inline
 from .rolled import rolled
 from .short_way import ShortWay, unknown_yet

@@ -42,11 +42,11 @@ from .margins import Margin, check_fresh, margins
 from .native_calls import GuardedCalls
 from .outputs import check_out, deliver
 from .paths import Variant
-from .record import plain_value
 from .recorder import Recorder, current_recorder
+from .recording import plain_value
 from .replay import Miss, inline, run
 from .short_way import ShortWay, unknown_yet
-from .static import Static
+from .static_arguments import Static
 from .tape import Tape
 from .transforms.derive import gradient_tape
 

@@ -7,7 +7,7 @@ from typing import Any
 from .keys import static_key, value_key
 from .paths import Variant
 from .pickling import Portable, place_of
-from .static import static_of
+from .static_arguments import static_of
 
 _SETTINGS = ("max_tapes", "check_every", "name", "on_new_tape")
 _COUNTS = ("_misses", "_recordings", "_seconds_recording", "_warned_budget", "_warned_coarse", "_reasons")

@@ -24,7 +24,7 @@ from .pickling import Portable, found, place_of
 from .recorded_callees import RecordedCallee
 from .recorder import current_recorder
 from .sites import Site, user_site
-from .static import Static, boxed, static_of, unboxed
+from .static_arguments import Static, boxed, static_of, unboxed
 from .trees import Structure, describe_structure, flatten, has_values, integers, unflatten
 
 

@@ -4,12 +4,10 @@ import threading
 import time
 import warnings
 
-import numba
 import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff import batch
 
 
 def smooth(x):
@@ -179,46 +177,17 @@ def test_what_is_no_batch_is_refused():
             tape.batch(X, threads=threads)
 
 
-@numba.njit(nogil=True)
-def spin(count):
-    total = 0.0
-    for k in range(count):
-        total += np.sin(k)
-    return total
-
-
-def best_times(works, repeat):
-    """The shortest time of each, taken in turns."""
-    best = [np.inf] * len(works)
-    for _ in range(repeat):
-        for k, work in enumerate(works):
-            started = time.perf_counter()
-            work()
-            best[k] = min(best[k], time.perf_counter() - started)
-    return best
-
-
 def test_two_threads_share_the_work():
-    """1.8 times as fast as one where the machine has two idle processors, which other code is asked first."""
+    """Each does about half, as the interpreter lock is released: told by processor times, whatever else the machine does."""
     A = np.random.default_rng(0).normal(size=(500, 25))
-    tape, X = td.compile(lambda b: np.sum(np.logaddexp(0.0, A @ b)), np.ones(25)), points(400, size=25)
-    out = np.empty(400), np.empty((400, 25))
+    tape, X = td.compile(lambda b: np.sum(np.logaddexp(0.0, A @ b)), np.ones(25)), points(20_000, size=25)
+    out = np.empty(20_000), np.empty((20_000, 25))
 
-    def spin_twice():
-        other = threading.Thread(target=spin, args=(100_000,))
-        other.start()
-        spin(100_000)
-        other.join()
+    def share_of_the_other():
+        whole, own = time.process_time(), time.thread_time()
+        tape.batch(X, out, threads=2)
+        return 1 - (time.thread_time() - own) / (time.process_time() - whole)
 
-    spin(1)
-    if batch.available_threads() < 2:
-        pytest.skip("one processor")
-    works = [lambda: tape.batch(X, out, threads=1), lambda: tape.batch(X, out, threads=2), lambda: spin(200_000), spin_twice]
-    for _ in range(5):
-        one, two, alone, together = best_times(works, 20)
-        if one / two > 1.7:
-            return
-    if alone / together < 1.8:
-        pytest.skip("the other processor is busy")
-    # Measured: 1.82 to 1.86 in the quiet moments of a shared machine.
-    assert one / two > 1.5
+    tape.batch(X[:2], threads=2)  # compiles
+    # Two threads that are ready to run get equal shares of one processor, too; with the lock held the other would come too late.
+    assert max(share_of_the_other() for _ in range(5)) > 0.2

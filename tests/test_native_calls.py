@@ -5,14 +5,13 @@ import ctypes
 import gc
 import pickle
 import threading
-import timeit
 import warnings
 import weakref
-from types import SimpleNamespace
 
 import numba
 import numpy as np
 import pytest
+from side_by_side import times_as_long
 
 import tapediff as td
 from tapediff.lowering import entry, pointer
@@ -622,10 +621,6 @@ def test_copies_of_tapes_have_functions_of_their_own():
             assert FromC(copied)(np.ones(3)) == 0
 
 
-def best_of(statement, names, number, repeat=25):
-    return min(timeit.repeat(statement, globals=names, number=number, repeat=repeat)) / number
-
-
 def test_calls_cost_little_beside_the_kernel():
     """From slow to fast: td.value_and_gradient, bound, in a numba loop. In units of an empty Python function, with room for noise."""
     tape, x, g = td.compile(lambda x: np.sum(x**2), np.ones(3)), np.ones(3), np.empty(3)
@@ -638,10 +633,22 @@ def test_calls_cost_little_beside_the_kernel():
             total += fn(x, g)
         return total
 
-    names = SimpleNamespace(td=td, tape=tape, x=x, g=g, bound=tape.bind(x, g), loop=loop, empty=lambda: None).__dict__
+    bound, empty, count = tape.bind(x, g), lambda: None, 5000
     loop(x, g, 1)
-    empty = best_of("empty()", names, 5000)
+
+    def verbs():
+        for _ in range(count):
+            td.value_and_gradient(tape, x, out=g)
+
+    def bounds():
+        for _ in range(count):
+            bound()
+
+    def empties():
+        for _ in range(count):
+            empty()
+
     # Measured: 27, 2 and 0.7 times an empty function, which takes 17 ns.
-    assert best_of("td.value_and_gradient(tape, x, out=g)", names, 5000) < 60 * empty
-    assert best_of("bound()", names, 5000) < 8 * empty
-    assert best_of("loop(x, g, 5000)", names, 1) / 5000 < 3 * empty
+    assert times_as_long(verbs, empties, limit=60) < 60
+    assert times_as_long(bounds, empties, limit=8) < 8
+    assert times_as_long(lambda: loop(x, g, count), empties, limit=3) < 3

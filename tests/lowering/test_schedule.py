@@ -1,9 +1,9 @@
 """Which loops steps share: parts of one array, beside each other and on top of each other."""
 
-import time
 
 import numpy as np
 import pytest
+from side_by_side import times_as_long
 
 import tapediff as td
 import tapediff.lowering.schedule as lowering_schedule
@@ -106,19 +106,14 @@ def test_loops_do_not_grow_without_bound():
 
 
 def test_scheduling_takes_time_in_proportion():
-    """Twice the parts, about twice the time."""
+    """Four times the parts, about four times the time."""
 
-    def seconds(count):
+    def scheduling(count):
         low = lower(run_passes(td.record(lambda x: rows(x) * 2.0, np.ones((count, 3)))))
-        best = np.inf
-        for _ in range(5):
-            started = time.process_time()
-            schedule(low.steps, low.storages)
-            best = min(best, time.process_time() - started)
-        return best
+        return lambda: schedule(low.steps, low.storages)
 
-    # Quadratic time would be 16 times as much; 9 leaves room for a busy machine.
-    assert seconds(8000) < 9 * seconds(2000)
+    # Quadratic time would be 16 times as much.
+    assert times_as_long(scheduling(4000), scheduling(1000), limit=9) < 9
 
 
 @pytest.mark.parametrize("name", FILLS)
