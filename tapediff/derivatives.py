@@ -14,8 +14,8 @@ from .errors import ArgumentMismatch, UnsupportedFunction
 from .guarded import GuardedTape
 from .ops.structure import STOP_GRADIENT
 from .outputs import check_out, deliver
-from .record import plain_value
 from .recorder import Recorder, current_recorder
+from .recording import plain_value
 from .replay import inline, run
 from .short_way import ABSENT, FIRST, given
 from .tape import Tape
@@ -159,11 +159,9 @@ def _jacobian(tape: Tape, inputs: Sequence[Any]) -> Any:
     n_in, n_out = tape.input_types[0].size, type_out.size
     forward = n_in < n_out and _is_twice_differentiable(tape)
     product = jvp_tape(tape, 0) if forward else vjp_tape(tape, 0)
-    # A forward product is the transpose of a reverse one: it keeps that one's cotangent input, on which it does not depend.
-    unused = [np.zeros(type_out.shape, type_out.dtype)] if forward else []
     basis = np.eye(n_in if forward else n_out, dtype=type_out.dtype)
     seed_shape = shape_in if forward else type_out.shape
-    sweeps = [_run(product, [*inputs, *unused, row.reshape(seed_shape)[()]])[0] for row in basis]
+    sweeps = [_run(product, [*inputs, row.reshape(seed_shape)[()]])[0] for row in basis]
     if not sweeps:
         return np.zeros((*type_out.shape, *shape_in))
     stacked = np.stack(sweeps)

@@ -43,7 +43,7 @@ class InlinedCallee(Callee):
         self.out_types = tape.output_types
         self._tape, self._call = tape, call
         operands = tape.instructions[call].inputs
-        self._before = dead_code(replace(tape, instructions=tape.instructions[:call], outputs=operands, derived={}))
+        self._before = dead_code(replace(tape, instructions=tape.instructions[:call], outputs=operands))
         self._prepared: dict[int, Tape] = {}
         self._plain: dict[int, Tape] = {}
 

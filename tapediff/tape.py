@@ -33,7 +33,8 @@ class Tape:
     name: str = "f"
     active_inputs: tuple[int, ...] = ()
     returns_tuple: bool = False
-    derived: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    # Tapes made of this one. dataclasses.replace leaves it out, as they are none of another tape's.
+    derived: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @cached_property
     def guards(self) -> tuple[Guard, ...]:

@@ -112,7 +112,26 @@ def test_a_seed_makes_a_vector_jacobian_product():
     jacobian = np.array([[2.0, 1.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
     v, u = np.array([1.0, 2.0, 3.0, 4.0]), np.array([5.0, 6.0, 7.0])
     assert np.array_equal(vjp_tape(tape, 0)(X, v), v @ jacobian)
-    assert np.array_equal(jvp_tape(tape, 0)(X, np.zeros(4), u), jacobian @ u)
+    assert np.array_equal(jvp_tape(tape, 0)(X, u), jacobian @ u)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.where(x >= 0, np.sqrt(x) * 2, 0.0),
+        lambda x: np.maximum(np.sqrt(x), 0.0),
+        lambda x: np.where(x > 0, np.log(x) * x, 0.0),
+    ],
+    ids=["where", "maximum", "discarded"],
+)
+@pytest.mark.parametrize("x", [0.0, 0.25])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_forward_and_reverse_jacobians_agree_where_a_derivative_is_infinite(f, x):
+    """An infinite derivative is no discarded one: a wide Jacobian has the rows that single gradients give, to rounding."""
+    x, several = np.array([x, 0.5]), lambda x: np.concatenate([f(x)] * 3)
+    rows = [td.gradient(lambda x: several(x)[k], x) for k in range(6)]
+    assert len(x) < len(several(x))  # so that the Jacobian is taken forward
+    np.testing.assert_allclose(td.jacobian(several, x), rows, rtol=1e-14)
 
 
 def test_derivative_tapes_are_made_once():

@@ -79,6 +79,22 @@ def test_the_listing_of_a_long_tape_is_cut_in_the_middle():
     assert any("instructions ..." in line for line in lines)
 
 
+def test_a_tape_with_other_outputs_has_derivatives_of_its_own():
+    """dataclasses.replace copies no cache, whatever was asked of the first tape before."""
+    two = td.record(lambda x: (np.sum(x**2), np.sum(x**3)), X)
+    first, second = (replace(two, outputs=two.outputs[k : k + 1], returns_tuple=False) for k in (0, 1))
+    for tape, expected, curvature in ((first, 2 * X, 2 + 0 * X), (second, 3 * X**2, 6 * X)):
+        again = replace(tape, name="again")
+        for target in (tape, again, td.compile(tape), td.compile(again)):
+            np.testing.assert_allclose(td.gradient(target, X), expected, rtol=1e-15)
+            np.testing.assert_allclose(td.jacobian(target, X), expected, rtol=1e-15)
+            np.testing.assert_allclose(td.hessian(target, X), np.diag(curvature), rtol=1e-15)
+    turned = replace(first, outputs=second.outputs)
+    assert np.array_equal(td.gradient(turned, X), 3 * X**2)
+    with pytest.raises(ValueError, match="derived"):
+        replace(first, derived=first.derived)
+
+
 def test_guards_are_listed_with_line_and_outcome():
     tape = td.record(branching, X)
     line = branching.__code__.co_firstlineno

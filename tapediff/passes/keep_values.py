@@ -272,7 +272,7 @@ def _made_keeper(callee: Any, plans: Sequence[Plan]) -> Any:
             rewriter.number[number] = rewriter.copy(number)
     results = [result for plan in plans for result in _results(rewriter, plan)]
     whole = rewriter.finish()
-    return callee.fixed(dead_code(replace(whole, outputs=(*whole.outputs, *results), derived={})), extends=callee)
+    return callee.fixed(dead_code(replace(whole, outputs=(*whole.outputs, *results))), extends=callee)
 
 
 def _results(rewriter: Rewriter, plan: Plan) -> list[int]:

@@ -64,5 +64,4 @@ class Rewriter:
             instructions=tuple(self.instructions),
             inputs=tuple(self.number[i] for i in self.tape.inputs),
             outputs=tuple(self.number[i] for i in self.tape.outputs),
-            derived={},
         )

@@ -35,4 +35,4 @@ def _with_loops(tape: Tape, chosen: set[int], *, keeps: bool) -> Tape:
             form = replace(form, alone=callee.only_tape() is not None)
         form = replace(form, keeps=keeps)
         instructions[number] = Instruction(op, inputs, (callee, form), RecordType(loop_items(callee, form)), site)
-    return replace(tape, instructions=tuple(instructions), derived={})
+    return replace(tape, instructions=tuple(instructions))
