@@ -41,7 +41,7 @@ def test_instructions_name_the_users_line():
     tape = td.record(outer, X)
     sites = {str(i.site) for i in tape.instructions if i.op not in (INPUT, CONSTANT)}
     line = inner.__code__.co_firstlineno + 1
-    assert sites == {f"test_recording.py:{line} in inner", f"test_recording.py:{outer.__code__.co_firstlineno + 1} in outer"}
+    assert sites == {f"test_record.py:{line} in inner", f"test_record.py:{outer.__code__.co_firstlineno + 1} in outer"}
 
 
 def test_equal_constants_are_kept_once_and_signed_zeros_apart():
