@@ -14,7 +14,7 @@ from .errors import ArgumentMismatch, UnsupportedFunction
 from .guarded import GuardedTape
 from .ops.structure import STOP_GRADIENT
 from .outputs import check_out, deliver
-from .recorder import Recorder, current_recorder
+from .recorder import Recorder, current_recorder, refusals_forgotten
 from .recording import plain_value
 from .replay import inline, run
 from .short_way import ABSENT, FIRST, given
@@ -174,7 +174,8 @@ def _jacobian(tape: Tape, inputs: Sequence[Any]) -> Any:
 def _is_twice_differentiable(tape: Tape) -> bool:
     """Whether the forward product exists, which is the derivative of the reverse one: not through a user's own rule."""
     try:
-        jvp_tape(tape, 0)
+        with refusals_forgotten():
+            jvp_tape(tape, 0)
     except UnsupportedFunction:
         return False
     return True

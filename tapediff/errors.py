@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .current import current_recorder
 from .sites import user_site
 
 
@@ -63,7 +64,23 @@ def rejection(raised: Exception) -> Exception:
     return raised
 
 
-class UnsupportedFunction(TapediffError, TypeError):
+class RefusedByRecording(TapediffError):
+    """Something that works on plain arrays and not on tracked ones. The recording remembers it.
+
+    If the user's code catches it, the recorded path is not the one that the plain function takes; unless `is_plain`, where the
+    plain function meets an error of that kind as well.
+    """
+
+    def __init__(
+        self, what: str, *, at: object = None, got: str | None = None, fix: str | None = None, is_plain: bool = False
+    ) -> None:
+        super().__init__(what, at=at, got=got, fix=fix)
+        recorder = current_recorder()
+        if recorder is not None and not is_plain:
+            recorder.note_refusal(self)
+
+
+class UnsupportedFunction(RefusedByRecording, TypeError):
     """A NumPy or SciPy function, method or argument that tapediff cannot differentiate."""
 
 
@@ -71,11 +88,11 @@ class UnsupportedMethod(UnsupportedFunction, AttributeError):
     """An array attribute that tracked arrays do not have; an AttributeError, so that hasattr() answers False."""
 
 
-class TrackedValueEscaped(TapediffError, TypeError):
+class TrackedValueEscaped(RefusedByRecording, TypeError):
     """A tracked value was about to leave the recording as a plain number, which would drop its gradient."""
 
 
-class TrackedValueLeaked(TapediffError, RuntimeError):
+class TrackedValueLeaked(RefusedByRecording, RuntimeError):
     """A tracked value was used outside the recording that made it."""
 
 

@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import numpy_functions as functions
-from .errors import TrackedValueEscaped
+from .errors import TrackedValueEscaped, UnsupportedMethod
 from .instruction import Recorded, ValueType
 from .ops.arithmetic import RINT
-from .sites import is_library_file, user_site
+from .sites import is_library_file, user_frame, user_site
 
 # Plain Python functions of SciPy that have a counterpart here.
 SCIPY_SPELLINGS = {
@@ -71,18 +71,20 @@ class Escapes(Recorded):
             "use NumPy's functions instead of math's (np.log, not math.log), and keep arrays of tracked values tracked: "
             "td.zeros(n) or np.stack([...]) instead of storing into a plain array"
         )
-        escaped(self, "a Python float", fix)
+        escaped(self, "a Python float", fix, is_plain=self.type.size != 1)
 
     def __complex__(self) -> NoReturn:
         escaped(
-            self, "a complex number", "tapediff differentiates real functions only; keep real and imaginary parts apart"
-        )
+            self, "a complex number", "tapediff differentiates real functions only; keep real and imaginary parts apart",
+            is_plain=self.type.size != 1,
+        )  # fmt: skip
 
     def __hash__(self) -> NoReturn:  # type: ignore[override]
         escaped(
             self,
             "a dictionary key or set member (hash)",
             "compare with `if x == ...`, which is guarded; or key on int(x)",
+            is_plain=self.type.shape != (),
         )
 
     def __str__(self) -> NoReturn:
@@ -113,6 +115,12 @@ class Escapes(Recorded):
         Such an array is stacked when it first meets a tracked operation. An n-d tracked array is not converted.
         """
         if not self.type.shape and not _called_from_scipy():
+            frame = user_frame()
+            if frame is not None and "__array__" in (*frame.f_code.co_consts, *frame.f_code.co_names):
+                raise UnsupportedMethod(  # it is the user who asks, with hasattr
+                    "a tracked number does not have the attribute __array__ that NumPy's numbers have", got=repr(self),
+                    fix="ask for isinstance(x, np.generic) instead",
+                )  # fmt: skip
             raise AttributeError("__array__")
         return self._refuse_conversion
 
@@ -130,10 +138,11 @@ class Escapes(Recorded):
                 "use np.stack([...]) for a list of arrays and td.zeros(...) for one to write into")  # fmt: skip
 
 
-def escaped(value: Any, into: str, fix: str) -> NoReturn:
+def escaped(value: Any, into: str, fix: str, *, is_plain: bool = False) -> NoReturn:
+    """Refuse a conversion; `is_plain` where a plain array of this shape raises a TypeError, too."""
     raise TrackedValueEscaped(
         f"a tracked value was converted to {into}, which would drop its gradient",
-        at=user_site(2), got=f"{value!r}, the result of {value._recorder.origin(value)}", fix=fix,
+        at=user_site(2), got=f"{value!r}, the result of {value._recorder.origin(value)}", fix=fix, is_plain=is_plain,
     )  # fmt: skip
 
 

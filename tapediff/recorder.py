@@ -7,15 +7,24 @@ among its operands, so that derivatives of derivatives are never confused.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
-from .errors import ArgumentMismatch, TrackedValueEscaped, TrackedValueLeaked, UnsupportedFunction, rejection
+from .current import CURRENT
+from .current import current_recorder as current_recorder
+from .errors import (
+    ArgumentMismatch,
+    RefusedByRecording,
+    TrackedValueEscaped,
+    TrackedValueLeaked,
+    UnsupportedFunction,
+    rejection,
+)
 from .garbage import recording_begins, recording_ends
+from .handlers import handler_of
 from .instruction import (
     BOOL,
     BOOL_SCALAR,
@@ -41,8 +50,7 @@ from .tracked import TrackedArray
 # Calling the class costs three times as much, and a recording makes one instruction per operation.
 _new_tuple = tuple.__new__
 
-_current: ContextVar[Recorder | None] = ContextVar("tapediff_recorder", default=None)
-
+_current = CURRENT
 
 # The dtypes that constants keep where an operation does not promote its operands.
 _KINDS = {np.dtype(np.float32): np.dtype(np.float32), BOOL: BOOL}
@@ -73,7 +81,10 @@ class Recorder:
         self.outermost: Any = None
         self.outermost_site: Site | None = None
         self.failure: tuple[Exception, str, Site | None] | None = None
+        self.refusal: tuple[RefusedByRecording, Site | None] | None = None
         self.is_open = False
+        # The frame in which the recording began; code further out does not belong to what is recorded.
+        self.entered = 0
         self.outer: Recorder | None = None
         self.level = 0
         self.guard_count = 0
@@ -91,6 +102,7 @@ class Recorder:
         self.outer = _current.get()
         self.level = self.outer.level + 1 if self.outer is not None else 1
         self.is_open = True
+        self.entered = id(sys._getframe(1))
         self._token = _current.set(self)
         recording_begins()
         return self
@@ -165,6 +177,14 @@ class Recorder:
         recorder: Recorder | None = self
         while recorder is not None:
             recorder.failure = recorder.failure or (failure, name, site)
+            recorder = recorder.outer
+
+    def note_refusal(self, refusal: RefusedByRecording) -> None:
+        """A tracked value could not do what a plain one does. If the user's code catches that, plain Python goes another way."""
+        recorder: Recorder | None = self
+        while recorder is not None:
+            if recorder.refusal is None:
+                recorder.refusal = refusal, handler_of(type(refusal), recorder.entered)
             recorder = recorder.outer
 
     def _append(self, op: Any, ids: tuple[int, ...], params: tuple[Any, ...], type_: ValueType) -> int:
@@ -373,6 +393,8 @@ class Recorder:
                 at=site, got=f"{type(failure).__name__}: {failure}",
                 fix="test the values before the call, with an `if`; or catch the error outside the recorded function",
             ) from failure  # fmt: skip
+        if self.refusal is not None:
+            raise _caught(self.name, *self.refusal)
         returns_tuple = isinstance(result, (tuple, list)) and not is_tracked(result)
         outputs = [self._output(r) for r in result] if returns_tuple else [self._output(result)]
         return Tape(
@@ -418,6 +440,32 @@ class Recorder:
             )  # fmt: skip
 
 
+@contextmanager
+def refusals_forgotten() -> Iterator[None]:
+    """For an attempt of this package's own, which goes another way where it is refused."""
+    before: list[tuple[Recorder, Any]] = []
+    recorder = _current.get()
+    while recorder is not None:
+        before.append((recorder, recorder.refusal))
+        recorder = recorder.outer
+    try:
+        yield
+    finally:
+        for recorder, refusal in before:
+            recorder.refusal = refusal
+
+
+def _caught(name: str, refusal: RefusedByRecording, handler: Site | None) -> UnsupportedFunction:
+    error = UnsupportedFunction(
+        f"{name} went on after an error that only a recording raises, so its tape would not be what the plain function does",
+        at=refusal.at if handler is None else f"{refusal.at}, caught at {handler}",
+        got=f"{type(refusal).__name__}: {refusal.what}",
+        fix=refusal.fix or "do without the `except`, or decide before it with an `if`",
+    )  # fmt: skip
+    error.__cause__ = refusal
+    return error
+
+
 def _digest(array: np.ndarray) -> bytes:
     import hashlib  # 4 ms, and rarely needed
 
@@ -426,7 +474,3 @@ def _digest(array: np.ndarray) -> bytes:
 
 def is_recording() -> bool:
     return _current.get() is not None
-
-
-# Asked at every call of a compiled tape, so that it is no Python function.
-current_recorder: Callable[[], Recorder | None] = _current.get

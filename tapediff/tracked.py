@@ -297,8 +297,10 @@ class TrackedArray(Escapes):
     def __getattr__(self, name: str) -> Any:
         if name in functions.METHODS:
             return _Bound(name, self)
-        if name in _ARRAY_ATTRIBUTES:
-            raise UnsupportedMethod(f"ndarray.{name} is not available on tracked arrays", at=user_site(), got=repr(self),
+        is_number = not self.type.shape and not name.startswith("__") and hasattr(self.__class__, name)
+        if name in _ARRAY_ATTRIBUTES or is_number:
+            kind = "ndarray" if name in _ARRAY_ATTRIBUTES else self.__class__.__name__
+            raise UnsupportedMethod(f"{kind}.{name} is not available on tracked arrays", at=user_site(), got=repr(self),
                                     fix=functions.instead_of(name) or "see the list of supported functions in the README")  # fmt: skip
         raise AttributeError(f"tracked arrays have no attribute {name}")
 
