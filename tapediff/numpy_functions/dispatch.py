@@ -15,7 +15,7 @@ from ..ops import BY_FUNCTION, BY_SCIPY_NAME
 from ..ops.arithmetic import power
 from ..ops.comparison import MASK_OPS
 from ..sites import user_site
-from . import einsum, elementwise, linear_algebra, ordering, products, reducing, shaping, writing
+from . import einsum, elementwise, ignoring_nan, linear_algebra, ordering, products, reducing, shaping, writing
 from .elementwise import as_mask
 
 _UFUNC_COMPOSITIONS: dict[Any, Callable[..., Any]] = {
@@ -65,8 +65,8 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.diff: reducing.diff, np.cumsum: reducing.cumsum, np.cumprod: reducing.cumprod, np.max: reducing.amax, np.min: reducing.amin,
     np.amax: reducing.amax, np.amin: reducing.amin, np.ptp: reducing.ptp, np.all: reducing.all, np.any: reducing.any,
     np.count_nonzero: reducing.count_nonzero, np.argmax: reducing.argmax, np.argmin: reducing.argmin,
-    np.average: reducing.average, np.nansum: reducing.nansum, np.nanprod: reducing.nanprod, np.nanmax: reducing.nanmax,
-    np.nanmin: reducing.nanmin, np.nanmean: reducing.nanmean, np.nanvar: reducing.nanvar, np.nanstd: reducing.nanstd,
+    np.average: reducing.average, np.nansum: ignoring_nan.nansum, np.nanprod: ignoring_nan.nanprod, np.nanmax: ignoring_nan.nanmax,
+    np.nanmin: ignoring_nan.nanmin, np.nanmean: ignoring_nan.nanmean, np.nanvar: ignoring_nan.nanvar, np.nanstd: ignoring_nan.nanstd,
     np.reshape: shaping.reshape, np.ravel: shaping.ravel, np.transpose: shaping.transpose, np.swapaxes: shaping.swapaxes,
     np.moveaxis: shaping.moveaxis, np.expand_dims: shaping.expand_dims, np.squeeze: shaping.squeeze,
     np.broadcast_to: shaping.broadcast_to, np.broadcast_arrays: shaping.broadcast_arrays,

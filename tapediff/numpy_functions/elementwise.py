@@ -11,13 +11,15 @@ from ..instruction import BOOL, is_tracked
 from ..ops.arithmetic import MAXIMUM, MINIMUM, RINT, SQUARE
 from ..ops.comparison import IS_FINITE, IS_NAN, LOGICAL_AND, LOGICAL_OR, NOT_EQUAL, SELECT
 from ..ops.elementary import LN2
+from .shaping import as_value
 
 
 def as_mask(value: Any) -> Any:
     """Numbers as NumPy's logic functions see them: true where not zero."""
     if is_tracked(value):
         return value if value.dtype == BOOL else NOT_EQUAL(value, 0)
-    return np.asarray(value, dtype=bool)
+    array = as_value(value)
+    return as_mask(array) if is_tracked(array) else array.astype(bool, copy=False)
 
 
 def mask_operation(op: Any, bitwise: Any, *operands: Any) -> Any:

@@ -10,7 +10,7 @@ from ..errors import UnsupportedFunction
 from ..instruction import is_tracked
 from ..ops.linear_algebra import CHOLESKY, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE
 from ..ops.spectral import DET, EIGH
-from .reducing import axes_of, root
+from .reducing import amax, as_floats, axes_of, root
 from .shaping import as_value
 
 
@@ -100,26 +100,45 @@ def _eigen(a: Any, triangle: str, name: str) -> Any:
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """All vector norms and the Frobenius norm; the derivative at 0 is 0."""
+    x = as_floats(x)
     axes = axes_of(axis, x.ndim)
-    if ord is None or (ord == 2 and len(axes) == 1) or (ord == "fro" and len(axes) == 2):
+    is_frobenius = isinstance(ord, str) and ord in ("fro", "f")
+    if ord is None and (axis is None or len(axes) in (1, 2)):
         return root(np.sum(np.square(x), axis=axes, keepdims=keepdims))
-    if len(axes) == 2 and ord in (1, -1, np.inf, -np.inf):
-        summed, kept = (axes[0], axes[1]) if abs(ord) == 1 else (axes[1], axes[0])
+    if len(axes) == 1:
+        if isinstance(ord, str):
+            raise ValueError(f"Invalid norm order '{ord}' for vectors")
+        return _vector_norm(x, ord, axes, keepdims)
+    if len(axes) != 2:
+        raise ValueError("Improper number of dimensions to norm.")
+    if is_frobenius:
+        return root(np.sum(np.square(x), axis=axes, keepdims=keepdims))
+    if ord in (1, -1, np.inf, -np.inf):
+        # Which of the two axes counts the rows is told by their order.
+        rows, columns = axes if axis is None else (k % x.ndim for k in axis)
+        summed, kept = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = np.sum(np.absolute(x), axis=summed, keepdims=True)
-        result = np.max(sums, axis=kept, keepdims=True) if ord > 0 else np.min(sums, axis=kept, keepdims=True)
+        first = None if x.shape[kept] else 0.0
+        result = amax(sums, kept, True, first) if ord > 0 else np.min(sums, axis=kept, keepdims=True)
         return result if keepdims else np.squeeze(result, axis=axes)
-    if len(axes) != 1:
+    if ord in (2, -2, "nuc"):
         raise UnsupportedFunction(
             f"np.linalg.norm with ord={ord!r} of a matrix", fix="use ord=None, 'fro', 1, -1, inf or -inf"
         )
+    raise ValueError("Invalid norm order for matrices.")
+
+
+def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    if ord == 2:
+        return root(np.sum(np.square(x), axis=axes, keepdims=keepdims))
     if ord == np.inf:
-        return np.max(np.absolute(x), axis=axes, keepdims=keepdims)
+        return amax(np.absolute(x), axes, keepdims, None if x.shape[axes[0]] else 0.0)
     if ord == -np.inf:
         return np.min(np.absolute(x), axis=axes, keepdims=keepdims)
     if ord == 0:
-        return np.sum(np.where(x != 0, 1.0, 0.0), axis=axes, keepdims=keepdims)
+        return np.sum((x != 0).astype(x.dtype), axis=axes, keepdims=keepdims)
     if ord == 1:
         return np.sum(np.absolute(x), axis=axes, keepdims=keepdims)
     total = np.sum(np.absolute(x) ** ord, axis=axes, keepdims=keepdims)
     at_zero = total == 0.0
-    return np.where(at_zero, 0.0, np.where(at_zero, 1.0, total) ** (1.0 / float(ord)))
+    return np.where(at_zero, 0.0 if ord > 0 else np.inf, np.where(at_zero, 1.0, total) ** (1.0 / float(ord)))

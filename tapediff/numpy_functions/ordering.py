@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..instruction import is_tracked
 from ..ops.indexing import ARGSORT, GATHER, SEARCHSORTED
 from ..positions import in_range
 from .elementwise import as_mask
-from .reducing import axes_of
+from .reducing import as_floats, axes_of
 from .shaping import as_value, copy, reshape
 
 
@@ -64,12 +65,15 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     axes = axes_of(axis, a.ndim)
     kept = [k for k in range(a.ndim) if k not in axes]
-    rows = reshape(np.transpose(a, (*kept, *axes)), (*(a.shape[k] for k in kept), -1))
-    ordered = sort(rows, -1)
-    n = ordered.shape[-1]
-    middle = (ordered[..., (n - 1) // 2] + ordered[..., n // 2]) * 0.5
-    # NumPy's median of anything with a NaN is NaN; a NaN sorts last.
-    result = np.where(np.isnan(ordered[..., -1]), np.nan, middle)
+    n = math.prod(a.shape[k] for k in axes)
+    rows = reshape(np.transpose(as_floats(a), (*kept, *axes)), (*(a.shape[k] for k in kept), n))
+    if n == 0:
+        result = rows._recorder.tracked_constant(np.full(rows.shape[:-1], np.nan, rows.dtype))
+    else:
+        ordered = sort(rows, -1)
+        middle = ordered[..., n // 2] if n % 2 else (ordered[..., n // 2 - 1] + ordered[..., n // 2]) * 0.5
+        # NumPy's median of anything with a NaN is NaN; a NaN sorts last.
+        result = np.where(np.isnan(ordered[..., -1]), np.nan, middle)
     return reshape(result, tuple(1 if k in axes else s for k, s in enumerate(a.shape))) if keepdims else result
 
 

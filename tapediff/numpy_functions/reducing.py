@@ -1,102 +1,180 @@
-"""Reductions with NumPy's arguments: axis, keepdims, ddof, where, initial."""
+"""Reductions with NumPy's arguments: axis, keepdims, dtype, ddof, where, initial.
+
+Every reduction goes through `_reduced`, which knows the corners: numbers, empty arrays, axis=(), masks and first values.
+"""
 
 from __future__ import annotations
 
+import builtins
+import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..errors import UnsupportedFunction
-from ..instruction import BOOL, INT64
-from ..ops.arithmetic import CONVERT
-from ..ops.comparison import EQUAL, IS_NAN, SELECT
+from ..instruction import BOOL, FLOAT64, INT64, is_tracked
+from ..ops.arithmetic import ADD, CONVERT, MAXIMUM, MINIMUM, MULTIPLY
+from ..ops.comparison import EQUAL, SELECT
 from ..ops.reductions import ALL, ANY, ARGMAX, ARGMIN, CUMSUM, MAX, MIN, SUM, kept_shape
-from ..ops.shape import reshape
+from ..ops.shape import broadcast, reshape
 from .elementwise import as_mask
-from .shaping import copy
+from .shaping import as_value, copy
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = axis if isinstance(axis, tuple) else (axis,)
     normal = []
     for a in axes:
-        if not -ndim <= a < ndim:
-            raise np.exceptions.AxisError(int(a), ndim)
-        normal.append(int(a) % ndim)
+        position = operator.index(a)
+        if not -ndim <= position < ndim:
+            raise np.exceptions.AxisError(position, ndim)
+        normal.append(position % ndim)
     if len(set(normal)) != len(normal):
         raise ValueError("duplicate value in 'axis'")
     return tuple(sorted(normal))
 
 
-def _finish(z: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Any:
-    return reshape(z, kept_shape(shape, axes)) if keepdims else z
+def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """As `axes_of`; the reductions of ufuncs also let a number be reduced along its axis 0 or -1."""
+    if ndim == 0 and axis is not None and not isinstance(axis, tuple) and operator.index(axis) in (0, -1):
+        return ()
+    return axes_of(axis, ndim)
 
 
-def _only(where: Any, x: Any, neutral: float) -> Any:
-    return x if where is True else SELECT(where, x, neutral)
+def _in_dtype(a: Any, dtype: Any) -> Any:
+    """NumPy's dtype= argument: what the entries are converted to first."""
+    if dtype is None or np.dtype(dtype) == a.dtype:
+        return a
+    if np.dtype(dtype) not in (FLOAT64, np.float32, INT64):
+        raise UnsupportedFunction(f"a reduction with dtype={np.dtype(dtype)}", fix="use float64, float32 or int64, or leave dtype out")
+    return CONVERT(a, dtype=np.dtype(dtype))
 
 
-def _in_dtype(x: Any, dtype: Any) -> Any:
-    """NumPy's dtype= argument: compute in float64, or in the given float type."""
-    if dtype is None or np.dtype(dtype) == x.dtype:
-        return x
-    if np.dtype(dtype) not in (np.float64, np.float32):
-        raise UnsupportedFunction(f"a reduction with dtype={np.dtype(dtype)}", fix="leave dtype out")
-    return CONVERT(x, dtype=np.dtype(dtype))
+def _counted(a: Any) -> Any:
+    """Masks are added and multiplied as integers."""
+    return CONVERT(a, dtype=INT64) if a.dtype == BOOL else a
 
 
-def sum(
-    a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
-) -> Any:
-    a = _in_dtype(a, dtype)
-    axes = axes_of(axis, a.ndim)
-    if a.dtype == BOOL:
-        a = CONVERT(a, dtype=INT64)
-    total = copy(a) if not axes else SUM(_only(where, a, 0.0), axes=axes)
-    total = _finish(total, a.shape, axes, keepdims)
-    return total if initial is None else total + initial
+def as_floats(a: Any) -> Any:
+    """Integers and masks as NumPy's means and norms take them."""
+    return a if a.dtype.kind == "f" else CONVERT(a, dtype=FLOAT64)
 
 
-def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True) -> Any:
-    axes = axes_of(axis, a.ndim)
+def _only(where: Any, a: Any, neutral: Any) -> Any:
+    """The entries that `where` leaves out become the neutral one."""
     if where is True:
-        return sum(a, axis, dtype, keepdims) / float(_count(a.shape, axes))
-    return sum(a, axis, dtype, keepdims, where=where) / sum(as_floats(where, a), axis, None, keepdims)
+        return a
+    mask = as_mask(where)
+    if np.broadcast_shapes(np.shape(mask), a.shape) != a.shape:
+        raise ValueError(f"where= of shape {np.shape(mask)} cannot be broadcast to the array's shape {a.shape}")
+    return SELECT(mask, a, neutral if a.dtype.kind == "f" else a.dtype.type(neutral))
 
 
-def as_floats(where: Any, a: Any) -> Any:
-    return SELECT(where, 1.0, 0.0) + np.zeros(a.shape)
+def _reduced(
+    op: Any, a: Any, axes: tuple[int, ...], keepdims: bool, where: Any, neutral: Any, initial: Any = None, join: Any = None
+) -> Any:
+    """One reduction. `neutral` changes nothing where it is met; `join` combines the result with the first value given."""
+    chosen = _only(where, a, neutral)
+    if _count(a.shape, axes):
+        value = op(chosen, axes=axes) if axes else copy(chosen)
+    else:
+        kept = tuple(extent for k, extent in enumerate(a.shape) if k not in axes)
+        value = chosen._recorder.tracked_constant(np.full(kept, neutral, a.dtype))
+    if keepdims:
+        value = reshape(value, kept_shape(a.shape, axes))
+    return value if initial is None else join(value, first_value(initial, value.dtype))
+
+
+def first_value(initial: Any, dtype: np.dtype) -> Any:
+    """NumPy's initial= argument: one number, converted to the dtype of the result."""
+    if is_tracked(initial):
+        if initial.type.shape:
+            raise ValueError("setting an array element with a sequence.")
+        return initial if initial.dtype == dtype else CONVERT(initial, dtype=dtype)
+    if np.ndim(initial):
+        raise ValueError("setting an array element with a sequence.")
+    return float(initial) if dtype is FLOAT64 else dtype.type(initial)
 
 
 def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    return int(np.prod([shape[k] for k in axes], dtype=np.int64))
+    return math.prod(shape[k] for k in axes)
+
+
+def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+    axes = reduced_axes(axis, a.ndim)
+    return _reduced(SUM, _counted(_in_dtype(a, dtype)), axes, keepdims, where, 0.0, initial, ADD)
+
+
+def prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+    axes = reduced_axes(axis, a.ndim)
+    return _reduced(_product, _counted(_in_dtype(a, dtype)), axes, keepdims, where, 1.0, initial, MULTIPLY)
+
+
+def _product(a: Any, axes: tuple[int, ...]) -> Any:
+    """A tree of pairwise products: exact with zeros at every order of differentiation."""
+    kept = [k for k in range(a.ndim) if k not in axes]
+    product = np.reshape(np.transpose(a, (*axes, *kept)), (_count(a.shape, axes), *(a.shape[k] for k in kept)))
+    while product.shape[0] > 1:
+        half = product.shape[0] // 2
+        pairs = product[:half] * product[half : 2 * half]
+        product = np.concatenate([pairs, product[2 * half :]]) if product.shape[0] % 2 else pairs
+    return copy(product[0])
+
+
+def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True) -> Any:
+    axes = _averaged_axes(axis, a.ndim, where)
+    result = sum(a, axes, dtype, keepdims, where=where)
+    count = count_of(where, a.shape, axes, keepdims, result.dtype)
+    return result / count if dtype is None or result.dtype.kind == "f" else CONVERT(result / count, dtype=result.dtype)
+
+
+def _averaged_axes(axis: Any, ndim: int, where: Any) -> tuple[int, ...]:
+    """NumPy counts the entries by their axes, of which a number has none, unless a mask counts them."""
+    return axes_of(axis, ndim) if where is True else reduced_axes(axis, ndim)
+
+
+def count_of(where: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool, dtype: np.dtype) -> Any:
+    """How many entries a mean divides by, as floats of the precision of its sum."""
+    if where is True:
+        return float(_count(shape, axes))
+    mask, dtype = as_mask(where), dtype if dtype.kind == "f" else FLOAT64
+    if not is_tracked(mask):
+        return np.sum(np.broadcast_to(mask, shape), axis=axes, keepdims=keepdims, dtype=dtype)
+    return sum(broadcast(CONVERT(mask, dtype=dtype), shape), axes, None, keepdims)
 
 
 def var(
     a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, where: Any = True,
     *, mean: Any = None, correction: Any = None,
 ) -> Any:  # fmt: skip
-    ddof = ddof if correction is None else correction
-    a = _in_dtype(a, dtype)
-    axes = axes_of(axis, a.ndim)
-    if where is True:
-        count: Any = float(_count(a.shape, axes))
-        center = sum(a, axes, None, True) / count if mean is None else mean
-        squares = sum(np.square(a - center), axes, None, keepdims)
-        return squares / (count - ddof if count > ddof else 0.0)
-    count = sum(as_floats(where, a), axes, None, True)
+    axes = _averaged_axes(axis, a.ndim, where)
+    a = as_floats(_in_dtype(a, dtype))
+    count = count_of(where, a.shape, axes, True, a.dtype)
     center = sum(a, axes, None, True, where=where) / count if mean is None else mean
     squares = sum(np.square(a - center), axes, None, keepdims, where=where)
+    ddof = degrees_lost(ddof, correction)
+    if where is True:
+        return squares / max(count - ddof, 0.0)
     return squares / np.maximum(reshape(count, squares.shape) - ddof, 0.0)
 
 
+def degrees_lost(ddof: float, correction: Any) -> float:
+    if correction is None:
+        return ddof
+    if ddof:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
 def std(
-    a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, where: Any = True, **more: Any
-) -> Any:
-    return root(var(a, axis, dtype, ddof, keepdims, where, **more))
+    a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, where: Any = True,
+    *, mean: Any = None, correction: Any = None,
+) -> Any:  # fmt: skip
+    return root(var(a, axis, dtype, ddof, keepdims, where, mean=mean, correction=correction))
 
 
 def root(square: Any) -> Any:
@@ -105,34 +183,9 @@ def root(square: Any) -> Any:
     return SELECT(at_zero, 0.0, np.sqrt(SELECT(at_zero, 1.0, square)))
 
 
-def prod(
-    a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
-) -> Any:
-    """A tree of pairwise products: exact with zeros at every order of differentiation."""
-    a = _only(where, _in_dtype(a, dtype), 1.0)
-    if a.dtype == BOOL:
-        a = CONVERT(a, dtype=INT64)
-    axes = axes_of(axis, a.ndim)
-    shape = a.shape
-    kept = [k for k in range(a.ndim) if k not in axes]
-    count = _count(shape, axes)
-    product = np.reshape(np.transpose(a, (*axes, *kept)), (count, *(shape[k] for k in kept)))
-    if count == 0:
-        product = np.ones((1, *product.shape[1:]))
-    while product.shape[0] > 1:
-        half = product.shape[0] // 2
-        pairs = product[:half] * product[half : 2 * half]
-        product = np.concatenate([pairs, product[2 * half :]]) if product.shape[0] % 2 else pairs
-    result = _finish(copy(product[0]), shape, axes, keepdims)
-    return result if initial is None else result * initial
-
-
 def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
     """Doubling steps of shifted products: exact with zeros, log2(n) array operations."""
-    a = _in_dtype(a, dtype)
-    if axis is None:
-        a, axis = np.reshape(a, (-1,)), 0
-    (axis,) = axes_of(axis, a.ndim)
+    a, axis = _line(_counted(_in_dtype(a, dtype)), axis)
     a = np.moveaxis(a, axis, 0)
     step = 1
     while step < a.shape[0]:
@@ -142,13 +195,16 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
 
 
 def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
-    a = _in_dtype(a, dtype)
-    if axis is None:
-        a, axis = np.reshape(a, (-1,)), 0
-    if a.dtype == BOOL:
-        a = CONVERT(a, dtype=INT64)
-    (axis,) = axes_of(axis, a.ndim)
+    a, axis = _line(_counted(_in_dtype(a, dtype)), axis)
     return CUMSUM(a, axis=axis, backwards=False)
+
+
+def _line(a: Any, axis: Any) -> tuple[Any, int]:
+    """An array and the one axis of it to work along: of the flat array for None; a number is an array of one entry."""
+    if axis is None or a.ndim == 0:
+        a = np.reshape(a, (-1,))
+    (position,) = axes_of(0 if axis is None else operator.index(axis), a.ndim)
+    return a, position
 
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
@@ -170,39 +226,45 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     return joined
 
 
-def _extremum(op: Any, worst: float, pairwise: Callable[..., Any]) -> Callable[..., Any]:
+def _extremum(op: Any, join: Any, largest: bool) -> Callable[..., Any]:
     def reduce(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
-        axes = axes_of(axis, a.ndim)
+        axes = reduced_axes(axis, a.ndim)
+        name = "maximum" if largest else "minimum"
         if where is not True and initial is None:
-            raise ValueError("a reduction with where= and no identity needs initial=")
-        if axes and _count(a.shape, axes) == 0 and initial is None:
-            raise ValueError("zero-size array to reduction operation which has no identity")
-        value = op(_only(where, a, worst), axes=axes) if axes else copy(a)
-        value = _finish(value, a.shape, axes, keepdims)
-        return value if initial is None else pairwise(value, initial)
+            raise ValueError(f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'initial'")
+        if initial is None and a.size == 0 and builtins.any(a.shape[k] == 0 for k in axes):
+            raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+        return _reduced(op, a, axes, keepdims, where, _worst(a.dtype, largest), initial, join)
 
     return reduce
 
 
-amax = _extremum(MAX, -np.inf, np.maximum)
-amin = _extremum(MIN, np.inf, np.minimum)
+def _worst(dtype: np.dtype, largest: bool) -> Any:
+    """What loses against every other value of a dtype."""
+    if dtype.kind == "f":
+        return -np.inf if largest else np.inf
+    if dtype == BOOL:
+        return not largest
+    return np.iinfo(dtype).min if largest else np.iinfo(dtype).max
+
+
+amax = _extremum(MAX, MAXIMUM, True)
+amin = _extremum(MIN, MINIMUM, False)
 
 
 def ptp(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return amax(a, axis, keepdims) - amin(a, axis, keepdims)
 
 
-def _logic(op: Any) -> Callable[..., Any]:
-    def reduce(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        axes = axes_of(axis, a.ndim)
-        mask = as_mask(a)
-        return _finish(op(mask, axes=axes) if axes else copy(mask), a.shape, axes, keepdims)
+def _logic(op: Any, neutral: bool) -> Callable[..., Any]:
+    def reduce(a: Any, axis: Any = None, keepdims: bool = False, *, where: Any = True) -> Any:
+        return _reduced(op, as_mask(a), reduced_axes(axis, a.ndim), keepdims, where, neutral)
 
     return reduce
 
 
-all = _logic(ALL)
-any = _logic(ANY)
+all = _logic(ALL, True)
+any = _logic(ANY, False)
 
 
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -211,11 +273,13 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 def _arg(op: Any) -> Callable[..., Any]:
     def reduce(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        if axis is None:
-            position = op(np.reshape(a, (-1,)), axis=0)
-            return reshape(position, (1,) * a.ndim) if keepdims else position
-        (axis,) = axes_of(axis, a.ndim)
-        return _finish(op(a, axis=axis), a.shape, (axis,), keepdims)
+        line, position = _line(a, axis)
+        if line.shape[position] == 0:
+            raise ValueError(f"attempt to get {op.name} of an empty sequence")
+        result = op(line, axis=position)
+        if not keepdims or not a.ndim:
+            return reshape(result, ()) if not a.ndim else result
+        return reshape(result, kept_shape(a.shape, axes_of(axis, a.ndim)))
 
     return reduce
 
@@ -224,37 +288,32 @@ argmax = _arg(ARGMAX)
 argmin = _arg(ARGMIN)
 
 
-def average(a: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Any:
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+    a = as_value(a)
+    axes = axes_of(axis, np.ndim(a))
     if weights is None:
-        return mean(a, axis, None, keepdims)
-    if np.shape(weights) != np.shape(a):
-        if np.ndim(weights) != 1 or axis is None or isinstance(axis, tuple):
-            raise TypeError("1D weights expected when shapes of a and weights differ")
-        (axis,) = axes_of(axis, np.ndim(a))
-        weights = np.reshape(weights, tuple(-1 if k == axis else 1 for k in range(np.ndim(a)))) * np.ones(np.shape(a))
-    return np.sum(a * weights, axis=axis, keepdims=keepdims) / np.sum(weights, axis=axis, keepdims=keepdims)
+        result: Any = mean(a, axes, None, keepdims)
+        scale: Any = float(_count(np.shape(a), axes))
+    else:
+        weights = _weights_along(a, axis, weights)
+        scale = np.sum(weights, axis=axes, keepdims=keepdims)
+        # A guard where the weights are tracked, as NumPy decides by their values.
+        if np.any(scale == 0.0):
+            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+        result = np.sum(as_floats(a * weights), axis=axes, keepdims=keepdims) / scale
+    return (result, np.broadcast_to(scale, np.shape(result))) if returned else result
 
 
-def _ignoring_nan(reduction: Callable[..., Any], neutral: float) -> Callable[..., Any]:
-    def reduce(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        return reduction(SELECT(IS_NAN(a), neutral, a), axis, keepdims=keepdims)
-
-    return reduce
-
-
-nansum = _ignoring_nan(sum, 0.0)
-nanprod = _ignoring_nan(prod, 1.0)
-nanmax = _ignoring_nan(amax, -np.inf)
-nanmin = _ignoring_nan(amin, np.inf)
-
-
-def nanmean(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return mean(a, axis, None, keepdims, where=~IS_NAN(a))
-
-
-def nanvar(a: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    return var(a, axis, None, ddof, keepdims, where=~IS_NAN(a))
-
-
-def nanstd(a: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    return root(nanvar(a, axis, ddof, keepdims))
+def _weights_along(a: Any, axis: Any, weights: Any) -> Any:
+    """Weights of the axes that are averaged over, laid out along them."""
+    weights = as_value(weights)
+    if weights.shape == np.shape(a):
+        return weights
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    places = [operator.index(k) % np.ndim(a) for k in (axis if isinstance(axis, tuple) else (axis,))]
+    if weights.shape != tuple(np.shape(a)[k] for k in places):
+        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+    weights = np.transpose(weights, np.argsort(places))
+    laid_out = np.reshape(weights, tuple(extent if k in places else 1 for k, extent in enumerate(np.shape(a))))
+    return np.broadcast_to(laid_out, np.shape(a))
