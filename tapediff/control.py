@@ -21,7 +21,7 @@ from .ops.calls import LOOP, LoopForm
 from .recorded_callees import RecordedCallee
 from .recorder import current_recorder
 from .sites import user_site
-from .subtapes import Body, as_operand, call, items_of, kept_callee, type_of, value_of
+from .subtapes import Body, as_operand, call, caught_outside, items_of, kept_callee, type_of, value_of
 from .trees import Structure, describe_structure, flatten, unflatten
 
 # Bytes; a trajectory that is larger is computed again in pieces.
@@ -86,7 +86,7 @@ def _picked(branches: Sequence[Callable[..., Any]], index: int) -> Callable[...,
 
 def _branch(name: str, choice: Any, functions: Sequence[Any], args: Any, site: Any) -> Any:
     recorder = choice._recorder
-    if recorder is current_recorder() and recorder.branches_to_inline > 0:
+    if recorder is current_recorder() and (recorder.branches_to_inline > 0 or caught_outside()):
         # The one branch of a loop's body is a path of the body: that saves a call in every iteration.
         recorder.branches_to_inline -= 1
         return _taken(name, choice, functions, site)(*args)
@@ -386,6 +386,9 @@ class _Loop:
             carries = promoted
         n = len(carries)
         form = replace(form, carries=n, streams=len(streams), constants=len(self.frozen.tracked))
+        handler = caught_outside()
+        if handler is not None:
+            callee.must_not_fail(handler)
         record = LOOP(*leading, *operands, callee=callee, form=form)
         count = len(callee.out_types) - int(form.stops)
         results = items_of(record, count)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from .arguments import as_inputs
-from .calls import Call, bind_call, positional
+from .calls import bind_call, positional
 from .compiled import CompiledTape
 from .errors import ArgumentMismatch, UnsupportedFunction
 from .guarded import GuardedTape
+from .nested import record_nested
 from .ops.structure import STOP_GRADIENT
 from .outputs import check_out, deliver
-from .recorder import Recorder, current_recorder, refusals_forgotten
+from .recorder import current_recorder, refusals_forgotten
 from .recording import plain_value
 from .replay import inline, run
 from .short_way import ABSENT, FIRST, given
@@ -199,15 +200,7 @@ def _traced(target: Any, args: Sequence[Any], argnums: tuple[int, ...]) -> tuple
         raise ArgumentMismatch("the target of a derivative must be callable or a tape", got=type(target).__name__,
                                fix="pass the function itself: td.gradient(f, x)")  # fmt: skip
     call = bind_call(target, args, argnums)
-    return (*_record_here(call), call.argnums)
-
-
-def _record_here(call: Call) -> tuple[Tape, list[Any]]:
-    """Record a function now, also inside another recording, whose values it may use: they become inputs as well."""
-    with Recorder(call.name) as recorder:
-        tracked = [recorder.input(plain_value(a), active=active) for a, active in zip(call.inputs, call.active)]
-        tape = recorder.finish(call.function(*tracked))
-    return tape, [*call.inputs, *recorder.captured]
+    return (*record_nested(call), call.argnums)
 
 
 def _with_aux(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], argnums: Argnums) -> Any:

@@ -40,6 +40,7 @@ from .keys import static_key, value_key
 from .lowering.status import KEPT, PENDING, REFUSED
 from .margins import Margin, check_fresh, margins
 from .native_calls import GuardedCalls
+from .nested import record_nested
 from .outputs import check_out, deliver
 from .paths import Variant
 from .recorder import Recorder, current_recorder
@@ -237,7 +238,7 @@ class GuardedTape(ShortWay, GuardedCalls):
         Its guards are decided by NumPy's replay, as those of the tapes derived from it will be.
         """
         if _is_recording(args):
-            return _record_here(bind_call(self.f, args, ()))
+            return record_nested(bind_call(self.f, args, ()))
         call = self._call(args, ())
         self._check_when_due(call)
         variant, _ = self._follow(call, lambda variant, settled: variant.replay(None, call.bound.inputs, None, settled))
@@ -283,7 +284,7 @@ class GuardedTape(ShortWay, GuardedCalls):
 
     def _inlined(self, call: Call, out: Any, several: bool) -> tuple[Any, Any]:
         """Inside a recording: f may use its values, so nothing is kept, and the gradient's operations are recorded."""
-        tape, inputs = _record_here(call)
+        tape, inputs = record_nested(call)
         joint = gradient_tape(tape, call.argnums)
         tracked = any(is_tracked(value) for value in inputs)
         value, *gradients = inline(joint, inputs) if tracked else run(joint, inputs)
@@ -505,13 +506,6 @@ class GuardedTape(ShortWay, GuardedCalls):
 
 def _is_recording(args: Sequence[Any]) -> bool:
     return current_recorder() is not None or any(is_tracked(unwrap(a)) for a in args)
-
-
-def _record_here(call: Call) -> tuple[Tape, list[Any]]:
-    """Record f within another recording; the values of that one which f uses become inputs as well."""
-    with Recorder(call.name) as recorder:
-        tape = _recorded(recorder, call)
-    return tape, [*call.inputs, *recorder.captured]
 
 
 def _recorded(recorder: Recorder, call: Call) -> Tape:

@@ -28,11 +28,12 @@ _VARIABLES = ("LOAD_NAME", "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_DEREF", "LOAD_C
 _NOTHING = ("CACHE", "NOP", "EXTENDED_ARG", "PUSH_NULL")
 
 
-def handler_of(kind: type[BaseException], outermost: int = 0) -> Site | None:
+def handler_of(kind: type[BaseException], outermost: int = 0, *, managers: bool = True) -> Site | None:
     """The innermost handler, among the user's frames that are running, that may catch an exception of this kind.
 
     Args:
         outermost: id of the frame at which to stop looking; 0 for none.
+        managers: whether a context manager of which nothing is known counts.
 
     Returns:
         The place of the `except`, or of the `with` whose context manager may swallow it; None where nothing catches it.
@@ -42,7 +43,7 @@ def handler_of(kind: type[BaseException], outermost: int = 0) -> Site | None:
         code = frame.f_code
         if code.co_exceptiontable and not is_library_file(code.co_filename):
             for target in _targets(code, frame.f_lasti):
-                if _catches(frame, target, kind):
+                if _catches(frame, target, kind, managers):
                     return Site(code, target + 2)  # behind PUSH_EXC_INFO, which has no line
         frame = frame.f_back
     return None
@@ -87,7 +88,7 @@ def _at(places: dict[int, int], offset: int) -> int:
     return min((k for o, k in places.items() if o >= offset), default=len(places))
 
 
-def _catches(frame: FrameType, target: int, kind: type[BaseException]) -> bool:
+def _catches(frame: FrameType, target: int, kind: type[BaseException], managers: bool) -> bool:
     """Whether a handler may end an exception; True where that cannot be told."""
     instructions, places = _instructions(frame.f_code)
     k = _at(places, target)
@@ -95,7 +96,8 @@ def _catches(frame: FrameType, target: int, kind: type[BaseException]) -> bool:
         return False  # code of the compiler's own, that tidies up and raises again
     following = instructions[k + 1].opname
     if following == "WITH_EXCEPT_START":
-        return _manager(frame, target) not in _PASSING
+        manager = _manager(frame, target)
+        return manager is contextlib.suppress or (managers and manager not in _PASSING)
     if following == "POP_TOP":
         return True  # a bare `except:`
     k += 1

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .instruction import is_tracked
+from .numpy_functions.linear_algebra import failure_may_be_caught, require_regular
 from .numpy_functions.shaping import as_value
 from .ops.linear_algebra import TRIANGULAR_SOLVE
 
@@ -27,7 +28,10 @@ def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_d
     Cost: n^2 k.
     """
     transposed = trans in (1, "T", 2, "C")
-    return TRIANGULAR_SOLVE(_array(a), _array(b), lower=bool(lower), transposed=transposed, unit=bool(unit_diagonal))
+    a = _array(a)
+    if not unit_diagonal and failure_may_be_caught():
+        require_regular(a, "singular matrix: resolution failed at diagonal")
+    return TRIANGULAR_SOLVE(a, _array(b), lower=bool(lower), transposed=transposed, unit=bool(unit_diagonal))
 
 
 def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .callees import LOCK, Callee, without_guards
-from .errors import GuardFailed, ShapeMismatch, TrackedValueLeaked
+from .errors import GuardFailed, ShapeMismatch, TrackedValueLeaked, UnsupportedFunction
 from .guard_report import check_prescribed, most_paths, paths_text, warn
 from .instruction import GUARD, ValueType
 from .keys import has_identities
@@ -20,6 +20,9 @@ from .recorder import Recorder
 from .replay import Miss, run
 from .rolled import rolled
 from .tape import Tape
+
+# Operations that raise LinAlgError.
+FACTORISATIONS = ("cholesky", "lu_solve", "triangular_solve", "eigh")
 
 
 class RecordedCallee(Callee):
@@ -47,6 +50,7 @@ class RecordedCallee(Callee):
         self._prepared: dict[int, Tape] = {}
         self.recordings = 0
         self._is_warned = False
+        self._handler: Any = None
 
     def __reduce__(self) -> Any:
         return copyreg.__newobj__, (type(self),), self.__getstate__()  # type: ignore[attr-defined]  # which has no stub
@@ -176,6 +180,7 @@ class RecordedCallee(Callee):
 
     def _record(self, inputs: Sequence[Any], settled: tuple[Any, ...]) -> Tape:
         with Recorder(self.name, prescribed=settled) as recorder:
+            recorder.is_called = True
             recorder.branches_to_inline = self._branches_to_inline
             arguments = [recorder.input(v, active=t.is_float) for v, t in zip(inputs, self.in_types)]
             recorder.outermost, recorder.outermost_site = sys._getframe(), getattr(self._function, "site", None)
@@ -203,6 +208,8 @@ class RecordedCallee(Callee):
                 got=f"{', '.join(map(str, self.out_types))} before, {', '.join(map(str, types))} now",
                 fix="return arrays of the same shapes and dtypes on every path",
             )  # fmt: skip
+        if self._handler is not None:
+            self._refuse_failures(tape)
         self.out_types = types
         variant = Variant(tape, None, self.recordings, None, 0.0, True)
         self.recordings += 1
@@ -210,6 +217,21 @@ class RecordedCallee(Callee):
         paths.insert(variant)
         self._drop_interpreted()
         return variant
+
+    def must_not_fail(self, handler: Any) -> None:
+        """Refuse factorisations that may fail, as a handler around the loop would end the error where no guard tells of it."""
+        self._handler = handler
+        for variant in self.variants.values():
+            self._refuse_failures(variant.tape)
+
+    def _refuse_failures(self, tape: Tape) -> None:
+        failing = next((i for i in tape.instructions if i.op.name in FACTORISATIONS), None)
+        if failing is not None:
+            raise UnsupportedFunction(
+                f"{self.name} may fail within an `except` that stands around the loop",
+                at=f"{failing.site}, caught at {self._handler}", got=f"{failing.op.name}(...)",
+                fix="put the `try` into the body of the loop",
+            )  # fmt: skip
 
     def _drop_interpreted(self) -> None:
         if self.recordings <= self._most_compiled:

@@ -85,6 +85,8 @@ class Recorder:
         self.is_open = False
         # The frame in which the recording began; code further out does not belong to what is recorded.
         self.entered = 0
+        # The outer recording calls this one's tape, where else it takes over the operations.
+        self.is_called = False
         self.outer: Recorder | None = None
         self.level = 0
         self.guard_count = 0
@@ -178,6 +180,13 @@ class Recorder:
         while recorder is not None:
             recorder.failure = recorder.failure or (failure, name, site)
             recorder = recorder.outer
+
+    def handler_of(self, kind: type[BaseException], *, managers: bool = True) -> Site | None:
+        """The handler that may catch an exception raised now, in what this recording's operations become part of."""
+        recorder = self
+        while recorder.outer is not None and not recorder.is_called:
+            recorder = recorder.outer
+        return handler_of(kind, recorder.entered, managers=managers)
 
     def note_refusal(self, refusal: RefusedByRecording) -> None:
         """A tracked value could not do what a plain one does. If the user's code catches that, plain Python goes another way."""

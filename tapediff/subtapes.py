@@ -150,6 +150,15 @@ def call(callee: RecordedCallee, body: Body, operands: Sequence[Any]) -> Any:
     return unflatten(body.results, results)
 
 
+def caught_outside() -> Site | None:
+    """The `except` that would end the failure of a factorisation in a function called now.
+
+    Such a call is no instruction: the failure is a path of the caller, which that one's tapes must tell apart.
+    """
+    recorder = current_recorder()
+    return None if recorder is None else recorder.handler_of(np.linalg.LinAlgError, managers=False)
+
+
 # Sub-tapes
 
 
@@ -174,7 +183,7 @@ class SubTape:
         leaves, structure = flatten(boxed(self.static, self.f, args, kwargs), arguments=True)
         frozen = freeze(self.f) if self.guard is None else freeze(self.f, self.guard, is_live=True)
         operands = [as_operand(leaf) for leaf in leaves] + frozen.tracked
-        if not any(map(is_tracked, operands)):
+        if not any(map(is_tracked, operands)) or caught_outside():
             return self.f(*args, **kwargs)
         callee, body = self._callee(structure, frozen, [type_of(o) for o in operands])
         return call(callee, body, operands)

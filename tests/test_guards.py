@@ -374,25 +374,22 @@ def test_isinstance_answers_as_for_the_plain_value():
 
 
 def caught(x):
-    try:
-        return np.linalg.cholesky(x * np.eye(2))[0, 0]  # looks
-    except np.linalg.LinAlgError:
-        return 7.0 * x
+    with np.errstate(all="raise"):
+        try:
+            return np.log(x)  # looks
+        except FloatingPointError:
+            return 7.0 * x
 
 
 def test_an_error_that_depends_on_values_cannot_be_caught_inside():
-    """`except LinAlgError` lets Python see values without a guard, so a tape of it would be wrong elsewhere."""
+    """`except FloatingPointError` lets Python see values without a guard, so a tape of it would be wrong elsewhere."""
     with pytest.raises(td.UnsupportedFunction) as failure:
         td.record(caught, -4.0)
     assert str(failure.value) == text(
-        "caught caught the error of cholesky(...), which depends on values that a tape cannot guard", place(caught),
-        "LinAlgError: Matrix is not positive definite",
+        "caught caught the error of log(...), which depends on values that a tape cannot guard", place(caught),
+        "FloatingPointError: invalid value encountered in log",
         "test the values before the call, with an `if`; or catch the error outside the recorded function",
     )  # fmt: skip
-    for tape in (td.record(caught, 4.0), td.compile(caught, 4.0)):
-        assert td.gradient(tape, 9.0) == pytest.approx(1 / 6, rel=1e-14)
-        with pytest.raises(np.linalg.LinAlgError):
-            td.gradient(tape, -4.0)
 
 
 # How guards are evaluated.

@@ -170,12 +170,17 @@ class MatrixLowering(StepBuilder):
         self.steps.append(Call(routine, pairs, target.storage, sizes, number, self.site))
 
     def cholesky(self, i: Instruction) -> None:
-        n = i.type.shape[0]
+        n = i.type.shape[1]
         operands = [self.in_memory(i.inputs[0])]
         if n <= LARGEST_FACTOR:
             operands.append(self.storage((cholesky_scratch(n),), "f64"))
         name = "cholesky" if n <= LARGEST_FACTOR else "potrf"
-        self.call(name, operands, self.result(i), (n,), "Matrix is not positive definite")
+        self._call_or_attempt(i, name, operands, "Matrix is not positive definite")
+
+    def _call_or_attempt(self, i: Instruction, name: str, operands: list[Place], failure: str) -> None:
+        """A factorisation that leaves the kernel where it fails, or notes in its result that it did."""
+        attempt = i.op.name.endswith("_attempt")
+        self.call(name + "_attempt" * attempt, operands, self.result(i), (i.type.shape[1],), "" if attempt else failure)
 
     def cholesky_pullback(self, i: Instruction) -> None:
         n = i.type.shape[0]
@@ -234,8 +239,7 @@ class MatrixLowering(StepBuilder):
     def eigh(self, i: Instruction) -> None:
         n = i.type.shape[1]
         scratch = self.storage((eigh_scratch(n),), "f64")
-        failure = "Eigenvalues did not converge"
-        self.call("eigh", [self.in_memory(i.inputs[0]), scratch], self.result(i), (n,), failure)
+        self._call_or_attempt(i, "eigh", [self.in_memory(i.inputs[0]), scratch], "Eigenvalues did not converge")
 
     def index_routine(self, i: Instruction) -> None:
         name = i.op.name

@@ -43,6 +43,29 @@ def _index_python(function: Callable[..., None]) -> Callable[..., None]:
     return python
 
 
+def _attempt(routine: Routine, rows: int) -> Routine:
+    """A factorisation of `n` times `n + rows` results that cannot fail: one more row begins with 1 where it succeeded, with 0 else."""
+
+    def emit(
+        code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    ) -> None:
+        (n,) = sizes
+        failed = routine.emit(code, slots, operands, result, sizes, number)
+        row = code.emit(f"getelementptr double, ptr {result}, i64 {n * (n + rows)}")
+        code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        code.line(f"call void @llvm.memset.p0.i64(ptr {row}, i8 0, i64 {8 * n}, i1 false)")
+        success = code.emit(f"select i1 {failed}, double 0.0, double 1.0")
+        code.line(f"store double {success}, ptr {row}")
+
+    def python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
+        (n,) = sizes
+        failed = routine.python(operands, result[: n * (n + rows)], sizes)
+        result[n * (n + rows) :] = 0.0
+        result[n * (n + rows)] = not failed
+
+    return Routine(emit, python)
+
+
 ROUTINES: dict[str, Routine] = {
     "gemm": Routine(lapack_routines.gemm, lapack_routines.gemm_python),
     "potrf": Routine(lapack_routines.cholesky, lapack_routines.cholesky_python),
@@ -57,4 +80,7 @@ ROUTINES: dict[str, Routine] = {
     "cholesky_pullback": Routine(dense_calls.cholesky_pullback, dense_calls.cholesky_pullback_python),
     "triangular_solve": Routine(dense_calls.triangular_solve, dense_calls.triangular_solve_python),
     **{name: Routine(_index_emitter(name), _index_python(function)) for name, function in INDEX_ROUTINES.items()},
+}
+ROUTINES |= {
+    f"{name}_attempt": _attempt(ROUTINES[name], rows) for name, rows in (("potrf", 0), ("cholesky", 0), ("eigh", 1))
 }

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..current import current_recorder
 from ..errors import UnsupportedFunction
 from ..instruction import is_tracked
-from ..ops.linear_algebra import CHOLESKY, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE
-from ..ops.spectral import DET, EIGH
+from ..ops.linear_algebra import CHOLESKY, CHOLESKY_ATTEMPT, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE
+from ..ops.spectral import DET, EIGH, EIGH_ATTEMPT
 from .reducing import amax, as_floats, axes_of, root
 from .shaping import as_value
 
@@ -24,20 +25,55 @@ def _square(a: Any, name: str) -> Any:
     return a
 
 
+def failure_may_be_caught() -> bool:
+    """Whether user code may catch the LinAlgError of a factorisation that is recorded now.
+
+    Then whether it fails is a guard like any other, and the path on which it does is recorded, too. Elsewhere it costs nothing:
+    the error ends what is recorded as it ends the plain function.
+    """
+    recorder = current_recorder()
+    return recorder is not None and recorder.concrete and recorder.handler_of(np.linalg.LinAlgError) is not None
+
+
+def require(succeeds: Any, message: str) -> None:
+    """Raise what NumPy raises unless a factorisation has succeeded: a guard, where that depends on tracked values."""
+    if not succeeds:
+        raise np.linalg.LinAlgError(message)
+
+
 def cholesky(a: Any, upper: bool = False) -> Any:
     a = _square(a, "cholesky")
-    return np.transpose(CHOLESKY(np.transpose(a))) if upper else CHOLESKY(a)
+    return np.transpose(_factor(np.transpose(a))) if upper else _factor(a)
+
+
+def _factor(a: Any) -> Any:
+    if not (is_tracked(a) and a.size and failure_may_be_caught()):
+        return CHOLESKY(a)
+    packed = CHOLESKY_ATTEMPT(a)
+    require(packed[-1, 0] != 0.0, "Matrix is not positive definite")
+    return packed[:-1]
+
+
+def _lu_solve(a: Any, b: Any) -> Any:
+    lu = LU_FACTOR(a)
+    if failure_may_be_caught():
+        require_regular(lu[:-1], "Singular matrix")
+    return LU_SOLVE(a, lu, b, transposed=False)
+
+
+def require_regular(triangle: Any, message: str) -> None:
+    """Raise unless a triangular matrix can be divided by."""
+    require(np.all(np.diagonal(triangle) != 0.0), message)
 
 
 def solve(a: Any, b: Any) -> Any:
     a = _square(a, "solve")
-    b = b if is_tracked(b) else as_value(b)
-    return LU_SOLVE(a, LU_FACTOR(a), b, transposed=False)
+    return _lu_solve(a, b if is_tracked(b) else as_value(b))
 
 
 def inv(a: Any) -> Any:
     a = _square(a, "inv")
-    return LU_SOLVE(a, LU_FACTOR(a), np.eye(a.shape[0]), transposed=False)
+    return _lu_solve(a, np.eye(a.shape[0]))
 
 
 class SlogdetResult(NamedTuple):
@@ -95,7 +131,12 @@ def _eigen(a: Any, triangle: str, name: str) -> Any:
     a = _square(a, name)
     if triangle.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
-    return EIGH(a if triangle.upper() == "L" else np.transpose(a))
+    a = a if triangle.upper() == "L" else np.transpose(a)
+    if not (is_tracked(a) and a.size and failure_may_be_caught()):
+        return EIGH(a)
+    packed = EIGH_ATTEMPT(a)
+    require(packed[-1, 0] != 0.0, "Eigenvalues did not converge")
+    return packed[:-1]
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:

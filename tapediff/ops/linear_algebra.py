@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,33 @@ CHOLESKY = Op(
     vjp=(lambda z_bar, z, x: CHOLESKY_PULLBACK(z, z_bar),),
     lower=lambda low, i: low.cholesky(i),
     examples=lambda rng: [(CHOLESKY, (_definite(rng, n),)) for n in (1, 2, 5)],
+)
+
+
+def attempted(factorise: Callable[[Any], Any], rows: int) -> Callable[[Any], Any]:
+    """The packed result of a factorisation and, at the start of one more row, whether it succeeded: 1 or 0."""
+
+    def evaluate(x: Any) -> Any:
+        n = x.shape[0]
+        packed = np.zeros((n + rows + 1, n), x.dtype)
+        try:
+            packed[:-1] = factorise(x)
+            packed[-1, 0] = 1.0
+        except np.linalg.LinAlgError:
+            packed[:-1] = np.nan
+        return packed
+
+    return evaluate
+
+
+# Where user code may catch the error, whether there is one is a value of its own, which a guard looks at.
+CHOLESKY_ATTEMPT = Op(
+    "cholesky_attempt",
+    evaluate=attempted(np.linalg.cholesky, 0),
+    infer=lambda x: ValueType((x.shape[0] + 1, x.shape[1]), x.dtype),
+    vjp=(lambda z_bar, z, x: CHOLESKY_PULLBACK(z[:-1], z_bar[:-1]),),
+    lower=lambda low, i: low.cholesky(i),
+    examples=lambda rng: [(CHOLESKY_ATTEMPT, (_definite(rng, n),)) for n in (1, 2, 5)],
 )
 
 
@@ -215,4 +243,4 @@ LOG_ABS_DET = Op(
     examples=lambda rng: [(lambda a: LOG_ABS_DET(a, LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (1, 2, 5, 9)],
 )
 
-OPS = (CHOLESKY, CHOLESKY_PULLBACK, TRIANGULAR_SOLVE, LU_FACTOR, LU_SOLVE, DET_SIGN, LOG_ABS_DET)
+OPS = (CHOLESKY, CHOLESKY_ATTEMPT, CHOLESKY_PULLBACK, TRIANGULAR_SOLVE, LU_FACTOR, LU_SOLVE, DET_SIGN, LOG_ABS_DET)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..instruction import ValueType
 from .declaration import Op
-from .linear_algebra import DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE
+from .linear_algebra import DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE, attempted
 from .products import MATMUL
 
 
@@ -64,6 +64,16 @@ EIGH = Op(
 )
 
 
+EIGH_ATTEMPT = Op(
+    "eigh_attempt",
+    evaluate=attempted(_eigh, 1),
+    infer=lambda x: ValueType((x.shape[0] + 2, x.shape[1]), x.dtype),
+    vjp=(lambda z_bar, z, x: _eigh_rule(z_bar[:-1], z[:-1], x),),
+    lower=lambda low, i: low.eigh(i),
+    examples=lambda rng: [(lambda a: EIGH_ATTEMPT(a)[-2:], (_separated(rng, n),)) for n in (1, 2, 5)],
+)
+
+
 def cofactors(x: np.ndarray) -> np.ndarray:
     """The derivative of the determinant, also where that is zero: det(u v) u d v, where d has the products of the other singular values."""
     u, s, v = np.linalg.svd(x)
@@ -102,4 +112,4 @@ DET = Op(
     examples=lambda rng: [(lambda a: DET(a, LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (2, 4, 5, 9)],
 )
 
-OPS = (EIGH, COFACTORS, DET)
+OPS = (EIGH, EIGH_ATTEMPT, COFACTORS, DET)

@@ -1,0 +1,30 @@
+"""Recordings within recordings, whose operations become part of the outer one: of functions differentiated inside another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .calls import Call
+from .instruction import is_tracked
+from .recorder import Recorder
+from .recording import plain_value
+from .replay import inline
+from .tape import Tape
+
+
+def record_nested(call: Call) -> tuple[Tape, list[Any]]:
+    """Record a function now; the values of an outer recording that it uses become inputs as well.
+
+    Where the function raises, and the outer one catches that, what it looked at before decides the outer path: it is taken over.
+    """
+    recorder = Recorder(call.name)
+    try:
+        with recorder:
+            tracked = [recorder.input(plain_value(a), active=active) for a, active in zip(call.inputs, call.active)]
+            tape = recorder.finish(call.function(*tracked))
+    except Exception:
+        inputs = [*call.inputs, *recorder.captured]
+        if recorder.guard_count and any(map(is_tracked, inputs)):
+            inline(Tape(tuple(recorder.instructions), tuple(recorder.inputs), ()), inputs)
+        raise
+    return tape, [*call.inputs, *recorder.captured]
