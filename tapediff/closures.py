@@ -35,7 +35,10 @@ class Frozen:
     """Functions as they were.
 
     Attributes:
-        tracked: the tracked values that they close over.
+        tracked: the tracked values that they close over; none where these are a callee's own.
+        hole_count: how many these are.
+        originals: for each of them the program's own arrays of that value.
+        arrays: the plain arrays that they close over, and keys of what these hold.
         key: equal for functions of the same code that close over equal values.
     """
 
@@ -43,6 +46,9 @@ class Frozen:
         walk = _Freezing()
         self._functions = [walk.copy(function) for function in functions]
         self.tracked: list[Any] = walk.tracked
+        self.originals: list[list[Any]] = walk.originals
+        self.arrays = walk.arrays
+        self.hole_count = len(walk.tracked)
         self.key = tuple(walk.key)
         self._held, self._globals = walk.held, walk.globals
         self._copies: dict[int, Any] = {}
@@ -55,15 +61,22 @@ class Frozen:
                 return name, value, names.get(name)
         return None
 
-    def owned(self) -> Frozen:
-        """With copies of the arrays, containers and objects, which the program may change from now on."""
-        walk = _Owning()
-        self._functions = [walk.copy(function) for function in self._functions]
-        self._copies = {id(contents.held): copied(contents.held) for contents in self._held}
-        return self
+    def state_changed(self) -> bool:
+        """Whether containers and objects that they close over, or globals, are others by now."""
+        return any(not contents.is_same() for contents in self._held) or self.changed_global() is not None
 
-    def filled(self, values: Sequence[Any]) -> tuple[list[Any], Callable[[], bool]]:
-        """The functions with these values in place of the tracked ones, and whether they have changed a copied container since.
+    def owned(self) -> Frozen:
+        """With copies of the arrays, containers and objects, which the program may change from now on, and no recording's values."""
+        walk = _Owning()
+        made = copy.copy(self)
+        made.tracked, made.originals, made.arrays = [], [], []
+        made._functions = [walk.copy(function) for function in self._functions]
+        made._copies = {id(contents.held): copied(contents.held) for contents in self._held}
+        return made
+
+    def filled(self, values: Sequence[Any]) -> tuple[list[Any], Callable[[], bool], set[int]]:
+        """The functions with these values in place of the tracked ones; whether they have changed a copied container since; and
+        the ids of the plain arrays that they close over.
 
         Containers and objects that are as they were are the program's own, so that what a function adds to them is seen outside.
         """
@@ -80,7 +93,7 @@ class Frozen:
                     note_written(contents.held)
             return walk.containers_changed()
 
-        return functions, containers_changed
+        return functions, containers_changed, walk.arrays
 
 
 class _Walk:
@@ -186,6 +199,8 @@ class _Freezing(_Walk):
     def __init__(self) -> None:
         super().__init__()
         self.tracked: list[Any] = []
+        self.originals: list[list[Any]] = []
+        self.arrays: list[tuple[np.ndarray, Any]] = []
         self.key: list[Any] = []
         self.held: list[Contents] = []
         self.globals: list[tuple[dict[str, Any], str, Any, Any]] = []
@@ -200,6 +215,8 @@ class _Freezing(_Walk):
             if hole is None:
                 hole = self._holes[place] = Hole(len(self.tracked))
                 self.tracked.append(TrackedArray(value._recorder, value._id, value._value, value.type))
+                self.originals.append([])
+            self.originals[hole.index].append(value)
             self.key.append((Hole, hole.index))
             return hole
         if isinstance(value, np.ndarray):
@@ -210,6 +227,7 @@ class _Freezing(_Walk):
     def _array(self, value: np.ndarray) -> Any:
         if not value.dtype.hasobject:
             self.key.append(array_key(value))
+            self.arrays.append((value, self.key[-1]))
             return value
         self.key.append((np.ndarray, value.shape))
         frozen = np.empty(value.shape, object)
@@ -254,6 +272,7 @@ class _Filling(_Walk):
     def __init__(self, values: Sequence[Any], replaced: dict[int, Any]) -> None:
         super().__init__()
         self._values, self._replaced = values, replaced
+        self.arrays: set[int] = set()
         self._made: list[tuple[Any, Any]] = []
 
     def state(self, value: Any) -> Any:
@@ -280,6 +299,8 @@ class _Filling(_Walk):
             filled = np.empty(value.shape, object)
             filled.reshape(-1)[:] = [self.copy(entry) for entry in value.flat]
             return filled
+        if isinstance(value, np.ndarray):
+            self.arrays.add(id(value))
         return value
 
 

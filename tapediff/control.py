@@ -102,7 +102,7 @@ def _branch(name: str, choice: Any, functions: Sequence[Any], args: Any, site: A
     names = {getattr(f, "__name__", "f") for f in functions}
     label = f"td.{name}" if "<lambda>" in names else f"td.{name} of {', '.join(sorted(names))}"
     make = lambda: Body(label, frozen, structure, run)  # noqa: E731 -- the next line is its only use
-    return call(*kept_callee(label, (structure, site), frozen, types, make), operands)
+    return call(*kept_callee(label, (structure, site), frozen, types, make), operands, leaves, frozen)
 
 
 def _taken(name: str, choice: Any, functions: Sequence[Any], site: Any) -> Any:
@@ -211,6 +211,7 @@ def _plain_scan(
     y_structure = structure
     for k in reversed(range(length)) if reverse else range(length):
         carry, y = f(carry, unflatten(structure, [np.array(leaf[k])[()] for leaf in leaves]))
+        carry = _copied(carry)
         row, y_structure = flatten(y)
         rows.append([np.array(leaf) for leaf in row])
     ordered = rows[::-1] if reverse else rows
@@ -218,7 +219,7 @@ def _plain_scan(
 
 
 def _copied(tree: Any) -> Any:
-    """A tree of arrays of its own, which a body may write into."""
+    """A tree of arrays of its own, which a body may write into: a loop hands on values, inside a recording too."""
     leaves, structure = flatten(tree)
     return unflatten(structure, [leaf if is_tracked(leaf) else np.array(leaf)[()] for leaf in leaves])
 
@@ -273,7 +274,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     if current_recorder() is None or _is_plain(frozen, [*leaves, *bounds]):
         value = _copied(init)
         for i in range(lower, upper):
-            value = body(i, value)
+            value = _copied(body(i, value))
         return value
 
     def run(functions: list[Any], tree: Any) -> Any:
@@ -312,7 +313,7 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
     if current_recorder() is None or _is_plain(frozen, leaves):
         value = _copied(init)
         while cond(value):
-            value = body(value)
+            value = _copied(body(value))
         return value
 
     def run(functions: list[Any], tree: Any) -> Any:
@@ -328,12 +329,12 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
 def _first_test(cond: Callable[[Any], Any], operands: Sequence[Any], structure: Structure) -> Any:
     """cond(init) as a call of its own, so that what Python looks at in there is no guard of the caller."""
     frozen = freeze(cond)
-    operands = [*operands, *frozen.tracked]
+    leaves, operands = operands, [*operands, *frozen.tracked]
     run = lambda functions, tree: _as_bool(functions[0](tree))  # noqa: E731 -- the next line is its only use
     make = lambda: Body("the test of td.while_loop", frozen, structure, run)  # noqa: E731
     if not any(map(is_tracked, operands)):
         return np.bool_(cond(unflatten(structure, operands)))
-    return call(*kept_callee("while test", structure, frozen, [type_of(o) for o in operands], make), operands)
+    return call(*kept_callee("while test", structure, frozen, [type_of(o) for o in operands], make), operands, leaves, frozen)
 
 
 def _as_bool(value: Any) -> Any:

@@ -238,5 +238,10 @@ def stop_gradient(x: Any) -> Any:
 
     Args:
         x: float, array or tracked array.
+
+    Returns:
+        A float or an array of its own: writes to it leave x alone.
     """
-    return STOP_GRADIENT(x) if type(x) is TrackedArray else x
+    if type(x) is TrackedArray:
+        return STOP_GRADIENT(x)
+    return x.copy() if isinstance(x, np.ndarray) else x

@@ -103,7 +103,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _reduced_frozen(frozen: Frozen) -> Any:
-    if frozen.tracked:
+    if frozen.hole_count:
         raise UnsupportedFunction("a function that closes over tracked values cannot be pickled")
     kept = [
         (names["__name__"], name, value)

@@ -64,7 +64,7 @@ class Primitive:
         """The outputs of forward(*args); one instruction where an argument is tracked."""
         leaves, structure = flatten(args, arguments=True)
         if not any(map(is_tracked, leaves)):
-            return _pair(self.name, self.forward(*args))[0]
+            return _own(_pair(self.name, self.forward(*args))[0])
         operands = [as_operand(leaf) for leaf in leaves]
         types = tuple(map(type_of, operands))
         callee = self._callees.get((structure, types))
@@ -359,6 +359,12 @@ def _pair(name: str, result: Any) -> tuple[Any, Any]:
             fix="return outputs, None where nothing is saved",
         )
     return result
+
+
+def _own(outputs: Any) -> Any:
+    """The outputs in arrays of their own, as in a tape: they may be arguments, or what the function keeps."""
+    leaves, structure = flatten(outputs)
+    return unflatten(structure, [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
 
 
 def _as_array(name: str, leaf: Any) -> np.ndarray:

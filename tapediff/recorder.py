@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .aliases import Calls
 from .current import CURRENT
 from .current import current_recorder as current_recorder
 from .errors import (
@@ -93,6 +94,7 @@ class Recorder:
         self.branches_to_inline = 0
         # Inputs that stand for Python integers, as isinstance() is to say.
         self.python_ints: set[int] = set()
+        self.calls = Calls()
         self._looked_at: dict[tuple[int, str], Any] = {}
         self._captures: dict[tuple[int, int], TrackedArray] = {}
         self._float_constants: dict[float, int] = {}
@@ -404,6 +406,7 @@ class Recorder:
             ) from failure  # fmt: skip
         if self.refusal is not None:
             raise _caught(self.name, *self.refusal)
+        self.calls.finish()
         returns_tuple = isinstance(result, (tuple, list)) and not is_tracked(result)
         outputs = [self._output(r) for r in result] if returns_tuple else [self._output(result)]
         return Tape(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from types import MethodType
@@ -60,10 +61,10 @@ class Body:
                 f"{self.name} takes a path that has no tape yet, and a global has changed since its other paths were recorded",
                 at=self.site, got=f"{name} {became}", tape_value=before, function_value=now,
             )  # fmt: skip
-        first_hole = len(arguments) - len(self._frozen.tracked)
+        first_hole = len(arguments) - self._frozen.hole_count
         if self._integers:
             arguments[0]._recorder.python_ints = {arguments[k]._id for k in self._integers}
-        functions, containers_changed = self._frozen.filled(arguments[first_hole:])
+        functions, containers_changed, held = self._frozen.filled(arguments[first_hole:])
         result = self._run(functions, unflatten(self.structure, arguments[:first_hole]))
         leaves, structure = flatten(result)
         if self.results is None:
@@ -86,7 +87,7 @@ class Body:
                 fix="return what it adds, and add it outside",
             )  # fmt: skip
         if self._keeps_arguments:
-            self.aliases.note(leaves, arguments)
+            self.aliases.note(leaves, arguments, held, sys.getrefcount(result) > 2 and isinstance(result, (tuple, list, dict)))
         return leaves
 
 
@@ -141,12 +142,13 @@ def items_of(record: Any, count: int) -> list[Any]:
     return [ITEM(record, k=k) for k in range(count)]
 
 
-def call(callee: RecordedCallee, body: Body, operands: Sequence[Any]) -> Any:
-    """Record one call; the tree of its results."""
+def call(callee: RecordedCallee, body: Body, operands: Sequence[Any], leaves: Sequence[Any], frozen: Frozen) -> Any:
+    """Record one call; the tree of its results. The leaves are the operands as the program has them."""
     record = CALL(*operands, callee=callee)
     assert body.results is not None, "the call has recorded a variant"
     results = items_of(record, len(callee.out_types))
-    body.aliases.watch(results, operands)
+    given = [[operand if is_tracked(operand) else leaf] for operand, leaf in zip(operands, leaves)]
+    body.aliases.watch(results, [*given, *frozen.originals], frozen)
     return unflatten(body.results, results)
 
 
@@ -186,7 +188,7 @@ class SubTape:
         if not any(map(is_tracked, operands)) or caught_outside():
             return self.f(*args, **kwargs)
         callee, body = self._callee(structure, frozen, [type_of(o) for o in operands])
-        return call(callee, body, operands)
+        return call(callee, body, operands, leaves, frozen)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """A method, which takes what its object holds as closed over."""
@@ -223,7 +225,7 @@ class SubTape:
         with LOCK:
             known = self._callees.get(key)
             if known is None:
-                ask = None if self.guard is None else _Asked(self.guard, frozen, structure)
+                ask = None if self.guard is None else _Asked(self.guard, frozen.owned(), structure)
                 run = functools.partial(_run_guarded, ask)
                 body = Body(self.name, frozen, structure, run)
                 callee = RecordedCallee(
@@ -267,8 +269,8 @@ class _Asked:
         self._site = None if code is None else Site(code, 0)
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
-        first_hole = len(inputs) - len(self._frozen.tracked)
-        (_, guard), _ = self._frozen.filled(inputs[first_hole:])
+        first_hole = len(inputs) - self._frozen.hole_count
+        (_, guard), *_ = self._frozen.filled(inputs[first_hole:])
         args, kwargs = _unboxed(unflatten(self._structure, inputs[:first_hole]))
         return value_key(guard(*args, **kwargs), site_of(self.guard))
 

@@ -226,6 +226,8 @@ class TrackedArray(Escapes):
             new = CONVERT(new, dtype=self.type.dtype)
         self._id, self._value = new._id, new._value
         self._writes += 1
+        if self._recorder.calls.nodes:
+            self._recorder.calls.written(self)
         view = self._view
         if view is not None:
             assert view.write is not None, "checked above"
