@@ -218,10 +218,11 @@ class CompiledTape(ShortWay, CompiledCalls):
 
     def _guard_failed(self, miss: Miss) -> GuardFailed:
         guard = next(g for g in self.tape.guards if g.ordinal == miss.ordinal)
-        return GuardFailed(at=guard.site, ordinal=miss.ordinal, recorded=guard.outcome, outcome=miss.outcome)
+        return GuardFailed(at=guard.site, ordinal=miss.ordinal, recorded=guard.outcome, outcome=miss.outcome,
+                           turn=self.tape.turns.get(miss.ordinal))  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"<CompiledTape of {self.tape.name}: {len(self.tape)} instructions, {len(self.tape.guards)} guards>"
+        return f"<CompiledTape of {self.tape.name}: {len(self.tape)} instructions, {self.tape.guard_count} guards>"
 
 
 def compile(target: Tape | Callable[..., Any], *args: Any) -> CompiledTape:

@@ -103,14 +103,18 @@ class GuardFailed(TapediffError):
         ordinal: position of the guard among the guards of the tape, in recorded order.
         recorded: the outcome that the tape was recorded with.
         outcome: the outcome met now.
+        turn: where Python came to that line several times, which of these it was, counted from 1, and how often it came; else None.
     """
 
-    def __init__(self, *, at: object, ordinal: int, recorded: object, outcome: object) -> None:
-        self.ordinal, self.recorded, self.outcome = ordinal, recorded, outcome
+    def __init__(
+        self, *, at: object, ordinal: int, recorded: object, outcome: object, turn: tuple[int, int] | None = None
+    ) -> None:
+        self.ordinal, self.recorded, self.outcome, self.turn = ordinal, recorded, outcome, turn
+        times = f", time {turn[0]} of {turn[1]} at this line" if turn is not None else ""
         super().__init__(
             "the control flow at this point differs from the recorded one, so this tape has no answer here",
             at=at,
-            got=f"recorded {describe(recorded)}, now {describe(outcome)}",
+            got=f"recorded {describe(recorded)}, now {describe(outcome)}{times}",
             fix="use td.GuardedTape(f), which keeps one tape per path; or record a new tape at this point",
         )
 

@@ -123,9 +123,10 @@ class StructuralOp:
 
 INPUT = StructuralOp("input")  # params: (position,)
 CONSTANT = StructuralOp("constant")  # params: (read-only array,)
-GUARD = StructuralOp("guard")  # params: (kind, outcome, ordinal); inputs: the value looked at
+# params: (kind, outcome, ordinal), and of kind "each" its columns, see guard_rows; inputs: the value looked at
+GUARD = StructuralOp("guard")
 
-GUARD_KINDS = ("bool", "int", "array")
+GUARD_KINDS = ("bool", "int", "array", "each")
 
 
 @dataclass(frozen=True, slots=True)

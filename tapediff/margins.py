@@ -271,7 +271,7 @@ def check_fresh(tape: Tape, function: Callable[..., Any], inputs: Sequence[Any],
     with np.errstate(all="ignore"):
         result = function(*[np.array(value, order="C")[()] for value in inputs])
     returned = list(result) if isinstance(result, (tuple, list)) else [result]
-    recorded = run(tape, inputs, settled=len(tape.guards))
+    recorded = run(tape, inputs, settled=tape.guard_count)
     for number, (ours, theirs) in enumerate(_paired(tape, recorded, returned, at)):
         if _is_close(ours, theirs, 0.0):
             continue
@@ -314,7 +314,7 @@ def _neighbours(tape: Tape, inputs: Sequence[Any]) -> Iterator[list[Any]]:
             for value in inputs
         ]  # fmt: skip
         try:
-            yield run(tape, moved, settled=len(tape.guards))
+            yield run(tape, moved, settled=tape.guard_count)
         except np.linalg.LinAlgError:
             continue  # at the edge of a factorisation's domain; the other neighbours count
 

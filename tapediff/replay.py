@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .errors import REJECTIONS, GuardFailed, rejection
+from .guard_rows import EACH, first_failure
 from .instruction import CONSTANT, GUARD, INPUT, is_tracked
 
 
@@ -32,8 +33,8 @@ def run(tape: Any, inputs: Sequence[Any], settled: int = 0) -> list[Any]:
                 elif op is INPUT:
                     values[number] = inputs[params[0]]
                 elif op is GUARD:
-                    if params[2] >= settled:
-                        check_guard(params, values[ids[0]], site)
+                    if params[2] >= settled or params[0] == EACH:
+                        check_guard(params, values[ids[0]], site, settled, tape)
                 else:
                     values[number] = op.evaluate(*[values[i] for i in ids], *params)
     except REJECTIONS as failure:
@@ -42,11 +43,19 @@ def run(tape: Any, inputs: Sequence[Any], settled: int = 0) -> list[Any]:
     return [values[i] for i in tape.outputs]
 
 
-def check_guard(params: tuple[Any, ...], value: Any, site: object) -> None:
-    kind, recorded, ordinal = params
-    met = outcome_of(kind, value)
-    if not same_outcome(recorded, met):
-        raise GuardFailed(at=site, ordinal=ordinal, recorded=recorded, outcome=met)
+def check_guard(params: tuple[Any, ...], value: Any, site: object, settled: int = 0, tape: Any = None) -> None:
+    if params[0] == EACH:
+        failed = first_failure(params, value, settled)
+        if failed is None:
+            return
+        ordinal, recorded, met, site = failed
+    else:
+        kind, recorded, ordinal = params
+        met = outcome_of(kind, value)
+        if same_outcome(recorded, met):
+            return
+    turn = tape.turns.get(ordinal) if tape is not None else None
+    raise GuardFailed(at=site, ordinal=ordinal, recorded=recorded, outcome=met, turn=turn)
 
 
 def outcome_of(kind: str, value: Any) -> Any:
@@ -83,7 +92,7 @@ def inline(tape: Any, inputs: Sequence[Any]) -> list[Any]:
                 elif op is INPUT:
                     values[number] = inputs[params[0]]
                 elif op is GUARD:
-                    _inline_guard(params, values[ids[0]], site)
+                    _inline_guard(params, values[ids[0]], site, tape)
                 else:
                     values[number] = op(*[values[i] for i in ids], **op.named(params))
     finally:
@@ -92,11 +101,14 @@ def inline(tape: Any, inputs: Sequence[Any]) -> list[Any]:
     return [values[i] for i in tape.outputs]
 
 
-def _inline_guard(params: tuple[Any, ...], value: Any, site: Any) -> None:
+def _inline_guard(params: tuple[Any, ...], value: Any, site: Any, tape: Any) -> None:
+    if params[0] == EACH:
+        check_guard(params, value._recorder.look(value, "array") if is_tracked(value) else value, site, 0, tape)
+        return
     kind, recorded, ordinal = params
     met = value._recorder.look(value, kind) if is_tracked(value) else outcome_of(kind, value)
     if not same_outcome(recorded, met):
-        raise GuardFailed(at=site, ordinal=ordinal, recorded=recorded, outcome=met)
+        raise GuardFailed(at=site, ordinal=ordinal, recorded=recorded, outcome=met, turn=tape.turns.get(ordinal))
 
 
 class Miss(NamedTuple):

@@ -66,6 +66,19 @@ def _lines(code: CodeType) -> tuple[list[int], list[int]]:
     return starts, lines
 
 
+@lru_cache(maxsize=64)
+def _positions(code: CodeType) -> list[Any]:
+    return list(code.co_positions())
+
+
+def spot_of(site: Site | PickledSite | None) -> Any:
+    """Equal for one expression of the user's, whatever the interpreter has made of its instructions after some turns of a loop."""
+    if not isinstance(site, Site):
+        return site
+    positions = _positions(site.code)
+    return id(site.code), positions[site.lasti // 2] if 0 <= site.lasti // 2 < len(positions) else site.lasti
+
+
 class _LibraryFiles(dict[str, bool]):
     """Remembers which files are library code; a look-up by `[]` is the fastest test there is."""
 

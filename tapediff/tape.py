@@ -8,10 +8,12 @@ from typing import Any
 
 from .arguments import as_inputs
 from .errors import InvalidTape, describe
+from .guard_rows import single_guards, width_of
 from .instruction import CONSTANT, GUARD, GUARD_KINDS, INPUT, Guard, Instruction, ValueType, is_tracked
 from .outputs import deliver
 from .packing import packed, unpacked
 from .replay import inline, run
+from .sites import spot_of
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,20 @@ class Tape:
 
     @cached_property
     def guards(self) -> tuple[Guard, ...]:
-        return tuple(
-            Guard(i.params[2], i.params[0], i.inputs[0], i.params[1], i.site)
-            for i in self.instructions
-            if i.op is GUARD
-        )
+        return tuple(guard for i in self.instructions if i.op is GUARD for guard in single_guards(i))
+
+    @cached_property
+    def guard_count(self) -> int:
+        """How many guards there are, each of every iteration of a loop counted."""
+        return sum(width_of(i.params) for i in self.instructions if i.op is GUARD)
+
+    @cached_property
+    def turns(self) -> dict[int, tuple[int, int]]:
+        """Of guards at lines that Python came to several times, by ordinal: the how-manieth time of how many."""
+        places: dict[Any, list[int]] = {}
+        for guard in self.guards:
+            places.setdefault((spot_of(guard.site), guard.kind), []).append(guard.ordinal)
+        return {o: (k, len(all_)) for all_ in places.values() if len(all_) > 1 for k, o in enumerate(all_, 1)}
 
     @property
     def input_types(self) -> tuple[ValueType, ...]:
@@ -59,7 +70,7 @@ class Tape:
         return listing(self)
 
     def __repr__(self) -> str:
-        return f"<Tape of {self.name}: {len(self)} instructions, {len(self.guards)} guards>"
+        return f"<Tape of {self.name}: {len(self)} instructions, {self.guard_count} guards>"
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: getattr(self, name) for name in ("inputs", "outputs", "name", "active_inputs", "returns_tuple")}
@@ -105,7 +116,7 @@ def check(tape: Tape) -> None:
         elif op is GUARD:
             if params[0] not in GUARD_KINDS or params[2] <= last_ordinal:
                 raise InvalidTape(f"v{number} is a guard out of order", got=str(params))
-            last_ordinal = params[2]
+            last_ordinal = params[2] + width_of(params) - 1
         elif op is not INPUT:
             derived = op.infer(*(tape.instructions[i].type for i in inputs), **op.named(params))
             if derived != type_:
@@ -117,7 +128,7 @@ def check(tape: Tape) -> None:
 
 def listing(tape: Tape, most: int = 2000) -> str:
     """The tape as text, one instruction a line with the user's file and line; long tapes are cut in the middle."""
-    lines = [f"tape of {tape.name}, {len(tape)} instructions, {len(tape.guards)} guards"]
+    lines = [f"tape of {tape.name}, {len(tape)} instructions, {tape.guard_count} guards"]
     head = tape.instructions[: most // 2] if len(tape) > most else tape.instructions
     lines += [_line(number, instruction) for number, instruction in enumerate(head)]
     if len(tape) > most:

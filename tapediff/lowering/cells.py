@@ -217,7 +217,7 @@ class Cell:
         kernel = variant.kernel
         item = kernel.exits[status - 1]
         if item.guard_kind != "array":
-            return number_miss(item, struct.unpack("d", struct.pack("q", outcome))[0])
+            return number_miss(item, status - 1, struct.unpack("d", struct.pack("q", outcome))[0])
         # This iteration again, with room for the array, and with results that go nowhere.
         report = report_for(item, kernel.program)
         again = new_frame(list(frame))
@@ -233,7 +233,7 @@ class Cell:
         met = _LOOP(kernel.address)(ctypes.addressof(again), kernel.state.ctypes.data, report.ctypes.data)
         if met == PENDING:
             raise take_pending()
-        return reported_miss(item, report, kernel.tape) if met == status else None
+        return reported_miss(item, status - 1, report, kernel.tape) if met == status else None
 
     def _run_in_python(self, frame: _Frame, number: int | None, inputs: list[np.ndarray]) -> int:
         outputs, ran = self.callee.answer(number, inputs)

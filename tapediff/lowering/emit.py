@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..guard_rows import EACH
 from .accumulators import MEMORY_TYPES
 from .band_loop import emit_bands
+from .each_report import report_each
 from .functions import outlines
 from .interpreted import emit_interpreted
 from .invoke import emit_invoke
@@ -226,9 +228,7 @@ class Emitter(LaneMemory):
         self._leave(0)
         for label, status, item in self.failing:
             self.code.start(label)
-            if item is not None:
-                self._report(item)
-            self._leave(status)
+            self._leave(status if item is None else self._report(item))
 
     def _leave(self, status: int | str) -> None:
         self._clean_up()
@@ -241,11 +241,13 @@ class Emitter(LaneMemory):
         if self.program.workspace_bytes > self.largest_on_stack:
             self.code.line("call void @tapediff_release(ptr %state, ptr %workspace)")
 
-    def _report(self, item: Exit) -> None:
-        """Hand out what was met, for the look-up of another tape."""
+    def _report(self, item: Exit) -> int | str:
+        """Hand out what was met, for the look-up of another tape; gives the status to leave with."""
+        if item.guard_kind == EACH:
+            return report_each(self, item)
         if item.guard_kind == "array":
             self._report_array(item)
-            return
+            return item.ordinal + 1
         room = self.code.emit("getelementptr i8, ptr %report, i64 8")
         value = self.scalar(item.read)
         if item.guard_kind == "bool":
@@ -254,6 +256,7 @@ class Emitter(LaneMemory):
         met = to_f64(value)
         met = trunc(met) if item.guard_kind == "int" else met
         self.code.line(f"store double {met.ref}, ptr {room}")
+        return item.ordinal + 1
 
     def _report_array(self, item: Exit) -> None:
         """Copy the array, if the report has room for it."""

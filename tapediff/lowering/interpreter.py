@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..guard_rows import EACH
 from .interpreter_handlers import Check, Constants, End, Handler, Load, Operation, Store, addresses_of
 from .program import Access, Exit, Group, Literal, Program, Step, Storage
 
@@ -237,10 +238,11 @@ class _Translator:
             expected = self.constant(item.expected if kind == "f64" else int(item.expected), kind)
         else:
             expects_nan, expected = False, self.constant(bool(item.expected), "i1")
-        if item.guard_kind == "array":
+        is_array = item.guard_kind in ("array", EACH)
+        if is_array:
             self.checks.append(item)
         earliest = max(self.last_exit, self.after([value]))
-        check = Check(item.guard_kind, kind, expects_nan)
+        check = Check("array" if is_array else item.guard_kind, kind, expects_nan)
         self.last_exit = self.add(check, [value, expected, -1 - item.ordinal], earliest)
 
     # The whole program

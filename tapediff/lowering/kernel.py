@@ -22,7 +22,7 @@ from .cells import take_pending, widened
 from .emit import Emitter
 from .functions import is_mostly_straight
 from .listing import listing
-from .misses import exits_of, number_miss, report_for, reported_miss
+from .misses import Exits, number_miss, report_for, reported_miss
 from .native import NativeFunction
 from .program import Call, Invoke, Step
 from .status import FAILURE, OUT_OF_MEMORY, OVERLAP, PENDING, REFUSED
@@ -60,7 +60,7 @@ class Kernel:
         # The native code that this code calls lives as long as the cells do.
         self.cells = emitter.cells
         self._runs = emitter.runs
-        self._exits = exits_of(self.program)
+        self._exits = Exits(self.program)
         self._constants = aligned_bytes(self.program.constants)
         # Floats cross the boundary in 64 bits; the caller of a kernel narrows them where the tape says 32.
         self.input_types = [widened(t) for t in tape.input_types]
@@ -157,9 +157,10 @@ class Kernel:
             raise MemoryError(f"no memory for a workspace of {self.workspace_bytes} bytes")
         if status.real >= FAILURE:
             raise rejection(np.linalg.LinAlgError(self.program.failures[int(status.real) - FAILURE]))
-        item = self._exits[int(status.real) - 1]
+        ordinal = int(status.real) - 1
+        item = self._exits[ordinal]
         if item.guard_kind != "array" and type(status) is complex:
-            return number_miss(item, status.imag)
+            return number_miss(item, ordinal, status.imag)
         status = int(status.real)
         report = report_for(item, self.program)
         scratch = [np.empty(t.shape, t.dtype) for t in self.output_types]
@@ -167,7 +168,7 @@ class Kernel:
         if again != status:
             raise TapediffError("a kernel gave two different answers to the same arguments",
                                 fix="do not change the arguments from another thread during a call")  # fmt: skip
-        return reported_miss(item, report, self.tape)
+        return reported_miss(item, ordinal, report, self.tape)
 
 
 def _iterations(item: Invoke) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..guard_rows import EACH
 from ..instruction import StackType
 from .expressions import python_expression
 from .program import Access, Bands, Call, Exit, Group, Invoke, Literal, Program, Step, neutral
@@ -129,6 +130,10 @@ class _Printer:
 
     def _exit(self, item: Exit) -> list[str]:
         value = self._read(item.read, [])
+        if item.guard_kind == EACH:
+            met, recorded = (f"{self.name(s)}[:{item.report[1]}]" for s in (item.report[0], item.pattern))
+            position = f"int(np.argmax(({met} != {recorded}) & (({met} == {met}) | ({recorded} == {recorded}))))"
+            return [_commented(f"if not {value}: return 'guard', {item.ordinal} + {position}", item.site)]
         test = {"bool": f"bool({value}) != {bool(item.expected)}", "array": f"not {value}"}.get(
             item.guard_kind,
             f"not np.isnan({value})" if math.isnan(item.expected) else f"not trunc({value}) == {item.expected!r}",

@@ -20,7 +20,7 @@ from .emit import Emitter
 from .frames import END, STACK, STOPPED, Roles, input_word, output_word, value_bytes
 from .functions import is_mostly_straight
 from .lanes import Value
-from .misses import exits_of
+from .misses import Exits
 from .native import NativeFunction
 from .program import Program
 from .workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
@@ -55,7 +55,7 @@ class LoopKernel:
         self._constants = aligned_bytes(self.program.constants)
         self.address = self._native.address
         self.state = np.array([self.address, self._constants.ctypes.data, *[0] * SLOT_COUNT], np.int64)
-        self.exits = exits_of(self.program)
+        self.exits = Exits(self.program)
         self.failures = self.program.failures
         weakref.finalize(self, free_workspaces, self.state)
         self.seconds = time.perf_counter() - start
@@ -175,10 +175,9 @@ class LoopEmitter(Emitter):
         code.lines[position:position] = [*phis, *self.top]
         for label, status, item in self.failing:
             self.code.start(label)
-            if item is not None:
-                self._report(item)
+            left_with = status if item is None else self._report(item)
             self._store_iteration("%t")
-            self._leave(status)
+            self._leave(left_with)
 
     def _next_iteration(self) -> list[str]:
         """Go on or return; gives the phis of the body."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedFunction
+from ..guard_rows import EACH
 from ..instruction import CONSTANT, GUARD, INPUT, RECORD, Instruction, ValueType
 from ..ops import Elementwise
 from ..tape import Tape
@@ -48,11 +49,11 @@ class Lowering(ArrayLowering, MatrixLowering, CallLowering):
     """Collects the steps of one tape. `self.places[i]` tells where value i is."""
 
     def guard(self, i: Instruction) -> None:
-        kind, outcome, ordinal = i.params
+        kind, outcome, ordinal = i.params[:3]
         place = self.places[i.inputs[0]]
         self.places.append(Place((), -1, 0, (), Literal(0.0, "f64")))
-        if kind == "array":
-            self._array_guard(place, np.asarray(outcome), ordinal, i.inputs[0])
+        if kind in ("array", EACH):
+            self._array_guard(i, place, np.asarray(outcome))
             return
         if place.literal is not None:
             fresh = self.storage((), place.literal.kind)
@@ -64,21 +65,35 @@ class Lowering(ArrayLowering, MatrixLowering, CallLowering):
             Exit(ordinal, kind, Access(place.storage, place.offset, ()), expected, (place.storage, 1), self.site)
         )
 
-    def _array_guard(self, place: Place, outcome: np.ndarray, ordinal: int, number: int) -> None:
-        """Compare the whole array with its recorded pattern; the array itself is what a failure reports."""
-        place = self.in_memory(number)
+    def _array_guard(self, i: Instruction, place: Place, outcome: np.ndarray) -> None:
+        """Compare the whole array with its recorded pattern; the array itself, or its first entry that differs, is what a failure
+        reports."""
+        kind, _, ordinal, *columns = i.params
+        looked_at = (i.inputs[0], outcome.tobytes())
+        if looked_at in self.looked_at:
+            return  # the earlier guard fails first
+        self.looked_at.add(looked_at)
+        place = self.in_memory(i.inputs[0])
         size = int(np.prod(place.shape))
         if place.literal is None and self.storages[place.storage].size != size:
             # What a failure reports is a whole storage, and this is a part of one.
             part, place = place, self.storage(place.shape, self.kind_of(place))
             self.copy(part, place)
-        pattern = self.constant(outcome)
+        pattern = compared = self.constant(outcome)
+        if kind == EACH and (outcome == outcome.flat[0]).all():
+            # All one way: there is no pattern to read.
+            compared = self.constant(outcome.flat[0])
         same = self.storage((), "i1")
         shape = place.shape
         expression = _SAME[self.kind_of(place)]
-        reads = [self.spread(place, shape), self.spread(pattern, shape)]
+        reads = [self.spread(place, shape), self.spread(compared, shape)]
         self.step(shape, reads, expression, same, (0,) * len(shape), "and")
-        self.steps.append(Exit(ordinal, "array", Access(same.storage, 0, ()), 1.0, (place.storage, size), self.site))
+        self.steps.append(
+            Exit(
+                ordinal, kind, Access(same.storage, 0, ()), 1.0, (place.storage, size), self.site,
+                pattern=pattern.storage, kinds=columns[0].kinds if columns else (),
+            )
+        )  # fmt: skip
 
 
 def lower(tape: Tape) -> Lowering:

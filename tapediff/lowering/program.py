@@ -113,6 +113,8 @@ class Exit:
         read: the value that Python looked at, or for arrays whether all of it is as recorded.
         expected: the outcome, as a number of the kind that is compared.
         report: storage and length of the outcome to hand out on failure.
+        pattern, kinds: of guards of all iterations of a loop, the storage with the recorded outcomes, and what each entry of a row is;
+            the ordinal is then that of the first entry.
     """
 
     ordinal: int
@@ -122,6 +124,8 @@ class Exit:
     report: tuple[int, int]
     site: Any = None
     domain: tuple[int, ...] = ()
+    pattern: int = -1
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 
+from ..guard_rows import EACH
 from .program import Access, Call, Exit, Group, Invoke, Literal, Step, Storage
 
 
@@ -305,7 +306,7 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
                 for storage in (*item.written, *(s for s, _ in item.operands)):
                     storages[storage].in_memory = True
             else:
-                if item.guard_kind == "array":
+                if item.guard_kind in ("array", EACH):
                     storages[item.report[0]].in_memory = True
                 if storages[item.read.storage].size > 1:
                     storages[item.read.storage].in_memory = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FAILURE = 1 << 20  # and above: routine number status - FAILURE failed
+FAILURE = 1 << 30  # and above: routine number status - FAILURE failed
 OUT_OF_MEMORY = -1
 RECURSION = -2  # calls of callees stand too deep in each other
 NAMED = -3  # no failure: a driver wants the variant whose number the frame has

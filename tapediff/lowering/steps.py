@@ -33,6 +33,8 @@ class StepBuilder:
         self.records: dict[int, tuple[Place, ...]] = {}
         self.constants = bytearray()
         self.failures: list[str] = []
+        # The arrays that guards look at, and the outcomes that these want.
+        self.looked_at: set[tuple[int, bytes]] = set()
         self._input_storages: dict[int, int] = {}
         # How numbers that operations without dimensions make are written, and read, by their storages.
         self.numbers: dict[int, Access] = {}

@@ -11,7 +11,7 @@ import numpy as np
 from ..instruction import CONSTANT, INT64, Instruction, ValueType
 from ..ops import Elementwise
 from ..ops.arithmetic import ADD, CONVERT
-from ..ops.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, Region, Regions
+from ..ops.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, SEARCHSORTED, Region, Regions
 from ..ops.products import MATMUL
 from ..ops.reductions import ALL, ANY, ARGMAX, ARGMIN, CUMSUM, MAX, MIN, SUM
 from ..ops.shape import BROADCAST, RESHAPE, TRANSPOSE
@@ -87,6 +87,8 @@ def is_batchable(instruction: Instruction, types: Sequence[ValueType], count: in
     if op is MATMUL:
         inner = types[0].shape[-1]
         return instruction.type.size * inner <= LARGEST_PRODUCT and max(len(t.shape) for t in types) <= 2
+    if op is SEARCHSORTED:
+        return fixed[0]
     return op in RULES and (op is not ASSEMBLE or bool(instruction.params[2]))
 
 
@@ -158,6 +160,11 @@ def _gathered(batch: Batch, instruction: Instruction) -> int:
     return batch.emitter.make(GATHER, (array, positions))
 
 
+def _searched(batch: Batch, instruction: Instruction) -> int:
+    """All values at once in the array that is the same for all of them."""
+    return batch.emitter.make(SEARCHSORTED, (batch.operands[0], batch.operands[1]), instruction.params)
+
+
 def _product(batch: Batch, instruction: Instruction) -> int:
     """Vectors become matrices of one row or column, as NumPy's product of stacks knows matrices only."""
     operands = []
@@ -186,4 +193,5 @@ RULES: dict[Any, Callable[[Batch, Instruction], int]] = {
     REPLACE: _replaced,
     GATHER: _gathered,
     MATMUL: _product,
+    SEARCHSORTED: _searched,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..instruction import BOOL, Instruction
+from ..instruction import BOOL, GUARD, Instruction
 from ..ops.arithmetic import ADD, SUBTRACT
 from ..ops.calls import ITEM, RecordOp
 from .batching import is_batchable
@@ -39,12 +39,14 @@ class BodyPlan:
         fixed: by slot, whether it gives the same at every iteration.
         before: slots that are arrays and come before the loop, in the order in which they can be made; `after` likewise.
         loop: the slots of the loop, in their order.
+        guards: the slots that are guards, in their order.
     """
 
     fixed: tuple[bool, ...]
     before: tuple[int | RunningSum, ...]
     loop: tuple[int, ...]
     after: tuple[int | RunningSum, ...]
+    guards: tuple[int, ...] = ()
 
 
 def plan_body(sequence: Sequence, found: Repetition) -> BodyPlan:
@@ -59,6 +61,7 @@ class _Planner:
         self.columns = [range(found.first[k], found.first[k + 1]) for k in range(found.period)]
         self.producers, self.distances = found.producers.tolist(), found.distances.tolist()
         self.same = (found.values == found.values[0]).all(axis=0).tolist()
+        self.guards = tuple(k for k, i in enumerate(self.instructions) if i.op is GUARD)
         self.fixed = self._fixed()
         self.consumers: list[list[int]] = [[] for _ in range(found.period)]
         for k, columns in enumerate(self.columns):
@@ -67,8 +70,11 @@ class _Planner:
                     self.consumers[self.producers[c]].append(k)
 
     def plan(self) -> BodyPlan:
+        skipped = list(self.fixed)
+        for k in self.guards:
+            skipped[k] = True
         components = strong_components(
-            [[] if self.fixed[k] else self._makers(k) for k in range(self.found.period)], self.fixed
+            [[] if skipped[k] else self._makers(k) for k in range(self.found.period)], skipped
         )
         home = {k: n for n, component in enumerate(components) for k in component}
         sums = [self._running_sum(component) for component in components]
@@ -87,7 +93,7 @@ class _Planner:
                 loop += component
             else:
                 steps[after[n]].append(sums[n] or component[0])
-        return BodyPlan(tuple(self.fixed), tuple(steps[0]), tuple(sorted(loop)), tuple(steps[1]))
+        return BodyPlan(tuple(self.fixed), tuple(steps[0]), tuple(sorted(loop)), tuple(steps[1]), self.guards)
 
     def _makers(self, slot: int) -> list[int]:
         """The slots whose values a slot uses, from any iteration."""
@@ -98,8 +104,10 @@ class _Planner:
         varied = {p for p, d in zip(self.producers, self.distances) if d > 0}
         fixed = [False] * self.found.period
         for k, columns in enumerate(self.columns):
-            fixed[k] = k not in varied and all(
-                fixed[self.producers[c]] if self.producers[c] >= 0 else self.same[c] for c in columns
+            fixed[k] = (
+                k not in varied
+                and self.instructions[k].op is not GUARD
+                and all(fixed[self.producers[c]] if self.producers[c] >= 0 else self.same[c] for c in columns)
             )
         return fixed
 

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Numbers
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..instruction import CONSTANT, INPUT, Instruction, RecordType, ValueType
 from ..ops.calls import ITEM, LOOP, LoopForm, loop_items
 from ..tape import Tape
 from .arrays import ArrayBuilder
+from .guards_of_loops import in_range
 from .repetition import Repetition
 
 # Constants up to this size stand in the body itself.
@@ -42,7 +45,8 @@ class LoopBody:
         results: by what it hands out at every iteration, the new number of their array: of a slot, or of a register.
     """
 
-    def __init__(self, rolling: SupportsOperands, slots: Numbers[int]) -> None:
+    def __init__(self, rolling: SupportsOperands, slots: Numbers[int], is_guarded: bool) -> None:
+        self.is_guarded = is_guarded
         self.rolling, self.slots = rolling, slots
         self.builder, self.found = rolling.builder, rolling.found
         numbers = self.builder.sequence.members[self.found.start : self.found.start + self.found.period].tolist()
@@ -98,6 +102,7 @@ class LoopBody:
     def _tape(self, wanted: Numbers[int | Register]) -> Tape:
         """One iteration: registers, streams and constants to the registers' next values and what is wanted."""
         instructions: list[Instruction] = []
+        appended = _Appended(instructions)
         inputs: dict[tuple[str, Any], int] = {}
         for key, type_ in self._inputs():
             inputs[key] = len(instructions)
@@ -110,8 +115,11 @@ class LoopBody:
                 if source[0] == "literal" and source not in places:
                     places[source] = len(instructions)
                     instructions.append(self.builder.tape.instructions[source[1]])
+            operands = tuple([places[s] for s in sources])
+            if self.is_guarded:
+                operands = in_range(appended, self.builder.tape, self.instructions[k], operands)
             places["slot", k] = len(instructions)
-            instructions.append(Instruction(op, tuple([places[s] for s in sources]), params, type_, site))
+            instructions.append(Instruction(op, operands, params, type_, site))
         outputs = [
             places["slot", slot] if len(initial) == 1 else places["carry", (slot, initial[1:])]
             for slot, initial in self.registers
@@ -130,3 +138,25 @@ class LoopBody:
             yield ("stream", number), ValueType(type_.shape[1:], type_.dtype)
         for number in self._constants:
             yield ("constant", number), self.builder.instructions[number].type
+
+
+class _Appended:
+    """Makes instructions of a body that the loop had not."""
+
+    def __init__(self, instructions: list[Instruction]) -> None:
+        self.instructions = instructions
+        self._constants: dict[Any, int] = {}
+
+    def make(self, op: Any, inputs: tuple[int, ...], params: tuple[Any, ...] = ()) -> int:
+        type_ = op.infer(*[self.instructions[i].type for i in inputs], **op.named(params))
+        self.instructions.append(Instruction(op, inputs, params, type_, None))
+        return len(self.instructions) - 1
+
+    def constant(self, value: Any, type_: ValueType) -> int:
+        if (value, type_) in self._constants:
+            return self._constants[value, type_]
+        array = np.array(value, type_.dtype)
+        array.flags.writeable = False
+        self.instructions.append(Instruction(CONSTANT, (), (array,), type_, None))
+        self._constants[value, type_] = len(self.instructions) - 1
+        return len(self.instructions) - 1

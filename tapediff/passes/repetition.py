@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..instruction import RECORD
+from ..instruction import GUARD, RECORD
+from .guards_of_loops import may_be_rolled
 from .sequence import FEWEST_ITERATIONS, Ints, Sequence
 
 # So many equal instructions in a row count as the beginning of a repetition.
@@ -245,7 +246,7 @@ class Examination:
         producers = np.where(moving, (self.slots - back[row]) % self.period, -1)
         begin = self.begin + start * self.period
         rows = values[start:stop]
-        if not self._is_closed(begin, stop - start):
+        if not self._is_closed(begin, stop - start) or not self._guards_may_be_rolled(begin, stop - start):
             return None, max(stop, row + 1)
         return Repetition(
             begin, self.period, stop - start, rows, self.slots, self.first, producers, distances
@@ -287,6 +288,16 @@ class Examination:
                 if (sequence.last_use[records] >= end).any():
                     return False
         return True
+
+    def _guards_may_be_rolled(self, begin: int, count: int) -> bool:
+        """Whether the guards of a repetition may be looked at behind its last iteration."""
+        instructions, end = self.sequence.tape.instructions, begin + self.period * count
+        body = [instructions[n] for n in self.sequence.members[begin : begin + self.period].tolist()]
+        if not any(i.op is GUARD for i in body):
+            return True
+        rows = self.sequence.members[begin:end].reshape(count, self.period)
+        guards = rows[:, [k for k, i in enumerate(body) if i.op is GUARD]].ravel().tolist()
+        return may_be_rolled(body, [instructions[n] for n in guards])
 
     def outside(self, found: Repetition) -> tuple[int, int]:
         """How many reads of arrays an iteration has, and how many values would have to be put together one by one."""

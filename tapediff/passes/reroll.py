@@ -1,8 +1,8 @@
 """Turns the straight-line code of Python loops back into loops: array operations where iterations are independent, else LOOPs.
 
 A repeated body is found (repetition.py), what becomes of each of its slots is decided (body.py), and the whole is emitted here.
-No repetition crosses a guard, and what is made of one depends on nothing behind the next guard, so that two tapes with the
-same beginning compute it alike.
+Guards of a body are checked behind the loop (guards_of_loops.py). What a guard looks at is computed alike in two tapes that are the same
+up to it, whatever they go on with: what a body makes of a value depends on nothing behind the next guard, or gives the same bits.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..tape import Tape
 from .arrays import ArrayBuilder
 from .batching import Batch, spread
 from .body import BodyPlan, RunningSum, plan_body
+from .guards_of_loops import GuardColumn, in_range, make_guard
 from .loop_body import LoopBody
 from .repetition import Finder, Repetition
 from .sequence import Sequence
@@ -129,6 +130,7 @@ class _Rolling:
             self._make_loop()
         for step in self.plan.after:
             self._make(step)
+        self._make_guards()
         self._settle()
 
     # Operands
@@ -175,6 +177,8 @@ class _Rolling:
         op, _, params, _, site = self.instructions[slot]
         self.builder.site = site
         operands = tuple([self.operand(c)[0] for c in self.columns(slot)])
+        if self.plan.guards:
+            operands = in_range(self.builder, self.builder.tape, self.instructions[slot], operands)
         self.fixed[slot] = self.builder.make(op, operands, params)
 
     def _make(self, step: int | RunningSum) -> None:
@@ -185,11 +189,14 @@ class _Rolling:
         self.builder.site = instruction.site
         operands = [self.operand(c) for c in self.columns(step)]
         self.builder.site = instruction.site
+        numbers = tuple([n for n, _ in operands])
+        if self.plan.guards:
+            numbers = in_range(self.builder, self.builder.tape, instruction, numbers)
         if any(batched for _, batched in operands):
-            batch = Batch(self.builder, self.found.count, [n for n, _ in operands], [b for _, b in operands])
+            batch = Batch(self.builder, self.found.count, numbers, [b for _, b in operands])
             self.arrays[step] = batch.emit(instruction)
         else:
-            once = self.builder.make(instruction.op, tuple([n for n, _ in operands]), instruction.params)
+            once = self.builder.make(instruction.op, numbers, instruction.params)
             self.arrays[step] = spread(self.builder, once, self.found.count)
 
     def _make_sum(self, step: RunningSum) -> None:
@@ -221,10 +228,10 @@ class _Rolling:
 
     def _make_loop(self) -> None:
         plan, sequence, end = self.plan, self.sequence, self.found.end
-        body = LoopBody(self, plan.loop)
+        body = LoopBody(self, plan.loop, bool(plan.guards))
         wanted: dict[Any, None] = {}
         inside = set(plan.loop)
-        for step in plan.after:
+        for step in (*plan.after, *plan.guards):
             slots = step.slots if isinstance(step, RunningSum) else (step,)
             for column in [c for slot in slots for c in self.columns(slot)]:
                 producer = int(self.found.producers[column])
@@ -245,6 +252,19 @@ class _Rolling:
                 self.arrays[each] = number
         for (slot, initial), number in last.items():
             self.builder.number[int(self.old(slot)[-len(initial)])] = number
+
+    def _make_guards(self) -> None:
+        """One guard for all iterations, behind them."""
+        if not self.plan.guards:
+            return
+        columns = []
+        for slot in self.plan.guards:
+            (column,) = self.columns(slot)
+            self.builder.site = self.instructions[slot].site
+            number, batched = self.operand(column)
+            guards = [self.builder.tape.instructions[n] for n in self.old(slot).tolist()]
+            columns.append(GuardColumn(number if batched else spread(self.builder, number, self.found.count), guards))
+        make_guard(self.builder, columns)
 
     def _settle(self) -> None:
         """What follows finds the values here."""

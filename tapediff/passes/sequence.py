@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..guard_rows import EACH
 from ..instruction import CONSTANT, GUARD, INPUT, RECORD
 from ..ops.calls import RecordOp
 from ..ops.indexing import INDEX, Region
@@ -75,7 +76,7 @@ class Sequence:
         signs: list[int] = []
         given: list[bool] = []
         indices: list[int] = []
-        for number, (op, _, params, type_, _) in enumerate(self.tape.instructions):
+        for number, (op, inputs, params, type_, _) in enumerate(self.tape.instructions):
             kind = by_identity.get(id(type_))
             if kind is None:
                 kind = by_identity[id(type_)] = types.setdefault(type_, len(types))
@@ -86,6 +87,9 @@ class Sequence:
                 key: Any = (op, kind)
             elif _is_single(op, params, type_):
                 key = number
+            elif op is GUARD:
+                # What was met belongs to the iteration, as an operand does.
+                key = (op, params[0], kinds[inputs[0]], params[3].kinds if params[0] == EACH else None)
             else:
                 key = (op, kind, params) if params and not given[-1] else (op, kind)
             sign = known.get(key)
@@ -170,7 +174,9 @@ class Sequence:
 
 def _is_single(op: Any, params: tuple[Any, ...], type_: Any) -> bool:
     """Whether nothing may be like this instruction: it ends every repetition."""
-    if op is GUARD or (isinstance(op, RecordOp) and not params[0].is_pure):
+    if op is GUARD:
+        return params[0] == "array"
+    if isinstance(op, RecordOp) and not params[0].is_pure:
         return True
     return type_.dtype is not RECORD and type_.size == 0
 

@@ -94,7 +94,7 @@ def _continued(tape: Tape) -> Recorder:
     recorder.instructions.extend(tape.instructions)
     recorder.inputs.extend(tape.inputs)
     recorder.active_inputs.extend(tape.active_inputs)
-    recorder.guard_count = len(tape.guards)
+    recorder.guard_count = tape.guard_count
     return recorder
 
 
