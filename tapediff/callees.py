@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .errors import InvalidTape
+from .held import holding
 from .instruction import GUARD, ValueType
 from .ops.calls import CALL, CHOSEN, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
 from .passes import PREPARE, run_passes
@@ -115,8 +116,7 @@ class Callee:
             if length is None or length > self._numpy_left:
                 return _native(LOOP, (self, form), values)
             self._numpy_left -= length
-        with np.errstate(all="ignore"):
-            return loop_with_numpy(self, form, values)
+        return np.errstate(all="ignore")(loop_with_numpy)(self, form, values)
 
     # Derivatives
 
@@ -165,12 +165,12 @@ class Callee:
         made.extends = None if extends is None else extends.extends or extends
         return made
 
+    @holding(LOCK)
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """What `make` returns, made once for each key and kept with the callee."""
-        with LOCK:
-            if key not in self._derived:
-                self._derived[key] = make()
-            return self._derived[key]
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]
 
     def _derive(
         self, key: Any, in_types: Sequence[ValueType], out_types: Sequence[ValueType], used: Sequence[int],
@@ -275,9 +275,12 @@ class TapeCallee(Callee):
 
 @functools.cache
 def _adder(type_: ValueType) -> TapeCallee:
-    with Recorder("add", concrete=False) as recorder:
-        x, y = (recorder.input(np.ones(type_.shape, type_.dtype), active=True) for _ in range(2))
-        return TapeCallee("add", recorder.finish((x + y,)))
+    return TapeCallee("add", Recorder("add", concrete=False).run(_sum, type_))
+
+
+def _sum(recorder: Recorder, type_: ValueType) -> Tape:
+    x, y = (recorder.input(np.ones(type_.shape, type_.dtype), active=True) for _ in range(2))
+    return recorder.finish((x + y,))
 
 
 def without_guards(tape: Tape) -> Tape:

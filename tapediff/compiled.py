@@ -10,7 +10,8 @@ import numpy as np
 
 from .arguments import as_inputs
 from .errors import ArgumentMismatch, GuardFailed
-from .garbage import collections_paused
+from .garbage import without_collections
+from .held import holding
 from .instruction import FLOAT_SCALAR
 from .lowering.status import OVERLAP, PENDING, REFUSED
 from .native_calls import CompiledCalls
@@ -32,9 +33,9 @@ Argnums = int | tuple[int, ...]
 
 def raise_pending() -> NoReturn:
     """Raise what user code has raised that a kernel called."""
-    from .lowering.cells import take_pending
+    from .lowering import callbacks
 
-    raise take_pending()
+    callbacks.raise_pending()
 
 
 class CompiledTape(ShortWay, CompiledCalls):
@@ -113,24 +114,30 @@ class CompiledTape(ShortWay, CompiledCalls):
     def kernel(self, argnums: tuple[int, ...] | None) -> Kernel:
         """The kernel of value and gradients by `argnums`, or of the outputs alone for None; compiled at first use."""
         known = self._kernels.get(argnums)
-        if known is not None:
-            return known
-        with self._lock:
-            known = self._kernels.get(argnums)
-            if known is None:
-                # Imported when the first kernel is compiled, so that `import tapediff` stays fast.
-                from .lowering.kernel import Kernel
+        is_short = argnums != (0,) or self._short is not unknown_yet
+        return known if known is not None and is_short else self._new_kernel(argnums)
 
-                with collections_paused():
-                    tape = run_passes(rolled(self.tape)) if argnums is None else gradient_tape(self.tape, argnums)
-                    known = Kernel(tape)
-                self.seconds += known.seconds
-                if argnums == (0,):
-                    self._short = known.call
-                elif argnums is None and known.tape.output_types == (FLOAT_SCALAR,) and not tape.returns_tuple:
-                    self._short_value = known.call
-                self._kernels[argnums] = known
+    @holding("_lock")
+    def _new_kernel(self, argnums: tuple[int, ...] | None) -> Kernel:
+        known = self._kernels.get(argnums)
+        if known is None:
+            # Imported when the first kernel is compiled, so that `import tapediff` stays fast.
+            from .lowering.kernel import Kernel
+
+            known = without_collections(lambda: Kernel(self._derived(argnums)))
+            self.seconds += known.seconds
+            # First of all: `call` does not hold the code that it runs.
+            self._kernels[argnums] = known
+        # An interrupt may come before any line, so that this may be left for the next call.
+        if argnums == (0,):
+            self._short = known.call
+        elif argnums is None and known.tape.output_types == (FLOAT_SCALAR,) and not known.tape.returns_tuple:
+            self._short_value = known.call
         return known
+
+    def _derived(self, argnums: tuple[int, ...] | None) -> Tape:
+        """What a kernel computes."""
+        return run_passes(rolled(self.tape)) if argnums is None else gradient_tape(self.tape, argnums)
 
     def _default(self) -> tuple[int, ...] | None:
         """Which kernel is wanted first: the gradient by the first argument, if there is such a thing."""

@@ -3,48 +3,54 @@
 from __future__ import annotations
 
 import gc
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 # A recording makes several tuples for an operation, which stay, so that looking through the new ones finds nothing. At Python's own
 # threshold of 700 that took a third of the time, at this one a twentieth; what user code leaves behind is still found.
 FEW_OBJECTS = 50_000
 
-_lock = threading.Lock()
-_recordings = 0
+# The recordings under way in all threads, and the thresholds before the first of them.
+_recordings: set[Any] = set()
 _before: tuple[int, int, int] | None = None
 
+# An interrupt may come before any line of Python. What restores a state here is therefore done twice, in two `finally` clauses, and
+# doing it again changes nothing; and no lock is needed, as each step is one operation on a shared object.
 
-@contextmanager
-def collections_paused() -> Iterator[None]:
-    """Compiling makes hundreds of thousands of tuples and no cycles; looking through them all takes a fifth of its time."""
+
+def without_collections(function: Callable[[], T]) -> T:
+    """What a function returns. Compiling makes hundreds of thousands of tuples and no cycles; looking through them takes a fifth of it."""
     was_enabled = gc.isenabled()
-    gc.disable()
     try:
-        yield
+        try:
+            gc.disable()
+            return function()
+        finally:
+            if was_enabled:
+                gc.enable()
     finally:
         if was_enabled:
             gc.enable()
 
 
-def recording_begins() -> None:
+def recording_begins(recorder: Any) -> None:
     """Look for garbage less often until the last recording of any thread has ended."""
-    global _recordings, _before
-    with _lock:
-        _recordings += 1
-        threshold = gc.get_threshold()
-        if _recordings == 1 and 0 < threshold[0] < FEW_OBJECTS:
-            _before = threshold
-            gc.set_threshold(FEW_OBJECTS, *threshold[1:])
+    global _before
+    _recordings.add(recorder)
+    threshold = gc.get_threshold()
+    if _before is None and 0 < threshold[0] < FEW_OBJECTS:
+        _before = threshold
+        gc.set_threshold(FEW_OBJECTS, *threshold[1:])
 
 
-def recording_ends() -> None:
-    global _recordings, _before
-    with _lock:
-        _recordings -= 1
-        if _recordings == 0 and _before is not None:
-            # Unless user code has set one of its own.
-            if gc.get_threshold()[0] == FEW_OBJECTS:
-                gc.set_threshold(*_before)
-            _before = None
+def recording_ends(recorder: Any) -> None:
+    global _before
+    _recordings.discard(recorder)
+    before = _before
+    if not _recordings and before is not None:
+        # Unless user code has set one of its own.
+        if gc.get_threshold()[0] == FEW_OBJECTS:
+            gc.set_threshold(*before)
+        _before = None

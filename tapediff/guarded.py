@@ -34,6 +34,7 @@ from .guard_report import (
     warn,
 )
 from .guarded_state import guarded_state, restore_guarded
+from .held import holding
 from .instruction import FLOAT64, ValueType, is_tracked
 from .kept import KeptTapes
 from .keys import static_key, value_key
@@ -387,50 +388,55 @@ class GuardedTape(ShortWay, GuardedCalls):
         self, call: _Call, settled: tuple[Any, ...], missed: tuple[Variant, Miss] | None
     ) -> tuple[Variant, bool]:
         """A tape that starts with the settled outcomes, and whether it is new: another thread may have made it."""
-        with self._lock:
-            found = self._kept.find(call.key, settled)
-            if found is not None:
-                return found, False
-            self._misses += 1
-            guard = missed[0].tape.guards[missed[1].ordinal] if missed is not None else None
-            reason = Reason(call.specialisation, guard, missed[1].outcome if missed is not None else None)
-            kept = self._kept.all()
-            self._last_miss = miss = last_miss(reason, call.key, missed, call.bound.inputs, kept)
-            if self._on_new_tape == "raise" and kept:
-                raise new_tape_error(self.name, miss, self.f)
-            started = time.perf_counter()
-            with Recorder(self.name, prescribed=settled) as recorder:
-                tape = _recorded(recorder, call.bound)
-            seconds = time.perf_counter() - started
-            if missed is not None:
-                check_prescribed(tape, missed[0].tape, len(settled))
-            self._recordings += 1
-            self._seconds_recording += seconds
-            self._reasons.append((self._recordings, reason))
-            is_direct = not call.bound.static
-            variant = Variant(tape, call.key, self._recordings, reason, seconds, is_direct)
-            self._kept.insert(variant)
-            messages = []
-            if len(self._kept.all()) > self.max_tapes and not self._warned_budget:
-                self._warned_budget = True
-                messages.append(budget_text(self.name, self.max_tapes, most_paths(self._kept.all())))
-            self._note_native_uses()
-            self._kept.drop_beyond(self.max_tapes)
-            self._forget_dropped()
-            if self._on_new_tape == "warn" and kept:
-                messages.append(new_tape_text(self.name, miss))
-            if guard is not None and self.guard is not None and not self._warned_coarse:
-                self._warned_coarse = True
-                value = call.specialisation.guard_value[0]
-                messages.append(coarse_guard_text(self.name, self._guard_site, value, guard, reason.outcome))
-        text = "recorded tape %d of %s, %d instructions in %.4f s: %s"
+        messages: list[str] = []
+        variant, is_new = self._find_or_record(call, settled, missed, messages)
         # Nobody listens where nobody has imported logging, which takes 15 ms.
-        if "logging" in sys.modules:
+        if is_new and "logging" in sys.modules:
             sys.modules["logging"].getLogger("tapediff").info(
-                text, variant.number, self.name, len(tape), seconds, reason
-            )
+                "recorded tape %d of %s, %d instructions in %.4f s: %s",
+                variant.number, self.name, len(variant.tape), variant.seconds, variant.reason,
+            )  # fmt: skip
         for message in messages:
             warn(message)
+        return variant, is_new
+
+    @holding("_lock")
+    def _find_or_record(
+        self, call: _Call, settled: tuple[Any, ...], missed: tuple[Variant, Miss] | None, messages: list[str]
+    ) -> tuple[Variant, bool]:
+        found = self._kept.find(call.key, settled)
+        if found is not None:
+            return found, False
+        self._misses += 1
+        guard = missed[0].tape.guards[missed[1].ordinal] if missed is not None else None
+        reason = Reason(call.specialisation, guard, missed[1].outcome if missed is not None else None)
+        kept = self._kept.all()
+        self._last_miss = miss = last_miss(reason, call.key, missed, call.bound.inputs, kept)
+        if self._on_new_tape == "raise" and kept:
+            raise new_tape_error(self.name, miss, self.f)
+        started = time.perf_counter()
+        tape = Recorder(self.name, prescribed=settled).run(_recorded, call.bound)
+        seconds = time.perf_counter() - started
+        if missed is not None:
+            check_prescribed(tape, missed[0].tape, len(settled))
+        self._recordings += 1
+        self._seconds_recording += seconds
+        self._reasons.append((self._recordings, reason))
+        is_direct = not call.bound.static
+        variant = Variant(tape, call.key, self._recordings, reason, seconds, is_direct)
+        self._kept.insert(variant)
+        if len(self._kept.all()) > self.max_tapes and not self._warned_budget:
+            self._warned_budget = True
+            messages.append(budget_text(self.name, self.max_tapes, most_paths(self._kept.all())))
+        self._note_native_uses()
+        self._kept.drop_beyond(self.max_tapes)
+        self._forget_dropped()
+        if self._on_new_tape == "warn" and kept:
+            messages.append(new_tape_text(self.name, miss))
+        if guard is not None and self.guard is not None and not self._warned_coarse:
+            self._warned_coarse = True
+            value = call.specialisation.guard_value[0]
+            messages.append(coarse_guard_text(self.name, self._guard_site, value, guard, reason.outcome))
         return variant, True
 
     # Copies, in this process and in others
@@ -496,8 +502,7 @@ class GuardedTape(ShortWay, GuardedCalls):
         call = self._call(args, ())
         tape = self._kept_tape(call)
         if tape is None:
-            with Recorder(self.name) as recorder:
-                tape = _recorded(recorder, call.bound)
+            tape = Recorder(self.name).run(_recorded, call.bound)
         return margins(tape, call.bound.inputs)
 
     def __repr__(self) -> str:

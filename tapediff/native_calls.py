@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import ArgumentMismatch, ShapeMismatch
+from .held import holding
 from .instruction import FLOAT64, ValueType
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ class _Native:
         self.by_shape: dict[tuple[int, ...], Point] = {}
         self.default: Point | None = None
         self.errors = Errors()
+
+    @holding(_lock)
+    def take_default(self, made: Point) -> None:
+        """Keep the point that is called by address, unless another thread has made one."""
+        self.default = self.default or made
 
     def all(self) -> list[Point]:
         points = list(self.by_shape.values())
@@ -204,15 +210,16 @@ class NativeCalls:
     def _vector_point(self) -> Point:
         native = self._native_side()
         if native.default is None:
-            made = self._default_point(native)
-            with _lock:
-                native.default = native.default or made
+            native.take_default(self._default_point(native))
+        assert native.default is not None
         return native.default
 
     def _native_side(self) -> _Native:
-        if self._native is None:
-            with _lock:
-                self._native = self._native or _Native()
+        return self._native or self._new_native_side()
+
+    @holding(_lock)
+    def _new_native_side(self) -> _Native:
+        self._native = self._native or _Native()
         return self._native
 
     def _make_point(self, shape: tuple[int, ...], native: _Native) -> Point:

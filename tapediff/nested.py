@@ -19,12 +19,15 @@ def record_nested(call: Call) -> tuple[Tape, list[Any]]:
     """
     recorder = Recorder(call.name)
     try:
-        with recorder:
-            tracked = [recorder.input(plain_value(a), active=active) for a, active in zip(call.inputs, call.active)]
-            tape = recorder.finish(call.function(*tracked))
+        tape = recorder.run(_recorded, call)
     except Exception:
         inputs = [*call.inputs, *recorder.captured]
         if recorder.guard_count and any(map(is_tracked, inputs)):
             inline(Tape(tuple(recorder.instructions), tuple(recorder.inputs), ()), inputs)
         raise
     return tape, [*call.inputs, *recorder.captured]
+
+
+def _recorded(recorder: Recorder, call: Call) -> Tape:
+    tracked = [recorder.input(plain_value(a), active=active) for a, active in zip(call.inputs, call.active)]
+    return recorder.finish(call.function(*tracked))

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import GuardFailed, ShapeMismatch, is_recoverable
+from .errors import GuardFailed, InvalidTape, ShapeMismatch, is_recoverable
+from .held import holding
 from .instruction import FLOAT_SCALAR
 from .lowering import entry, pointer
-from .lowering.cells import Cell, _NativeVariant, thread_state
+from .lowering.callbacks import callback_address, take_pending
+from .lowering.cells import Cell, _NativeVariant
 from .lowering.drivers import CURRENT, DONE
-from .lowering.drivers import RAISED as NO_ANSWER
 from .lowering.frames import input_word, output_word
 from .lowering.status import FAILURE, OUT_OF_MEMORY, RECURSION
 
@@ -43,21 +44,22 @@ class Errors:
         self._by_thread: dict[int, BaseException] = {}
         self._lock = threading.Lock()
 
+    @holding("_lock")
     def keep(self, raised: BaseException) -> None:
         """Keep what a call in this thread has met."""
-        with self._lock:
-            self._by_thread.pop(threading.get_ident(), None)
-            self._by_thread[threading.get_ident()] = raised
-            if len(self._by_thread) > MOST_ERRORS:
-                del self._by_thread[next(iter(self._by_thread))]
+        self._by_thread.pop(threading.get_ident(), None)
+        self._by_thread[threading.get_ident()] = raised
+        if len(self._by_thread) > MOST_ERRORS:
+            del self._by_thread[next(iter(self._by_thread))]
 
+    @holding("_lock")
     def take(self, *, any_thread: bool = False) -> BaseException | None:
         """This thread's exception; with `any_thread`, the latest of any other where it has none."""
-        with self._lock:
-            found = self._by_thread.pop(threading.get_ident(), None)
-            if found is None and any_thread and self._by_thread:
-                found = self._by_thread.popitem()[1]
-            return found
+        found = self._by_thread.pop(threading.get_ident(), None)
+        if found is None and any_thread and self._by_thread:
+            found = self._by_thread.popitem()[1]
+        # What has interrupted the keeping.
+        return take_pending() if found is None else found
 
 
 class Point:
@@ -75,7 +77,8 @@ class Point:
         self.shape, self.errors = shape, errors
         number = next(_ids)
         size = pointer.ANY_SIZE if shape is None else math.prod(shape)
-        self.words = np.array([first, second, size, number, _callback_address, 0], np.int64)
+        callback = callback_address(_point_failed, ("i64", "i64", "ptr", "i32"), "i32")
+        self.words = np.array([first, second, size, number, callback, 0], np.int64)
         _points[number] = self
 
     @property
@@ -127,7 +130,7 @@ class CompiledPoint(Point):
     def failed(self, size: int, x: int, status: int) -> int:
         if status == OUT_OF_MEMORY:
             return self._keep(MemoryError(f"no memory for a workspace of {self._kernel.workspace_bytes} bytes"))
-        return self._keep(_pending() or self.error_at(_copied(x, size), pointer.GUARD_FAILED) or KeyboardInterrupt())
+        return self._keep(take_pending() or _lost())
 
     def error_at(self, x: np.ndarray, status: int) -> BaseException | None:
         if status not in (pointer.GUARD_FAILED, pointer.NOT_POSITIVE_DEFINITE):
@@ -152,42 +155,27 @@ class PathsPoint(Point):
         self._cell = _PathsCell(self)
         # Cells of before a tape was dropped, in which calls may still be under way.
         self._retired: list[_PathsCell] = []
-        # Threads whose exception is of the call under way, not of an earlier one.
-        self._just_raised: set[int] = set()
         self._builtin: Any = None
         self._builtin_state: Any = None
         super().__init__(shape, errors, self._cell.address, 0)
 
     @property
+    @holding("_lock")
     def builtin(self) -> Any:
         """A builtin of (x, gradient): a float, the value, or KEPT where an exception waits for `errors.take()`."""
-        with self._lock:
-            if self._builtin is None:
-                self._builtin, self._builtin_state = pointer.builtin_on_paths(self.words, self.shape or ())
-            return self._builtin
+        if self._builtin is None:
+            self._builtin, self._builtin_state = pointer.builtin_on_paths(self.words, self.shape or ())
+        return self._builtin
 
     def failed(self, size: int, x: int, status: int) -> int:
-        thread = threading.get_ident()
-        if thread in self._just_raised:
-            self._just_raised.discard(thread)
-            raised = self.errors.take()
-        else:
-            raised = _pending() or self._error_of(_copied(x, size))
-        return self._keep(raised or KeyboardInterrupt())
-
-    def _error_of(self, x: np.ndarray) -> BaseException | None:
-        try:
-            self._guarded.answer_at(x.reshape(self.shape or x.shape))
-        except BaseException as raised:  # noqa: BLE001 -- it is kept for whoever asks
-            return raised
-        return None
+        return self._keep(take_pending() or _lost())
 
     def error_at(self, x: np.ndarray, status: int) -> BaseException | None:
         return self.errors.take()
 
     # What the cell asks
 
-    def answer(self, cell: _PathsCell, frame: Any, asker: _Path | None, status: int, outcome: int) -> None:
+    def answer(self, cell: _PathsCell, frame: Any, asker: _Path | None, status: int, outcome: int) -> int:
         """One call, by the GuardedTape; from then on native code goes the same way by itself, where it may."""
         self._free_retired(cell, 1)
         if status == RECURSION:
@@ -196,21 +184,17 @@ class PathsPoint(Point):
         variant, value, gradient = self._guarded.answer_at(x)
         result, target = frame[output_word(0, 1)], frame[output_word(1, 1)]
         gradient = np.ascontiguousarray(gradient, np.float64)
-        ctypes.c_double.from_address(result).value = float(value)
-        ctypes.memmove(target, gradient.ctypes.data, gradient.nbytes)
         self._learn(variant, cell, asker, status, outcome)
+        ctypes.c_double.from_address(result).value = float(value)
+        # Last of all, and on one line: where an interrupt comes, nothing is to be written.
+        return (ctypes.memmove(target, gradient.ctypes.data, gradient.nbytes), DONE)[1]
 
-    def raised(self, raised: BaseException) -> None:
-        """Keep what `answer` has raised until the call returns."""
-        self.errors.keep(raised)
-        self._just_raised.add(threading.get_ident())
-
+    @holding("_lock")
     def _shape_for(self, size: int) -> tuple[int, ...]:
-        with self._lock:
-            if self.shape is None:
-                self.shape = (size,)
-                self.words[pointer.SIZE] = size
-            shape = self.shape
+        if self.shape is None:
+            self.shape = (size,)
+            self.words[pointer.SIZE] = size
+        shape = self.shape
         if math.prod(shape) != size:
             raise ShapeMismatch("two threads called a new tape with points of different sizes",
                                 got=f"{math.prod(shape)} and {size}", fix="use one GuardedTape for each")  # fmt: skip
@@ -222,57 +206,70 @@ class PathsPoint(Point):
             return
         # Made before the lock is taken, as it may compile.
         path = self._paths.get(variant) or _Path(variant)
-        with self._lock:
-            if not self._guarded.keeps(variant):
-                return
-            path = self._paths.setdefault(variant, path)
-            if path not in self._cell.natives:
-                self._cell.add(path)
-                self.words[pointer.RELEASES_GIL] |= path.kernel.state[entry.RELEASES_GIL]
-                if self._builtin_state is not None:
-                    self._builtin_state[entry.RELEASES_GIL] = self.words[pointer.RELEASES_GIL]
-            native = self._cell.natives[path]
-            self._cell.words[CURRENT] = native.address
-            if cell is not self._cell or asker is None or asker is path or not 0 < status < FAILURE:
-                return
-            # Arrays are not told apart natively, so no outcome stands for one.
-            if not isinstance(asker.variant.outcomes[status - 1], np.ndarray):
-                cell.natives[asker].add_jump(status, outcome, native)
+        if self._guarded.keeps(variant):
+            self._add(variant, path, cell, asker, status, outcome)
+
+    @holding("_lock")
+    def _add(
+        self, variant: Variant, path: _Path, cell: _PathsCell, asker: _Path | None, status: int, outcome: int
+    ) -> None:
+        if not self._guarded.keeps(variant):
+            return
+        path = self._paths.get(variant, path)
+        # An interrupt may come before any line: what is in `_paths` is in the cell as well, and the cell is the one in use.
+        self.words[pointer.CELL] = self._cell.address
+        if path not in self._cell.natives:
+            self._cell.add(path)
+            self._paths[variant] = path
+            self.words[pointer.RELEASES_GIL] |= path.kernel.state[entry.RELEASES_GIL]
+            if self._builtin_state is not None:
+                self._builtin_state[entry.RELEASES_GIL] = self.words[pointer.RELEASES_GIL]
+        native = self._cell.natives[path]
+        self._cell.words[CURRENT] = native.address
+        if cell is not self._cell or asker is None or asker is path or not 0 < status < FAILURE:
+            return
+        # Arrays are not told apart natively, so no outcome stands for one.
+        if not isinstance(asker.variant.outcomes[status - 1], np.ndarray):
+            cell.natives[asker].add_jump(status, outcome, native)
 
     # What the GuardedTape tells and asks
 
+    @holding("_lock")
     def note_uses(self) -> None:
         """Count the native answers so far as hits and uses of the tapes that gave them, the current tape as the latest."""
-        self._free_retired(None, 0)
-        with self._lock:
-            current = int(self._cell.words[CURRENT])
-            for path in sorted(self._paths.values(), key=lambda path: self._cell.natives[path].address == current):
-                hits = int(path.words[pointer.VARIANT_HITS])
-                if hits != path.noted:
-                    path.variant.hits += hits - path.noted
-                    path.noted = hits
-                    self._guarded.note_native_use(path.variant)
+        self._drop_retired(None, 0)
+        current = int(self._cell.words[CURRENT])
+        for path in sorted(self._paths.values(), key=lambda path: self._cell.natives[path].address == current):
+            hits = int(path.words[pointer.VARIANT_HITS])
+            if hits != path.noted:
+                path.variant.hits += hits - path.noted
+                path.noted = hits
+                self._guarded.note_native_use(path.variant)
 
+    @holding("_lock")
     def forget_dropped(self) -> None:
         """Leave out the tapes that are no longer kept; calls under way go on in the cell that they are in."""
-        self._free_retired(None, 0)
-        with self._lock:
-            kept = {v: p for v, p in self._paths.items() if self._guarded.keeps(v)}
-            if len(kept) == len(self._paths):
-                return
-            old, self._paths = self._cell, kept
-            self._cell = _PathsCell(self)
-            for path in kept.values():
-                self._cell.add(path)
-            self._retired.append(old)
-            self.words[pointer.CELL] = self._cell.address
+        self._drop_retired(None, 0)
+        kept = {v: p for v, p in self._paths.items() if self._guarded.keeps(v)}
+        if len(kept) == len(self._paths):
+            return
+        made = _PathsCell(self)
+        for path in kept.values():
+            made.add(path)
+        self._retired.append(self._cell)
+        self._cell, self._paths = made, kept
+        self.words[pointer.CELL] = self._cell.address
 
+    @holding("_lock")
     def _free_retired(self, cell: _PathsCell | None, own: int) -> None:
-        """Free the old cells if nobody is in them: no call is under way but `own` many of this thread's, in `cell`."""
-        with self._lock:
-            # No call that begins now can find them.
-            if self._retired and self.words[pointer.ACTIVE] == own:
-                self._retired = [old for old in self._retired if old is cell]
+        self._drop_retired(cell, own)
+
+    def _drop_retired(self, cell: _PathsCell | None, own: int) -> None:
+        """Call under the lock: free the old cells if nobody is in them: no call is under way but `own` many of this thread's, in `cell`."""
+        # No call that begins now can find them.
+        if self._retired and self.words[pointer.ACTIVE] == own:
+            used = self.words[pointer.CELL]
+            self._retired = [old for old in self._retired if old is cell or old.address == used]
 
 
 class _Path:
@@ -308,16 +305,13 @@ class _PathsCell(Cell):
         self._paths_by_address: dict[int, _Path] = {}
 
     def add(self, path: _Path) -> None:
-        native = self.natives[path] = _NativeVariant(path, path.variant.number)
+        native = _NativeVariant(path, path.variant.number)
+        # An interrupt may come before any line: what is in `natives` is in the other table as well.
         self._paths_by_address[native.address] = path
+        self.natives[path] = native
 
     def answer(self, frame: Any, asker: int, status: int, outcome: int) -> int:
-        try:
-            self._point.answer(self, frame, self._paths_by_address.get(asker), status, outcome)
-        except BaseException as raised:  # noqa: BLE001 -- native code cannot pass it on
-            self._point.raised(raised)
-            return NO_ANSWER
-        return DONE
+        return self._point.answer(self, frame, self._paths_by_address.get(asker), status, outcome)
 
 
 def _copied(address: int, size: int) -> np.ndarray:
@@ -326,22 +320,10 @@ def _copied(address: int, size: int) -> np.ndarray:
     return x
 
 
-def _pending() -> BaseException | None:
-    """What a callee's cell has kept in this thread; nothing survives there in threads that Python did not start.
-
-    Where it did start the thread and nothing was kept, an interrupt has come before it could be.
-    """
-    pending, thread_state.pending = thread_state.pending, None
-    if pending is None and any(t.ident == threading.get_ident() for t in threading.enumerate()):
-        return KeyboardInterrupt()
-    return pending
+def _lost() -> BaseException:
+    return InvalidTape("native code says that Python has raised an exception, and none is kept")
 
 
-def _call_back(number: int, size: int, x: int | None, status: int) -> int:
-    return _points[number].failed(size, x or 0, status)
-
-
-_callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int32)(
-    _call_back
-)
-_callback_address: int = ctypes.cast(_callback, ctypes.c_void_p).value or 0
+def _point_failed(number: int, size: int, x: int, status: int) -> int:
+    """What the functions of points call; see Point.failed."""
+    return _points[number].failed(size, x, status)

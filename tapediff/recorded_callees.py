@@ -10,6 +10,7 @@ from typing import Any
 from .callees import LOCK, Callee, without_guards
 from .errors import GuardFailed, ShapeMismatch, TrackedValueLeaked, UnsupportedFunction
 from .guard_report import check_prescribed, most_paths, paths_text, warn
+from .held import holding
 from .instruction import GUARD, ValueType
 from .keys import has_identities
 from .ops.calls import CALL
@@ -157,48 +158,49 @@ class RecordedCallee(Callee):
                 key = self._ask(inputs)
         paths = self._paths.get(key)
         if paths is None:
-            with LOCK:
-                paths = self._paths.setdefault(key, Paths())
+            paths = self._paths.setdefault(key, Paths())
         return paths
 
     # Recording
 
+    @holding(LOCK)
     def _variant(
         self, paths: Paths, settled: tuple[Any, ...], missed: Variant | None, inputs: Sequence[Any]
     ) -> Variant:
         """A variant whose path starts with the settled outcomes, recorded unless there is one by now."""
-        with LOCK:
-            found = paths.find(settled)
-            if found is not None:
-                return found
-            tape = self._record(inputs, settled)
-            if missed is not None:
-                check_prescribed(tape, missed.tape, len(settled))
-            # A recursive function records the path that it is on once more, further in.
-            found = paths.find(tuple(guard.outcome for guard in tape.guards))
-            return found or self._keep(paths, tape)
+        found = paths.find(settled)
+        if found is not None:
+            return found
+        tape = self._record(inputs, settled)
+        if missed is not None:
+            check_prescribed(tape, missed.tape, len(settled))
+        # A recursive function records the path that it is on once more, further in.
+        found = paths.find(tuple(guard.outcome for guard in tape.guards))
+        return found or self._keep(paths, tape)
 
     def _record(self, inputs: Sequence[Any], settled: tuple[Any, ...]) -> Tape:
-        with Recorder(self.name, prescribed=settled) as recorder:
-            recorder.is_called = True
-            recorder.branches_to_inline = self._branches_to_inline
-            arguments = [recorder.input(v, active=t.is_float) for v, t in zip(inputs, self.in_types)]
-            recorder.outermost, recorder.outermost_site = sys._getframe(), getattr(self._function, "site", None)
-            try:
-                results = tuple(self._function(arguments))
-            except Exception as error:
-                if recorder.guard_count and recorder.outer is not None:
-                    recorder.outer.note_failure(error, self.name, recorder.last_site())
-                raise
-            finally:
-                recorder.outermost = None
-            tape = recorder.finish(results)
-            if recorder.captured:
-                raise TrackedValueLeaked(
-                    f"{self.name} uses a tracked value that is neither an argument nor a variable of an enclosing function",
-                    at=recorder.last_site(), got=repr(recorder.captured[0]), fix="pass it as an argument",
-                )  # fmt: skip
-            return tape
+        return Recorder(self.name, prescribed=settled).run(self._record_into, inputs)
+
+    def _record_into(self, recorder: Recorder, inputs: Sequence[Any]) -> Tape:
+        recorder.is_called = True
+        recorder.branches_to_inline = self._branches_to_inline
+        arguments = [recorder.input(v, active=t.is_float) for v, t in zip(inputs, self.in_types)]
+        recorder.outermost, recorder.outermost_site = sys._getframe(), getattr(self._function, "site", None)
+        try:
+            results = tuple(self._function(arguments))
+        except Exception as error:
+            if recorder.guard_count and recorder.outer is not None:
+                recorder.outer.note_failure(error, self.name, recorder.last_site())
+            raise
+        finally:
+            recorder.outermost = None
+        tape = recorder.finish(results)
+        if recorder.captured:
+            raise TrackedValueLeaked(
+                f"{self.name} uses a tracked value that is neither an argument nor a variable of an enclosing function",
+                at=recorder.last_site(), got=repr(recorder.captured[0]), fix="pass it as an argument",
+            )  # fmt: skip
+        return tape
 
     def _keep(self, paths: Paths, tape: Tape) -> Variant:
         types = tape.output_types

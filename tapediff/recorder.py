@@ -7,7 +7,7 @@ among its operands, so that derivatives of derivatives are never confused.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -107,16 +107,32 @@ class Recorder:
         self.level = self.outer.level + 1 if self.outer is not None else 1
         self.is_open = True
         self.entered = id(sys._getframe(1))
-        self._token = _current.set(self)
-        recording_begins()
+        _current.set(self)
+        recording_begins(self)
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        self.is_open = False
-        recording_ends()
-        _current.reset(self._token)
+        self._end()
         if type(error) is ValueError and isinstance(error.__cause__, TrackedValueEscaped):
             raise error.__cause__  # NumPy replaces it where a value is stored into a plain array
+
+    def run(self, body: Callable[..., Any], *args: Any) -> Any:
+        """What `body(recorder, *args)` returns, recording. Nothing goes on being recorded, whatever interrupts it."""
+        # An interrupt may come before any line, also within __exit__, and when a `with` of several lines is left.
+        try:
+            try:
+                with self: return body(self, *args)  # fmt: skip  # noqa: E701 -- see above
+            finally:
+                self._end()
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        """Bring back what was before; once more does no harm."""
+        self.is_open = False
+        recording_ends(self)
+        if _current.get() is self:
+            _current.set(self.outer)
 
     # Operations
 

@@ -30,14 +30,17 @@ def record(f: Callable[..., Any], *args: Any, prescribed: Sequence[Any] = ()) ->
     Cost: one call of f, plus about 2 µs per operation.
     """
     name = getattr(f, "__name__", type(f).__name__)
-    with Recorder(name, prescribed=prescribed) as recorder:
-        tracked = []
-        for position, argument in enumerate(args):
-            is_data = type(argument) is Constant
-            plain = plain_value(argument.value if is_data else argument)
-            array = as_data_array(plain, position) if is_data else as_float_array(plain, position)
-            tracked.append(recorder.input(array, active=not is_data))
-        return recorder.finish(f(*tracked))
+    return Recorder(name, prescribed=prescribed).run(_record, f, args)
+
+
+def _record(recorder: Recorder, f: Callable[..., Any], args: Sequence[Any]) -> Tape:
+    tracked = []
+    for position, argument in enumerate(args):
+        is_data = type(argument) is Constant
+        plain = plain_value(argument.value if is_data else argument)
+        array = as_data_array(plain, position) if is_data else as_float_array(plain, position)
+        tracked.append(recorder.input(array, active=not is_data))
+    return recorder.finish(f(*tracked))
 
 
 def plain_value(argument: Any) -> Any:

@@ -15,6 +15,7 @@ from .guard_rows import EACH, first_failure
 from .instruction import CONSTANT, GUARD, INPUT, is_tracked
 
 
+@np.errstate(all="ignore")
 def run(tape: Any, inputs: Sequence[Any], settled: int = 0) -> list[Any]:
     """The tape's outputs at `inputs`, which must already have the recorded types.
 
@@ -26,17 +27,16 @@ def run(tape: Any, inputs: Sequence[Any], settled: int = 0) -> list[Any]:
     """
     values: list[Any] = [None] * len(tape.instructions)
     try:
-        with np.errstate(all="ignore"):
-            for number, (op, ids, params, _, site) in enumerate(tape.instructions):
-                if op is CONSTANT:
-                    values[number] = params[0]
-                elif op is INPUT:
-                    values[number] = inputs[params[0]]
-                elif op is GUARD:
-                    if params[2] >= settled or params[0] == EACH:
-                        check_guard(params, values[ids[0]], site, settled, tape)
-                else:
-                    values[number] = op.evaluate(*[values[i] for i in ids], *params)
+        for number, (op, ids, params, _, site) in enumerate(tape.instructions):
+            if op is CONSTANT:
+                values[number] = params[0]
+            elif op is INPUT:
+                values[number] = inputs[params[0]]
+            elif op is GUARD:
+                if params[2] >= settled or params[0] == EACH:
+                    check_guard(params, values[ids[0]], site, settled, tape)
+            else:
+                values[number] = op.evaluate(*[values[i] for i in ids], *params)
     except REJECTIONS as failure:
         rejection(failure)
         raise
@@ -77,24 +77,24 @@ def same_outcome(recorded: Any, met: Any) -> bool:
     return recorded == met or (recorded != recorded and met != met)  # int() of a NaN
 
 
+@np.errstate(all="ignore")
 def inline(tape: Any, inputs: Sequence[Any]) -> list[Any]:
     """Run a tape's instructions on values of which some may be tracked: those are recorded again, the others computed."""
     values: list[Any] = [None] * len(tape.instructions)
     innermost = max((v._recorder for v in inputs if is_tracked(v)), key=lambda r: r.level, default=None)
     outer_site = innermost.site if innermost is not None else None
     try:
-        with np.errstate(all="ignore"):
-            for number, (op, ids, params, _, site) in enumerate(tape.instructions):
-                if innermost is not None:
-                    innermost.site = site or outer_site
-                if op is CONSTANT:
-                    values[number] = params[0][()]
-                elif op is INPUT:
-                    values[number] = inputs[params[0]]
-                elif op is GUARD:
-                    _inline_guard(params, values[ids[0]], site, tape)
-                else:
-                    values[number] = op(*[values[i] for i in ids], **op.named(params))
+        for number, (op, ids, params, _, site) in enumerate(tape.instructions):
+            if innermost is not None:
+                innermost.site = site or outer_site
+            if op is CONSTANT:
+                values[number] = params[0][()]
+            elif op is INPUT:
+                values[number] = inputs[params[0]]
+            elif op is GUARD:
+                _inline_guard(params, values[ids[0]], site, tape)
+            else:
+                values[number] = op(*[values[i] for i in ids], **op.named(params))
     finally:
         if innermost is not None:
             innermost.site = outer_site

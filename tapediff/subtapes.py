@@ -17,6 +17,7 @@ from .callees import LOCK, Callee
 from .closures import Frozen, freeze
 from .errors import ArgumentMismatch, StaleTape, UnsupportedFunction
 from .guard_report import short, site_of
+from .held import holding
 from .instruction import BOOL, FLOAT64, INT64, ValueType, is_tracked
 from .keys import value_key
 from .numpy_functions.shaping import stack_objects
@@ -96,20 +97,20 @@ _MOST_KEPT = 512
 _kept: OrderedDict[Any, tuple[Callee, Body]] = OrderedDict()
 
 
+@holding(LOCK)
 def kept_callee(
     name: str, key: Any, frozen: Frozen, types: Sequence[ValueType], make: Callable[[], Body], **options: Any
 ) -> tuple[RecordedCallee, Body]:
     """The callee of these functions and types, made at first use; functions of equal code and variables share one."""
     full = (name, key, frozen.key, tuple(types), tuple(options.items()))
-    with LOCK:
-        known: Any = _kept.get(full)
-        if known is None:
-            body = make()
-            known = _kept[full] = (RecordedCallee(name, types, body, **options), body)
-            while len(_kept) > _MOST_KEPT:
-                _kept.popitem(last=False)
-        else:
-            _kept.move_to_end(full)
+    known: Any = _kept.get(full)
+    if known is None:
+        body = make()
+        known = _kept[full] = (RecordedCallee(name, types, body, **options), body)
+        while len(_kept) > _MOST_KEPT:
+            _kept.popitem(last=False)
+    else:
+        _kept.move_to_end(full)
     return known
 
 
@@ -220,18 +221,18 @@ class SubTape:
             return self
         return SubTape(f, guard, self.static, self.max_tapes, self.compiled, self.name, self._callees)
 
+    @holding(LOCK)
     def _callee(self, structure: Structure, frozen: Frozen, types: Sequence[ValueType]) -> tuple[RecordedCallee, Body]:
         key = (structure, frozen.key, tuple(types))
-        with LOCK:
-            known = self._callees.get(key)
-            if known is None:
-                ask = None if self.guard is None else _Asked(self.guard, frozen.owned(), structure)
-                run = functools.partial(_run_guarded, ask)
-                body = Body(self.name, frozen, structure, run)
-                callee = RecordedCallee(
-                    self.name, types, body, is_compiled=self.compiled, most_compiled=self.max_tapes, ask=ask
-                )
-                known = self._callees[key] = callee, body
+        known = self._callees.get(key)
+        if known is None:
+            ask = None if self.guard is None else _Asked(self.guard, frozen.owned(), structure)
+            run = functools.partial(_run_guarded, ask)
+            body = Body(self.name, frozen, structure, run)
+            callee = RecordedCallee(
+                self.name, types, body, is_compiled=self.compiled, most_compiled=self.max_tapes, ask=ask
+            )
+            known = self._callees[key] = callee, body
         return known
 
     # What it says about itself

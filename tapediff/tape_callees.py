@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .callees import Callee, TapeCallee, without_guards
+from .held import holding
 from .inlined import InlinedCallee, branching_calls
 from .instruction import CONSTANT, Instruction
 from .tape import Tape
@@ -30,16 +31,16 @@ _lock = threading.Lock()
 _callees: weakref.WeakValueDictionary[Any, Callee] = weakref.WeakValueDictionary()
 
 
+@holding(_lock)
 def callee_of(tape: Tape) -> Callee:
     """The callee of a loop's body: the same one for equal bodies, so that these are compiled once, and loops of them alike."""
     key = (tuple(map(_key, tape.instructions)), tape.outputs)
-    with _lock:
-        known = _callees.get(key)
-        if known is None:
-            calls = branching_calls(tape)
-            name = f"a loop of {tape.name}"
-            known = InlinedCallee(name, tape, calls[0]) if len(calls) == 1 else BodyCallee(tape)
-            _callees[key] = known
+    known = _callees.get(key)
+    if known is None:
+        calls = branching_calls(tape)
+        name = f"a loop of {tape.name}"
+        known = InlinedCallee(name, tape, calls[0]) if len(calls) == 1 else BodyCallee(tape)
+        _callees[key] = known
     return known
 
 

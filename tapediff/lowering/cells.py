@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidTape, rejection
+from ..held import holding
 from ..instruction import FLOAT64, ValueType
 from ..replay import Miss
-from .drivers import CALLBACK, CELL_WORDS, CURRENT, DONE, DONE_AND_STOPS, ID, JUMPS, RAISED, TABLE
+from .callbacks import callback_address, raise_pending
+from .drivers import CALLBACK, CELL_WORDS, CURRENT, DONE, DONE_AND_STOPS, ID, JUMPS, TABLE
 from .frames import (
     ASKED_AT,
     ASKED_STATUS,
     END,
     ITERATION,
     NUMBERS,
-    STACK,
     STEP,
     Roles,
     frame_words,
@@ -47,36 +48,14 @@ _ids = itertools.count(1)
 _cells: weakref.WeakValueDictionary[int, Cell] = weakref.WeakValueDictionary()
 
 
-class _ThreadState(threading.local):
-    """Of one thread.
-
-    Attributes:
-        pending: the exception that native code is returning with.
-        outermost: where the thread's stack of calls of callees begins; 0 outside them.
-    """
-
-    pending: BaseException | None = None
-    outermost: int = 0
-
-
-thread_state = _ThreadState()
-
-
-def take_pending() -> BaseException:
-    """The exception that made native code return PENDING in this thread."""
-    pending, thread_state.pending = thread_state.pending, None
-    # An interrupt may come before the callback can catch it; then nothing was kept.
-    return pending if pending is not None else KeyboardInterrupt()
-
-
+@holding(_lock)
 def cell_of(callee: Any, roles: Roles) -> Cell:
     """The cell of a callee for loops that feed it in a certain way."""
-    with _lock:
-        if callee.native is None:
-            callee.native = {}
-        cell = callee.native.get(roles)
-        if cell is None:
-            cell = callee.native[roles] = Cell(callee, roles)
+    if callee.native is None:
+        callee.native = {}
+    cell = callee.native.get(roles)
+    if cell is None:
+        cell = callee.native[roles] = Cell(callee, roles)
     return cell
 
 
@@ -97,8 +76,9 @@ class _NativeVariant:
         self.words = np.array([kernel.address, kernel.state.ctypes.data, number, table], np.int64)
         self.address = int(self.words.ctypes.data)
 
+    @holding(_lock)
     def add_jump(self, status: int, outcome: int, target: _NativeVariant) -> None:
-        """Remember which variant goes on where this one fails at a guard with a certain outcome. Call under the lock."""
+        """Remember which variant goes on where this one fails at a guard with a certain outcome."""
         if len(self.jumps) >= MOST_JUMPS:
             return
         self.jumps[status, outcome] = target
@@ -123,7 +103,7 @@ class Cell:
         self.words[TABLE] = self._tables[0].ctypes.data
         self.words[CURRENT] = 0
         self.words[ID] = next(_ids)
-        self.words[CALLBACK] = _callback_address
+        self.words[CALLBACK] = callback_address(_answer_driver, ("i64", "ptr", "ptr", "i32", "i64"), "i64")
         self.address = int(self.words.ctypes.data)
         _cells[int(self.words[ID])] = self
 
@@ -133,14 +113,17 @@ class Cell:
         if known is not None:
             return known
         # Asked before the lock is taken, as it is the callee's business how it makes tapes.
-        make = self._maker(number)
-        with _lock:
-            known = self.variants.get(number)
-            if known is None:
-                known = _NativeVariant(make(), number)
-                self._by_address[known.address] = known
-                self.variants[number] = known
-                self._list_variants()
+        return self._made(number, self._maker(number))
+
+    @holding(_lock)
+    def _made(self, number: int, make: Callable[[], Any]) -> _NativeVariant:
+        known = self.variants.get(number)
+        if known is None:
+            known = _NativeVariant(make(), number)
+            # An interrupt may come before any line: what is in `variants` is in the other tables as well.
+            self._by_address[known.address] = known
+            self._list_variants({**self.variants, number: known})
+            self.variants[number] = known
         return known
 
     def _maker(self, number: int) -> Callable[[], Any]:
@@ -159,10 +142,10 @@ class Cell:
             )
         return lambda: LoopKernel(tape, self.roles)
 
-    def _list_variants(self) -> None:
-        table = np.zeros(2 + max(self.variants), np.int64)
+    def _list_variants(self, variants: dict[int, _NativeVariant]) -> None:
+        table = np.zeros(2 + max(variants), np.int64)
         table[0] = table.size - 1
-        for number, each in self.variants.items():
+        for number, each in variants.items():
             table[1 + number] = each.address
         self._tables.append(table)
         self.words[TABLE] = table.ctypes.data
@@ -197,8 +180,7 @@ class Cell:
             return self._run_in_python(frame, None, inputs)
         target = self.variant(number)
         if variant is not None:
-            with _lock:
-                variant.add_jump(status, outcome, target)
+            variant.add_jump(status, outcome, target)
         frame[ASKED_AT], frame[ASKED_STATUS] = t, status
         return target.address
 
@@ -232,7 +214,7 @@ class Cell:
             again[word] = array.ctypes.data - moved
         met = _LOOP(kernel.address)(ctypes.addressof(again), kernel.state.ctypes.data, report.ctypes.data)
         if met == PENDING:
-            raise take_pending()
+            raise_pending()
         return reported_miss(item, status - 1, report, kernel.tape) if met == status else None
 
     def _run_in_python(self, frame: _Frame, number: int | None, inputs: list[np.ndarray]) -> int:
@@ -274,26 +256,14 @@ def _address_at(frame: _Frame, word: int, role: str, t: int) -> int:
     return frame[word] + place * frame[word + 1]
 
 
-def _call_back(cell_id: int, frame_address: int, asker: int | None, status: int, outcome: int) -> int:
-    """What the drivers call. Native code cannot pass exceptions on, so they wait in this thread's state."""
-    outermost = thread_state.outermost
-    try:
-        cell = _cells[cell_id]
-        words = frame_words(len(cell.in_types), len(cell.out_types))
-        frame = (ctypes.c_int64 * words).from_address(frame_address)
-        thread_state.outermost = frame[STACK]
-        return cell.answer(frame, asker or 0, status, outcome)
-    except BaseException as raised:  # noqa: BLE001 -- kernels return with PENDING, and their callers raise it again
-        thread_state.pending = raised
-        return RAISED
-    finally:
-        thread_state.outermost = outermost
+def _answer_driver(cell_id: int, frame_address: int, asker: int, status: int, outcome: int) -> int:
+    """What the drivers call. What it raises waits for the callers of the kernel, which returns with PENDING."""
+    cell = _cells[cell_id]
+    words = frame_words(len(cell.in_types), len(cell.out_types))
+    frame = (ctypes.c_int64 * words).from_address(frame_address)
+    return cell.answer(frame, asker, status, outcome)
 
 
-_callback = ctypes.CFUNCTYPE(
-    ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
-)(_call_back)
-_callback_address: int = ctypes.cast(_callback, ctypes.c_void_p).value or 0
 _LOOP = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 

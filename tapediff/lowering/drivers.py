@@ -16,6 +16,7 @@ import resource
 import threading
 from typing import Any
 
+from ..held import holding
 from .frames import END, ITERATION, NUMBERS, STACK, STEP, STOPPED
 from .native import NativeFunction
 from .status import FAILURE, NAMED, PENDING, RECURSION
@@ -35,12 +36,17 @@ def driver_address(name: str) -> int:
     """The address of a driver, which is linked when first needed and never freed."""
     known = _drivers.get(name)
     if known is None:
-        with _lock:
-            known = _drivers.get(name)
-            if known is None:
-                symbol = f"tapediff_{name}"
-                known = _drivers[name] = NativeFunction(_TEXTS[name](symbol), symbol, set(), is_portable=True)
+        known = _linked(name)
     return known.address
+
+
+@holding(_lock)
+def _linked(name: str) -> NativeFunction:
+    known = _drivers.get(name)
+    if known is None:
+        symbol = f"tapediff_{name}"
+        known = _drivers[name] = NativeFunction(_TEXTS[name](symbol), symbol, set(), is_portable=True)
+    return known
 
 
 def _stack_limit() -> int:

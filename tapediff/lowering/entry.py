@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..held import holding
 from ..instruction import ValueType
 from .status import FAILURE, OVERLAP, REFUSED
 from .workspaces import STATE_WORDS
@@ -90,14 +91,19 @@ def callable_for(state: np.ndarray) -> Any:
     Returns a float (the kernel's value, or 0.0) on success; a complex number when a guard fails: its position + 1, and the
     outcome it met (NaN for arrays); an int status otherwise.
     """
-    with _lock:
-        if not _shared:
-            from .native import NativeFunction
-
-            native = NativeFunction(text(), "tapediff_entry", set(), addresses=_known_objects(), is_portable=True)
-            definition = MethodDefinition(b"tapediff_kernel", native.address, _METH_FASTCALL, None)
-            _shared.update(native=native, definition=definition)
+    if not _shared:
+        _link()
     return builtin_maker()(ctypes.addressof(_shared["definition"]), state, None)
+
+
+@holding(_lock)
+def _link() -> None:
+    if not _shared:
+        from .native import NativeFunction
+
+        native = NativeFunction(text(), "tapediff_entry", set(), addresses=_known_objects(), is_portable=True)
+        definition = MethodDefinition(b"tapediff_kernel", native.address, _METH_FASTCALL, None)
+        _shared.update(native=native, definition=definition)
 
 
 def _known_objects() -> dict[str, int]:

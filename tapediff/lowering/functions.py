@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ..held import holding
 from ..ops.declaration import FUNCTION, has_costly
 from .expressions import emit_expression
 from .lanes import Code, Value, splat
@@ -90,8 +91,7 @@ def outlined(owner: Any, step: Step, operands: list[Value], width: int) -> Value
     key = (step.expression, step.parameters, tuple(operand.kind for operand in operands), width)
     shared = _shared.get(key)
     if shared is None:
-        with _lock:
-            shared = _shared.get(key) or _shared.setdefault(key, _compiled(step, operands, width))
+        shared = _shared_function(key, step, operands, width)
     owner.addresses[shared.symbol] = shared.native.address
     result = TYPES[shared.kind, width]
     owner.code.declare(
@@ -112,6 +112,11 @@ class _Shared:
 
 _lock = threading.Lock()
 _shared: dict[Any, _Shared] = {}
+
+
+@holding(_lock)
+def _shared_function(key: Any, step: Step, operands: list[Value], width: int) -> _Shared:
+    return _shared.get(key) or _shared.setdefault(key, _compiled(step, operands, width))
 
 
 def _compiled(step: Step, operands: list[Value], width: int) -> _Shared:

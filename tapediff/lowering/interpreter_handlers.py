@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ..held import holding
 from ..ops.declaration import has_costly
 from .accumulators import MEMORY_TYPES
 from .collapse import LANES
@@ -119,15 +120,15 @@ _lock = threading.Lock()
 _compiled: dict[Handler, NativeFunction] = {}
 
 
+@holding(_lock)
 def addresses_of(handlers: Iterable[Handler]) -> list[int]:
     """Where the handlers are; those that are new are compiled, and stay."""
     handlers = list(handlers)
-    with _lock:
-        for handler in handlers:
-            if handler not in _compiled:
-                text, symbols = handler_text(handler)
-                _compiled[handler] = NativeFunction(text, NAME, symbols, is_portable=True)
-        return [_compiled[handler].address for handler in handlers]
+    for handler in handlers:
+        if handler not in _compiled:
+            text, symbols = handler_text(handler)
+            _compiled[handler] = NativeFunction(text, NAME, symbols, is_portable=True)
+    return [_compiled[handler].address for handler in handlers]
 
 
 NAME = "tapediff_handler"

@@ -18,7 +18,8 @@ from ..replay import Miss
 from ..tape import Tape
 from . import entry
 from .build import build_program
-from .cells import take_pending, widened
+from .callbacks import raise_pending
+from .cells import widened
 from .emit import Emitter
 from .functions import is_mostly_straight
 from .listing import listing
@@ -152,7 +153,7 @@ class Kernel:
             Whatever was raised in Python while the kernel ran: user code that a callee had to record, for example.
         """
         if status == PENDING:
-            raise take_pending()
+            raise_pending()
         if status == OUT_OF_MEMORY:
             raise MemoryError(f"no memory for a workspace of {self.workspace_bytes} bytes")
         if status.real >= FAILURE:

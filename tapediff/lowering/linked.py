@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from ..held import holding
 from . import dense_cholesky, dense_pullback, dense_solve, index_routines, tiles
 from .processor import has
 
@@ -24,6 +25,7 @@ def is_linked_here(symbol: str) -> bool:
     return symbol.startswith((index_routines.PREFIX, tiles.PREFIX))
 
 
+@holding(_lock)
 def address_of(symbol: str, link: Callable[..., Any]) -> int:
     """The address of a routine, which is compiled when a kernel first calls it.
 
@@ -32,10 +34,9 @@ def address_of(symbol: str, link: Callable[..., Any]) -> int:
 
     Cost: 5 ms, 20 to 50 for one on matrices.
     """
-    with _lock:
-        known = _linked.get(symbol)
-        if known is None:
-            known = _linked[symbol] = link(_text(symbol), symbol, set(), is_portable=True)
+    known = _linked.get(symbol)
+    if known is None:
+        known = _linked[symbol] = link(_text(symbol), symbol, set(), is_portable=True)
     return known.address
 
 

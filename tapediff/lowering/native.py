@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..held import holding
 from . import libraries, linked, object_cache
 from .processor import processor
 
@@ -22,10 +23,10 @@ def _toolchain() -> tuple[Any, Any, Any]:
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        _shared["machine"] = _machine(llvm, 2)
-        _shared["quick machine"] = _machine(llvm, 0)
-        _shared["linker"] = llvm.create_lljit_compiler(_machine(llvm, 2))
-        _shared["llvm"] = llvm
+        machine, quick = _machine(llvm, 2), _machine(llvm, 0)
+        linker = llvm.create_lljit_compiler(_machine(llvm, 2))
+        # All at once, as an interrupt may come before any line.
+        _shared.update({"machine": machine, "quick machine": quick, "linker": linker, "llvm": llvm})
     return _shared["llvm"], _shared["machine"], _shared["linker"]
 
 
@@ -60,20 +61,26 @@ class NativeFunction:
         for symbol in symbols:
             if symbol.startswith(libraries.PREFIX):
                 found[symbol] = _address_of(symbol)
-        key = fresh = None
-        with _lock:
-            llvm = _toolchain()[0]
-            if is_portable and object_cache.is_enabled():
-                key = object_cache.key_of(
-                    text, (*PASSES[quickly], f"quickly {quickly}", llvm.get_process_triple(), *processor())
-                )
-                kept = object_cache.load(key)
-                if kept is not None and self._link_kept(kept, name, found):
-                    return
-            fresh = object_code(text, quickly)
-            self._link(fresh, name, found)
-        if key is not None:
-            object_cache.store(key, fresh)
+        to_be_kept = self._make(text, name, found, quickly, is_portable)
+        if to_be_kept is not None:
+            object_cache.store(*to_be_kept)
+
+    @holding(_lock)
+    def _make(
+        self, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
+    ) -> tuple[bytes, bytes] | None:
+        """Link code, which is made unless it is on disk; gives what is to be kept there."""
+        llvm, key = _toolchain()[0], None
+        if is_portable and object_cache.is_enabled():
+            key = object_cache.key_of(
+                text, (*PASSES[quickly], f"quickly {quickly}", llvm.get_process_triple(), *processor())
+            )
+            kept = object_cache.load(key)
+            if kept is not None and self._link_kept(kept, name, addresses):
+                return None
+        fresh = object_code(text, quickly)
+        self._link(fresh, name, addresses)
+        return None if key is None else (key, fresh)
 
     def _link(self, code: bytes, name: str, addresses: Mapping[str, int]) -> None:
         llvm, _, linker = _toolchain()
@@ -148,8 +155,8 @@ def _is_valid(module: Any) -> bool:
     return True
 
 
+@holding(_lock)
 def assembly(text: str) -> str:
     """The machine code of LLVM text, for people and tests."""
-    with _lock:
-        _, machine, _ = _toolchain()
-        return machine.emit_assembly(optimised(text))
+    _, machine, _ = _toolchain()
+    return machine.emit_assembly(optimised(text))

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..instruction import INT_SCALAR, ValueType
 from ..ops.calls import CHOSEN, LOOP, LoopForm, Stack, loop_with_numpy
-from .cells import Cell, cell_of, new_frame, take_pending, thread_state, widened
+from .callbacks import outermost, raise_pending
+from .cells import Cell, cell_of, new_frame, widened
 from .drivers import driver_address
 from .frames import (
     ASKED_AT,
@@ -77,13 +78,13 @@ def _once(callee: Any, is_chosen: bool, values: Sequence[Any]) -> tuple[Any, ...
 def _frame(cell: Cell, end: int) -> Any:
     frame = new_frame([0] * frame_words(len(cell.in_types), len(cell.out_types)))
     frame[END], frame[ASKED_AT] = end, -1
-    frame[STACK] = thread_state.outermost
+    frame[STACK] = outermost()
     return frame
 
 
 def _drive(cell: Cell, frame: Any, is_chosen: bool) -> None:
     if _driver("run_chosen" if is_chosen else "run_decided")(cell.address, ctypes.addressof(frame)):
-        raise take_pending()
+        raise_pending()
 
 
 @cache

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ..held import holding
 from ..instruction import FLOAT64, ValueType
 from . import entry
 from .drivers import driver_address
@@ -67,12 +68,17 @@ def function_address(name: str) -> int:
             called[_BEHIND[name]] = function_address(_BEHIND[name])
         elif name == "tapediff_paths_kernel":
             called["tapediff_point_on_paths"] = function_address("tapediff_point_on_paths")
-        with _lock:
-            known = _functions.get(name)
-            if known is None:
-                text = _TEXTS[name]
-                known = _functions[name] = NativeFunction(text, name, set(), addresses=called, is_portable=True)
+        known = _linked(name, called)
     return known.address
+
+
+@holding(_lock)
+def _linked(name: str, called: dict[str, int]) -> NativeFunction:
+    known = _functions.get(name)
+    if known is None:
+        text = _TEXTS[name]
+        known = _functions[name] = NativeFunction(text, name, set(), addresses=called, is_portable=True)
+    return known
 
 
 def _word(name: str, of: str, number: int, type_: str = "i64") -> str:

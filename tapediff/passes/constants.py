@@ -27,21 +27,21 @@ VIEWS = (TRANSPOSE, RESHAPE, BROADCAST)
 _SIMPLIFIED = (SELECT, NEGATIVE, RESHAPE, ASSEMBLE, INDEX)
 
 
+@np.errstate(all="ignore")
 def fold_constants(tape: Tape) -> Tape:
     rewriter = Rewriter(tape)
     numbers, new = rewriter.number, rewriter.instructions
-    with np.errstate(all="ignore"):
-        for number, instruction in enumerate(tape.instructions):
-            op, inputs, *_ = instruction
-            operands = tuple([numbers[i] for i in inputs])
-            # Nearly all instructions of a long tape read no constant, and are done with here.
-            is_plain = operands and op not in _SIMPLIFIED
-            for operand in operands:
-                if new[operand][0] is CONSTANT:
-                    is_plain = False
-            numbers[number] = (
-                rewriter.keep(instruction, operands) if is_plain else _folded(rewriter, number, instruction, operands)
-            )
+    for number, instruction in enumerate(tape.instructions):
+        op, inputs, *_ = instruction
+        operands = tuple([numbers[i] for i in inputs])
+        # Nearly all instructions of a long tape read no constant, and are done with here.
+        is_plain = operands and op not in _SIMPLIFIED
+        for operand in operands:
+            if new[operand][0] is CONSTANT:
+                is_plain = False
+        numbers[number] = (
+            rewriter.keep(instruction, operands) if is_plain else _folded(rewriter, number, instruction, operands)
+        )
     return rewriter.finish()
 
 

@@ -39,7 +39,8 @@ def iteration_pullback(tape: Tape, which: LoopCotangents) -> Tape:
     n, constants = which.carries, which.carries + which.streams
     carries = which.wrt_carries
     back = _pulled_back(tape, which, carries).tape
-    with Recorder(tape.name, concrete=False) as recorder:
+
+    def joined(recorder: Recorder) -> Tape:
         bars = _inputs(recorder, [in_types[k] for k in carries])
         sums = _inputs(recorder, [in_types[constants + k] for k in which.wrt_constants])
         primals = _inputs(recorder, in_types[:constants])
@@ -49,8 +50,11 @@ def iteration_pullback(tape: Tape, which: LoopCotangents) -> Tape:
         found = inline(back, [*primals, *held, *bars, *y_bars])
         results = [found[j] + kept_bars[k] if k in kept_bars else found[j] for j, k in enumerate(carries)]
         results += [total + found[len(carries) + j] for j, total in enumerate(sums)]
-        made = recorder.finish((*results, *found[len(carries) + len(sums) :]))
-    return multiply_by_reciprocals(made, len(results))
+        return recorder.finish((*results, *found[len(carries) + len(sums) :]))
+
+    return multiply_by_reciprocals(
+        Recorder(tape.name, concrete=False).run(joined), len(carries) + len(which.wrt_constants)
+    )
 
 
 def _pulled_back(tape: Tape, which: LoopCotangents, live: Sequence[int]) -> Pullback:

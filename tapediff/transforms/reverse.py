@@ -41,18 +41,20 @@ def reverse(tape: Tape, wrt: Sequence[int], *, seed: bool = False, keep_outputs:
     Returns:
         A tape with outputs (output, *cotangents), or the cotangents alone.
     """
+    return _continued(tape).run(_reverse, tape, wrt, seed, keep_outputs)
+
+
+def _reverse(recorder: Recorder, tape: Tape, wrt: Sequence[int], seed: bool, keep_outputs: bool) -> Tape:
     (output,) = tape.outputs
-    recorder = _continued(tape)
-    with recorder:
-        adjoints = _Adjoints(tape, recorder, {tape.inputs[k] for k in wrt})
-        output_type = tape.instructions[output].type
-        # Tracked even when it is 1, so that rules broadcast it as an instruction and not as an array of ones.
-        one = np.ones(output_type.shape, output_type.dtype)
-        start = recorder.input(one, active=True) if seed else recorder.tracked_constant(one)
-        adjoints.add(output, start, SOLID)
-        adjoints.propagate()
-        outputs = [output] if keep_outputs else []
-        outputs += adjoints.results(wrt)[0]
+    adjoints = _Adjoints(tape, recorder, {tape.inputs[k] for k in wrt})
+    output_type = tape.instructions[output].type
+    # Tracked even when it is 1, so that rules broadcast it as an instruction and not as an array of ones.
+    one = np.ones(output_type.shape, output_type.dtype)
+    start = recorder.input(one, active=True) if seed else recorder.tracked_constant(one)
+    adjoints.add(output, start, SOLID)
+    adjoints.propagate()
+    outputs = [output] if keep_outputs else []
+    outputs += adjoints.results(wrt)[0]
     return _finished(recorder, outputs)
 
 
@@ -77,14 +79,16 @@ def pullback(tape: Tape, wrt: Sequence[int], seeds: Mapping[int, int]) -> Pullba
     Args:
         seeds: the qualities of those cotangents, by position.
     """
-    recorder = _continued(tape)
-    with recorder:
-        adjoints = _Adjoints(tape, recorder, {tape.inputs[k] for k in wrt})
-        for k, quality in seeds.items():
-            type_ = tape.output_types[k]
-            adjoints.add(tape.outputs[k], recorder.input(np.ones(type_.shape, type_.dtype), active=True), quality)
-        adjoints.propagate()
-        outputs, qualities = adjoints.results(wrt)
+    return _continued(tape).run(_pullback, tape, wrt, seeds)
+
+
+def _pullback(recorder: Recorder, tape: Tape, wrt: Sequence[int], seeds: Mapping[int, int]) -> Pullback:
+    adjoints = _Adjoints(tape, recorder, {tape.inputs[k] for k in wrt})
+    for k, quality in seeds.items():
+        type_ = tape.output_types[k]
+        adjoints.add(tape.outputs[k], recorder.input(np.ones(type_.shape, type_.dtype), active=True), quality)
+    adjoints.propagate()
+    outputs, qualities = adjoints.results(wrt)
     return Pullback(_finished(recorder, outputs), qualities, adjoints.hides_lacking)
 
 
@@ -205,22 +209,22 @@ class _Adjoints:
         found = [_result(self.recorder, total, type_) for (total, _), type_ in zip(totals, types)]
         return found, tuple(quality for _, quality in totals)
 
+    # Once for all: entering it for every instruction took a twentieth of the time.
+    @np.errstate(all="ignore")
     def propagate(self) -> None:
         instructions = self.tape.instructions
-        # Once for all: entering it for every instruction took a twentieth of the time.
-        with np.errstate(all="ignore"):
-            for number in range(len(instructions) - 1, -1, -1):
-                if not self.active[number]:
-                    continue
-                instruction = instructions[number]
-                if number in self.items:
-                    self._apply_record_rule(number, instruction, self.items.pop(number))
-                if instruction.op is INPUT or (number not in self.dense and number not in self.parts):
-                    continue
-                z_bar, quality = self.total(number)
-                if z_bar is not None:
-                    self.recorder.site = instruction.site
-                    self._apply_rules(number, instruction, z_bar, quality)
+        for number in range(len(instructions) - 1, -1, -1):
+            if not self.active[number]:
+                continue
+            instruction = instructions[number]
+            if number in self.items:
+                self._apply_record_rule(number, instruction, self.items.pop(number))
+            if instruction.op is INPUT or (number not in self.dense and number not in self.parts):
+                continue
+            z_bar, quality = self.total(number)
+            if z_bar is not None:
+                self.recorder.site = instruction.site
+                self._apply_rules(number, instruction, z_bar, quality)
         self.recorder.site = None
 
     def _apply_record_rule(self, number: int, instruction: Instruction, items: dict[int, list[Any]]) -> None:

@@ -1,0 +1,146 @@
+"""Raises KeyboardInterrupt at the n-th line that runs inside the package, as Ctrl-C does at any time, and looks at what is left."""
+
+import gc
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+import tapediff as td
+from tapediff.lowering import callbacks
+from tapediff.recorder import is_recording
+
+PACKAGE = str(Path(td.__file__).parent) + "/"
+LOCKS = type(threading.Lock()), type(threading.RLock())
+
+
+class Lines:
+    """Runs a function and counts the lines of the package that it executes; interrupts it at one of them.
+
+    Attributes:
+        count: lines so far.
+        places: how often each (file, line) was executed.
+        interrupted: the line at which it was.
+    """
+
+    def __init__(self, interrupt_at=0):
+        self.interrupt_at, self.count, self.places, self.order, self.interrupted = interrupt_at, 0, Counter(), [], None
+
+    def run(self, function):
+        before = sys.gettrace()
+        sys.settrace(self._frame)
+        try:
+            return function()
+        finally:
+            sys.settrace(before)
+
+    def _frame(self, frame, event, _):
+        if frame.f_code.co_filename.startswith(PACKAGE):
+            return self._line
+        return None
+
+    def _line(self, frame, event, _):
+        if event == "line":
+            self.count += 1
+            if not self.interrupt_at:
+                place = frame.f_code.co_filename, frame.f_lineno
+                self.places[place] += 1
+                self.order.append(place)
+            elif self.count == self.interrupt_at:
+                self.interrupted = f"{frame.f_code.co_filename.removeprefix(PACKAGE)}:{frame.f_lineno}"
+                raise KeyboardInterrupt
+        return self._line
+
+
+def numbers_of_lines(order, most, rng):
+    """Which lines to interrupt at: of each place the first, the last and another execution; then any, up to `most` in all."""
+    by_place = {}
+    for number, place in enumerate(order, 1):
+        by_place.setdefault(place, []).append(number)
+    chosen = set()
+    for numbers in by_place.values():
+        chosen |= {numbers[0], numbers[-1], numbers[int(rng.integers(len(numbers)))]}
+    if len(chosen) > most:
+        return sorted(rng.choice(sorted(chosen), most, replace=False).tolist())
+    rest = sorted(set(range(1, len(order) + 1)) - chosen)
+    chosen |= set(rng.choice(rest, min(most - len(chosen), len(rest)), replace=False).tolist())
+    return sorted(chosen)
+
+
+def held_locks(*objects):
+    """The names of the package's locks that somebody holds."""
+    found = []
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tapediff"):
+            found += [(f"{name}.{key}", each) for key, each in vars(module).items() if isinstance(each, LOCKS)]
+    for each in objects:
+        slots = [getattr(each, "_lock", None), getattr(getattr(each, "_native", None), "errors", None)]
+        if each is not None and getattr(each, "_native", None) is not None:
+            slots += [getattr(point, "_lock", None) for point in each._native.all()]
+            slots.append(each._native.errors._lock)
+        found += [(f"a lock of {each!r}", slot) for slot in slots if isinstance(slot, LOCKS)]
+    return [name for name, lock in found if _is_held(lock)]
+
+
+def _is_held(lock):
+    taken = []
+
+    def attempt():
+        if lock.acquire(blocking=False):
+            lock.release()
+            taken.append(True)
+
+    thread = threading.Thread(target=attempt)  # of its own, as this one may take its own lock again
+    thread.start()
+    thread.join()
+    return not taken
+
+
+def state():
+    """What an interrupt must leave as it was."""
+    return {
+        "is_recording": is_recording(), "gc threshold": gc.get_threshold(), "gc is enabled": gc.isenabled(),
+        "numpy.geterr": np.geterr(), "pending": dict(callbacks._pending), "in callees": dict(callbacks._outermost),
+    }  # fmt: skip
+
+
+class Scenario:
+    """Something that users do.
+
+    Args:
+        make: gives the object to call, anew each time, with caches of its own.
+        act: does it; may raise KeyboardInterrupt.
+        check: calls the object again, and asserts that what it answers is right.
+    """
+
+    def __init__(self, name, make, act, check):
+        self.name, self.make, self.act, self.check = name, make, act, check
+
+    def count(self):
+        lines, made = Lines(), self.make()
+        lines.run(lambda: self.act(made))
+        self.check(made)
+        return lines.order
+
+    def interrupt(self, number):
+        """What is wrong after an interrupt at the `number`-th line; None if nothing is. Gives the line, too."""
+        made, before, lines = self.make(), state(), Lines(number)
+        try:
+            lines.run(lambda: self.act(made))
+        except KeyboardInterrupt:
+            pass
+        except BaseException as raised:  # noqa: BLE001 -- reported
+            return lines.interrupted, f"raised {type(raised).__name__}: {raised}"
+        wrong = {key: (value, before[key]) for key, value in state().items() if value != before[key]}
+        if wrong:
+            return lines.interrupted, f"now, before: {wrong}"
+        held = held_locks(made)
+        if held:
+            return lines.interrupted, f"held: {held}"
+        try:
+            self.check(made)
+        except Exception as raised:  # noqa: BLE001 -- reported
+            return lines.interrupted, f"later: {type(raised).__name__}: {raised}"
+        return lines.interrupted, None
