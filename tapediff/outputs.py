@@ -36,10 +36,25 @@ def check_out(out: Any, types: Sequence[ValueType], several: bool) -> None:
                                 fix="np.empty(x.shape, x.dtype)")  # fmt: skip
         if not array.flags.writeable:
             raise ArgumentMismatch("out is read-only", fix="pass an array that can be written to")
+        if not _is_apart(array):
+            raise ArgumentMismatch("entries of out share memory, so one would overwrite another",
+                                   got=f"shape {array.shape}, strides {array.strides}", fix="np.empty(x.shape)")  # fmt: skip
     if several and any(np.may_share_memory(a, b) for a, b in combinations(arrays, 2)):
         raise ArgumentMismatch(
             "two of the arrays in out share memory, so one gradient would overwrite another", fix="pass separate arrays"
         )
+
+
+def _is_apart(array: np.ndarray) -> bool:
+    """Whether every entry surely has memory of its own: along each axis, steps reach beyond all that the shorter ones span."""
+    if array.flags.c_contiguous or array.flags.f_contiguous or not array.size:
+        return True
+    spanned = array.itemsize
+    for stride, extent in sorted((abs(s), n) for s, n in zip(array.strides, array.shape) if n > 1):
+        if stride < spanned:
+            return False
+        spanned += stride * (extent - 1)
+    return True
 
 
 def deliver(gradients: Sequence[Any], out: Any, several: bool) -> Any:
