@@ -6,20 +6,25 @@ from typing import Any
 
 import numpy as np
 
+from .numpy_functions import creating
+from .numpy_functions.kinds import tracked_dtype
 from .recorder import current_recorder
 
 
-def full(shape: Any, fill_value: float, dtype: Any = float) -> Any:
-    """An array of `shape` filled with a number, into which tracked values can be stored while recording.
+def full(shape: Any, fill_value: Any, dtype: Any = float) -> Any:
+    """An array of `shape` filled with a value, into which tracked values can be stored while recording.
 
     Args:
         shape: int or tuple of ints.
-        fill_value: the number.
-        dtype: float64 unless given.
+        fill_value: the number, or an array that is broadcast to the shape; may be tracked.
+        dtype: float64 unless given. Integers of every width are int64 while recording.
     """
-    array = np.full(shape, fill_value, dtype)
     recorder = current_recorder()
-    return array if recorder is None else recorder.tracked_constant(array)
+    if recorder is None:
+        return np.full(shape, fill_value, dtype)
+    if creating.holds_tracked(fill_value):
+        return creating.full(shape, fill_value, dtype)
+    return recorder.tracked_constant(np.full(shape, fill_value, tracked_dtype(dtype)))
 
 
 def zeros(shape: Any, dtype: Any = float) -> Any:

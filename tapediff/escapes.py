@@ -134,8 +134,12 @@ class Escapes(Recorded):
             if module is not None:
                 fix = f"use {module}.{name}, which has SciPy's signature"
             escaped(self, f"a plain ndarray by scipy's {name}", fix)
-        escaped(self, "a plain ndarray", "a tracked array is an array already: leave np.asarray out; "
-                "use np.stack([...]) for a list of arrays and td.zeros(...) for one to write into")  # fmt: skip
+        escaped(
+            self,
+            "a plain ndarray",
+            "write np.array and np.asarray out, which keep values tracked (a name imported from numpy does not); "
+            "use np.stack([...]) or np.concatenate([...]) to join arrays and td.zeros(...) for one to write into",
+        )
 
 
 def escaped(value: Any, into: str, fix: str, *, is_plain: bool = False) -> NoReturn:

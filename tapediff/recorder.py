@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy import asarray  # NumPy's own; see namespace.py
 
+from . import namespace
 from .aliases import Calls
 from .current import CURRENT
 from .current import current_recorder as current_recorder
@@ -109,6 +111,8 @@ class Recorder:
         self.entered = id(sys._getframe(1))
         _current.set(self)
         recording_begins(self)
+        if self.outer is None:
+            namespace.recording_begins(self)
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
@@ -130,6 +134,8 @@ class Recorder:
     def _end(self) -> None:
         """Bring back what was before; once more does no harm."""
         self.is_open = False
+        if self.outer is None:
+            namespace.recording_ends(self)
         recording_ends(self)
         if _current.get() is self:
             _current.set(self.outer)
@@ -286,7 +292,7 @@ class Recorder:
             elif type(operand) in (int, float, bool):
                 kinds.append(operand)
             else:
-                array = np.asarray(operand)
+                array = asarray(operand)
                 kinds.append(FLOAT64 if array.dtype == object else array.dtype)
         common = np.result_type(*kinds)
         if common.kind in "iub" and op.floats_only:
@@ -300,7 +306,7 @@ class Recorder:
         return FLOAT64 if common == FLOAT64 else common
 
     def _constant_operand(self, argument: Any, dtype: np.dtype | None, op: Op) -> tuple[int, Any]:
-        array = np.asarray(argument)
+        array = asarray(argument)
         if array.dtype == object:
             tracked = stack_objects(array)
             tracked = tracked if tracked._recorder is self else self.capture(tracked)
@@ -440,7 +446,7 @@ class Recorder:
                 result = self.capture(result)
             result._refresh()
             return result._id
-        array = np.asarray(result)
+        array = asarray(result)
         if array.dtype == object and any(is_tracked(entry) for entry in array.flat):
             return self._output(stack_objects(array))
         if array.dtype.kind not in "fiub":

@@ -16,7 +16,7 @@ import numpy as np
 from . import numpy_functions as functions
 from .errors import UnsupportedFunction, UnsupportedMethod
 from .escapes import Escapes
-from .instruction import BOOL, INT64, ValueType, is_tracked
+from .instruction import BOOL, ValueType, is_tracked
 from .ops import comparison
 from .ops.arithmetic import (
     ABSOLUTE,
@@ -90,7 +90,7 @@ class TrackedArray(Escapes):
 
     @property
     def __class__(self) -> type:  # so that isinstance() checks in library code take their usual path
-        if self.type.shape:
+        if self.type.shape or self._view is not None:
             return np.ndarray
         if self._id in self._recorder.python_ints:
             return int
@@ -264,16 +264,7 @@ class TrackedArray(Escapes):
         return functions.transpose(self, axes or None)
 
     def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
-        dtype = np.dtype(dtype)
-        if dtype.kind in "iu":
-            dtype = INT64
-        elif dtype != BOOL and dtype not in (np.float64, np.float32):
-            raise UnsupportedFunction(
-                f"astype({dtype}) of a tracked array",
-                at=user_site(),
-                got=repr(self),
-                fix="use float64, float32, int64 or bool",
-            )
+        dtype = functions.tracked_dtype(dtype)
         if dtype == BOOL and self.dtype != BOOL:
             return self != 0
         return CONVERT(self, dtype=dtype)

@@ -10,6 +10,7 @@ import pytest
 import scipy.linalg
 import scipy.special
 import scipy.stats
+from numpy import asarray as asarray_by_name
 
 import tapediff as td
 from tapediff.transforms.derive import gradient_tape
@@ -256,7 +257,7 @@ def math_sin(x):
 
 
 def to_ndarray(x):
-    return np.asarray(x).sum()  # looks
+    return asarray_by_name(x).sum()  # looks
 
 
 def into_ndarray(x):
@@ -298,8 +299,8 @@ FLOAT_FIX = (
     "storing into a plain array"
 )
 NDARRAY_FIX = (
-    "a tracked array is an array already: leave np.asarray out; use np.stack([...]) for a list of arrays and td.zeros(...) "
-    "for one to write into"
+    "write np.array and np.asarray out, which keep values tracked (a name imported from numpy does not); use np.stack([...]) or "
+    "np.concatenate([...]) to join arrays and td.zeros(...) for one to write into"
 )
 HASH = "a dictionary key or set member (hash)"
 HASH_FIX = "compare with `if x == ...`, which is guarded; or key on int(x)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy import asarray  # NumPy's own; see namespace.py
 
 from ..errors import UnsupportedFunction
 from ..instruction import BOOL, is_tracked
@@ -24,7 +25,7 @@ def as_mask(value: Any) -> Any:
 
 def mask_operation(op: Any, bitwise: Any, *operands: Any) -> Any:
     """`&`, `|`, `^`, `~`: logic on masks; on integers they are not supported."""
-    if any((o.dtype if is_tracked(o) else np.asarray(o).dtype) != BOOL for o in operands):
+    if any((o.dtype if is_tracked(o) else asarray(o).dtype) != BOOL for o in operands):
         raise UnsupportedFunction(
             f"np.{bitwise.__name__} on tracked numbers", got="operands that are not masks",
             fix="combine comparisons, e.g. (x > 0) & (x < 1)",

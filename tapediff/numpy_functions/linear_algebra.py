@@ -11,7 +11,8 @@ from ..errors import UnsupportedFunction
 from ..instruction import is_tracked
 from ..ops.linear_algebra import CHOLESKY, CHOLESKY_ATTEMPT, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE
 from ..ops.spectral import DET, EIGH, EIGH_ATTEMPT
-from .reducing import amax, as_floats, axes_of, root
+from .kinds import as_floats
+from .reducing import amax, axes_of, root
 from .shaping import as_value
 
 

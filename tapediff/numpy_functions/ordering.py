@@ -12,7 +12,8 @@ from ..instruction import is_tracked
 from ..ops.indexing import ARGSORT, GATHER, SEARCHSORTED
 from ..positions import in_range
 from .elementwise import as_mask
-from .reducing import as_floats, axes_of
+from .kinds import as_floats
+from .reducing import axes_of
 from .shaping import as_value, copy, reshape
 
 

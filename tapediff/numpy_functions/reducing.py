@@ -20,6 +20,7 @@ from ..ops.comparison import EQUAL, SELECT
 from ..ops.reductions import ALL, ANY, ARGMAX, ARGMIN, CUMSUM, MAX, MIN, SUM, kept_shape
 from ..ops.shape import broadcast, reshape
 from .elementwise import as_mask
+from .kinds import as_floats
 from .shaping import as_value, copy
 
 
@@ -57,11 +58,6 @@ def _in_dtype(a: Any, dtype: Any) -> Any:
 def _counted(a: Any) -> Any:
     """Masks are added and multiplied as integers."""
     return CONVERT(a, dtype=INT64) if a.dtype == BOOL else a
-
-
-def as_floats(a: Any) -> Any:
-    """Integers and masks as NumPy's means and norms take them."""
-    return a if a.dtype.kind == "f" else CONVERT(a, dtype=FLOAT64)
 
 
 def _only(where: Any, a: Any, neutral: Any) -> Any:

@@ -6,12 +6,14 @@ import builtins
 from typing import Any
 
 import numpy as np
+from numpy import asarray  # NumPy's own; see namespace.py
 
 from ..errors import UnsupportedFunction
 from ..instruction import Recorded, is_tracked
 from ..ops.indexing import GATHER, PUT, Region, assemble
 from ..ops.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ..ops.shape import reshape as reshape_value
+from .kinds import converted, tracked_dtype
 
 
 def reshape(a: Any, shape: Any = None, order: str = "C", copy: bool | None = None) -> Any:
@@ -42,7 +44,18 @@ def _laid_out(a: Any) -> np.ndarray:
     """An array without contents that lies in memory as NumPy's would."""
     if a._view is None or a._value is None:
         return np.empty_like(a._value) if type(a._value) is np.ndarray else np.empty(a.shape)
-    return np.asarray(a._view.read(_laid_out(a._view.base)))
+    return asarray(a._view.read(_laid_out(a._view.base)))
+
+
+def layout(a: Any, order: str | None) -> Any:
+    """The array, or a copy of it where NumPy makes one to have it lie row by row ("C") or column by column ("F")."""
+    flags = _laid_out(a).flags if order in ("C", "F") else None
+    if flags is None or (flags.c_contiguous if order == "C" else flags.f_contiguous):
+        return a
+    laid_out = a._value
+    if type(laid_out) is np.ndarray:
+        laid_out = np.ascontiguousarray(laid_out) if order == "C" else np.asfortranarray(laid_out)
+    return type(a)(a._recorder, a._id, laid_out, a.type)
 
 
 def _full_shape(old: tuple[int, ...], shape: Any) -> tuple[int, ...]:
@@ -185,11 +198,11 @@ def as_value(part: Any) -> Any:
 
 def _nested(part: Any) -> Any:
     if type(part) is int and not -(2**63) <= part < 2**63:
-        return np.asarray(float(part))
+        return asarray(float(part))
     if isinstance(part, (list, tuple)) and builtins.any(isinstance(p, (Recorded, list, tuple)) for p in part):
         rows = [p if is_tracked(p) else as_value(p) for p in part]
-        return stack(rows) if builtins.any(is_tracked(row) for row in rows) else np.asarray(part)
-    return np.asarray(part)
+        return stack(rows) if builtins.any(is_tracked(row) for row in rows) else asarray(part)
+    return asarray(part)
 
 
 def stack_objects(array: np.ndarray) -> Any:
@@ -295,9 +308,17 @@ def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, s
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
 ) -> Any:
-    return _filled_like(a, 0.0, dtype, shape) + fill_value
+    result = _filled_like(a, 0.0, dtype, shape)
+    value = as_value(fill_value)
+    if is_tracked(value):
+        value = converted(value, result.dtype)
+        if np.broadcast_shapes(value.shape, result.shape) != result.shape:
+            raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {result.shape}")
+        return layout(BROADCAST(value, shape=result.shape), "C")
+    return a._recorder.tracked_constant(np.full(result.shape, value, result.dtype))
 
 
 def _filled_like(a: Any, value: float, dtype: Any, shape: Any) -> Any:
     """A tracked array, so that the function can write tracked values into it."""
-    return a._recorder.tracked_constant(np.full(a.shape if shape is None else shape, value, dtype or a.dtype))
+    dtype = a.dtype if dtype is None else tracked_dtype(dtype)
+    return a._recorder.tracked_constant(np.full(a.shape if shape is None else shape, value, dtype))

@@ -13,12 +13,12 @@ import numpy as np
 
 from ..errors import UnsupportedFunction
 from ..instruction import BOOL, FLOAT64, is_tracked
-from ..ops.arithmetic import CONVERT
 from ..ops.comparison import NOT_EQUAL, SELECT
 from ..ops.indexing import GATHER, PUT, SCATTER_ADD, Region, replace
 from ..ops.shape import broadcast, reshape
 from ..positions import in_range, is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
 from ..sites import user_site
+from .kinds import converted
 from .ordering import positions_along, sort
 from .reducing import axes_of
 from .shaping import as_value, stack_objects
@@ -59,9 +59,7 @@ def _of_dtype(value: Any, dtype: np.dtype) -> Any:
     value = value if is_tracked(value) else as_value(value)
     if value.dtype == dtype or value.dtype.kind not in "fiub":
         return value
-    if is_tracked(value):
-        return NOT_EQUAL(value, 0) if dtype == BOOL else CONVERT(value, dtype=dtype)
-    return value.astype(dtype)
+    return converted(value, dtype) if is_tracked(value) else value.astype(dtype)
 
 
 def _squeezed(value: Any, shape: tuple[int, ...]) -> Any:
@@ -113,11 +111,14 @@ def _broadcasts_to(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
 
 
 def in_place(operation: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """x += y and its relatives. NumPy's numbers are immutable: there the operator makes a new value."""
+    """x += y and its relatives. NumPy's numbers are immutable: there the operator makes a new value.
+
+    Arrays without axes are written to, which are views (x[0, ...]) or came from np.array.
+    """
 
     def operator_in_place(self: Any, other: Any) -> Any:
         result = operation(self, other)
-        return deliver_into(self, result, name) if self.type.shape else result
+        return result if not self.type.shape and self._view is None else deliver_into(self, result, name)
 
     return operator_in_place
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy import asarray  # NumPy's own, also while recording; see namespace.py
 
 from ..instruction import ValueType
 from .comparison import SELECT
@@ -80,8 +81,8 @@ _APART = Regions((
 
 def _index(x: Any, region: Region) -> Any:
     if region.shape == ():
-        return np.asarray(x)[region.starts]
-    return np.asarray(x)[region.slices].reshape(region.shape)
+        return asarray(x)[region.starts]
+    return asarray(x)[region.slices].reshape(region.shape)
 
 
 INDEX = Op(

@@ -1,0 +1,124 @@
+"""NumPy's namespace during recordings: who sees tracked arrays made by np.array, and that NumPy is left as it was."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from numpy import array as array_by_name
+from numpy import asarray as asarray_by_name
+
+import tapediff as td
+from tapediff import namespace
+
+X = np.array([0.5, -1.25, 2.0])
+
+
+def is_numpys_own():
+    return all(getattr(np, name) is original for name, original in namespace._ORIGINALS.items())
+
+
+def test_numpy_is_what_it_was_after_every_recording():
+    """Also after nested ones, errors and interrupts."""
+    def f(x):
+        return np.sum(np.array([x[0], 1.0])) + td.gradient(lambda y: np.sum(np.array([y[0], y[1]]) ** 2), x)[0]
+
+    def interrupted(x):
+        raise KeyboardInterrupt
+
+    assert is_numpys_own()
+    td.gradient(f, X)
+    assert is_numpys_own()
+    td.GuardedTape(f)(X)
+    assert is_numpys_own()
+    with pytest.raises(KeyboardInterrupt):
+        td.record(interrupted, X)
+    with pytest.raises(ZeroDivisionError):
+        td.record(lambda x: np.array([x[0], 1 / 0]), X)
+    assert is_numpys_own()
+
+
+def test_other_threads_have_numpys_functions():
+    """While one thread records, another makes plain arrays; recordings of two threads may end in either order."""
+    inside, go_on, results = threading.Event(), threading.Event(), []
+
+    def f(x):
+        inside.set()
+        assert go_on.wait(10)
+        return np.sum(np.array([x[0], x[1]]) ** 2)
+
+    thread = threading.Thread(target=lambda: results.append(td.gradient(f, X)))
+    thread.start()
+    assert inside.wait(10)
+    assert not is_numpys_own()
+    plain = np.array([1.0, 2.0])
+    assert type(plain) is np.ndarray
+    assert list(np.fromiter(iter([1, 2]), int)) == [1, 2]
+    np.testing.assert_array_equal(td.gradient(lambda x: np.sum(np.array([x[0], x[2]])), X), [1.0, 0.0, 1.0])
+    assert not is_numpys_own()  # the other one still records
+    go_on.set()
+    thread.join()
+    np.testing.assert_array_equal(results[0], [1.0, -2.5, 0.0])
+    assert is_numpys_own()
+
+
+def test_a_function_kept_from_a_recording_is_numpys():
+    kept = []
+    td.record(lambda x: kept.append(np.array) or x, X)
+    assert type(kept[0]([1.0, 2.0])) is np.ndarray
+    assert repr(kept[0]) == repr(np.array)
+
+
+def test_it_passes_for_numpys_function():
+    """Equal, of equal hash, pickled by name, with its name and text: tables of functions find it."""
+    def f(x):
+        assert np.array == array_by_name
+        assert {array_by_name: 1}[np.array] == 1
+        assert pickle.loads(pickle.dumps(np.array)) is np.array
+        assert (np.array.__name__, np.array.__doc__) == (array_by_name.__name__, array_by_name.__doc__)
+        return x
+
+    td.record(f, X)
+
+
+def test_a_name_imported_before_is_numpys_own():
+    """Arrays are refused on that line; numbers become an array of objects, which is stacked where it meets a tracked value."""
+    with pytest.raises(td.TrackedValueEscaped, match=r"np\.asarray"):
+        td.record(lambda x: asarray_by_name(x), X)
+    with pytest.raises(td.TrackedValueEscaped, match=r"np\.stack"):
+        td.record(lambda x: array_by_name([x[0], 1.0], dtype=float), X)
+    f = lambda x: np.sum(array_by_name([x[0], 2.0 * x[1]]) * x[:2])
+    td.testing.check_gradient(td.compile(f, X), f, X)
+
+
+def test_what_someone_else_has_put_there_stays():
+    """A function of the user's own under one of the names is neither replaced nor removed."""
+    own = lambda *args, **named: array_by_name(*args, **named)
+    before = np.array
+    np.array = own
+    try:
+        td.record(lambda x: x + np.array(1.0), X)
+        assert np.array is own
+    finally:
+        np.array = before
+    assert is_numpys_own()
+
+
+def test_objects_may_be_asked_for():
+    """dtype=object makes NumPy's array of objects."""
+    def f(x):
+        a = np.array([x[0], None], dtype=object)
+        assert type(a) is np.ndarray
+        return a[0] * 2.0
+
+    assert td.record(f, X)(X) == 1.0
+
+
+def test_a_function_compiled_by_numba_while_recording_may_use_it():
+    numba = pytest.importorskip("numba")
+
+    @numba.njit
+    def plain(n):
+        return np.full(2, 3.0) * np.array([1.0, n])
+
+    assert td.record(lambda x: x[:2] * plain(2.0), X)(X)[1] == -7.5
