@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors read; a test holds it equal to HOME
     from .errors import (
-        ArgumentMismatch, DtypeMismatch, GuardFailed, GuardWarning, InvalidGuardValue, InvalidRule, InvalidTape, NewTape, NonScalarOutput,
-        ShapeMismatch, StaleTape, TapediffError, TrackedValueEscaped, TrackedValueLeaked, UnstableBranch, UnsupportedFunction,
+        ArgumentMismatch, DtypeMismatch, FrozenRandomWarning, GuardFailed, GuardWarning, InvalidGuardValue, InvalidRule, InvalidTape,
+        NewTape, NonScalarOutput, ShapeMismatch, StaleTape, TapediffError, TrackedValueEscaped, TrackedValueLeaked, UnstableBranch,
+        UnsupportedFunction,
     )  # fmt: skip
     from .arguments import Constant
     from .tape import Tape
@@ -30,7 +31,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; a test holds it equal 
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentMismatch", "CompiledTape", "Constant", "DtypeMismatch", "GuardFailed", "GuardWarning", "GuardedTape",
+    "ArgumentMismatch", "CompiledTape", "Constant", "DtypeMismatch", "FrozenRandomWarning", "GuardFailed", "GuardWarning", "GuardedTape",
     "InvalidGuardValue", "InvalidRule", "InvalidTape", "Margin", "NewTape", "NonScalarOutput", "Primitive", "ShapeMismatch",
     "StaleTape", "SubTape", "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch",
     "UnsupportedFunction", "checkpoint", "compile", "cond", "empty", "fori_loop", "full", "grad", "gradient", "hessian",
@@ -40,8 +41,8 @@ __all__ = [
 
 MODULES = {
     "errors": (
-        "ArgumentMismatch DtypeMismatch GuardFailed GuardWarning InvalidGuardValue InvalidRule InvalidTape NewTape NonScalarOutput "
-        "ShapeMismatch StaleTape TapediffError TrackedValueEscaped TrackedValueLeaked UnstableBranch UnsupportedFunction"
+        "ArgumentMismatch DtypeMismatch FrozenRandomWarning GuardFailed GuardWarning InvalidGuardValue InvalidRule InvalidTape NewTape "
+        "NonScalarOutput ShapeMismatch StaleTape TapediffError TrackedValueEscaped TrackedValueLeaked UnstableBranch UnsupportedFunction"
     ),
     "arguments": "Constant",
     "tape": "Tape",

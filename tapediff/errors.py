@@ -177,6 +177,10 @@ class GuardWarning(UserWarning):
     """A guard does not do what it was given for: too coarse to tell paths apart, or so fine that every call records."""
 
 
+class FrozenRandomWarning(GuardWarning):
+    """A function drew random numbers while it was recorded; its tape has them at every call."""
+
+
 def describe(outcome: object) -> str:
     """The outcome of a guard in a few words; arrays by shape and how many entries are true."""
     if isinstance(outcome, np.ndarray):

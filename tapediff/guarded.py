@@ -44,6 +44,7 @@ from .native_calls import GuardedCalls
 from .nested import record_nested
 from .outputs import check_out, deliver
 from .paths import Variant
+from .randomness import Draws
 from .recorder import Recorder, current_recorder
 from .recording import plain_value
 from .replay import Miss, inline, run
@@ -150,7 +151,7 @@ class GuardedTape(ShortWay, GuardedCalls):
         self._reasons: deque[tuple[int, Reason]] = deque(maxlen=REASONS_KEPT)
         self._misses = self._recordings = 0
         self._seconds_recording = 0.0
-        self._warned_budget = self._warned_coarse = False
+        self._warned_budget = self._warned_coarse = self._warned_draws = False
         self._last_miss: LastMiss | None = None
         self._calls_to_check = check_every
         self._short: Callable[..., Any] = unknown_yet
@@ -414,9 +415,12 @@ class GuardedTape(ShortWay, GuardedCalls):
         self._last_miss = miss = last_miss(reason, call.key, missed, call.bound.inputs, kept)
         if self._on_new_tape == "raise" and kept:
             raise new_tape_error(self.name, miss, self.f)
+        draws = None if self._warned_draws else Draws((self.f,), [value for _, _, value in call.bound.static])
         started = time.perf_counter()
         tape = Recorder(self.name, prescribed=settled).run(_recorded, call.bound)
         seconds = time.perf_counter() - started
+        if draws is not None and draws.warn(self.name):  # before the tape is kept, as a warning may be an error
+            self._warned_draws = True
         if missed is not None:
             check_prescribed(tape, missed[0].tape, len(settled))
         self._recordings += 1

@@ -10,7 +10,7 @@ from .pickling import Portable, place_of
 from .static_arguments import static_of
 
 _SETTINGS = ("max_tapes", "check_every", "name", "on_new_tape")
-_COUNTS = ("_misses", "_recordings", "_seconds_recording", "_warned_budget", "_warned_coarse", "_reasons")
+_COUNTS = ("_misses", "_recordings", "_seconds_recording", "_warned_budget", "_warned_coarse", "_warned_draws", "_reasons")
 _KEPT_COUNTS = ("evictions", "dropped_hits", "dropped_seconds")
 
 

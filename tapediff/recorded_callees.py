@@ -17,6 +17,7 @@ from .ops.calls import CALL
 from .passes import run_passes
 from .paths import Paths, Variant
 from .pickling import remembered
+from .randomness import Draws
 from .recorder import Recorder
 from .replay import Miss, run
 from .rolled import rolled
@@ -50,7 +51,7 @@ class RecordedCallee(Callee):
         self._plain: dict[int, Tape] = {}
         self._prepared: dict[int, Tape] = {}
         self.recordings = 0
-        self._is_warned = False
+        self._is_warned = self._warned_draws = False
         self._handler: Any = None
 
     def __reduce__(self) -> Any:
@@ -179,7 +180,11 @@ class RecordedCallee(Callee):
         return found or self._keep(paths, tape)
 
     def _record(self, inputs: Sequence[Any], settled: tuple[Any, ...]) -> Tape:
-        return Recorder(self.name, prescribed=settled).run(self._record_into, inputs)
+        draws = None if self._warned_draws else Draws(getattr(self._function, "functions", ()))
+        tape = Recorder(self.name, prescribed=settled).run(self._record_into, inputs)
+        if draws is not None and draws.warn(self.name):
+            self._warned_draws = True
+        return tape
 
     def _record_into(self, recorder: Recorder, inputs: Sequence[Any]) -> Tape:
         recorder.is_called = True

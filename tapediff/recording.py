@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .arguments import Constant, as_data_array, as_float_array
+from .randomness import Draws
 from .recorder import Recorder
 from .tape import Tape
 from .tracked import TrackedArray
@@ -30,7 +31,10 @@ def record(f: Callable[..., Any], *args: Any, prescribed: Sequence[Any] = ()) ->
     Cost: one call of f, plus about 2 µs per operation.
     """
     name = getattr(f, "__name__", type(f).__name__)
-    return Recorder(name, prescribed=prescribed).run(_record, f, args)
+    draws = Draws((f,))
+    tape = Recorder(name, prescribed=prescribed).run(_record, f, args)
+    draws.warn(name)
+    return tape
 
 
 def _record(recorder: Recorder, f: Callable[..., Any], args: Sequence[Any]) -> Tape:

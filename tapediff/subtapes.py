@@ -52,6 +52,11 @@ class Body:
         self._integers = integers(structure)
         self.site = user_site(2)
 
+    @property
+    def functions(self) -> list[Any]:
+        """What is recorded, as it was."""
+        return self._frozen._functions
+
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
         """Run on tracked arrays: the leaves of the tree, then what stands for the tracked values that are closed over."""
         changed = self._frozen.changed_global()
