@@ -5,6 +5,7 @@ import gc
 import logging
 import threading
 import time
+import warnings
 import weakref
 from dataclasses import dataclass
 
@@ -746,7 +747,9 @@ def test_random_numbers_clocks_and_branches_on_changed_values_are_noticed():
 
     for f in (lambda x: (x * rng.normal(size=2)).sum(), ticking, longer):
         safe = td.GuardedTape(f, check_every=1)
-        safe(np.ones(2))
+        with warnings.catch_warnings(record=True):
+            warnings.simplefilter("always")
+            safe(np.ones(2))
         with pytest.raises(td.StaleTape):
             safe(np.ones(2))
     by_state = td.GuardedTape(lambda x: x.sum() if state["power"] == 1 else x @ x, check_every=1)
