@@ -225,7 +225,7 @@ def _kinks(tape: Tape, values: Sequence[Any], instruction: Instruction) -> list[
         return []
     if op in PAIRS:
         left, right = values[ids[0]], values[ids[1]]
-    elif op is arithmetic.ABSOLUTE:
+    elif op is arithmetic.ABSOLUTE or op is arithmetic.ROOT:
         left, right = values[ids[0]], 0.0
     elif op is reductions.MAX or op is reductions.MIN:
         left, right = _best_two(op, values[ids[0]], params[0])

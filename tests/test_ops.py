@@ -249,3 +249,108 @@ def test_the_kernel_agrees_with_numpy_at_special_points(name):
                 wrong |= (np.signbit(value) != np.signbit(expected)) & (expected == 0.0)
             report = [(what, *point) for point in zip(*[v[wrong] for v in vectors], value[wrong], expected[wrong])]
             assert not report, report[:10]
+
+
+# Where rules are written with selections and limits: zeros of both signs, ties, exponents 0, 1 and 2, the ends of domains.
+POINTS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, -2.0)
+# From a point in every quadrant, along no diagonal, so that no tie is kept.
+DIRECTIONS = {1: [(1.0,), (-1.0,)], 2: [(1, 0.37), (1, -0.61), (-1, 0.43), (-1, -0.53), (0.31, 1), (-0.47, 1), (0.67, -1), (-0.71, -1)]}
+# Of steps this long, extrapolated: what is left is their square times two further derivatives.
+STEP = 1e-6
+# Rounding of a third derivative that cancels at STEP from a pole is larger by far, and such limits do not agree with each other.
+LIMIT_TOLERANCE = 3e-5
+SMOOTH = [
+    name for name in ELEMENTWISE
+    if len(REGISTRY[name].samples) < 3 and all(d.kind == "f" for d in REGISTRY[name].samples)
+]  # fmt: skip
+
+
+def derivatives(call, arrays, active, order):
+    """Each mixed derivative of an elementwise function at all points at once, by the positions of the inputs it is taken in."""
+
+    def derivative(f, k):
+        return lambda *a: td.gradient(lambda t: np.sum(f(*a[:k], t, *a[k + 1 :])), a[k])
+
+    found, last = {}, {(): call}
+    for _ in range(order):
+        last = {(*taken, k): derivative(f, k) for taken, f in last.items() for k in active}
+        found |= {taken: f(*arrays) for taken, f in last.items()}
+    return found
+
+
+def with_limits(call, count, active, order, ends):
+    """At POINTS and infinite ends: the derivatives, their limits, and whether these are the same from everywhere."""
+    coordinates = (*POINTS, *ends)
+    points = np.array([(x, y)[:count] for x in coordinates for y in (coordinates if count > 1 else (0.0,))])
+    directions = np.array(DIRECTIONS[count], float)
+    is_far = np.isinf(points)
+    # The last factor of a distance is for the ends, which are approached from 1e4 and 1e6.
+    moved = [
+        np.where(is_far, np.sign(points) * far * np.abs(d), np.where(is_far, 0.0, points) + step * d)
+        for d in directions for step, far in ((2 * STEP, 1e4), (STEP, 1e6))
+    ]  # fmt: skip
+    everywhere = np.concatenate([points, *moved])
+    for taken, values in derivatives(call, list(everywhere.T), active, order).items():
+        at, near = values[: len(points)], values[len(points) :].reshape(len(directions), 2, len(points))
+        is_end = is_far.any(axis=1)
+        limits = np.where(is_end, near[:, 1], 2 * near[:, 1] - near[:, 0])
+        estimates = np.concatenate([limits, near[:, 1], near[:, 0]])
+        with np.errstate(invalid="ignore"):
+            spread = np.max(estimates, axis=0) - np.min(estimates, axis=0)
+            limit = np.mean(limits, axis=0)
+            settled = np.isfinite(estimates).all(axis=0) & (spread <= LIMIT_TOLERANCE * (1.0 + np.abs(limit)))
+        yield taken, points, at, limit, settled, is_end
+
+
+def assert_limits(call, count, active=None, order=3, ends=(np.inf, -np.inf)):
+    """Derivatives up to third order are their limits wherever these agree from everywhere; at an infinite argument they may be NaN as well.
+
+    They do not depend on the order of taking them: Hessians are symmetric.
+    """
+    symmetric = {}
+    with np.errstate(all="ignore"):
+        for taken, points, at, limit, settled, is_end in with_limits(call, count, active or range(count), order, ends):
+            right = np.abs(at - limit) <= LIMIT_TOLERANCE * (1.0 + np.abs(limit))
+            wrong = settled & ~(right | (is_end & np.isnan(at)))
+            assert not wrong.any(), [(taken, *row) for row in zip(points[wrong], at[wrong], limit[wrong])][:10]
+            first = symmetric.setdefault(tuple(sorted(taken)), at)
+            # Rounding of a few dozen operations. Where a third derivative is infinite, the order may decide whether it is found to be.
+            same = np.isclose(first, at, rtol=1e-12, atol=1e-12, equal_nan=True) | is_end
+            if len(taken) > 2:
+                same |= np.isinf(first) | np.isinf(at)
+            assert same.all(), [(taken, *row) for row in zip(points[~same], at[~same], first[~same])][:10]
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_derivatives_up_to_third_order_are_their_limits_at_special_points(name):
+    """Where a selection freezes a value, its derivative is lost: such a rule is right to first order only."""
+    op = REGISTRY[name]
+    active = [k for k, rule in enumerate(op.vjp) if rule is not None and k not in op.not_differentiated]
+    # SciPy's polygamma functions take a minute at -1e6, which they reach by recurrence.
+    ends = (np.inf,) if op.by_element else (np.inf, -np.inf)
+    for named in op.sample_params if active else ():
+        assert_limits(lambda *a, named=named: op(*a, **named), len(op.samples), active, ends=ends)
+
+
+COMPOSED = {
+    "logaddexp2": np.logaddexp2, "sinc": np.sinc, "clip": lambda x, y: np.clip(x, -0.7, 0.8) * y, "nan_to_num": np.nan_to_num,
+    "x**2.5": lambda x: x**2.5, "x**7": lambda x: x**7, "|x|**2": lambda x: np.abs(x) ** 2, "|x y|**4": lambda x, y: abs(x * y) ** 4,
+    "hypot**2": lambda x, y: np.hypot(x, y) ** 2, "(hypot / 3)**4": lambda x, y: (np.hypot(x, y) / 3.0) ** 4,
+    "norm**2": lambda x, y: np.linalg.norm(np.stack([x, y]), axis=0) ** 2,
+    "norm(3)**3": lambda x, y: np.linalg.norm(np.stack([x, y]), 3, axis=0) ** 3,
+    "gaussian of a norm": lambda x, y: np.exp(-0.5 * np.linalg.norm(np.stack([x, y]), axis=0) ** 2),
+    "std**2": lambda x, y: np.square(np.std(np.stack([x, y]), axis=0)),
+    "sqrt(x**2)**2": lambda x: np.sqrt(x * x) ** 2, "copysign**2": lambda x: np.copysign(x, -1.0) ** 2,
+    "logsumexp": lambda x, y: td.special.logsumexp(np.stack([x, y]), axis=0),
+    "softmax": lambda x, y: td.special.softmax(np.stack([x, y]), axis=0)[0],
+    "log_softmax": lambda x, y: td.special.log_softmax(np.stack([x, y]), axis=0)[0],
+    "prod": lambda x, y: np.prod(np.stack([x, y, x]), axis=0), "cumprod": lambda x, y: np.sum(np.cumprod(np.stack([x, y, x]), axis=0), axis=0),
+    "median": lambda x, y: np.median(np.stack([x, y, 2.0 * x]), axis=0) ** 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_derivatives_of_compositions_up_to_third_order_are_their_limits(name):
+    """As for single ops, at finite points; and where a kink is squared away."""
+    f = COMPOSED[name]
+    assert_limits(f, f.__code__.co_argcount if hasattr(f, "__code__") else {"logaddexp2": 2}.get(name, 1), ends=())

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.arithmetic import FMAX, FMIN
+from ..ops.arithmetic import FMAX, FMIN, ROOT
 from ..ops.comparison import IS_NAN, LOGICAL_AND, SELECT
 from . import reducing
 from .elementwise import as_mask
-from .reducing import count_of, degrees_lost, reduced_axes, root
+from .reducing import count_of, degrees_lost, reduced_axes
 
 
 def _identity(reduction: Callable[..., Any], neutral: float) -> Callable[..., Any]:
@@ -74,4 +74,4 @@ def nanstd(
     a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True,
     mean: Any = None, correction: Any = None,
 ) -> Any:  # fmt: skip
-    return root(nanvar(a, axis, dtype, ddof, keepdims, where=where, mean=mean, correction=correction))
+    return ROOT(nanvar(a, axis, dtype, ddof, keepdims, where=where, mean=mean, correction=correction))

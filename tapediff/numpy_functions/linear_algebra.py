@@ -9,10 +9,11 @@ import numpy as np
 from ..current import current_recorder
 from ..errors import UnsupportedFunction
 from ..instruction import is_tracked
+from ..ops.arithmetic import ROOT
 from ..ops.linear_algebra import CHOLESKY, CHOLESKY_ATTEMPT, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE
 from ..ops.spectral import DET, EIGH, EIGH_ATTEMPT
 from .kinds import as_floats
-from .reducing import amax, axes_of, root
+from .reducing import amax, axes_of
 from .shaping import as_value
 
 
@@ -146,7 +147,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     axes = axes_of(axis, x.ndim)
     is_frobenius = isinstance(ord, str) and ord in ("fro", "f")
     if ord is None and (axis is None or len(axes) in (1, 2)):
-        return root(np.sum(np.square(x), axis=axes, keepdims=keepdims))
+        return ROOT(np.sum(np.square(x), axis=axes, keepdims=keepdims))
     if len(axes) == 1:
         if isinstance(ord, str):
             raise ValueError(f"Invalid norm order '{ord}' for vectors")
@@ -154,7 +155,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     if len(axes) != 2:
         raise ValueError("Improper number of dimensions to norm.")
     if is_frobenius:
-        return root(np.sum(np.square(x), axis=axes, keepdims=keepdims))
+        return ROOT(np.sum(np.square(x), axis=axes, keepdims=keepdims))
     if ord in (1, -1, np.inf, -np.inf):
         # Which of the two axes counts the rows is told by their order.
         rows, columns = axes if axis is None else (k % x.ndim for k in axis)
@@ -172,7 +173,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     if ord == 2:
-        return root(np.sum(np.square(x), axis=axes, keepdims=keepdims))
+        return ROOT(np.sum(np.square(x), axis=axes, keepdims=keepdims))
     if ord == np.inf:
         return amax(np.absolute(x), axes, keepdims, None if x.shape[axes[0]] else 0.0)
     if ord == -np.inf:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..instruction import ValueType, is_tracked
-from .comparison import EQUAL, GREATER, LESS, LOGICAL_AND, SELECT
+from .comparison import EQUAL, GREATER, LESS, SELECT
 from .declaration import NONZERO, POSITIVE, REAL, Op, elementwise
 
 
@@ -71,10 +71,24 @@ RECIPROCAL = elementwise(
 )  # fmt: skip
 SQRT = elementwise(
     "sqrt", np.sqrt, "sqrt(x)", (lambda z_bar, z, x: z_bar / (2.0 * z),), answers=(np.sqrt,), samples=(POSITIVE,),
+    squared=(lambda square_bar, z, x: square_bar,),
+)  # fmt: skip
+
+
+def _root_rule(z_bar: Any, z: Any, x: Any) -> Any:
+    at_zero = EQUAL(z, 0.0)
+    return SELECT(at_zero, 0.0, z_bar / (2.0 * SELECT(at_zero, 1.0, z)))
+
+
+# The square root with derivative 0 at 0: what a norm and a standard deviation take there.
+ROOT = elementwise(
+    "root", np.sqrt, "sqrt(x)", (_root_rule,), masks=True, samples=(POSITIVE,),
+    squared=(lambda square_bar, z, x: square_bar,),
 )  # fmt: skip
 ABSOLUTE = elementwise(
     "absolute", np.absolute, "absolute(x)", (lambda z_bar, z, x: z_bar * SIGN(x),),
     floats_only=False, masks=True, answers=(np.absolute, np.fabs), samples=(REAL,),
+    squared=(lambda square_bar, z, x: square_bar * (2.0 * x),),
 )  # fmt: skip
 SIGN = elementwise(
     "sign", np.sign, "sign(x)", (None,), floats_only=False, linear=True, answers=(np.sign,), samples=(REAL,)
@@ -86,7 +100,7 @@ RINT = elementwise("rint", np.rint, "rint(x)", (None,), linear=True, answers=(np
 COPYSIGN = elementwise(
     "copysign", np.copysign, "copysign(x, y)",
     (lambda z_bar, z, x, y: z_bar * COPYSIGN(SIGN(x), SIGN(x) * COPYSIGN(1.0, y)), None),
-    answers=(np.copysign,), samples=(NONZERO, NONZERO),
+    answers=(np.copysign,), samples=(NONZERO, NONZERO), squared=(lambda square_bar, z, x, y: square_bar * (2.0 * x), None),
 )  # fmt: skip
 FLOOR_DIVIDE = elementwise(
     "floor_divide", operator.floordiv, "floor_divide(x, y)", (None, None),
@@ -139,18 +153,64 @@ FMIN = elementwise(
 )  # fmt: skip
 
 
+def _product_or_zero(x: Any, y: Any) -> Any:
+    with np.errstate(invalid="ignore"):
+        product = np.where(np.equal(x, 0.0), 0.0, np.multiply(x, y))
+    return product[()] if product.ndim == 0 else product
+
+
+# x * y, and 0 wherever x is 0, also beside an infinite or a NaN y. Its derivative in x is y there, as for any product: a selection in
+# the place of this op would be right to first order only.
+PRODUCT_OR_ZERO = elementwise(
+    "product_or_zero", _product_or_zero, "select(equal(x, 0.0), 0.0, x * y)",
+    (lambda z_bar, z, x, y: PRODUCT_OR_ZERO(z_bar, y), lambda z_bar, z, x, y: PRODUCT_OR_ZERO(x, z_bar)),
+    masks=True, samples=(REAL, REAL),
+)  # fmt: skip
+
+
+def _quotient_or_zero(x: Any, y: Any) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotient = np.where(np.equal(x, 0.0), 0.0, np.divide(x, y))
+    return quotient[()] if quotient.ndim == 0 else quotient
+
+
+# x / y, and 0 wherever x is 0, also for y = 0; its derivative in x is 1 / y there too.
+QUOTIENT_OR_ZERO = elementwise(
+    "quotient_or_zero", _quotient_or_zero, "select(equal(x, 0.0), 0.0, x / y)",
+    (lambda z_bar, z, x, y: z_bar / y, lambda z_bar, z, x, y: -z_bar * QUOTIENT_OR_ZERO(z, y)),
+    masks=True, samples=(REAL, NONZERO),
+)  # fmt: skip
+
+
 def _power_base(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
-    return z_bar * SELECT(EQUAL(y, 0.0), 0.0, y * POWER(x, y - 1.0))
-
-
-def _power_exponent(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
-    """x**y log(x), whose limit at x = 0 is 0 for positive y."""
-    return z_bar * SELECT(LOGICAL_AND(EQUAL(x, 0.0), GREATER(y, 0.0)), 0.0, z * np.log(x))
+    return z_bar * PRODUCT_OR_ZERO(y, POWER(x, y - 1.0))
 
 
 POWER = elementwise(
-    "power", np.power, "power(x, y)", (_power_base, _power_exponent), answers=(np.power, np.float_power),
-    samples=(POSITIVE, REAL),
+    "power", np.power, "power(x, y)",
+    (_power_base, lambda z_bar, z, x, y: z_bar * POWER_LOG(x, y, z, order=1)),
+    answers=(np.power, np.float_power), samples=(POSITIVE, REAL),
+)  # fmt: skip
+
+
+def _power_log(x: Any, y: Any, power: Any, order: int) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        product = np.where(np.equal(x, 0.0) & np.greater(y, 0.0), 0.0, power * np.log(x) ** order)
+    return product[()] if product.ndim == 0 else product
+
+
+def _power_log_base(z_bar: Any, z: Any, x: Any, y: Any, power: Any, order: int) -> Any:
+    before = POWER(x, y - 1.0)
+    less = POWER_LOG(x, y - 1.0, before, order=order - 1) if order > 1 else before
+    return PRODUCT_OR_ZERO(z_bar, PRODUCT_OR_ZERO(y, POWER_LOG(x, y - 1.0, before, order=order)) + float(order) * less)
+
+
+# x**y log(x)**order with its limit 0 at x = 0 for positive y, given x**y. The derivatives of a power, at every order, are sums of these.
+POWER_LOG = elementwise(
+    "power_log", _power_log, "select(equal(x, 0.0) & (y > 0.0), 0.0, w * integer_power(log(x), order))",
+    (_power_log_base, lambda z_bar, z, x, y, power, order: PRODUCT_OR_ZERO(z_bar, POWER_LOG(x, y, power, order=order + 1)), None),
+    params=("order",), masks=True, samples=(POSITIVE, REAL, REAL), not_differentiated=(0, 1, 2),
+    sample_params=({"order": 1}, {"order": 2}),
 )  # fmt: skip
 
 
@@ -191,5 +251,6 @@ def power(x: Any, y: Any) -> Any:
 
 OPS = (
     CONVERT, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATIVE, SQUARE, RECIPROCAL, SQRT, ABSOLUTE, SIGN, FLOOR, CEIL, TRUNC, RINT,
-    COPYSIGN, FLOOR_DIVIDE, REMAINDER, FMOD, MAXIMUM, MINIMUM, FMAX, FMIN, POWER, INTEGER_POWER,
+    COPYSIGN, FLOOR_DIVIDE, REMAINDER, FMOD, MAXIMUM, MINIMUM, FMAX, FMIN, PRODUCT_OR_ZERO, QUOTIENT_OR_ZERO, POWER, POWER_LOG,
+    INTEGER_POWER, ROOT,
 )  # fmt: skip

@@ -35,6 +35,7 @@ class Op:
         floats_only: integers are promoted to float64 first, as NumPy does for exp or divide.
         linear: the rules do not multiply the cotangent by anything that could be infinite.
         masks: the op discards some of its inputs, so that their cotangent is an exact zero.
+        squared: of an op with a kink whose square has none, such as abs: rules that take the cotangent of the square instead.
         answers: the NumPy and SciPy callables this op implements when called on tracked values.
         samples: one domain per input, from which the tests draw.
         not_differentiated: positions of inputs whose derivative is dropped on purpose or not known.
@@ -53,6 +54,7 @@ class Op:
     floats_only: bool = True
     linear: bool = False
     masks: bool = False
+    squared: tuple[Rule, ...] | None = None
     answers: tuple[Any, ...] = ()
     samples: tuple[Any, ...] = ()
     not_differentiated: tuple[int, ...] = ()
@@ -137,6 +139,7 @@ def elementwise(
     floats_only: bool = True,
     linear: bool = False,
     masks: bool = False,
+    squared: tuple[Rule, ...] | None = None,
     answers: tuple[Any, ...] = (),
     samples: tuple[Any, ...] = (),
     not_differentiated: tuple[int, ...] = (),
@@ -166,6 +169,7 @@ def elementwise(
         floats_only=floats_only,
         linear=linear,
         masks=masks,
+        squared=squared,
         answers=answers,
         samples=samples,
         not_differentiated=not_differentiated,

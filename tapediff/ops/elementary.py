@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .comparison import EQUAL, SELECT
+from .comparison import EQUAL, IS_INF, LOGICAL_AND, SELECT
 from .declaration import ABOVE_ONE, POSITIVE, REAL, UNIT, elementwise
 
 LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
@@ -118,6 +118,7 @@ HYPOT = elementwise(
     "hypot", np.hypot, "hypot(x, y)",
     (lambda z_bar, z, x, y: _hypot_rule(z_bar, z, x), lambda z_bar, z, x, y: _hypot_rule(z_bar, z, y)),
     answers=(np.hypot,), samples=(POSITIVE, POSITIVE),
+    squared=(lambda square_bar, z, x, y: square_bar * (2.0 * x), lambda square_bar, z, x, y: square_bar * (2.0 * y)),
 )  # fmt: skip
 
 
@@ -130,8 +131,8 @@ LOGADDEXP = elementwise(
 
 def _logaddexp_part(z_bar: Any, x: Any, y: Any) -> Any:
     """The logistic of x - y: 1 where y is -inf and adds nothing, 1/2 where both are +inf."""
-    same = EQUAL(x, y)
-    share = EXPIT(SELECT(same, 0.0, x) - SELECT(same, 0.0, y))
+    both_infinite = LOGICAL_AND(EQUAL(x, y), IS_INF(x))
+    share = EXPIT(SELECT(both_infinite, 0.0, x - y))
     return z_bar * SELECT(EQUAL(y, -np.inf), 1.0, share)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import UnsupportedFunction
-from .comparison import EQUAL, SELECT
+from .arithmetic import QUOTIENT_OR_ZERO
 from .declaration import ABOVE_ONE, POSITIVE, PROBABILITY, REAL, UNIT, elementwise
 
 TWO_OVER_SQRT_PI = float(2.0 / np.sqrt(np.pi))
@@ -132,12 +132,12 @@ def _xlogy_first(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
 
 XLOGY = elementwise(
     "xlogy", _evaluated_by("xlogy"), "xlogy(x, y)",
-    (_xlogy_first, lambda z_bar, z, x, y: z_bar * SELECT(EQUAL(x, 0.0), 0.0, x / y)),
+    (_xlogy_first, lambda z_bar, z, x, y: z_bar * QUOTIENT_OR_ZERO(x, y)),
     samples=(POSITIVE, POSITIVE),
 )  # fmt: skip
 XLOG1PY = elementwise(
     "xlog1py", _evaluated_by("xlog1py"), "xlog1py(x, y)",
-    (lambda z_bar, z, x, y: z_bar * np.log1p(y), lambda z_bar, z, x, y: z_bar * SELECT(EQUAL(x, 0.0), 0.0, x / (1.0 + y))),
+    (lambda z_bar, z, x, y: z_bar * np.log1p(y), lambda z_bar, z, x, y: z_bar * QUOTIENT_OR_ZERO(x, 1.0 + y)),
     samples=(POSITIVE, POSITIVE),
 )  # fmt: skip
 BETALN = elementwise(

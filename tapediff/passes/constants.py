@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..instruction import CONSTANT, GUARD, INPUT, RECORD, Instruction, ValueType
-from ..ops.arithmetic import DIVIDE, MULTIPLY, NEGATIVE
+from ..ops.arithmetic import DIVIDE, MULTIPLY, NEGATIVE, PRODUCT_OR_ZERO
 from ..ops.comparison import SELECT
 from ..ops.indexing import ASSEMBLE, INDEX, Region
 from ..ops.shape import BROADCAST, RESHAPE, TRANSPOSE
@@ -57,6 +57,8 @@ def _folded(rewriter: Rewriter, number: int, instruction: Instruction, operands:
         is_view = op in VIEWS and type_.size > 64
         if not is_view and type_.size <= max(LARGEST_GROWTH, sum(value.size for value in values)):  # type: ignore[union-attr]
             return rewriter.constant(op.evaluate(*[v[()] for v in values], *params), type_)  # type: ignore[index]
+    if op is PRODUCT_OR_ZERO and values[0] is not None and values[0].all():
+        return rewriter.emit(MULTIPLY, operands, (), type_, site)
     same = _unchanged(rewriter, instruction, operands, values)
     return rewriter.copy(number) if same is None else same
 

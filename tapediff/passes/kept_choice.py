@@ -7,7 +7,7 @@ from typing import Any
 
 from ..instruction import CONSTANT, FLOAT64, INPUT, ValueType
 from ..ops import Elementwise
-from ..ops.arithmetic import CONVERT, DIVIDE, SQRT
+from ..ops.arithmetic import CONVERT, DIVIDE, ROOT, SQRT
 from ..ops.calls import ITEM, LOOP, LoopForm, RecordOp
 from ..ops.indexing import INDEX
 from ..ops.products import MATMUL
@@ -117,7 +117,7 @@ def _cost(body: Tape, number: int, follows: bool) -> float:
             (COSTLY if follows else COSTLY_OUTSIDE)
             if getattr(op, "is_costly", False)
             else DIVIDED
-            if op in (DIVIDE, SQRT)
+            if op in (DIVIDE, SQRT, ROOT)
             else 1.0
         )
         return each * type_.size

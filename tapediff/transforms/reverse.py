@@ -23,6 +23,7 @@ from ..ops.shape import unbroadcast
 from ..recorder import Recorder
 from ..tape import Tape
 from ..tracked import TrackedArray
+from .squares import Squares, square_bar_of, square_rules
 
 # What is known of a cotangent: there is none; it is what the chain rule gives; it may be an exact zero because nothing asks for the
 # value yet, as for the last carries of a loop; it may be an exact zero, in whole or in part, because something discarded the value.
@@ -132,6 +133,7 @@ class _Adjoints:
         self.lacking: set[int] = set()
         self.solid: set[int] = set()
         self.hides_lacking = False
+        self.squares = Squares(tape)
 
     def value(self, number: int) -> TrackedArray:
         return TrackedArray(self.recorder, number, None, self.tape.instructions[number].type)
@@ -219,6 +221,8 @@ class _Adjoints:
             instruction = instructions[number]
             if number in self.items:
                 self._apply_record_rule(number, instruction, self.items.pop(number))
+            if number in self.squares.pending:
+                self._apply_square_rules(number, instruction)
             if instruction.op is INPUT or (number not in self.dense and number not in self.parts):
                 continue
             z_bar, quality = self.total(number)
@@ -258,22 +262,53 @@ class _Adjoints:
             for i, cotangent in zip(instruction.inputs, op.vjp(z_bar, z, *inputs, **named)):
                 self.add(i, cotangent, passed)
             return
-        is_elementwise = isinstance(op, Elementwise)
-        guarded = quality != SOLID and is_elementwise and not op.linear and not self._multiplies_by_finite(instruction)
+        guarded = quality != SOLID and not self._multiplies_by_finite(instruction)
+        if self.squares.is_square(instruction):
+            i = instruction.inputs[0]
+            square_bar = self._guarded(op, z_bar, square_bar_of(instruction, z_bar, inputs[0]), quality if guarded else SOLID)
+            self.squares.pending.setdefault(i, []).append((square_bar, quality))
+            return
         for i, rule in zip(instruction.inputs, op.vjp):
             if rule is None or not self.active[i]:
                 continue
             cotangent = rule(z_bar, z, *inputs, **named)
-            if cotangent is None:
+            if cotangent is not None:
+                self.add(i, self._passed_to(i, op, z_bar, cotangent, quality if guarded else SOLID), passed)
+
+    def _apply_square_rules(self, number: int, instruction: Instruction) -> None:
+        """As above, for the cotangent of the value's square."""
+        op: Op = instruction.op
+        self.recorder.site = instruction.site
+        square_bar, qualities = self.squares.total(number)
+        quality = SOLID if SOLID in qualities else max(qualities)
+        named = op.named(instruction.params)
+        inputs = [self.value(i) for i in instruction.inputs]
+        lead = self.squares.leads[number]
+        for k, (i, rule) in enumerate(zip(instruction.inputs, square_rules(instruction, lead))):
+            if rule is None or not self.active[i]:
                 continue
-            if guarded:
-                self.hides_lacking |= quality == LACKING
-                # A discarded branch contributes exactly 0, whatever its derivative: 0 times infinity must not be NaN. A finite
-                # product is left alone, as its own derivative is not 0 where the cotangent only happens to be.
-                cotangent = SELECT(LOGICAL_AND(EQUAL(z_bar, 0.0), IS_NAN(cotangent)), 0.0, cotangent)
-            if is_elementwise:
-                cotangent = unbroadcast(cotangent, self.tape.instructions[i].type.shape)
-            self.add(i, cotangent, passed)
+            cotangent = self._passed_to(i, op, square_bar, rule(square_bar, self.value(number), *inputs, **named), quality)
+            if k == lead:
+                passed = MASKED if op.masks else quality
+                self.squares.pending.setdefault(i, []).append((cotangent, passed))
+            else:
+                self.add(i, cotangent, quality)
+
+    def _passed_to(self, operand: int, op: Op, z_bar: Any, cotangent: Any, quality: int) -> Any:
+        """What a rule gave, as it is added to the operand's cotangent."""
+        if not isinstance(op, Elementwise):
+            return cotangent
+        return unbroadcast(self._guarded(op, z_bar, cotangent, quality), self.tape.instructions[operand].type.shape)
+
+    def _guarded(self, op: Op, z_bar: Any, cotangent: Any, quality: int) -> Any:
+        """A discarded branch contributes exactly 0, whatever its derivative: 0 times infinity must not be NaN.
+
+        A finite product is left alone, as its own derivative is not 0 where the cotangent only happens to be.
+        """
+        if quality == SOLID or op.linear or not isinstance(op, Elementwise):
+            return cotangent
+        self.hides_lacking |= quality == LACKING
+        return SELECT(LOGICAL_AND(EQUAL(z_bar, 0.0), IS_NAN(cotangent)), 0.0, cotangent)
 
     def _multiplies_by_finite(self, instruction: Instruction) -> bool:
         """x * c and x / c by a finite constant: nothing that could turn a zero cotangent into NaN."""

@@ -1,0 +1,82 @@
+"""Squares of norms and absolute values: smooth where what is squared is not, so all their derivatives are exact at 0."""
+
+import numpy as np
+import pytest
+
+import tapediff as td
+
+WEIGHTS = np.array([1.0, -2.0, 0.5, 3.0])
+ROWS = np.array([[1.0, 2.0, 0.0, 1.0], [0.5, -1.0, 1.0, 0.0], [2.0, 0.0, 0.0, 1.0]])
+
+
+def row_norms(x):
+    return np.linalg.norm(ROWS * x, axis=1)
+
+
+def in_a_python_loop(x):
+    norms, total = row_norms(x), 0.0
+    for k in range(3):
+        total = total + (norms[k] / (k + 1.0)) ** 2
+    return total
+
+
+def through_a_subtape(x):
+    return td.subtape(lambda v: np.linalg.norm(v) ** 2)(x) * 2.0
+
+
+# Each as it is written, and as a polynomial that has no kink on the way.
+CASES = {
+    "the square of a norm": (lambda x: np.linalg.norm(x) ** 2, lambda x: np.sum(x * x)),
+    "the product of a norm with itself": (lambda x: (n := np.linalg.norm(x)) * n, lambda x: np.sum(x * x)),
+    "the fourth power": (lambda x: np.linalg.norm(x) ** 4 + np.sum(x**2), lambda x: np.sum(x * x) ** 2 + np.sum(x**2)),
+    "a scaled norm": (lambda x: (-3.0 * np.linalg.norm(x) / 2.0) ** 2, lambda x: 2.25 * np.sum(x * x)),
+    "a norm divided by what depends on x": (
+        lambda x: np.square(np.linalg.norm(x) / np.exp(x[0])), lambda x: np.sum(x * x) * np.exp(-2.0 * x[0])),
+    "a norm times what depends on x": (
+        lambda x: np.square(np.cos(x[1]) * np.linalg.norm(x)), lambda x: np.sum(x * x) * np.cos(x[1]) ** 2),
+    "norms of rows": (lambda x: np.sum(WEIGHTS[:3] * row_norms(x) ** 2), lambda x: np.sum(WEIGHTS[:3] @ (ROWS * x) ** 2)),
+    "norms by integer positions": (
+        lambda x: np.sum(row_norms(x)[np.array([2, 0, 2])] ** 2), lambda x: np.sum(np.sum((ROWS * x) ** 2, axis=1)[[2, 0, 2]])),
+    "norms in another shape": (
+        lambda x: np.sum((row_norms(x)[:, None] * WEIGHTS) ** 2), lambda x: np.sum((ROWS * x) ** 2) * np.sum(WEIGHTS**2)),
+    "norms one by one": (in_a_python_loop, lambda x: np.sum(np.sum((ROWS * x) ** 2, axis=1) / np.arange(1.0, 4.0) ** 2)),
+    "absolute values": (lambda x: np.sum(WEIGHTS * np.abs(x) ** 2), lambda x: np.sum(WEIGHTS * x * x)),
+    "absolute values times themselves": (lambda x: np.abs(x) @ np.abs(x), lambda x: np.sum(x * x)),
+    "a hypotenuse": (lambda x: np.hypot(x[0], 2.0 * x[1]) ** 2, lambda x: x[0] ** 2 + 4.0 * x[1] ** 2),
+    "the variance as a square": (lambda x: np.std(x) ** 2, np.var),
+    "a square root": (lambda x: np.sqrt(np.sum(x * x)) ** 2, lambda x: np.sum(x * x)),
+    "a Gaussian": (lambda x: np.exp(-0.5 * (np.linalg.norm(x) / 2.0) ** 2), lambda x: np.exp(-np.sum(x * x) / 8.0)),
+    "a kept branch": (lambda x: np.where(x[0] > -1.0, np.linalg.norm(x) ** 2, 0.0), lambda x: np.sum(x * x)),
+    "a sub-tape": (through_a_subtape, lambda x: 2.0 * np.sum(x * x)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["tape", "kernel"])
+@pytest.mark.parametrize("name", CASES)
+def test_derivatives_of_squares_are_those_of_the_polynomial(name, compiled):
+    """Value, gradient and Hessian at 0, where the norm has a kink, and elsewhere."""
+    f, polynomial = CASES[name]
+    ordinary = np.array([0.3, -0.7, 0.0, 1.2])
+    target = td.compile(f, ordinary) if compiled else td.record(f, ordinary)
+    for x in (np.zeros(4), ordinary, np.array([0.0, 0.0, 1.0, 0.0])):
+        # Rounding of a few dozen operations on numbers below 100.
+        np.testing.assert_allclose(td.gradient(target, x), td.gradient(polynomial, x), rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(td.hessian(target, x), td.hessian(polynomial, x), rtol=1e-13, atol=1e-13)
+        assert f(x) == pytest.approx(td.value_and_gradient(target, x)[0], rel=1e-14)
+
+
+def test_a_discarded_square_contributes_nothing():
+    """Where a selection discards it, also with infinite derivatives on the way: exact zeros to second order."""
+    f = lambda x: np.where(x > 0.0, np.abs(np.log(x)) ** 2, 0.0).sum()
+    tape, x = td.record(f, np.ones(3)), np.array([0.0, 1.0, np.e])
+    # Rounding of log(e).
+    np.testing.assert_allclose(td.gradient(tape, x), [0.0, 0.0, 2.0 / np.e], rtol=1e-15)
+    np.testing.assert_allclose(td.hessian(tape, x), np.diag([0.0, 2.0, 0.0]), atol=1e-15)
+
+
+def test_other_functions_of_a_norm_keep_their_rule():
+    """Odd powers, products with other values, and the norm beside its square; 0 where the norm has a kink."""
+    f = lambda x: np.linalg.norm(x) ** 3 + np.linalg.norm(x) * np.linalg.norm(x[:2]) + np.linalg.norm(x) ** 2
+    np.testing.assert_allclose(td.gradient(f, np.zeros(3)), np.zeros(3))
+    td.testing.check_gradient(f, f, np.array([0.4, -1.0, 2.0]))
+    td.testing.check_gradient(td.compile(f, np.ones(3)), f, np.array([0.4, -1.0, 2.0]))
