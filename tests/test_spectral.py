@@ -86,3 +86,42 @@ def test_eigenvalues_of_what_is_not_a_number_raise():
             td.gradient(target, np.full((3, 3), np.nan))
     with pytest.raises(ValueError, match="UPLO argument must be 'L' or 'U'"):
         td.gradient(lambda x: np.linalg.eigvalsh(x, UPLO="X").sum(), np.eye(3))
+
+
+def matrices_of_order(n):
+    """Symmetric matrices, one that is not, and ones with repeated eigenvalues, where bases of the vectors are arbitrary."""
+    a, q = RNG.normal(size=(n, n)), np.linalg.qr(RNG.normal(size=(n, n)))[0]
+    repeated = (q * np.where(np.arange(n) < n // 2, 1.0, 3.0)) @ q.T
+    blocks = np.kron(np.eye(n), np.ones((2, 2)))[:n, :n]
+    return [a + a.T, a @ a.T, a, np.round(a + a.T), repeated, np.eye(n), np.zeros((n, n)), np.ones((n, n)), blocks, 1e-200 * (a + a.T)]
+
+
+@pytest.mark.parametrize("triangle", ["L", "U"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 12, 16, 25, 26, 31, 32, 33, 40])
+def test_eigenvectors_have_the_signs_and_the_bases_that_numpy_gives_them(n, triangle):
+    """By the kernel and by replay: the vectors themselves, as they were computed by the same routine on the same copy."""
+
+    def both(x):
+        values, vectors = np.linalg.eigh(x, UPLO=triangle)
+        return np.concatenate([np.reshape(vectors, (-1,)), values])
+
+    tape = td.record(both, np.eye(n) + np.ones((n, n)))
+    compiled = td.compile(tape)
+    for x in [m for _ in range(4) for m in matrices_of_order(n)]:
+        for target in (tape, compiled):
+            # The same operations in the same order; threads of a library may add in another one.
+            np.testing.assert_allclose(target(x), both(x), rtol=1e-12, atol=1e-12 * np.abs(x).max(initial=1e-3))
+
+
+@pytest.mark.parametrize("triangle", ["L", "U"])
+def test_what_depends_on_the_sign_of_a_vector_has_the_gradient_of_the_function(triangle):
+    """The first entry of every vector, which changes its sign with it; compiled and not, against central differences."""
+
+    def first_entries(x):
+        return np.sum(np.linalg.eigh(x, UPLO=triangle)[1][0] * np.arange(1.0, 5.0))
+
+    compiled = td.compile(first_entries, np.diag(np.arange(4.0)))
+    for _ in range(5):
+        a = RNG.normal(size=(4, 4))
+        for target in (first_entries, compiled):
+            td.testing.check_gradient(target, first_entries, a)

@@ -1,6 +1,7 @@
-"""Addresses of SciPy's special functions and of its BLAS and LAPACK, by the symbol that generated code calls.
+"""Addresses of SciPy's special functions, of its BLAS and LAPACK and of NumPy's, by the symbol that generated code calls.
 
-A symbol is `tapediff_<library>_<routine>`: `tapediff_special_gammaln`, `tapediff_blas_dgemm`, `tapediff_lapack_dpotrf`.
+A symbol is `tapediff_<library>_<routine>`: `tapediff_special_gammaln`, `tapediff_blas_dgemm`, `tapediff_lapack_dpotrf`,
+`tapediff_numpy_dsyevd`.
 Any other name, such as `pow`, is left to the linker, which finds it in the C library of the process. The linker is told
 of each address by `JITLibraryBuilder.import_symbol`; it does not see `llvmlite.binding.add_symbol`.
 """
@@ -19,6 +20,8 @@ _MODULES = {
     "lapack": "scipy.linalg.cython_lapack",
 }
 # Some of SciPy's functions exist for several types, as "__pyx_fuse_1erf"; which number is the double one differs.
+# What NumPy's LAPACK may call a routine: as NumPy's wheels name it, with integers of 64 bits, and as other builds do.
+_NAMES_IN_NUMPY = ("scipy_{}_64_", "{}_64_", "scipy_{}_", "{}_")
 _ALL_DOUBLE = re.compile(r"double \((double, )+int __pyx_skip_dispatch\)")
 
 
@@ -34,6 +37,8 @@ def address_of(symbol: str) -> int | None:
     if not symbol.startswith(PREFIX):
         return None
     library, _, routine = symbol.removeprefix(PREFIX).partition("_")
+    if library == "numpy":
+        return _in_numpy(routine)
     if library not in _MODULES:
         raise LookupError(f"{symbol} does not name a library of SciPy; the libraries are {', '.join(_MODULES)}")
     # Imported here, not above: scipy.special takes 0.1 s, and most programs call none of its functions.
@@ -45,6 +50,19 @@ def address_of(symbol: str) -> int | None:
     if capsule is None:
         raise LookupError(f"{_MODULES[library]} exports no routine {routine} for doubles")
     return _pointer(capsule)
+
+
+def _in_numpy(routine: str) -> int | None:
+    """A LAPACK routine of the build that numpy.linalg calls, or SciPy's if that cannot be found.
+
+    Two builds agree to rounding only where the answer is unique: eigenvectors have signs, and bases where eigenvalues are repeated.
+    """
+    library = ctypes.CDLL(importlib.import_module("numpy.linalg._umath_linalg").__file__)
+    for pattern in _NAMES_IN_NUMPY:
+        found = getattr(library, pattern.format(routine), None)
+        if found is not None:
+            return ctypes.cast(found, ctypes.c_void_p).value
+    return address_of(f"{PREFIX}lapack_{routine}")
 
 
 def _signature(capsule: object) -> str:

@@ -177,10 +177,11 @@ class MatrixLowering(StepBuilder):
         name = "cholesky" if n <= LARGEST_FACTOR else "potrf"
         self._call_or_attempt(i, name, operands, "Matrix is not positive definite")
 
-    def _call_or_attempt(self, i: Instruction, name: str, operands: list[Place], failure: str) -> None:
+    def _call_or_attempt(self, i: Instruction, name: str, operands: list[Place], failure: str, *options: int) -> None:
         """A factorisation that leaves the kernel where it fails, or notes in its result that it did."""
         attempt = i.op.name.endswith("_attempt")
-        self.call(name + "_attempt" * attempt, operands, self.result(i), (i.type.shape[1],), "" if attempt else failure)
+        sizes = (i.type.shape[1], *options)
+        self.call(name + "_attempt" * attempt, operands, self.result(i), sizes, "" if attempt else failure)
 
     def cholesky_pullback(self, i: Instruction) -> None:
         n = i.type.shape[0]
@@ -239,7 +240,8 @@ class MatrixLowering(StepBuilder):
     def eigh(self, i: Instruction) -> None:
         n = i.type.shape[1]
         scratch = self.storage((eigh_scratch(n),), "f64")
-        self._call_or_attempt(i, "eigh", [self.in_memory(i.inputs[0]), scratch], "Eigenvalues did not converge")
+        operands = [self.in_memory(i.inputs[0]), scratch]
+        self._call_or_attempt(i, "eigh", operands, "Eigenvalues did not converge", int(i.params[0]))
 
     def index_routine(self, i: Instruction) -> None:
         name = i.op.name

@@ -49,7 +49,7 @@ def _attempt(routine: Routine, rows: int) -> Routine:
     def emit(
         code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
     ) -> None:
-        (n,) = sizes
+        n = sizes[0]
         failed = routine.emit(code, slots, operands, result, sizes, number)
         row = code.emit(f"getelementptr double, ptr {result}, i64 {n * (n + rows)}")
         code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
@@ -58,7 +58,7 @@ def _attempt(routine: Routine, rows: int) -> Routine:
         code.line(f"store double {success}, ptr {row}")
 
     def python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
-        (n,) = sizes
+        n = sizes[0]
         failed = routine.python(operands, result[: n * (n + rows)], sizes)
         result[n * (n + rows) :] = 0.0
         result[n * (n + rows)] = not failed

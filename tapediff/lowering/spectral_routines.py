@@ -7,7 +7,7 @@ import numpy as np
 from ..ops import spectral
 from .dense_calls import call_dense
 from .lanes import Code
-from .lapack_routines import DET_SIGN, copy_doubles, failed, integer, letter, library, status_slot
+from .lapack_routines import DET_SIGN, TRANSPOSE, copy_doubles, failed, integer, letter, library, status_slot
 from .tiles import TileWriter
 
 # Integers of 32 bits that a routine works in, as doubles.
@@ -15,29 +15,41 @@ _INTEGERS_PER_DOUBLE = 2
 
 
 def eigh_scratch(n: int) -> int:
-    """What dsyevd asks for: 1 + 6 n + 2 n^2 doubles and 3 + 5 n integers."""
-    return (1 + 6 * n + 2 * n * n) + (3 + 5 * n) // _INTEGERS_PER_DOUBLE + 1
+    """What dsyevd asks for: 1 + 6 n + 2 n^2 doubles and 3 + 5 n integers, of 64 bits in some builds."""
+    return (1 + 6 * n + 2 * n * n) + (3 + 5 * n)
+
+
+def _long(code: Code, value: int) -> str:
+    """The address of a constant integer of 64 bits, which is also that of one of 32, as the low half comes first."""
+    code.declare(f"@tapediff_long_{value} = private unnamed_addr constant i64 {value}")
+    return f"ptr @tapediff_long_{value}"
 
 
 def eigh(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> str:
-    """The eigenvectors in rows, which LAPACK takes for columns, and the eigenvalues in a last one."""
-    (n,) = sizes
-    copy_doubles(code, operands[0], result, n * n)
+    """The eigenvectors in rows, which LAPACK takes for columns, and the eigenvalues in a last one.
+
+    NumPy's routine, on the same triangle of a copy in the same order: what else is an eigenvector has other signs.
+    """
+    n, lower = sizes
+    code.declare(TRANSPOSE)
+    code.line(f"call void @tapediff_transpose(ptr {operands[0]}, ptr {result}, i64 {n}, i64 {n})")
     values = code.emit(f"getelementptr double, ptr {result}, i64 {n * n}")
     doubles = 1 + 6 * n + 2 * n * n
     integers = code.emit(f"getelementptr double, ptr {operands[1]}, i64 {doubles}")
-    info, order = status_slot(slots, number), integer(code, n)
-    library(code, "tapediff_lapack_dsyevd", [
-        letter(code, "V"), letter(code, "U"), order, f"ptr {result}", order, f"ptr {values}",
-        f"ptr {operands[1]}", integer(code, doubles), f"ptr {integers}", integer(code, 3 + 5 * n), f"ptr {info}",
+    info, order = f"%info{number}", _long(code, n)
+    slots.append(f"{info} = alloca i64")
+    code.line(f"store i64 0, ptr {info}")
+    library(code, "tapediff_numpy_dsyevd", [
+        letter(code, "V"), letter(code, "L" if lower else "U"), order, f"ptr {result}", order, f"ptr {values}",
+        f"ptr {operands[1]}", _long(code, doubles), f"ptr {integers}", _long(code, 3 + 5 * n), f"ptr {info}",
     ])  # fmt: skip
     return failed(code, info)
 
 
 def eigh_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> bool:
-    (n,) = sizes
+    n, lower = sizes
     try:
-        result[:] = spectral.EIGH.evaluate(operands[0][: n * n].reshape(n, n)).ravel()
+        result[:] = spectral.EIGH.evaluate(operands[0][: n * n].reshape(n, n), bool(lower)).ravel()
     except np.linalg.LinAlgError:
         return True
     return False

@@ -133,10 +133,10 @@ def _eigen(a: Any, triangle: str, name: str) -> Any:
     a = _square(a, name)
     if triangle.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
-    a = a if triangle.upper() == "L" else np.transpose(a)
+    lower = triangle.upper() == "L"
     if not (is_tracked(a) and a.size and failure_may_be_caught()):
-        return EIGH(a)
-    packed = EIGH_ATTEMPT(a)
+        return EIGH(a, lower=lower)
+    packed = EIGH_ATTEMPT(a, lower=lower)
     require(packed[-1, 0] != 0.0, "Eigenvalues did not converge")
     return packed[:-1]
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import UnsupportedFunction
 from ..instruction import BOOL, FLOAT64, INT64, is_tracked
 from ..ops.arithmetic import ADD, CONVERT, MAXIMUM, MINIMUM, MULTIPLY, ROOT
-from ..ops.comparison import EQUAL, SELECT
+from ..ops.comparison import SELECT
 from ..ops.reductions import ALL, ANY, ARGMAX, ARGMIN, CUMSUM, MAX, MIN, SUM, kept_shape
 from ..ops.shape import broadcast, reshape
 from .elementwise import as_mask
@@ -171,80 +171,6 @@ def std(
     *, mean: Any = None, correction: Any = None,
 ) -> Any:  # fmt: skip
     return ROOT(var(a, axis, dtype, ddof, keepdims, where, mean=mean, correction=correction))
-
-
-def prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
-    axes = reduced_axes(axis, a.ndim)
-    return _reduced(_product, _counted(_in_dtype(a, dtype)), axes, keepdims, where, 1.0, initial, MULTIPLY)
-
-
-def _product(a: Any, axes: tuple[int, ...]) -> Any:
-    """A tree of pairwise products: exact with zeros at every order of differentiation."""
-    kept = [k for k in range(a.ndim) if k not in axes]
-    product = np.reshape(np.transpose(a, (*axes, *kept)), (_count(a.shape, axes), *(a.shape[k] for k in kept)))
-    while product.shape[0] > 1:
-        half = product.shape[0] // 2
-        pairs = product[:half] * product[half : 2 * half]
-        product = np.concatenate([pairs, product[2 * half :]]) if product.shape[0] % 2 else pairs
-    return copy(product[0])
-
-
-def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True) -> Any:
-    axes = _averaged_axes(axis, a.ndim, where)
-    result = sum(a, axes, dtype, keepdims, where=where)
-    count = count_of(where, a.shape, axes, keepdims, result.dtype)
-    return result / count if dtype is None or result.dtype.kind == "f" else CONVERT(result / count, dtype=result.dtype)
-
-
-def _averaged_axes(axis: Any, ndim: int, where: Any) -> tuple[int, ...]:
-    """NumPy counts the entries by their axes, of which a number has none, unless a mask counts them."""
-    return axes_of(axis, ndim) if where is True else reduced_axes(axis, ndim)
-
-
-def count_of(where: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool, dtype: np.dtype) -> Any:
-    """How many entries a mean divides by, as floats of the precision of its sum."""
-    if where is True:
-        return float(_count(shape, axes))
-    mask, dtype = as_mask(where), dtype if dtype.kind == "f" else FLOAT64
-    if not is_tracked(mask):
-        return np.sum(np.broadcast_to(mask, shape), axis=axes, keepdims=keepdims, dtype=dtype)
-    return sum(broadcast(CONVERT(mask, dtype=dtype), shape), axes, None, keepdims)
-
-
-def var(
-    a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, where: Any = True,
-    *, mean: Any = None, correction: Any = None,
-) -> Any:  # fmt: skip
-    axes = _averaged_axes(axis, a.ndim, where)
-    a = as_floats(_in_dtype(a, dtype))
-    count = count_of(where, a.shape, axes, True, a.dtype)
-    center = sum(a, axes, None, True, where=where) / count if mean is None else mean
-    squares = sum(np.square(a - center), axes, None, keepdims, where=where)
-    ddof = degrees_lost(ddof, correction)
-    if where is True:
-        return squares / max(count - ddof, 0.0)
-    return squares / np.maximum(reshape(count, squares.shape) - ddof, 0.0)
-
-
-def degrees_lost(ddof: float, correction: Any) -> float:
-    if correction is None:
-        return ddof
-    if ddof:
-        raise ValueError("ddof and correction can't be provided simultaneously.")
-    return correction
-
-
-def std(
-    a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, where: Any = True,
-    *, mean: Any = None, correction: Any = None,
-) -> Any:  # fmt: skip
-    return ROOT(var(a, axis, dtype, ddof, keepdims, where, mean=mean, correction=correction))
-
-
-def root(square: Any) -> Any:
-    """The square root with derivative 0 at 0: what a norm and a standard deviation take there."""
-    at_zero = EQUAL(square, 0.0)
-    return SELECT(at_zero, 0.0, np.sqrt(SELECT(at_zero, 1.0, square)))
 
 
 def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:

@@ -82,14 +82,14 @@ CHOLESKY = Op(
 )
 
 
-def attempted(factorise: Callable[[Any], Any], rows: int) -> Callable[[Any], Any]:
+def attempted(factorise: Callable[..., Any], rows: int) -> Callable[..., Any]:
     """The packed result of a factorisation and, at the start of one more row, whether it succeeded: 1 or 0."""
 
-    def evaluate(x: Any) -> Any:
+    def evaluate(x: Any, *params: Any) -> Any:
         n = x.shape[0]
         packed = np.zeros((n + rows + 1, n), x.dtype)
         try:
-            packed[:-1] = factorise(x)
+            packed[:-1] = factorise(x, *params)
             packed[-1, 0] = 1.0
         except np.linalg.LinAlgError:
             packed[:-1] = np.nan

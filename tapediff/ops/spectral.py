@@ -12,19 +12,13 @@ from .linear_algebra import DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE, attempte
 from .products import MATMUL
 
 
-def _eigh(x: Any) -> Any:
-    """By SciPy's LAPACK, as in a kernel: another build could choose the other sign of a vector, or another basis of several."""
-    from scipy.linalg.lapack import get_lapack_funcs
-
-    (syevd,) = get_lapack_funcs(("syevd",), (x,))
-    values, vectors, status = syevd(np.array(x, order="C").T, lower=0)
-    if status:
-        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+def _eigh(x: Any, lower: bool) -> Any:
+    values, vectors = np.linalg.eigh(x, "L" if lower else "U")
     return np.concatenate([vectors.T, values[None]])
 
 
-def _eigh_rule(z_bar: Any, z: Any, x: Any) -> Any:
-    """Giles (2008), section 3.1, for the function that NumPy computes: it reads the lower triangle only.
+def _eigh_rule(z_bar: Any, z: Any, x: Any, lower: bool) -> Any:
+    """Giles (2008), section 3.1, for the function that NumPy computes: it reads one triangle only.
 
     The vectors of a repeated eigenvalue have no derivative: where their cotangents turn them into each other it is NaN, and so it is for
     eigenvalues that rounding could have made of a repeated one. A function of the eigenvalues alone has none of that.
@@ -38,7 +32,8 @@ def _eigh_rule(z_bar: Any, z: Any, x: Any) -> Any:
     quotient = 0.5 * (inner - np.transpose(inner)) / np.where(is_repeated, 1.0, gap)
     quotient = np.where(is_repeated & is_turned, np.nan, quotient)
     x_bar = MATMUL(np.transpose(vectors), MATMUL(quotient + np.eye(n) * z_bar[-1], vectors))
-    return x_bar * (2.0 * np.tril(np.ones((n, n))) - np.eye(n))
+    triangle = np.tril(np.ones((n, n)))
+    return x_bar * (2.0 * (triangle if lower else triangle.T) - np.eye(n))
 
 
 def _separated(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -47,30 +42,28 @@ def _separated(rng: np.random.Generator, n: int) -> np.ndarray:
     return (vectors * (np.arange(n) + rng.uniform(-0.3, 0.3, n))) @ vectors.T
 
 
-def _without_signs(a: Any) -> Any:
-    """Numbers of the eigenvectors that do not change with their signs, beside the eigenvalues."""
-    z = EIGH(a)
-    return np.concatenate([z[:-1] * z[:-1, :1], z[-1:]])
-
-
 EIGH = Op(
     "eigh",
     evaluate=_eigh,
     # The eigenvectors in rows, and the eigenvalues in a last one.
-    infer=lambda x: ValueType((x.shape[0] + 1, x.shape[1]), x.dtype),
+    infer=lambda x, lower: ValueType((x.shape[0] + 1, x.shape[1]), x.dtype),
     vjp=(_eigh_rule,),
+    params=("lower",),
     lower=lambda low, i: low.eigh(i),
-    examples=lambda rng: [(_without_signs, (_separated(rng, n),)) for n in (1, 2, 5)],
+    examples=lambda rng: [
+        (lambda a, t=lower: EIGH(a, lower=t), (_separated(rng, n),)) for n in (1, 2, 5) for lower in (True, False)
+    ],
 )
 
 
 EIGH_ATTEMPT = Op(
     "eigh_attempt",
     evaluate=attempted(_eigh, 1),
-    infer=lambda x: ValueType((x.shape[0] + 2, x.shape[1]), x.dtype),
-    vjp=(lambda z_bar, z, x: _eigh_rule(z_bar[:-1], z[:-1], x),),
+    infer=lambda x, lower: ValueType((x.shape[0] + 2, x.shape[1]), x.dtype),
+    vjp=(lambda z_bar, z, x, lower: _eigh_rule(z_bar[:-1], z[:-1], x, lower),),
+    params=("lower",),
     lower=lambda low, i: low.eigh(i),
-    examples=lambda rng: [(lambda a: EIGH_ATTEMPT(a)[-2:], (_separated(rng, n),)) for n in (1, 2, 5)],
+    examples=lambda rng: [(lambda a: EIGH_ATTEMPT(a, lower=True), (_separated(rng, n),)) for n in (1, 2, 5)],
 )
 
 
