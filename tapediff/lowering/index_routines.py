@@ -1,12 +1,14 @@
 """Routines that find positions, argmax, argsort and searchsorted: in Python, for the readable listing of kernels, and as LLVM text.
 
-They work on flat arrays by plain indexing. The Python functions are the reference, and the text follows them line by line. The order
-among equal elements and the place of NaN are NumPy's.
+They work on flat arrays by plain indexing. The Python functions are the reference, and the text follows them line by line, but for
+argsort. The order among equal elements and the place of NaN are NumPy's.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from . import sorting
 
 
 def argmax(x: Any, out: Any, before: int, extent: int, after: int) -> None:
@@ -33,24 +35,15 @@ def argmin(x: Any, out: Any, before: int, extent: int, after: int) -> None:
             out[b * after + a] = best
 
 
-def argsort(x: Any, out: Any, before: int, extent: int, after: int) -> None:
-    """Stable, by straight insertion into a binary-searched place; NaN last."""
+def argsort(x: Any, scratch: Any, out: Any, before: int, extent: int, after: int) -> None:
+    """Stable, NaN last. The text has other ways to the same order; see `sorting`."""
     for b in range(before):
         for a in range(after):
             start = b * extent * after + a
-            for k in range(extent):
-                value = x[start + k * after]
-                low, high = 0, k
-                while low < high:
-                    middle = (low + high) // 2
-                    other = x[start + out[start + middle * after] * after]
-                    if value < other or (other != other and value == value):
-                        high = middle
-                    else:
-                        low = middle + 1
-                for m in range(k, low, -1):
-                    out[start + m * after] = out[start + (m - 1) * after]
-                out[start + low * after] = k
+            row = [float(x[start + k * after]) for k in range(extent)]
+            order = sorted(range(extent), key=lambda k, row=row: (row[k] != row[k], 0.0 if row[k] != row[k] else row[k]))
+            for k, position in enumerate(order):
+                out[start + k * after] = position
 
 
 def searchsorted(sorted_values: Any, wanted: Any, out: Any, extent: int, count: int, right: int) -> None:
@@ -125,84 +118,6 @@ ret void
 }}"""
 
 
-_ARGSORT = """define void @tapediff_index_argsort(ptr %x, ptr %out, i64 %before, i64 %extent, i64 %after) nounwind {
-entry:
-%rows = mul i64 %before, %after
-%block = mul i64 %extent, %after
-br label %row
-row:
-%r = phi i64 [ 0, %entry ], [ %r1, %sorted ]
-%more_rows = icmp slt i64 %r, %rows
-br i1 %more_rows, label %begin, label %done
-begin:
-%b = sdiv i64 %r, %after
-%a = srem i64 %r, %after
-%skipped = mul i64 %b, %block
-%start = add i64 %skipped, %a
-br label %entry_of
-entry_of:
-%k = phi i64 [ 0, %begin ], [ %k1, %put ]
-%more = icmp slt i64 %k, %extent
-br i1 %more, label %take, label %sorted
-take:
-%offset = mul i64 %k, %after
-%place = add i64 %start, %offset
-%slot = getelementptr double, ptr %x, i64 %place
-%value = load double, ptr %slot
-%is_number = fcmp ord double %value, %value
-br label %search
-search:
-%low = phi i64 [ 0, %take ], [ %low_next, %look ]
-%high = phi i64 [ %k, %take ], [ %high_next, %look ]
-%apart = icmp slt i64 %low, %high
-br i1 %apart, label %look, label %move
-look:
-%both = add i64 %low, %high
-%middle = lshr i64 %both, 1
-%m_offset = mul i64 %middle, %after
-%m_place = add i64 %start, %m_offset
-%m_slot = getelementptr i64, ptr %out, i64 %m_place
-%m_position = load i64, ptr %m_slot
-%o_offset = mul i64 %m_position, %after
-%o_place = add i64 %start, %o_offset
-%o_slot = getelementptr double, ptr %x, i64 %o_place
-%other = load double, ptr %o_slot
-%less = fcmp olt double %value, %other
-%other_is_nan = fcmp uno double %other, %other
-%number_before_nan = and i1 %other_is_nan, %is_number
-%goes_left = or i1 %less, %number_before_nan
-%beyond = add i64 %middle, 1
-%low_next = select i1 %goes_left, i64 %low, i64 %beyond
-%high_next = select i1 %goes_left, i64 %middle, i64 %high
-br label %search
-move:
-%m = phi i64 [ %k, %search ], [ %m1, %shift ]
-%right = icmp sgt i64 %m, %low
-br i1 %right, label %shift, label %put
-shift:
-%m1 = sub i64 %m, 1
-%from_offset = mul i64 %m1, %after
-%from_place = add i64 %start, %from_offset
-%from = getelementptr i64, ptr %out, i64 %from_place
-%to_place = add i64 %from_place, %after
-%to = getelementptr i64, ptr %out, i64 %to_place
-%moved = load i64, ptr %from
-store i64 %moved, ptr %to
-br label %move
-put:
-%low_offset = mul i64 %low, %after
-%low_place = add i64 %start, %low_offset
-%low_slot = getelementptr i64, ptr %out, i64 %low_place
-store i64 %k, ptr %low_slot
-%k1 = add i64 %k, 1
-br label %entry_of
-sorted:
-%r1 = add i64 %r, 1
-br label %row
-done:
-ret void
-}"""
-
 _SEARCHSORTED = """define void @tapediff_index_searchsorted(ptr %sorted, ptr %wanted, ptr %out, i64 %extent, i64 %count, i64 %right) \
 nounwind {
 entry:
@@ -247,8 +162,11 @@ done:
 ret void
 }"""
 
-INDEX_TEXTS = {
-    "argmax": _extremum("argmax", "ogt"), "argmin": _extremum("argmin", "olt"), "argsort": _ARGSORT, "searchsorted": _SEARCHSORTED,
-}  # fmt: skip
-
 PREFIX = "tapediff_index_"
+
+
+def index_text(name: str) -> str:
+    """The routine as LLVM text."""
+    if name == "argsort":
+        return sorting.argsort(PREFIX + name)
+    return {"argmax": _extremum("argmax", "ogt"), "argmin": _extremum("argmin", "olt"), "searchsorted": _SEARCHSORTED}[name]

@@ -42,5 +42,5 @@ def address_of(symbol: str, link: Callable[..., Any]) -> int:
 
 def _text(symbol: str) -> str:
     if symbol.startswith(index_routines.PREFIX):
-        return index_routines.INDEX_TEXTS[symbol.removeprefix(index_routines.PREFIX)]
+        return index_routines.index_text(symbol.removeprefix(index_routines.PREFIX))
     return _DENSE[symbol.removeprefix(tiles.PREFIX)](8 if has("avx512f") else 4)

@@ -10,6 +10,7 @@ from ..instruction import Instruction
 from .dense_calls import cholesky_scratch, pullback_scratch
 from .places import Place, contiguous, same_strides
 from .program import Call
+from .sorting import scratch_size
 from .spectral_routines import cofactors_scratch, eigh_scratch
 from .steps import StepBuilder
 
@@ -254,4 +255,6 @@ class MatrixLowering(StepBuilder):
         (axis,) = i.params
         shape = operands[0].shape
         before, after = int(np.prod(shape[:axis])), int(np.prod(shape[axis + 1 :]))
+        if name == "argsort":
+            operands.append(self.storage((scratch_size(shape[axis]),), "f64"))
         self.call(name, operands, self.result(i), (before, shape[axis], after))
