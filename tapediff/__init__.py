@@ -7,6 +7,8 @@ is kept, and a program that only catches td.TapediffError, or a process that onl
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import forks as forks  # first, so that no other module is half imported in a child
+
 if TYPE_CHECKING:  # what type checkers and editors read; a test holds it equal to HOME
     from .errors import (
         ArgumentMismatch, DtypeMismatch, FrozenRandomWarning, GuardFailed, GuardWarning, InvalidGuardValue, InvalidRule, InvalidTape,

@@ -7,13 +7,13 @@ variants see recorded_callees. They are replayed with NumPy while they are new a
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .errors import InvalidTape
+from .forks import new_lock
 from .held import holding
 from .instruction import GUARD, ValueType
 from .ops.calls import CALL, CHOSEN, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
@@ -32,7 +32,7 @@ NUMPY_ANSWERS = 100
 NATIVE = True
 
 # Held while any callee's variants change: a recording may call other callees, so one lock for all cannot be taken in two orders.
-LOCK = threading.RLock()
+LOCK = new_lock()
 
 
 class Callee:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from .arguments import as_inputs
 from .errors import ArgumentMismatch, GuardFailed
+from .forks import new_lock
 from .garbage import without_collections
 from .held import holding
 from .instruction import FLOAT_SCALAR
@@ -66,7 +66,7 @@ class CompiledTape(ShortWay, CompiledCalls):
         self.tape = tape
         self.seconds = 0.0
         self._kernels: dict[tuple[int, ...] | None, Kernel] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._native = None
         self._short: Callable[..., Any] = unknown_yet
         self._short_value: Callable[..., Any] = unknown_yet

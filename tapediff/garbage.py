@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+from .current import CURRENT
 
 T = TypeVar("T")
 
@@ -16,6 +20,9 @@ FEW_OBJECTS = 50_000
 _recordings: set[Any] = set()
 _before: tuple[int, int, int] | None = None
 
+# Who does without collections now: the thread, and whether there were any before.
+_pauses: dict[object, tuple[int, bool]] = {}
+
 # An interrupt may come before any line of Python. What restores a state here is therefore done twice, in two `finally` clauses, and
 # doing it again changes nothing; and no lock is needed, as each step is one operation on a shared object.
 
@@ -23,14 +30,18 @@ _before: tuple[int, int, int] | None = None
 def without_collections(function: Callable[[], T]) -> T:
     """What a function returns. Compiling makes hundreds of thousands of tuples and no cycles; looking through them takes a fifth of it."""
     was_enabled = gc.isenabled()
+    pause = object()
     try:
         try:
+            _pauses[pause] = threading.get_ident(), was_enabled
             gc.disable()
             return function()
         finally:
+            _pauses.pop(pause, None)
             if was_enabled:
                 gc.enable()
     finally:
+        _pauses.pop(pause, None)
         if was_enabled:
             gc.enable()
 
@@ -54,3 +65,21 @@ def recording_ends(recorder: Any) -> None:
         if gc.get_threshold()[0] == FEW_OBJECTS:
             gc.set_threshold(*before)
         _before = None
+
+
+def _in_child() -> None:
+    """A forked process has none of the recordings and compilations of its parent's other threads."""
+    thread = threading.get_ident()
+    theirs = [was_enabled for paused, was_enabled in _pauses.values() if paused != thread]
+    if any(theirs) and len(theirs) == len(_pauses):
+        gc.enable()
+    own, recorder = set(), CURRENT.get()
+    while recorder is not None:
+        own.add(recorder)
+        recorder = recorder.outer
+    _recordings.intersection_update(own)
+    recording_ends(None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

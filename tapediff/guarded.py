@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from .arguments import unwrap
 from .calls import Call, bind_call, positional
 from .compiled import raise_pending
 from .errors import ArgumentMismatch, TrackedValueEscaped
+from .forks import new_lock
 from .guard_report import (
     LastMiss,
     Reason,
@@ -147,7 +147,7 @@ class GuardedTape(ShortWay, GuardedCalls):
         self._guard_site = "" if guard is None else site_of(guard)
         self._kept = KeptTapes()
         # Held while a path is recorded and kept; calls that a kept tape answers never take it.
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._reasons: deque[tuple[int, Reason]] = deque(maxlen=REASONS_KEPT)
         self._misses = self._recordings = 0
         self._seconds_recording = 0.0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .errors import ArgumentMismatch, ShapeMismatch
+from .forks import new_lock
 from .held import holding
 from .instruction import FLOAT64, ValueType
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .points import Point
     from .tape import Tape
 
-_lock = threading.Lock()
+_lock = new_lock()
 
 
 class _Native:

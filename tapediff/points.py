@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import GuardFailed, InvalidTape, ShapeMismatch, is_recoverable
+from .forks import new_lock
 from .held import holding
 from .instruction import FLOAT_SCALAR
 from .lowering import entry, pointer
@@ -42,7 +43,7 @@ class Errors:
 
     def __init__(self) -> None:
         self._by_thread: dict[int, BaseException] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     @holding("_lock")
     def keep(self, raised: BaseException) -> None:
@@ -150,7 +151,7 @@ class PathsPoint(Point):
 
     def __init__(self, guarded: GuardedTape, shape: tuple[int, ...] | None, errors: Errors) -> None:
         self._guarded = guarded
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._paths: dict[Variant, _Path] = {}
         self._cell = _PathsCell(self)
         # Cells of before a tape was dropped, in which calls may still be under way.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from .callees import Callee, TapeCallee, without_guards
+from .forks import new_lock
 from .held import holding
 from .inlined import InlinedCallee, branching_calls
 from .instruction import CONSTANT, Instruction
@@ -27,7 +27,7 @@ class BodyCallee(TapeCallee):
         return self._plain
 
 
-_lock = threading.Lock()
+_lock = new_lock()
 _callees: weakref.WeakValueDictionary[Any, Callee] = weakref.WeakValueDictionary()
 
 

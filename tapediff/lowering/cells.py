@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 import struct
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidTape, rejection
+from ..forks import new_lock
 from ..held import holding
 from ..instruction import FLOAT64, ValueType
 from ..replay import Miss
@@ -39,7 +39,7 @@ from .misses import number_miss, report_for, reported_miss
 from .status import FAILURE, NAMED, OUT_OF_MEMORY, PENDING, RECURSION, RULE_RAISED, WRONG_RESULT
 
 # Held while cells and their variants change. Nothing that is done under it runs user code or waits for another lock that does.
-_lock = threading.RLock()
+_lock = new_lock()
 
 # Beyond this many ways on from a variant, Python is asked; looking through more of them would take as long.
 MOST_JUMPS = 1000

@@ -13,9 +13,9 @@ driver may read them, so reading needs no lock.
 from __future__ import annotations
 
 import resource
-import threading
 from typing import Any
 
+from ..forks import new_lock
 from ..held import holding
 from .frames import END, ITERATION, NUMBERS, STACK, STEP, STOPPED
 from .native import NativeFunction
@@ -28,7 +28,7 @@ FUNCTION, STATE, NUMBER, JUMPS = range(4)
 # What the callback answers instead of a variant: an exception is pending; it did the iteration; and the loop stops.
 RAISED, DONE, DONE_AND_STOPS = 0, 2, 3
 
-_lock = threading.Lock()
+_lock = new_lock()
 _drivers: dict[str, NativeFunction] = {}
 
 

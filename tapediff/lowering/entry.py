@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import ctypes
 import sysconfig
-import threading
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ..forks import new_lock
 from ..held import holding
 from ..instruction import ValueType
 from .status import FAILURE, OVERLAP, REFUSED
@@ -81,7 +81,7 @@ def builtin_maker() -> Any:
     return make
 
 
-_lock = threading.Lock()
+_lock = new_lock()
 _shared: dict[str, Any] = {}
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-import threading
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ..forks import new_lock
 from ..held import holding
 from ..ops.declaration import FUNCTION, has_costly
 from .expressions import emit_expression
@@ -110,7 +110,7 @@ class _Shared:
     kind: str
 
 
-_lock = threading.Lock()
+_lock = new_lock()
 _shared: dict[Any, _Shared] = {}
 
 

@@ -11,11 +11,11 @@ A handler is made from the same expression as straight-line code, without any fr
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ..forks import new_lock
 from ..held import holding
 from ..ops.declaration import has_costly
 from .accumulators import MEMORY_TYPES
@@ -116,7 +116,7 @@ class End:
 
 Handler = Operation | Load | Store | Check | Constants | End
 
-_lock = threading.Lock()
+_lock = new_lock()
 _compiled: dict[Handler, NativeFunction] = {}
 
 

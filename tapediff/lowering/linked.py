@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
+from ..forks import new_lock
 from ..held import holding
 from . import dense_cholesky, dense_pullback, dense_solve, index_routines, tiles
 from .processor import has
@@ -17,7 +17,7 @@ _DENSE: dict[str, Callable[[int], str]] = {
     "product": dense_solve.product,
 }
 
-_lock = threading.Lock()
+_lock = new_lock()
 _linked: dict[str, Any] = {}
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..forks import LLVM_LOCK
 from ..held import holding
 from . import libraries, linked, object_cache
 from .processor import processor
 
-_lock = threading.Lock()
 _shared: dict[str, Any] = {}
 _numbers = itertools.count()
 
@@ -65,7 +64,7 @@ class NativeFunction:
         if to_be_kept is not None:
             object_cache.store(*to_be_kept)
 
-    @holding(_lock)
+    @holding(LLVM_LOCK)
     def _make(
         self, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
     ) -> tuple[bytes, bytes] | None:
@@ -155,7 +154,7 @@ def _is_valid(module: Any) -> bool:
     return True
 
 
-@holding(_lock)
+@holding(LLVM_LOCK)
 def assembly(text: str) -> str:
     """The machine code of LLVM text, for people and tests."""
     _, machine, _ = _toolchain()

@@ -16,12 +16,12 @@ iteration.
 from __future__ import annotations
 
 import ctypes
-import threading
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ..forks import new_lock
 from ..held import holding
 from ..instruction import FLOAT64, ValueType
 from . import entry
@@ -53,7 +53,7 @@ POINT_TYPE = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
 )
 
-_lock = threading.Lock()
+_lock = new_lock()
 _functions: dict[str, NativeFunction] = {}
 
 

@@ -1,0 +1,87 @@
+"""Locks of processes that fork. A child has one thread alone, and what the others held when it was made would never be released.
+
+LLVM, of whose own locks nothing is known, is kept out of its functions while the process forks. The locks of this package are made
+anew in the child: all they guard is looked up, made, and then stored in one assignment, so nothing is left half done.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import weakref
+from typing import Any
+
+_locks: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def new_lock() -> Any:
+    """A lock that a forked child finds free, unless it is the thread that forked that holds it."""
+    lock = threading.RLock()
+    _locks.add(lock)
+    return lock
+
+
+# Held while LLVM works. Forks wait for it.
+LLVM_LOCK = threading.RLock()
+
+
+class _Forking(threading.local):
+    """What this thread holds while it forks, in the order in which it was taken."""
+
+    def __init__(self) -> None:
+        self.held: list[Any] = []
+
+
+_forking = _Forking()
+
+
+def _llvm_locks() -> list[Any]:
+    """In the order in which they are taken: numba's, which compiles what calls kernels; this package's; llvmlite's, around each call."""
+    numba = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
+    library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
+    return [
+        lock for lock in (getattr(numba, "_lock", None), LLVM_LOCK, getattr(getattr(library, "_lock", None), "_lock", None))
+        if hasattr(lock, "acquire")
+    ]  # fmt: skip
+
+
+# What modules of these packages another thread is importing is waited for, so long at most, in seconds: a child would wait for ever.
+_IMPORTED_LATE = ("tapediff", "llvmlite", "numba", "scipy")
+_LONGEST_IMPORT = 10.0
+
+
+def _is_importing() -> bool:
+    """Whether another thread imports one of these. Python tells of no such thing, but keeps a lock for each module meanwhile."""
+    locks: Any = getattr(sys.modules.get("importlib._bootstrap"), "_module_locks", {})
+    own = threading.get_ident()
+    return any(
+        getattr(lock(), "owner", None) not in (None, own)
+        for name, lock in list(locks.items()) if name.partition(".")[0] in _IMPORTED_LATE
+    )  # fmt: skip
+
+
+def _before() -> None:
+    for lock in _llvm_locks():
+        lock.acquire()
+        _forking.held.append(lock)
+    limit = time.monotonic() + _LONGEST_IMPORT
+    while _is_importing() and time.monotonic() < limit:
+        time.sleep(1e-3)
+
+
+def _after() -> None:
+    while _forking.held:
+        _forking.held.pop().release()
+
+
+def _in_child() -> None:
+    _after()
+    for lock in list(_locks):
+        if not lock._is_owned():
+            lock._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_in_child)
