@@ -21,7 +21,7 @@ from .replay import inline, run
 from .short_way import ABSENT, FIRST, given
 from .tape import Tape
 from .tracked import TrackedArray
-from .transforms.derive import gradient_only, gradient_tape, jvp_tape, vjp_tape
+from .transforms.derive import gradient_only, gradient_tape, jvp_tape, vjp_tape, with_float_output
 
 Argnums = int | tuple[int, ...]
 
@@ -155,6 +155,7 @@ def hessian(target: Any, x: Any, *rest: Any) -> Any:
 
 
 def _jacobian(tape: Tape, inputs: Sequence[Any]) -> Any:
+    tape = with_float_output(tape)
     shape_in = tape.input_types[0].shape
     type_out = tape.output_types[0]
     n_in, n_out = tape.input_types[0].size, type_out.size

@@ -14,7 +14,7 @@ import numpy as np
 from .arguments import unwrap
 from .calls import Call, bind_call, positional
 from .compiled import raise_pending
-from .errors import ArgumentMismatch, TrackedValueEscaped
+from .errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
 from .forks import new_lock
 from .guard_report import (
     LastMiss,
@@ -306,9 +306,15 @@ class GuardedTape(ShortWay, GuardedCalls):
         """How a tape is tried: replayed with NumPy while it is new, by its kernel from then on."""
 
         def attempt(variant: Variant, settled: int) -> Any:
-            if variant.replays >= self.compile_after:
-                return variant.compiled.attempt(argnums, call.bound.inputs, outs)
-            answer = variant.replay(argnums, call.bound.inputs, outs, settled)
+            try:
+                if variant.replays >= self.compile_after:
+                    return variant.compiled.attempt(argnums, call.bound.inputs, outs)
+                answer = variant.replay(argnums, call.bound.inputs, outs, settled)
+            except NonScalarOutput:
+                # A path that has no gradient refuses the points on it, and no others.
+                answer = variant.replay(None, call.bound.inputs, None, settled)
+                if type(answer) is not Miss:
+                    raise
             variant.replays += type(answer) is not Miss
             return answer
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import copyreg
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from .callees import LOCK, Callee, without_guards
 from .errors import GuardFailed, ShapeMismatch, TrackedValueLeaked, UnsupportedFunction
 from .guard_report import check_prescribed, most_paths, paths_text, warn
 from .held import holding
-from .instruction import GUARD, ValueType
+from .instruction import CONSTANT, GUARD, Instruction, ValueType
 from .keys import has_identities
 from .ops.calls import CALL
 from .passes import run_passes
@@ -208,12 +211,14 @@ class RecordedCallee(Callee):
         return tape
 
     def _keep(self, paths: Paths, tape: Tape) -> Variant:
+        if self.out_types:
+            tape = _with_plain_results_as(tape, self.out_types)
         types = tape.output_types
         if self.out_types and types != self.out_types:
             raise ShapeMismatch(
                 f"{self.name} returned other types than on another path", at=tape.instructions[-1].site,
                 got=f"{', '.join(map(str, self.out_types))} before, {', '.join(map(str, types))} now",
-                fix="return arrays of the same shapes and dtypes on every path",
+                fix="return arrays of the same shapes and dtypes on every path: 0.0 instead of 0 where the others return floats",
             )  # fmt: skip
         if self._handler is not None:
             self._refuse_failures(tape)
@@ -260,3 +265,19 @@ def _attempt(tape: Tape, inputs: Sequence[Any], settled: int) -> Any:
         return run(tape, inputs, settled)
     except GuardFailed as failure:
         return Miss(failure.ordinal, failure.outcome)
+
+
+def _with_plain_results_as(tape: Tape, types: Sequence[Any]) -> Tape:
+    """The tape with results that are plain numbers, as of `return 0`, in the dtypes of another path, where that changes no value."""
+    if len(tape.outputs) != len(types):
+        return tape
+    instructions, outputs = list(tape.instructions), list(tape.outputs)
+    for k, (number, wanted) in enumerate(zip(tape.outputs, types)):
+        op, inputs, params, type_, site = tape.instructions[number]
+        if op is not CONSTANT or type_ == wanted or type_.shape != wanted.shape:
+            continue
+        converted = params[0].astype(wanted.dtype)
+        if np.can_cast(type_.dtype, wanted.dtype, "same_kind") and np.array_equal(converted, params[0]):
+            outputs[k] = len(instructions)
+            instructions.append(Instruction(CONSTANT, inputs, (converted,), wanted, site))
+    return replace(tape, instructions=tuple(instructions), outputs=tuple(outputs))

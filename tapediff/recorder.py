@@ -446,7 +446,8 @@ class Recorder:
                 result = self.capture(result)
             result._refresh()
             return result._id
-        array = asarray(result)
+        # Python's own integers may be larger than any of NumPy's.
+        array = asarray(float(result) if type(result) is int and abs(result) >= 2**63 else result)
         if array.dtype == object and any(is_tracked(entry) for entry in array.flat):
             return self._output(stack_objects(array))
         if array.dtype.kind not in "fiub":

@@ -1,6 +1,8 @@
 """Settings shared by all tests: reproducible hypothesis runs, and a plot backend that needs no display."""
 
 import os
+import shutil
+import tempfile
 
 import hypothesis
 import pytest
@@ -20,8 +22,20 @@ def pytest_configure(config):
     """TAPEDIFF_WITHOUT=hoist_from_loops pytest: everything once more without that pass; "reroll" leaves Python loops flat."""
     from tapediff import passes, rolled
 
+    _share_kernels(config)
     passes.LEFT_OUT.update(filter(None, os.environ.get("TAPEDIFF_WITHOUT", "").split(",")))
     rolled.ROLL = "reroll" not in passes.LEFT_OUT
+
+
+def _share_kernels(config):
+    """One kernel cache for all tests, workers and processes of this run: many record the same program, and LLVM is a third of the time.
+
+    It begins empty, so that no kernel is older than the code that is tested.
+    """
+    if hasattr(config, "workerinput") or "TAPEDIFF_CACHE_DIR" in os.environ:
+        return
+    folder = os.environ["TAPEDIFF_CACHE_DIR"] = tempfile.mkdtemp(prefix="tapediff-tests-")
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 @pytest.fixture

@@ -196,3 +196,35 @@ def test_check_gradient_accepts_right_and_rejects_wrong_gradients():
         td.testing.check_gradient(lambda x: np.sum(td.stop_gradient(x) * x), lambda x: np.sum(x * x), X)
     with pytest.raises(AssertionError, match="differs from the plain function"):
         td.testing.check_gradient(np.sum, lambda x: np.sum(x) + 1.0, X)
+
+
+# Results that do not depend on the arguments
+
+PLAIN_RESULTS = [0, 1, -3, True, False, 2.5, 10**30, np.int32(4), np.uint8(7), np.bool_(True), np.float32(1.5), np.float16(2.0), np.array(3)]
+
+
+@pytest.mark.parametrize("result", PLAIN_RESULTS, ids=repr)
+def test_a_plain_result_has_its_value_and_a_zero_gradient(result):
+    """`return 0` is 0.0 to whoever differentiates, whatever kind of number it is; the value alone is what the function returned."""
+
+    def f(x):
+        return result
+
+    tape = td.record(f, X)
+    for target in (f, tape, td.compile(tape), td.GuardedTape(f), td.GuardedTape(f, compile_after=5)):
+        value, gradient = td.value_and_gradient(target, X)
+        assert value == float(result)
+        assert np.array_equal(gradient, np.zeros(3))
+        assert gradient.dtype == np.float64
+        assert np.array_equal(td.jacobian(target, X), np.zeros(3))
+        assert np.array_equal(td.hessian(target, X), np.zeros((3, 3)))
+        if target is not f:
+            assert target(X) in (result, float(result))
+    assert np.array_equal(td.grad(f)(X), np.zeros(3))
+    assert td.gradient(lambda x: np.sum(td.gradient(f, x) * x) + x[0], X)[0] == 1.0
+
+
+@pytest.mark.parametrize("result", [np.arange(3), np.array([[True], [False]]), np.ones(2)], ids=["int", "bool", "float"])
+def test_a_plain_array_has_a_jacobian_of_zeros(result):
+    for target in (lambda x: result, td.record(lambda x: result, X), td.compile(lambda x: result, X)):
+        assert np.array_equal(td.jacobian(target, X), np.zeros((*result.shape, 3)))

@@ -98,13 +98,12 @@ def test_compiled_sampler_is_faster_than_python(tmp_path):
         # Some hundred effective draws: a sixth of a standard deviation is more than three Monte-Carlo errors.
         assert abs(float(mean) - reference) < float(deviation) / 3, name
     ratios = [float(r) for r in re.findall(r"compiled, .* from Python: (\S+) times", printed)]
-    # Measured: 14 and 22.
+    # Measured: 14 and 22, in processor time.
     assert len(ratios) == 2
     assert min(ratios) > 3
     by_nutpie = [float(r) for r in re.findall(r"by address, .* from Python: (\S+) times", printed)]
-    # Measured: 6 and 13, with many draws; with few it is nutpie's own start that takes the time.
+    # How fast that is depends, with few draws, on nutpie's own start.
     assert len(by_nutpie) == (2 if importlib.util.find_spec("nutpie") else 0)
-    assert min(by_nutpie, default=1) > 0.5
     bend = float(re.search(r"bend: mean (\S+)", printed).group(1))
     assert 1890 < bend < 1930
     hits, misses = map(int, re.search(r"(\d+) hits, (\d+) misses", printed).groups())

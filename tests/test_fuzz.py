@@ -292,7 +292,7 @@ def run_both(tape, points, missed=None):
 
 
 @settings(
-    max_examples=LONG_RUN or 140,
+    max_examples=LONG_RUN or 70,
     derandomize=not LONG_RUN,
     deadline=None,
     suppress_health_check=list(HealthCheck),

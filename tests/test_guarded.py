@@ -1026,3 +1026,46 @@ def test_hits_on_changing_paths_from_several_threads_are_right():
         thread.join()
     assert not errors
     assert len(safe._kept.all()) <= 3
+
+
+# Paths whose result does not depend on the arguments, or has no gradient
+
+
+@pytest.mark.parametrize("result", [0, 1, True, 2.5, np.int32(3), np.array(4)], ids=repr)
+@pytest.mark.parametrize("order", [(2.0, -1.0, 2.0, -1.0, 3.0), (-1.0, 2.0, -1.0, 2.0, -2.0)])
+@pytest.mark.parametrize("compile_after", [0, 2])
+def test_a_path_that_returns_a_plain_number_has_a_zero_gradient(result, order, compile_after):
+    """And the other paths theirs, whichever was met first, replayed or compiled, also by way of a C function."""
+
+    def f(x):
+        if x[0] > 0:
+            return x[0] ** 3 * x[1]
+        return result
+
+    safe = td.GuardedTape(f, compile_after=compile_after)
+    for first in order:
+        x = np.array([first, 0.5])
+        expected = [3 * first**2 * 0.5, first**3] if first > 0 else [0.0, 0.0]
+        value, gradient = td.value_and_gradient(safe, x)
+        assert value == pytest.approx(float(f(x)), rel=1e-15)
+        np.testing.assert_allclose(gradient, expected, rtol=1e-15)
+        np.testing.assert_allclose(td.hessian(safe, x)[0, 1], 3 * first**2 if first > 0 else 0.0, rtol=1e-15)
+        assert safe(x) == pytest.approx(float(f(x)), rel=1e-15)
+    values, gradients = safe.batch(np.array([[k, 0.5] for k in order]))
+    np.testing.assert_allclose(values, [float(f(np.array([k, 0.5]))) for k in order], rtol=1e-15)
+    assert not gradients[[k < 0 for k in order]].any()
+
+
+@pytest.mark.parametrize("wrong", [np.argmax, lambda x: x > 0, lambda x: x, lambda x: (x[0], x[1])], ids=["int", "mask", "array", "tuple"])
+@pytest.mark.parametrize("order", [(2.0, -1.0, 2.0, 3.0), (-1.0, 2.0, -1.0, 2.0)])
+@pytest.mark.parametrize("compile_after", [0, 2])
+def test_a_path_without_a_gradient_refuses_its_own_points_alone(wrong, order, compile_after):
+    """An error on one path says nothing of the others, whichever was met first."""
+    safe = td.GuardedTape(lambda x: x[0] ** 2 * x[1] if x[0] > 0 else wrong(x), compile_after=compile_after)
+    for first in order:
+        x = np.array([first, 0.5])
+        if first > 0:
+            assert td.gradient(safe, x)[1] == first**2
+        else:
+            with pytest.raises(td.NonScalarOutput):
+                td.gradient(safe, x)

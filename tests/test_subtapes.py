@@ -630,3 +630,39 @@ def test_the_text_about_a_sub_tape_names_lines():
     assert "in piecewise → False" in text
     assert "in piecewise → True" in text
     assert recordings_of(td.record(lambda x: step(x), 0.5)) == [2]
+
+
+@pytest.mark.parametrize("plain", [0, 3, True, 1.5, np.int32(2)], ids=repr)
+def test_a_path_may_return_a_plain_number(plain):
+    """It takes the type of the paths before it; `return 0` where these return floats has no gradient."""
+    part = td.subtape(lambda v: v**2 if v > 0 else plain)
+
+    def f(x):
+        return part(x[0]) * x[1]
+
+    safe = td.GuardedTape(f)
+    for first in (2.0, -1.0, 3.0, -2.0):
+        x = np.array([first, 0.5])
+        value, gradient = td.value_and_gradient(safe, x)
+        assert value == (first**2 if first > 0 else plain) * 0.5
+        assert np.array_equal(gradient, [first, first**2] if first > 0 else [0.0, plain])
+
+
+def test_a_plain_integer_of_the_first_path_is_an_integer():
+    """It may be an index; a float on a later path is refused with what to write."""
+    choice = td.subtape(lambda v: 1 if v > 0 else 2)
+    safe = td.GuardedTape(lambda x: x[choice(x[0])] ** 2)
+    assert np.array_equal(td.gradient(safe, np.array([1.0, 2.0, 3.0])), [0.0, 4.0, 0.0])
+    assert np.array_equal(td.gradient(safe, np.array([-1.0, 2.0, 3.0])), [0.0, 0.0, 6.0])
+    part = td.subtape(lambda v: v**2 if v > 0 else 0)
+    mixed = td.GuardedTape(lambda x: part(x[0]) * x[1])
+    assert np.array_equal(td.gradient(mixed, np.array([-1.0, 2.0])), [0.0, 0.0])
+    with pytest.raises(td.ShapeMismatch, match="0.0 instead of 0"):
+        td.gradient(mixed, np.array([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("x", [2.0, -2.0])
+def test_branches_of_cond_may_return_plain_numbers(x):
+    for other in (0, True, 1.5):
+        gradient = td.gradient(lambda x, other=other: td.cond(x[0] > 0, lambda: x[0] * x[1], lambda: other), np.array([x, 3.0]))
+        assert np.array_equal(gradient, [3.0, 2.0] if x > 0 else [0.0, 0.0])

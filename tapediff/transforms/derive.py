@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentMismatch, NonScalarOutput
-from ..instruction import CONSTANT, Instruction
+from ..instruction import CONSTANT, FLOAT64, Instruction, ValueType
+from ..ops.arithmetic import CONVERT
+from ..ops.calls import ITEM
 from ..passes import run_passes
 from ..rolled import prepared
 from ..tape import Tape
@@ -41,14 +43,34 @@ def require_scalar(tape: Tape) -> None:
                               fix="return a floating-point number")  # fmt: skip
 
 
+def with_float_output(tape: Tape) -> Tape:
+    """The tape with its output as floats where it is integers or booleans that do not come from its inputs; else as it is.
+
+    `return 0` on one path of a function means 0.0: its gradient is zero. Integers that depend on the inputs (an argmax, a count)
+    are refused, as whoever differentiates them has made a mistake; they may come from a path of a callee.
+    """
+    if tape.returns_tuple or not tape.outputs:
+        return tape
+    number = tape.outputs[0]
+    op, _, params, type_, site = tape.instructions[number]
+    if type_.is_float or op not in (CONSTANT, ITEM):
+        return tape
+    as_float = ValueType(type_.shape, FLOAT64)
+    added = Instruction(CONVERT, (number,), (FLOAT64,), as_float, site)
+    if op is CONSTANT:
+        added = Instruction(CONSTANT, (), (params[0].astype(FLOAT64),), as_float, site)
+    return replace(tape, instructions=(*tape.instructions, added), outputs=(len(tape.instructions),))
+
+
 def gradient_tape(tape: Tape, argnums: tuple[int, ...]) -> Tape:
     """Outputs: the value and its gradient with respect to each of `argnums`."""
     key = ("gradient", argnums)
     made = tape.derived.get(key)
     if made is None:
-        require_scalar(tape)
+        with_floats = with_float_output(tape)
+        require_scalar(with_floats)
         require_differentiable(tape, argnums)
-        made = tape.derived[key] = run_passes(reverse(prepared(tape), argnums))
+        made = tape.derived[key] = run_passes(reverse(prepared(with_floats), argnums))
     return made
 
 
@@ -58,10 +80,11 @@ def vjp_tape(tape: Tape, argnum: int) -> Tape:
     made = tape.derived.get(key)
     if made is None:
         require_differentiable(tape, (argnum,))
-        if tape.returns_tuple or not tape.output_types[0].is_float:
+        with_floats = with_float_output(tape)
+        if tape.returns_tuple or not with_floats.output_types[0].is_float:
             raise NonScalarOutput(f"{tape.name} must return one real array to be differentiated",
                                   got=", ".join(map(str, tape.output_types)), fix="return one floating-point array")  # fmt: skip
-        product = reverse(prepared(tape), (argnum,), seed=True, keep_outputs=False)
+        product = reverse(prepared(with_floats), (argnum,), seed=True, keep_outputs=False)
         made = tape.derived[key] = run_passes(replace(product, returns_tuple=False))
     return made
 

@@ -189,10 +189,12 @@ def test_arrays_alive_at_once_do_not_share_memory(flat_loops):
             for k, (start, stop) in spans.items():
                 assert start % (64 if program.storages[k].size > 1 else 8) == 0
                 assert 0 <= start <= stop <= program.workspace_bytes
-                for m in spans:
-                    meet = alive[k][0] <= alive[m][1] and alive[m][0] <= alive[k][1]
-                    if m != k and meet and not (takes_place(program, k, m, alive) or takes_place(program, m, k, alive)):
-                        assert stop <= spans[m][0] or spans[m][1] <= start
+            starts, stops = np.transpose([*spans.values()]) if spans else np.zeros((2, 0), int)
+            firsts, lasts = np.transpose([alive[k] for k in spans]) if spans else np.zeros((2, 0), int)
+            for (k, (start, stop)), (first, last) in zip(spans.items(), zip(firsts, lasts)):
+                clash = (starts < stop) & (start < stops) & (firsts <= last) & (first <= lasts)
+                for m in (m for m, clashes in zip(spans, clash) if clashes and m != k):
+                    assert takes_place(program, k, m, alive) or takes_place(program, m, k, alive)
 
 
 def test_memory_is_used_again_when_a_value_is_no_longer_needed():
