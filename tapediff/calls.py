@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import Constant, as_data_array, as_float_array, unwrap
+from .arguments import (
+    Constant,
+    as_data_array,
+    as_float_array,
+    chosen_arguments,
+    container_kind,
+    container_refused,
+    holds_only_numbers,
+    unwrap,
+)
 from .errors import ArgumentMismatch
 from .instruction import is_tracked
 from .keys import static_key
@@ -48,28 +57,25 @@ def bind_call(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]
         ArgumentMismatch: an argnum beyond the arguments, or an argument that is neither an array nor hashable.
     """
     name = getattr(f, "__name__", type(f).__name__)
+    argnums, _ = chosen_arguments(argnums, len(args), name) if argnums else ((), False)
     spec = static_of(f)
     chosen = () if spec is None else spec.positions(f)
     args = [guarded_value(unwrap(a)) if k in chosen else a for k, a in enumerate(args)]
-    for k in argnums:
-        if not 0 <= k < len(args):
-            raise ArgumentMismatch(f"argnums={k} but {name} was called with {len(args)} arguments",
-                                   fix=f"choose argnums between 0 and {len(args) - 1}")  # fmt: skip
     inputs: list[Any] = []
     active: list[bool] = []
     static: list[tuple[Any, ...]] = []
     places: dict[int, int] = {}
     for position, argument in enumerate(args):
-        kind = "static" if position in chosen else _kind(argument, position in argnums)
+        kind = "static" if position in chosen else _kind(f, argument, position, position in argnums)
         if kind == "static":
-            static.append(_static_key(name, position, argument))
+            static.append(_static_key(f, name, position, argument))
             continue
         places[position] = len(inputs)
         if is_tracked(argument):
             inputs.append(argument)
         else:
             as_array = as_float_array if kind == "active" else as_data_array
-            inputs.append(as_array(argument.value if type(argument) is Constant else argument, position)[()])
+            inputs.append(as_array(argument.value if type(argument) is Constant else argument, position, f)[()])
         active.append(kind == "active")
     for k in argnums:
         if k not in places or not active[places[k]]:
@@ -97,7 +103,7 @@ def positional(f: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]
     return bound.args
 
 
-def _kind(argument: Any, differentiated: bool) -> str:
+def _kind(f: Any, argument: Any, position: int, differentiated: bool) -> str:
     if type(argument) is Constant:
         return "data"
     if differentiated:
@@ -110,15 +116,27 @@ def _kind(argument: Any, differentiated: bool) -> str:
         return "active" if argument.dtype.kind == "f" else "data"
     if isinstance(argument, float):
         return "active"
-    if isinstance(argument, (list, tuple)) and np.asarray(argument).dtype.kind in "fiub":
-        return "active" if np.asarray(argument).dtype.kind == "f" else "data"
+    if isinstance(argument, (list, tuple)):
+        if holds_only_numbers(argument) and not hasattr(argument, "_fields"):
+            return "active" if as_data_array(argument, position, f).dtype.kind == "f" else "data"
+        if _holds_arrays(argument):
+            raise container_refused(container_kind(argument) or "", position, f)
     return "static"
 
 
-def _static_key(name: str, position: int, argument: Any) -> tuple[Any, ...]:
+def _holds_arrays(argument: Any) -> bool:
+    return isinstance(argument, np.ndarray) or is_tracked(argument) or (
+        isinstance(argument, (list, tuple)) and any(map(_holds_arrays, argument))
+    )  # fmt: skip
+
+
+def _static_key(f: Any, name: str, position: int, argument: Any) -> tuple[Any, ...]:
     try:
         hash(static_key(argument))
     except TypeError as error:
+        container = container_kind(argument)
+        if container is not None:
+            raise container_refused(container, position, f) from error
         raise ArgumentMismatch(
             f"argument {position} of {name} is neither an array nor hashable, so no tape can be kept for it",
             got=type(argument).__name__, fix="pass its arrays as arguments of their own",

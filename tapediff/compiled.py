@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from .arguments import as_inputs
+from .arguments import as_inputs, chosen_arguments
 from .errors import ArgumentMismatch, GuardFailed
 from .forks import new_lock
 from .garbage import without_collections
@@ -28,7 +29,7 @@ from .transforms.derive import gradient_tape
 if TYPE_CHECKING:
     from .lowering.kernel import Kernel
 
-Argnums = int | tuple[int, ...]
+Argnums = int | Sequence[int]
 
 
 def raise_pending() -> NoReturn:
@@ -147,8 +148,7 @@ class CompiledTape(ShortWay, CompiledCalls):
 
     def _evaluate(self, args: Sequence[Any], argnums: Argnums, out: Any) -> tuple[Any, Any]:
         """The full path: any layout, lists, td.Constant, several gradients; checks everything before it computes."""
-        several = isinstance(argnums, tuple)
-        numbers = argnums if isinstance(argnums, tuple) else (argnums,)
+        numbers, several = chosen_arguments(argnums, len(args), self.tape.name) if args else ((0,), False)
         if any(type(a) is TrackedArray for a in args):
             value, *gradients = inline(gradient_tape(self.tape, numbers), as_inputs(self.tape, args))
             return value, tuple(gradients) if several else gradients[0]
@@ -232,12 +232,29 @@ class CompiledTape(ShortWay, CompiledCalls):
         return f"<CompiledTape of {self.tape.name}: {len(self.tape)} instructions, {self.tape.guard_count} guards>"
 
 
-def compile(target: Tape | Callable[..., Any], *args: Any) -> CompiledTape:
+def _require_point(target: Any, args: Sequence[Any], named: Any) -> None:
+    """Raises ArgumentMismatch where a function of arguments is to be recorded without any."""
+    if not callable(target) or isinstance(target, CompiledTape) or hasattr(target, "tape_for"):
+        raise ArgumentMismatch("td.compile takes a function or a Tape", got=type(target).__name__, fix="td.compile(f, x)")
+    if args or named:
+        return
+    try:
+        inspect.signature(target).bind()
+    except TypeError as error:
+        name = getattr(target, "__name__", type(target).__name__)
+        raise ArgumentMismatch(
+            f"{name} takes arguments, and td.compile was given none", got=str(error), fix="td.compile(f, x) records f at x"
+        ) from error
+    except ValueError:
+        return  # no signature: the call itself will tell
+
+
+def compile(target: Tape | Callable[..., Any], *args: Any, **named: Any) -> CompiledTape:
     """Turn a tape into native code: forward and backward in one kernel.
 
     Args:
         target: a Tape; or a function, which is recorded at `args` first.
-        args: where to record a function.
+        args, named: where to record a function; see td.record.
 
     Returns:
         A CompiledTape; its gradient by the first argument is compiled at once, others when first asked for.
@@ -245,8 +262,9 @@ def compile(target: Tape | Callable[..., Any], *args: Any) -> CompiledTape:
     Cost: about 0.05 s for models of a few dozen array operations, growing with the number of operations on the tape.
     """
     if not isinstance(target, Tape):
-        target = record(target, *args)
-    elif args:
+        _require_point(target, args, named)
+        target = record(target, *args, **named)
+    elif args or named:
         raise ArgumentMismatch(
             "td.compile(tape) takes no further arguments", fix="td.compile(f, x0) records and compiles"
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import as_inputs
+from .arguments import as_inputs, chosen_arguments
 from .calls import bind_call, positional
 from .compiled import CompiledTape
 from .errors import ArgumentMismatch, UnsupportedFunction
@@ -23,7 +23,7 @@ from .tape import Tape
 from .tracked import TrackedArray
 from .transforms.derive import gradient_only, gradient_tape, jvp_tape, vjp_tape, with_float_output
 
-Argnums = int | tuple[int, ...]
+Argnums = int | Sequence[int]
 
 
 def gradient(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
@@ -32,7 +32,7 @@ def gradient(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, 
     Args:
         target: function, Tape, CompiledTape or GuardedTape that returns one real scalar.
         x, args: the point: floats or float arrays; td.Constant(y) for run-time data.
-        argnums: which argument to differentiate by; a tuple gives a tuple of gradients.
+        argnums: which argument to differentiate by, -1 is the last; a tuple or list gives a tuple of gradients.
         out: array (or tuple of arrays) that receives the gradient; untouched when anything fails.
         named: further arguments of a function or GuardedTape by name.
 
@@ -74,12 +74,13 @@ def value_and_gradient(
     arguments = given(x, args)
     if named:
         arguments = positional(target, arguments, named)
-    numbers = argnums if isinstance(argnums, tuple) else (argnums,)
+    name = getattr(target, "name", None) or getattr(target, "__name__", type(target).__name__)
+    numbers, several = chosen_arguments(argnums, len(arguments), name)
     tape, inputs, numbers = _traced(target, arguments, numbers)
     joint = gradient_tape(tape, numbers)
-    check_out(out, [tape.input_types[k] for k in numbers], isinstance(argnums, tuple))
+    check_out(out, [tape.input_types[k] for k in numbers], several)
     value, *gradients = _run(joint, inputs)
-    return _as_number(value), deliver(gradients, out, isinstance(argnums, tuple))
+    return _as_number(value), deliver(gradients, out, several)
 
 
 def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -126,23 +127,24 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
 COMPILE_AFTER = 3
 
 
-def jacobian(target: Any, x: Any, *rest: Any) -> Any:
+def jacobian(target: Any, x: Any, *rest: Any, **named: Any) -> Any:
     """Jacobian of a function from an array of shape S to an array of shape T.
 
     Args:
         target: function, Tape, CompiledTape or GuardedTape.
-        x: the point, shape S; the first argument. Further arguments follow.
+        x: the point, shape S; the first argument. Further arguments follow, by position or name.
 
     Returns:
         Array of shape (*T, *S): entry [t, s] is d f[t] / d x[s].
 
     Cost: min(size of T, size of S) sweeps: reverse for few outputs, forward for few inputs.
     """
-    tape, inputs, _ = _traced(target, (x, *rest), (0,))
+    args = positional(target, (x, *rest), named) if named else (x, *rest)
+    tape, inputs, _ = _traced(target, args, (0,))
     return _jacobian(tape, inputs)
 
 
-def hessian(target: Any, x: Any, *rest: Any) -> Any:
+def hessian(target: Any, x: Any, *rest: Any, **named: Any) -> Any:
     """Hessian of a scalar function of an array of shape S.
 
     Returns:
@@ -150,7 +152,8 @@ def hessian(target: Any, x: Any, *rest: Any) -> Any:
 
     Cost: as many Hessian-vector products as x has entries.
     """
-    tape, inputs, _ = _traced(target, (x, *rest), (0,))
+    args = positional(target, (x, *rest), named) if named else (x, *rest)
+    tape, inputs, _ = _traced(target, args, (0,))
     return _jacobian(gradient_only(tape, 0), inputs)
 
 

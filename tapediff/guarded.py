@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arguments import unwrap
+from .arguments import chosen_arguments, unwrap
 from .calls import Call, bind_call, positional
 from .compiled import raise_pending
 from .errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
@@ -53,7 +53,7 @@ from .static_arguments import Static
 from .tape import Tape
 from .transforms.derive import gradient_tape
 
-Argnums = int | tuple[int, ...]
+Argnums = int | Sequence[int]
 
 # Guard values whose equality, with their type, is equality of bits.
 PLAIN = (bool, int, str, type(None), np.bool_)
@@ -250,8 +250,7 @@ class GuardedTape(ShortWay, GuardedCalls):
         self, args: Sequence[Any], argnums: Argnums, out: Any, asked: tuple[Any, ...] = ()
     ) -> tuple[Any, Any]:
         """The full path: any layout, floats, td.Constant, several gradients; another tape, or a new one."""
-        several = isinstance(argnums, tuple)
-        numbers = argnums if isinstance(argnums, tuple) else (argnums,)
+        numbers, several = chosen_arguments(argnums, len(args), self.name)
         if _is_recording(args):
             return self._inlined(bind_call(self.f, args, numbers), out, several)
         call = self._call(args, numbers, asked)

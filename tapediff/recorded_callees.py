@@ -215,10 +215,12 @@ class RecordedCallee(Callee):
             tape = _with_plain_results_as(tape, self.out_types)
         types = tape.output_types
         if self.out_types and types != self.out_types:
+            same_shapes = [t.shape for t in types] == [t.shape for t in self.out_types]
             raise ShapeMismatch(
                 f"{self.name} returned other types than on another path", at=tape.instructions[-1].site,
                 got=f"{', '.join(map(str, self.out_types))} before, {', '.join(map(str, types))} now",
-                fix="return arrays of the same shapes and dtypes on every path: 0.0 instead of 0 where the others return floats",
+                fix="return arrays of the same shapes and dtypes on every path"
+                + (": 0.0 instead of 0 where another returns a float" if same_shapes else ""),
             )  # fmt: skip
         if self._handler is not None:
             self._refuse_failures(tape)

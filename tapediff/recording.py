@@ -5,32 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .arguments import Constant, as_data_array, as_float_array
+from .arguments import Constant, as_float_array, as_recorded
+from .calls import positional
 from .randomness import Draws
 from .recorder import Recorder
 from .tape import Tape
 from .tracked import TrackedArray
 
 
-def record(f: Callable[..., Any], *args: Any, prescribed: Sequence[Any] = ()) -> Tape:
+def record(f: Callable[..., Any], *args: Any, prescribed: Sequence[Any] = (), **named: Any) -> Tape:
     """Run a function once on tracked arrays and return what it did as a tape.
 
     Args:
         f: a function of float arrays or floats, in plain NumPy; returns a real number, an array, or a tuple of these.
-        args: where to record: floats or float arrays of any shape; wrap data that changes from call to call but is not
-            differentiated in td.Constant.
+        args: where to record: floats or float arrays of any shape, which may be differentiated; integers, booleans and what is
+            wrapped in td.Constant are data, which may change from call to call. Where Python needs an integer it is guarded.
         prescribed: outcomes for the first guards (used by GuardedTape).
+        named: further arguments by name; the tape takes all of them by position.
 
     Returns:
         The tape, valid wherever its guards hold.
 
     Raises:
-        DtypeMismatch: an argument is not real floating point.
+        DtypeMismatch: no argument is real floating point, or one is no number at all.
         UnsupportedFunction, TrackedValueEscaped: naming the user's line and the fix.
 
     Cost: one call of f, plus about 2 µs per operation.
     """
     name = getattr(f, "__name__", type(f).__name__)
+    if named:
+        args = positional(f, args, named)
     draws = Draws((f,))
     tape = Recorder(name, prescribed=prescribed).run(_record, f, args)
     draws.warn(name)
@@ -38,13 +42,20 @@ def record(f: Callable[..., Any], *args: Any, prescribed: Sequence[Any] = ()) ->
 
 
 def _record(recorder: Recorder, f: Callable[..., Any], args: Sequence[Any]) -> Tape:
-    tracked = []
-    for position, argument in enumerate(args):
-        is_data = type(argument) is Constant
-        plain = plain_value(argument.value if is_data else argument)
-        array = as_data_array(plain, position) if is_data else as_float_array(plain, position)
-        tracked.append(recorder.input(array, active=not is_data))
+    tracked = [recorder.input(array, active=active) for array, active in _entered(f, args)]
+    recorder.python_ints = {t._id for t, a in zip(tracked, args) if type(a) is int}
     return recorder.finish(f(*tracked))
+
+
+def _entered(f: Callable[..., Any], args: Sequence[Any]) -> list[tuple[Any, bool]]:
+    """The arguments as arrays, and which may be differentiated."""
+    plain = [Constant(plain_value(a.value)) if type(a) is Constant else plain_value(a) for a in args]
+    entered = [as_recorded(argument, position, f) for position, argument in enumerate(plain)]
+    if not any(active for _, active in entered):
+        for position, argument in enumerate(plain):
+            if type(argument) is not Constant:
+                as_float_array(argument, position, f)  # raises: integers beside no floats are a point of the wrong dtype
+    return entered
 
 
 def plain_value(argument: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from .lowering.status import REFUSED
 from .recorder import current_recorder
 
-Argnums = int | tuple[int, ...]
+Argnums = int | Sequence[int]
 
 # The argnums of nearly every call; small integers are shared, and a call that is not recognised takes the full path.
 FIRST = 0

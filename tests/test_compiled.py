@@ -167,7 +167,7 @@ WRONG = [
     (lambda: td.gradient(COMPILED, A, out=np.broadcast_to(0.0, 5)), td.ArgumentMismatch,
      "out is read-only\n  fix: pass an array that can be written to"),
     (lambda: td.gradient(COMPILED, A, argnums=1), td.ArgumentMismatch,
-     "argument 1 of density does not exist (1 arguments), so it has no gradient\n  fix: choose argnums among (0,)"),
+     "argnums=1 but density was called with 1 arguments\n  fix: choose argnums between 0 and 0"),
     (lambda: td.gradient(td.compile(lambda x: x * 2, A), A), td.NonScalarOutput,
      "<lambda> returned an array; a gradient needs a scalar\n  got: float64[5]\n"
      "  fix: use td.jacobian(f, x), or reduce the output, e.g. with .sum()"),
@@ -274,7 +274,7 @@ def test_constants_are_read_at_every_call(target):
         with pytest.raises(td.GuardFailed):
             td.gradient(run, x, np.ones(4), k, data[2], 1)
     assert np.array_equal(td.gradient(run, x, np.ones(4), np.array([-1, -4]), data[2], 0), 2 * (x - 1) * data[2])
-    with pytest.raises(td.ArgumentMismatch, match=r"argument 1 of f is td.Constant, so it has no gradient"):
+    with pytest.raises(td.ArgumentMismatch, match=r"argument 1 of f is data \(td.Constant, or integers\), so it has no gradient"):
         td.gradient(run, x, *data, argnums=1)
     with pytest.raises(td.DtypeMismatch, match="another dtype"):
         td.gradient(run, x, data[0], data[1].astype(float), *data[2:])

@@ -21,7 +21,7 @@ def require_differentiable(tape: Tape, argnums: tuple[int, ...]) -> None:
     """Raises ArgumentMismatch unless every argnum names a differentiable argument."""
     for k in argnums:
         if k not in tape.active_inputs:
-            what = "is td.Constant" if 0 <= k < len(tape.inputs) else f"does not exist ({len(tape.inputs)} arguments)"
+            what = "is data (td.Constant, or integers)" if 0 <= k < len(tape.inputs) else f"does not exist ({len(tape.inputs)} arguments)"
             raise ArgumentMismatch(f"argument {k} of {tape.name} {what}, so it has no gradient",
                                    fix=f"choose argnums among {tape.active_inputs}")  # fmt: skip
 

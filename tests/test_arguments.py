@@ -1,0 +1,200 @@
+"""Arguments: what is differentiated, what is data, what is refused and why, and how arguments are named."""
+
+import collections
+import dataclasses
+
+import numpy as np
+import pytest
+
+import tapediff as td
+
+X = np.array([1.0, 2.0, 3.0])
+Point = collections.namedtuple("Point", "u v")
+
+
+@dataclasses.dataclass
+class Weights:
+    w: object
+
+
+def product(a, b):
+    return np.sum(a * b**2)
+
+
+def first_of(ws, scale):
+    return scale * 2.0
+
+
+TARGETS = pytest.mark.parametrize(
+    "made", [lambda f, *args: f, td.record, td.compile, lambda f, *args: td.GuardedTape(f)], ids=["function", "Tape", "CompiledTape", "GuardedTape"]
+)
+
+# Containers
+
+
+@pytest.mark.parametrize(
+    ("container", "named"),
+    [
+        ([X, X], "a list of ndarray"), ((X, X), "a tuple of ndarray"), ([X, X[:2]], "a list of ndarray"), ([X, "a"], "a list of ndarray, str"),
+        ([[X], [X]], "a list of list"), ([np.array(1.0)], "a list of ndarray"), ({"a": X}, "a dict"),
+        (collections.OrderedDict(a=X), "a OrderedDict"), (Weights(X), "a dataclass (Weights)"), (Point(X, X), "a named tuple (Point)"),
+    ],
+)  # fmt: skip
+def test_a_container_of_arrays_is_refused_wherever_it_is_passed(container, named):
+    """Differentiated, beside the differentiated argument, as data, and to every verb; a list of arrays is never stacked."""
+    calls = [
+        lambda: td.gradient(first_of, container, 2.0), lambda: td.gradient(first_of, container, 2.0, argnums=1),
+        lambda: td.gradient(first_of, td.Constant(container), 2.0, argnums=1), lambda: td.record(first_of, container, 2.0),
+        lambda: td.record(first_of, td.Constant(container), 2.0), lambda: td.compile(first_of, container, 2.0),
+        lambda: td.GuardedTape(first_of)(container, 2.0), lambda: td.GuardedTape(first_of).gradient(container, 2.0, argnums=1),
+        lambda: td.hessian(first_of, container, 2.0), lambda: td.grad(first_of)(container, 2.0),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(td.DtypeMismatch) as raised:
+            call()
+        what, at, got, fix = str(raised.value).split("\n")
+        assert what == "argument 0 (ws) is a container, which tapediff does not take as an argument"
+        assert at.startswith("  at:  test_arguments.py:")
+        assert got == f"  got: {named}"
+        assert fix == (
+            "  fix: pass each array as an argument of its own, or np.stack them into one; "
+            "an argument is a float, a float array, or nested lists of plain numbers"
+        )
+    assert not td.is_recording()
+
+
+def test_a_list_of_arrays_is_refused_by_tapes():
+    for tape in (td.record(np.sum, X), td.compile(np.sum, X)):
+        with pytest.raises(td.DtypeMismatch, match="is a container"):
+            td.gradient(tape, [X[:1], X[:1], X[:1]])
+        assert np.array_equal(td.gradient(tape, X), np.ones(3))
+
+
+@TARGETS
+@pytest.mark.parametrize("numbers", [[1.0, 2.0], (1.0, 2.0), [np.float64(1.0), 2], [[1.0, 2.0], [3.0, 4.0]], [np.float32(0.5), 1.5], []], ids=repr)
+def test_nested_lists_of_plain_numbers_are_arrays(made, numbers):
+    """Differentiated, and as data."""
+    array = np.asarray(numbers, dtype=float)
+    target = made(product, numbers, numbers)
+    first, second = td.gradient(target, numbers, numbers, argnums=(0, 1))
+    np.testing.assert_array_equal(first, array**2)
+    np.testing.assert_array_equal(second, 2 * array * array)
+
+
+@pytest.mark.parametrize("argument", ["a", None, object(), [1.0, [2.0]], ["a"], {1.0}, 1j], ids=repr)
+def test_what_is_no_number_is_refused_with_its_name(argument):
+    for call in (td.record, td.compile, td.gradient):
+        with pytest.raises(td.DtypeMismatch, match=r"argument 0 \(ws\) (is|must be)"):
+            call(first_of, argument, 2.0)
+
+
+# Data
+
+
+@pytest.mark.parametrize("made", [td.record, td.compile], ids=["Tape", "CompiledTape"])
+def test_integers_and_booleans_beside_floats_are_data(made):
+    """Arrays and numbers of them, whose values may change from call to call; nothing is differentiated by them."""
+
+    def f(x, index, mask, scale):
+        return np.sum(x[index] ** 2) * scale + np.sum(x * mask)
+
+    index, mask = np.array([0, 2]), np.array([True, False, True])
+    target = made(f, X, index, mask, 3)
+    for where, chosen, scale in ((index, mask, 3), (np.array([1, 1]), ~mask, -2)):
+        assert target(X, where, chosen, scale) == f(X, where, chosen, scale)
+        expected = np.bincount(where, minlength=3) * 2 * X * scale + chosen
+        np.testing.assert_array_equal(td.gradient(target, X, where, chosen, scale), expected)
+        np.testing.assert_array_equal(td.gradient(f, X, where, chosen, scale), expected)
+    for k in (1, 2, -1):
+        with pytest.raises(td.ArgumentMismatch, match="is data"):
+            td.gradient(target, X, index, mask, 3, argnums=k)
+
+
+@pytest.mark.parametrize("made", [td.record, td.compile], ids=["Tape", "CompiledTape"])
+def test_an_integer_is_guarded_where_python_needs_it(made):
+    """As a length or a loop count; isinstance() sees an int, as in the plain function."""
+
+    def f(x, n, twice):
+        assert isinstance(n, int)
+        total = np.sum(x[:n] ** 2) * n
+        return total * 2 if twice else total
+
+    target = made(f, X, 2, True)
+    np.testing.assert_array_equal(td.gradient(target, X, 2, True), [8.0, 16.0, 0.0])
+    for other in ((3, True), (2, False)):
+        with pytest.raises(td.GuardFailed):
+            td.gradient(target, X, *other)
+
+
+@pytest.mark.parametrize("point", [3, [1, 2, 3], np.arange(3), True])
+def test_integers_alone_are_a_point_of_the_wrong_type(point):
+    """They would be truncated; the message says to pass floats."""
+    for call in (td.record, td.compile, td.gradient):
+        with pytest.raises(td.DtypeMismatch, match=r"argument 0 \(x\) must be real floating-point(.|\n)*pass floats"):
+            call(lambda x: np.sum(x) * 2.0, point)
+
+
+# Which argument
+
+
+@TARGETS
+def test_arguments_are_counted_from_either_end_and_named_in_tuples_or_lists(made):
+    target, y = made(product, X, X), X + 1.0
+    by_first, by_second = y**2, 2 * X * y
+    for argnums, expected in ((0, by_first), (1, by_second), (-1, by_second), (-2, by_first), (np.int64(1), by_second)):
+        np.testing.assert_array_equal(td.gradient(target, X, y, argnums=argnums), expected)
+    for argnums in ((0, 1), [0, 1], (-2, -1), [0, -1]):
+        gradients = td.gradient(target, X, y, argnums=argnums)
+        assert type(gradients) is tuple
+        np.testing.assert_array_equal(gradients, [by_first, by_second])
+    out = [np.empty(3), np.empty(3)]
+    td.gradient(target, X, y, argnums=[-1, 0], out=out)
+    np.testing.assert_array_equal(out, [by_second, by_first])
+    np.testing.assert_array_equal(td.grad(product, [-1])(X, y), [by_second])
+
+
+@TARGETS
+@pytest.mark.parametrize(
+    ("argnums", "what"),
+    [
+        (2, "argnums=2 but product was called with 2 arguments"), (-3, "argnums=-3 but product was called with 2 arguments"),
+        ((0, 5), "argnums=5 but product was called with 2 arguments"), (True, "argnums is a position"), (1.0, "argnums is a position"),
+        ("b", "argnums is a position"), (None, "argnums is a position"), ([0, None], "argnums is a position"),
+    ],
+)  # fmt: skip
+def test_an_argument_that_is_not_there_is_refused(made, argnums, what):
+    """And the next call is right."""
+    target = made(product, X, X)
+    with pytest.raises(td.ArgumentMismatch, match=what) as raised:
+        td.gradient(target, X, X, argnums=argnums)
+    assert "\n  fix: " in str(raised.value)
+    np.testing.assert_array_equal(td.gradient(target, X, X), X**2)
+
+
+@TARGETS
+def test_a_call_without_arguments_says_what_is_missing(made):
+    target = made(product, X, X)
+    for verb in (td.gradient, td.value_and_gradient):
+        with pytest.raises(td.ArgumentMismatch, match=r"without arguments|0 were given"):
+            verb(target)
+    with pytest.raises(td.ArgumentMismatch, match=r"td\.compile was given none"):
+        td.compile(product)
+    assert td.compile(lambda: 3.0)() == 3.0
+
+
+def test_arguments_may_be_passed_by_name():
+    """Where a function is recorded; the tape takes them by position, in the function's order."""
+
+    def f(x, scale=2.0, *, power=1):
+        return np.sum(x) * scale
+
+    for tape in (td.record(f, X, scale=5.0), td.compile(f, X, scale=5.0), td.compile(f, scale=5.0, x=X)):
+        assert np.array_equal(td.gradient(tape, X, 3.0), [3.0, 3.0, 3.0])
+        assert td.gradient(tape, X, 3.0, argnums=-1) == 6.0
+    assert np.array_equal(td.jacobian(f, X, scale=4.0), [4.0, 4.0, 4.0])
+    assert np.array_equal(td.hessian(f, X, scale=4.0), np.zeros((3, 3)))
+    for call in (td.record, td.compile, td.gradient):
+        with pytest.raises(td.ArgumentMismatch, match="can be passed by name only"):
+            call(f, X, power=2)
+        with pytest.raises(TypeError, match="unexpected keyword argument"):
+            call(f, X, scael=2.0)
