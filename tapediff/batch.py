@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
@@ -12,7 +14,7 @@ import numpy as np
 
 from .errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
 from .instruction import FLOAT64
-from .lowering import pointer
+from .lowering import pauses, pointer
 from .points import Point
 
 # A thread that is to share the work costs about this long, in seconds, to wake.
@@ -69,6 +71,8 @@ class _Job:
 
     def __init__(self, point: Point, points: np.ndarray, values: np.ndarray, gradients: np.ndarray) -> None:
         self.point, self.points, self._results = point, points, (values, gradients)
+        # The threads that work on it beside the calling one.
+        self._helpers: set[int] = set()
         self.words = np.zeros(pointer.JOB_WORDS, np.int64)
         self.words[pointer.JOB_SIZE] = points[0].size
         self.words[pointer.JOB_POINTS :] = points.ctypes.data, gradients.ctypes.data, values.ctypes.data
@@ -85,6 +89,24 @@ class _Job:
         status = pointer.rows_function()(point.function, point.user_data, words, row.ctypes.data)
         # Exceptions are kept by thread, so they are fetched in the thread that met them.
         return _Failure(int(row[0]), point.error_at(self.points[row[0]], status)) if status else None
+
+    def help(self) -> _Failure | None:
+        """Do rows in a thread of the pool."""
+        self._helpers.add(threading.get_ident())
+        try:
+            return self.work()
+        finally:
+            self._helpers.discard(threading.get_ident())
+
+    def stop(self, shared: Sequence[Future[_Failure | None]]) -> None:
+        """Wait for the threads that have begun, whose loops are to end: one of them may go on for ever otherwise."""
+        self.end()
+        helpers = set(self._helpers)
+        try:
+            pauses.stop(helpers)
+            wait([future for future in shared if not future.cancel()])
+        finally:
+            pauses.go_on(helpers)
 
     def end(self) -> None:
         """Hand out no more."""
@@ -116,14 +138,19 @@ def available_threads() -> int:
 def _share(job: _Job, first: int, stop: int, threads: int) -> list[_Failure]:
     """Do the rows from `first` to `stop`; gives what failed, among them the first row that did."""
     job.begin(first, stop, threads)
-    shared = [_pool(os.getpid()).submit(job.work) for _ in range(threads - 1)]
+    shared: list[Future[_Failure | None]] = []
     try:
+        shared += [_pool(os.getpid()).submit(job.help) for _ in range(threads - 1)]
         found = [job.work()]
-    finally:
+        if found[0] is not None and isinstance(found[0].raised, KeyboardInterrupt):
+            raise found[0].raised
         # All rows before one that failed have been handed out by now, so nobody is waited for who has not begun.
         job.end()
         begun = [future for future in shared if not future.cancel()]
         wait(begun)
+    except BaseException:
+        job.stop(shared)
+        raise
     found += [future.result() for future in begun]
     return [failure for failure in found if failure is not None]
 

@@ -74,7 +74,7 @@ def _text(name: str, signature: tuple[str, ...], result: str) -> str:
     # Between the parentheses a format stands for a tuple, also of one argument.
     format_ = f"({letters})\\00"
     given = ", ".join(f"{type_} %a{k}" for k, type_ in enumerate(signature))
-    has_frame = signature[1] == "ptr"
+    has_frame = signature[1:2] == ("ptr",)
     answer = "%number" if result == "i64" else "%short"
     return f"""declare i32 @PyGILState_Ensure()
 declare void @PyGILState_Release(i32)

@@ -22,7 +22,9 @@ from .functions import is_mostly_straight
 from .lanes import Value
 from .misses import Exits
 from .native import NativeFunction
+from .pauses import CLOCK_WORDS, FIRST_SLICE, pause_address
 from .program import Program
+from .status import PENDING
 from .workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
 
 # Smaller than for kernels, as calls of callees may stand deep in each other.
@@ -188,25 +190,48 @@ class LoopEmitter(Emitter):
         code = self.code
         carried = {k: self._output_number(k).ref for k in self._carried}
         following = code.emit("add nsw i64 %t, 1")
-        more = code.emit(f"icmp slt i64 {following}, %end")
+        more = code.emit(f"icmp slt i64 {following}, %slice_end")
         stop = None
         if self.roles.stops:
             goes = self._output_number(self.program.output_count - 1).ref
             stop = code.emit(f"xor i1 {goes}, true")
             more = code.emit(f"and i1 {more}, {goes}")
-        before, done = code.block, code.label()
-        code.line(f"br i1 {more}, label %body, label %{done}")
+        before, left, pause, resume, done = code.block, code.label(), code.label(), code.label(), code.label()
+        code.line(f"br i1 {more}, label %body, label %{left}")
+        code.start(left)
+        goes_on = code.emit(f"icmp slt i64 {following}, %end")
+        if stop is not None:
+            goes_on = code.emit(f"and i1 {goes_on}, {goes}")
+        code.line(f"br i1 {goes_on}, label %{pause}, label %{done}")
+        self._pause(pause, following, resume)
         code.start(done)
         self._store_iteration(following)
         if stop is not None:
             flag = code.emit(f"getelementptr i64, ptr %frame, i64 {STOPPED}")
             code.line(f"store i64 {code.emit(f'zext i1 {stop} to i64')}, ptr {flag}")
         self._leave(0)
-        phis = [f"%t = phi i64 [ %t_first, %{self._entered_from} ], [ {following}, %{before} ]"]
+        ways = [("%t", "i64", "%t_first", following, following), ("%slice_end", "i64", "%slice_first", "%slice_end", "%slice_next")]
         for k, (first, kind) in self._carried.items():
-            type_ = "i1" if kind == "i1" else MEMORY_TYPES[kind]
-            phis.append(f"%number{k} = phi {type_} [ {first}, %{self._entered_from} ], [ {carried[k]}, %{before} ]")
-        return phis
+            ways.append((f"%number{k}", "i1" if kind == "i1" else MEMORY_TYPES[kind], first, carried[k], carried[k]))
+        return [
+            f"{name} = phi {type_} [ {first}, %{self._entered_from} ], [ {again}, %{before} ], [ {resumed}, %{resume} ]"
+            for name, type_, first, again, resumed in ways
+        ]
+
+    def _pause(self, label: str, following: str, resume: str) -> None:
+        """At the end of a slice of the iterations: see lowering.pauses."""
+        code, interrupted = self.code, self.code.label()
+        code.declare("declare i64 @tapediff_pause(ptr, i64, i64)")
+        self.addresses["tapediff_pause"] = pause_address()
+        code.start(label)
+        code.line(f"%slice_next = call i64 @tapediff_pause(ptr %clock, i64 {following}, i64 %end)")
+        raised = code.emit("icmp slt i64 %slice_next, 0")
+        code.line(f"br i1 {raised}, label %{interrupted}, label %{resume}, !prof !0")
+        code.start(interrupted)
+        self._store_iteration(following)
+        self._leave(PENDING)
+        code.start(resume)
+        code.line("br label %body")
 
     def _output_number(self, k: int) -> Value:
         storage = self._storage_at["output", k]
@@ -221,5 +246,11 @@ class LoopEmitter(Emitter):
         enter = ["%t_first = load i64, ptr %frame", end_slot, "%end = load i64, ptr %end_slot"]
         self._load_word("%outermost", "i64", STACK)
         enter += self.enter
+        if not self.roles.once:
+            self.code.declare("declare i64 @llvm.smin.i64(i64, i64)")
+            self.slots.append(f"%clock = alloca [{CLOCK_WORDS} x i64]")
+            enter += ["%slice_slot = getelementptr i64, ptr %clock, i64 1", "store i64 0, ptr %slice_slot"]
+            enter += [f"%slice_reach = add i64 %t_first, {FIRST_SLICE}"]
+            enter += ["%slice_first = call i64 @llvm.smin.i64(i64 %slice_reach, i64 %end)"]
         lines = [*self.entry, "br label %enter", "enter:", *enter, *self.code.lines]
         return self._function("ptr noalias %frame, ptr %state, ptr %report", lines)
