@@ -7,7 +7,8 @@ can. The operations and the values are the same, so no bit changes.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from ..ops.declaration import has_costly
@@ -26,6 +27,9 @@ SMALLEST_LARGE = 2500
 DIVISION = 4
 # Each reader has code of its own for it.
 MOST_READERS = 12
+# Trees of values are looked at no further than this, and no more often; then all that their reader reads is stored.
+MOST_VALUES = 32
+MOST_ROUNDS = 16
 
 
 def recompute_shifted(steps: list[Any], storages: list[Storage]) -> list[Any]:
@@ -52,16 +56,18 @@ class _Sources:
 
     Attributes:
         writers: of each storage that a step could compute again: that step.
+        places: and where in the program it stands.
         readers: the steps that read such a storage elsewhere than at the point that writes it.
         stored: those that are stored all the same.
     """
 
     def __init__(self, steps: list[Any], storages: list[Storage]) -> None:
         self.writers: dict[int, Step] = {}
+        self.places: dict[int, int] = {}
         self.readers: dict[int, list[Step]] = {}
         self.stored = _needed_whole(steps)
         several: set[int] = set()
-        for step in steps:
+        for place, step in enumerate(steps):
             if isinstance(step, Step):
                 storage = step.write.storage
                 if storage in self.writers or storage in several or not _is_elementwise(step, storages[storage]):
@@ -69,6 +75,7 @@ class _Sources:
                     self.writers.pop(storage, None)
                 else:
                     self.writers[storage] = step
+                    self.places[storage] = place
         for step in steps:
             for read in step.reads if isinstance(step, Step) else ():
                 if isinstance(read, Access) and self.is_shifted(read, step):
@@ -79,9 +86,13 @@ class _Sources:
             if repeated or len(readers) > MOST_READERS:
                 self.stored.add(storage)
 
+    def is_computed(self, read: Any) -> bool:
+        """Whether a value is not stored, but computed by who reads it shifted."""
+        return isinstance(read, Access) and read.storage in self.writers and read.storage not in self.stored
+
     def is_shifted(self, read: Any, reader: Step) -> bool:
         """Whether a step reads a value, which is to be computed again, elsewhere than at the point that writes it."""
-        if not isinstance(read, Access) or read.storage in self.stored or read.storage not in self.writers:
+        if not self.is_computed(read):
             return False
         writer = self.writers[read.storage]
         return reader.domain != writer.domain or read != writer.write
@@ -114,61 +125,110 @@ def _moved(read: Access, domain: tuple[int, ...], writer: Step) -> Positions | N
     return None if read.via >= 0 else positions_of(read, domain, writer.domain)
 
 
-@dataclass(slots=True)
 class _Tree:
-    """What it takes to compute values again over a domain: each value, by where it is read, with the operations for it alone."""
+    """What it takes to compute again all that one step reads shifted: values by where they are read, the nearest first.
 
-    sources: _Sources
-    domain: tuple[int, ...]
-    nodes: dict[Access, int] = field(default_factory=dict)
+    It ends at MOST_VALUES, as what needs more is too dear anyway. Sets of values are the bits of a number.
 
-    def add(self, read: Any) -> bool:
-        """Add a value and what it depends on; whether all of it can be computed."""
-        writer = self.sources.writers.get(read.storage) if isinstance(read, Access) else None
-        if writer is None or read in self.nodes or read.storage in self.sources.stored:
-            return True
-        moved = _moved(read, self.domain, writer)
-        if moved is None:
-            return False
-        self.nodes[read] = _operations(writer)
-        return all(self.add(moved.translated(a)) for a in writer.reads if isinstance(a, Access))
+    Attributes:
+        storages: of each value.
+        direct: how many the step itself reads; they are the first.
+        operations: for all of them.
+        is_cut: whether there is more to it.
+        lost: the set of those of which it cannot be said where they are in their writer's loop.
+        reached: of each value, the set of those that it takes, itself included.
+    """
 
-    @property
-    def operations(self) -> int:
-        return sum(self.nodes.values())
+    def __init__(self, step: Step, sources: _Sources) -> None:
+        self.sources = sources
+        self.storages: list[int] = []
+        self.operations = self.lost = 0
+        self.is_cut = False
+        self.number_of: dict[Access, int] = {}
+        values: list[Access] = []
+        self._enter([read for read in step.reads if sources.is_shifted(read, step)], values)
+        self.direct = len(values)
+        operands: list[list[int]] = []
+        for value in values:
+            writer = sources.writers[value.storage]
+            moved = _moved(value, step.domain, writer)
+            if moved is None:
+                self.lost |= 1 << len(operands)
+            needed = [] if moved is None else [moved.translated(r) for r in writer.reads if sources.is_computed(r)]
+            operands.append(self._enter(needed, values))
+        self.reached = self._reached(operands)
+
+    def _enter(self, reads: list[Access], values: list[Access]) -> list[int]:
+        """The numbers of values, which they are given where they are new."""
+        numbers = []
+        for read in reads:
+            number = self.number_of.get(read)
+            if number is None:
+                if len(values) == MOST_VALUES:
+                    self.is_cut = True
+                    continue
+                number = self.number_of[read] = len(values)
+                values.append(read)
+                self.storages.append(read.storage)
+                self.operations += _operations(self.sources.writers[read.storage])
+            numbers.append(number)
+        return numbers
+
+    def _reached(self, operands: list[list[int]]) -> list[int]:
+        reached = [0] * len(operands)
+        for k in sorted(range(len(operands)), key=lambda k: self.sources.places[self.storages[k]]):
+            reached[k] = 1 << k
+            for operand in operands[k]:
+                reached[k] |= reached[operand]
+        return reached
+
+    def dearest(self) -> int:
+        """The storage that takes the most to compute at all the places where it is needed."""
+        prices: dict[int, int] = {}
+        for k, storage in enumerate(self.storages):
+            price = _operations(self.sources.writers[storage])
+            prices[price] = prices.get(price, 0) | 1 << k
+        costs: dict[int, int] = {}
+        for storage, reached in zip(self.storages, self.reached):
+            cost = sum(price * (reached & values).bit_count() for price, values in prices.items())
+            costs[storage] = costs.get(storage, 0) + cost
+        return max(costs, key=lambda storage: costs[storage])
 
 
 def _store_what_is_dear(sources: _Sources) -> None:
     """Add to what is stored until the rest can be computed by all who read it, in few operations."""
     waiting = {id(step): step for readers in sources.readers.values() for step in readers}
-    while True:
+    # Whose trees a storage is in: they are to be looked at again when it is stored.
+    trees_with: dict[int, list[Step]] = {}
+    for round_ in count(1):
         refused: set[int] = set()
         for step in waiting.values():
-            tree = _Tree(sources, step.domain)
-            reads = [r for r in step.reads if isinstance(r, Access) and sources.is_shifted(r, step)]
-            refused |= {read.storage for read in reads if not tree.add(read)}
-            if tree.operations > _most_operations(step, reads, sources):
-                refused.add(_dearest(tree))
+            tree = _Tree(step, sources)
+            found = _refused(tree, step, sources)
+            if found and round_ >= MOST_ROUNDS:
+                found = {read.storage for read in step.reads if sources.is_shifted(read, step)}
+            refused |= found
+            for storage in dict.fromkeys(tree.storages):
+                trees_with.setdefault(storage, []).append(step)
         if not refused:
             return
         sources.stored |= refused
+        waiting = {id(step): step for storage in sorted(refused) for step in trees_with.pop(storage)}
 
 
-def _most_operations(step: Step, reads: list[Access], sources: _Sources) -> int:
+def _refused(tree: _Tree, step: Step, sources: _Sources) -> set[int]:
+    """Storages of a tree that are to be stored, as it cannot be computed, or in too many operations."""
+    refused = {tree.storages[k] for k in range(tree.direct) if tree.reached[k] & tree.lost}
+    if tree.is_cut or tree.operations > _most_operations(step, tree.storages[: tree.direct], sources):
+        refused.add(tree.dearest())
+    return refused
+
+
+def _most_operations(step: Step, storages: list[int], sources: _Sources) -> int:
     if len(step.domain) > 1:
         return MOST_OPERATIONS_IN_PLANES
-    is_large = any(math.prod(sources.writers[read.storage].domain) >= SMALLEST_LARGE for read in reads)
+    is_large = any(math.prod(sources.writers[storage].domain) >= SMALLEST_LARGE for storage in storages)
     return MOST_OPERATIONS if is_large else MOST_OPERATIONS_IN_CACHE
-
-
-def _dearest(tree: _Tree) -> int:
-    """The value that takes the most to compute at all the places where it is needed."""
-    costs: dict[int, int] = {}
-    for node in tree.nodes:
-        alone = _Tree(tree.sources, tree.domain)
-        alone.add(node)
-        costs[node.storage] = costs.get(node.storage, 0) + alone.operations
-    return max(costs, key=lambda storage: costs[storage])
 
 
 class _Copies:
@@ -183,11 +243,10 @@ class _Copies:
 
     def read(self, read: Any) -> Any:
         """What to read in place of a value: the same one computed here, or itself if it is stored."""
-        writer = self.sources.writers.get(read.storage) if isinstance(read, Access) else None
-        if writer is None or read.storage in self.sources.stored:
+        if not self.sources.is_computed(read):
             return read
         if read not in self.known:
-            domain = self.reader.domain
+            writer, domain = self.sources.writers[read.storage], self.reader.domain
             moved = _moved(read, domain, writer)
             assert moved is not None, "only what can be computed again is not stored"
             reads = tuple(
