@@ -6,7 +6,8 @@ the other in the same order.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from typing import Any
 
 from .dependencies import read_by, written_by
 from .program import Access, Group, Storage
@@ -30,14 +31,13 @@ def plan_memory(groups: list[Group], storages: list[Storage], before: int = 0) -
     # Numbers are packed beside each other, in front of the arrays.
     numbers, arrays = _Space(), _Space()
     for number in range(len(groups)):
-        left = [k for k in ending.get(number, ()) if _is_planned(storages[k])]
-        for storage in starting.get(number, ()):
-            item = storages[storage]
-            if not _is_planned(item):
-                continue
-            known = next((k for k in left if _takes_place(storages[k], item, groups[number])), -1)
+        left = dict.fromkeys(k for k in ending.get(number, ()) if _is_planned(storages[k]))
+        begun = [storages[k] for k in starting.get(number, ()) if _is_planned(storages[k])]
+        overwritten = _Overwritten(groups[number], left, storages) if left and begun else None
+        for item in begun:
+            known = -1 if overwritten is None else overwritten.by(item)
             if known >= 0:
-                left.remove(known)
+                del left[known]
                 item.position = storages[known].position
             else:
                 item.position = numbers.take(SMALL) if item.size == 1 else arrays.take(_rounded(item.bytes))
@@ -59,29 +59,43 @@ def _is_planned(item: Storage) -> bool:
     return item.home == "workspace" and item.in_memory
 
 
-def _takes_place(old: Storage, new: Storage, group: Group) -> bool:
-    """Whether a nest that is the last to read one array may write another over it: each entry after it has been read."""
-    if group.form not in ("nest", "nest chunk") or old.size == 1 or (old.size, old.kind) != (new.size, new.kind):
-        return False
-    writers = [step for step in group.body if step.write.storage == new.number]
-    if (
-        len(writers) != 1
-        or writers[0].combine is not None
-        or writers[0].write.via >= 0
-        or 0 in writers[0].write.strides
-    ):
-        return False
-    written = False
-    for step in group.body:
-        for read in step.reads:
-            if isinstance(read, Access) and read.storage == old.number:
-                same = replace(read, storage=new.number) == writers[0].write and step.domain == writers[0].domain
-                if written or not same:
-                    return False
-        written = written or step is writers[0]
-        if step.write.storage == old.number:
-            return False
-    return True
+class _Overwritten:
+    """Arrays over which a nest may write others: it reads them for the last time, each entry before it is written over.
+
+    Attributes:
+        arrays: those that are left, and which step is the last to read each, by size, kind, loop and where in it they are read.
+        writers: of each storage: the numbers of the steps that write it.
+    """
+
+    def __init__(self, group: Group, left: Iterable[int], storages: list[Storage]) -> None:
+        self.body = group.body if group.form in ("nest", "nest chunk") else []
+        self.arrays: dict[Any, dict[int, int]] = {}
+        self.writers: dict[int, list[int]] = {}
+        # How and by which step each is read; None where that is in several ways.
+        reads: dict[int, tuple[Any, int] | None] = {k: ((), -1) for k in left if storages[k].size != 1}
+        for number, step in enumerate(self.body):
+            for read in step.reads:
+                if isinstance(read, Access) and (known := reads.get(read.storage)) is not None:
+                    item = storages[read.storage]
+                    pattern = (item.size, item.kind, step.domain, read.offset, read.strides, read.via)
+                    reads[read.storage] = (pattern, number) if known[0] in ((), pattern) else None
+            self.writers.setdefault(step.write.storage, []).append(number)
+        for storage, known in reads.items():
+            if known is not None and storage not in self.writers:
+                self.arrays.setdefault(known[0], {})[storage] = known[1]
+
+    def by(self, new: Storage) -> int:
+        """The first that a storage may take the place of, which is then gone; -1 for none."""
+        writers = self.writers.get(new.number, ())
+        if len(writers) != 1:
+            return -1
+        step, write = self.body[writers[0]], self.body[writers[0]].write
+        if step.combine is not None or write.via >= 0 or 0 in write.strides:
+            return -1
+        arrays = self.arrays.get((new.size, new.kind, step.domain, write.offset, write.strides, write.via), {})
+        found = next((storage for storage, last in arrays.items() if last <= writers[0]), -1)
+        arrays.pop(found, None)
+        return found
 
 
 def _lifetimes(groups: list[Group], storages: list[Storage], before: int) -> tuple[dict[int, int], dict[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .places import contiguous
 from .program import Access
@@ -17,10 +17,13 @@ class Positions:
 
     def translated(self, access: Access) -> Access:
         """An access of a loop over the array, as one of the loop that reads it."""
-        offset = access.offset + sum(start * stride for start, stride in zip(self.starts, access.strides))
-        columns = zip(*self.steps)
-        strides = tuple(sum(step * stride for step, stride in zip(column, access.strides)) for column in columns)
-        return replace(access, offset=offset, strides=strides)
+        offset = access.offset
+        strides = [0] * (len(self.steps[0]) if self.steps else 0)
+        for start, steps, stride in zip(self.starts, self.steps, access.strides):
+            offset += start * stride
+            for k, step in enumerate(steps):
+                strides[k] += step * stride
+        return Access(access.storage, offset, tuple(strides), access.via)
 
 
 def positions_of(read: Access, domain: tuple[int, ...], shape: tuple[int, ...]) -> Positions | None:
@@ -40,7 +43,12 @@ def positions_of(read: Access, domain: tuple[int, ...], shape: tuple[int, ...]) 
             return None
         steps[axis][k] = stride // lengths[axis]
     for extent, start, row in zip(shape, starts, steps):
-        ends = [step * (count - 1) for step, count in zip(row, domain)]
-        if start + sum(min(0, end) for end in ends) < 0 or start + sum(max(0, end) for end in ends) >= extent:
+        least = most = start
+        for step, count in zip(row, domain):
+            if step > 0:
+                most += step * (count - 1)
+            else:
+                least += step * (count - 1)
+        if least < 0 or most >= extent:
             return None
     return Positions(tuple(starts), tuple(map(tuple, steps)))

@@ -66,6 +66,7 @@ class _Sources:
         self.places: dict[int, int] = {}
         self.readers: dict[int, list[Step]] = {}
         self.stored = _needed_whole(steps)
+        self.operands: dict[tuple[Access, tuple[int, ...]], list[Access] | None] = {}
         several: set[int] = set()
         for place, step in enumerate(steps):
             if isinstance(step, Step):
@@ -96,6 +97,15 @@ class _Sources:
             return False
         writer = self.writers[read.storage]
         return reader.domain != writer.domain or read != writer.write
+
+    def operands_of(self, read: Access, domain: tuple[int, ...]) -> list[Access] | None:
+        """What a value is computed from, where a loop over a domain reads it; None if that cannot be said."""
+        if (read, domain) not in self.operands:
+            writer = self.writers[read.storage]
+            moved = _moved(read, domain, writer)
+            reads = [r for r in writer.reads if isinstance(r, Access)]
+            self.operands[read, domain] = None if moved is None else [moved.translated(r) for r in reads]
+        return self.operands[read, domain]
 
 
 def _needed_whole(steps: list[Any]) -> set[int]:
@@ -150,12 +160,10 @@ class _Tree:
         self.direct = len(values)
         operands: list[list[int]] = []
         for value in values:
-            writer = sources.writers[value.storage]
-            moved = _moved(value, step.domain, writer)
-            if moved is None:
+            needed = sources.operands_of(value, step.domain)
+            if needed is None:
                 self.lost |= 1 << len(operands)
-            needed = [] if moved is None else [moved.translated(r) for r in writer.reads if sources.is_computed(r)]
-            operands.append(self._enter(needed, values))
+            operands.append(self._enter([read for read in needed or () if sources.is_computed(read)], values))
         self.reached = self._reached(operands)
 
     def _enter(self, reads: list[Access], values: list[Access]) -> list[int]:
