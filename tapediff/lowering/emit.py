@@ -14,7 +14,7 @@ from ..guard_rows import EACH
 from .accumulators import MEMORY_TYPES
 from .band_loop import emit_bands
 from .each_report import report_each
-from .functions import outlines
+from .functions import longest_calling
 from .interpreted import emit_interpreted
 from .invoke import emit_invoke
 from .lane_memory import LaneMemory
@@ -22,6 +22,7 @@ from .lanes import Code, Value, constant, to_f64, trunc
 from .nest import Nest
 from .program import Access, Call, Exit, Group, Literal, Program, Step, neutral
 from .routines import ROUTINES
+from .schedule import CHUNKS
 from .status import FAILURE, OUT_OF_MEMORY
 from .straight import straight_step
 from .workspaces import (
@@ -52,10 +53,10 @@ class Emitter(LaneMemory):
         self.entry: list[str] = []
         self.scalars: dict[int, Value] = {}
         self.failing: list[tuple[str, int | str, Exit | None]] = []
-        # Of the whole module: where functions and declarations go; whether costly expressions are to be calls; and which storages
+        # Of the whole module: where functions and declarations go; how long loops may be whose costly expressions are calls; and which storages
         # are filled first and then added to.
         self.module: Code = self.code if owner is None else owner.module
-        self.outlines: bool = outlines(program) if owner is None else owner.outlines
+        self.longest_calling: int = longest_calling(program) if owner is None else owner.longest_calling
         self.assembled: frozenset[int] = program.assembled() if owner is None else owner.assembled
         # Calls and loops of callees: their native sides; programs of the interpreter; addresses of this process, which the text has
         # symbols for; the module's functions for callees; how many stacks are on the heap.
@@ -117,7 +118,7 @@ class Emitter(LaneMemory):
             emit_invoke(self, group.body[0])
         elif group.form == "bands":
             emit_bands(self, group)
-        elif group.form in ("chunk", "nest chunk"):
+        elif group.form in CHUNKS.values():
             self._call_chunk(group)
         elif group.form == "interpreted":
             emit_interpreted(self, group.translation)
@@ -331,7 +332,8 @@ class _Chunk(Emitter):
 
     def definition(self, group: Group) -> list[str]:
         """The function's text, after the declarations that it needs."""
-        self._body([Group("straight" if group.form == "chunk" else "nest", group.domain, group.body)])
+        form = next(form for form, chunk in CHUNKS.items() if chunk == group.form)
+        self._body([Group(form, group.domain, group.body)])
         parameters = "ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report"
         head = [f"define internal i32 @{self.name}({parameters}) noinline nounwind {{", "entry:"]
         text = "\n".join([*head, *self.slots, *self.entry, "br label %body", "body:", *self.code.lines, "}"])

@@ -21,7 +21,7 @@ from .build import build_program
 from .callbacks import raise_pending
 from .cells import widened
 from .emit import Emitter
-from .functions import is_mostly_straight
+from .functions import is_compiled_quickly
 from .listing import listing
 from .misses import Exits, number_miss, report_for, reported_miss
 from .native import NativeFunction
@@ -55,7 +55,7 @@ class Kernel:
         emitter = Emitter(self.program, "tapediff_kernel")
         self.llvm = emitter.text()
         self._native = NativeFunction(
-            self.llvm, emitter.name, emitter.code.symbols, quickly=is_mostly_straight(self.program),
+            self.llvm, emitter.name, emitter.code.symbols, quickly=is_compiled_quickly(self.program, len(self.llvm)),
             addresses=emitter.addresses, is_portable=True,
         )  # fmt: skip
         # The native code that this code calls lives as long as the cells do.

@@ -18,12 +18,13 @@ from .accumulators import MEMORY_TYPES
 from .build import build_body
 from .emit import Emitter
 from .frames import END, STACK, STOPPED, Roles, input_word, output_word, value_bytes
-from .functions import is_mostly_straight
+from .functions import is_compiled_quickly
 from .lanes import Value
 from .misses import Exits
 from .native import NativeFunction
 from .pauses import CLOCK_WORDS, FIRST_SLICE, pause_address
 from .program import Program
+from .schedule import CHUNKS
 from .status import PENDING
 from .workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
 
@@ -51,7 +52,7 @@ class LoopKernel:
         self.cells = emitter.cells
         self._runs = emitter.runs
         self._native = NativeFunction(
-            self.llvm, emitter.name, emitter.code.symbols, quickly=is_mostly_straight(self.program),
+            self.llvm, emitter.name, emitter.code.symbols, quickly=is_compiled_quickly(self.program),
             addresses=emitter.addresses, is_portable=True,
         )  # fmt: skip
         self._constants = aligned_bytes(self.program.constants)
@@ -85,7 +86,7 @@ class LoopEmitter(Emitter):
         # By home and position: the storage; and of the carries that travel in registers, their first values and kinds.
         self._storage_at = {(s.home, s.position): s for s in program.storages if s.home in ("input", "output")}
         self._carried: dict[int, tuple[str, str]] = {}
-        self._has_chunks = any(group.form in ("chunk", "nest chunk") for group in program.groups)
+        self._has_chunks = any(group.form in CHUNKS.values() for group in program.groups)
 
     def base(self, storage: int) -> str:
         item = self.storages[storage]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -77,6 +78,7 @@ class Nest:
         # Of the point that is being emitted: that many lanes, or twice as many.
         self.width = self.lanes
         self.is_short = is_short(group)
+        self.calls = math.prod(group.domain) <= owner.longest_calling
         self.written = {s.write.storage for s in self.steps if s.combine is None}
         self.indices: list[str] = []
         # Values read outside the innermost loop, and the address at which each innermost row starts.
@@ -229,7 +231,7 @@ class Nest:
     def _pairs(self, whole: int) -> int:
         """Run two vectors at a time as far as that goes and where it pays; where they end. LLVM makes two of each operation."""
         pair = 2 * self.width
-        if whole < FEWEST_PAIRS * pair or self.is_short or not runs_in_pairs(self.steps):
+        if whole < FEWEST_PAIRS * pair or self.is_short or self.calls or not runs_in_pairs(self.steps):
             return 0
         end = whole - whole % pair
         self.width = pair
@@ -283,8 +285,8 @@ class Nest:
         if step.expression == "r0" and not step.parameters:
             value = operands[0]
         else:
-            calls = self.is_short and self.owner.outlines and is_costly(step)
-            value = outlined(self.owner, step, operands, self.width) if calls else inlined(step, operands)
+            is_call = self.calls and is_costly(step)
+            value = outlined(self.owner, step, operands, self.width) if is_call else inlined(step, operands)
         return value if value.width == self.width else splat(value, self.width)
 
     def _operand(

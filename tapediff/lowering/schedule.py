@@ -38,6 +38,13 @@ def _writes_output(step: Any, storages: list[Storage]) -> bool:
 # loops have more than that in all, each is a function.
 LONGEST_STRAIGHT = 400
 MOST_IN_LOOPS = 1000
+# Between many loops and calls there are many short stretches of straight-line code. Beyond this many steps in all, those that are
+# longer than a call of a function are functions, too.
+MOST_STRAIGHT = 2000
+SHORTEST_CHUNK = 4
+
+# What is a function of its own, by the form of the group that it was.
+CHUNKS = {"straight": "chunk", "nest": "nest chunk", "alone": "alone chunk"}
 
 
 # Where a program has more straight-line steps than this in all, LLVM would take too long over them, and those groups of them are
@@ -49,7 +56,8 @@ SHORTEST_INTERPRETED = 200
 
 
 def cut_long(groups: list[Group]) -> list[Group]:
-    """Make chunks of long straight-line groups and of many loops: functions, which pass numbers to each other through the workspace."""
+    """Make chunks of long straight-line groups, of many of them, and of many loops: functions, which pass numbers to each other through
+    the workspace."""
     in_loops = sum(len(group.body) for group in groups if group.form == "nest")
     straight = sum(len(group.body) for group in groups if group.form == "straight")
     result: list[Group] = []
@@ -59,8 +67,10 @@ def cut_long(groups: list[Group]) -> list[Group]:
         elif group.form == "straight" and len(group.body) > LONGEST_STRAIGHT:
             for start in range(0, len(group.body), LONGEST_STRAIGHT):
                 result.append(Group("chunk", (), group.body[start : start + LONGEST_STRAIGHT]))
-        elif group.form == "nest" and in_loops > MOST_IN_LOOPS and 0 not in group.domain:
-            result.append(Group("nest chunk", group.domain, group.body))
+        elif group.form == "straight" and straight > MOST_STRAIGHT and len(group.body) >= SHORTEST_CHUNK:
+            result.append(Group("chunk", (), group.body))
+        elif group.form in ("nest", "alone") and in_loops > MOST_IN_LOOPS and 0 not in group.domain:
+            result.append(Group(CHUNKS[group.form], group.domain, group.body))
         else:
             result.append(group)
     return result
@@ -286,7 +296,7 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
     for storage in storages:
         if storage.home == "workspace":
             storage.in_memory = _must_be_stored(storage, writer_of.get(storage.number, []))
-    chunks = {number for number, group in enumerate(groups) if group.form in ("chunk", "nest chunk", "interpreted")}
+    chunks = {number for number, group in enumerate(groups) if group.form in (*CHUNKS.values(), "interpreted")}
     for number, group in enumerate(groups):
         for item in group.body:
             if isinstance(item, Step):

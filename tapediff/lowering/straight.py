@@ -25,7 +25,7 @@ def straight_step(owner: Any, step: Step) -> None:
             operands.append(owner.scalar(read))
     value = operands[0]
     if step.expression != "r0" or step.parameters:
-        value = outlined(owner, step, operands, 1) if owner.outlines and is_costly(step) else inlined(step, operands)
+        value = outlined(owner, step, operands, 1) if owner.longest_calling and is_costly(step) else inlined(step, operands)
     _write(owner, step, operands, value)
 
 
