@@ -75,7 +75,7 @@ VECTOR = 8
 CALL_STEPS = 5
 # LLVM takes a second for each megabyte of text, or half of that for code that takes up to half as long again. Longer text than this
 # is compiled quickly, unless its loops compute so much that a few thousand calls make up for the wait.
-LONGEST_OPTIMISED_TEXT = 1_500_000
+LONGEST_OPTIMISED_TEXT = 1_000_000
 LEAST_TEXT_FOR_A_VECTOR = 25
 
 

@@ -65,3 +65,41 @@ def test_the_symbol_of_a_function_tells_what_it_does(flat_loops):
     found = [symbols(function) for function in (np.sin, np.cos, np.exp, lambda v: td.special.gammaln(v + 3.0))]
     assert all(len(each) == 1 for each in found)
     assert len(set.union(*found)) == 4
+
+
+def rows(x):
+    """Costly functions in loops of 200 points, each loop of its own as sums stand between them."""
+    y = x[0] * np.linspace(0.0, 1.0, 200) + x[1]
+    for k in range(8):
+        y = np.tanh(y * x[2]) + np.exp(-y * y) * (0.1 * k)
+        y = y / (1.0 + np.sum(y * y))
+    return np.sum(y)
+
+
+@pytest.mark.parametrize("quickly", [False, True])
+def test_calls_in_loops_and_code_compiled_quickly_give_the_same_bits(quickly, monkeypatch, flat_loops):
+    """What long programs do to be compiled in time changes no answer."""
+    usual = td.compile(rows, X)
+    monkeypatch.setattr(functions, "MOST_INLINED_IN_LOOPS", 0)
+    if quickly:
+        monkeypatch.setattr(functions, "LONGEST_OPTIMISED_TEXT", 0)
+        monkeypatch.setattr(functions, "LEAST_TEXT_FOR_A_VECTOR", 0)
+    called = td.compile(rows, X)
+    assert "@tapediff_function_" in called.kernel((0,)).llvm
+    assert "@tapediff_function_" not in usual.kernel((0,)).llvm
+    assert functions.is_compiled_quickly(called.kernel((0,)).program, 10) == quickly
+    for x in (X, -X, 2.0 * X, np.array([np.nan, 1.0, np.inf])):
+        (value, gradient), (other, other_gradient) = td.value_and_gradient(called, x), td.value_and_gradient(usual, x)
+        assert np.array_equal(value, other, equal_nan=True)
+        assert np.array_equal(gradient, other_gradient, equal_nan=True)
+
+
+def test_text_is_long_in_relation_to_what_its_loops_compute():
+    """A megabyte for small arrays is compiled quickly; one whose loops are long is worth optimising, as is shorter text."""
+    small, large = (
+        td.compile(lambda x: np.sum(np.cumsum(x * x) * x), np.ones(n)).kernel((0,)).program for n in (100, 100_000)
+    )
+    length = functions.LONGEST_OPTIMISED_TEXT
+    assert functions.is_compiled_quickly(small, length + 1)
+    assert not functions.is_compiled_quickly(small, length)
+    assert not functions.is_compiled_quickly(large, length + 1)

@@ -136,3 +136,54 @@ def test_loops_as_functions_of_their_own_give_the_same_bits(name, monkeypatch):
     value, gradient = td.value_and_gradient(cut, x)
     assert value == whole[0]
     assert np.array_equal(gradient, whole[1])
+
+
+def test_cumulative_sums_as_functions_of_their_own_give_the_same_bits(monkeypatch):
+    """Loops that hand a running total on are functions where there are many loops, as others are."""
+
+    def f(x):
+        return np.sum(np.cumsum(np.sin(np.cumsum(x)) * x[::-1]) ** 2) * x[3]
+
+    x = np.random.default_rng(4).normal(size=50)
+    whole = td.value_and_gradient(td.compile(f, x), x)
+    monkeypatch.setattr(lowering_schedule, "MOST_IN_LOOPS", 0)
+    cut = td.compile(f, x)
+    assert any(group.form == "alone chunk" for group in cut.kernel((0,)).program.groups)
+    value, gradient = td.value_and_gradient(cut, x)
+    assert value == whole[0]
+    assert np.array_equal(gradient, whole[1])
+
+
+def test_short_stretches_between_calls_as_functions_of_their_own_give_the_same_bits(monkeypatch, flat_loops):
+    """Guards in them are met, and reported, as before; within the body of a loop, too."""
+
+    @td.subtape
+    def half(v):
+        return v * 0.5 if v > 0.5 else v * v + 0.1
+
+    def f(x):
+        v = x[0]
+        for k in range(5):
+            v = half(np.sin(v) * x[1] + x[2] * k)
+        if v > -5.0:
+            v = v * 2.0 + np.exp(v) * x[2]
+        w = td.fori_loop(0, 3, lambda i, c: half(np.cos(c) * x[0] + c * x[1]) + np.sin(c) * x[2], v)
+        return v * w if w > -100.0 else v
+
+    x = np.array([0.3, 1.2, 0.7])
+    whole = td.compile(f, x)
+    monkeypatch.setattr(lowering_schedule, "MOST_STRAIGHT", 0)
+    cut = td.compile(f, x)
+    assert any(group.form == "chunk" for group in cut.kernel((0,)).program.groups)
+    for point in (x, 2.0 * x, np.array([2.0, -0.5, 1.0])):
+        value, gradient = td.value_and_gradient(cut, point)
+        other = td.value_and_gradient(whole, point)
+        assert value == other[0]
+        assert np.array_equal(gradient, other[1])
+    far = np.array([0.0, 0.0, -40.0])
+    refusals = []
+    for compiled in (whole, cut):
+        with pytest.raises(td.GuardFailed) as refusal:
+            td.gradient(compiled, far)
+        refusals.append(str(refusal.value))
+    assert refusals[0] == refusals[1]

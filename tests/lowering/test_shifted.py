@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering import build
+from tapediff.lowering import build, shifted
 from tapediff.lowering.listing import run_listing
+from tapediff.transforms.derive import gradient_tape
 
 Y = np.random.default_rng(8).normal(size=6000)
 
@@ -175,3 +176,88 @@ def test_a_chain_of_shifts_does_not_grow_without_bound():
     compiled = td.compile(f, x)
     td.testing.check_gradient(td.compile(f, x[:60]), f, x[:60], rtol=1e-5)
     assert sum(len(group.body) for group in compiled.kernel((0,)).program.groups) < 1000
+
+
+def lattice(n):
+    """Each array is one entry shorter than the last, and reads it twice."""
+
+    def f(x):
+        v = np.maximum(x[0] * np.linspace(0.5, 2.0, n + 1) - 1.0, 0.0)
+        for _ in range(n):
+            v = x[1] * v[1:] + (1.0 - x[1]) * v[:-1]
+        return v[0]
+
+    return f
+
+
+def turned(n):
+    """Vectors of three, put together from the entries of the last; no two operations in a row are the same."""
+    functions = np.random.default_rng(n).integers(0, 3, n)
+
+    def f(x):
+        v = np.stack([x[0], x[1], x[0] * x[1]])
+        for k in functions:
+            v = np.stack([v[2], v[0], v[1]]) * 0.9 + (v[::-1] * x[0] if k == 0 else v * x[1] if k == 1 else x[1] - v)
+        return np.sum(v)
+
+    return f
+
+
+def smoothed(n):
+    """Slices and concatenations of one length, with numbers that depend on all of the array in between."""
+
+    def f(x):
+        v = x[0] * np.linspace(0.0, 1.0, 70) + x[1]
+        for k in range(n):
+            v = np.concatenate([v[:1], v[1:-1] + 0.1 * (v[2:] - 2.0 * v[1:-1] + v[:-2]), v[-1:]]) / (1.0 + v[k % 70] ** 2)
+        return np.sum(v * v)
+
+    return f
+
+
+CHAINS = {f.__name__: f for f in (lattice, turned, smoothed)}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_no_bit_changes_in_chains_of_shifted_reads(name, as_before, flat_loops):
+    """What is computed again is cut somewhere in a chain; value and gradient are those of arrays that are all stored."""
+    f, x = CHAINS[name](24), np.array([1.3, 0.45])
+    fast, slow = td.compile(f, x), as_before(f, x)
+    for point in (x, -x, np.array([0.0, 1.0])):
+        (value, gradient), other = td.value_and_gradient(fast, point), td.value_and_gradient(slow, point)
+        assert value == other[0]
+        assert np.array_equal(gradient, other[1])
+    td.testing.check_gradient(fast, f, x, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_the_work_for_chains_of_shifted_reads_grows_as_they_do(name, monkeypatch, flat_loops):
+    """Positions worked out for a chain three times as long are three times as many, and a few more as trees at its ends are smaller;
+    in quadratic time they would be nine times as many."""
+    original, counts = shifted.positions_of, []
+
+    def counted(*args):
+        counts[-1] += 1
+        return original(*args)
+
+    monkeypatch.setattr(shifted, "positions_of", counted)
+    for n in (60, 180):
+        counts.append(0)
+        build.build_program(gradient_tape(td.record(CHAINS[name](n), np.array([1.3, 0.45])), (0,)))
+    assert 0 < counts[0]
+    assert counts[1] < 4 * counts[0]
+
+
+def test_chains_longer_than_the_stack_is_deep_are_compiled(flat_loops):
+    """1500 reversals and shifts, each of the last: nothing recurses on the length of a program."""
+    functions = np.random.default_rng(3).integers(0, 3, 1500)
+
+    def f(x):
+        v = x[0] * np.linspace(0.0, 1.0, 9) + x[1]
+        for k in functions:
+            v = v[::-1] if k == 0 else np.concatenate([v[1:], v[:1]]) if k == 1 else v[::-1] * 0.999
+        return np.sum(v * np.arange(9.0))
+
+    x = np.array([1.3, 0.45])
+    compiled = td.compile(f, x)
+    np.testing.assert_allclose(td.gradient(compiled, x), td.gradient(td.record(f, x), x), rtol=1e-12)
