@@ -53,8 +53,8 @@ class Emitter(LaneMemory):
         self.entry: list[str] = []
         self.scalars: dict[int, Value] = {}
         self.failing: list[tuple[str, int | str, Exit | None]] = []
-        # Of the whole module: where functions and declarations go; how long loops may be whose costly expressions are calls; and which storages
-        # are filled first and then added to.
+        # Of the whole module: where functions and declarations go; how long loops may be whose costly expressions are calls; and
+        # which storages are filled first and then added to.
         self.module: Code = self.code if owner is None else owner.module
         self.longest_calling: int = longest_calling(program) if owner is None else owner.longest_calling
         self.assembled: frozenset[int] = program.assembled() if owner is None else owner.assembled

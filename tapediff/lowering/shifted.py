@@ -98,6 +98,9 @@ class _Sources:
         writer = self.writers[read.storage]
         return reader.domain != writer.domain or read != writer.write
 
+    def shifted_by(self, reader: Step) -> list[Access]:
+        return [read for read in reader.reads if isinstance(read, Access) and self.is_shifted(read, reader)]
+
     def operands_of(self, read: Access, domain: tuple[int, ...]) -> list[Access] | None:
         """What a value is computed from, where a loop over a domain reads it; None if that cannot be said."""
         if (read, domain) not in self.operands:
@@ -156,7 +159,7 @@ class _Tree:
         self.is_cut = False
         self.number_of: dict[Access, int] = {}
         values: list[Access] = []
-        self._enter([read for read in step.reads if sources.is_shifted(read, step)], values)
+        self._enter(sources.shifted_by(step), values)
         self.direct = len(values)
         operands: list[list[int]] = []
         for value in values:
@@ -214,7 +217,7 @@ def _store_what_is_dear(sources: _Sources) -> None:
             tree = _Tree(step, sources)
             found = _refused(tree, step, sources)
             if found and round_ >= MOST_ROUNDS:
-                found = {read.storage for read in step.reads if sources.is_shifted(read, step)}
+                found = {read.storage for read in sources.shifted_by(step)}
             refused |= found
             for storage in dict.fromkeys(tree.storages):
                 trees_with.setdefault(storage, []).append(step)
