@@ -220,6 +220,10 @@ class Recorder:
                 recorder.refusal = refusal, handler_of(type(refusal), recorder.entered)
             recorder = recorder.outer
 
+    def append(self, op: Any, ids: tuple[int, ...], params: tuple[Any, ...], type_: ValueType) -> int:
+        """Record an operation whose value the caller has worked out."""
+        return self._append(op, ids, params, type_)
+
     def _append(self, op: Any, ids: tuple[int, ...], params: tuple[Any, ...], type_: ValueType) -> int:
         site = self.site
         if site is None:

@@ -234,6 +234,13 @@ class TrackedArray(Escapes):
             view.base._store(view.write(view.base, self))
             self._view = view._replace(writes_seen=view.base._writes)
 
+    def _wrote_in_place(self, number: int) -> None:
+        """This array, which is no view, has a new version, and its value is that of the new one already."""
+        self._id = number
+        self._writes += 1
+        if self._recorder.calls.nodes:
+            self._recorder.calls.written(self)
+
     def _is_writeable(self) -> bool:
         view = self._view
         return view is None or (view.write is not None and view.base._is_writeable())

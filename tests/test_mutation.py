@@ -988,3 +988,67 @@ def test_the_pass_itself_is_linear():
     assert moved(forward_writes(few)) < 5_000
     assert moved(forward_writes(many)) < 80_000
     assert times_as_long(lambda: forward_writes(many), lambda: forward_writes(few), limit=64, repeat=3) < 64
+
+
+# Writes that need no copy of the array
+
+
+def what_is_kept(x):
+    """Everything that may hold an array's value while entries of the array are written; branches show which values these are."""
+    y = td.zeros(4)
+    y[0] = x[0]
+    copied, versions, part, turned, whole = y.copy(), [y * 1.0], y[1:3], y.reshape(2, 2), y[:]
+    same, plain = y, np.array(y)
+    y[1] = x[1] * 2.0
+    versions.append(+y)
+    row = turned[1]
+    row[0] = x[2] * 3.0
+    y[3] = 7.0
+    y[1:3] = y[1:3] * x[:2]
+    total = np.sum(y) + np.sum(part) + np.sum(whole * x[3])
+    for k, v in enumerate([*copied, *plain, *versions[0], *versions[1], *part, *turned[0], *turned[1], *whole, *same, *y]):
+        total = total + v * (k + 1.0) if v > 0.9 else total - v * v
+    return total
+
+
+def test_what_held_an_array_before_a_write_keeps_its_value():
+    """Copies, results and earlier versions stay, views follow: Python's decisions while recording are those of the plain function."""
+
+    def plain(x):
+        kept, td.zeros = td.zeros, np.zeros
+        try:
+            return what_is_kept(x)
+        finally:
+            td.zeros = kept
+
+    for x in (np.array([1.0, 0.5, 0.25, 2.0]), np.array([0.1, 1.5, 1.25, -2.0]), np.array([-1.0, 3.0, 0.4, 0.3])):
+        td.testing.check_gradient(td.record(what_is_kept, x), plain, x)
+        td.testing.check_gradient(td.compile(what_is_kept, x), plain, x)
+
+
+def test_a_sub_tape_keeps_the_array_that_it_was_called_with():
+    def f(x):
+        y = np.zeros_like(x)
+        y[0] = x[0]
+        first = td.subtape(lambda v: v * 2.0 if v[0] > 0.5 else v * 3.0)(y)
+        y[0] = 5.0 * x[1]
+        second = td.subtape(lambda v: v[0] ** 2)(y)
+        return np.sum(first) + second + y[0] if first[0] > 1.5 else np.sum(first) - second
+
+    for x in (np.array([1.0, 0.2]), np.array([0.1, 0.2])):
+        td.testing.check_gradient(td.record(f, x), f, x)
+
+
+def test_recording_an_array_that_is_filled_takes_no_copy_for_each_entry():
+    """Behind the first write, the numbers stay where they are, so that recording takes time in proportion to the entries."""
+
+    def f(x):
+        y = np.zeros_like(x)
+        y[0] = x[0]
+        address = y._value.ctypes.data
+        for i in range(1, 50):
+            y[i] = y[i - 1] + x[i]
+            assert y._value.ctypes.data == address
+        return np.sum(y)
+
+    td.record(f, np.ones(50))

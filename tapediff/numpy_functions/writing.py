@@ -6,15 +6,18 @@ A write makes a new version of the array; `TrackedArray._store` gives it to the 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy import asarray  # NumPy's own; see namespace.py
 
+from ..current import current_recorder
 from ..errors import UnsupportedFunction
 from ..instruction import BOOL, FLOAT64, is_tracked
 from ..ops.comparison import NOT_EQUAL, SELECT
-from ..ops.indexing import GATHER, PUT, SCATTER_ADD, Region, replace
+from ..ops.indexing import GATHER, PUT, REPLACE, SCATTER_ADD, Region, Regions, replace
 from ..ops.shape import broadcast, reshape
 from ..positions import in_range, is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
 from ..sites import user_site
@@ -35,6 +38,8 @@ def assign(array: Any, index: Any, value: Any) -> None:
         region = region_of(index, array.shape)
         if is_tracked(value) and _is_part(value, array, region):
             return
+        if _written_in_place(array, region, value):
+            return
         new = replace(array, broadcast(_squeezed(value, region.shape), region.shape), region)
     elif is_tracked(index) and index.dtype == BOOL and not np.ndim(value):
         if index.shape != array.shape[: index.ndim]:
@@ -50,6 +55,37 @@ def _is_part(value: Any, array: Any, region: Region) -> bool:
     """Whether a value is the very part of the array that it is assigned to: x[k] += v has written it through the view x[k]."""
     view = value._view
     return view is not None and view.base is array and view.region == region and view.writes_seen == array._writes
+
+
+def _written_in_place(array: Any, region: Region, value: Any) -> bool:
+    """Write a part into the array's value itself if nothing else can see that; else do nothing.
+
+    A write makes a new version of the array on the tape, and a copy of its value would make an array that is filled entry by entry
+    take quadratic time to record.
+    """
+    recorder, part = array._recorder, value
+    if array._view is not None or array.type.dtype is not FLOAT64 or recorder is not current_recorder():
+        return False
+    if is_tracked(value):
+        value._refresh()
+        if value._recorder is not recorder or value.type != (region.shape, FLOAT64):
+            return False
+        part = value._value
+    elif type(value) is not float or region.shape:
+        return False
+    # One reference is the array's own and one the argument of this call: views of the memory would be others.
+    if not recorder.concrete or type(array._value) is not np.ndarray or sys.getrefcount(array._value) != 2:
+        return False
+    flags = array._value.flags
+    if not (flags.owndata and flags.writeable):
+        return False
+    number = value._id if is_tracked(value) else recorder.constant(asarray(value))
+    if region.shape:
+        array._value[region.slices] = np.reshape(part, region.counts)
+    else:
+        array._value[region.starts] = part
+    array._wrote_in_place(recorder.append(REPLACE, (array._id, number), (Regions((region,)),), array.type))
+    return True
 
 
 def _of_dtype(value: Any, dtype: np.dtype) -> Any:
