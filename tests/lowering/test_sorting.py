@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering.sorting import LONGEST_COUNTED, SHORTEST_WIDE
+from tapediff.lowering.sorting import LONG, LONGEST_COUNTED, SHORTEST_WIDE
 
 RNG = np.random.default_rng(12)
-LENGTHS = (0, 1, 2, 7, 8, 9, 16, 33, LONGEST_COUNTED, LONGEST_COUNTED + 1, 300, 1000, SHORTEST_WIDE, 9000)
+LENGTHS = (0, 1, 2, 7, 8, 9, 16, 33, LONGEST_COUNTED, LONGEST_COUNTED + 1, 300, 1000, SHORTEST_WIDE, 9000, LONG)
 
 
 def with_awkward_numbers(n):
@@ -23,6 +23,7 @@ def with_awkward_numbers(n):
 ROWS = {
     "normal": lambda n: RNG.normal(size=n),
     "sorted": lambda n: np.sort(RNG.normal(size=n)),
+    "reversed with ties": lambda n: np.sort(RNG.integers(0, max(n - 1, 1), n).astype(float))[::-1],
     "reversed": lambda n: np.sort(RNG.normal(size=n))[::-1],
     "nearly sorted": lambda n: np.arange(n) + RNG.normal(size=n),
     "small integers": lambda n: RNG.integers(-3, 4, n).astype(float),
