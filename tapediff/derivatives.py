@@ -15,13 +15,14 @@ from .guarded import GuardedTape
 from .nested import record_nested
 from .ops.structure import STOP_GRADIENT
 from .outputs import check_out, deliver
+from .programs import is_small, programs_of
 from .recorder import current_recorder, refusals_forgotten
 from .recording import plain_value
 from .replay import inline, run
 from .short_way import ABSENT, FIRST, given
 from .tape import Tape
 from .tracked import TrackedArray
-from .transforms.derive import gradient_only, gradient_tape, jvp_tape, vjp_tape, with_float_output
+from .transforms.derive import gradient_only, gradient_tape, gradient_tape_in_use, jvp_tape, vjp_tape, with_float_output
 
 Argnums = int | Sequence[int]
 
@@ -77,7 +78,7 @@ def value_and_gradient(
     name = getattr(target, "name", None) or getattr(target, "__name__", type(target).__name__)
     numbers, several = chosen_arguments(argnums, len(arguments), name)
     tape, inputs, numbers = _traced(target, arguments, numbers)
-    joint = gradient_tape(tape, numbers)
+    joint = gradient_tape(tape, numbers) if isinstance(target, Tape) else gradient_tape_in_use(tape, numbers)
     check_out(out, [tape.input_types[k] for k in numbers], several)
     value, *gradients = _run(joint, inputs)
     return _as_number(value), deliver(gradients, out, several)
@@ -204,7 +205,13 @@ def _traced(target: Any, args: Sequence[Any], argnums: tuple[int, ...]) -> tuple
         raise ArgumentMismatch("the target of a derivative must be callable or a tape", got=type(target).__name__,
                                fix="pass the function itself: td.gradient(f, x)")  # fmt: skip
     call = bind_call(target, args, argnums)
-    return (*record_nested(call), call.argnums)
+    tape, inputs = record_nested(call)
+    programs = programs_of(target) if current_recorder() is None else None
+    if programs is not None and is_small(tape):
+        # Recorded anew at every call, and nearly always the same but for some constants.
+        program = programs.of(tape)
+        tape, inputs = program.tape, [*inputs, *program.constants(tape)]
+    return tape, inputs, call.argnums
 
 
 def _with_aux(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], argnums: Argnums) -> Any:

@@ -174,10 +174,30 @@ def most_paths(variants: Sequence[Variant]) -> str:
     return f"{line}, where Python looks at a value: {len(outcomes[line])} different outcomes, {splits + 1} paths"
 
 
-def budget_text(name: str, max_tapes: int, culprit: str) -> str:
+def step_argument(variants: Sequence[Variant]) -> str | None:
+    """An argument that most of the tapes were recorded for another whole number of: a step number."""
+    values: dict[int, set[int]] = {}
+    for variant in variants:
+        for position, kind, value in variant.reason.called_with.static:
+            if kind is int:
+                values.setdefault(position, set()).add(value)
+    position = max(values, key=lambda k: len(values[k]), default=None)
+    if position is None or 2 * len(values[position]) <= len(variants):
+        return None
+    return f"argument {position}, a Python int, which took {len(values[position])} different values"
+
+
+def budget_text(name: str, max_tapes: int, variants: Sequence[Variant]) -> str:
+    step = step_argument(variants)
+    if step is not None:
+        return (
+            f"{name} was recorded for more than {max_tapes} values of an argument, and is again for every new one, which is slow\n"
+            f"  got: {step}\n"
+            f"  fix: pass it as data, td.Constant(t), so that one tape serves all its values"
+        )
     return (
         f"{name} took more than {max_tapes} paths, so tapes are dropped and recorded again, which is slow\n"
-        f"  got: {culprit}\n"
+        f"  got: {most_paths(variants)}\n"
         f"  fix: wrap the function with the branch in td.subtape, or use td.cond, td.while_loop (for a loop whose length changes) or "
         f"np.where; or give a coarser guard; or raise max_tapes if memory allows"
     )

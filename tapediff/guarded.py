@@ -26,7 +26,6 @@ from .guard_report import (
     coarse_guard_text,
     explanation,
     last_miss,
-    most_paths,
     new_tape_error,
     new_tape_text,
     site_of,
@@ -44,6 +43,7 @@ from .native_calls import GuardedCalls
 from .nested import record_nested
 from .outputs import check_out, deliver
 from .paths import Variant
+from .programs import Programs
 from .randomness import Draws
 from .recorder import Recorder, current_recorder
 from .recording import plain_value
@@ -146,6 +146,7 @@ class GuardedTape(ShortWay, GuardedCalls):
         self.name = name or getattr(f, "__name__", type(f).__name__)
         self._guard_site = "" if guard is None else site_of(guard)
         self._kept = KeptTapes()
+        self._programs = Programs()
         # Held while a path is recorded and kept; calls that a kept tape answers never take it.
         self._lock = new_lock()
         self._reasons: deque[tuple[int, Reason]] = deque(maxlen=REASONS_KEPT)
@@ -244,7 +245,7 @@ class GuardedTape(ShortWay, GuardedCalls):
         call = self._call(args, ())
         self._check_when_due(call)
         variant, _ = self._follow(call, lambda variant, settled: variant.replay(None, call.bound.inputs, None, settled))
-        return variant.tape, list(call.bound.inputs)
+        return variant.program.tape, [*call.bound.inputs, *variant.constants]
 
     def _value_and_gradient(
         self, args: Sequence[Any], argnums: Argnums, out: Any, asked: tuple[Any, ...] = ()
@@ -307,7 +308,7 @@ class GuardedTape(ShortWay, GuardedCalls):
         def attempt(variant: Variant, settled: int) -> Any:
             try:
                 if variant.replays >= self.compile_after:
-                    return variant.compiled.attempt(argnums, call.bound.inputs, outs)
+                    return variant.attempt(argnums, call.bound.inputs, outs)
                 answer = variant.replay(argnums, call.bound.inputs, outs, settled)
             except NonScalarOutput:
                 # A path that has no gradient refuses the points on it, and no others.
@@ -432,11 +433,13 @@ class GuardedTape(ShortWay, GuardedCalls):
         self._seconds_recording += seconds
         self._reasons.append((self._recordings, reason))
         is_direct = not call.bound.static
-        variant = Variant(tape, call.key, self._recordings, reason, seconds, is_direct)
+        # Where a value is specialised on, its tapes are as a rule the same but for constants.
+        program = None if is_direct else self._programs.of(tape)
+        variant = Variant(tape, call.key, self._recordings, reason, seconds, is_direct, program)
         self._kept.insert(variant)
         if len(self._kept.all()) > self.max_tapes and not self._warned_budget:
             self._warned_budget = True
-            messages.append(budget_text(self.name, self.max_tapes, most_paths(self._kept.all())))
+            messages.append(budget_text(self.name, self.max_tapes, self._kept.all()))
         self._note_native_uses()
         self._kept.drop_beyond(self.max_tapes)
         self._forget_dropped()
@@ -477,7 +480,8 @@ class GuardedTape(ShortWay, GuardedCalls):
         kept, tapes = self._kept, self._kept.all()
         return Stats(
             kept.dropped_hits + sum(v.hits for v in tapes), self._misses, self._recordings, kept.evictions,
-            self._seconds_recording, kept.dropped_seconds + sum(v.compiled.seconds for v in tapes),
+            self._seconds_recording,
+            kept.dropped_seconds + sum(program.compiled.seconds for program in {v.program for v in tapes}),
         )  # fmt: skip
 
     def explain(self) -> str:

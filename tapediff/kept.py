@@ -77,4 +77,5 @@ class KeptTapes:
             other.jumps = {met: v for met, v in list(other.jumps.items()) if v is not variant}
         self.evictions += 1
         self.dropped_hits += variant.hits
-        self.dropped_seconds += variant.compiled.seconds
+        if all(other.program is not variant.program for other in self.all()):
+            self.dropped_seconds += variant.compiled.seconds

@@ -16,9 +16,10 @@ from .errors import GuardFailed
 from .instruction import FLOAT64
 from .keys import outcome_key
 from .outputs import deliver
+from .programs import Program
 from .replay import Miss, run
 from .tape import Tape
-from .transforms.derive import gradient_tape
+from .transforms.derive import gradient_tape_in_use
 
 
 class Variant:
@@ -29,30 +30,50 @@ class Variant:
         outcomes: of the guards, in order; `path` holds their keys.
         forks: where other tapes leave this one's path, by guard ordinal.
         hits: calls that it answered, beside those that recorded it.
-        replays: how many of its answers came from the NumPy replay.
         used: when it was last used, in the order of a counter.
         is_direct: its inputs are the call's arguments, in order: nothing is specialised on.
+        program, constants: what is differentiated and compiled for it, and what that takes after the arguments.
     """
 
     __slots__ = (
-        "call", "compiled", "dtype", "forks", "hits", "is_direct", "jumps", "key", "number", "outcomes", "path", "reason",
-        "replays", "seconds", "shape", "tape", "used",
+        "call", "constants", "dtype", "forks", "hits", "is_direct", "jumps", "key", "number", "outcomes", "path", "program",
+        "reason", "seconds", "shape", "tape", "used",
     )  # fmt: skip
 
-    def __init__(self, tape: Tape, key: Any, number: int, reason: Any, seconds: float, is_direct: bool) -> None:
+    def __init__(
+        self, tape: Tape, key: Any, number: int, reason: Any, seconds: float, is_direct: bool, program: Program | None = None
+    ) -> None:  # fmt: skip
         self.tape = tape
-        self.compiled = CompiledTape(tape)
+        self.program = Program(tape) if program is None else program
+        self.constants = self.program.constants(tape)
         self.key, self.number, self.reason, self.seconds, self.is_direct = key, number, reason, seconds, is_direct
         self.outcomes = tuple(guard.outcome for guard in tape.guards)
         self.path = tuple(outcome_key(outcome) for outcome in self.outcomes)
         self.forks: dict[int, Fork] = {}
-        self.hits = self.replays = self.used = 0
+        self.hits = self.used = 0
         # The kernel of value and gradient by the first argument, once there is one, with the type of that gradient.
         self.call: Any = None
         # From what this kernel returns at a failed guard to the tape that answered there last.
         self.jumps: dict[complex, Variant] = {}
         self.shape = tape.input_types[0].shape if tape.inputs else ()
         self.dtype = tape.input_types[0].dtype if tape.inputs else FLOAT64
+
+    @property
+    def compiled(self) -> CompiledTape:
+        return self.program.compiled
+
+    @property
+    def replays(self) -> int:
+        """How many answers of its program came from the NumPy replay."""
+        return self.program.replays
+
+    @replays.setter
+    def replays(self, count: int) -> None:
+        self.program.replays = count
+
+    def attempt(self, argnums: tuple[int, ...] | None, inputs: Sequence[Any], outs: Any) -> Any:
+        """CompiledTape.attempt on the call's inputs."""
+        return self.compiled.attempt(argnums, [*inputs, *self.constants], outs)
 
     def note_jump(self, miss: Miss, taken: Variant) -> None:
         """Remember which tape answered after this one missed, where the outcome is a number."""
@@ -67,9 +88,11 @@ class Variant:
 
     def replay(self, argnums: tuple[int, ...] | None, inputs: Sequence[Any], outs: Any, settled: int) -> Any:
         """CompiledTape.attempt with NumPy; the first `settled` guards have been decided and are not looked at again."""
-        tape = self.tape if argnums is None else gradient_tape(self.tape, argnums)
+        tape = self.program.tape
+        if argnums is not None:
+            tape = gradient_tape_in_use(tape, argnums)
         try:
-            outputs = run(tape, inputs, settled)
+            outputs = run(tape, [*inputs, *self.constants], settled)
         except GuardFailed as failure:
             return Miss(failure.ordinal, failure.outcome)
         value = deliver(outputs[:1], None, False)

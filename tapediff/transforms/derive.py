@@ -11,7 +11,8 @@ from ..errors import ArgumentMismatch, NonScalarOutput
 from ..instruction import CONSTANT, FLOAT64, Instruction, ValueType
 from ..ops.arithmetic import CONVERT
 from ..ops.calls import ITEM
-from ..passes import run_passes
+from ..passes import PREPARE, run_passes
+from ..passes.dead_code import dead_code
 from ..rolled import prepared
 from ..tape import Tape
 from .reverse import reverse
@@ -72,6 +73,18 @@ def gradient_tape(tape: Tape, argnums: tuple[int, ...]) -> Tape:
         require_differentiable(tape, argnums)
         made = tape.derived[key] = run_passes(reverse(prepared(with_floats), argnums))
     return made
+
+
+def gradient_tape_in_use(tape: Tape, argnums: tuple[int, ...]) -> Tape:
+    """gradient_tape for replays: the first time without the passes that take longer than they save one replay."""
+    first_use = ("used", argnums)
+    if first_use in tape.derived or ("gradient", argnums) in tape.derived:
+        return gradient_tape(tape, argnums)
+    with_floats = with_float_output(tape)
+    require_scalar(with_floats)
+    require_differentiable(tape, argnums)
+    tape.derived[first_use] = True
+    return dead_code(reverse(run_passes(with_floats, PREPARE), argnums))
 
 
 def vjp_tape(tape: Tape, argnum: int) -> Tape:
