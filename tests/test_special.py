@@ -1,5 +1,6 @@
 """tapediff.special: SciPy's values on plain arrays, right derivatives on tracked ones."""
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.special
@@ -70,6 +71,22 @@ def test_multigammaln_is_scipys():
     """A sum of gammaln at half-integer offsets."""
     assert td.special.multigammaln(3.5, 3) == pytest.approx(scipy.special.multigammaln(3.5, 3), rel=1e-14)
     td.testing.check_gradient(lambda t: td.special.multigammaln(t, 3), lambda t: scipy.special.multigammaln(t, 3), 3.5)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["tape", "kernel"])
+def test_derivatives_of_log_ndtr_are_right_far_in_the_tail(compiled):
+    """Up to second order against mpmath, where the density and the tail are both far below the smallest number."""
+    f = lambda x: np.sum(td.special.log_ndtr(x))
+    x = np.array([-1e8, -1e5, -300.0, -31.0, -30.0, -29.0, -8.0, -1.0, 0.0, 3.0, 40.0])
+    target = td.compile(f, x) if compiled else td.record(f, x)
+    with mpmath.workdps(60):
+        density = [mpmath.exp(-mpmath.mpf(t) ** 2 / 2) / mpmath.sqrt(2 * mpmath.pi) for t in x]
+        tail = [mpmath.erfc(-mpmath.mpf(t) / mpmath.sqrt(2)) / 2 for t in x]
+        first = [d / q for d, q in zip(density, tail)]
+        second = [float(-d * (mpmath.mpf(t) + d)) for d, t in zip(first, x)]
+    # The exponent is rounded at up to 450 times the precision; its derivative is that of x + first times 30.
+    np.testing.assert_allclose(td.gradient(target, x), np.array([float(d) for d in first]), rtol=3e-13, atol=1e-300)
+    np.testing.assert_allclose(np.diagonal(td.hessian(target, x)), second, rtol=3e-10, atol=1e-300)
 
 
 def test_every_spelling_that_an_error_suggests_exists():
