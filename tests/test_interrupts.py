@@ -11,7 +11,7 @@ import pytest
 from interrupts import Scenario, numbers_of_lines
 
 import tapediff as td
-from tapediff.lowering import callbacks, drivers, entry, functions, linked, native, pointer
+from tapediff.lowering import callbacks, drivers, entry, functions, linked, linking, native, pointer
 
 INTERRUPTS = int(os.environ.get("TAPEDIFF_INTERRUPTS", "300"))
 
@@ -147,7 +147,8 @@ def check_batch(safe):
 
 # What a process makes once; kept here, as code that was made before goes on using it.
 _MADE_ONCE = [
-    native._shared, functions._shared, linked._linked, drivers._drivers, pointer._functions, entry._shared, callbacks._callbacks
+    native._shared, functions._shared, linked._linked, drivers._drivers, pointer._functions, entry._shared, callbacks._callbacks,
+    linking._libraries, linking._recent, linking._codes,
 ]  # fmt: skip
 _kept = []
 

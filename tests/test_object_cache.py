@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering import native, object_cache
+from tapediff.lowering import linking, native, object_cache
 
 ROOT = Path(__file__).parents[1]
 KEY = bytes(range(32))
@@ -61,6 +61,13 @@ value, gradient = td.value_and_gradient(compiled, x)
 print(value.hex(), [g.hex() for g in gradient.tolist()])
 print(len(made), file=sys.stderr)
 """
+
+
+@pytest.fixture(autouse=True)
+def nothing_linked(monkeypatch):
+    """What this process has compiled before is found on disk or not at all."""
+    monkeypatch.setattr(linking, "known_library", lambda *_: None)
+    monkeypatch.setattr(linking, "known_code", lambda *_: None)
 
 
 @pytest.fixture

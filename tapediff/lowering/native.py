@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..forks import LLVM_LOCK
 from ..held import holding
-from . import libraries, linked, object_cache
+from . import libraries, linked, linking, object_cache
 from .processor import processor
 
 _shared: dict[str, Any] = {}
-_numbers = itertools.count()
 
 
-def _toolchain() -> tuple[Any, Any, Any]:
-    """llvmlite's binding, a target machine for this CPU, and the linker; made once per process."""
+def _toolchain() -> tuple[Any, Any]:
+    """llvmlite's binding, and a target machine for this CPU; made once per process."""
     if not _shared:
         import llvmlite.binding as llvm
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         machine, quick = _machine(llvm, 2), _machine(llvm, 0)
-        linker = llvm.create_lljit_compiler(_machine(llvm, 2))
         # All at once, as an interrupt may come before any line.
-        _shared.update({"machine": machine, "quick machine": quick, "linker": linker, "llvm": llvm})
-    return _shared["llvm"], _shared["machine"], _shared["linker"]
+        _shared.update({"machine": machine, "quick machine": quick, "managers": {}, "llvm": llvm})
+    return _shared["llvm"], _shared["machine"]
+
+
+def _manager(llvm: Any, passes: Sequence[str]) -> Any:
+    manager = llvm.create_new_module_pass_manager()
+    for name in passes:
+        getattr(manager, f"add_{name}_pass")()
+    return manager
 
 
 def _machine(llvm: Any, level: int) -> Any:
@@ -36,7 +41,7 @@ def _machine(llvm: Any, level: int) -> Any:
 
 
 class NativeFunction:
-    """A linked function. Its code is freed with this object.
+    """A linked function. Its code is freed a while after this object and those of the same text.
 
     Args:
         text: LLVM text.
@@ -50,7 +55,7 @@ class NativeFunction:
         address: of the function, for calls.
     """
 
-    __slots__ = ("_tracker", "address")
+    __slots__ = ("_library", "address")
 
     def __init__(
         self, text: str, name: str, symbols: set[str], *, quickly: bool = False,
@@ -68,34 +73,36 @@ class NativeFunction:
     def _make(
         self, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
     ) -> tuple[bytes, bytes] | None:
-        """Link code, which is made unless it is on disk; gives what is to be kept there."""
-        llvm, key = _toolchain()[0], None
-        if is_portable and object_cache.is_enabled():
-            key = object_cache.key_of(
-                text, (*PASSES[quickly], f"quickly {quickly}", llvm.get_process_triple(), *processor())
-            )
-            kept = object_cache.load(key)
-            if kept is not None and self._link_kept(kept, name, addresses):
-                return None
-        fresh = object_code(text, quickly)
-        self._link(fresh, name, addresses)
-        return None if key is None else (key, fresh)
+        """Link code, which is made unless it is there or on disk; gives what is to be kept there."""
+        digest = linking.digest_of(text, quickly)
+        library, to_be_kept = linking.known_library(digest, name, addresses), None
+        if library is None:
+            library, to_be_kept = _linked(digest, text, name, addresses, quickly, is_portable)
+        self._library = library
+        self.address: int = library.address
+        return to_be_kept
 
-    def _link(self, code: bytes, name: str, addresses: Mapping[str, int]) -> None:
-        llvm, _, linker = _toolchain()
-        builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name).add_current_process()
-        for symbol, address in sorted(addresses.items()):
-            builder.import_symbol(symbol, address)
-        self._tracker = builder.link(linker, f"tapediff_library_{next(_numbers)}")
-        self.address: int = self._tracker[name]
 
-    def _link_kept(self, code: bytes, name: str, addresses: Mapping[str, int]) -> bool:
-        """Link code from disk; whether that was possible."""
-        try:
-            self._link(code, name, addresses)
-        except RuntimeError:  # what llvmlite raises where the linker refuses
-            return False
-        return True
+def _linked(
+    digest: bytes, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
+) -> tuple[linking.Library, tuple[bytes, bytes] | None]:
+    """The library of a text, and what of it is to be kept on disk."""
+    llvm, key = _toolchain()[0], None
+
+    def link(code: bytes) -> linking.Library:
+        return linking.link(llvm, lambda: _machine(llvm, 2), digest, code, name, addresses)
+
+    if is_portable and object_cache.is_enabled():
+        key = object_cache.key_of(
+            text, (*PASSES[quickly], f"quickly {quickly}", llvm.get_process_triple(), *processor())
+        )
+        kept = object_cache.load(key)
+        if kept is not None:
+            with suppress(RuntimeError):  # what llvmlite raises where the linker refuses
+                return link(kept), None
+    known = linking.known_code(digest)
+    code = object_code(text, quickly) if known is None else known
+    return link(code), None if key is None else (key, code)
 
 
 def _address_of(symbol: str) -> int:
@@ -126,24 +133,28 @@ def optimised(text: str, quickly: bool = False) -> Any:
     The code is written vectorised and its loops hoisted, so LLVM's standard pipeline finds little more to do: it takes a third
     longer for the same speed, leaves 120 kB behind for each kernel, and its vectorisers could change the order of a sum.
     """
-    llvm, _, _ = _toolchain()
+    llvm = _toolchain()[0]
     first, *rest = PASSES[quickly]
     module = llvm.parse_assembly(text)
-    _run(module, [first])
+    _run(module, (first,))
     if not _is_valid(module):
         # LLVM 22 joins the parts of an array that were stored in another order than they stand in before the last of them is
         # computed. The code is slower without that pass, and right.
         module = llvm.parse_assembly(text)
-    _run(module, rest)
+    _run(module, tuple(rest))
     return module
 
 
-def _run(module: Any, passes: Sequence[str]) -> None:
-    llvm, machine, _ = _toolchain()
-    manager = llvm.create_new_module_pass_manager()
-    for name in passes:
-        getattr(manager, f"add_{name}_pass")()
-    manager.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2)))
+def _run(module: Any, passes: tuple[str, ...]) -> None:
+    llvm, machine = _toolchain()
+    # Of its own: what it is told of a run refers to memory that LLVM frees after the run.
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    # Used again and again, as LLVM forgets 3 kB with each of them.
+    managers = _shared["managers"]
+    manager = managers.get(passes)
+    if manager is None:
+        manager = managers[passes] = _manager(llvm, passes)
+    manager.run(module, builder)
 
 
 def _is_valid(module: Any) -> bool:
@@ -157,5 +168,5 @@ def _is_valid(module: Any) -> bool:
 @holding(LLVM_LOCK)
 def assembly(text: str) -> str:
     """The machine code of LLVM text, for people and tests."""
-    _, machine, _ = _toolchain()
+    _, machine = _toolchain()
     return machine.emit_assembly(optimised(text))

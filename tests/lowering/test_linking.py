@@ -1,0 +1,62 @@
+"""Code is found again while it is there, and linked code that goes leaves little behind."""
+
+import subprocess
+import sys
+
+import numpy as np
+
+import tapediff as td
+
+
+def kernel_of(factor):
+    compiled = td.compile(lambda x: np.sum(np.exp(x) * factor), np.ones(3))
+    return compiled, compiled.kernel((0,))
+
+
+def test_equal_programs_share_their_code_and_different_ones_do_not():
+    """Also one that is compiled after all others of its kind are gone; states are never shared."""
+    one, two, other = kernel_of(2.0), kernel_of(2.0), kernel_of(3.0)
+    address = one[1]._native.address
+    assert two[1]._native.address == address != other[1]._native.address
+    assert one[1].state is not two[1].state
+    del one, two
+    again, kernel = kernel_of(2.0)
+    assert kernel._native.address == address
+    x = np.array([0.1, 0.2, 0.3])
+    # The same operations in the same order as NumPy's, but for exp, which is within 1 ulp.
+    np.testing.assert_allclose(td.gradient(again, x), 2 * np.exp(x), rtol=1e-15)
+    np.testing.assert_allclose(td.gradient(other[0], x), 3 * np.exp(x), rtol=1e-15)
+
+
+def test_compiling_leaves_little_behind():
+    """Nothing where the program was compiled before, and less than 6 kB where it was not: what LLVM keeps of its pass builders."""
+    program = """
+import ctypes, gc
+import numpy as np
+import tapediff as td
+from tapediff.lowering import linking
+
+linking.MOST_CODE_BYTES = 1 << 14  # so that it is full from the start
+
+def bytes_held():
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+def compile_many(factors):
+    for factor in factors:
+        compiled = td.compile(lambda x: np.sum(np.exp(x) * factor), np.ones(3))
+        td.gradient(compiled, np.ones(3))
+
+for factors in (lambda start, n: [0.5] * n, lambda start, n: start + np.arange(float(n))):
+    compile_many(factors(1e3, 100))
+    before = bytes_held()
+    compile_many(factors(1e6, 250))
+    print((bytes_held() - before) // 250)
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
+    same, different = map(int, result.stdout.split())
+    assert same < 1000
+    # 4 kB, and a page here and there.
+    assert different < 6000
