@@ -176,6 +176,8 @@ class Recorder:
                 ids.append(-1)
                 values.append(argument)
         if not all_float64:
+            if op.integers is not None and self._are_integers(op, args):
+                return op.integers(*args, **op.named(params))
             plain = [position for position, argument in enumerate(args) if type(argument) is not TrackedArray]
             self._promote(op, args, ids, values, plain, all_float64)
         elif plain:
@@ -285,20 +287,18 @@ class Recorder:
                 ids[position], values[position] = converted._id, converted._value
 
     @staticmethod
+    def _are_integers(op: Op, args: Sequence[Any]) -> bool:
+        operands = args if op.promote is None else [args[p] for p in op.promote]
+        return np.result_type(*map(_kind_of, operands)).kind in "iub"
+
+    @staticmethod
     def _common_dtype(op: Op, operands: Sequence[Any]) -> np.dtype:
         """NumPy's promotion (NEP 50): Python numbers adapt to arrays."""
         if op in MASK_OPS:
             return BOOL
-        kinds = []
-        for operand in operands:
-            if is_tracked(operand):
-                kinds.append(operand.dtype)
-            elif type(operand) in (int, float, bool):
-                kinds.append(operand)
-            else:
-                array = asarray(operand)
-                kinds.append(FLOAT64 if array.dtype == object else array.dtype)
-        common = np.result_type(*kinds)
+        common = np.result_type(*map(_kind_of, operands))
+        if common.kind == "b" and op.masks_as_integers:
+            return np.dtype(np.int64)
         if common.kind in "iub" and op.floats_only:
             return FLOAT64
         if common.kind in "iu":
@@ -314,6 +314,8 @@ class Recorder:
         if array.dtype == object:
             tracked = stack_objects(array)
             tracked = tracked if tracked._recorder is self else self.capture(tracked)
+            if dtype is not None and tracked.dtype != dtype:
+                tracked = NOT_EQUAL(tracked, 0.0) if dtype == BOOL else CONVERT(tracked, dtype=dtype)
             return tracked._id, tracked._value
         if array.dtype.kind not in "fiub":
             raise UnsupportedFunction(
@@ -503,6 +505,16 @@ def _caught(name: str, refusal: RefusedByRecording, handler: Site | None) -> Uns
     )  # fmt: skip
     error.__cause__ = refusal
     return error
+
+
+def _kind_of(operand: Any) -> Any:
+    """What np.result_type is to know of an operand: Python numbers adapt to arrays (NEP 50)."""
+    if is_tracked(operand):
+        return operand.dtype
+    if type(operand) in (int, float, bool):
+        return operand
+    array = asarray(operand)
+    return np.result_type(*map(_kind_of, array.flat)) if array.dtype == object else array.dtype
 
 
 def _digest(array: np.ndarray) -> bytes:

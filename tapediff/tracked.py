@@ -26,6 +26,7 @@ from .ops.arithmetic import (
     FLOOR_DIVIDE,
     MULTIPLY,
     NEGATIVE,
+    POWER,
     REMAINDER,
     SQUARE,
     SUBTRACT,
@@ -151,7 +152,7 @@ class TrackedArray(Escapes):
         return power(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rpow__(self, other: Any) -> Any:
-        return power(np.asarray(other, dtype=np.result_type(other, float)), self)
+        return POWER(other, self)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other

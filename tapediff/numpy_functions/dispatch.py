@@ -20,8 +20,9 @@ from .elementwise import as_mask
 
 _UFUNC_COMPOSITIONS: dict[Any, Callable[..., Any]] = {
     np.power: power,
-    np.float_power: power,
-    np.positive: shaping.copy,
+    np.float_power: elementwise.float_power,
+    np.positive: elementwise.positive,
+    np.fabs: elementwise.fabs,
     np.heaviside: elementwise.heaviside,
     np.logaddexp2: elementwise.logaddexp2,
     np.deg2rad: elementwise.deg2rad,
@@ -34,7 +35,7 @@ _UFUNC_COMPOSITIONS: dict[Any, Callable[..., Any]] = {
     np.bitwise_or: lambda x, y: x | y if is_tracked(x) else y | x,
     np.bitwise_xor: lambda x, y: x ^ y if is_tracked(x) else y ^ x,
     np.matmul: products.matmul,
-    np.vecdot: lambda x, y: np.sum(x * y, axis=-1),
+    np.vecdot: products.vecdot,
 }
 
 # The ufuncs of one argument that are one op each, for the shortest way from the call to the tape.
@@ -105,11 +106,11 @@ METHODS: dict[str, Callable[..., Any]] = {
     "flatten": shaping.flatten, "squeeze": shaping.squeeze, "swapaxes": shaping.swapaxes, "diagonal": shaping.diagonal,
     "trace": shaping.trace, "repeat": shaping.repeat, "take": ordering.take, "dot": products.dot, "nonzero": ordering.nonzero,
     "searchsorted": ordering.searchsorted, "ptp": reducing.ptp, "conj": lambda a: a,
-    "sort": writing.sort_in_place, "fill": writing.fill, "put": writing.put,
+    "fabs": elementwise.fabs, "sort": writing.sort_in_place, "fill": writing.fill, "put": writing.put,
     # NumPy's object loops call methods by these names on each element of an object array.
     **{name: BY_FUNCTION[getattr(np, name)] for name in (
         "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh",
-        "arctanh", "exp2", "expm1", "log2", "log10", "log1p", "square", "floor", "ceil", "rint", "trunc", "cbrt", "fabs",
+        "arctanh", "exp2", "expm1", "log2", "log10", "log1p", "square", "floor", "ceil", "rint", "trunc", "cbrt",
         "isnan", "isfinite", "isinf", "sign", "logical_not", "reciprocal")},
 }  # fmt: skip
 

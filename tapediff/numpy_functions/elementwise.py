@@ -8,11 +8,13 @@ import numpy as np
 from numpy import asarray  # NumPy's own; see namespace.py
 
 from ..errors import UnsupportedFunction
-from ..instruction import BOOL, is_tracked
-from ..ops.arithmetic import MAXIMUM, MINIMUM, RINT, SQUARE
+from ..instruction import BOOL, FLOAT64, is_tracked
+from ..ops.arithmetic import ABSOLUTE, MAXIMUM, MINIMUM, RINT, SQUARE, power
 from ..ops.comparison import IS_FINITE, IS_NAN, LOGICAL_AND, LOGICAL_OR, NOT_EQUAL, SELECT
 from ..ops.elementary import LN2
+from .kinds import as_floats, common_floats, converted
 from .shaping import as_value
+from .shaping import copy as new_copy
 
 
 def as_mask(value: Any) -> Any:
@@ -48,6 +50,11 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, **bounds: Any) -> Any:
 
 
 def around(a: Any, decimals: int = 0) -> Any:
+    if a.dtype.kind == "i":
+        if decimals < 0:
+            raise UnsupportedFunction("rounding integers to tens", fix="divide by the power of ten first")
+        return new_copy(a)
+    a = as_floats(a)
     if decimals == 0:
         return RINT(a)
     scale = 10.0**decimals
@@ -73,11 +80,28 @@ def sinc(x: Any) -> Any:
 
 
 def heaviside(x: Any, at_zero: Any) -> Any:
+    x, at_zero = common_floats(as_value(x), as_value(at_zero))
     return SELECT(IS_NAN(x), np.nan, SELECT(x > 0, 1.0, SELECT(x < 0, 0.0, at_zero)))
 
 
 def logaddexp2(x: Any, y: Any) -> Any:
+    x, y = common_floats(as_value(x), as_value(y))
     return np.logaddexp(x * LN2, y * LN2) / LN2
+
+
+def fabs(x: Any) -> Any:
+    return ABSOLUTE(as_floats(x))
+
+
+def float_power(x: Any, y: Any) -> Any:
+    x, y = (converted(v, FLOAT64) if is_tracked(v) else v for v in (as_value(x), y))
+    return power(x, y)
+
+
+def positive(x: Any) -> Any:
+    if x.dtype == BOOL:
+        raise TypeError("ufunc 'positive' did not contain a loop with signature matching types <class 'numpy.dtypes.BoolDType'> -> None")
+    return new_copy(x)
 
 
 def deg2rad(x: Any) -> Any:

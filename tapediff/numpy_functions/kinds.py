@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedFunction
-from ..instruction import BOOL, FLOAT64, INT64
+from ..instruction import BOOL, FLOAT64, INT64, is_tracked
 from ..ops.arithmetic import CONVERT
 from ..ops.comparison import NOT_EQUAL
 
@@ -35,3 +35,10 @@ def converted(value: Any, dtype: Any) -> Any:
 def as_floats(value: Any) -> Any:
     """Integers and masks as NumPy's means, medians and norms take them."""
     return value if value.dtype.kind == "f" else CONVERT(value, dtype=FLOAT64)
+
+
+def common_floats(*values: Any) -> tuple[Any, ...]:
+    """Values as floats of the precision that NumPy's ufuncs of floats would compute in."""
+    dtype = np.result_type(*((v if type(v) in (int, float, bool) else v.dtype) for v in values))
+    dtype = dtype if dtype.kind == "f" else FLOAT64
+    return tuple(converted(v, dtype) if is_tracked(v) else dtype.type(v) if np.ndim(v) == 0 else np.asarray(v, dtype) for v in values)

@@ -58,6 +58,11 @@ def vdot(a: Any, b: Any) -> Any:
     return MATMUL(np.reshape(a, (-1,)), np.reshape(b, (-1,)))
 
 
+def vecdot(x: Any, y: Any) -> Any:
+    products = x * y
+    return np.any(products, axis=-1) if products.dtype == np.bool_ else np.sum(products, axis=-1)
+
+
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     a_ndim, b_ndim = np.ndim(a), np.ndim(b)
     if isinstance(axes, int):

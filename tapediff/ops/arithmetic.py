@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..instruction import ValueType, is_tracked
+from ..errors import UnsupportedFunction
+from ..instruction import FLOAT64, INT64, ValueType, is_tracked
 from .comparison import EQUAL, GREATER, LESS, SELECT
 from .declaration import NONZERO, POSITIVE, REAL, Op, elementwise
 
@@ -37,6 +38,21 @@ CONVERT = Op(
     ],
 )
 
+
+def _unchanged(x: Any) -> Any:
+    return CONVERT(x, dtype=x.dtype)
+
+
+def _no_integer_reciprocal(x: Any) -> Any:
+    raise UnsupportedFunction("np.reciprocal of integers, which is 0 for nearly all of them", got=repr(x), fix="use 1.0 / x")
+
+
+def _integer_fmod(x: Any, y: Any) -> Any:
+    """The remainder with the sign of x; that of `%` has the sign of y."""
+    x, y = (CONVERT(v, dtype=INT64) if is_tracked(v) else np.asarray(v, np.int64) for v in (x, y))
+    return MULTIPLY(SIGN(x), REMAINDER(ABSOLUTE(x), ABSOLUTE(y)))
+
+
 ADD = elementwise(
     "add", operator.add, "x + y",
     (lambda z_bar, z, x, y: z_bar, lambda z_bar, z, x, y: z_bar),
@@ -63,11 +79,11 @@ NEGATIVE = elementwise(
 )  # fmt: skip
 SQUARE = elementwise(
     "square", np.square, "x * x", (lambda z_bar, z, x: z_bar * (2.0 * x),),
-    floats_only=False, answers=(np.square,), samples=(REAL,),
+    floats_only=False, masks_as_integers=True, answers=(np.square,), samples=(REAL,),
 )  # fmt: skip
 RECIPROCAL = elementwise(
     "reciprocal", lambda x: 1.0 / np.asarray(x)[()], "1.0 / x", (lambda z_bar, z, x: -z_bar * z * z,),
-    answers=(np.reciprocal,), samples=(NONZERO,),
+    integers=_no_integer_reciprocal, answers=(np.reciprocal,), samples=(NONZERO,),
 )  # fmt: skip
 SQRT = elementwise(
     "sqrt", np.sqrt, "sqrt(x)", (lambda z_bar, z, x: z_bar / (2.0 * z),), answers=(np.sqrt,), samples=(POSITIVE,),
@@ -87,15 +103,15 @@ ROOT = elementwise(
 )  # fmt: skip
 ABSOLUTE = elementwise(
     "absolute", np.absolute, "absolute(x)", (lambda z_bar, z, x: z_bar * SIGN(x),),
-    floats_only=False, masks=True, answers=(np.absolute, np.fabs), samples=(REAL,),
+    floats_only=False, masks=True, answers=(np.absolute,), samples=(REAL,),
     squared=(lambda square_bar, z, x: square_bar * (2.0 * x),),
 )  # fmt: skip
 SIGN = elementwise(
     "sign", np.sign, "sign(x)", (None,), floats_only=False, linear=True, answers=(np.sign,), samples=(REAL,)
 )
-FLOOR = elementwise("floor", np.floor, "floor(x)", (None,), linear=True, answers=(np.floor,), samples=(REAL,))
-CEIL = elementwise("ceil", np.ceil, "ceil(x)", (None,), linear=True, answers=(np.ceil,), samples=(REAL,))
-TRUNC = elementwise("trunc", np.trunc, "trunc(x)", (None,), linear=True, answers=(np.trunc, np.fix), samples=(REAL,))
+FLOOR = elementwise("floor", np.floor, "floor(x)", (None,), integers=_unchanged, linear=True, answers=(np.floor,), samples=(REAL,))
+CEIL = elementwise("ceil", np.ceil, "ceil(x)", (None,), integers=_unchanged, linear=True, answers=(np.ceil,), samples=(REAL,))
+TRUNC = elementwise("trunc", np.trunc, "trunc(x)", (None,), integers=_unchanged, linear=True, answers=(np.trunc, np.fix), samples=(REAL,))
 RINT = elementwise("rint", np.rint, "rint(x)", (None,), linear=True, answers=(np.rint,), samples=(REAL,))
 COPYSIGN = elementwise(
     "copysign", np.copysign, "copysign(x, y)",
@@ -104,17 +120,17 @@ COPYSIGN = elementwise(
 )  # fmt: skip
 FLOOR_DIVIDE = elementwise(
     "floor_divide", operator.floordiv, "floor_divide(x, y)", (None, None),
-    floats_only=False, linear=True, answers=(np.floor_divide,), samples=(REAL, NONZERO),
+    floats_only=False, masks_as_integers=True, linear=True, answers=(np.floor_divide,), samples=(REAL, NONZERO),
 )  # fmt: skip
 REMAINDER = elementwise(
     "remainder", np.remainder, "mod(x, y)",
     (lambda z_bar, z, x, y: z_bar, lambda z_bar, z, x, y: -z_bar * FLOOR_DIVIDE(x, y)),
-    floats_only=False, answers=(np.remainder,), samples=(REAL, NONZERO),
+    floats_only=False, masks_as_integers=True, answers=(np.remainder,), samples=(REAL, NONZERO),
 )  # fmt: skip
 FMOD = elementwise(
     "fmod", np.fmod, "fmod(x, y)",
     (lambda z_bar, z, x, y: z_bar, lambda z_bar, z, x, y: -z_bar * TRUNC(x / y)),
-    answers=(np.fmod,), samples=(REAL, NONZERO),
+    integers=_integer_fmod, answers=(np.fmod,), samples=(REAL, NONZERO),
 )  # fmt: skip
 
 
@@ -143,13 +159,13 @@ FMAX = elementwise(
     "fmax", np.fmax, "fmax(x, y)",
     (lambda z_bar, z, x, y: _not_nan_part(z_bar, z, x, y, GREATER),
      lambda z_bar, z, x, y: _not_nan_part(z_bar, z, y, x, GREATER)),
-    linear=True, masks=True, answers=(np.fmax,), samples=(REAL, REAL),
+    integers=lambda x, y: MAXIMUM(x, y), linear=True, masks=True, answers=(np.fmax,), samples=(REAL, REAL),
 )  # fmt: skip
 FMIN = elementwise(
     "fmin", np.fmin, "fmin(x, y)",
     (lambda z_bar, z, x, y: _not_nan_part(z_bar, z, x, y, LESS),
      lambda z_bar, z, x, y: _not_nan_part(z_bar, z, y, x, LESS)),
-    linear=True, masks=True, answers=(np.fmin,), samples=(REAL, REAL),
+    integers=lambda x, y: MINIMUM(x, y), linear=True, masks=True, answers=(np.fmin,), samples=(REAL, REAL),
 )  # fmt: skip
 
 
@@ -186,10 +202,42 @@ def _power_base(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
     return z_bar * PRODUCT_OR_ZERO(y, POWER(x, y - 1.0))
 
 
+# Beyond, floats do not hold every integer.
+LARGEST_EXACT_INTEGER = 2.0**53
+
+
+def _integers_to_integers(x: Any, y: Any) -> Any:
+    """x**y as an integer: products for a plain number y, else in floats, and a guard that these are exact."""
+    if not is_tracked(y) and np.ndim(y) == 0:
+        if y < 0:
+            raise ValueError("Integers to negative integer powers are not allowed.")
+        return _repeated_product(CONVERT(x, dtype=INT64), int(y))
+    floats = (CONVERT(v, dtype=FLOAT64) if is_tracked(v) else np.asarray(v, float) for v in (x, y))
+    result = RINT(POWER(*floats))
+    if not np.all((y >= 0) & (ABSOLUTE(result) <= LARGEST_EXACT_INTEGER)):
+        if np.any(y < 0):
+            raise ValueError("Integers to negative integer powers are not allowed.")
+        raise UnsupportedFunction(
+            "an integer power beyond 2**53, which floats do not hold exactly", fix="convert to floats first: x.astype(float) ** y"
+        )
+    return CONVERT(result, dtype=INT64)
+
+
+def _repeated_product(x: Any, exponent: int) -> Any:
+    """By squaring, so that it takes as many products as the exponent has digits."""
+    result = None
+    while exponent:
+        if exponent % 2:
+            result = x if result is None else MULTIPLY(result, x)
+        exponent //= 2
+        x = SQUARE(x) if exponent else x
+    return x * 0 + 1 if result is None else result
+
+
 POWER = elementwise(
     "power", np.power, "power(x, y)",
     (_power_base, lambda z_bar, z, x, y: z_bar * POWER_LOG(x, y, z, order=1)),
-    answers=(np.power, np.float_power), samples=(POSITIVE, REAL),
+    integers=_integers_to_integers, answers=(np.power,), samples=(POSITIVE, REAL),
 )  # fmt: skip
 
 

@@ -16,10 +16,10 @@ GREATER = predicate("greater", operator.gt, "x > y", (np.greater,))
 GREATER_EQUAL = predicate("greater_equal", operator.ge, "x >= y", (np.greater_equal,))
 EQUAL = predicate("equal", operator.eq, "equal(x, y)", (np.equal,))
 NOT_EQUAL = predicate("not_equal", operator.ne, "not_equal(x, y)", (np.not_equal,))
-IS_NAN = predicate("isnan", np.isnan, "isnan(x)", (np.isnan,), arity=1)
-IS_INF = predicate("isinf", np.isinf, "isinf(x)", (np.isinf,), arity=1)
-IS_FINITE = predicate("isfinite", np.isfinite, "isfinite(x)", (np.isfinite,), arity=1)
-SIGNBIT = predicate("signbit", np.signbit, "signbit(x)", (np.signbit,), arity=1)
+IS_NAN = predicate("isnan", np.isnan, "isnan(x)", (np.isnan,), arity=1, floats_only=True)
+IS_INF = predicate("isinf", np.isinf, "isinf(x)", (np.isinf,), arity=1, floats_only=True)
+IS_FINITE = predicate("isfinite", np.isfinite, "isfinite(x)", (np.isfinite,), arity=1, floats_only=True)
+SIGNBIT = predicate("signbit", np.signbit, "signbit(x)", (np.signbit,), arity=1, floats_only=True)
 
 # The logic ops take masks only; the recorder turns numbers into masks (x != 0) first.
 LOGICAL_AND = elementwise(

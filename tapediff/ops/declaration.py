@@ -33,6 +33,9 @@ class Op:
         lower: `lower(lowering, instruction)` emits loops or library calls; elementwise ops leave it to their scalar expression.
         promote: positions of the inputs that NumPy promotes to one dtype; None for all.
         floats_only: integers are promoted to float64 first, as NumPy does for exp or divide.
+        masks_as_integers: masks are promoted to int64 first, where NumPy has no loop for them and takes its smallest integers.
+        integers: what answers instead where all operands that are promoted are integers or masks, as NumPy's loop for these does
+            something else than convert them: it keeps them, or there is no such op.
         linear: the rules do not multiply the cotangent by anything that could be infinite.
         masks: the op discards some of its inputs, so that their cotangent is an exact zero.
         squared: of an op with a kink whose square has none, such as abs: rules that take the cotangent of the square instead.
@@ -52,6 +55,8 @@ class Op:
     lower: Callable[..., None] | None = None
     promote: tuple[int, ...] | None = None
     floats_only: bool = True
+    masks_as_integers: bool = False
+    integers: Callable[..., Any] | None = None
     linear: bool = False
     masks: bool = False
     squared: tuple[Rule, ...] | None = None
@@ -137,6 +142,8 @@ def elementwise(
     params: tuple[str, ...] = (),
     promote: tuple[int, ...] | None = None,
     floats_only: bool = True,
+    masks_as_integers: bool = False,
+    integers: Callable[..., Any] | None = None,
     linear: bool = False,
     masks: bool = False,
     squared: tuple[Rule, ...] | None = None,
@@ -167,6 +174,8 @@ def elementwise(
         params=params,
         promote=promote,
         floats_only=floats_only,
+        masks_as_integers=masks_as_integers,
+        integers=integers,
         linear=linear,
         masks=masks,
         squared=squared,
@@ -181,11 +190,11 @@ def elementwise(
 
 
 def predicate(
-    name: str, evaluate: Callable[..., Any], scalar: str, answers: tuple[Any, ...], arity: int = 2
+    name: str, evaluate: Callable[..., Any], scalar: str, answers: tuple[Any, ...], arity: int = 2, floats_only: bool = False
 ) -> Elementwise:
     """Declare an elementwise op with a boolean result and therefore no derivative."""
     return elementwise(
-        name, evaluate, scalar, (None,) * arity, result=BOOL, floats_only=False, linear=True, answers=answers,
+        name, evaluate, scalar, (None,) * arity, result=BOOL, floats_only=floats_only, linear=True, answers=answers,
         samples=(REAL,) * arity,
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instruction import ValueType
+from ..instruction import BOOL, ValueType, is_tracked
 from .declaration import Op
 from .shape import unbroadcast
 
@@ -42,10 +42,23 @@ def _right_rule(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
     return unbroadcast(MATMUL(np.swapaxes(x, -1, -2), z_bar), y.shape)
 
 
+def _product_of_integers(x: Any, y: Any) -> Any:
+    """Sums of products, as the routines on matrices are for floats; masks are true where any product is."""
+    x, y = (v if is_tracked(v) else np.asarray(v) for v in (x, y))
+    rows, columns = (x if x.ndim > 1 else x[None, :]), (y if y.ndim > 1 else y[:, None])
+    if rows.shape[-1] != columns.shape[-2]:
+        raise ValueError(f"matmul: shapes {x.shape} and {y.shape} do not fit")
+    products = rows[..., :, :, None] * columns[..., None, :, :]
+    result = np.any(products, axis=-2) if products.dtype == BOOL else np.sum(products, axis=-2)
+    result = result[..., 0] if y.ndim == 1 else result
+    return result[..., 0] if x.ndim == y.ndim == 1 else result[..., 0, :] if x.ndim == 1 else result
+
+
 MATMUL = Op(
     "matmul",
     evaluate=np.matmul,
     infer=_infer,
+    integers=_product_of_integers,
     vjp=(_left_rule, _right_rule),
     lower=lambda low, i: low.matmul(i),
     answers=(np.matmul,),
