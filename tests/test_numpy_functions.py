@@ -97,6 +97,8 @@ CASES = {
     "atleast": (lambda x: np.atleast_2d(x) + np.atleast_1d(x[0]) + np.atleast_2d(x[0]), V, W),
     "flip": (lambda x: np.flip(x) + np.flip(x, 0) + np.fliplr(x) + np.flipud(x) + np.flip(x, (0, 1)), M, N),
     "roll": (lambda x: np.roll(x, 2) + np.roll(x, -1, axis=1), M, N),
+    "roll, several axes": (lambda x: np.roll(x, (1, 2), axis=(0, 1)) + np.roll(x, 1, axis=(0, 1)) + np.roll(x, (1, 1), axis=(1, 1)) + np.roll(x, (1, 2)), M, N),
+    "linspace": (lambda x: np.linspace(x[0], 2.0, 5) + np.linspace(x[:2], x[2:4], 5, endpoint=False, retstep=True)[0].sum(axis=1), V, W),
     "tile": (lambda x: np.tile(x, (2, 2)) + np.tile(x, 2).sum(), M, N),
     "repeat": (lambda x: np.repeat(x, 2, axis=0), M, N),
     "repeat by an array": (lambda x: np.repeat(x, [0, 1, 2, 0, 3, 1]) + x.repeat(1)[0], V, W),

@@ -77,7 +77,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.diagonal: shaping.diagonal, np.diag: shaping.diag, np.trace: shaping.trace, np.tril: shaping.tril, np.triu: shaping.triu,
     np.split: shaping.split, np.array_split: shaping.array_split, np.copy: shaping.copy,
     np.zeros_like: shaping.zeros_like, np.ones_like: shaping.ones_like, np.empty_like: shaping.zeros_like,
-    np.full_like: shaping.full_like, np.fliplr: lambda m: m[:, ::-1], np.flipud: lambda m: m[::-1],
+    np.full_like: shaping.full_like, np.linspace: shaping.linspace, np.fliplr: lambda m: m[:, ::-1], np.flipud: lambda m: m[::-1],
     np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
     np.dot: products.dot, np.inner: products.inner, np.outer: products.outer, np.vdot: products.vdot,
     np.tensordot: products.tensordot, np.kron: products.kron, np.einsum: einsum.einsum,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedFunction
+from ..instruction import BOOL
 from ..ops.products import MATMUL
 from ..ops.shape import reshape
 from .products import as_value_or_tracked
@@ -27,6 +28,8 @@ def einsum(subscripts: Any, *operands: Any, optimize: Any = False) -> Any:
     for k, (value, others) in enumerate(terms[1:], 2):
         needed = output + "".join(later for _, later in terms[k:])
         total, names = _product(total, names, *_without(value, others, names + needed), needed)
+    if total.dtype != BOOL and all(value.dtype == BOOL for value in values):
+        total = total != 0  # sums of masks are whether any is true
     return np.transpose(total, [names.index(label) for label in output]) if names != output else total[...]
 
 

@@ -54,6 +54,8 @@ def around(a: Any, decimals: int = 0) -> Any:
         if decimals < 0:
             raise UnsupportedFunction("rounding integers to tens", fix="divide by the power of ten first")
         return new_copy(a)
+    if a.dtype == BOOL and decimals:
+        raise TypeError("masks are not rounded to decimals")
     a = as_floats(a)
     if decimals == 0:
         return RINT(a)
@@ -64,6 +66,8 @@ def around(a: Any, decimals: int = 0) -> Any:
 def nan_to_num(
     x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Any:
+    if x.dtype.kind != "f":
+        return new_copy(x)
     limits = np.finfo(x.dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
@@ -113,6 +117,7 @@ def rad2deg(x: Any) -> Any:
 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    a, b = as_floats(as_value(a)), as_floats(as_value(b))
     close = (abs(a - b) <= atol + rtol * np.absolute(b)) & IS_FINITE(b)
     close = LOGICAL_OR(close, a == b)
     if equal_nan:

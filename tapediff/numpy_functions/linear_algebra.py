@@ -8,8 +8,8 @@ import numpy as np
 
 from ..current import current_recorder
 from ..errors import UnsupportedFunction
-from ..instruction import is_tracked
-from ..ops.arithmetic import ROOT
+from ..instruction import FLOAT64, is_tracked
+from ..ops.arithmetic import CONVERT, ROOT
 from ..ops.linear_algebra import CHOLESKY, CHOLESKY_ATTEMPT, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE
 from ..ops.spectral import DET, EIGH, EIGH_ATTEMPT
 from .kinds import as_floats
@@ -18,7 +18,7 @@ from .shaping import as_value
 
 
 def _square(a: Any, name: str) -> Any:
-    a = a if is_tracked(a) else as_value(a)
+    a = as_floats(as_value(a))
     if np.ndim(a) != 2:
         raise UnsupportedFunction(f"np.linalg.{name} of a stack of matrices", got=f"shape {np.shape(a)}",
                                   fix="loop over the matrices")  # fmt: skip
@@ -57,10 +57,17 @@ def _factor(a: Any) -> Any:
 
 
 def _lu_solve(a: Any, b: Any) -> Any:
+    dtype = np.result_type(a.dtype, b.dtype)
+    a, b = _as(FLOAT64, a), _as(FLOAT64, b)
     lu = LU_FACTOR(a)
     if failure_may_be_caught():
         require_regular(lu[:-1], "Singular matrix")
-    return LU_SOLVE(a, lu, b, transposed=False)
+    return _as(dtype, LU_SOLVE(a, lu, b, transposed=False))
+
+
+def _as(dtype: np.dtype, value: Any) -> Any:
+    """Factors hold their pivots beside the numbers, in 64 bits: matrices of float32 are factored as float64."""
+    return value if value.dtype == dtype else CONVERT(value, dtype=dtype)
 
 
 def require_regular(triangle: Any, message: str) -> None:
@@ -70,12 +77,12 @@ def require_regular(triangle: Any, message: str) -> None:
 
 def solve(a: Any, b: Any) -> Any:
     a = _square(a, "solve")
-    return _lu_solve(a, b if is_tracked(b) else as_value(b))
+    return _lu_solve(a, as_floats(as_value(b)))
 
 
 def inv(a: Any) -> Any:
     a = _square(a, "inv")
-    return _lu_solve(a, np.eye(a.shape[0]))
+    return _lu_solve(a, np.eye(a.shape[0], dtype=a.dtype))
 
 
 class SlogdetResult(NamedTuple):
@@ -87,17 +94,19 @@ class SlogdetResult(NamedTuple):
 
 def slogdet(a: Any) -> SlogdetResult:
     a = _square(a, "slogdet")
-    lu = LU_FACTOR(a)
-    return SlogdetResult(DET_SIGN(lu), LOG_ABS_DET(a, lu))
+    doubles = _as(FLOAT64, a)
+    lu = LU_FACTOR(doubles)
+    return SlogdetResult(_as(a.dtype, DET_SIGN(lu)), _as(a.dtype, LOG_ABS_DET(doubles, lu)))
 
 
 def det(a: Any) -> Any:
     """Written out up to 3 by 3, also for stacks of matrices; its derivative where it is zero is the matrix of cofactors."""
-    a = a if is_tracked(a) else as_value(a)
+    a = as_floats(as_value(a))
     if a.ndim >= 2 and 1 <= a.shape[-1] == a.shape[-2] <= 3:
         return _short_det(a)
     a = _square(a, "det")
-    return DET(a, LU_FACTOR(a))
+    doubles = _as(FLOAT64, a)
+    return _as(a.dtype, DET(doubles, LU_FACTOR(doubles)))
 
 
 def _short_det(a: Any) -> Any:

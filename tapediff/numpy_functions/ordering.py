@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedFunction
-from ..instruction import is_tracked
+from ..instruction import FLOAT64, is_tracked
 from ..ops.indexing import ARGSORT, GATHER, SEARCHSORTED
 from ..positions import in_range
 from .elementwise import as_mask
-from .kinds import as_floats
+from .kinds import as_floats, converted
 from .reducing import axes_of
 from .shaping import as_value, copy, reshape
 
@@ -110,16 +110,22 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -
     conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
     choices = list(funclist)
     values: list[Any] = [f(x, *args, **kwargs) if callable(f) else f for f in choices]
-    default: Any = values[len(conditions)] if len(values) > len(conditions) else 0.0
-    result = default
+    default: Any = values[len(conditions)] if len(values) > len(conditions) else 0
+    result = _in_dtype_of(x, default)
     for condition, value in zip(conditions, values):
-        result = np.where(condition, value, result)
+        result = np.where(condition, _in_dtype_of(x, value), result)
     return result
+
+
+def _in_dtype_of(x: Any, value: Any) -> Any:
+    value = as_value(value)
+    return converted(value, x.dtype) if is_tracked(value) else value.astype(x.dtype)
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
     """Piecewise linear interpolation; the interval is looked up by an integer-valued instruction."""
     recorder = max((v._recorder for v in (x, xp, fp) if is_tracked(v)), key=lambda r: r.level)  # type: ignore[attr-defined]
+    x, xp, fp = (converted(v, FLOAT64) if is_tracked(v) else v for v in map(as_value, (x, xp, fp)))
     x = x if is_tracked(x) else np.asarray(x, dtype=float)
     n = np.shape(xp)[0]
     upper = np.clip(np.searchsorted(xp, x, side="right"), 1, n - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..instruction import Recorded, is_tracked
 from ..ops.indexing import GATHER, PUT, Region, assemble
 from ..ops.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ..ops.shape import reshape as reshape_value
-from .kinds import converted, tracked_dtype
+from .kinds import common_floats, converted, tracked_dtype
 
 
 def reshape(a: Any, shape: Any = None, order: str = "C", copy: bool | None = None) -> Any:
@@ -190,6 +191,8 @@ def stack(arrays: Any, axis: int = 0) -> Any:
 
 def as_value(part: Any) -> Any:
     """A list or object array that holds tracked scalars becomes one tracked array; anything else an ndarray."""
+    if is_tracked(part):
+        return part
     array = part if isinstance(part, np.ndarray) else _nested(part)
     if is_tracked(array) or array.dtype != object:
         return array
@@ -240,11 +243,22 @@ def flip(m: Any, axis: Any = None) -> Any:
     return m[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(m.ndim))]
 
 
-def roll(a: Any, shift: int, axis: int | None = None) -> Any:
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
-        return reshape(roll(ravel(a), shift, 0), a.shape)
-    length = a.shape[axis]
-    order = np.roll(np.arange(length), shift)
+        total = int(np.sum(shift))  # a flat array is rolled by all shifts together
+        return reshape(_rolled(ravel(a), total, 0), a.shape)
+    shifts, axes = np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis))
+    if shifts.ndim > 1:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    for by, along in zip(shifts.tolist(), axes.tolist()):
+        a = _rolled(a, by, along)
+    return a
+
+
+def _rolled(a: Any, shift: int, axis: int) -> Any:
+    if not -a.ndim <= axis < a.ndim:
+        raise np.exceptions.AxisError(axis, a.ndim)
+    order = np.roll(np.arange(a.shape[axis]), shift)
     return a[(slice(None),) * (axis % a.ndim) + (order,)]
 
 
@@ -270,7 +284,7 @@ def diag(v: Any, k: int = 0) -> Any:
         return diagonal(v, k)
     n = v.shape[0] + abs(k)
     positions = np.diagonal(np.arange(n * n).reshape(n, n), k)
-    return reshape(PUT(np.zeros(n * n), v, positions), (n, n))
+    return reshape(PUT(np.zeros(n * n, v.dtype), v, positions), (n, n))
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
@@ -278,11 +292,11 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 
 def tril(m: Any, k: int = 0) -> Any:
-    return np.where(np.tri(*m.shape[-2:], k=k, dtype=bool), m, 0.0)
+    return np.where(np.tri(*m.shape[-2:], k=k, dtype=bool), m, m.dtype.type(0))
 
 
 def triu(m: Any, k: int = 0) -> Any:
-    return np.where(np.tri(*m.shape[-2:], k=k - 1, dtype=bool), 0.0, m)
+    return np.where(np.tri(*m.shape[-2:], k=k - 1, dtype=bool), m.dtype.type(0), m)
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
@@ -316,6 +330,24 @@ def full_like(
             raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {result.shape}")
         return layout(BROADCAST(value, shape=result.shape), "C")
     return a._recorder.tracked_constant(np.full(result.shape, value, result.dtype))
+
+
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
+) -> Any:
+    num = operator.index(num)
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    start, stop = (v if type(v) in (int, float) else as_value(v) for v in (start, stop))
+    start, stop = np.broadcast_arrays(*common_floats(start, stop))
+    gaps = num - 1 if endpoint else num
+    step = (stop - start) / (gaps or np.nan)
+    places = np.arange(num).reshape(-1, *[1] * start.ndim).astype(step.dtype)
+    points = start + places * (step if gaps else stop * 0.0)
+    if endpoint and num > 1:
+        points[-1] = stop
+    points = np.moveaxis(points if dtype is None else converted(points, dtype), 0, axis)
+    return (points, step) if retstep else points
 
 
 def _filled_like(a: Any, value: float, dtype: Any, shape: Any) -> Any:
