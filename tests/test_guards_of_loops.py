@@ -429,3 +429,34 @@ def random_loop(seed):
         return c + b
 
     return f
+
+
+def test_loops_of_guards_inside_a_scan_go_on_where_another_path_begins():
+    """The body's variants are rolled; each guard that fails in some iteration of the scan leads to the variant that goes on from there."""
+
+    def body(c, row):
+        s = 0.0 * c
+        for k in range(10):
+            v = row[k] + 0.1 * c
+            if v > 0.3:
+                s = s + v * v
+            s = s + TABLE[np.floor(3.0 * np.abs(v)).astype(int)] * v
+        return 0.5 * c + 0.1 * s, s
+
+    def f(x):
+        c, s = td.scan(body, x[0], x[:40].reshape(4, 10))
+        return c + np.sum(s**2)
+
+    def plain(x):
+        c, total = x[0], 0.0
+        for row in x[:40].reshape(4, 10):
+            c, s = body(c, row)
+            total += s**2
+        return c + total
+
+    rng = np.random.default_rng(2)
+    fast = td.compile(f, X)
+    for _ in range(5):
+        x = X + 0.2 * rng.normal(size=N)
+        td.testing.check_gradient(fast, plain, x)
+        td.testing.check_gradient(td.record(f, X), plain, x)

@@ -1,0 +1,34 @@
+"""The programs whose compile time is measured compute what plain Python does."""
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from benchmarks.compile_time_loops import PROGRAMS
+
+# Small enough that finite differences are quick.
+SIZES = {"n_body": 4, "stencil_by_cells": 4, "soft_alignment": 4, "decision_tree": 15}
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_a_program_is_recorded_and_compiled_right(program):
+    """Tape and kernel against the function, which is called on plain arrays for the differences."""
+    f, x = program(SIZES.get(program.__name__, 30))
+
+    def plain(x):
+        kept, td.zeros = td.zeros, np.zeros
+        try:
+            return f(x)
+        finally:
+            td.zeros = kept
+
+    tape = td.record(f, x)
+    td.testing.check_gradient(tape, plain, x)
+    td.testing.check_gradient(td.compile(tape), plain, x)
+
+
+def test_sizes_grow_far_enough_to_see_an_exponent():
+    """Each program's largest size makes at least thirty times the work of its smallest; a square of n counts as such."""
+    for program, sizes in PROGRAMS.items():
+        power = 2 if program.__name__ in ("n_body", "stencil_by_cells", "soft_alignment") else 1
+        assert (sizes[-1] / sizes[0]) ** power >= 30, program.__name__
