@@ -35,12 +35,12 @@ def argmin(x: Any, out: Any, before: int, extent: int, after: int) -> None:
             out[b * after + a] = best
 
 
-def argsort(x: Any, scratch: Any, out: Any, before: int, extent: int, after: int) -> None:
+def argsort(x: Any, scratch: Any, out: Any, before: int, extent: int, after: int, integers: int) -> None:
     """Stable, NaN last. The text has other ways to the same order; see `sorting`."""
     for b in range(before):
         for a in range(after):
             start = b * extent * after + a
-            row = [float(x[start + k * after]) for k in range(extent)]
+            row = [x[start + k * after] for k in range(extent)]
             order = sorted(range(extent), key=lambda k, row=row: (row[k] != row[k], 0.0 if row[k] != row[k] else row[k]))
             for k, position in enumerate(order):
                 out[start + k * after] = position
@@ -64,13 +64,17 @@ def searchsorted(sorted_values: Any, wanted: Any, out: Any, extent: int, count: 
         out[k] = low
 
 
-INDEX_ROUTINES = {"argmax": argmax, "argmin": argmin, "argsort": argsort, "searchsorted": searchsorted}
+INDEX_ROUTINES = {
+    "argmax": argmax, "argmin": argmin, "argmax_integers": argmax, "argmin_integers": argmin, "argsort": argsort,
+    "searchsorted": searchsorted,
+}  # fmt: skip
 
 
 # The same routines as LLVM text.
 
 
-def _extremum(name: str, comparison: str) -> str:
+def _extremum(name: str, beats: str, type_: str) -> str:
+    is_nan, is_number = ("fcmp uno", "fcmp ord") if type_ == "double" else ("icmp ne", "icmp eq")
     return f"""define void @tapediff_index_{name}(ptr %x, ptr %out, i64 %before, i64 %extent, i64 %after) nounwind {{
 entry:
 %rows = mul i64 %before, %after
@@ -85,27 +89,27 @@ begin:
 %a = srem i64 %r, %after
 %skipped = mul i64 %b, %block
 %start = add i64 %skipped, %a
-%first_slot = getelementptr double, ptr %x, i64 %start
-%first = load double, ptr %first_slot
+%first_slot = getelementptr {type_}, ptr %x, i64 %start
+%first = load {type_}, ptr %first_slot
 br label %look
 look:
 %k = phi i64 [ 1, %begin ], [ %k1, %compare ]
 %best = phi i64 [ 0, %begin ], [ %best_next, %compare ]
-%top = phi double [ %first, %begin ], [ %top_next, %compare ]
+%top = phi {type_} [ %first, %begin ], [ %top_next, %compare ]
 %more = icmp slt i64 %k, %extent
 br i1 %more, label %compare, label %found
 compare:
 %offset = mul i64 %k, %after
 %place = add i64 %start, %offset
-%slot = getelementptr double, ptr %x, i64 %place
-%value = load double, ptr %slot
-%beats = fcmp {comparison} double %value, %top
-%is_nan = fcmp uno double %value, %value
-%top_is_number = fcmp ord double %top, %top
+%slot = getelementptr {type_}, ptr %x, i64 %place
+%value = load {type_}, ptr %slot
+%beats = {beats} {type_} %value, %top
+%is_nan = {is_nan} {type_} %value, %value
+%top_is_number = {is_number} {type_} %top, %top
 %first_nan = and i1 %is_nan, %top_is_number
 %better = or i1 %beats, %first_nan
 %best_next = select i1 %better, i64 %k, i64 %best
-%top_next = select i1 %better, double %value, double %top
+%top_next = select i1 %better, {type_} %value, {type_} %top
 %k1 = add i64 %k, 1
 br label %look
 found:
@@ -169,4 +173,12 @@ def index_text(name: str) -> str:
     """The routine as LLVM text."""
     if name == "argsort":
         return sorting.argsort(PREFIX + name)
-    return {"argmax": _extremum("argmax", "ogt"), "argmin": _extremum("argmin", "olt"), "searchsorted": _SEARCHSORTED}[name]
+    if name == "searchsorted":
+        return _SEARCHSORTED
+    return _extremum(name, *_EXTREMA[name])
+
+
+_EXTREMA = {
+    "argmax": ("fcmp ogt", "double"), "argmin": ("fcmp olt", "double"),
+    "argmax_integers": ("icmp sgt", "i64"), "argmin_integers": ("icmp slt", "i64"),
+}  # fmt: skip

@@ -246,7 +246,9 @@ class MatrixLowering(StepBuilder):
 
     def index_routine(self, i: Instruction) -> None:
         name = i.op.name
-        operands = [self.floats_in_memory(k) for k in i.inputs]
+        # Integers beyond 2**53 have neighbours that are one double.
+        integers = name != "searchsorted" and self.kind_of(self.places[i.inputs[0]]) == "i64"
+        operands = [self.in_memory(k) if integers else self.floats_in_memory(k) for k in i.inputs]
         if name == "searchsorted":
             a, v = operands
             sizes = (a.shape[0], int(np.prod(v.shape)), int(i.params[0] == "right"))
@@ -257,4 +259,6 @@ class MatrixLowering(StepBuilder):
         before, after = int(np.prod(shape[:axis])), int(np.prod(shape[axis + 1 :]))
         if name == "argsort":
             operands.append(self.storage((scratch_size(shape[axis]),), "f64"))
-        self.call(name, operands, self.result(i), (before, shape[axis], after))
+            self.call(name, operands, self.result(i), (before, shape[axis], after, int(integers)))
+        else:
+            self.call(name + "_integers" * integers, operands, self.result(i), (before, shape[axis], after))

@@ -35,8 +35,8 @@ def scratch_size(extent: int) -> int:
 
 
 def argsort(name: str) -> str:
-    """The function of: numbers, scratch, positions, and how many rows before, numbers in a row, and rows after."""
-    parameters = ("ptr x", "ptr scratch", "ptr out", "i64 before", "i64 extent", "i64 after")
+    """The function of: numbers, scratch, positions; rows before, numbers in a row, rows after, and whether numbers are integers."""
+    parameters = ("ptr x", "ptr scratch", "ptr out", "i64 before", "i64 extent", "i64 after", "i64 integers")
     w = TileWriter(name, parameters, "void", LANES)
     short = w.compare("sle", "%extent", LONGEST_COUNTED)
     block = w.times("%extent", "%after")
@@ -53,11 +53,13 @@ def argsort(name: str) -> str:
 def _key(w: TileWriter, start: str, k: str) -> str:
     """The number at a place of the row as an i64 with the same order."""
     emit = w.code.emit
-    value = w.number(w.at("%x", w.add(start, w.times(k, "%after"))))
+    place = w.at("%x", w.add(start, w.times(k, "%after")))
+    value = w.number(place)
     pattern = emit(f"bitcast double {emit(f'fadd double {value}, 0.0')} to i64")
     flips = emit(f"and i64 {emit(f'ashr i64 {pattern}, 63')}, {_LARGEST}")
     ordered = emit(f"xor i64 {pattern}, {flips}")
-    return w.choose(emit(f"fcmp uno double {value}, {value}"), _LARGEST, ordered)
+    of_float = w.choose(emit(f"fcmp uno double {value}, {value}"), _LARGEST, ordered)
+    return w.choose(w.compare("ne", "%integers", 0), _read(w, place), of_float)
 
 
 def _read(w: TileWriter, slot: str) -> str:

@@ -45,3 +45,15 @@ def test_searches_are_numpys_in_kernels_and_listings(side, count):
         listed = [np.empty(20, np.int64)]
         run_listing(compiled.kernel(None).program, [a, v], listed)
         assert np.array_equal(listed[0], f(a, v))
+
+
+@pytest.mark.parametrize("find", [np.argmax, np.argmin])
+def test_largest_and_smallest_of_integers_that_are_one_double_are_found(find):
+    """The first of them, along both axes; in kernels and listings."""
+    f = lambda k: find(k, axis=0) + find(k, axis=1)
+    k = 2**60 + RNG.integers(0, 50, (9, 9))
+    compiled, listed = td.compile(f, td.Constant(k)), [np.empty(9, np.int64)]
+    for data in (k, -k, k[::-1].copy()):
+        assert np.array_equal(compiled(data), f(data))
+        run_listing(compiled.kernel(None).program, [data], listed)
+        assert np.array_equal(listed[0], f(data))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.lowering.listing import run_listing
 from tapediff.lowering.sorting import LONG, LONGEST_COUNTED, SHORTEST_WIDE
 
 RNG = np.random.default_rng(12)
@@ -81,11 +82,24 @@ def test_gradients_of_sorted_values_and_medians_are_those_of_the_entries(dtype):
 
 
 def test_integers_and_masks_are_sorted_as_numbers():
-    """As data of a kernel."""
+    """As data of a kernel; integers that are not doubles too."""
     f = lambda x, k: x[np.argsort(k, kind="stable")] * 1.0
-    for data in (RNG.integers(-50, 50, 700), RNG.random(700) < 0.5):
-        compiled, x = td.compile(f, RNG.normal(size=700), td.Constant(data)), RNG.normal(size=700)
-        assert np.array_equal(compiled(x, data), f(x, data))
+    for n in (20, 700):
+        for data in (RNG.integers(-50, 50, n), RNG.random(n) < 0.5, 2**62 + RNG.integers(0, 9, n), RNG.integers(-(2**63), 2**63 - 1, n)):
+            compiled, x = td.compile(f, RNG.normal(size=n), td.Constant(data)), RNG.normal(size=n)
+            assert np.array_equal(compiled(x, data), f(x, data))
+
+
+@pytest.mark.parametrize("n", [20, 700])
+def test_integers_that_are_one_double_are_told_apart(n):
+    """By the kernel and its listing."""
+    f = lambda k: np.argsort(k, kind="stable") + 0
+    k = 2**60 + RNG.integers(0, 50, n)
+    compiled, listed = td.compile(f, td.Constant(k)), [np.empty(n, np.int64)]
+    for data in (k, -k, np.concatenate([k[1:], [2**63 - 1]]), np.concatenate([[-(2**63)], k[1:]])):
+        assert np.array_equal(compiled(data), f(data))
+        run_listing(compiled.kernel(None).program, [data], listed)
+        assert np.array_equal(listed[0], f(data))
 
 
 def test_the_work_grows_with_the_length_and_not_with_its_square():
