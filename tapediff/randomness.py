@@ -269,9 +269,14 @@ def _bytes_of(source: Any, size: int) -> Any:
     return (ctypes.c_char * (size - _HEADER)).from_address(id(source) + _HEADER)
 
 
+# Where MT19937 stands before the first draw: filled from entropy, or from a seed.
+_UNUSED_PLACES = (623, 624)
+
+
 def _has_drawn_since_import() -> bool:
-    """Whether NumPy's generator, loaded during the recording, has left its first place; a new one stands at its end."""
-    return sys.modules["numpy.random.mtrand"]._rand.get_state(legacy=False)["state"]["pos"] != 624  # type: ignore[attr-defined]
+    """Whether NumPy's generator, loaded during the recording (SciPy does that, too), has left its first place."""
+    place = sys.modules["numpy.random.mtrand"]._rand.get_state(legacy=False)["state"]["pos"]  # type: ignore[attr-defined]
+    return place not in _UNUSED_PLACES
 
 
 def _described(source: Any, shared: bool) -> str:

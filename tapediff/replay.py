@@ -13,6 +13,7 @@ import numpy as np
 from .errors import REJECTIONS, GuardFailed, rejection
 from .guard_rows import EACH, first_failure
 from .instruction import CONSTANT, GUARD, INPUT, is_tracked
+from .numpy_functions.linear_algebra import ATTEMPTS, failure_may_be_caught
 
 
 @np.errstate(all="ignore")
@@ -94,7 +95,9 @@ def inline(tape: Any, inputs: Sequence[Any]) -> list[Any]:
             elif op is GUARD:
                 _inline_guard(params, values[ids[0]], site, tape)
             else:
-                values[number] = op(*[values[i] for i in ids], **op.named(params))
+                # User code around the call may catch the failure of a factorisation, of which the tape knew nothing.
+                call = ATTEMPTS[op] if op in ATTEMPTS and failure_may_be_caught() else op
+                values[number] = call(*[values[i] for i in ids], **op.named(params))
     finally:
         if innermost is not None:
             innermost.site = outer_site

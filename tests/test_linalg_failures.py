@@ -309,3 +309,28 @@ def test_an_error_of_a_nested_derivative_may_be_caught():
     for x in (GOOD, singular, BAD) * 2:
         assert td.gradient(safe, x) == pytest.approx(slope(f, x), rel=1e-5, abs=1e-6)
     assert safe.stats.recordings == 3
+
+
+@pytest.mark.parametrize("make", [td.record, td.compile], ids=["tape", "compiled"])
+def test_an_error_of_a_tape_that_is_called_may_be_caught(make):
+    """Its instructions become part of the recording, and whether they fail a guard of it."""
+    tape = make(factor_sum, GOOD)
+    solve = make(lambda x: np.sum(np.linalg.inv(x[0] * J2 + x[1] * I2) ** 2), GOOD)
+
+    def f(x):
+        try:
+            return tape(x) * x[1]
+        except np.linalg.LinAlgError:
+            return 3.0 * x[0] ** 2
+
+    def g(x):
+        try:
+            return td.gradient(solve, x)[0]
+        except np.linalg.LinAlgError:
+            return 3.0 * x[0] ** 2
+
+    both(f, f)
+    safe = td.GuardedTape(g)
+    for x in (GOOD, np.zeros(2), BAD, np.zeros(2)):
+        assert safe(x) == pytest.approx(g(x), rel=1e-9)
+    assert safe.stats.recordings == 2

@@ -3,6 +3,8 @@
 import functools
 import inspect
 import random
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -199,3 +201,32 @@ def test_unusual_things_to_reach_are_passed_over():
     assert Draws((f, loop, object(), 3, None)).text("f") is None
     later = 1
     assert later
+
+
+LOADING = """
+import sys, warnings
+warnings.simplefilter("error")
+import numpy as np, tapediff as td
+assert "numpy.random" not in sys.modules
+def f(x): return np.sum(x{times})
+x = np.array([1.0, 2.0])
+{body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "times", "error"),
+    [
+        ("import tapediff.randomness; td.record(lambda x: [__import__('numpy.random'), np.sum(x)][1], x)", "", False),
+        ("td.gradient(td.compile(lambda x: np.sum(np.linalg.solve(np.stack([x, x**2 + 1.0]), x)), x), x)", "", False),
+        ("td.record(f, x)", " * np.random.rand(2)", True),
+    ],
+    ids=["loaded", "by SciPy", "drawn from"],
+)
+def test_a_generator_that_is_loaded_while_recording_is_no_draw(body, times, error):
+    """NumPy loads its generators when they are first asked for; SciPy asks for them when it is imported."""
+    run = subprocess.run(
+        [sys.executable, "-c", LOADING.format(body=body, times=times)], capture_output=True, text=True, timeout=120
+    )
+    assert ("FrozenRandomWarning" in run.stderr) == error, run.stderr
+    assert (run.returncode != 0) == error, run.stderr

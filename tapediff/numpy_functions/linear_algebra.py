@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -142,12 +143,24 @@ def _eigen(a: Any, triangle: str, name: str) -> Any:
     a = _square(a, name)
     if triangle.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
-    lower = triangle.upper() == "L"
+    return _spectrum(a, triangle.upper() == "L")
+
+
+def _spectrum(a: Any, lower: bool) -> Any:
     if not (is_tracked(a) and a.size and failure_may_be_caught()):
         return EIGH(a, lower=lower)
     packed = EIGH_ATTEMPT(a, lower=lower)
     require(packed[-1, 0] != 0.0, "Eigenvalues did not converge")
     return packed[:-1]
+
+
+def _regular_solve(a: Any, lu: Any, b: Any, transposed: bool) -> Any:
+    require_regular(lu[:-1], "Singular matrix")
+    return LU_SOLVE(a, lu, b, transposed=transposed)
+
+
+# What a tape's instructions are where they become part of a recording that may catch their failure.
+ATTEMPTS: dict[Any, Callable[..., Any]] = {CHOLESKY: _factor, EIGH: _spectrum, LU_SOLVE: _regular_solve}
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
