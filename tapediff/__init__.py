@@ -12,8 +12,8 @@ from . import forks as forks  # first, so that no other module is half imported 
 if TYPE_CHECKING:  # what type checkers and editors read; a test holds it equal to HOME
     from .errors import (
         ArgumentMismatch, DtypeMismatch, FrozenRandomWarning, GuardFailed, GuardWarning, InvalidGuardValue, InvalidRule, InvalidTape,
-        NewTape, NonScalarOutput, ShapeMismatch, StaleTape, TapediffError, TrackedValueEscaped, TrackedValueLeaked, UnstableBranch,
-        UnsupportedFunction,
+        LoopTooLong, NewTape, NonScalarOutput, ShapeMismatch, StaleTape, TapediffError, TrackedValueEscaped, TrackedValueLeaked,
+        UnstableBranch, UnsupportedFunction,
     )  # fmt: skip
     from .arguments import Constant
     from .tape import Tape
@@ -34,7 +34,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentMismatch", "CompiledTape", "Constant", "DtypeMismatch", "FrozenRandomWarning", "GuardFailed", "GuardWarning", "GuardedTape",
-    "InvalidGuardValue", "InvalidRule", "InvalidTape", "Margin", "NewTape", "NonScalarOutput", "Primitive", "ShapeMismatch",
+    "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "NewTape", "NonScalarOutput", "Primitive", "ShapeMismatch",
     "StaleTape", "SubTape", "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch",
     "UnsupportedFunction", "checkpoint", "compile", "cond", "empty", "fori_loop", "full", "grad", "gradient", "hessian",
     "is_recording", "jacobian", "linalg", "ones", "primitive", "record", "scan", "special", "static", "stop_gradient", "subtape",
@@ -43,8 +43,9 @@ __all__ = [
 
 MODULES = {
     "errors": (
-        "ArgumentMismatch DtypeMismatch FrozenRandomWarning GuardFailed GuardWarning InvalidGuardValue InvalidRule InvalidTape NewTape "
-        "NonScalarOutput ShapeMismatch StaleTape TapediffError TrackedValueEscaped TrackedValueLeaked UnstableBranch UnsupportedFunction"
+        "ArgumentMismatch DtypeMismatch FrozenRandomWarning GuardFailed GuardWarning InvalidGuardValue InvalidRule InvalidTape LoopTooLong "
+        "NewTape NonScalarOutput ShapeMismatch StaleTape TapediffError TrackedValueEscaped TrackedValueLeaked UnstableBranch "
+        "UnsupportedFunction"
     ),
     "arguments": "Constant",
     "tape": "Tape",

@@ -287,33 +287,44 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     whole = flatten((lower, init))[1]
     loop = _Loop("td.fori_loop", body, frozen, whole, run, None, user_site())
     leading = [] if runs is not None else [as_operand(upper - lower)]
-    carries, _ = loop.record([lower, *leaves], [], LoopForm(0, 0, 0, runs), leading)
+    carries, _ = loop.record([lower, *leaves], [], LoopForm(0, 0, 0, runs, site=None if runs is not None else str(loop.site)), leading)
     return unflatten(structure, carries[1:])
 
 
-def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
+def while_loop(
+    cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, max_steps: int | None = None
+) -> Any:
     """value = body(value) as long as cond(value) holds.
 
     Args:
         cond: gives a bool, or an array of one element.
         body: gives the next value, of the same structure, shapes and dtypes.
         init: the first value: arrays, numbers, and tuples, lists and dicts of these.
+        max_steps: how many iterations it may take; any number unless given.
 
     Returns:
         The first value for which cond does not hold.
 
     Raises:
+        LoopTooLong: cond still holds after max_steps iterations, or their values, which the reverse pass needs, would take more than
+            4 GiB, or a quarter of the memory that there is. Ctrl-C ends the loop at any time.
         ArgumentMismatch, ShapeMismatch: a value that changes its structure, shape or dtype.
 
     Cost: as td.scan. The number of iterations is decided at run time, inside the kernel; the reverse pass stores that many values.
     Source: the signature is that of jax.lax.while_loop, which has no reverse mode.
     """
+    if max_steps is not None and (not isinstance(max_steps, (int, np.integer)) or max_steps < 0):
+        raise ArgumentMismatch("max_steps is a number of iterations", got=repr(max_steps), fix="max_steps=1000")
     leaves, structure = flatten(init)
     frozen = freeze(body, cond)
+    most = None if max_steps is None else int(max_steps)
+    form = LoopForm(0, 0, 0, None, stops=True, most=most, site=str(user_site()))
     if current_recorder() is None or _is_plain(frozen, leaves):
-        value = _copied(init)
+        value, steps = _copied(init), 0
         while cond(value):
-            value = _copied(body(value))
+            if steps == most:
+                raise form.too_long(steps)
+            value, steps = _copied(body(value)), steps + 1
         return value
 
     def run(functions: list[Any], tree: Any) -> Any:
@@ -322,7 +333,7 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any
 
     loop = _Loop("td.while_loop", body, frozen, structure, run, None, user_site())
     first = _first_test(cond, loop.promoted(leaves), structure)
-    carries, _ = loop.record(leaves, [], LoopForm(0, 0, 0, None, stops=True), [first])
+    carries, _ = loop.record(leaves, [], form, [first])
     return unflatten(structure, carries)
 
 

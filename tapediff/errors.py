@@ -161,6 +161,10 @@ class NonScalarOutput(TapediffError, TypeError):
     """A gradient was asked of a function whose output is not a real scalar."""
 
 
+class LoopTooLong(TapediffError, RuntimeError):
+    """A loop went on beyond max_steps, or beyond the memory that the values of its iterations may take."""
+
+
 class InvalidTape(TapediffError):
     """A tape breaks one of its own rules; a bug in tapediff or in a custom rule, never in the recorded function."""
 

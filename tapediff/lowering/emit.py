@@ -58,8 +58,8 @@ class Emitter(LaneMemory):
         self.module: Code = self.code if owner is None else owner.module
         self.longest_calling: int = longest_calling(program) if owner is None else owner.longest_calling
         self.assembled: frozenset[int] = program.assembled() if owner is None else owner.assembled
-        # Calls and loops of callees: their native sides; programs of the interpreter; addresses of this process, which the text has
-        # symbols for; the module's functions for callees; how many stacks are on the heap.
+        # Calls and loops of callees: their native sides; programs of the interpreter and limits of loops; addresses of this
+        # process, which the text has symbols for; the module's functions for callees; how many stacks are on the heap.
         self.cells: list[Any] = []
         self.runs: list[Any] = []
         self.addresses: dict[str, int] = {} if owner is None else owner.addresses

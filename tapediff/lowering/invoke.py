@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from typing import Any
 
 from ..instruction import INT_SCALAR, StackType
 from ..ops.calls import CHOSEN, LOOP, LoopForm
+from ..ops.loop_forms import trajectory_bytes
+from .callbacks import callback_address
 from .cells import Cell, cell_of
 from .drivers import driver_address
 from .frames import (
@@ -51,6 +55,8 @@ def emit_invoke(owner: Any, item: Invoke) -> None:
         for declaration in invocation.definition(known[0]):
             owner.module.declare(declaration)
         owner.cells.append(invocation.cell)
+        if invocation.limit is not None:
+            owner.runs.append(invocation.limit)
         owner.addresses |= invocation.addresses
     name, stacks = known
     pointers = [owner.address(*pair) for pair in (*item.operands, *item.items)]
@@ -80,6 +86,7 @@ class _Invocation:
         self.cell: Cell = cell_of(self.callee, roles)
         self.inputs, self.outputs = len(self.callee.in_types), len(self.callee.out_types)
         self.stacks = 0
+        self.limit: Limit | None = None
         self._leaving: list[tuple[str, int]] = []
 
     def emit(self) -> None:
@@ -150,6 +157,26 @@ class _Invocation:
         self.set(ASKED_AT, -1)
 
 
+_numbers = itertools.count(1)
+_limits: weakref.WeakValueDictionary[int, Limit] = weakref.WeakValueDictionary()
+
+
+class Limit:
+    """How many iterations a loop may take; kept by the code that has its number."""
+
+    def __init__(self, form: LoopForm, by_memory: int) -> None:
+        self.form, self.number = form, next(_numbers)
+        self.is_by_memory = form.most is None or by_memory < form.most
+        self.most = by_memory if form.most is None else min(by_memory, form.most)
+        _limits[self.number] = self
+
+
+def _loop_too_long(number: int, steps: int) -> int:
+    """Called by native code."""
+    limit = _limits[number]
+    raise limit.form.too_large(steps) if limit.is_by_memory else limit.form.too_long(steps)
+
+
 class _Once(_Invocation):
     """A call: a loop of one iteration."""
 
@@ -180,11 +207,16 @@ class _Loop(_Invocation):
             if isinstance(type_, StackType):
                 self.heap[k] = self.stacks
                 self.stacks += 1
+        if self.form.length is None:
+            size = sum(value_bytes(self.types[k].item) for k in self.heap)
+            self.limit = Limit(self.form, trajectory_bytes() // size if size else NO_END)
 
     def emit(self) -> None:
         form = self.form
         length = form.length if form.length is not None else None if form.stops else self._count()
-        room: Number = FIRST_ENTRIES if length is None else length
+        if isinstance(length, str) and self.heap:
+            self._leave_too_long(self.code.emit(f"icmp sgt i64 {length}, {self._most}"), length)
+        room: Number = min(FIRST_ENTRIES, self._most) if length is None else length
         pointers = self._rooms(room)
         self.header(room, None, -1 if form.backwards else 1)
         self.set(STOPPED, 0)
@@ -198,6 +230,25 @@ class _Loop(_Invocation):
         else:
             self.run(form.chosen)
         self._deliver()
+
+    @property
+    def _most(self) -> int:
+        assert self.limit is not None
+        return self.limit.most
+
+    def _leave_too_long(self, fails: str, steps: Number) -> None:
+        """Raise LoopTooLong where a condition holds."""
+        assert self.limit is not None
+        symbol, code = f"{self.symbol}_limit", self.code
+        code.declare(f"@{symbol} = external global i64")
+        code.declare("declare i64 @tapediff_loop_too_long(i64, i64)")
+        self.addresses |= {symbol: self.limit.number, "tapediff_loop_too_long": callback_address(_loop_too_long, ("i64", "i64"), "i64")}
+        leave, onward = code.label(), code.label()
+        code.line(f"br i1 {fails}, label %{leave}, label %{onward}, !prof !0")
+        code.start(leave)
+        code.line(f"call i64 @tapediff_loop_too_long(i64 ptrtoint (ptr @{symbol} to i64), i64 {steps})")
+        code.line(f"ret i32 {PENDING}")
+        code.start(onward)
 
     def _count(self) -> str:
         count = self.code.emit(f"load i64, ptr {self.operand(self.form.leading - 1)}")
@@ -295,11 +346,13 @@ class _Loop(_Invocation):
         code = self.code
         byte = code.emit(f"load i8, ptr {self.operand(self.form.leading - 1)}")
         goes = code.emit(f"icmp ne i8 {byte}, 0")
-        room = FIRST_ENTRIES if self.heap else NO_END
+        room = min(FIRST_ENTRIES, self._most) if self.heap else self._most
         self.set(END, code.emit(f"select i1 {goes}, i64 {room}, i64 0"))
         self.set(STOPPED, code.emit(f"select i1 {goes}, i64 0, i64 1"))
         if not self.heap:
             self.run(self.form.chosen)
+            if self._most < NO_END:
+                self._leave_too_long(code.emit(f"icmp eq i64 {self.get(STOPPED)}, 0"), self._most)
             return
         before, run, grow, done = code.block, code.label(), code.label(), code.label()
         code.line(f"br label %{run}")
@@ -310,10 +363,13 @@ class _Loop(_Invocation):
         stopped = code.emit(f"icmp ne i64 {self.get(STOPPED)}, 0")
         code.line(f"br i1 {stopped}, label %{done}, label %{grow}")
         code.start(grow)
-        twice = code.emit(f"shl i64 {length}, 1")
+        self._leave_too_long(code.emit(f"icmp sge i64 {length}, {self._most}"), length)
+        code.declare("declare i64 @llvm.smin.i64(i64, i64)")
+        double = code.emit(f"shl i64 {length}, 1")
+        twice = code.emit(f"call i64 @llvm.smin.i64(i64 {double}, i64 {self._most})")
         self._point_results(self._rooms(twice), twice)
         self.set(END, twice)
-        code.lines[position] = f"{length} = phi i64 [ {FIRST_ENTRIES}, %{before} ], [ {twice}, %{code.block} ]"
+        code.lines[position] = f"{length} = phi i64 [ {room}, %{before} ], [ {twice}, %{code.block} ]"
         code.line(f"br label %{run}")
         code.start(done)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..instruction import INT_SCALAR, ValueType
 from ..ops.calls import CHOSEN, LOOP, LoopForm, Stack, loop_with_numpy
+from ..ops.loop_forms import trajectory_bytes
 from .callbacks import outermost, raise_pending
 from .cells import Cell, cell_of, new_frame, widened
 from .drivers import driver_address
@@ -18,6 +19,7 @@ from .frames import (
     ASKED_AT,
     END,
     ITERATION,
+    NO_END,
     NUMBERS,
     ONCE,
     STACK,
@@ -27,6 +29,7 @@ from .frames import (
     frame_words,
     input_word,
     output_word,
+    value_bytes,
 )  # fmt: skip
 
 # Entries that there is room for at first, when nobody knows how long a loop will run.
@@ -117,9 +120,10 @@ class _LoopRun:
         if form.length is None and not form.stops:
             self.length = max(0, int(values[form.leading - 1]))
         self.room = FIRST_ENTRIES if form.stops else self.length
+        self._allow()
         first = form.leading
         self.given = [_given(v, t) for v, t in zip(values[first:], self.in_types)]
-        self.frame = _frame(self.cell, self.room if self.goes else 0)
+        self.frame = _frame(self.cell, self.end if self.goes else 0)
         self.frame[STEP] = -1 if form.backwards else 1
         self.frame[STOPPED] = int(not self.goes)
         self.numbers = _given(values[0], INT_SCALAR) if form.chosen else np.empty(self.room, np.int64)
@@ -172,11 +176,32 @@ class _LoopRun:
     def _start(self, array: np.ndarray) -> int:
         return array.ctypes.data + (array.strides[0] * (self.length - 1) if self.form.backwards else 0)
 
+    def _allow(self) -> None:
+        """How many iterations the loop may take, by its form and by the memory for their values."""
+        form, self.most, self.end = self.form, NO_END, self.room
+        if form.length is not None:
+            return
+        held = self.out_types[form.carries : len(self.out_types) - int(form.stops)]
+        held = (*held, *(self.in_types[: form.carries] if form.keeps else ()))
+        size = sum(value_bytes(type_) for type_ in held) + 8 * form.numbers
+        by_memory = trajectory_bytes() // size if size else NO_END
+        self.is_by_memory = form.most is None or by_memory < form.most
+        self.most = by_memory if form.most is None else min(by_memory, form.most)
+        if not form.stops and self.room > self.most:
+            raise form.too_large(self.room)
+        self.room = min(self.room, self.most)
+        # Where nothing is kept of the iterations, there is room for all of them.
+        self.end = self.room if size or not form.stops else self.most
+
     def _grow(self) -> None:
         """Twice the room, for a while loop that has used it up."""
-        self.room *= 2
+        done = self.frame[ITERATION]
+        if done >= self.most:
+            raise self.form.too_large(done) if self.is_by_memory else self.form.too_long(done)
+        self.room = min(2 * self.room, self.most)
         self.ys = [_longer(y, self.room) for y in self.ys]
-        self.numbers = _longer(self.numbers, self.room)
+        if self.form.numbers:
+            self.numbers = _longer(self.numbers, self.room)
         if self.form.keeps:
             self.carries = [_longer(carry, self.room + 1) for carry in self.carries]
         self._point()

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..instruction import INT_SCALAR, RECORD, RecordType, StackType, ValueType
 from .declaration import Op
-from .loop_forms import LoopCotangents, LoopFlow, LoopForm
+from .loop_forms import LoopCotangents, LoopFlow, LoopForm, trajectory_bytes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,11 +92,14 @@ def loop_with_numpy(callee: Any, form: LoopForm, values: Sequence[Any]) -> tuple
             goes, count = bool(values[form.leading - 1]), None
         else:
             count = int(values[form.leading - 1])
+    stored = sum(type_.size * type_.dtype.itemsize for type_ in callee.in_types[: form.carries])
     ran: list[int] = []
     trajectory: list[list[Any]] = []
     rows: list[Sequence[Any]] = []
     done = 0
     while goes and (count is None or done < count):
+        if form.most is not None and done >= form.most:
+            raise form.too_long(done)
         place = (count or 0) - 1 - done if form.backwards else done
         chosen = None if numbers is None else int(numbers[place])
         outputs, number = callee.answer(chosen, [*carries, *(s[place] for s in streams), *constants])
@@ -107,6 +110,8 @@ def loop_with_numpy(callee: Any, form: LoopForm, values: Sequence[Any]) -> tuple
         if form.stops:
             goes, rows[-1] = bool(outputs[-1]), outputs[form.carries : -1]
         done += 1
+        if form.keeps and form.length is None and done * stored > trajectory_bytes():
+            raise form.too_large(done)
     items: list[Any] = list(carries)
     columns: list[tuple[ValueType, list[Any]]] = []
     last = len(callee.out_types) - int(form.stops)

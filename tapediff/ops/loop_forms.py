@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from functools import cache
+
+from ..errors import LoopTooLong
+
+# Bytes that the values of all iterations may take, of loops whose length is known only at run time; less where there is less.
+MOST_BYTES = 1 << 32
+
+
+@cache
+def trajectory_bytes() -> int:
+    """MOST_BYTES, or a quarter of this machine's memory."""
+    return min(MOST_BYTES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)
 
 
 @dataclass(frozen=True)
@@ -25,6 +38,8 @@ class LoopForm:
         keeps: return what the reverse pass needs.
         alone: the callee has one variant, and never another, so that there are no numbers.
         recomputes: the reverse pass is to compute everything again that happens inside an iteration.
+        most: how many iterations a while loop may take; None for any number.
+        site: the line that a while loop, or one of a length known only at run time, stands in; for messages.
     """
 
     carries: int
@@ -37,6 +52,23 @@ class LoopForm:
     keeps: bool = False
     alone: bool = False
     recomputes: bool = False
+    most: int | None = None
+    site: str | None = None
+
+    def too_long(self, steps: int) -> LoopTooLong:
+        """What is raised where a while loop still goes on after `most` iterations."""
+        return LoopTooLong(
+            "a loop has not ended after the iterations that it may take", at=self.site, got=f"max_steps={steps}",
+            fix="raise max_steps=, or see why the test of td.while_loop still holds: a NaN or an infinity may never meet it",
+        )  # fmt: skip
+
+    def too_large(self, steps: int) -> LoopTooLong:
+        """What is raised where the values of all iterations, which the reverse pass needs, would take too much memory."""
+        return LoopTooLong(
+            "the values of a loop's iterations, which its reverse pass needs, take too much memory", at=self.site,
+            got=f"{steps} iterations, {trajectory_bytes() >> 20} MB allowed",
+            fix="see whether the loop ever ends, and give it max_steps=; or ask for the value alone, which stores nothing",
+        )  # fmt: skip
 
     @property
     def numbers(self) -> bool:

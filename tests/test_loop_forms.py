@@ -1,0 +1,110 @@
+"""Loops that never end are ended: by a number of iterations, or by the memory that their values take."""
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.ops import loop_forms
+
+
+def rising(x, max_steps=None):
+    """Takes 10 / x[1] iterations, which is for ever where x[1] is 0."""
+    return td.while_loop(lambda s: s[1] < 10.0, lambda s: (s[0] * 1.01, s[1] + x[1]), (x[0], x[1] * 0.0), max_steps)[0]
+
+
+ENDS, NEVER = np.array([2.0, 1.0]), np.array([2.0, 0.0])
+
+
+def value_by(target):
+    return lambda x: td.value_and_gradient(target, x)[0]
+
+
+def guarded(f):
+    safe = td.GuardedTape(f)
+    td.gradient(safe, ENDS)
+    return safe
+
+
+TARGETS = {
+    "plain": lambda f: f,
+    "function": value_by,
+    "tape": lambda f: value_by(td.record(f, ENDS)),
+    "compiled value": lambda f: td.compile(f, ENDS),
+    "compiled": lambda f: value_by(td.compile(f, ENDS)),
+    "guarded": lambda f: value_by(guarded(f)),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("most", [10, 64, 100])
+def test_a_while_loop_takes_at_most_so_many_iterations(target, most):
+    """LoopTooLong with its line where it goes on after them; fine where it ends just then, or is called once more."""
+    call = TARGETS[target](lambda x: rising(x, most))
+    step = 10.0 / most
+    # Ends after exactly `most` iterations, and one later: sums of the step reach 10 then.
+    for slope, ends in ((step * (1 + 1e-9), True), (step * (1 - 1e-9), False), (0.0, False), (1.0, True)):
+        x = np.array([2.0, slope])
+        if ends:
+            steps = most if slope != 1.0 else 10
+            assert call(x) == pytest.approx(2.0 * 1.01**steps, rel=1e-13)  # as many multiplications, each rounded
+            continue
+        with pytest.raises(td.LoopTooLong) as raised:
+            call(x)
+        assert raised.value.what == "a loop has not ended after the iterations that it may take"
+        assert "test_loop_forms.py" in str(raised.value.at)
+        assert "in rising" in str(raised.value.at)
+        assert raised.value.got == f"max_steps={most}"
+
+
+def test_no_iteration_may_be_allowed():
+    """max_steps=0: fine where the test does not hold to begin with."""
+    assert td.while_loop(lambda s: s < 1.0, lambda s: s * 2, 3.0, 0) == 3.0
+    compiled = td.compile(lambda x: td.while_loop(lambda s: s < 1.0, lambda s: s * 2, x, 0), 3.0)
+    assert compiled(4.0) == 4.0
+    with pytest.raises(td.LoopTooLong):
+        compiled(0.5)
+    with pytest.raises(td.LoopTooLong):
+        td.gradient(compiled, 0.5)
+
+
+@pytest.fixture
+def _little_memory(monkeypatch):
+    monkeypatch.setattr(loop_forms, "MOST_BYTES", 1 << 16)
+    loop_forms.trajectory_bytes.cache_clear()
+    yield
+    loop_forms.trajectory_bytes.cache_clear()
+
+
+@pytest.mark.usefixtures("_little_memory")
+@pytest.mark.parametrize("target", ["tape", "compiled", "guarded"])
+def test_the_values_of_a_loop_that_never_ends_do_not_fill_the_memory(target):
+    """LoopTooLong with the loop's line; a loop that ends is fine, and so is the next call."""
+    call = TARGETS[target](rising)
+    for _ in range(2):
+        with pytest.raises(td.LoopTooLong) as raised:
+            call(NEVER)
+        assert "take too much memory" in raised.value.what
+        assert "in rising" in str(raised.value.at)
+        assert call(ENDS) == pytest.approx(2.0 * 1.01**10, rel=1e-13)  # as many multiplications, each rounded
+
+
+@pytest.mark.usefixtures("_little_memory")
+def test_a_counted_loop_says_that_its_values_take_too_much_memory():
+    """Where the count is known only at run time; the value alone stores nothing."""
+
+    def f(x, n):
+        return td.fori_loop(0, n, lambda i, u: u * 1.0000001, x)
+
+    compiled = td.compile(f, 1.0, td.Constant(10))
+    with pytest.raises(td.LoopTooLong, match="take too much memory"):
+        td.gradient(compiled, 1.0, td.Constant(100_000))
+    # Roundings of as many multiplications.
+    assert td.gradient(compiled, 1.0, td.Constant(1000)) == pytest.approx(1.0000001**1000, rel=1e-12)
+    assert compiled(1.0, td.Constant(100_000)) == pytest.approx(1.0000001**100_000, rel=1e-10)
+
+
+def test_the_number_of_steps_is_checked():
+    """A count, or nothing."""
+    for wrong in (-1, 1.5, "3"):
+        with pytest.raises(td.ArgumentMismatch, match="max_steps is a number of iterations"):
+            rising(ENDS, wrong)
