@@ -55,7 +55,7 @@ def _any(args: tuple[Any, ...], named: dict[str, Any]) -> bool:
 
 
 def _list_first(args: tuple[Any, ...], _: dict[str, Any]) -> bool:
-    return bool(args) and isinstance(args[0], (list, tuple)) and holds_tracked(args[0])
+    return bool(args) and issubclass(type(args[0]), (list, tuple)) and holds_tracked(args[0])
 
 
 def _always(*_: Any) -> bool:
@@ -84,6 +84,12 @@ def _replacement(original: Any, answer: Callable[..., Any], concerns: Callable[.
     return replacement
 
 
+# What NumPy computes of a list of tracked numbers as of objects: it asks each for a float, or compares them by guards.
+_OF_LISTS = (
+    "mean", "var", "std", "median", "average", "nanmean", "nanvar", "nanstd", "max", "min", "ptp", "argmax", "argmin", "nansum",
+    "nanmax", "nanmin", "sort", "argsort", "all", "any", "count_nonzero",
+)  # fmt: skip
+
 _REPLACEMENTS = {
     name: _replacement(getattr(np, name), answer, concerns)
     for name, answer, concerns in (
@@ -96,7 +102,7 @@ _REPLACEMENTS = {
         ("full", creating.full, _any),
         ("fromiter", creating.fromiter, _always),
         ("arange", creating.arange, _any),
-        *((f.__name__, creating.of_a_list(f), _list_first) for f in (np.mean, np.var, np.std)),
+        *((name, creating.of_a_list(getattr(np, name)), _list_first) for name in _OF_LISTS),
     )
 }
 _ORIGINALS = {name: replacement.original for name, replacement in _REPLACEMENTS.items()}

@@ -128,6 +128,7 @@ CASES = {
     "arange": lambda x, k: np.arange(k[0]) * x + np.arange(0, k[2], 1.0)[0],
     "an object array": lambda x, k: np.asarray(np.asarray([x[0], x[1]], dtype=object), dtype=float) * 2.0,
     "lists given to means": lambda x, k: np.mean([x[0], x[1] ** 2]) * x + np.std([x[0], x[1]]) + np.var([x, x**2], axis=0),
+    "lists given to reductions": lambda x, k: np.median([x[0], x[1] ** 2]) * x + np.max([x[0], x[1]]) * np.average(list(x)) + np.sort([x[2], x[0], x[1]]),
     "nested lists given to functions": lambda x, k: np.dot(np.eye(2), [x[0], x[1]]) + np.eye(2) @ [x[1], x[2]],
     "nothing tracked": lambda x, k: np.array([1.0, 2.0, 3.0]) * np.asarray(X) * np.full(3, 2.0) * x,
 }  # fmt: skip
@@ -208,3 +209,13 @@ def test_adding_floats_to_integers_in_place_raises_as_numpy_does():
         f(X, K)
     with pytest.raises(TypeError, match="Cannot cast ufunc 'add' output"):
         td.record(f, X, td.Constant(K))
+
+
+def test_a_list_given_to_a_reduction_needs_no_guard():
+    """It is the tracked array of its numbers, where NumPy would compare objects one by one."""
+    functions = (np.max, np.min, np.ptp, np.argmax, np.sort, np.nansum, np.any)
+    names = [f.__name__ for f in functions]
+    tape = td.record(lambda x: tuple(getattr(np, name)([x[0], x[1], 0.5]) for name in names), X)
+    assert not tape.guards
+    for value, f in zip(tape(Y), functions):
+        np.testing.assert_array_equal(value, f([Y[0], Y[1], 0.5]))
