@@ -1,9 +1,9 @@
-# make demo | test | lint | bench | bench-check | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
+# make demo | test | lint | bench | bench-check | compile-bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?= -q -n auto
 
-.PHONY: demo test lint bench bench-check clean
+.PHONY: demo test lint bench bench-check compile-bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/eight_schools.py
@@ -21,6 +21,10 @@ bench: $(VENV)/.installed-bench
 
 bench-check: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.check
+	$(BIN)/python -m benchmarks.compile_time
+
+compile-bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.compile_time
 
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'

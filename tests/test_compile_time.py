@@ -1,0 +1,132 @@
+"""Compiling takes time in proportion to the program: counted in lines of Python that run, which no busy machine changes."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from benchmarks import compile_time
+from benchmarks.compile_time import KINDS, Kind
+from tapediff.lowering.build import build_program
+from tapediff.lowering.emit import Emitter
+from tapediff.transforms.derive import gradient_tape
+
+PACKAGE = str(Path(td.__file__).parent)
+# Small enough for a second each under a tracer, and long enough for what is quadratic to be seen.
+SIZES = {
+    "array_operations": (30, 120),
+    "matrix_operations": (15, 60),
+    "shrinking_slices": (12, 36),
+    "kalman": (8, 24),
+    "kalman_skipping": (4, 12),
+    "fixed_integrator": (4, 12),
+    "adaptive_integrator": (5, 15),
+    "advection": (2, 6),
+    "many_terms": (15, 60),
+    "scalar_operations": (60, 240),
+    "subtape_calls": (15, 45),
+}
+# Of the lines that run: 1, and a little more as the trees of expressions at the ends of a program are smaller; quadratic time is 2.
+LARGEST_EXPONENT = 1.3
+# Of one function that LLVM is given, which takes quadratic time over long ones; in bytes.
+LONGEST_FUNCTION = 300_000
+
+
+def lines_run(call):
+    """What a call gives, and how many lines of Python the package runs for it, turns of loops counted each."""
+    count, before = 0, sys.gettrace()
+
+    def on_line(frame, event, _):
+        nonlocal count
+        count += event == "line"
+        return on_line
+
+    sys.settrace(lambda frame, event, _: on_line if PACKAGE in frame.f_code.co_filename else None)
+    try:
+        result = call()
+    finally:
+        sys.settrace(before)
+    return result, count
+
+
+def text_of(f, point):
+    """The LLVM text of value and gradient: all that is done before LLVM."""
+    program = build_program(gradient_tape(td.record(f, point), (0,)))
+    return Emitter(program, "kernel").text()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_work_of_compiling_is_in_proportion_to_the_program(name):
+    """Recording, differentiating, all passes and lowering, of a program and of one three or four times as long."""
+    program, (short, long) = KINDS[name].program, SIZES[name]
+    text_of(*program(4))
+    _, few = lines_run(lambda: text_of(*program(short)))
+    _, many = lines_run(lambda: text_of(*program(long)))
+    assert many / few < (long / short) ** LARGEST_EXPONENT
+
+
+@pytest.mark.parametrize(("name", "size"), [("matrix_operations", 200), ("shrinking_slices", 80), ("kalman_skipping", 40)])
+def test_llvm_is_given_no_longer_functions_for_longer_programs(name, size):
+    """Loops, and what stands between guards and routines, are cut into functions; uncut, these would have half a megabyte or more."""
+    text = text_of(*KINDS[name].program(size))
+    assert len(text) > 1.5 * LONGEST_FUNCTION
+    assert max(map(len, text.split("\ndefine "))) < LONGEST_FUNCTION
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_programs_of_every_kind_are_right(name):
+    """At the size that is counted: the kernel, the tape replayed with NumPy, and finite differences."""
+    f, point = KINDS[name].program(SIZES[name][0])
+    compiled = td.compile(f, point)
+    value, gradient = td.value_and_gradient(compiled, point)
+    expected, slope = td.value_and_gradient(compiled.tape, point)
+    # The same operations, but for sums in another order.
+    np.testing.assert_allclose(value, expected, rtol=1e-11)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-11 * max(np.abs(slope)))
+    differences = [(f(point + h) - f(point - h)) / 2e-6 for h in 1e-6 * np.eye(2)]
+    # Differences lose half the digits.
+    np.testing.assert_allclose(gradient, differences, rtol=1e-5, atol=1e-6 * max(1.0, np.abs(slope).max()))
+
+
+def test_an_exponent_is_that_of_the_longest_programs():
+    """Short programs take what every first gradient takes; where the longest is one of those, there is nothing to tell."""
+    assert compile_time.exponent({10: 0.5, 100: 1.0, 200: 4.0}) == pytest.approx(2.0)
+    assert compile_time.exponent({100: 0.01, 1000: 0.4}) == 0.0
+
+
+def test_a_fault_is_an_exponent_or_a_ratio_that_rose():
+    """Each told with its figure; without a band, the ratio is not held against anything."""
+    fine = {"exponent": 1.1, "ratio": 3.0}
+    assert compile_time.faults(fine, 2.5) == []
+    assert len(compile_time.faults(fine | {"exponent": 1.9}, 2.5)) == 1
+    assert len(compile_time.faults(fine | {"exponent": 1.9, "ratio": 9.0}, 2.5)) == 2
+    assert compile_time.faults(fine | {"ratio": 9.0}, None) == []
+
+
+def test_what_is_slow_is_measured_again(monkeypatch):
+    """The least of a few measurements counts, and the first that is fine ends them."""
+    rows = iter([{"seconds": {}, "exponent": 1.0, "ratio": 9.0}, {"seconds": {}, "exponent": 1.7, "ratio": 2.0}])
+    monkeypatch.setattr(compile_time, "measured", lambda kind: next(rows))
+    found, told = compile_time.verdict(KINDS["kalman"], 2.0)
+    assert (found["exponent"], found["ratio"], told) == (1.0, 2.0, [])
+
+
+def test_a_wrong_kernel_is_no_measurement(monkeypatch):
+    """The answer of what was timed is held against the tape."""
+    kind = Kind("squares", lambda n: (lambda x: np.sum(x**2), np.ones(n)), (2, 3))
+    assert compile_time.first_gradient(kind, 2) > 0
+    original, answers = td.value_and_gradient, iter([0.0, 1e-3])
+    monkeypatch.setattr(td, "value_and_gradient", lambda *args: (original(*args)[0] + next(answers), original(*args)[1]))
+    with pytest.raises(compile_time.WrongAnswer, match="2 squares"):
+        compile_time.first_gradient(kind, 2)
+
+
+def test_every_kind_has_a_band():
+    """compile_time_bands.json has a positive ratio for each kind, and for no other; each is counted here, too."""
+    bands = json.loads(compile_time.BANDS.read_text())
+    assert list(bands) == list(KINDS) == list(SIZES)
+    assert all(band > 0 and math.isfinite(band) for band in bands.values())
