@@ -1,7 +1,7 @@
 """Programs of any length, for the time to the first gradient: plain NumPy, in kinds that no two passes treat alike.
 
-Each is a function of its length, and gives the function and a point, two parameters. Programs without a pattern are drawn by a generator with a fixed
-seed, so that no loop is found in them.
+Each is a function of its length, and gives the function and a point, two parameters. Programs without a pattern are drawn by a generator
+with a fixed seed, so that no loop is found in them.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from tapediff.transforms.derive import gradient_tape
 
 PACKAGE = str(Path(td.__file__).parent)
 # Small enough for a second each under a tracer, and long enough for what is quadratic to be seen.
+# Loops over numbers (compile_time_loops) are held against their bands alone.
 SIZES = {
     "array_operations": (30, 120),
     "matrix_operations": (15, 60),
@@ -59,7 +60,7 @@ def text_of(f, point):
     return Emitter(program, "kernel").text()
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", SIZES)
 def test_the_work_of_compiling_is_in_proportion_to_the_program(name):
     """Recording, differentiating, all passes and lowering, of a program and of one three or four times as long."""
     program, (short, long) = KINDS[name].program, SIZES[name]
@@ -77,7 +78,7 @@ def test_llvm_is_given_no_longer_functions_for_longer_programs(name, size):
     assert max(map(len, text.split("\ndefine "))) < LONGEST_FUNCTION
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", SIZES)
 def test_programs_of_every_kind_are_right(name):
     """At the size that is counted: the kernel, the tape replayed with NumPy, and finite differences."""
     f, point = KINDS[name].program(SIZES[name][0])
@@ -110,23 +111,23 @@ def test_a_fault_is_an_exponent_or_a_ratio_that_rose():
 def test_what_is_slow_is_measured_again(monkeypatch):
     """The least of a few measurements counts, and the first that is fine ends them."""
     rows = iter([{"seconds": {}, "exponent": 1.0, "ratio": 9.0}, {"seconds": {}, "exponent": 1.7, "ratio": 2.0}])
-    monkeypatch.setattr(compile_time, "measured", lambda kind: next(rows))
-    found, told = compile_time.verdict(KINDS["kalman"], 2.0)
+    monkeypatch.setattr(compile_time, "measured", lambda name: next(rows))
+    found, told = compile_time.verdict("kalman", 2.0)
     assert (found["exponent"], found["ratio"], told) == (1.0, 2.0, [])
 
 
 def test_a_wrong_kernel_is_no_measurement(monkeypatch):
     """The answer of what was timed is held against the tape."""
     kind = Kind("squares", lambda n: (lambda x: np.sum(x**2), np.ones(n)), (2, 3))
-    assert compile_time.first_gradient(kind, 2) > 0
+    assert compile_time.first_gradient(kind, 2)[0] > 0
     original, answers = td.value_and_gradient, iter([0.0, 1e-3])
     monkeypatch.setattr(td, "value_and_gradient", lambda *args: (original(*args)[0] + next(answers), original(*args)[1]))
     with pytest.raises(compile_time.WrongAnswer, match="2 squares"):
         compile_time.first_gradient(kind, 2)
 
 
-def test_every_kind_has_a_band():
-    """compile_time_bands.json has a positive ratio for each kind, and for no other; each is counted here, too."""
+def test_every_band_belongs_to_a_kind():
+    """compile_time_bands.json has a positive ratio for each kind that is counted here, and for none that there is not."""
     bands = json.loads(compile_time.BANDS.read_text())
-    assert list(bands) == list(KINDS) == list(SIZES)
+    assert set(SIZES) <= set(bands) <= set(KINDS)
     assert all(band > 0 and math.isfinite(band) for band in bands.values())
