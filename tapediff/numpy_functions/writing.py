@@ -70,8 +70,10 @@ def _written_in_place(array: Any, region: Region, value: Any) -> bool:
         value._refresh()
         if value._recorder is not recorder or value.type != (region.shape, FLOAT64):
             return False
-        part = value._value
-    elif type(value) is not float or region.shape:
+        part, number = value._value, value._id
+    elif type(value) is float and not region.shape:
+        number = -1
+    else:
         return False
     # One reference is the array's own and one the argument of this call: views of the memory would be others.
     if not recorder.concrete or type(array._value) is not np.ndarray or sys.getrefcount(array._value) != 2:
@@ -79,7 +81,8 @@ def _written_in_place(array: Any, region: Region, value: Any) -> bool:
     flags = array._value.flags
     if not (flags.owndata and flags.writeable):
         return False
-    number = value._id if is_tracked(value) else recorder.constant(asarray(value))
+    if number < 0:
+        number = recorder.constant(asarray(part))
     if region.shape:
         array._value[region.slices] = np.reshape(part, region.counts)
     else:
