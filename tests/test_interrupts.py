@@ -13,7 +13,7 @@ from interrupts import Scenario, numbers_of_lines
 import tapediff as td
 from tapediff.lowering import callbacks, drivers, entry, functions, linked, linking, native, pointer
 
-INTERRUPTS = int(os.environ.get("TAPEDIFF_INTERRUPTS", "300"))
+INTERRUPTS = int(os.environ.get("TAPEDIFF_INTERRUPTS", "140"))
 
 
 def branching(x):
