@@ -108,7 +108,7 @@ _REPLACEMENTS = {
 _ORIGINALS = {name: replacement.original for name, replacement in _REPLACEMENTS.items()}
 
 _present = itemgetter(*_REPLACEMENTS)
-_OURS = tuple(_ORIGINALS.values())
+_USUAL = {id(_REPLACEMENTS): tuple(_ORIGINALS.values()), id(_ORIGINALS): tuple(_REPLACEMENTS.values())}
 
 # The outermost recordings going on, in all threads. Every step is one operation on a shared object and does no harm if it is done
 # twice, so that no lock is needed, which a fork or an interrupt could leave behind.
@@ -132,7 +132,7 @@ def recording_ends(recorder: object) -> None:
 def _put(functions: dict[str, Any]) -> None:
     """Names that someone else has replaced meanwhile are left alone."""
     namespace = np.__dict__
-    if _present(namespace) == _OURS:  # the replacements are equal to them
+    if _present(namespace) == _USUAL[id(functions)]:  # compared by identity where nothing else is there
         namespace.update(functions)
         return
     for name, function in functions.items():
