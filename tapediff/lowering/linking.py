@@ -38,10 +38,10 @@ class Library:
         self._tracker = builder.link(linker, f"tapediff_library_{next(_numbers)}")
         self.address: int = self._tracker[name]
 
-    def __del__(self) -> None:
-        # Before its linker goes.
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # Before its linker goes. At the end of the process nothing else may be there any more.
         tracker = getattr(self, "_tracker", None)
-        if tracker is not None and not sys.is_finalizing():
+        if tracker is not None and not is_finalizing():
             tracker.close()
 
 
