@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InvalidTape
+from .errors import InvalidTape, RecursionTooDeep
 from .forks import new_lock
 from .held import holding
 from .instruction import GUARD, ValueType
@@ -21,6 +21,7 @@ from .passes import PREPARE, run_passes
 from .passes.rewrite import Rewriter
 from .recorder import Recorder
 from .replay import Miss, run
+from .sites import user_site
 from .tape import Tape
 from .transforms.iterations import iteration_pullback, iteration_types, loop_flow, whole_flow
 from .transforms.reverse import MASKED, SOLID, pullback
@@ -101,7 +102,13 @@ class Callee:
         """One call, natively once the callee has been used a few times."""
         if not (self.is_compiled and NATIVE) or self._numpy_left > 0:
             self._numpy_left -= 1
-            return self.answer(number, values)
+            try:
+                return self.answer(number, values)
+            except RecursionTooDeep:
+                raise
+            except RecursionError as error:
+                # Deep down there may be no room for this either; then a call further up says it.
+                raise RecursionTooDeep(self.name, user_site()) from error
         if number is None:
             *outputs, ran = _native(CALL, (self,), values)
             return outputs, int(ran)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,17 @@ class NonScalarOutput(TapediffError, TypeError):
 
 class LoopTooLong(TapediffError, RuntimeError):
     """A loop went on beyond max_steps, or beyond the memory that the values of its iterations may take."""
+
+
+class RecursionTooDeep(TapediffError, RecursionError):
+    """Calls of sub-tapes stand so deep in each other that Python, or the stack of the thread, has no room for more."""
+
+    def __init__(self, name: str, at: Any, got: str | None = None, room: str = "sys.setrecursionlimit") -> None:
+        enough = ", 20 for each call while a path is new" if got is None else ""
+        super().__init__(
+            f"calls of {name} stand too deep in each other", at=at, got=got or f"a recursion limit of {sys.getrecursionlimit()}",
+            fix=f"make room with {room}{enough}; or write the recursion as td.while_loop",
+        )  # fmt: skip
 
 
 class InvalidTape(TapediffError):

@@ -1,5 +1,7 @@
 """Sub-tapes: one instruction of the caller, with variants of their own that are found at every call."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -666,3 +668,44 @@ def test_branches_of_cond_may_return_plain_numbers(x):
     for other in (0, True, 1.5):
         gradient = td.gradient(lambda x, other=other: td.cond(x[0] > 0, lambda: x[0] * x[1], lambda: other), np.array([x, 3.0]))
         assert np.array_equal(gradient, [3.0, 2.0] if x > 0 else [0.0, 0.0])
+
+
+def test_recursion_that_is_too_deep_says_what_gives_it_room():
+    """An error in four parts at a depth of 200, which is also a RecursionError; with room, 1,000 calls deep is as right as 10."""
+    program = """
+import sys
+import numpy as np
+import tapediff as td
+
+@td.subtape
+def down(n, a):
+    return a * 1.5 if n == 0 else down(n - 1, a) * 0.999
+
+def f(a):
+    return down(depth, a) + a
+
+depth = 200
+try:
+    td.record(f, 2.0)
+except RecursionError as error:
+    print(*str(error).splitlines(), type(error).__mro__[1].__name__, td.is_recording(), sep="\\n")
+sys.setrecursionlimit(40_000)
+for depth in (1000, 10):
+    compiled = td.compile(f, 2.0)
+    # The powers are products in another order: 1e-16 for each factor.
+    value, gradient = td.value_and_gradient(compiled, 3.0)
+    print(abs(value - f(3.0)) < 1e-12 and abs(gradient - (1.5 * 0.999**depth + 1)) < 1e-12)
+"""
+    lines = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=200, check=True
+    ).stdout.splitlines()
+    assert lines == [
+        "calls of down stand too deep in each other",
+        "  at:  <string>:8 in down",
+        "  got: a recursion limit of 1000",
+        "  fix: make room with sys.setrecursionlimit, 20 for each call while a path is new; or write the recursion as td.while_loop",
+        "TapediffError",
+        "False",
+        "True",
+        "True",
+    ]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidTape, rejection
+from ..errors import InvalidTape, RecursionTooDeep, rejection
 from ..forks import new_lock
 from ..held import holding
 from ..instruction import FLOAT64, ValueType
@@ -186,7 +186,7 @@ class Cell:
 
     def _raise_failure(self, variant: _NativeVariant | None, status: int) -> None:
         if status == RECURSION:
-            raise RecursionError(f"calls of {self.callee.name} stand too deep in each other")
+            raise RecursionTooDeep(self.callee.name, None, "half the stack of this thread is in use", "threading.stack_size")
         if status == OUT_OF_MEMORY:
             raise MemoryError(f"no memory to run {self.callee.name}")
         if status >= FAILURE and variant is not None:
