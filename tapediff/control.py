@@ -283,7 +283,9 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
 
     runs = None if any(map(is_tracked, bounds)) else max(0, int(upper) - int(lower))
     if runs is not None and _is_large(leaves, runs):
-        return scan(lambda value, i: (body(i, value), None), init, np.arange(lower, upper), checkpoint="sqrt")[0]
+        # The counter is carried: all of them in an array would take more than the values do.
+        counted = lambda carry, _: ((carry[0] + 1, body(carry[0], carry[1])), None)  # noqa: E731 -- the next line is its only use
+        return scan(counted, (int(lower), init), None, runs, checkpoint="sqrt")[0][1]
     whole = flatten((lower, init))[1]
     loop = _Loop("td.fori_loop", body, frozen, whole, run, None, user_site())
     leading = [] if runs is not None else [as_operand(upper - lower)]

@@ -7,6 +7,7 @@ from agreement import agree, by_numpy, hessian_agrees, recordings_of
 from side_by_side import times_as_long
 
 import tapediff as td
+from tapediff.instruction import CONSTANT
 
 RNG = np.random.default_rng(0)
 
@@ -445,3 +446,21 @@ def test_a_body_that_looks_at_an_array_finds_its_variants(reverse):
         return np.sum(ys) + np.sum(c)
 
     agree(f, np.array([0.5, 0.2, 0.3]), np.array([0.1, -0.2, 0.6]))
+
+
+def test_a_long_loop_makes_no_array_of_its_counters(monkeypatch):
+    """Its values are computed again in pieces; the counters are numbers of the body, also from a negative one, and in an empty range."""
+    monkeypatch.setattr("tapediff.control.LARGEST_TRAJECTORY", 64)
+
+    def f(x, n):
+        return td.fori_loop(-3, n, lambda i, v: v * (1 + 0.01 * i) + 0.001 * i, x[0]) + x[1]
+
+    x = np.array([1.5, 2.5])
+    for n in (40, -3, -7):
+        compiled = td.compile(lambda x, n=n: f(x, n), x)
+        slope = np.prod(1 + 0.01 * np.arange(-3, max(n, -3)))
+        assert all(np.size(i.params[0]) <= 8 for i in compiled.tape.instructions if i.op is CONSTANT)
+        value, gradient = td.value_and_gradient(compiled, x)
+        # The same 43 steps, and their product in another order: 1e-16 for each.
+        np.testing.assert_allclose(value, f(x, n), rtol=1e-14)
+        np.testing.assert_allclose(gradient, [slope, 1.0], rtol=1e-13)
