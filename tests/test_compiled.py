@@ -368,16 +368,6 @@ def test_a_function_that_ignores_an_argument_has_zero_gradient():
     assert np.array_equal(td.gradient(compiled, A, A, argnums=1), np.zeros(5))
 
 
-def test_many_arguments_are_taken_up_to_the_limit():
-    """Up to 32 arguments and results in all; more is an error that says so."""
-    points = [float(k) for k in range(31)]
-    compiled = td.compile(lambda *x: sum(k * v**2 for k, v in enumerate(x)), *points)
-    assert td.gradient(compiled, *points) == 0.0
-    assert td.gradient(compiled, *points, argnums=5) == 50.0
-    with pytest.raises(td.TapediffError, match="at most 32 arguments and results"):
-        td.compile(lambda *x: sum(x), *points, 1.0, 2.0)
-
-
 def test_first_compiled_calls_from_several_threads_compile_once():
     compiled = td.CompiledTape(COMPILED.tape)
     start, results = threading.Barrier(4), []

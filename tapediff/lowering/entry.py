@@ -27,7 +27,8 @@ from .workspaces import STATE_WORDS
 INPUTS, OUTPUTS, RETURNS_VALUE, RELEASES_GIL = range(STATE_WORDS, STATE_WORDS + 4)
 SPECIFICATIONS = STATE_WORDS + 4
 
-MOST_ARGUMENTS = 32
+# Their addresses take 8 kB on the stack. Kernels of more are called through ctypes.
+MOST_ARGUMENTS = 1024
 
 # A dtype's kind, type, byte order, an unused byte and type number. Arrays that were unpickled have dtypes of their own, equal to NumPy's.
 DTYPE_WORD, DTYPE_MASK = 24, 0xFFFFFFFF00FFFFFF

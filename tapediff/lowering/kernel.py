@@ -68,16 +68,16 @@ class Kernel:
         self.output_types = [widened(t) for t in tape.output_types]
         self.returns_value = bool(tape.outputs) and self.output_types[0] == FLOAT_SCALAR
         self.state = self._make_state()
-        self.call = entry.callable_for(self.state) if entry.is_available() else self._call_by_address
+        self.call = entry.callable_for(self.state) if self._fits_entry() else self._call_by_address
         self._address_call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(self._native.address)
         weakref.finalize(self, free_workspaces, self.state)
         self.seconds = time.perf_counter() - start
 
+    def _fits_entry(self) -> bool:
+        return entry.is_available() and len(self.input_types) + len(self.written_types) <= entry.MOST_ARGUMENTS
+
     def _make_state(self) -> np.ndarray:
         inputs, outputs = self.input_types, self.written_types
-        if len(inputs) + len(outputs) > entry.MOST_ARGUMENTS:
-            raise TapediffError(f"a compiled tape takes at most {entry.MOST_ARGUMENTS} arguments and results",
-                                fix="pass fewer, larger arrays")  # fmt: skip
         words = [self._native.address, self._constants.ctypes.data, *[0] * SLOT_COUNT]
         words += [len(inputs), len(outputs), int(self.returns_value), int(self._work() > SHORT_WORK)]
         for type_ in inputs:

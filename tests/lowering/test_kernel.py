@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.lowering import entry
 from tapediff.lowering.emit import FAILURE, LARGEST_STACK_WORKSPACE
 from tapediff.lowering.kernel import Kernel, build_program
 from tapediff.lowering.listing import listing, run_listing
@@ -362,3 +363,17 @@ def test_types_that_kernels_do_not_know_are_refused():
     tape = td.record(lambda x: (x > 0) // np.array(True), V)
     with pytest.raises(td.UnsupportedFunction, match="compiling"):
         td.compile(tape)
+
+
+@pytest.mark.parametrize("most", [1024, 8])
+def test_a_kernel_takes_any_number_of_arguments(monkeypatch, most):
+    """33 and 100 of them, with as many gradients: the way from Python into kernels, or ctypes where that has no room for them."""
+    monkeypatch.setattr(entry, "MOST_ARGUMENTS", most)
+    for count in (33, 100):
+        arrays = [np.array([1.0 + k / count, 2.0]) for k in range(count)]
+        compiled = td.compile(lambda *a: sum(np.sum(v * v) * (k + 1) for k, v in enumerate(a)), *arrays)
+        value, gradients = td.value_and_gradient(compiled, *arrays, argnums=tuple(range(count)))
+        # Sums of 200 numbers, added in some order.
+        np.testing.assert_allclose(value, sum(np.sum(v * v) * (k + 1) for k, v in enumerate(arrays)), rtol=1e-13)
+        for k, (array, gradient) in enumerate(zip(arrays, gradients)):
+            np.testing.assert_array_equal(gradient, 2 * (k + 1) * array)
