@@ -5,22 +5,16 @@ A tracked value can influence Python only by escaping to it, so every escape is 
 
 from __future__ import annotations
 
-import sys
 from typing import Any, NoReturn
 
 import numpy as np
 
 from . import numpy_functions as functions
 from .errors import TrackedValueEscaped, UnsupportedMethod
+from .instead import instead_of
 from .instruction import Recorded, ValueType
 from .ops.arithmetic import RINT
-from .sites import is_library_file, user_frame, user_site
-
-# Plain Python functions of SciPy that have a counterpart here.
-SCIPY_SPELLINGS = {
-    **dict.fromkeys(("logsumexp", "softmax", "log_softmax", "multigammaln"), "tapediff.special"),
-    **dict.fromkeys(("solve_triangular", "cho_factor", "cho_solve"), "tapediff.linalg"),
-}
+from .sites import scipy_function, user_frame, user_site
 
 
 class Escapes(Recorded):
@@ -114,7 +108,7 @@ class Escapes(Recorded):
 
         Such an array is stacked when it first meets a tracked operation. An n-d tracked array is not converted.
         """
-        if not self.type.shape and not _called_from_scipy():
+        if not self.type.shape and not scipy_function():
             frame = user_frame()
             if frame is not None and "__array__" in (*frame.f_code.co_consts, *frame.f_code.co_names):
                 raise UnsupportedMethod(  # it is the user who asks, with hasattr
@@ -125,15 +119,6 @@ class Escapes(Recorded):
         return self._refuse_conversion
 
     def _refuse_conversion(self, *_: Any, **__: Any) -> NoReturn:
-        name = _called_from_scipy()
-        if name:
-            module = SCIPY_SPELLINGS.get(name)
-            fix = (
-                "write it out with supported functions, e.g. np.log, np.sum and scipy.special's gammaln, xlogy and erf"
-            )
-            if module is not None:
-                fix = f"use {module}.{name}, which has SciPy's signature"
-            escaped(self, f"a plain ndarray by scipy's {name}", fix)
         escaped(
             self,
             "a plain ndarray",
@@ -144,24 +129,10 @@ class Escapes(Recorded):
 
 def escaped(value: Any, into: str, fix: str, *, is_plain: bool = False) -> NoReturn:
     """Refuse a conversion; `is_plain` where a plain array of this shape raises a TypeError, too."""
+    called = scipy_function()
+    if called:
+        into, fix = f"{into} by {called}", instead_of(called)
     raise TrackedValueEscaped(
         f"a tracked value was converted to {into}, which would drop its gradient",
         at=user_site(2), got=f"{value!r}, the result of {value._recorder.origin(value)}", fix=fix, is_plain=is_plain,
     )  # fmt: skip
-
-
-def _called_from_scipy() -> str | None:
-    """The SciPy function that the user called, if NumPy was reached through SciPy."""
-    frame = sys._getframe(2)
-    name = None
-    while frame is not None and is_library_file(frame.f_code.co_filename):
-        if "scipy" in frame.f_code.co_filename:
-            # SciPy's decorators convert arguments too; what they wrap is one of their variables.
-            wrapped = next((frame.f_locals[k] for k in ("f", "func", "fun") if callable(frame.f_locals.get(k))), None)
-            name = (
-                getattr(wrapped, "__name__", frame.f_code.co_name)
-                if "wrapper" in frame.f_code.co_name
-                else frame.f_code.co_name
-            )
-        frame = frame.f_back
-    return name

@@ -117,8 +117,9 @@ class Recorder:
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self._end()
-        if type(error) is ValueError and isinstance(error.__cause__, TrackedValueEscaped):
-            raise error.__cause__  # NumPy replaces it where a value is stored into a plain array
+        if type(error) in (ValueError, SystemError) and isinstance(error.__cause__, TrackedValueEscaped):
+            # NumPy replaces it where a value is stored into a plain array, and C code that does not look for it in between.
+            raise error.__cause__
 
     def run(self, body: Callable[..., Any], *args: Any) -> Any:
         """What `body(recorder, *args)` returns, recording. Nothing goes on being recorded, whatever interrupts it."""

@@ -100,5 +100,53 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 
 def user_site(depth: int = 1) -> Site | None:
-    frame = user_frame(depth + 1)
-    return None if frame is None else Site(frame.f_code, frame.f_lasti)
+    """The user's line, for an error: where installed packages or Python's own have been called by the user's code, the line that did."""
+    innermost = frame = user_frame(depth + 1)
+    outermost: FrameType | None = None
+    while frame is not None and not frame.f_code.co_filename.startswith(_PACKAGE):
+        if not _is_installed(frame.f_code.co_filename):
+            return Site(frame.f_code, frame.f_lasti)
+        outermost, frame = frame, frame.f_back
+    if innermost is None or outermost is None:
+        return None if innermost is None else Site(innermost.f_code, innermost.f_lasti)
+    # The recorded function is in an installed package itself: then its package is the user's code.
+    frame = innermost if frame is None else outermost
+    own = _installed_package(frame.f_code.co_filename)
+    found: FrameType | None = innermost
+    while found is not None and found is not frame and _installed_package(found.f_code.co_filename) != own:
+        found = found.f_back
+    return Site((found or frame).f_code, (found or frame).f_lasti)
+
+
+_STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_INSTALLED = tuple(os.sep + folder + os.sep for folder in ("site-packages", "dist-packages"))
+
+
+@lru_cache(maxsize=1000)
+def _is_installed(filename: str) -> bool:
+    return filename.startswith(_STANDARD_LIBRARY) or any(folder in filename for folder in _INSTALLED)
+
+
+def _installed_package(filename: str) -> str:
+    """The folder or module that a file was installed as."""
+    for folder in _INSTALLED:
+        filename = filename.rpartition(folder)[2]
+    return filename.removeprefix(_STANDARD_LIBRARY).partition(os.sep)[0]
+
+
+def scipy_function() -> str | None:
+    """The SciPy function that the user called, with its module, where the call came by way of SciPy."""
+    frame: FrameType | None = sys._getframe(1)
+    name = None
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        if _LIBRARIES[2] in frame.f_code.co_filename:
+            # SciPy's decorators convert arguments too; what they wrap is one of their variables.
+            wrapped = next((frame.f_locals[k] for k in ("f", "func", "fun") if callable(frame.f_locals.get(k))), None)
+            function = frame.f_code.co_qualname.rpartition("<locals>.")[2]
+            if wrapped is not None and "wrapper" in frame.f_code.co_name:
+                function = getattr(wrapped, "__name__", function)
+            # scipy.special._basic is the public scipy.special.
+            public = [part for part in frame.f_globals.get("__name__", "scipy").split(".") if not part.startswith("_")]
+            name = ".".join([*public[:2], function.removesuffix(".__init__").removesuffix(".__call__")])
+        frame = frame.f_back
+    return name

@@ -16,6 +16,7 @@ import numpy as np
 from . import numpy_functions as functions
 from .errors import UnsupportedFunction, UnsupportedMethod
 from .escapes import Escapes
+from .instead import instead_of
 from .instruction import BOOL, ValueType, is_tracked
 from .ops import comparison
 from .ops.arithmetic import (
@@ -302,7 +303,7 @@ class TrackedArray(Escapes):
         if name in _ARRAY_ATTRIBUTES or is_number:
             kind = "ndarray" if name in _ARRAY_ATTRIBUTES else self.__class__.__name__
             raise UnsupportedMethod(f"{kind}.{name} is not available on tracked arrays", at=user_site(), got=repr(self),
-                                    fix=functions.instead_of(name) or "see the list of supported functions in the README")  # fmt: skip
+                                    fix=instead_of(name))  # fmt: skip
         raise AttributeError(f"tracked arrays have no attribute {name}")
 
 

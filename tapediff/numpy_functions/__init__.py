@@ -5,13 +5,13 @@ Functions that are compositions are written here with recorded operations; only 
 
 from __future__ import annotations
 
-from .dispatch import METHODS, UNARY, call_function, call_method, call_ufunc, instead_of
+from .dispatch import METHODS, UNARY, call_function, call_method, call_ufunc
 from .elementwise import around, mask_operation
 from .kinds import tracked_dtype
 from .shaping import copy, reshape, swapaxes, transpose
 from .writing import assign, in_place, without_masks
 
 __all__ = [
-    "METHODS", "UNARY", "around", "assign", "call_function", "call_method", "call_ufunc", "copy", "in_place", "instead_of",
+    "METHODS", "UNARY", "around", "assign", "call_function", "call_method", "call_ufunc", "copy", "in_place",
     "mask_operation", "reshape", "swapaxes", "tracked_dtype", "transpose", "without_masks",
 ]  # fmt: skip

@@ -10,11 +10,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import UnsupportedFunction
+from ..instead import instead_of
 from ..instruction import is_tracked
 from ..ops import BY_FUNCTION, BY_SCIPY_NAME
 from ..ops.arithmetic import power
 from ..ops.comparison import MASK_OPS
-from ..sites import user_site
+from ..sites import scipy_function, user_site
 from . import einsum, elementwise, ignoring_nan, linear_algebra, ordering, products, reducing, shaping, writing
 from .elementwise import as_mask
 
@@ -150,7 +151,7 @@ def _ufunc_result(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict
         composition = _UFUNC_COMPOSITIONS.get(ufunc)
         op = BY_FUNCTION.get(ufunc) or (None if getattr(np, name, None) is ufunc else BY_SCIPY_NAME.get(name))
         if composition is None and op is None:
-            unsupported(name, None, _nearest(name))
+            unsupported(_name_of_ufunc(ufunc), None, instead_of(_name_of_ufunc(ufunc)))
         if kwargs.get("where") is True:
             del kwargs["where"]
         if kwargs:
@@ -166,14 +167,23 @@ def _ufunc_result(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict
     if method == "outer" and ufunc.nin == 2:
         left, right = inputs
         return ufunc(np.reshape(left, np.shape(left) + (1,) * np.ndim(right)), right, **kwargs)
-    return unsupported(f"{name}.{method}", None, _INSTEAD.get(f"{name}.{method}", "write it with the plain functions"))
+    return unsupported(f"{name}.{method}", None, instead_of(f"{name}.{method}"))
+
+
+def _name_of_ufunc(ufunc: Any) -> str:
+    """NumPy's name, or SciPy's with its module; what the user called where SciPy's own function called the ufunc."""
+    name = ufunc.__name__
+    if getattr(np, name, None) is ufunc:
+        return name
+    return scipy_function() or f"scipy.special.{name}"
 
 
 def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     implementation = FUNCTIONS.get(function) or WRITERS.get(function)
     name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
     if implementation is None:
-        unsupported(name.removeprefix("numpy."), None, _nearest(name.rpartition(".")[2]))
+        name = name.removeprefix("numpy.")
+        unsupported(name, None, instead_of(name))
     args, kwargs, out = _without_out(function, args, kwargs)
     name = name.removeprefix("numpy.")
     if out is None:
@@ -243,40 +253,7 @@ class _Anything:
 
 
 def unsupported(name: str, what: str | None, fix: str) -> NoReturn:
-    subject = f"np.{name}" if not name.startswith(("scipy", "linalg")) else name
+    subject = name if name.startswith("scipy") else f"np.{name}"
     raise UnsupportedFunction(
         f"{subject} is not supported on tracked arrays" + (f": {what}" if what else ""), at=user_site(3), fix=fix
     )
-
-
-# What to write instead of functions that people reach for and that are not here.
-_INSTEAD = {
-    "trapezoid": "use np.sum(0.5 * (y[1:] + y[:-1]) * (t[1:] - t[:-1]))",
-    "polyval": "use Horner's rule, or np.sum of coefficients times powers",
-    "quantile": "use np.sort and indexing, or np.median",
-    "percentile": "use np.sort and indexing, or np.median",
-    "partition": "use x.sort(), or np.sort and indexing",
-    "setflags": "copy the array instead of making it read-only",
-    "svd": "use np.linalg.cholesky, solve or slogdet where they do",
-    "vectorize": "call the function on the array itself",
-    "apply_along_axis": "loop over the rows and np.stack the results",
-}
-
-
-def instead_of(name: str) -> str | None:
-    """What to write instead of a NumPy function or method that is not here."""
-    return _INSTEAD.get(name)
-
-
-def _nearest(name: str) -> str:
-    if name in _INSTEAD:
-        return _INSTEAD[name]
-    known = {getattr(f, "__name__", "") for f in (*FUNCTIONS, *WRITERS, *BY_FUNCTION, *_UFUNC_COMPOSITIONS)} | set(
-        BY_SCIPY_NAME
-    )
-    import difflib  # 5 ms, and rarely needed
-
-    close = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.6)
-    if close:
-        return f"supported functions of a similar name: {', '.join(close)}"
-    return "write it out with supported functions, e.g. arithmetic, np.where, np.sum and indexing"

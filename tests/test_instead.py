@@ -1,0 +1,148 @@
+"""What is to be written instead of a function: it gives what the function gives, and can be differentiated."""
+
+import logging
+import math
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.interpolate
+import scipy.linalg
+import scipy.optimize
+import scipy.sparse
+import scipy.stats
+
+import tapediff as td
+from tapediff.instead import INSTEAD, NOT_HERE
+
+A = np.array([[2.0, 0.5, 0.1], [0.3, 1.5, 0.7], [0.2, 0.4, 1.1], [0.9, 0.8, 0.6]])
+B = np.array([1.0, -0.5, 0.3, 2.0])
+T = np.array([0.0, 0.5, 1.5, 2.0])
+
+
+def convolved(a, v):
+    y = td.zeros(len(a) + len(v) - 1)
+    for j in range(len(v)):
+        y[j : j + len(a)] += v[j] * a
+    return y
+
+
+def correlated(a, v):
+    y = td.zeros(len(a) + len(v) - 1)
+    for j in range(len(v)):
+        y[j : j + len(a)] += v[-1 - j] * a
+    return y
+
+
+def covariance(x):
+    d = x - x.mean(axis=1, keepdims=True)
+    return d @ d.T / (x.shape[1] - 1)
+
+
+def correlation(x):
+    d = x - x.mean(axis=1, keepdims=True)
+    c = d @ d.T
+    return c / np.outer(np.sqrt(np.diag(c)), np.sqrt(np.diag(c)))
+
+
+def q_of(a):
+    l = np.linalg.cholesky(a.T @ a)
+    return np.linalg.solve(l, a.T).T
+
+
+def fitted(y):
+    V = T[:, None] ** np.arange(3)
+    return np.linalg.solve(V.T @ V, V.T @ y)
+
+
+def counted(x):
+    counts = td.zeros(4)
+    np.add.at(counts, [0, 2, 2, 3], x)
+    return counts
+
+
+# The function, the way that its sentence tells, and an argument.
+WAYS = {
+    "trapezoid": (lambda y: np.trapezoid(y, T), lambda y: np.sum(0.5 * (y[1:] + y[:-1]) * (T[1:] - T[:-1])), B),
+    "polyfit": (lambda y: np.polyfit(T, y, 2)[::-1], fitted, B),
+    "vander": (lambda x: np.vander(x, 3, increasing=True), lambda x: x[:, None] ** np.arange(3), B),
+    "select": (lambda x: np.select([x > 1, x > 0], [x**2, 3 * x], -1.0), lambda x: np.where(x > 1, x**2, np.where(x > 0, 3 * x, -1.0)), B + 0.1),
+    "convolve": (lambda a: np.convolve(a, B[:3]), lambda a: convolved(a, B[:3]), B),
+    "correlate": (lambda a: np.correlate(a, B[:3], "full"), lambda a: correlated(a, B[:3]), B),
+    "cov": (np.cov, covariance, A),
+    "corrcoef": (np.corrcoef, correlation, A),
+    "cross": (lambda a: np.cross(a, B[:3]), lambda a: np.stack([a[1] * B[2] - a[2] * B[1], a[2] * B[0] - a[0] * B[2], a[0] * B[1] - a[1] * B[0]]), A[0]),
+    "dstack": (lambda a: np.dstack([a, a]), lambda a: np.stack([a, a], axis=2), A),
+    "ediff1d": (np.ediff1d, lambda x: np.diff(np.ravel(x)), A),
+    "bincount": (lambda w: np.bincount([0, 2, 2, 3], w), counted, B),
+    "linspace": (lambda x: np.linspace(x[0], x[1], 5), lambda x: x[0] + (x[1] - x[0]) * np.linspace(0.0, 1.0, 5), B),
+    "modf": (lambda x: np.stack(np.modf(x)), lambda x: np.stack([x - np.trunc(x), np.trunc(x)]), B + 0.1),
+    "linalg.qr": (lambda a: np.abs(np.linalg.qr(a)[0]), lambda a: np.abs(q_of(a)), A),
+    "linalg.lstsq": (lambda a: np.linalg.lstsq(a, B, rcond=None)[0], lambda a: np.linalg.solve(a.T @ a, a.T @ B), A),
+    "linalg.pinv": (np.linalg.pinv, lambda a: np.linalg.solve(a.T @ a, a.T), A),
+    "linalg.matrix_power": (lambda a: np.linalg.matrix_power(a, 3), lambda a: a @ a @ a, A[:3]),
+    "linalg.svd": (lambda a: np.linalg.svd(a)[1] ** 2, lambda a: np.linalg.eigh(a.T @ a)[0][::-1], A),
+    "linalg.svdvals": (lambda a: np.linalg.svd(a)[1], lambda a: np.sqrt(np.linalg.eigvalsh(a.T @ a)[::-1]), A),
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_the_way_that_a_sentence_tells_gives_the_same(name):
+    """Values to the rounding of a squared condition number, gradients as differences of NumPy's own function."""
+    function, way, x = WAYS[name]
+    assert name in INSTEAD
+    np.testing.assert_allclose(way(x), function(x), rtol=1e-11, atol=1e-12)
+    weights = np.cos(np.arange(np.size(function(x)))).reshape(np.shape(function(x)))
+    td.testing.check_gradient(td.record(lambda x: np.sum(weights * way(x)), x), lambda x: float(np.sum(weights * function(x))), x, rtol=1e-6)
+    if name not in ("linspace", "linalg.svdvals"):  # of which NumPy calls parts that are refused by their own names
+        with pytest.raises(td.TapediffError) as raised:
+            td.record(lambda x: np.sum(function(x)), x)
+        assert INSTEAD[name] in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("f", "what", "fix"),
+    [
+        (lambda x: np.histogram(x)[0], "np.histogram is not supported on tracked arrays", NOT_HERE),
+        (lambda x: np.fft.fft(x), "np.fft.fft is not supported on tracked arrays", NOT_HERE),
+        (lambda x: scipy.special.airy(x)[0], "scipy.special.airy is not supported on tracked arrays", NOT_HERE),
+        (lambda x: scipy.special.zeta(x + 2.0), "scipy.special.zeta is not supported on tracked arrays", NOT_HERE),
+        (lambda x: scipy.linalg.expm(x), "a plain ndarray by scipy.linalg.expm,", NOT_HERE),
+        (lambda x: scipy.linalg.solve(x, B[:3]), "a plain ndarray by scipy.linalg.solve,", "use np.linalg.solve"),
+        (lambda x: scipy.stats.norm.logpdf(x), "a plain ndarray by scipy.stats.rv_continuous.logpdf,", "write the density out"),
+        (lambda x: scipy.sparse.eye(3).tocsr() @ x, "by scipy.sparse.", "multiply with the dense matrix"),
+        (lambda x: scipy.sparse.csr_matrix(x).sum(), "by scipy.sparse.", "multiply with the dense matrix"),
+        (lambda x: scipy.interpolate.CubicSpline(T[:3], x[0]), "by scipy.interpolate.CubicSpline,", "use np.interp"),
+        (lambda x: scipy.optimize.brentq(lambda t: t * t - x[0, 0], 0.0, 9.0), "a Python float by scipy.optimize.brentq,", "td.while_loop"),
+        (lambda x: scipy.integrate.quad(lambda t: t * x[0, 0], 0.0, 1.0), "by scipy.integrate.", "td.scan"),
+        (lambda x: math.sin(x[0, 0]), "converted to a Python float,", "np.log, not math.log"),
+        (lambda x: x.partition(1), "ndarray.partition is not available", "np.sort and indexing"),
+        (lambda x: x.byteswap(), "ndarray.byteswap is not available", NOT_HERE),
+    ],
+)  # fmt: skip
+def test_an_error_names_the_function_that_was_called_and_the_users_line(f, what, fix):
+    """Never functions whose names merely look alike."""
+    with pytest.raises(td.TapediffError) as raised:
+        td.record(f, A[:3])
+    assert what in raised.value.what
+    assert fix in str(raised.value)
+    assert f"at:  test_instead.py:{f.__code__.co_firstlineno} in " in str(raised.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_line_is_the_users_where_a_package_asked(monkeypatch):
+    """Not the package's own, be it Python's or an installed one."""
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+
+    def logged(x):
+        logging.getLogger("tapediff.tests").warning("at %s", x)
+        return x[0]
+
+    def framed(x):
+        return pandas.to_numeric(pandas.Series([1.0, 2.0]).map(lambda v: str(x[0] * v))).sum()
+
+    for f, offset in ((logged, 1), (framed, 1)):
+        with pytest.raises(td.TapediffError) as raised:
+            td.record(f, B)
+        assert f"test_instead.py:{f.__code__.co_firstlineno + offset} in " in str(raised.value).split("\n")[1]
