@@ -117,7 +117,7 @@ class Recorder:
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self._end()
-        if type(error) in (ValueError, SystemError) and isinstance(error.__cause__, TrackedValueEscaped):
+        if isinstance(error, (ValueError, SystemError)) and isinstance(error.__cause__, TrackedValueEscaped):
             # NumPy replaces it where a value is stored into a plain array, and C code that does not look for it in between.
             raise error.__cause__
 
