@@ -35,7 +35,6 @@ INSTEAD = {
     "meshgrid": "use x[None, :] and y[:, None], which broadcast",
     "cumulative_sum": "use np.cumsum",
     "cumulative_prod": "use np.cumprod",
-    "linspace": "use a + (b - a) * np.linspace(0.0, 1.0, n)",
     "modf": "use np.trunc(x) and x - np.trunc(x)",
     "conjugate": "leave it out: tracked values are real",
     "add.reduceat": "take differences of np.cumsum, or np.add.at into td.zeros(n)",

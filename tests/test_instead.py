@@ -75,7 +75,6 @@ WAYS = {
     "dstack": (lambda a: np.dstack([a, a]), lambda a: np.stack([a, a], axis=2), A),
     "ediff1d": (np.ediff1d, lambda x: np.diff(np.ravel(x)), A),
     "bincount": (lambda w: np.bincount([0, 2, 2, 3], w), counted, B),
-    "linspace": (lambda x: np.linspace(x[0], x[1], 5), lambda x: x[0] + (x[1] - x[0]) * np.linspace(0.0, 1.0, 5), B),
     "modf": (lambda x: np.stack(np.modf(x)), lambda x: np.stack([x - np.trunc(x), np.trunc(x)]), B + 0.1),
     "linalg.qr": (lambda a: np.abs(np.linalg.qr(a)[0]), lambda a: np.abs(q_of(a)), A),
     "linalg.lstsq": (lambda a: np.linalg.lstsq(a, B, rcond=None)[0], lambda a: np.linalg.solve(a.T @ a, a.T @ B), A),
@@ -94,7 +93,7 @@ def test_the_way_that_a_sentence_tells_gives_the_same(name):
     np.testing.assert_allclose(way(x), function(x), rtol=1e-11, atol=1e-12)
     weights = np.cos(np.arange(np.size(function(x)))).reshape(np.shape(function(x)))
     td.testing.check_gradient(td.record(lambda x: np.sum(weights * way(x)), x), lambda x: float(np.sum(weights * function(x))), x, rtol=1e-6)
-    if name not in ("linspace", "linalg.svdvals"):  # of which NumPy calls parts that are refused by their own names
+    if name != "linalg.svdvals":  # NumPy asks svd, which is refused by its own name
         with pytest.raises(td.TapediffError) as raised:
             td.record(lambda x: np.sum(function(x)), x)
         assert INSTEAD[name] in str(raised.value)

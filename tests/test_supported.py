@@ -70,7 +70,7 @@ def page():
 
 
 def test_the_page_lists_what_is_there():
-    assert PAGE.read_text() == page()
+    assert PAGE.read_text() == page(), "`python -m tests.test_supported` writes it anew"
 
 
 def test_instead_is_said_of_functions_that_exist_and_are_not_here():
