@@ -143,10 +143,11 @@ def scipy_function() -> str | None:
             # SciPy's decorators convert arguments too; what they wrap is one of their variables.
             wrapped = next((frame.f_locals[k] for k in ("f", "func", "fun") if callable(frame.f_locals.get(k))), None)
             function = frame.f_code.co_qualname.rpartition("<locals>.")[2]
+            module = frame.f_globals.get("__name__", "scipy")
             if wrapped is not None and "wrapper" in frame.f_code.co_name:
-                function = getattr(wrapped, "__name__", function)
+                function, module = getattr(wrapped, "__name__", function), getattr(wrapped, "__module__", module)
             # scipy.special._basic is the public scipy.special.
-            public = [part for part in frame.f_globals.get("__name__", "scipy").split(".") if not part.startswith("_")]
+            public = [part for part in module.split(".") if not part.startswith("_")]
             name = ".".join([*public[:2], function.removesuffix(".__init__").removesuffix(".__call__")])
         frame = frame.f_back
     return name
