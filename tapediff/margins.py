@@ -120,21 +120,21 @@ class _Watched:
         return outputs, number
 
 
+@np.errstate(all="ignore")
 def values_at(tape: Tape, inputs: Sequence[Any], guard: int | None = None) -> list[Any]:
     """Every value of a tape, whatever its guards say; up to the guard of this ordinal if one is given."""
     values: list[Any] = []
-    with np.errstate(all="ignore"):
-        for op, ids, params, _, _ in tape.instructions:
-            if op is CONSTANT:
-                values.append(params[0])
-            elif op is INPUT:
-                values.append(inputs[params[0]])
-            elif op is GUARD:
-                values.append(None)
-                if params[2] == guard:
-                    break
-            else:
-                values.append(op.evaluate(*[values[i] for i in ids], *params))
+    for op, ids, params, _, _ in tape.instructions:
+        if op is CONSTANT:
+            values.append(params[0])
+        elif op is INPUT:
+            values.append(inputs[params[0]])
+        elif op is GUARD:
+            values.append(None)
+            if params[2] == guard:
+                break
+        else:
+            values.append(op.evaluate(*[values[i] for i in ids], *params))
     return values
 
 
@@ -248,8 +248,7 @@ def _closest(at: str, kind: str, name: str, left: Any, right: Any, outcome: Any)
     if np.size(left) == 0 or np.size(right) == 0:
         return []
     left, right, outcome = np.broadcast_arrays(left, right, outcome)
-    with np.errstate(all="ignore"):
-        distance = np.abs(left.astype(float) - right.astype(float))
+    distance = _apart(left, right)
     distance = np.where(np.isnan(distance), np.inf, distance)
     distance = np.where(np.equal(left, right), 0.0, distance)  # also of infinities
     index = tuple(int(k) for k in np.unravel_index(int(np.argmin(distance)), distance.shape))
@@ -268,8 +267,7 @@ def check_fresh(tape: Tape, function: Callable[..., Any], inputs: Sequence[Any],
     Raises:
         StaleTape: they differ by more than rounding.
     """
-    with np.errstate(all="ignore"):
-        result = function(*[np.array(value, order="C")[()] for value in inputs])
+    result = np.errstate(all="ignore")(function)(*[np.array(value, order="C")[()] for value in inputs])
     returned = list(result) if isinstance(result, (tuple, list)) else [result]
     recorded = run(tape, inputs, settled=tape.guard_count)
     for number, (ours, theirs) in enumerate(_paired(tape, recorded, returned, at)):
@@ -290,18 +288,22 @@ def _paired(tape: Tape, recorded: Sequence[Any], returned: Sequence[Any], at: st
         yield ours, theirs
 
 
+@np.errstate(all="ignore")
 def _is_close(ours: Any, theirs: Any, allowed: float) -> bool:
     relative = SAME_ORDER.get(ours.dtype, 0.0)
-    with np.errstate(all="ignore"):
-        same = (ours == theirs) | ((ours != ours) & (theirs != theirs))
-        largest = np.max(np.abs(ours), initial=0.0, where=np.isfinite(ours))
-        near = np.abs(ours.astype(float) - theirs.astype(float)) <= relative * largest + allowed
+    same = (ours == theirs) | ((ours != ours) & (theirs != theirs))
+    largest = np.max(np.abs(ours), initial=0.0, where=np.isfinite(ours))
+    near = _apart(ours, theirs) <= relative * largest + allowed
     return bool(np.all(same | near))
 
 
+@np.errstate(all="ignore")
+def _apart(a: Any, b: Any) -> Any:
+    return np.abs(np.asarray(a, float) - np.asarray(b, float))
+
+
 def _distance(a: Any, b: Any) -> float:
-    with np.errstate(all="ignore"):
-        return float(np.max(np.abs(np.asarray(a, float) - np.asarray(b, float)), initial=0.0))
+    return float(np.max(_apart(a, b), initial=0.0))
 
 
 def _neighbours(tape: Tape, inputs: Sequence[Any]) -> Iterator[list[Any]]:
@@ -321,8 +323,7 @@ def _neighbours(tape: Tape, inputs: Sequence[Any]) -> Iterator[list[Any]]:
 
 def _stale(tape: Tape, ours: Any, theirs: Any, at: str) -> StaleTape:
     if isinstance(ours, np.ndarray) and ours.shape:
-        with np.errstate(all="ignore"):
-            distance = np.abs(ours.astype(float) - theirs.astype(float))
+        distance = _apart(ours, theirs)
         distance[np.isnan(distance)] = np.inf
         distance[np.equal(ours, theirs) | ((ours != ours) & (theirs != theirs))] = 0.0
         index = tuple(int(k) for k in np.unravel_index(int(np.argmax(distance)), distance.shape))

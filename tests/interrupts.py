@@ -3,6 +3,7 @@
 import gc
 import sys
 import threading
+import traceback
 from collections import Counter
 from pathlib import Path
 
@@ -27,10 +28,13 @@ class Lines:
 
     def __init__(self, interrupt_at=0):
         self.interrupt_at, self.count, self.places, self.order, self.interrupted = interrupt_at, 0, Counter(), [], None
+        # Held, as raising ends the tracing: where that is in a finalizer, run by the search for garbage while a frame is about to call
+        # its trace function, CPython 3.11 goes on to call that function, freed or not.
+        self._trace, self._trace_lines = self._frame, self._line
 
     def run(self, function):
         before = sys.gettrace()
-        sys.settrace(self._frame)
+        sys.settrace(self._trace)
         try:
             return function()
         finally:
@@ -38,7 +42,7 @@ class Lines:
 
     def _frame(self, frame, event, _):
         if frame.f_code.co_filename.startswith(PACKAGE):
-            return self._line
+            return self._trace_lines
         return None
 
     def _line(self, frame, event, _):
@@ -51,7 +55,7 @@ class Lines:
             elif self.count == self.interrupt_at:
                 self.interrupted = f"{frame.f_code.co_filename.removeprefix(PACKAGE)}:{frame.f_lineno}"
                 raise KeyboardInterrupt
-        return self._line
+        return self._trace_lines
 
 
 def numbers_of_lines(order, most, rng):
@@ -131,8 +135,8 @@ class Scenario:
             lines.run(lambda: self.act(made))
         except KeyboardInterrupt:
             pass
-        except BaseException as raised:  # noqa: BLE001 -- reported
-            return lines.interrupted, f"raised {type(raised).__name__}: {raised}"
+        except BaseException:  # noqa: BLE001 -- reported
+            return lines.interrupted, f"raised {traceback.format_exc()}"
         wrong = {key: (value, before[key]) for key, value in state().items() if value != before[key]}
         if wrong:
             return lines.interrupted, f"now, before: {wrong}"
@@ -141,6 +145,6 @@ class Scenario:
             return lines.interrupted, f"held: {held}"
         try:
             self.check(made)
-        except Exception as raised:  # noqa: BLE001 -- reported
-            return lines.interrupted, f"later: {type(raised).__name__}: {raised}"
+        except Exception:  # noqa: BLE001 -- reported
+            return lines.interrupted, f"later: {traceback.format_exc()}"
         return lines.interrupted, None

@@ -3,8 +3,10 @@
     TAPEDIFF_INTERRUPTS=10000 .venv/bin/python -m pytest tests/test_interrupts.py       # that many in all
 """
 
+import ast
 import gc
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -201,6 +203,19 @@ def _as_a_program_begins():
     gc.set_threshold(700, 10, 10)
     yield
     gc.set_threshold(*before)
+
+
+def test_numpys_error_state_is_changed_by_decorators_alone():
+    """A `with np.errstate` is left on a line of its own, and by a method in Python: an interrupt there would leave warnings off."""
+    package = Path(td.__file__).parent
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.With) and any("errstate" in ast.unparse(item) for item in node.items):
+                found.append(f"{path.relative_to(package)}:{node.lineno}")
+            if isinstance(node, ast.Attribute) and node.attr in ("seterr", "seterrcall"):
+                found.append(f"{path.relative_to(package)}:{node.lineno}")
+    assert not found
 
 
 # Python itself reports and drops what interrupts a finalizer.

@@ -287,8 +287,8 @@ def run_listing(program: Program, inputs: Sequence[np.ndarray], outputs: Sequenc
         if s.home == "constant"
     ]
     flat_outputs = [np.empty(o.size, o.dtype) for o in outputs]
-    with np.errstate(all="ignore"):
-        result = namespace["kernel"](*[np.ascontiguousarray(x).reshape(-1) for x in inputs], *flat_outputs, *constants)
+    kernel = np.errstate(all="ignore")(namespace["kernel"])
+    result = kernel(*[np.ascontiguousarray(x).reshape(-1) for x in inputs], *flat_outputs, *constants)
     if result is None:
         for target, flat in zip(outputs, flat_outputs):
             target[...] = flat.reshape(target.shape)

@@ -169,9 +169,9 @@ FMIN = elementwise(
 )  # fmt: skip
 
 
+@np.errstate(invalid="ignore")
 def _product_or_zero(x: Any, y: Any) -> Any:
-    with np.errstate(invalid="ignore"):
-        product = np.where(np.equal(x, 0.0), 0.0, np.multiply(x, y))
+    product = np.where(np.equal(x, 0.0), 0.0, np.multiply(x, y))
     return product[()] if product.ndim == 0 else product
 
 
@@ -184,9 +184,9 @@ PRODUCT_OR_ZERO = elementwise(
 )  # fmt: skip
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def _quotient_or_zero(x: Any, y: Any) -> Any:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        quotient = np.where(np.equal(x, 0.0), 0.0, np.divide(x, y))
+    quotient = np.where(np.equal(x, 0.0), 0.0, np.divide(x, y))
     return quotient[()] if quotient.ndim == 0 else quotient
 
 
@@ -241,9 +241,9 @@ POWER = elementwise(
 )  # fmt: skip
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def _power_log(x: Any, y: Any, power: Any, order: int) -> Any:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        product = np.where(np.equal(x, 0.0) & np.greater(y, 0.0), 0.0, power * np.log(x) ** order)
+    product = np.where(np.equal(x, 0.0) & np.greater(y, 0.0), 0.0, power * np.log(x) ** order)
     return product[()] if product.ndim == 0 else product
 
 

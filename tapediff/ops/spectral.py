@@ -90,10 +90,10 @@ COFACTORS = Op(
 )
 
 
+@np.errstate(divide="ignore")
 def _det(x: Any, lu: Any) -> Any:
     """As NumPy computes it: the product of the diagonal itself could overflow on the way."""
-    with np.errstate(divide="ignore"):
-        return DET_SIGN.evaluate(lu) * np.exp(LOG_ABS_DET.evaluate(x, lu))
+    return DET_SIGN.evaluate(lu) * np.exp(LOG_ABS_DET.evaluate(x, lu))
 
 
 DET = Op(
