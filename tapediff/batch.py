@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import Any, NamedTuple, NoReturn
@@ -98,15 +97,20 @@ class _Job:
         finally:
             self._helpers.discard(threading.get_ident())
 
-    def stop(self, shared: Sequence[Future[_Failure | None]]) -> None:
-        """Wait for the threads that have begun, whose loops are to end: one of them may go on for ever otherwise."""
+    def stop(self) -> None:
+        """Wait for the threads that have begun, whose loops are to end: one of them may go on for ever otherwise.
+
+        Their futures do not tell who has begun, as an interrupt may come before one is kept. Who begins after this finds no rows.
+        """
         self.end()
-        helpers = set(self._helpers)
+        stopped: set[int] = set()
         try:
-            pauses.stop(helpers)
-            wait([future for future in shared if not future.cancel()])
+            while helpers := set(self._helpers):
+                stopped |= helpers
+                pauses.stop(helpers)
+                time.sleep(WAKING)
         finally:
-            pauses.go_on(helpers)
+            pauses.go_on(stopped)
 
     def end(self) -> None:
         """Hand out no more."""
@@ -149,7 +153,7 @@ def _share(job: _Job, first: int, stop: int, threads: int) -> list[_Failure]:
         begun = [future for future in shared if not future.cancel()]
         wait(begun)
     except BaseException:
-        job.stop(shared)
+        job.stop()
         raise
     found += [future.result() for future in begun]
     return [failure for failure in found if failure is not None]

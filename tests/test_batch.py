@@ -3,11 +3,13 @@
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff import batch
 
 
 def smooth(x):
@@ -148,6 +150,35 @@ def test_batches_may_run_inside_each_other_and_side_by_side():
             t.join(60)
     assert not any(t.is_alive() for t in threads)
     assert not errors, errors
+
+
+def test_no_thread_goes_on_after_an_interrupt_of_the_handing_out(monkeypatch):
+    """Ctrl-C may come when a thread has begun and nobody has kept its future: the rows are the caller's again when the call ends."""
+    began, finished, results = threading.Event(), threading.Event(), (np.empty(8), np.empty((8, 3)))
+
+    class Pool:
+        def submit(self, help_):
+            executor.submit(help_)
+            assert began.wait(10.0)
+            raise KeyboardInterrupt
+
+    def slow(job):
+        began.set()
+        time.sleep(0.2)  # long beside the way to the end of the call
+        found = work(job)
+        finished.set()
+        return found
+
+    work = batch._Job.work
+    safe = td.GuardedTape(lambda x: np.sum(np.sin(x)))
+    with ThreadPoolExecutor(1) as executor, monkeypatch.context() as patch:
+        patch.setattr(batch, "_pool", lambda process: Pool())
+        patch.setattr(batch._Job, "work", slow)
+        with pytest.raises(KeyboardInterrupt):
+            safe.batch(np.ones((8, 3)), threads=2, out=results)
+        assert finished.is_set()
+    values, _ = safe.batch(np.ones((8, 3)), threads=2)
+    np.testing.assert_allclose(values, 3 * np.sin(1.0), rtol=1e-14)  # a sum of three, in one order or another
 
 
 def test_what_is_no_batch_is_refused():
