@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,10 @@ from .arguments import (
 )
 from .errors import ArgumentMismatch
 from .instruction import is_tracked
+from .int_arguments import AnyInt
 from .keys import static_key
 from .static_arguments import guarded_value, static_of
+from .whole_numbers import whole_argument
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,14 @@ class Call:
     name: str
 
 
-def bind_call(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]) -> Call:
+def bind_call(
+    f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int], whole: Collection[int] = ()
+) -> Call:
     """Sort the arguments of f(*args).
 
     Differentiated arguments and floats are differentiable inputs; td.Constant and other arrays are data inputs; Python ints,
-    bools, strings, None and other hashable objects are static, and what td.static names.
+    bools, strings, None and other hashable objects are static, and what td.static names. Python ints at the positions `whole` are
+    data that the function sees as ints.
 
     Raises:
         DtypeMismatch: a differentiated argument is not real floating point.
@@ -67,7 +72,10 @@ def bind_call(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]
     places: dict[int, int] = {}
     for position, argument in enumerate(args):
         kind = "static" if position in chosen else _kind(f, argument, position, position in argnums)
-        if kind == "static":
+        if kind == "static" and position in whole and position not in chosen:
+            kind, argument = "whole", np.int64(argument)
+            static.append((position, AnyInt, AnyInt()))
+        elif kind == "static":
             static.append(_static_key(f, name, position, argument))
             continue
         places[position] = len(inputs)
@@ -83,7 +91,8 @@ def bind_call(f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int]
                 ("td.Constant", "leave td.Constant out") if k in places else ("static", "leave it out of td.static")
             )
             raise ArgumentMismatch(f"argument {k} of {name} is {what}, so it has no gradient", fix=fix)
-    function = f if not static else _filled_in(f, args, places)
+    wholes = tuple(k for k in places if k in whole and type(args[k]) is int)
+    function = f if not static else _filled_in(f, args, places, wholes)
     return Call(function, tuple(inputs), tuple(active), tuple(places[k] for k in argnums), tuple(static), name)
 
 
@@ -144,8 +153,13 @@ def _static_key(f: Any, name: str, position: int, argument: Any) -> tuple[Any, .
     return (position, type(argument), argument)
 
 
-def _filled_in(f: Callable[..., Any], args: list[Any], places: dict[int, int]) -> Callable[..., Any]:
+def _filled_in(
+    f: Callable[..., Any], args: list[Any], places: dict[int, int], whole: Collection[int]
+) -> Callable[..., Any]:
     def with_static(*inputs: Any) -> Any:
-        return f(*[inputs[places[k]] if k in places else a for k, a in enumerate(args)])
+        given = [inputs[places[k]] if k in places else a for k, a in enumerate(args)]
+        for k in whole:
+            given[k] = whole_argument(given[k])
+        return f(*given)
 
     return with_static

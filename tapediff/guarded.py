@@ -35,6 +35,7 @@ from .guard_report import (
 from .guarded_state import guarded_state, restore_guarded
 from .held import holding
 from .instruction import FLOAT64, ValueType, is_tracked
+from .int_arguments import AnyInt, IntArguments, IntNeeded, may_be_data
 from .kept import KeptTapes
 from .keys import static_key, value_key
 from .lowering.status import KEPT, PENDING, REFUSED
@@ -52,6 +53,7 @@ from .short_way import ShortWay, unknown_yet
 from .static_arguments import Static
 from .tape import Tape
 from .transforms.derive import gradient_tape
+from .whole_numbers import check_parameters
 
 Argnums = int | Sequence[int]
 
@@ -78,6 +80,13 @@ class _Call(NamedTuple):
     bound: Call
     key: tuple[Any, ...]
     specialisation: Specialisation
+    args: Sequence[Any]
+    argnums: tuple[int, ...]
+
+    @property
+    def takes_ints(self) -> bool:
+        """Whether ints are data."""
+        return any(kind is AnyInt for _, kind, _ in self.bound.static)
 
 
 class _Asked(NamedTuple):
@@ -155,6 +164,7 @@ class GuardedTape(ShortWay, GuardedCalls):
         self._warned_budget = self._warned_coarse = self._warned_draws = False
         self._last_miss: LastMiss | None = None
         self._calls_to_check = check_every
+        self._ints = IntArguments()
         self._short: Callable[..., Any] = unknown_yet
         self._shape: tuple[int, ...] = ()
         self._dtype = FLOAT64
@@ -231,9 +241,7 @@ class GuardedTape(ShortWay, GuardedCalls):
         if _is_recording(args):
             bound = bind_call(self.f, args, ())
             return bound.function(*bound.inputs)
-        call = self._call(args, ())
-        self._check_when_due(call)
-        return self._follow(call, self._attempt(call, None, None))[1][0]
+        return self._answered(self._call(args, ()), lambda call: self._attempt(call, None, None))[2][0]
 
     def tape_for(self, args: Sequence[Any]) -> tuple[Tape, list[Any]]:
         """The tape whose path holds at `args`, and its inputs there, for derivatives of any kind.
@@ -242,9 +250,10 @@ class GuardedTape(ShortWay, GuardedCalls):
         """
         if _is_recording(args):
             return record_nested(bind_call(self.f, args, ()))
-        call = self._call(args, ())
-        self._check_when_due(call)
-        variant, _ = self._follow(call, lambda variant, settled: variant.replay(None, call.bound.inputs, None, settled))
+        call, variant, _ = self._answered(
+            self._call(args, ()),
+            lambda call: lambda variant, settled: variant.replay(None, call.bound.inputs, None, settled),
+        )
         return variant.program.tape, [*call.bound.inputs, *variant.constants]
 
     def _value_and_gradient(
@@ -258,8 +267,9 @@ class GuardedTape(ShortWay, GuardedCalls):
         inputs, numbers = call.bound.inputs, call.bound.argnums
         check_out(out, [ValueType(inputs[k].shape, inputs[k].dtype) for k in numbers], several)
         outs = None if out is None else (list(out) if several else [out])
-        self._check_when_due(call)
-        variant, (value, gradients) = self._follow(call, self._attempt(call, numbers, outs))
+        call, variant, (value, gradients) = self._answered(
+            call, lambda call: self._attempt(call, call.bound.argnums, outs)
+        )
         if numbers == (0,) and variant.is_direct and variant.compiled.seconds:
             self._shorten(call, variant)
         if out is not None:
@@ -279,9 +289,9 @@ class GuardedTape(ShortWay, GuardedCalls):
 
     def answer_at(self, x: np.ndarray) -> tuple[Variant, float, Any]:
         """The tape that answers at x, the value, and the gradient; for calls from compiled code."""
-        call = self._call((x,), (0,))
-        self._check_when_due(call)
-        variant, (value, gradients) = self._follow(call, self._attempt(call, (0,), None))
+        _, variant, (value, gradients) = self._answered(
+            self._call((x,), (0,)), lambda call: self._attempt(call, (0,), None)
+        )
         return variant, value, gradients[0]
 
     def _inlined(self, call: Call, out: Any, several: bool) -> tuple[Any, Any]:
@@ -292,15 +302,31 @@ class GuardedTape(ShortWay, GuardedCalls):
         value, *gradients = inline(joint, inputs) if tracked else run(joint, inputs)
         return value if tracked else float(value), deliver(gradients, out, several)
 
-    def _call(self, args: Sequence[Any], argnums: tuple[int, ...], asked: tuple[Any, ...] = ()) -> _Call:
-        bound = bind_call(self.f, args, argnums)
+    def _answered(self, call: _Call, attempts: Callable[[_Call], Attempt]) -> tuple[_Call, Variant, Any]:
+        """Follow a call to its answer, with its ints as data where no recording needs them otherwise."""
+        self._check_when_due(call)
+        try:
+            return call, *self._follow(call, attempts(call))
+        except IntNeeded:
+            needed = self._ints.data(call.args)
+        # What plain Python raises here may have nothing to do with the ints, which are specialised on for good where it does not.
+        call = self._call(call.args, call.argnums, call.specialisation.guard_value, with_data=False)
+        variant, answer = self._follow(call, attempts(call))
+        self._ints.specialised |= {*needed}
+        return call, variant, answer
+
+    def _call(
+        self, args: Sequence[Any], argnums: tuple[int, ...], asked: tuple[Any, ...] = (), with_data: bool = True
+    ) -> _Call:
+        bound = bind_call(self.f, args, argnums, self._ints.data(args) if with_data else ())
         types = tuple(ValueType(a.shape, a.dtype) for a in bound.inputs)
         static = tuple((position, static_key(value)) for position, _, value in bound.static)
         value = asked
         if self.guard is not None and not asked:
             value = (self.guard(*[_for_guard(a) for a in args]),)
         guard_key = () if self.guard is None else value_key(value[0], self._guard_site)
-        return _Call(bound, (types, bound.active, static, guard_key), Specialisation(types, bound.static, value))
+        key = types, bound.active, static, guard_key
+        return _Call(bound, key, Specialisation(types, bound.static, value), args, argnums)
 
     def _attempt(self, call: _Call, argnums: tuple[int, ...] | None, outs: Any) -> Attempt:
         """How a tape is tried: replayed with NumPy while it is new, by its kernel from then on."""
@@ -423,7 +449,7 @@ class GuardedTape(ShortWay, GuardedCalls):
             raise new_tape_error(self.name, miss, self.f)
         draws = None if self._warned_draws else Draws((self.f,), [value for _, _, value in call.bound.static])
         started = time.perf_counter()
-        tape = Recorder(self.name, prescribed=settled).run(_recorded, call.bound)
+        tape = self._recorded(call, settled, missed)
         seconds = time.perf_counter() - started
         if draws is not None and draws.warn(self.name):  # before the tape is kept, as a warning may be an error
             self._warned_draws = True
@@ -450,6 +476,24 @@ class GuardedTape(ShortWay, GuardedCalls):
             value = call.specialisation.guard_value[0]
             messages.append(coarse_guard_text(self.name, self._guard_site, value, guard, reason.outcome))
         return variant, True
+
+    def _recorded(self, call: _Call, settled: tuple[Any, ...], missed: tuple[Variant, Miss] | None) -> Tape:
+        if not call.takes_ints:
+            return Recorder(self.name, prescribed=settled).run(_recorded, call.bound)
+        if missed is None:
+            is_allowed = may_be_data(self.f)
+        else:
+            is_allowed = self._ints.allows_path(missed[0].tape, missed[1].ordinal)
+        try:
+            if is_allowed:
+                tape = Recorder(self.name, prescribed=settled).run(_recorded, call.bound)
+                check_parameters(tape)
+                return tape
+            error = None
+        except Exception as raised:  # noqa: BLE001 -- also what the function raises of itself: plain Python decides
+            error = raised
+        self._misses -= 1  # the call is made again
+        raise IntNeeded from error
 
     # Copies, in this process and in others
 
@@ -515,6 +559,7 @@ class GuardedTape(ShortWay, GuardedCalls):
         call = self._call(args, ())
         tape = self._kept_tape(call)
         if tape is None:
+            call = self._call(args, (), with_data=False)
             tape = Recorder(self.name).run(_recorded, call.bound)
         return margins(tape, call.bound.inputs)
 

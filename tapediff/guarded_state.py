@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from .keys import static_key, value_key
@@ -24,6 +25,7 @@ def guarded_state(safe: Any) -> dict[str, Any]:
     variants = sorted(kept.all(), key=lambda variant: variant.used)
     return {
         "f": Portable(function), "guard": Portable(safe.guard), "static": static, "compile_after": safe._compile_after,
+        "ints": copy.deepcopy(safe._ints),
         "settings": {name: getattr(safe, name) for name in _SETTINGS},
         "counts": {name: getattr(safe, name) for name in _COUNTS},
         "kept": {name: getattr(kept, name) for name in _KEPT_COUNTS},
@@ -39,6 +41,7 @@ def restore_guarded(safe: Any, state: dict[str, Any]) -> None:
     safe.__init__(f, guard, static=state["static"], compile_after=state["compile_after"], **state["settings"])
     for name, value in state["counts"].items():
         setattr(safe, name, value)
+    safe._ints = copy.deepcopy(state["ints"])
     for name, value in state["kept"].items():
         setattr(safe._kept, name, value)
     for tape, active, number, reason, seconds, is_direct, hits, replays in state["variants"]:

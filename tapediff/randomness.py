@@ -155,6 +155,13 @@ def _generators(
     return found
 
 
+def reachable_names(f: Any) -> set[str]:
+    """The globals and attributes named in the code that a function leads to, as far as it can be followed."""
+    codes: list[CodeType] = []
+    _generators((f,), codes)
+    return {name for code in codes for name in _names_of(code)}
+
+
 def _look_into_function(function: FunctionType, waiting: list[tuple[Any, str]], codes: list[CodeType] | None) -> None:
     code = function.__code__
     if is_library_file(code.co_filename):

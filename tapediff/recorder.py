@@ -49,6 +49,7 @@ from .replay import outcome_of
 from .sites import Site, is_library_file, user_site
 from .tape import Tape
 from .tracked import TrackedArray
+from .whole_numbers import WholeNumber, with_floats
 
 # Calling the class costs three times as much, and a recording makes one instruction per operation.
 _new_tuple = tuple.__new__
@@ -172,6 +173,8 @@ class Recorder:
                     known = -1
                 ids.append(known)
                 values.append(argument)
+            elif kind is WholeNumber:
+                return self.apply(op, with_floats(op, args), params)
             else:
                 plain.append(position)
                 ids.append(-1)

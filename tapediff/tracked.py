@@ -37,6 +37,7 @@ from .ops.indexing import GATHER, INDEX, Region, replace
 from .ops.products import MATMUL
 from .positions import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
 from .sites import user_site
+from .whole_numbers import WholeNumber
 
 
 class View(NamedTuple):
@@ -150,6 +151,8 @@ class TrackedArray(Escapes):
     def __pow__(self, other: Any) -> Any:
         if type(other) is int and other == 2:
             return self._recorder.apply(SQUARE, (self,))
+        if type(other) is WholeNumber:
+            return POWER(self, other)
         return power(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def __rpow__(self, other: Any) -> Any:

@@ -31,6 +31,14 @@ def unused(x, t):
     return np.sum(x**4)
 
 
+def needed(x, t):
+    return np.sum(np.sin(x) ** 2) / (1.0 + 0.1 * float(t)) + np.sum(np.exp(-x))
+
+
+def said(x, t):
+    return np.sum(x**4) if f"{t}" else np.sum(x)
+
+
 def power(x, t):
     return np.sum(x ** (t % 4)) * 1.5
 
@@ -65,7 +73,7 @@ def looped(x, t):
     return td.fori_loop(0, 1 + t % 5, lambda k, c: c * x[1] + t, x[0]) + np.sum(x)
 
 
-STEPS = [decay, batch, parity, branches, unused, power, shapes, written, factored, whole, floating, looped]
+STEPS = [decay, batch, parity, branches, unused, power, shapes, written, factored, whole, floating, looped, needed, said]
 
 
 def slope(f, x, t, h=1e-6):
@@ -86,7 +94,7 @@ def test_a_step_number_gives_the_gradient_of_every_step(f, make):
         assert gradient(x, t) == pytest.approx(slope(f, x, t), rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize("f", [decay, batch, unused], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [needed, batch, said], ids=lambda f: f.__name__)
 def test_steps_with_other_constants_are_compiled_together(f):
     """The program is settled after two steps: no step takes a compilation of its own."""
     safe = td.GuardedTape(f)
@@ -146,14 +154,15 @@ def test_few_programs_are_kept():
 
 
 def test_many_values_of_an_int_are_advised_to_be_data():
-    """The warning names the argument and td.Constant."""
-    safe = td.GuardedTape(decay, max_tapes=4, compile_after=10**9)
+    """The warning names the argument, and what lets it be data."""
+    safe = td.GuardedTape(needed, max_tapes=4, compile_after=10**9)
     with pytest.warns(td.GuardWarning) as met:
         [td.gradient(safe, X, t) for t in range(6)]
     assert str(met[0].message) == (
-        "decay was recorded for more than 4 values of an argument, and is again for every new one, which is slow\n"
+        "needed was recorded for more than 4 values of an argument, and is again for every new one, which is slow\n"
         "  got: argument 1, a Python int, which took 5 different values\n"
-        "  fix: pass it as data, td.Constant(t), so that one tape serves all its values"
+        "  fix: compute with it on the tape, so that one serves all its values: np.sqrt(t) instead of math.sqrt(t), np.where instead "
+        "of what Python selects by it; or pass what is computed from it, as a float or as td.Constant(...)"
     )
     assert len(met) == 1
     data = td.GuardedTape(decay)

@@ -16,6 +16,7 @@ from ..ops import BY_FUNCTION, BY_SCIPY_NAME
 from ..ops.arithmetic import power
 from ..ops.comparison import MASK_OPS
 from ..sites import scipy_function, user_site
+from ..whole_numbers import WholeNumber, ufunc_operands
 from . import einsum, elementwise, ignoring_nan, linear_algebra, ordering, products, reducing, shaping, writing
 from .elementwise import as_mask
 
@@ -119,6 +120,8 @@ METHODS: dict[str, Callable[..., Any]] = {
 def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if method == "at":
         return writing.at(ufunc, *inputs)
+    if any(type(value) is WholeNumber for value in inputs):
+        inputs = tuple(ufunc_operands(ufunc, method, inputs))
     out = kwargs.pop("out", None)
     if out is None or all(o is None for o in out):
         return _ufunc_result(ufunc, method, inputs, kwargs)
