@@ -315,10 +315,14 @@ def _global_key(value: Any) -> Any:
     return Contents(value) if is_stateful(value) else Same(value)
 
 
+# LOAD_GLOBAL and LOAD_NAME, and LOAD_FROM_DICT_OR_GLOBALS, which Python 3.12 has for classes with type parameters.
+_OF_GLOBALS = ("_GLOBAL", "_GLOBALS", "_NAME")
+
+
 @functools.cache
 def _globals_of(code: CodeType) -> tuple[str, ...]:
     """The names that a function, or one inside it, may look up among its globals."""
-    own = (i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+    own = (i.argval for i in dis.get_instructions(code) if i.opname.startswith("LOAD_") and i.opname.endswith(_OF_GLOBALS))
     inside = (constant for constant in code.co_consts if isinstance(constant, CodeType))
     return tuple(dict.fromkeys((*own, *(name for c in inside for name in _globals_of(c)))))
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from functools import partial, update_wrapper
 from operator import itemgetter
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,10 @@ class _Replacement(partial):  # type: ignore[type-arg]
 
     def __hash__(self) -> int:
         return hash(self.original)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As an attribute of a class it is a method where NumPy's function is one, whatever a partial is."""
+        return self if instance is None or not hasattr(type(self.original), "__get__") else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
         return self.original.__name__

@@ -109,7 +109,10 @@ def _place(codes: list[CodeType], names: set[str]) -> Site | None:
     """The first line that names the generator."""
     for code in codes:
         for instruction in dis.get_instructions(code):
-            if instruction.opname.startswith("LOAD_") and instruction.argval in names:
+            name, loaded = instruction.opname, instruction.argval
+            # Two variables may be loaded by one instruction, or one by the same that stores another.
+            loaded = loaded if "_FAST_" in name and isinstance(loaded, tuple) else (loaded,)
+            if "LOAD_" in name and not names.isdisjoint(loaded):
                 return Site(code, instruction.offset)
     return Site(codes[0], 0) if codes else None
 

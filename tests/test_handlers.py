@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff import handlers
 from tapediff.handlers import handler_of
 
 X = np.array([2.0, 3.0])
@@ -131,6 +132,278 @@ def _stopped(program):
         return program()
     finally:
         looks = plain
+
+
+class Swallows:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        return True
+
+
+@contextlib.contextmanager
+def swallows():
+    try:
+        yield
+    except np.linalg.LinAlgError:
+        pass
+
+
+def several_managers():
+    with np.errstate(all="ignore"), contextlib.suppress(np.linalg.LinAlgError):
+        looks()
+
+
+def managers_in_parentheses():
+    with (
+        np.errstate(all="ignore"),
+        swallows() as _,
+    ):
+        return {key: looks() for key in "ab"}
+
+
+def manager_in_what_a_call_gives():
+    with contextlib.nullcontext(Swallows()).enter_result:
+        looks()
+
+
+def manager_that_a_call_chooses():
+    with (contextlib.nullcontext and contextlib.suppress)(np.linalg.LinAlgError):
+        looks()
+
+
+def manager_in_an_array():
+    with np.array([Swallows(), 1], object)[0]:
+        looks()
+
+
+def manager_over_two_lines():
+    with contextlib \
+        .suppress(np.linalg.LinAlgError):  # fmt: skip
+        looks()
+
+
+def comprehension():
+    try:
+        return [looks() for _ in range(2) for _ in [k + 1 for k in range(2)]]
+    except np.linalg.LinAlgError:
+        return 0
+
+
+def two_variables():
+    one, other = KeyError, np.linalg.LinAlgError
+    try:
+        looks()
+    except (one, other):
+        pass
+
+
+def unpacked():
+    kinds = [np.linalg.LinAlgError]
+    try:
+        looks()
+    except (KeyError, *kinds):
+        pass
+
+
+def group():
+    try:
+        looks()
+    except* np.linalg.LinAlgError:
+        pass
+
+
+def break_in_finally():
+    for _ in range(2):
+        try:
+            looks()
+        finally:
+            break  # noqa: B012 -- what is tested
+
+
+def return_in_finally():
+    try:
+        looks()
+    finally:
+        return 1  # noqa: B012 -- what is tested
+
+
+def own_generator():
+    def rows():
+        try:
+            yield looks()
+        except ValueError:
+            yield 0
+
+    return list(rows())
+
+
+def around_a_generator():
+    def rows():
+        yield from (looks() for _ in range(2))
+
+    try:
+        return list(rows())
+    except ValueError:
+        return 0
+
+
+def coroutine():
+    async def inner():
+        return looks()
+
+    async def outer():
+        try:
+            return await inner()
+        except ValueError:
+            return 0
+
+    try:
+        outer().send(None)
+    except StopIteration:
+        pass
+
+
+def class_body():
+    class Made:
+        Error = np.linalg.LinAlgError
+        try:
+            value = [looks() for _ in range(1)]
+        except Error:
+            value = 0
+
+    return Made.value
+
+
+def exit_stack():
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(Swallows())
+        looks()
+
+
+def behind_another_clause():
+    try:
+        try:
+            looks()
+        except KeyError as error:
+            return error.args
+        finally:
+            done = [1]
+            done.append(2)
+    except ValueError as error:
+        return error.args
+
+
+CAUGHT = [
+    several_managers, managers_in_parentheses, manager_in_what_a_call_gives, manager_that_a_call_chooses, manager_in_an_array,
+    manager_over_two_lines, comprehension, two_variables, unpacked, group, break_in_finally, return_in_finally, own_generator,
+    around_a_generator, coroutine, class_body, exit_stack, behind_another_clause,
+]  # fmt: skip
+
+
+def _raises(program):
+    """Whether the program raises what is raised where it looks."""
+    global looks
+    plain = looks
+
+    def raising():
+        raise np.linalg.LinAlgError
+
+    try:
+        looks = raising
+        program()
+    except np.linalg.LinAlgError:
+        return True
+    finally:
+        looks = plain
+    return False
+
+
+@pytest.mark.parametrize("program", CAUGHT, ids=lambda p: p.__name__)
+def test_what_catches_when_it_is_raised_is_found_before(program):
+    """Whatever this version of Python compiles it to."""
+    assert not _raises(program)
+    assert _first_answer(program) is not None
+
+
+PASSED = [by_another_kind, in_finally_only, with_managers_that_pass, inside_a_handler, in_a_generator]
+
+
+@pytest.mark.parametrize("program", PASSED, ids=lambda p: p.__name__)
+def test_what_is_said_to_pass_does_pass(program):
+    """The programs above are what they are called."""
+    assert _raises(program)
+
+
+def _first_answer(program, **named):
+    """What is found at the first look, whatever becomes of it."""
+    global looks
+    plain, found, here = looks, [], id(sys._getframe())
+
+    def look():
+        found.append(handler_of(np.linalg.LinAlgError, here, **named))
+        return 0.0
+
+    try:
+        looks = look
+        program()
+    finally:
+        looks = plain
+    return found[0]
+
+
+def with_a_try():
+    try:
+        looks()
+    except KeyError:
+        pass
+
+
+def with_a_manager():
+    with np.errstate(all="ignore"):
+        looks()
+
+
+def with_a_comprehension_inside():
+    try:
+        return [looks() for _ in range(1)]
+    finally:
+        math.sqrt(2)
+
+
+@pytest.mark.parametrize("managers", [True, False])
+@pytest.mark.parametrize("program", [with_a_try, with_a_manager, with_a_comprehension_inside], ids=lambda p: p.__name__)
+def test_byte_code_that_is_not_known_may_catch(program, managers, monkeypatch):
+    """Of another version or another Python: one by one, then all instructions have names that nobody has heard of."""
+    assert _first_answer(program, managers=managers) is None
+    known = handlers._instructions
+    names = {instruction.opname for instruction in known(program.__code__)[0]}
+    decisive = names & {"PUSH_EXC_INFO", "CHECK_EXC_MATCH", "WITH_EXCEPT_START", "BEFORE_WITH"}
+    for renamed in (*({name} for name in decisive), names):
+        def others(code, renamed=renamed):
+            instructions, places = known(code)
+            return [i._replace(opname="ANEW") if i.opname in renamed else i for i in instructions], places
+
+        with monkeypatch.context() as patch:
+            patch.setattr(handlers, "_instructions", others)
+            assert _first_answer(program, managers=managers) is not None, renamed
+    monkeypatch.setattr(handlers, "_IS_KNOWN", False)
+    assert _first_answer(program, managers=managers) is not None
+
+
+@pytest.mark.parametrize("table", [b"\x80", b"\xc0", b"\x80\x3f", b"\x80\x7f\x3f\x7f\x3f\x00", b"\x80\x7f\x3f\x02\x00"])
+def test_an_exception_table_that_makes_no_sense_may_catch(table):
+    """Nothing is raised from inside, and nobody claims that nothing catches."""
+    program = type(with_a_try)(with_a_try.__code__.replace(co_exceptiontable=table), globals())
+    assert _first_answer(program) is not None
+
+
+@pytest.mark.parametrize("managers", [True, False])
+def test_code_without_handlers_catches_nothing_in_any_python(managers, monkeypatch):
+    """So that what is not known costs guards only where something could catch."""
+    monkeypatch.setattr(handlers, "_IS_KNOWN", False)
+    assert _first_answer(lambda: looks(), managers=managers) is None
 
 
 # Programs that catch what only a recording raises. Each answers at once on plain numbers.

@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+from types import MethodType
 
 import numpy as np
 import pytest
@@ -122,3 +123,20 @@ def test_a_function_compiled_by_numba_while_recording_may_use_it():
         return np.full(2, 3.0) * np.array([1.0, n])
 
     assert td.record(lambda x: x[:2] * plain(2.0), X)(X)[1] == -7.5
+
+
+@pytest.mark.parametrize("name", ["full", "mean", "array", "arange"])
+def test_as_an_attribute_of_a_class_it_is_a_method_where_numpys_is_one(name):
+    """What is a method of an instance is called with it, in every version of Python."""
+    original, seen = getattr(np, name), []
+
+    def f(x):
+        made = type("Keeps", (), {"kept": getattr(np, name)})
+        seen.extend((made.kept, made().kept))
+        return np.sum(x)
+
+    td.record(f, X)
+    made = type("Keeps", (), {"kept": original})
+    assert seen[0] == made.kept
+    is_method = hasattr(type(original), "__get__")
+    assert (type(seen[1]) is MethodType) == (type(made().kept) is MethodType) == is_method

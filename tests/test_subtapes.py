@@ -559,6 +559,26 @@ def test_an_exception_that_the_caller_catches_is_refused():
     @td.subtape
     def f(v):
         if v > 1:
+            raise KeyError("too big")
+        return v * v
+
+    def g(x):
+        try:
+            return f(x[0]) + f(x[1])
+        except KeyError:
+            return x[0]
+
+    with pytest.raises(td.UnsupportedFunction, match="g caught the error of f"):
+        td.record(g, np.array([0.5, 2.0]))
+    assert td.gradient(g, np.array([0.5, 0.2])).tolist() == [1.0, 0.4]
+
+
+def test_an_exception_is_a_path_where_the_caller_would_catch_factorisations_that_fail_too():
+    """LinAlgError is a ValueError: such calls are recorded into the caller, so that what decided is guarded there."""
+
+    @td.subtape
+    def f(v):
+        if v > 1:
             raise ValueError("too big")
         return v * v
 
@@ -568,9 +588,9 @@ def test_an_exception_that_the_caller_catches_is_refused():
         except ValueError:
             return x[0]
 
-    with pytest.raises(td.UnsupportedFunction, match="g caught the error of f"):
-        td.record(g, np.array([0.5, 2.0]))
-    assert td.gradient(g, np.array([0.5, 0.2])).tolist() == [1.0, 0.4]
+    guarded = td.GuardedTape(g)
+    for x, want in (([0.5, 2.0], [1.0, 0.0]), ([0.5, 0.25], [1.0, 0.5]), ([3.0, 0.25], [1.0, 0.0])):
+        assert td.gradient(guarded, np.array(x)).tolist() == want
 
 
 def test_a_guard_may_close_over_tracked_values():
