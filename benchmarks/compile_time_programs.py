@@ -1,7 +1,9 @@
 """Programs of any length, for the time to the first gradient: plain NumPy, in kinds that no two passes treat alike.
 
 Each is a function of its length, and gives the function and a point, two parameters. Programs without a pattern are drawn by a generator
-with a fixed seed, so that no loop is found in them.
+with a fixed seed, so that no loop is found in them. Their answers take in results from all over the program, and the parameters come in all
+along: a mistake anywhere shows in the answer, and most in the gradient. Rounding does not grow on the way, nor does it decide anything:
+choices are continuous where what they compare is equal.
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ def array_operations(n: int) -> Program:
         for op, i, j in code:
             a, b = results[-min(i, len(results))], results[-min(j, len(results))]
             if op == 0:
-                c = 0.5 * (a + b)
+                c = p[1] * (a + b)
             elif op == 1:
-                c = a * b * 0.1
+                c = a * b * p[0] * 0.1
             elif op == 2:
                 c = np.sin(a)
             elif op == 3:
@@ -39,9 +41,14 @@ def array_operations(n: int) -> Program:
             else:
                 c = np.exp(-a * a)
             results.append(c)
-        return np.sum(results[-1]) + np.sum(results[-2])
+        return _total(results)
 
     return f, POINT
+
+
+def _total(results: list[Any]) -> Any:
+    """Of all parts of a program: each result bounded, and not about zero, where the sum of what has no mean is rounding."""
+    return sum(np.sum(np.tanh(each + 0.5)) for each in results[::-20])
 
 
 def matrix_operations(n: int) -> Program:
@@ -54,15 +61,15 @@ def matrix_operations(n: int) -> Program:
         results = [p[0] * np.linspace(0, 1, 144).reshape(12, 12) + p[1]] * 2
         for op, i, j, k in code:
             a, b = results[-min(i + 1, len(results))], results[-min(j + 1, len(results))]
-            results.append(_matrix_operation(op, a, b, k, matrices[k]))
-        return np.sum(np.tanh(results[-1])) + np.sum(np.tanh(results[-2]))
+            results.append(_matrix_operation(op, a, b, k, matrices[k], p))
+        return _total(results)
 
     return f, POINT
 
 
-def _matrix_operation(op: int, a: Any, b: Any, k: int, matrix: np.ndarray) -> Any:
+def _matrix_operation(op: int, a: Any, b: Any, k: int, matrix: np.ndarray, p: Any) -> Any:
     operations: tuple[Callable[[], Any], ...] = (
-        lambda: 0.5 * (a + b),
+        lambda: p[1] * (a + b),
         lambda: np.tanh(a) * b,
         lambda: np.sin(a.T),
         lambda: a - 0.5 * b[::-1],
@@ -72,7 +79,7 @@ def _matrix_operation(op: int, a: Any, b: Any, k: int, matrix: np.ndarray) -> An
         lambda: b * np.sum(np.tanh(a)) * 0.02,
         lambda: 0.9 * a + np.tanh(np.sum(b, axis=1))[:, None],
         lambda: np.concatenate([a[k:], b[:k]]),
-        lambda: np.where(a > b, a, 0.5 * b),
+        lambda: np.where(a > b, a, 0.5 * (a + b)),
         lambda: np.maximum(a, b * 0.9),
         lambda: np.cumsum(a, axis=1) * 0.1,
         lambda: 0.5 * np.roll(a, k, 0) + 0.5 * a[:, ::-1],
@@ -207,9 +214,9 @@ def scalar_operations(n: int) -> Program:
         results = [p[0], p[1]]
         for op, i, j in code:
             a, b = results[-min(i, len(results))], results[-min(j, len(results))]
-            c = (0.5 * (a + b), a * b * 0.3, a - b * 0.7)[op] if op < 3 else np.sin(a) if op == 3 else np.exp(-a * a)
+            c = (p[1] * (a + b), a * b * 0.3, a - b * 0.7)[op] if op < 3 else np.sin(a * p[0]) if op == 3 else np.exp(-a * a)
             results.append(c)
-        return results[-1] + results[-2]
+        return sum(results[::-20])
 
     return f, POINT
 
@@ -224,9 +231,10 @@ def subtape_calls(n: int) -> Program:
         return x * 0.5 if x > 0.5 else x * x + 0.1
 
     def f(p):
-        x = p[0]
-        for k in chosen:
-            x = bent(functions[k](x) * p[1] + 0.3)
-        return x
+        x, total = p[0], 0.0
+        for call, k in enumerate(chosen):
+            x = bent(functions[k](x) * p[1] + 0.3 * p[0])
+            total = total + x if call % 20 == 0 else total
+        return total + x
 
     return f, POINT

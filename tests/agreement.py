@@ -4,10 +4,12 @@ import numpy as np
 
 import tapediff as td
 from tapediff import callees
+from tapediff.instruction import CONSTANT, GUARD, INPUT
 from tapediff.transforms.derive import gradient_tape
 
 # A kernel's functions and sums differ from NumPy's by a few ulp, which hundreds of iterations add up.
 KERNEL_TOLERANCE = 1e-11
+ULP = 2.0**-52
 
 
 def by_numpy(call):
@@ -50,3 +52,19 @@ def recordings_of(tape):
     """How many variants the callees of a tape have."""
     found = {id(i.params[0]): i.params[0] for i in tape.instructions if i.op.name in ("call", "loop")}
     return [callee.recordings for callee in found.values()]
+
+
+@np.errstate(all="ignore")
+def moved(tape, point, size, first=0, last=None, rng=None):
+    """The first output by NumPy, when every result of the instructions from `first` to `last` is moved by up to so much of it at random."""
+    rng, values = np.random.default_rng(0) if rng is None else rng, []
+    last = len(tape) if last is None else last
+    for number, (op, inputs, params, type_, _) in enumerate(tape.instructions):
+        if op in (CONSTANT, INPUT, GUARD):
+            values.append(params[0] if op is CONSTANT else point)
+            continue
+        value = op.evaluate(*[values[k] for k in inputs], *params)
+        if first <= number < last and type_.dtype == np.float64:
+            value = value * (1.0 + size * rng.uniform(-1.0, 1.0, np.shape(value)))
+        values.append(value)
+    return values[tape.outputs[0]]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from agreement import ULP, moved
 
 import tapediff as td
 from benchmarks import compile_time
@@ -20,7 +21,7 @@ PACKAGE = str(Path(td.__file__).parent)
 # Loops over numbers (compile_time_loops) are held against their bands alone.
 SIZES = {
     "array_operations": (30, 120),
-    "matrix_operations": (15, 60),
+    "matrix_operations": (40, 120),
     "shrinking_slices": (12, 36),
     "kalman": (8, 24),
     "kalman_skipping": (4, 12),
@@ -93,6 +94,30 @@ def test_programs_of_every_kind_are_right(name):
     np.testing.assert_allclose(gradient, differences, rtol=1e-5, atol=1e-6 * max(1.0, np.abs(slope).max()))
 
 
+@pytest.mark.parametrize("name", ["array_operations", "matrix_operations", "scalar_operations"])
+def test_answers_of_drawn_programs_tell_mistakes_from_rounding(name):
+    """Rounding in every operation moves the answer by nothing to speak of, and a mistake in any part of the program moves it; both
+    parameters count."""
+    f, point = KINDS[name].program(400)
+    tape = td.record(f, point)
+    answer, count = tape(point), len(tape)
+    # Of what is allowed, a hundredth.
+    assert abs(moved(tape, point, ULP) - answer) < 0.01 * compile_time.TOLERANCE * abs(answer)
+    for part in range(10):
+        change = abs(moved(tape, point, 1e-3, count * part // 10, count * (part + 1) // 10) - answer)
+        # A mistake of a thousandth in either direction, which partly cancels, is a hundred times what is allowed.
+        assert change > 100 * compile_time.TOLERANCE * abs(answer), part
+    gradient = np.abs(td.gradient(tape, point))
+    assert gradient.min() > 1e-4 * abs(answer)
+
+
+def test_parameters_count_in_calls_of_subtapes():
+    """However many calls there are."""
+    f, point = KINDS["subtape_calls"].program(200)
+    value, gradient = td.value_and_gradient(td.record(f, point), point)
+    assert np.abs(gradient).min() > 0.1 * value
+
+
 def test_an_exponent_is_that_of_the_longest_programs():
     """Short programs take what every first gradient takes; where the longest is one of those, there is nothing to tell."""
     assert compile_time.exponent({10: 0.5, 100: 1.0, 200: 4.0}) == pytest.approx(2.0)
@@ -120,10 +145,13 @@ def test_a_wrong_kernel_is_no_measurement(monkeypatch):
     """The answer of what was timed is held against the tape."""
     kind = Kind("squares", lambda n: (lambda x: np.sum(x**2), np.ones(n)), (2, 3))
     assert compile_time.first_gradient(kind, 2)[0] > 0
-    original, answers = td.value_and_gradient, iter([0.0, 1e-3])
-    monkeypatch.setattr(td, "value_and_gradient", lambda *args: (original(*args)[0] + next(answers), original(*args)[1]))
-    with pytest.raises(compile_time.WrongAnswer, match="2 squares"):
-        compile_time.first_gradient(kind, 2)
+    original = td.value_and_gradient
+    # One or the other is wrong; a small gradient is not excused by a large value.
+    for wrong in ((1e-9, 0.0), (0.0, 1e-9)):
+        errors = iter([wrong, (0.0, 0.0)])
+        monkeypatch.setattr(td, "value_and_gradient", lambda *a, e=errors: tuple(v + d for v, d in zip(original(*a), next(e))))
+        with pytest.raises(compile_time.WrongAnswer, match="2 squares"):
+            compile_time.first_gradient(kind, 2)
 
 
 def test_every_band_belongs_to_a_kind():
