@@ -170,11 +170,23 @@ class RecursionTooDeep(TapediffError, RecursionError):
     """Calls of sub-tapes stand so deep in each other that Python, or the stack of the thread, has no room for more."""
 
     def __init__(self, name: str, at: Any, got: str | None = None, room: str = "sys.setrecursionlimit") -> None:
-        enough = ", 20 for each call while a path is new" if got is None else ""
+        fix = f"make room with {room}"
+        if got is None and _stands_in_c():
+            got = f"what Python {sys.version_info[0]}.{sys.version_info[1]} has room for, whatever the recursion limit"
+            fix = "call it less deep first, as it is new paths that need room"
+        elif got is None:
+            got, fix = f"a recursion limit of {sys.getrecursionlimit()}", f"{fix}, 20 for each call while a path is new"
         super().__init__(
-            f"calls of {name} stand too deep in each other", at=at, got=got or f"a recursion limit of {sys.getrecursionlimit()}",
-            fix=f"make room with {room}{enough}; or write the recursion as td.while_loop",
-        )  # fmt: skip
+            f"calls of {name} stand too deep in each other", at=at, got=got, fix=f"{fix}; or write the recursion as td.while_loop"
+        )
+
+
+def _stands_in_c() -> bool:
+    """Whether Python ran out of room long before its recursion limit: since 3.12 calls through C have a limit of their own."""
+    depth, frame = 0, sys._getframe()
+    while frame is not None:
+        depth, frame = depth + 1, frame.f_back
+    return depth < 0.75 * sys.getrecursionlimit()
 
 
 class InvalidTape(TapediffError):
