@@ -315,19 +315,24 @@ def _plain_sources(results: Sequence[Any], k: int, held: Container[int], is_held
     if not isinstance(results[k], np.ndarray) or not results[k].shape:
         return {}
     owner = results[k]
-    views = len({id(r) for r in results if r is not owner and getattr(r, "base", None) is owner})
+    views = len({id(r) for r in results if r is not owner and _base(r) is owner})
     times = sum(1 for r in results if r is owner)
     if owner.base is not None:
         views, times = 0, 0
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
-        views = len({id(r) for r in results if getattr(r, "base", None) is owner})
+        views = len({id(r) for r in results if _base(r) is owner})
         times = sum(1 for r in results if r is owner)
     # Once each in `results`, in what the function returned, and once in `owner` and as the argument of getrefcount.
     is_held = is_held or id(owner) in held or sys.getrefcount(owner) > 2 * times + views + 2
     is_held = is_held or owner.base is not None
     always = frozenset([ALWAYS])
     return {("memory", id(owner)): always} | ({PLAIN: always} if is_held else {})
+
+
+def _base(result: Any) -> Any:
+    """Whose memory a plain array shows. Tracked arrays have no `base`, and to ask would count as an error that was caught."""
+    return None if is_tracked(result) else getattr(result, "base", None)
 
 
 class _Watch(TrackedArray):
