@@ -733,11 +733,12 @@ def test_straight_line_code_of_random_operations_stays_as_it_is():
     rng = np.random.default_rng(5)
     functions = (np.sin, np.cos, np.tanh, np.exp, np.sqrt, np.arctan, np.square, np.negative)
 
+    draws = [(*rng.integers(N + k, size=2), functions[rng.integers(8)], rng.random() < 0.5) for k in range(500)]
+
     def f(x):
         values = [x[k] for k in range(N)]
-        for _ in range(500):
-            one, other = values[rng.integers(len(values))], values[rng.integers(len(values))]
-            values.append(functions[rng.integers(8)](np.abs(one)) * 0.5 + other if rng.random() < 0.5 else one * 0.3)
+        for one, other, function, is_sum in draws:
+            values.append(function(np.abs(values[one])) * 0.5 + values[other] if is_sum else values[one] * 0.3)
         return values[-1] + values[-7]
 
     tape = td.record(f, X)

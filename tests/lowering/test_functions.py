@@ -1,17 +1,23 @@
 """Costly functions as calls of code that all kernels of the process share."""
 
 import re
+from collections import OrderedDict
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering import functions, native
+from tapediff.lowering import functions, linking, native, object_cache
 
 
 @pytest.fixture
 def compilations(monkeypatch):
-    """The texts that were compiled."""
+    """The texts that were compiled: none is known from the disk or from another test."""
+    monkeypatch.delenv(object_cache.VARIABLE, raising=False)
+    monkeypatch.setattr(linking, "_libraries", WeakValueDictionary())
+    monkeypatch.setattr(linking, "_recent", OrderedDict())
+    monkeypatch.setattr(linking, "_codes", OrderedDict())
     made, original = [], native.object_code
     monkeypatch.setattr(native, "object_code", lambda text, quickly: made.append(text) or original(text, quickly))
     return made
