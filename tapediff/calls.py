@@ -21,7 +21,7 @@ from .arguments import (
 )
 from .errors import ArgumentMismatch
 from .instruction import is_tracked
-from .int_arguments import AnyInt
+from .int_arguments import ANY_INT, AnyInt
 from .keys import static_key
 from .static_arguments import guarded_value, static_of
 from .whole_numbers import whole_argument
@@ -70,12 +70,17 @@ def bind_call(
     active: list[bool] = []
     static: list[tuple[Any, ...]] = []
     places: dict[int, int] = {}
+    wholes: list[int] = []
     for position, argument in enumerate(args):
         kind = "static" if position in chosen else _kind(f, argument, position, position in argnums)
         if kind == "static" and position in whole and position not in chosen:
-            kind, argument = "whole", np.int64(argument)
-            static.append((position, AnyInt, AnyInt()))
-        elif kind == "static":
+            places[position] = len(inputs)
+            wholes.append(position)
+            inputs.append(np.int64(argument))
+            active.append(False)
+            static.append((position, AnyInt, ANY_INT))
+            continue
+        if kind == "static":
             static.append(_static_key(f, name, position, argument))
             continue
         places[position] = len(inputs)
@@ -91,7 +96,6 @@ def bind_call(
                 ("td.Constant", "leave td.Constant out") if k in places else ("static", "leave it out of td.static")
             )
             raise ArgumentMismatch(f"argument {k} of {name} is {what}, so it has no gradient", fix=fix)
-    wholes = tuple(k for k in places if k in whole and type(args[k]) is int)
     function = f if not static else _filled_in(f, args, places, wholes)
     return Call(function, tuple(inputs), tuple(active), tuple(places[k] for k in argnums), tuple(static), name)
 

@@ -35,7 +35,7 @@ from .guard_report import (
 from .guarded_state import guarded_state, restore_guarded
 from .held import holding
 from .instruction import FLOAT64, ValueType, is_tracked
-from .int_arguments import AnyInt, IntArguments, IntNeeded, may_be_data
+from .int_arguments import ANY_INT_KEY, AnyInt, IntArguments, IntNeeded, may_be_data
 from .kept import KeptTapes
 from .keys import static_key, value_key
 from .lowering.status import KEPT, PENDING, REFUSED
@@ -126,6 +126,9 @@ class GuardedTape(ShortWay, GuardedCalls):
     Inside a recording, and on tracked arguments, f runs as itself: its operations and guards become part of that
     recording. Whatever else f depends on is part of its tapes as it was when they were recorded: globals, closures,
     random numbers, clocks; check_every notices when these change. Safe to use from several threads at once.
+
+    An int argument is data from its second value on, computed with as Python does: a step number costs no recordings but those of
+    its paths. Where Python needs its value, as for range(t), it is specialised on, and recorded anew for each value.
 
     Cost: with one float64 array as argument and no `guard`, a hit adds 0.02 µs to the compiled tape's own call; one on another
     path, seen before from the tape used last, a partial run of that one. Otherwise these are 0.1 and 0.5 µs. Other hits take
@@ -320,7 +323,9 @@ class GuardedTape(ShortWay, GuardedCalls):
     ) -> _Call:
         bound = bind_call(self.f, args, argnums, self._ints.data(args) if with_data else ())
         types = tuple(ValueType(a.shape, a.dtype) for a in bound.inputs)
-        static = tuple((position, static_key(value)) for position, _, value in bound.static)
+        static = tuple(
+            (position, ANY_INT_KEY if kind is AnyInt else static_key(value)) for position, kind, value in bound.static
+        )
         value = asked
         if self.guard is not None and not asked:
             value = (self.guard(*[_for_guard(a) for a in args]),)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .instruction import GUARD
+from .keys import static_key
 from .randomness import reachable_names
 from .tape import Tape
 from .whole_numbers import LARGEST_ARGUMENT
@@ -27,6 +28,10 @@ class AnyInt:
 
     def __repr__(self) -> str:
         return "any int"
+
+
+ANY_INT = AnyInt()
+ANY_INT_KEY = static_key(ANY_INT)
 
 
 @dataclass(slots=True)

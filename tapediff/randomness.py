@@ -161,7 +161,9 @@ def _generators(
 def reachable_names(f: Any) -> set[str]:
     """The globals and attributes named in the code that a function leads to, as far as it can be followed."""
     codes: list[CodeType] = []
-    _generators((f,), codes)
+    kind = type(getattr(f, "__self__", f))  # of an object that is called, or whose method is
+    methods = [m for base in kind.__mro__ for m in vars(base).values() if type(m) is FunctionType]
+    _generators((f, *methods), codes)
     return {name for code in codes for name in _names_of(code)}
 
 
