@@ -19,7 +19,7 @@ from .contents import array_key
 from .errors import UnsupportedFunction
 from .instruction import is_tracked
 from .sites import Site, user_site
-from .tracked import TrackedArray, View
+from .tracked import TrackedArray, view_of
 
 
 class Link(NamedTuple):
@@ -193,7 +193,7 @@ class Aliases:
                     source.users.append((weakref.ref(node), partner))
                 calls.nodes[id(result)] = (weakref.ref(result), node)
                 guard = _Watch(node, result)
-                result._view = View(guard, _same, _written, guard._writes)
+                result._view = view_of(guard, _same, _written)
 
 
 def _root(array: TrackedArray) -> TrackedArray:
@@ -350,7 +350,9 @@ class _Watch(TrackedArray):
             for condition in separated:
                 self._conflict(condition)
 
-    def _store(self, new: Any) -> None:
+    def _set(self, new: Any) -> None:
+        # For those that are views of what stands before it.
+        self._writes += 1
         self._conflict(frozenset([self._node.link(None)]))
 
     def _conflict(self, condition: Condition) -> None:

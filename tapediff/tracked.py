@@ -47,6 +47,8 @@ class View(NamedTuple):
         read: the view's value from that of the base.
         write: the base's next value from it and the view's; None for a view that is read-only.
         writes_seen: how many writes to the base the view's value includes.
+        root: the array at the end of the chain of bases, which every write to a view reaches.
+        root_writes: how many writes to the root the view's value includes: none are missing while it has no more.
         region: where the view is, if it is a box of the base.
     """
 
@@ -54,7 +56,18 @@ class View(NamedTuple):
     read: Callable[[Any], Any]
     write: Callable[[Any, Any], Any] | None
     writes_seen: int
+    root: TrackedArray
+    root_writes: int
     region: Region | None = None
+
+
+def view_of(
+    base: TrackedArray, read: Callable[[Any], Any], write: Callable[[Any, Any], Any] | None, region: Region | None = None
+) -> View:
+    """A view whose value has just been read."""
+    outer = base._view
+    root, root_writes = (base, base._writes) if outer is None else (outer.root, outer.root_writes)
+    return View(base, read, write, base._writes, root, root_writes, region)
 
 
 def _binary(op: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -207,7 +220,7 @@ class TrackedArray(Escapes):
             part = self._recorder.apply(INDEX, (self,), (region,))
             if region.shape or (type(index) is tuple and Ellipsis in index):  # x[0, ...] is a view, x[0] a number
                 read, write = partial(INDEX, region=region), partial(_write_region, region=region)
-                part._view = View(self, read, write, self._writes, region)
+                part._view = view_of(self, read, write, region)
             return part
         if is_tracked_index(index):
             if is_tracked(index) and index.dtype == BOOL:
@@ -222,6 +235,21 @@ class TrackedArray(Escapes):
         """Make `new` this array's value, and that of every array it is a view of."""
         if not self._is_writeable():
             raise ValueError("assignment destination is read-only")
+        written: list[TrackedArray] = []
+        array = self
+        array._set(new)
+        while (view := array._view) is not None:
+            assert view.write is not None, "checked above"
+            written.append(array)
+            view.base._set(view.write(view.base, array))
+            array = view.base
+        for part in written:
+            view = part._view
+            assert view is not None, "a view stays one"
+            part._view = view._replace(writes_seen=view.base._writes, root_writes=array._writes)
+
+    def _set(self, new: Any) -> None:
+        """Make `new` the value of this array alone."""
         if new._recorder is not self._recorder:
             raise UnsupportedFunction(
                 "an array of an outer recording was written to inside an inner one",
@@ -233,11 +261,6 @@ class TrackedArray(Escapes):
         self._writes += 1
         if self._recorder.calls.nodes:
             self._recorder.calls.written(self)
-        view = self._view
-        if view is not None:
-            assert view.write is not None, "checked above"
-            view.base._store(view.write(view.base, self))
-            self._view = view._replace(writes_seen=view.base._writes)
 
     def _wrote_in_place(self, number: int) -> None:
         """This array, which is no view, has a new version, and its value is that of the new one already."""
@@ -248,23 +271,43 @@ class TrackedArray(Escapes):
 
     def _is_writeable(self) -> bool:
         view = self._view
-        return view is None or (view.write is not None and view.base._is_writeable())
+        while view is not None:
+            if view.write is None:
+                return False
+            view = view.base._view
+        return True
 
     def _refresh(self) -> None:
         """Read this view again if the array it looks into was written to since."""
         view = self._view
         if view is None:
             return
-        view.base._refresh()
+        root = view.root
+        root._refresh()
+        if view.root_writes == root._writes:
+            return
+        # The views between this one and the root, which may be any number.
+        stale: list[TrackedArray] = []
+        array = self
+        while (view := array._view) is not None and view.root_writes != root._writes:
+            stale.append(array)
+            array = view.base
+        for part in reversed(stale):
+            part._read_again(root._writes)
+
+    def _read_again(self, root_writes: int) -> None:
+        """Read this view of a base that is as it should be."""
+        view = self._view
+        assert view is not None, "only views are read again"
         if view.base._writes != view.writes_seen:
             new = view.read(view.base)
             self._id, self._value = new._id, new._value
-            self._view = view._replace(writes_seen=view.base._writes)
             self._writes += 1
+        self._view = view._replace(writes_seen=view.base._writes, root_writes=root_writes)
 
     def _as_view(self, base: TrackedArray, read: Callable[..., Any], write: Callable[..., Any] | None) -> TrackedArray:
         if self is not base:
-            self._view = View(base, read, write, base._writes)
+            self._view = view_of(base, read, write)
         return self
 
     def reshape(self, *shape: Any, order: str = "C") -> Any:

@@ -43,9 +43,14 @@ def _is_view(a: Any, shape: tuple[int, ...]) -> bool:
 
 def _laid_out(a: Any) -> np.ndarray:
     """An array without contents that lies in memory as NumPy's would."""
-    if a._view is None or a._value is None:
-        return np.empty_like(a._value) if type(a._value) is np.ndarray else np.empty(a.shape)
-    return asarray(a._view.read(_laid_out(a._view.base)))
+    reads = []
+    while a._view is not None and a._value is not None:
+        reads.append(a._view.read)
+        a = a._view.base
+    laid_out = np.empty_like(a._value) if type(a._value) is np.ndarray else np.empty(a.shape)
+    for read in reversed(reads):
+        laid_out = asarray(read(laid_out))
+    return laid_out
 
 
 def layout(a: Any, order: str | None) -> Any:

@@ -58,23 +58,32 @@ class ArrayBuilder(Rewriter):
 
     def value(self, old: int) -> int:
         """The new number of an old value."""
-        old = int(self.sequence.same[old])
-        known = self.number[old]
-        if known >= 0:
-            return known
+        tape, sequence = self.tape, self.sequence
+        old = int(sequence.same[old])
+        # Reads of parts of parts of arrays, outermost last; there may be any number of them.
+        reads: list[int] = []
+        while self.number[old] < 0 and 0 <= sequence.source[old] < len(tape.instructions):
+            reads.append(old)
+            old = int(sequence.same[tape.instructions[old].inputs[0]])
+        made = int(self.number[old])
+        if made < 0:
+            made = self.number[old] = self._made_now(old)
+        for read in reversed(reads):
+            op, _, params, type_, site = tape.instructions[read]
+            made = self.number[read] = self.emit(op, (made,), params, type_, site)
+        return made
+
+    def _made_now(self, old: int) -> int:
+        """A value that is the entry of a new array, or a constant."""
         op, inputs, params, type_, site = self.tape.instructions[old]
         source = int(self.sequence.source[old])
         if source >= len(self.tape.instructions):
             outer, self.site = self.site, site
             made = self.read(self._arrays[source - len(self.tape.instructions)], self._positions(old))
             self.site = outer
-        elif op is CONSTANT or source >= 0:
-            operands = tuple([self.value(i) for i in inputs])
-            made = self.emit(op, operands, params, type_, site)
-        else:
-            raise AssertionError("a value is used that nothing has made")
-        self.number[old] = made
-        return made
+            return made
+        assert op is CONSTANT, "a value is used that nothing has made"
+        return self.emit(op, inputs, params, type_, site)
 
     def copy(self, old: int) -> int:
         instruction = self.tape.instructions[old]
