@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from .errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
 from .instruction import ValueType, is_tracked
+
+# Up to so many pairs of arrays are compared one by one.
+FEW_PAIRS = 100
 
 
 def check_out(out: Any, types: Sequence[ValueType], several: bool) -> None:
@@ -39,10 +43,34 @@ def check_out(out: Any, types: Sequence[ValueType], several: bool) -> None:
         if not _is_apart(array):
             raise ArgumentMismatch("entries of out share memory, so one would overwrite another",
                                    got=f"shape {array.shape}, strides {array.strides}", fix="np.empty(x.shape)")  # fmt: skip
-    if several and any(np.may_share_memory(a, b) for a, b in combinations(arrays, 2)):
+    if several and share_memory(arrays):
         raise ArgumentMismatch(
             "two of the arrays in out share memory, so one gradient would overwrite another", fix="pass separate arrays"
         )
+
+
+def share_memory(arrays: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None) -> bool:
+    """Whether any two of the arrays may share memory; with `others`, whether one of the arrays may with one of those.
+
+    By the first and the last byte of each, as np.may_share_memory compares them.
+
+    Cost: a pair takes 0.4 µs, an array 3 µs; n log n for n arrays, as there may be a thousand of them.
+    """
+    if len(arrays) * len(arrays if others is None else others) <= FEW_PAIRS:
+        pairs = combinations(arrays, 2) if others is None else product(arrays, others)
+        return any(np.may_share_memory(a, b) for a, b in pairs)
+    extents = [(*byte_bounds(a), True) for a in arrays if a.size]
+    extents += [(*byte_bounds(a), False) for a in others or () if a.size]
+    # How far those that begin earlier reach, of each of the two kinds.
+    end, end_of_others = 0, 0
+    for first, after, is_one in sorted(extents):
+        if first < (end if others is None or not is_one else end_of_others):
+            return True
+        if is_one:
+            end = max(end, after)
+        else:
+            end_of_others = max(end_of_others, after)
+    return False
 
 
 def _is_apart(array: np.ndarray) -> bool:

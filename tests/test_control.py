@@ -464,3 +464,41 @@ def test_a_long_loop_makes_no_array_of_its_counters(monkeypatch):
         # The same 43 steps, and their product in another order: 1e-16 for each.
         np.testing.assert_allclose(value, f(x, n), rtol=1e-14)
         np.testing.assert_allclose(gradient, [slope, 1.0], rtol=1e-13)
+
+
+def test_loops_and_branches_carry_any_number_of_values():
+    """A scan with as many streams and stacked results, a while_loop and a cond of 33."""
+
+    def f(x):
+        start = tuple(x)
+
+        def step(carry, streams):
+            return tuple(v + 0.5 * carry[k - 1] for k, v in enumerate(carry)), tuple(v * s for v, s in zip(carry, streams))
+
+        scanned, stacked = td.scan(step, start, tuple(np.stack([v, 2 * v]) for v in start))
+        grown = td.while_loop(lambda carry: carry[0] < 50.0, lambda carry: tuple(v * 1.5 + 1 for v in carry), scanned)
+        chosen = td.cond(x[1] > 0, lambda *v: tuple(w * 2 for w in v), lambda *v: tuple(w * w for w in v), *grown)
+        return sum(chosen) + sum(np.sum(v) for v in stacked)
+
+    points = RNG.normal(size=(2, 33))
+    points[0, 1], points[1, 1] = 1.0, -1.0
+    agree(f, *points)
+
+
+def test_a_loop_of_a_hundred_carries_is_compiled():
+    """Its value and gradient are those of the same loop in Python."""
+
+    def step(carry):
+        return tuple(0.9 * v + 0.5 * carry[k - 1] * v for k, v in enumerate(carry))
+
+    def plain(x):
+        carry = tuple(x)
+        for _ in range(3):
+            carry = step(carry)
+        return sum(carry)
+
+    x = np.linspace(0.1, 1.0, 100)
+    compiled = td.compile(lambda x: sum(td.scan(lambda c, _: (step(c), None), tuple(x), None, length=3)[0]), x)
+    # The same operations; sums of 100 and of a few terms, which may be added in another order.
+    for got, wanted in zip(td.value_and_gradient(compiled, x), td.value_and_gradient(plain, x)):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)

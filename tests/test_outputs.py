@@ -1,9 +1,12 @@
 """The caller's arrays: checked before anything is computed, and not written to when the check fails."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.outputs import share_memory
 
 
 def f(x, y):
@@ -107,3 +110,42 @@ def test_out_may_lie_over_the_arguments(make):
         td.gradient(target, x.copy())
         td.gradient(target, x, out=out)
         np.testing.assert_allclose(out, known, rtol=1e-14)  # powers in another order
+
+
+def overlaps(arrays, others=None):
+    pairs = itertools.combinations(arrays, 2) if others is None else itertools.product(arrays, others)
+    return any(np.may_share_memory(a, b) for a, b in pairs)
+
+
+def test_whether_any_of_many_arrays_share_memory_is_what_pairs_of_them_say():
+    """Random views of one block, empty ones among them, few and many, within one list and between two; about half of them apart."""
+    random = np.random.default_rng(0)
+    met = set()
+    for trial in range(400):
+        memory = np.zeros(4000)
+        starts = np.sort(random.choice(4000 // 8, size=30, replace=False)) * 8
+        most = 14 if trial % 2 else 8
+        views = [memory[s : s + random.integers(0, most)][:: random.choice([-2, -1, 1, 3])] for s in starts]
+        random.shuffle(views)
+        cases = (views, None), (views[:15], views[15:]), (views[:3], views[3:15]), (views[:8], None), ([], None), (views, [])
+        for arrays, others in cases:
+            found = share_memory(arrays, others)
+            assert found == overlaps(arrays, others)
+            met.add((found, len(arrays)))
+    assert {(found, count) for found in (False, True) for count in (30, 15, 8, 3)} <= met
+
+
+def test_a_thousand_arrays_are_compared_in_less_than_a_million_pairs(monkeypatch):
+    """Gradients by 1000 arguments into arrays of the caller; two that share memory are found."""
+    count = 1000
+    arrays = [np.array([1.0 + k / count, 2.0]) for k in range(count)]
+    compiled = td.compile(lambda *a: sum(np.sum(v * v) for v in a), *arrays)
+    out = tuple(np.empty(2) for _ in arrays)
+    pairs, compare = [], np.may_share_memory
+    monkeypatch.setattr(np, "may_share_memory", lambda *two: pairs.append(two) or compare(*two))
+    td.gradient(compiled, *arrays, argnums=tuple(range(count)), out=out)
+    assert len(pairs) < 10 * count
+    for array, gradient in zip(arrays, out):
+        np.testing.assert_array_equal(gradient, 2 * array)
+    with pytest.raises(td.ArgumentMismatch, match="share memory"):
+        td.gradient(compiled, *arrays, argnums=tuple(range(count)), out=(*out[:-1], out[17]))

@@ -1,5 +1,6 @@
 """Sub-tapes: one instruction of the caller, with variants of their own that are found at every call."""
 
+import itertools
 import subprocess
 import sys
 import threading
@@ -745,3 +746,25 @@ for depth in (10, 1000) if sys.version_info >= (3, 12) else (1000, 10):
         "True",
         "True",
     ]
+
+
+@pytest.mark.parametrize("count", [33, 100])
+def test_a_subtape_takes_and_gives_any_number_of_arrays(count):
+    """As arguments and results, as a dict, and as tracked values that it closes over; with a branch inside."""
+
+    @td.subtape
+    def turned(*values):
+        if values[0] > 0:
+            return tuple(v * w * (k + 1) for k, (v, w) in enumerate(itertools.pairwise(values)))
+        return tuple(v**2 for v in values[1:])
+
+    halved = td.subtape(lambda named: {name: v / 2 for name, v in named.items()})
+
+    def f(x):
+        values = list(x)
+        weighted = td.subtape(lambda t: sum(v * t * v for v in values))
+        return sum(turned(*values)) + sum(halved({f"v{k}": v for k, v in enumerate(values)}).values()) + weighted(x[1])
+
+    points = np.random.default_rng(count).normal(size=(2, count))
+    points[0, 0], points[1, 0] = 1.0, -1.0
+    agree(f, *points)

@@ -71,6 +71,11 @@ def emit_invoke(owner: Any, item: Invoke) -> None:
     owner.leave_if(owner.code.emit(f"icmp ne i32 {status}, 0"), status)
 
 
+# LLVM's time to optimise the one long block of a call of many values grows with its square: a loop with 100 carries took 1.4 s, and
+# 0.2 s as it is written, which runs once for the whole loop.
+MOST_OPTIMISED_LINES = 500
+
+
 class _Invocation:
     """The function that fills a frame, runs the driver, and brings the results where they belong.
 
@@ -104,8 +109,9 @@ class _Invocation:
         names += [f"slot{k}" for k, storage in enumerate(item.slots) if storage >= 0]
         names += ["scratch"] * (item.scratch >= 0) + ["stacks"] * (self.stacks > 0)
         parameters = ", ".join([*(f"ptr %{n}" for n in names), "i64 %outermost"])
+        attributes = "noinline nounwind" + " optnone" * (len(self.code.lines) > MOST_OPTIMISED_LINES)
         head = [
-            f"define internal i32 @{name}({parameters}) noinline nounwind {{", "entry:",
+            f"define internal i32 @{name}({parameters}) {attributes} {{", "entry:",
             f"%call_frame = alloca [{frame_words(self.inputs, self.outputs)} x i64], align 64",
         ]  # fmt: skip
         return [*self.code.declarations, "\n".join([*head, *self.code.lines, "}"])]

@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import TapediffError, rejection
 from ..instruction import FLOAT_SCALAR, ValueType
 from ..ops.calls import LOOP
+from ..outputs import share_memory
 from ..replay import Miss
 from ..tape import Tape
 from . import entry
@@ -134,7 +135,7 @@ class Kernel:
             if not (fits and array.flags.c_contiguous and (k < inputs_count or array.flags.writeable)):
                 return REFUSED
         given, wanted = arrays[:inputs_count], arrays[inputs_count:]
-        if any(np.may_share_memory(a, b) for a in given for b in wanted):
+        if share_memory(given, wanted):
             return OVERLAP
         value = np.zeros(())
         status = self.run(given, [value, *wanted] if self.returns_value else wanted)

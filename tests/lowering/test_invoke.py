@@ -205,3 +205,11 @@ def test_large_bodies_take_their_workspace_once():
 
     callee = PathCallee(body, types("f3000", "f3000"), (ValueType((3000,), np.dtype(float)),))
     assert_agree(loop_tape(callee, LoopForm(1, 1, 0, 4)), (RNG.normal(size=3000), RNG.uniform(size=(4, 3000))))
+
+
+@pytest.mark.parametrize(("count", "is_optimised"), [(2, True), (100, False)])
+def test_the_code_around_a_call_of_many_values_is_left_as_it_is_written(count, is_optimised):
+    """LLVM takes quadratic time over it. A call of few is optimised, and both give what NumPy gives."""
+    callee = PathCallee(lambda *v: tuple(a * b for a, b in zip(v, v[1:] + v[:1])), types(*"f" * count), types(*"f" * count))
+    kernel = assert_agree(call_tape(callee), tuple(np.linspace(0.5, 2.0, count)))
+    assert ("optnone" not in kernel.llvm) == is_optimised
