@@ -207,7 +207,7 @@ def test_large_bodies_take_their_workspace_once():
     assert_agree(loop_tape(callee, LoopForm(1, 1, 0, 4)), (RNG.normal(size=3000), RNG.uniform(size=(4, 3000))))
 
 
-@pytest.mark.parametrize(("count", "is_optimised"), [(2, True), (100, False)])
+@pytest.mark.parametrize(("count", "is_optimised"), [(2, True), (150, False)])
 def test_the_code_around_a_call_of_many_values_is_left_as_it_is_written(count, is_optimised):
     """LLVM takes quadratic time over it. A call of few is optimised, and both give what NumPy gives."""
     callee = PathCallee(lambda *v: tuple(a * b for a, b in zip(v, v[1:] + v[:1])), types(*"f" * count), types(*"f" * count))
