@@ -319,7 +319,7 @@ def _global_key(value: Any) -> Any:
 _OF_GLOBALS = ("_GLOBAL", "_GLOBALS", "_NAME")
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1000)
 def _globals_of(code: CodeType) -> tuple[str, ...]:
     """The names that a function, or one inside it, may look up among its globals."""
     own = (i.argval for i in dis.get_instructions(code) if i.opname.startswith("LOAD_") and i.opname.endswith(_OF_GLOBALS))
@@ -327,7 +327,7 @@ def _globals_of(code: CodeType) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*own, *(name for c in inside for name in _globals_of(c)))))
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1000)
 def _assigned(code: CodeType) -> frozenset[str]:
     """The variables of enclosing functions that a function, or one inside it, assigns to."""
     names = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}

@@ -1,5 +1,6 @@
 """Code is found again while it is there, and linked code that goes leaves little behind."""
 
+import gc
 import subprocess
 import sys
 
@@ -60,3 +61,42 @@ for factors in (lambda start, n: [0.5] * n, lambda start, n: start + np.arange(f
     assert same < 1000
     # 4 kB, and a page here and there.
     assert different < 6000
+
+
+def sizes_of_tables():
+    """How many entries each dict, list, set and unbounded cache of the package's modules has."""
+    sizes = {}
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tapediff") and module is not None:
+            for key, value in list(vars(module).items()):
+                if hasattr(value, "cache_info"):
+                    # Others have a bound.
+                    if value.cache_info().maxsize is None:
+                        sizes[name, key] = value.cache_info().currsize
+                elif not key.startswith("__") and hasattr(type(value), "__len__") and not isinstance(value, (str, bytes)):
+                    sizes[name, key] = len(value)
+    return sizes
+
+
+def test_new_programs_leave_no_entries_in_tables():
+    """But where their number is bounded: 60 programs with sub-tapes and guards, each function of a text of its own."""
+    x = np.array([0.7, 1.3])
+
+    def run(numbers):
+        for k in numbers:
+            steps = "\n".join(f"    s = s * v[1] + {k + 1.5} * v[{n % 2}]" for n in range(k % 50))
+            names = {"td": td, "x": x}
+            exec(f"def part{k}(v):\n    s = v[0]\n{steps}\n    return s if s > 0 else -s", names)
+            part = td.subtape(names[f"part{k}"])
+            td.gradient(td.compile(lambda v: part(v) * v[0], x), x)
+            td.gradient(td.GuardedTape(names[f"part{k}"]), x)
+        gc.collect()
+
+    run(range(100, 120))
+    before = sizes_of_tables()
+    run(range(60))
+    after = sizes_of_tables()
+    grown = {key: after[key] - before.get(key, 0) for key in after if after[key] - before.get(key, 0) >= 50}
+    # In bytes, and to 1000 entries.
+    bounded = {("tapediff.lowering.linking", "_codes"), ("tapediff.randomness", "_names")}
+    assert not set(grown) - bounded, grown
