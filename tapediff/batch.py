@@ -153,6 +153,8 @@ def _share(job: _Job, first: int, stop: int, threads: int) -> list[_Failure]:
         begun = [future for future in shared if not future.cancel()]
         wait(begun)
     except BaseException:
+        # The pool's locks are given back by Python code, which an interrupt may have ended: nobody is to wait for them again.
+        _pool.cache_clear()
         job.stop()
         raise
     found += [future.result() for future in begun]

@@ -1,9 +1,11 @@
 """Batches: value and gradient at every row, in native threads, for fixed tapes and for tapes that branch."""
 
+import os
 import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 import pytest
@@ -172,12 +174,27 @@ def test_no_thread_goes_on_after_an_interrupt_of_the_handing_out(monkeypatch):
     work = batch._Job.work
     safe = td.GuardedTape(lambda x: np.sum(np.sin(x)))
     with ThreadPoolExecutor(1) as executor, monkeypatch.context() as patch:
-        patch.setattr(batch, "_pool", lambda process: Pool())
+        patch.setattr(batch, "_pool", cache(lambda process: Pool()))
         patch.setattr(batch._Job, "work", slow)
         with pytest.raises(KeyboardInterrupt):
             safe.batch(np.ones((8, 3)), threads=2, out=results)
         assert finished.is_set()
     values, _ = safe.batch(np.ones((8, 3)), threads=2)
+    np.testing.assert_allclose(values, 3 * np.sin(1.0), rtol=1e-14)  # a sum of three, in one order or another
+
+
+def test_a_pool_that_was_interrupted_is_not_used_again(monkeypatch):
+    """Ctrl-C inside the pool may leave its locks taken, so that the next call would wait for ever: that one has a new pool."""
+    safe, X = td.GuardedTape(lambda x: np.sum(np.sin(x))), np.ones((8, 3))
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    safe.batch(X, threads=2)
+    monkeypatch.setattr(batch._pool(os.getpid()), "submit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        safe.batch(X, threads=2)
+    values, _ = safe.batch(X, threads=2)
     np.testing.assert_allclose(values, 3 * np.sin(1.0), rtol=1e-14)  # a sum of three, in one order or another
 
 
