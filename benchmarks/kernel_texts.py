@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import tapediff as td
-from tapediff.lowering.native import NativeFunction
+from tapediff.compiler.jit.native_function import NativeFunction
 
 from .problems import PROBLEMS
 

@@ -7,7 +7,7 @@ is kept, and a program that only catches td.TapediffError, or a process that onl
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import forks as forks  # first, so that no other module is half imported in a child
+from .base import fork_locks as fork_locks  # first, so that no other module is half imported in a child
 
 if TYPE_CHECKING:  # what type checkers and editors read; a test holds it equal to HOME
     from .errors import (
@@ -15,19 +15,19 @@ if TYPE_CHECKING:  # what type checkers and editors read; a test holds it equal 
         LoopTooLong, NewTape, NonScalarOutput, ShapeMismatch, StaleTape, TapediffError, TrackedValueEscaped, TrackedValueLeaked,
         UnstableBranch, UnsupportedFunction,
     )  # fmt: skip
-    from .arguments import Constant
-    from .tape import Tape
-    from .recorder import is_recording
-    from .recording import record
-    from .creation import empty, full, ones, zeros
-    from .compiled import CompiledTape, compile
-    from .margins import Margin
-    from .guarded import GuardedTape
-    from .static_arguments import static
-    from .subtapes import SubTape, checkpoint, subtape
-    from .primitives import Primitive, primitive
-    from .control import cond, fori_loop, scan, switch, while_loop
-    from .derivatives import grad, gradient, hessian, jacobian, stop_gradient, value_and_grad, value_and_gradient
+    from .ir.arguments import Constant
+    from .ir.tape import Tape
+    from .recording.recorder import is_recording
+    from .recording.record import record
+    from .recording.creation import empty, full, ones, zeros
+    from .targets.compiled_tape import CompiledTape, compile
+    from .targets.margins import Margin
+    from .targets.guarded_tape import GuardedTape
+    from .recording.static import static
+    from .functions.subtape import SubTape, checkpoint, subtape
+    from .functions.primitive import Primitive, primitive
+    from .functions.control_flow import cond, fori_loop, scan, switch, while_loop
+    from .targets.derivatives import grad, gradient, hessian, jacobian, stop_gradient, value_and_grad, value_and_gradient
     from . import linalg, special, testing
 
 __version__ = "0.1.0"
@@ -47,19 +47,19 @@ MODULES = {
         "NewTape NonScalarOutput ShapeMismatch StaleTape TapediffError TrackedValueEscaped TrackedValueLeaked UnstableBranch "
         "UnsupportedFunction"
     ),
-    "arguments": "Constant",
-    "tape": "Tape",
-    "recorder": "is_recording",
-    "recording": "record",
-    "creation": "empty full ones zeros",
-    "compiled": "CompiledTape compile",
-    "margins": "Margin",
-    "guarded": "GuardedTape",
-    "static_arguments": "static",
-    "subtapes": "SubTape checkpoint subtape",
-    "primitives": "Primitive primitive",
-    "control": "cond fori_loop scan switch while_loop",
-    "derivatives": "grad gradient hessian jacobian stop_gradient value_and_grad value_and_gradient",
+    "ir.arguments": "Constant",
+    "ir.tape": "Tape",
+    "recording.recorder": "is_recording",
+    "recording.record": "record",
+    "recording.creation": "empty full ones zeros",
+    "targets.compiled_tape": "CompiledTape compile",
+    "targets.margins": "Margin",
+    "targets.guarded_tape": "GuardedTape",
+    "recording.static": "static",
+    "functions.subtape": "SubTape checkpoint subtape",
+    "functions.primitive": "Primitive primitive",
+    "functions.control_flow": "cond fori_loop scan switch while_loop",
+    "targets.derivatives": "grad gradient hessian jacobian stop_gradient value_and_grad value_and_gradient",
 }
 """The public names of each module. No module is called like one of them: loading it would put the module in the name's place."""
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .current import current_recorder
-from .sites import user_site
+from .base.current_recording import current_recorder
+from .base.source_location import user_site
 
 
 class TapediffError(Exception):

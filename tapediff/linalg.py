@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .instruction import is_tracked
-from .numpy_functions.linear_algebra import failure_may_be_caught, require_regular
-from .numpy_functions.shaping import as_value
+from .ir.instruction import is_tracked
+from .numpy_api.linear_algebra import failure_may_be_caught, require_regular
+from .numpy_api.shaping import as_value
 from .ops.linear_algebra import TRIANGULAR_SOLVE
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .instruction import is_tracked
+from .ir.instruction import is_tracked
 from .ops import BY_SCIPY_NAME
 from .ops import special as _ops
 from .ops.comparison import EQUAL, LOGICAL_AND, SELECT

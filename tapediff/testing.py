@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .compiled import compile
-from .derivatives import value_and_gradient
-from .primitives import Primitive
-from .trees import flatten
+from .functions.primitive import Primitive
+from .functions.pytree import flatten
+from .targets.compiled_tape import compile
+from .targets.derivatives import value_and_gradient
 
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 

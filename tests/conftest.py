@@ -20,7 +20,8 @@ hypothesis.settings.load_profile("reproducible")
 
 def pytest_configure(config):
     """TAPEDIFF_WITHOUT=hoist_from_loops pytest: everything once more without that pass; "reroll" leaves Python loops flat."""
-    from tapediff import passes, rolled
+    from tapediff.functions import rolled_loop as rolled
+    from tapediff.passes import pipeline as passes
 
     _share_kernels(config)
     passes.LEFT_OUT.update(filter(None, os.environ.get("TAPEDIFF_WITHOUT", "").split(",")))
@@ -41,6 +42,6 @@ def _share_kernels(config):
 @pytest.fixture
 def flat_loops(monkeypatch):
     """Python loops stay laid out flat, for tests of what flat tapes are made into."""
-    from tapediff import rolled
+    from tapediff.functions import rolled_loop as rolled
 
     monkeypatch.setattr(rolled, "ROLL", False)

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 import tapediff as td
-from tapediff.lowering import callbacks
-from tapediff.recorder import is_recording
+from tapediff.compiler.runtime import callbacks
+from tapediff.recording.recorder import is_recording
 
 PACKAGE = str(Path(td.__file__).parent) + "/"
 LOCKS = type(threading.Lock()), type(threading.RLock())

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff import batch
+from tapediff.targets.native import batch
 
 
 def smooth(x):

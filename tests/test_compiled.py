@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering.emit import LARGEST_STACK_WORKSPACE
-from tapediff.lowering.kernel import SHORT_WORK, Kernel
+from tapediff.compiler.codegen.emitter import LARGEST_STACK_WORKSPACE
+from tapediff.compiler.kernel import SHORT_WORK, Kernel
 
 A = np.array([0.3, -1.2, 2.0, 0.7, 1.1])
 

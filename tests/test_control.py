@@ -7,7 +7,7 @@ from agreement import agree, by_numpy, hessian_agrees, recordings_of
 from side_by_side import times_as_long
 
 import tapediff as td
-from tapediff.instruction import CONSTANT
+from tapediff.ir.instruction import CONSTANT
 
 RNG = np.random.default_rng(0)
 
@@ -450,7 +450,7 @@ def test_a_body_that_looks_at_an_array_finds_its_variants(reverse):
 
 def test_a_long_loop_makes_no_array_of_its_counters(monkeypatch):
     """Its values are computed again in pieces; the counters are numbers of the body, also from a negative one, and in an empty range."""
-    monkeypatch.setattr("tapediff.control.LARGEST_TRAJECTORY", 64)
+    monkeypatch.setattr("tapediff.functions.control_flow.LARGEST_TRAJECTORY", 64)
 
     def f(x, n):
         return td.fori_loop(-3, n, lambda i, v: v * (1 + 0.01 * i) + 0.001 * i, x[0]) + x[1]

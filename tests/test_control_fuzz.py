@@ -14,7 +14,7 @@ from agreement import by_numpy
 from random_programs import Jet, Program, Watch, function_of, points_of, reference
 
 import tapediff as td
-from tapediff.keys import outcome_key
+from tapediff.ir.keys import outcome_key
 
 LONG_RUN = int(os.environ.get("TAPEDIFF_FUZZ_EXAMPLES", "0"))
 PROGRAMS = LONG_RUN or 12

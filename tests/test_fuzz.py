@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tapediff as td
-from tapediff.lowering.kernel import Kernel
-from tapediff.lowering.listing import run_listing
-from tapediff.passes import run_passes
-from tapediff.transforms.derive import gradient_only, gradient_tape, vjp_tape
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.kernel import Kernel
+from tapediff.passes.pipeline import run_passes
+from tapediff.targets.derived_tapes import gradient_only, gradient_tape, vjp_tape
 
 LONG_RUN = int(os.environ.get("TAPEDIFF_FUZZ_EXAMPLES", "0"))
 LARGEST = 40

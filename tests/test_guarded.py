@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.replay import Miss
+from tapediff.ir.interpreter import Miss
 
 A = np.array
 

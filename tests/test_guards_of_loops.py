@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff import rolled
-from tapediff.lowering.listing import run_listing
-from tapediff.transforms.derive import gradient_tape
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.functions import rolled_loop as rolled
+from tapediff.targets.derived_tapes import gradient_tape
 from tests.agreement import by_numpy
 
 N = 40

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff import handlers
-from tapediff.handlers import handler_of
+from tapediff.recording import exception_handlers as handlers
+from tapediff.recording.exception_handlers import handler_of
 
 X = np.array([2.0, 3.0])
 

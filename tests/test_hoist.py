@@ -5,12 +5,12 @@ import pytest
 from agreement import agree, hessian_agrees
 
 import tapediff as td
-from tapediff import passes
+from tapediff.ir.interpreter import run
 from tapediff.ops.calls import LOOP
-from tapediff.passes import PIPELINE, run_passes
-from tapediff.passes.hoist import hoist_from_loops
-from tapediff.replay import run
-from tapediff.transforms.derive import gradient_tape
+from tapediff.passes import pipeline as passes
+from tapediff.passes.loops.hoist_from_loops import hoist_from_loops
+from tapediff.passes.pipeline import PIPELINE, run_passes
+from tapediff.targets.derived_tapes import gradient_tape
 
 RNG = np.random.default_rng(1)
 DATA, ROWS = RNG.normal(size=40), RNG.normal(size=(40, 3))

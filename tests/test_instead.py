@@ -13,7 +13,7 @@ import scipy.sparse
 import scipy.stats
 
 import tapediff as td
-from tapediff.instead import INSTEAD, NOT_HERE
+from tapediff.numpy_api.alternatives import INSTEAD, NOT_HERE
 
 A = np.array([[2.0, 0.5, 0.1], [0.3, 1.5, 0.7], [0.2, 0.4, 1.1], [0.9, 0.8, 0.6]])
 B = np.array([1.0, -0.5, 0.3, 2.0])

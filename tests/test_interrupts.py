@@ -13,7 +13,14 @@ import pytest
 from interrupts import Scenario, numbers_of_lines
 
 import tapediff as td
-from tapediff.lowering import callbacks, drivers, entry, functions, linked, linking, native, pointer
+from tapediff.compiler.codegen import outlining as functions
+from tapediff.compiler.jit import linking
+from tapediff.compiler.jit import native_function as native
+from tapediff.compiler.jit import own_routines as linked
+from tapediff.compiler.runtime import c_entry as pointer
+from tapediff.compiler.runtime import callbacks
+from tapediff.compiler.runtime import dispatch_loop as drivers
+from tapediff.compiler.runtime import python_entry as entry
 
 INTERRUPTS = int(os.environ.get("TAPEDIFF_INTERRUPTS", "140"))
 

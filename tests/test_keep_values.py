@@ -5,12 +5,14 @@ import pytest
 from agreement import agree, hessian_agrees
 
 import tapediff as td
-from tapediff import passes, rolled
+from tapediff.functions import rolled_loop as rolled
+from tapediff.ir.interpreter import run
 from tapediff.ops.calls import ITEM, LOOP
-from tapediff.passes import PIPELINE, kept_choice, run_passes
-from tapediff.passes.keep_values import keep_values
-from tapediff.replay import run
-from tapediff.transforms.derive import gradient_only, gradient_tape, prepared
+from tapediff.passes import pipeline as passes
+from tapediff.passes.loops import save_or_recompute as kept_choice
+from tapediff.passes.loops.save_for_backward import keep_values
+from tapediff.passes.pipeline import PIPELINE, run_passes
+from tapediff.targets.derived_tapes import gradient_only, gradient_tape, prepared
 from tapediff.transforms.reverse import reverse
 
 RNG = np.random.default_rng(3)

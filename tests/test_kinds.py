@@ -11,7 +11,7 @@ import pytest
 import scipy.special
 
 import tapediff as td
-from tapediff.numpy_functions import dispatch
+from tapediff.numpy_api import dispatch
 from tapediff.ops import BY_FUNCTION, BY_SCIPY_NAME
 
 KINDS = "bifd"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.linalg import solve_triangular
-from tapediff.lowering.listing import run_listing
 
 I2 = np.eye(2)
 J2 = np.ones((2, 2))

@@ -10,13 +10,13 @@ import pytest
 from agreement import ULP, moved
 
 import tapediff as td
-from tapediff.instruction import CONSTANT, GUARD, INPUT
-from tapediff.lowering.build import build_program
-from tapediff.lowering.kernel import Kernel
-from tapediff.lowering.listing import run_listing
-from tapediff.passes import run_passes
-from tapediff.replay import run as run_by_numpy
-from tapediff.transforms.derive import gradient_tape
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.kernel import Kernel
+from tapediff.compiler.pipeline import build_program
+from tapediff.ir.instruction import CONSTANT, GUARD, INPUT
+from tapediff.ir.interpreter import run as run_by_numpy
+from tapediff.passes.pipeline import run_passes
+from tapediff.targets.derived_tapes import gradient_tape
 
 POINT = np.array([1.3, 0.45])
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from side_by_side import times_as_long
 
 import tapediff as td
-from tapediff.lowering.kernel import build_program
-from tapediff.lowering.listing import run_listing
-from tapediff.numpy_functions.dispatch import WRITERS
-from tapediff.passes import run_passes
-from tapediff.passes.writes import forward_writes
-from tapediff.transforms.derive import gradient_tape
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.kernel import build_program
+from tapediff.numpy_api.dispatch import WRITERS
+from tapediff.passes.pipeline import run_passes
+from tapediff.passes.simplify.forward_writes import forward_writes
+from tapediff.targets.derived_tapes import gradient_tape
 
 V = np.array([0.7, -1.3, 2.1, 0.4, -0.6, 1.9])
 M = np.arange(1.0, 13.0).reshape(3, 4) / 5.0

@@ -14,7 +14,8 @@ import pytest
 from side_by_side import times_as_long
 
 import tapediff as td
-from tapediff.lowering import entry, pointer
+from tapediff.compiler.runtime import c_entry as pointer
+from tapediff.compiler.runtime import python_entry as entry
 
 
 def smooth(x):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.numpy_functions import dispatch
+from tapediff.numpy_api import dispatch
 from tapediff.testing import central_difference
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering import linking, native, object_cache
+from tapediff.compiler.jit import linking, object_cache
+from tapediff.compiler.jit import native_function as native
 
 ROOT = Path(__file__).parents[1]
 KEY = bytes(range(32))
@@ -22,7 +23,7 @@ PROGRAM = """
 import sys
 import numpy as np
 import tapediff as td
-from tapediff.lowering import native, schedule
+from tapediff.compiler import native, schedule
 
 made = []
 object_code = native.object_code

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering.kernel import Kernel
-from tapediff.lowering.listing import run_listing
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.kernel import Kernel
+from tapediff.ir.interpreter import run
 from tapediff.ops import REGISTRY, Elementwise
-from tapediff.passes import run_passes
-from tapediff.replay import run
-from tapediff.transforms.derive import gradient_tape, jvp_tape, vjp_tape
+from tapediff.passes.pipeline import run_passes
+from tapediff.targets.derived_tapes import gradient_tape, jvp_tape, vjp_tape
 
 OPS = sorted(REGISTRY)
 ELEMENTWISE = [name for name in OPS if isinstance(REGISTRY[name], Elementwise)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.outputs import share_memory
+from tapediff.ir.outputs import share_memory
 
 
 def f(x, y):

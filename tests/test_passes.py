@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.passes import PIPELINE, PREPARE, run_passes
-from tapediff.passes.broadcasts import sink_broadcasts
-from tapediff.passes.common_subexpressions import common_subexpressions
-from tapediff.passes.constants import fold_constants
-from tapediff.passes.dead_code import dead_code
-from tapediff.passes.softplus import stable_softplus
-from tapediff.passes.sums import sum_before_reshape
-from tapediff.passes.writes import forward_writes
-from tapediff.transforms.derive import gradient_tape
+from tapediff.passes.pipeline import PIPELINE, PREPARE, run_passes
+from tapediff.passes.simplify.common_subexpressions import common_subexpressions
+from tapediff.passes.simplify.dead_code import dead_code
+from tapediff.passes.simplify.fold_constants import fold_constants
+from tapediff.passes.simplify.forward_writes import forward_writes
+from tapediff.passes.simplify.sink_broadcasts import sink_broadcasts
+from tapediff.passes.simplify.stable_softplus import stable_softplus
+from tapediff.passes.simplify.sum_before_reshape import sum_before_reshape
+from tapediff.targets.derived_tapes import gradient_tape
 from tapediff.transforms.reverse import reverse
 
 X = np.array([1.0, -2.0, 3.0])

@@ -11,7 +11,7 @@ import pytest
 from side_by_side import times_as_long
 
 import tapediff as td
-from tapediff.instruction import CONSTANT, FLOAT64
+from tapediff.ir.instruction import CONSTANT, FLOAT64
 
 X = np.array([0.5, -1.2, 2.0])
 POINTS = [X, -X, 2 * X, np.array([0.1, 3.0, 0.2])]

@@ -7,7 +7,8 @@ import pytest
 from posteriors import models
 
 import tapediff as td
-from tapediff import passes, rolled
+from tapediff.functions import rolled_loop as rolled
+from tapediff.passes import pipeline as passes
 
 # Stan and NumPy sum in different orders: 1e-10 leaves five digits for that. The predator-prey model is an ODE, which
 # Stan integrates with another method than the model here.

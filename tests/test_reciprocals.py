@@ -5,12 +5,12 @@ import pytest
 from agreement import agree, hessian_agrees
 
 import tapediff as td
-from tapediff.instruction import FLOAT_SCALAR
+from tapediff.ir.instruction import FLOAT_SCALAR
+from tapediff.ir.interpreter import run
 from tapediff.ops.calls import LOOP
-from tapediff.passes.reciprocals import multiply_by_reciprocals
-from tapediff.recorder import Recorder
-from tapediff.replay import run
-from tapediff.transforms.derive import gradient_tape
+from tapediff.passes.loops.reciprocals import multiply_by_reciprocals
+from tapediff.recording.recorder import Recorder
+from tapediff.targets.derived_tapes import gradient_tape
 
 DATA = np.cos(np.arange(40.0))
 

@@ -14,7 +14,7 @@ import pytest
 from side_by_side import times_as_long
 
 import tapediff as td
-from tapediff.instruction import CONSTANT, INPUT
+from tapediff.ir.instruction import CONSTANT, INPUT
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -261,7 +261,7 @@ print(numpys, time.thread_time() - start - numpys)
 print([name for name in sys.modules if name.startswith(("tapediff.", "numba", "llvmlite", "scipy"))])
 """
     runs = [run_python(code, PYTHONDONTWRITEBYTECODE="1").splitlines() for _ in range(3)]
-    assert runs[0][1] == "['tapediff.forks']"  # which has to be there before another module is half loaded
+    assert runs[0][1] == "['tapediff.base.fork_locks']"  # which has to be there before another module is half loaded
     numpys, own = (min(float(run[0].split()[k]) for run in runs) for k in (0, 1))
     assert own < numpys
 
@@ -272,7 +272,7 @@ def test_recording_loads_no_compiler():
 import sys, numpy as np, tapediff as td
 tape = td.record(lambda x: np.sum(np.sin(x) ** 2), np.ones(3))
 assert tape(np.zeros(3)) == 0.0
-print([name for name in sys.modules if name.startswith(("tapediff.passes", "tapediff.lowering", "numba", "llvmlite", "scipy"))])
+print([name for name in sys.modules if name.startswith(("tapediff.passes", "tapediff.compiler", "numba", "llvmlite", "scipy"))])
 print([name for name in vars(td) if name in td.__all__])
 from tapediff import *
 print(sorted({name for name in td.__all__ if getattr(td, name) is not globals()[name]}))

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tapediff as td
-from tapediff import rolled, subtapes
-from tapediff.passes import run_passes
-from tapediff.transforms.derive import gradient_only, gradient_tape
+from tapediff.functions import rolled_loop as rolled
+from tapediff.functions import subtape as subtapes
+from tapediff.passes.pipeline import run_passes
+from tapediff.targets.derived_tapes import gradient_only, gradient_tape
 from tests.agreement import by_numpy
 
 N = 40

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.passes import PREPARE, run_passes
-from tapediff.transforms.derive import gradient_tape, jvp_tape, vjp_tape
+from tapediff.passes.pipeline import PREPARE, run_passes
+from tapediff.targets.derived_tapes import gradient_tape, jvp_tape, vjp_tape
 from tapediff.transforms.reverse import reverse
 
 X = np.array([1.0, 2.0, 3.0])

@@ -8,7 +8,7 @@ import pytest
 import scipy.special
 
 import tapediff as td
-from tapediff.instead import INSTEAD
+from tapediff.numpy_api.alternatives import INSTEAD
 
 POSITIVE = np.array([0.3, 0.7, 1.6, 4.2])
 ONE_ARGUMENT = (

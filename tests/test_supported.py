@@ -6,8 +6,8 @@ import numpy as np
 import scipy.special
 
 from tapediff import linalg, special
-from tapediff.instead import INSTEAD
-from tapediff.numpy_functions import dispatch
+from tapediff.numpy_api import dispatch
+from tapediff.numpy_api.alternatives import INSTEAD
 from tapediff.ops import BY_FUNCTION, BY_SCIPY_NAME, Op
 
 PAGE = Path(__file__).parents[1] / "docs" / "supported.md"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.instruction import ValueType
+from tapediff.ir.instruction import ValueType
 from tapediff.ops.arithmetic import ADD
 from tapediff.ops.reductions import SUM
 

@@ -711,7 +711,7 @@ def test_tasks_that_switch_while_recording_are_kept_apart():
         results = []
 
         async def recording():
-            from tapediff.recorder import Recorder
+            from tapediff.recording.recorder import Recorder
 
             with Recorder("f") as recorder:
                 x = recorder.input(3.0, active=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedFunction
-from ..instruction import FLOAT64, INT64, ValueType, is_tracked
+from ..ir.instruction import FLOAT64, INT64, ValueType, is_tracked
 from .comparison import EQUAL, GREATER, LESS, SELECT
 from .declaration import NONZERO, POSITIVE, REAL, Op, elementwise
 

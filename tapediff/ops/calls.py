@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instruction import INT_SCALAR, RECORD, RecordType, StackType, ValueType
+from ..ir.instruction import INT_SCALAR, RECORD, RecordType, StackType, ValueType
 from .declaration import Op
 from .loop_forms import LoopCotangents, LoopFlow, LoopForm, trajectory_bytes
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instruction import BOOL
+from ..ir.instruction import BOOL
 from .declaration import MASK, REAL, elementwise, predicate
 
 LESS = predicate("less", operator.lt, "x < y", (np.less,))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instruction import BOOL, ValueType, is_tracked
+from ..ir.instruction import BOOL, ValueType, is_tracked
 
 Rule = Callable[..., Any] | None
 
@@ -102,7 +102,7 @@ class Elementwise(Op):
 
     Attributes:
         scalar: the operation on one element as an expression in the names `arguments`, over the vocabulary of
-            lowering.vector_math; the kernel and its readable listing are both made from it.
+            compiler.math.function_table; the kernel and its readable listing are both made from it.
         arguments: the names used in `scalar`, one per input.
         by_element: whether it calls a scalar routine, SciPy's for example, for every element; others run on packed registers.
     """

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import asarray  # NumPy's own, also while recording; see namespace.py
 
-from ..instruction import ValueType
+from ..ir.instruction import ValueType
 from .comparison import SELECT
 from .declaration import Op
 

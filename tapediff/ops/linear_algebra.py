@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instruction import ValueType
+from ..ir.instruction import ValueType
 from .declaration import Op
 from .products import MATMUL
 
@@ -150,7 +150,7 @@ TRIANGULAR_SOLVE = Op(
 def _lu_factor(x: Any) -> Any:
     """LAPACK's factors of the transpose, and its pivots as 32-bit integers in a last row: one value holds both, as in a kernel.
 
-    The layout is that of a kernel's lowering.routines to the bit, as a constant's factors are computed here and used there.
+    The layout is that of a kernel's compiler.linalg.routine_table to the bit, as a constant's factors are computed here and used there.
     """
     from scipy.linalg.lapack import get_lapack_funcs
 

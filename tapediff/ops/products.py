@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instruction import BOOL, ValueType, is_tracked
+from ..ir.instruction import BOOL, ValueType, is_tracked
 from .declaration import Op
 from .shape import unbroadcast
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instruction import BOOL, INT64, ValueType
+from ..ir.instruction import BOOL, INT64, ValueType
 from .comparison import EQUAL, IS_NAN, LOGICAL_OR, SELECT
 from .declaration import Op
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instruction import ValueType
+from ..ir.instruction import ValueType
 from .declaration import Op
 from .linear_algebra import DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE, attempted
 from .products import MATMUL

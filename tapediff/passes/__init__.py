@@ -1,56 +1,6 @@
-"""Tape to tape: the same outputs by fewer or better instructions. Guards keep their order, their ordinals and their lines."""
+"""Passes: tape to tape, the same outputs by fewer or better instructions.
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
-from ..tape import Tape
-from .broadcasts import sink_broadcasts
-from .common_subexpressions import common_subexpressions
-from .constants import fold_constants
-from .dead_code import dead_code
-from .hoist import hoist_from_loops
-from .keep_values import keep_values
-from .peel import peel_last_iterations
-from .softplus import stable_softplus
-from .sums import sum_before_reshape
-from .trajectories import drop_trajectories, keep_trajectories
-from .writes import forward_writes
-
-Pass = Callable[[Tape], Tape]
-
-# Before Python loops are rolled: what was written to arrays instead of the arrays.
-STRAIGHTEN: tuple[Pass, ...] = (dead_code, forward_writes, dead_code)
-
-# Before differentiation: one cotangent for equal values, and rewrites that make values and derivatives right where the written
-# form overflows.
-REFINE: tuple[Pass, ...] = (peel_last_iterations, keep_trajectories, common_subexpressions, stable_softplus)
-
-PREPARE: tuple[Pass, ...] = (*STRAIGHTEN, *REFINE)
-
-# After differentiation, on the joint forward and backward tape.
-PIPELINE: tuple[Pass, ...] = (
-    dead_code, forward_writes, sum_before_reshape, sink_broadcasts, fold_constants, sink_broadcasts, common_subexpressions,
-    dead_code, keep_values, dead_code, drop_trajectories, hoist_from_loops, sink_broadcasts, common_subexpressions, dead_code,
-)  # fmt: skip
-
-
-# The names of passes to leave out, to find the one that makes a tape wrong; the tests can be run without each, but for
-# keep_trajectories, without which loops have no derivative.
-LEFT_OUT: set[str] = set()
-
-
-def run_passes(tape: Tape, passes: tuple[Pass, ...] = PIPELINE, *, check: bool = False) -> Tape:
-    """Apply the passes in order; `check` verifies the tape after each, naming the pass that broke it."""
-    # The tape that each pass left: it would find nothing more to do there.
-    settled: dict[Pass, Tape] = {}
-    for each in passes:
-        if each.__name__ in LEFT_OUT or settled.get(each) is tape:
-            continue
-        before, tape = tape, each(tape)
-        settled[each] = tape
-        if each is dead_code and settled.get(common_subexpressions) is before:
-            settled[common_subexpressions] = tape
-        if check:
-            tape.check()
-    return tape
+Comes in: a tape as it was recorded or differentiated. Goes out: an equivalent tape; guards keep their order, their ordinals and their
+lines. `simplify/` works on straight code, `loops/` on LOOP instructions, `rolling/` finds Python loops in straight code.
+Open first: `pipeline.py`, the passes in their order and why each stands where it does.
+"""

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidTape
-from ..instruction import CONSTANT, GUARD, INPUT, Instruction, StackType, ValueType
+from ..ir.instruction import CONSTANT, GUARD, INPUT, Instruction, StackType, ValueType
+from ..ir.tape import Tape
 from ..ops import Elementwise, Op
 from ..ops.arithmetic import DIVIDE, MULTIPLY
 from ..ops.calls import ITEM, LOOP, ItemPart, LoopForm, RecordOp, SolidCotangent
 from ..ops.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
 from ..ops.indexing import INDEX, Part, assemble, cover
 from ..ops.shape import unbroadcast
-from ..recorder import Recorder
-from ..tape import Tape
-from ..tracked import TrackedArray
-from .squares import Squares, square_bar_of, square_rules
+from ..passes.simplify.smooth_squares import Squares, square_bar_of, square_rules
+from ..recording.recorder import Recorder
+from ..recording.tracked import TrackedArray
 
 # What is known of a cotangent: there is none; it is what the chain rule gives; it may be an exact zero because nothing asks for the
 # value yet, as for the last carries of a loop; it may be an exact zero, in whole or in part, because something discarded the value.

@@ -3,10 +3,10 @@
 import numpy as np
 from lowering.path_callee import ITEM, LOOP, Builder, PathCallee, types
 
-from tapediff.lowering.kernel import Kernel
-from tapediff.lowering.listing import run_listing
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.kernel import Kernel
+from tapediff.ir.interpreter import run
 from tapediff.ops.calls import LoopForm
-from tapediff.replay import run
 
 RNG = np.random.default_rng(0)
 FORMS = {

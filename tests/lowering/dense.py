@@ -5,8 +5,8 @@ from functools import cache
 
 import numpy as np
 
-from tapediff.lowering import dense_cholesky, dense_pullback, dense_solve
-from tapediff.lowering.native import NativeFunction
+from tapediff.compiler.jit.native_function import NativeFunction
+from tapediff.compiler.linalg import dense_cholesky, dense_pullback, dense_solve
 
 LANES = (4, 8)
 SIZES = (1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 40, 65, 100)

@@ -5,8 +5,8 @@ from itertools import count
 
 import numpy as np
 
-from tapediff.lowering.lanes import Code, Value, to_f64
-from tapediff.lowering.native import NativeFunction
+from tapediff.compiler.jit.native_function import NativeFunction
+from tapediff.compiler.math.simd import Code, Value, to_f64
 
 _numbers = count()
 

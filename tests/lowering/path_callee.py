@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from tapediff.callees import without_guards
 from tapediff.errors import GuardFailed
-from tapediff.instruction import INPUT, Instruction, StackType, ValueType
+from tapediff.functions.callee import without_guards
+from tapediff.ir.instruction import INPUT, Instruction, StackType, ValueType
+from tapediff.ir.interpreter import run
+from tapediff.ir.tape import Tape
 from tapediff.ops.calls import CALL, CHOSEN, ITEM, LOOP, loop_with_numpy
-from tapediff.passes import run_passes
-from tapediff.recorder import Recorder
-from tapediff.replay import run
-from tapediff.tape import Tape
+from tapediff.passes.pipeline import run_passes
+from tapediff.recording.recorder import Recorder
 
 DTYPES = {"f": np.dtype(np.float64), "g": np.dtype(np.float32), "i": np.dtype(np.int64), "b": np.dtype(np.bool_)}
 
@@ -20,7 +20,7 @@ def types(*texts):
 
 
 class PathCallee:
-    """What lowering.cells asks of a callee, as simply as can be."""
+    """What compiler.runtime.dispatch_table asks of a callee, as simply as can be."""
 
     is_pure = True
     may_branch = True

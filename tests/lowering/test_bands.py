@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering import bands, build
-from tapediff.lowering.dependencies import read_by
-from tapediff.lowering.listing import run_listing
+from tapediff.compiler import pipeline as build
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.loop_ir.dependencies import read_by
+from tapediff.compiler.schedule import row_blocking as bands
 
 rng = np.random.default_rng(5)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering.boxes import MOST_BOXES, MOST_REGIONS, boxes
-from tapediff.lowering.listing import run_listing
-from tapediff.lowering.program import Step
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.loop_ir.program import Step
+from tapediff.compiler.lower.partition import MOST_BOXES, MOST_REGIONS, boxes
 from tapediff.ops.indexing import Region, assemble
 
 

@@ -22,13 +22,13 @@ from lowering.call_cases import (
 )
 from lowering.path_callee import CALL, CHOSEN, ITEM, LOOP, PathCallee, call_tape, loop_tape, types
 
+from tapediff.compiler.kernel import Kernel
+from tapediff.compiler.runtime.dispatch_table import run_native
+from tapediff.compiler.runtime.status import PENDING
 from tapediff.errors import InvalidTape
-from tapediff.lowering.cells import run_native
-from tapediff.lowering.kernel import Kernel
-from tapediff.lowering.status import PENDING
+from tapediff.ir.interpreter import Miss, run
 from tapediff.ops.calls import LoopForm, Stack
 from tapediff.ops.linear_algebra import CHOLESKY
-from tapediff.replay import Miss, run
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from lowering.dense import LANES, SIZES, call, definite, watched
 
-from tapediff.lowering.dense_calls import cholesky_scratch, padded_stride
+from tapediff.compiler.linalg.dense_calls import cholesky_scratch, padded_stride
 
 RNG = np.random.default_rng(11)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from lowering.dense import LANES, SIZES, call, definite, watched
 
-from tapediff.lowering.dense_calls import padded_stride, pullback_scratch
+from tapediff.compiler.linalg.dense_calls import padded_stride, pullback_scratch
 from tapediff.ops.linear_algebra import pulled_back
 
 RNG = np.random.default_rng(12)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from lowering.loops import native
 
-from tapediff.lowering.expressions import emit_expression, python_expression
-from tapediff.lowering.lanes import Code, Value
-from tapediff.lowering.vector_math import PYTHON_FUNCTIONS
+from tapediff.compiler.math.expressions import emit_expression, python_expression
+from tapediff.compiler.math.function_table import PYTHON_FUNCTIONS
+from tapediff.compiler.math.simd import Code, Value
 
 X = np.linspace(-2.0, 2.0, 32)
 

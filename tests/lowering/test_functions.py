@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering import functions, linking, native, object_cache
+from tapediff.compiler.codegen import outlining as functions
+from tapediff.compiler.jit import linking, object_cache
+from tapediff.compiler.jit import native_function as native
 
 
 @pytest.fixture

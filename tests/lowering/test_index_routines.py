@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering.listing import run_listing
+from tapediff.compiler.codegen.python_listing import run_listing
 
 RNG = np.random.default_rng(5)
 PLACES = np.array([0.0, -0.0, 1.0, -1.0, 2.0, np.inf, -np.inf, np.nan])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering.listing import run_listing
+from tapediff.compiler.codegen.python_listing import run_listing
 
 LEAST, MOST = -(2**63), 2**63 - 1
 EDGES = np.array(

@@ -9,14 +9,14 @@ import pytest
 from agreement import agree
 
 import tapediff as td
-from tapediff.lowering import schedule
-from tapediff.lowering.interpreter_handlers import LANES
-from tapediff.lowering.kernel import Kernel
-from tapediff.lowering.listing import run_listing
+from tapediff.compiler.bytecode.handlers import LANES
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.kernel import Kernel
+from tapediff.compiler.schedule import fusion as schedule
 from tapediff.ops import REGISTRY, Elementwise
 from tapediff.ops.arithmetic import CONVERT
-from tapediff.passes import run_passes
-from tapediff.transforms.derive import gradient_tape
+from tapediff.passes.pipeline import run_passes
+from tapediff.targets.derived_tapes import gradient_tape
 
 ELEMENTWISE = sorted(name for name, op in REGISTRY.items() if isinstance(op, Elementwise))
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -7.25, 40.0, -800.0, 1e-310, 1e300, np.inf, -np.inf, np.nan)

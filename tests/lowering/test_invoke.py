@@ -18,8 +18,8 @@ from lowering.call_cases import (
 )
 from lowering.path_callee import CALL, ITEM, LOOP, Builder, PathCallee, call_tape, chosen_tape, loop_tape, types
 
-from tapediff.instruction import ValueType
-from tapediff.lowering.kernel import Kernel
+from tapediff.compiler.kernel import Kernel
+from tapediff.ir.instruction import ValueType
 from tapediff.ops.calls import LoopForm
 
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering import entry
-from tapediff.lowering.emit import FAILURE, LARGEST_STACK_WORKSPACE
-from tapediff.lowering.kernel import Kernel, build_program
-from tapediff.lowering.listing import listing, run_listing
-from tapediff.lowering.native import assembly
-from tapediff.lowering.program import Access, Call, Exit, Step
+from tapediff.compiler.codegen.emitter import FAILURE, LARGEST_STACK_WORKSPACE
+from tapediff.compiler.codegen.python_listing import listing, run_listing
+from tapediff.compiler.jit.native_function import assembly
+from tapediff.compiler.kernel import Kernel, build_program
+from tapediff.compiler.loop_ir.program import Access, Call, Exit, Step
+from tapediff.compiler.runtime import python_entry as entry
+from tapediff.ir.interpreter import run
 from tapediff.ops.arithmetic import CONVERT
-from tapediff.passes import run_passes
-from tapediff.replay import run
-from tapediff.transforms.derive import gradient_tape
+from tapediff.passes.pipeline import run_passes
+from tapediff.targets.derived_tapes import gradient_tape
 
 RNG = np.random.default_rng(0)
 V, M = RNG.normal(size=11), RNG.normal(size=(5, 9))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from lowering.loops import loop_text, native
 
-from tapediff.lowering.lanes import (
+from tapediff.compiler.math.simd import (
     Code,
     Value,
     any_lane,

@@ -35,7 +35,7 @@ def test_compiling_leaves_little_behind():
 import ctypes, gc
 import numpy as np
 import tapediff as td
-from tapediff.lowering import linking
+from tapediff.compiler import linking
 
 linking.MOST_CODE_BYTES = 1 << 14  # so that it is full from the start
 
@@ -98,5 +98,5 @@ def test_new_programs_leave_no_entries_in_tables():
     after = sizes_of_tables()
     grown = {key: after[key] - before.get(key, 0) for key in after if after[key] - before.get(key, 0) >= 50}
     # In bytes, and to 1000 entries.
-    bounded = {("tapediff.lowering.linking", "_codes"), ("tapediff.randomness", "_names")}
+    bounded = {("tapediff.compiler.jit.linking", "_codes"), ("tapediff.recording.randomness", "_names")}
     assert not set(grown) - bounded, grown

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering import lower_matrices
-from tapediff.lowering.listing import run_listing
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.lower import matrices as lower_matrices
 
 RNG = np.random.default_rng(21)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering.native import assembly
+from tapediff.compiler.jit.native_function import assembly
 from tapediff.ops import REGISTRY, Elementwise
 
 # Those over masks and integers alone are of a few instructions, and cannot be recorded on floats.

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering.memory import _Overwritten
-from tapediff.lowering.program import Access, Group, Literal, Step, Storage
+from tapediff.compiler.loop_ir.program import Access, Group, Literal, Step, Storage
+from tapediff.compiler.schedule.memory_plan import _Overwritten
 
 rng = np.random.default_rng(6)
 N, D = 5000, 20

@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from tapediff.lowering.native import NativeFunction
+from tapediff.compiler.jit.native_function import NativeFunction
 
 # Two halves of an array on the stack, the second stored before the first is computed, and read as one.
 HALVES = """define void @halves(ptr %from, ptr %to) {

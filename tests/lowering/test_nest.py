@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering import nest
+from tapediff.compiler.codegen import loop_nest as nest
 
 FUNCTIONS = {
     "sum and products": lambda x: np.sum(np.exp(-0.5 * x**2) * np.tanh(x)),

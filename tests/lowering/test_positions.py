@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tapediff.lowering.places import contiguous
-from tapediff.lowering.positions import positions_of
-from tapediff.lowering.program import Access
+from tapediff.compiler.loop_ir.index_maps import positions_of
+from tapediff.compiler.loop_ir.program import Access
+from tapediff.compiler.loop_ir.views import contiguous
 
 SHAPE = (4, 6, 5)
 VIEWS = {

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering import build, ragged
-from tapediff.lowering.listing import run_listing
+from tapediff.compiler import pipeline as build
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.schedule import merge_nearly_equal as ragged
 
 
 def lengths(x):

@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from test_fuzz import PROGRAMS, SHAPES, scalar
 
 import tapediff as td
-from tapediff.lowering import build, recompute
-from tapediff.lowering.kernel import Kernel
-from tapediff.lowering.listing import run_listing
-from tapediff.lowering.program import Access, Group, Step, Storage
-from tapediff.transforms.derive import gradient_tape
+from tapediff.compiler import pipeline as build
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.kernel import Kernel
+from tapediff.compiler.loop_ir.program import Access, Group, Step, Storage
+from tapediff.compiler.schedule import rematerialize as recompute
+from tapediff.targets.derived_tapes import gradient_tape
 
 RNG = np.random.default_rng(5)
 DATA = RNG.normal(size=(40, 12))

@@ -6,11 +6,11 @@ import pytest
 from side_by_side import times_as_long
 
 import tapediff as td
-import tapediff.lowering.schedule as lowering_schedule
-from tapediff.lowering.listing import run_listing
-from tapediff.lowering.lower import lower
-from tapediff.lowering.schedule import LONGEST_NEST, schedule
-from tapediff.passes import run_passes
+import tapediff.compiler.schedule.fusion as lowering_schedule
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.lower.lower import lower
+from tapediff.compiler.schedule.fusion import LONGEST_NEST, schedule
+from tapediff.passes.pipeline import run_passes
 
 
 def rows(x):

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering import build, shifted
-from tapediff.lowering.listing import run_listing
-from tapediff.transforms.derive import gradient_tape
+from tapediff.compiler import pipeline as build
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.schedule import recompute_shifted as shifted
+from tapediff.targets.derived_tapes import gradient_tape
 
 Y = np.random.default_rng(8).normal(size=6000)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.lowering.listing import run_listing
-from tapediff.lowering.sorting import LONG, LONGEST_COUNTED, SHORTEST_WIDE
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.linalg.sorting import LONG, LONGEST_COUNTED, SHORTEST_WIDE
 
 RNG = np.random.default_rng(12)
 LENGTHS = (0, 1, 2, 7, 8, 9, 16, 33, LONGEST_COUNTED, LONGEST_COUNTED + 1, 300, 1000, SHORTEST_WIDE, 9000, LONG)

@@ -8,10 +8,10 @@ import pytest
 import scipy.special
 from lowering.loops import loop_text, native
 
-from tapediff.lowering.lanes import Value, bits, from_bits, to_i64
-from tapediff.lowering.math_special import polygamma
-from tapediff.lowering.native import assembly
-from tapediff.lowering.vector_math import FUNCTIONS, PYTHON_FUNCTIONS
+from tapediff.compiler.jit.native_function import assembly
+from tapediff.compiler.math.function_table import FUNCTIONS, PYTHON_FUNCTIONS
+from tapediff.compiler.math.simd import Value, bits, from_bits, to_i64
+from tapediff.compiler.math.special import polygamma
 
 COUNT = 1500
 LARGEST = np.finfo(float).max

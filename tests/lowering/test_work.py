@@ -1,6 +1,6 @@
 """What steps are taken to cost: every expression of the registry has a price, and the order of prices is right."""
 
-from tapediff.lowering.work import DIVISION, FUNCTION, work
+from tapediff.compiler.schedule.cost_model import DIVISION, FUNCTION, work
 from tapediff.ops import REGISTRY, Elementwise
 
 

@@ -1,0 +1,153 @@
+"""Finds the user's line behind an instruction: the innermost frame outside tapediff, NumPy and SciPy."""
+
+from __future__ import annotations
+
+import os
+import sys
+from bisect import bisect_right
+from functools import lru_cache
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARIES = (_PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep, os.sep + "scipy" + os.sep)
+
+
+class Site(NamedTuple):
+    """A place in the user's code; the line number is worked out only when it is printed."""
+
+    code: CodeType
+    lasti: int
+
+    @property
+    def line(self) -> int:
+        starts, lines = _lines(self.code)
+        return lines[max(0, bisect_right(starts, self.lasti) - 1)]
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.code.co_filename)}:{self.line} in {self.code.co_name}"
+
+    @property
+    def place(self) -> tuple[str, int, str]:
+        """File, line and function."""
+        return self.code.co_filename, self.line, self.code.co_name
+
+    def __reduce__(self) -> Any:
+        return PickledSite, self.place
+
+    def __deepcopy__(self, _: Any) -> Site:
+        return self
+
+
+class PickledSite(NamedTuple):
+    """A place in the code of the process that has pickled it; it prints the same."""
+
+    filename: str
+    line: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.filename)}:{self.line} in {self.name}"
+
+    @property
+    def place(self) -> tuple[str, int, str]:
+        return self.filename, self.line, self.name
+
+
+@lru_cache(maxsize=64)
+def _lines(code: CodeType) -> tuple[list[int], list[int]]:
+    """Where the stretches of code of one line begin, and these lines; one that has none belongs to the line before."""
+    starts, lines = [0], [code.co_firstlineno]
+    for start, _, line in code.co_lines():
+        starts.append(start)
+        lines.append(line or lines[-1])
+    return starts, lines
+
+
+@lru_cache(maxsize=64)
+def _positions(code: CodeType) -> list[Any]:
+    return list(code.co_positions())
+
+
+def spot_of(site: Site | PickledSite | None) -> Any:
+    """Equal for one expression of the user's, whatever the interpreter has made of its instructions after some turns of a loop."""
+    if not isinstance(site, Site):
+        return site
+    positions = _positions(site.code)
+    return id(site.code), positions[site.lasti // 2] if 0 <= site.lasti // 2 < len(positions) else site.lasti
+
+
+class _LibraryFiles(dict[str, bool]):
+    """Remembers which files are library code; a look-up by `[]` is the fastest test there is."""
+
+    def __missing__(self, filename: str) -> bool:
+        known = filename.startswith(_LIBRARIES[:2]) or _LIBRARIES[2] in filename or filename.startswith("<__array")
+        self[filename] = known
+        return known
+
+
+is_library_file = _LibraryFiles().__getitem__
+
+
+def user_frame(depth: int = 1) -> FrameType | None:
+    """The innermost frame of user code, at least `depth` callers up."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def user_site(depth: int = 1) -> Site | None:
+    """The user's line, for an error: where installed packages or Python's own have been called by the user's code, the line that did."""
+    innermost = frame = user_frame(depth + 1)
+    outermost: FrameType | None = None
+    while frame is not None and not frame.f_code.co_filename.startswith(_PACKAGE):
+        if not _is_installed(frame.f_code.co_filename):
+            return Site(frame.f_code, frame.f_lasti)
+        outermost, frame = frame, frame.f_back
+    if innermost is None or outermost is None:
+        return None if innermost is None else Site(innermost.f_code, innermost.f_lasti)
+    # The recorded function is in an installed package itself: then its package is the user's code.
+    frame = innermost if frame is None else outermost
+    own = _installed_package(frame.f_code.co_filename)
+    found: FrameType | None = innermost
+    while found is not None and found is not frame and _installed_package(found.f_code.co_filename) != own:
+        found = found.f_back
+    return Site((found or frame).f_code, (found or frame).f_lasti)
+
+
+_STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_INSTALLED = tuple(os.sep + folder + os.sep for folder in ("site-packages", "dist-packages"))
+
+
+@lru_cache(maxsize=1000)
+def _is_installed(filename: str) -> bool:
+    return filename.startswith(_STANDARD_LIBRARY) or any(folder in filename for folder in _INSTALLED)
+
+
+def _installed_package(filename: str) -> str:
+    """The folder or module that a file was installed as."""
+    for folder in _INSTALLED:
+        filename = filename.rpartition(folder)[2]
+    return filename.removeprefix(_STANDARD_LIBRARY).partition(os.sep)[0]
+
+
+def scipy_function() -> str | None:
+    """The SciPy function that the user called, with its module, where the call came by way of SciPy."""
+    frame: FrameType | None = sys._getframe(1)
+    name = None
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        if _LIBRARIES[2] in frame.f_code.co_filename:
+            # SciPy's decorators convert arguments too; what they wrap is one of their variables.
+            wrapped = next((frame.f_locals[k] for k in ("f", "func", "fun") if callable(frame.f_locals.get(k))), None)
+            function = frame.f_code.co_qualname.rpartition("<locals>.")[2]
+            module = frame.f_globals.get("__name__", "scipy")
+            if wrapped is not None and "wrapper" in frame.f_code.co_name:
+                function, module = getattr(wrapped, "__name__", function), getattr(wrapped, "__module__", module)
+            # scipy.special._basic is the public scipy.special.
+            public = [part for part in module.split(".") if not part.startswith("_")]
+            name = ".".join([*public[:2], function.removesuffix(".__init__").removesuffix(".__call__")])
+        frame = frame.f_back
+    return name

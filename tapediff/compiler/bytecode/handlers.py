@@ -1,0 +1,320 @@
+"""The handlers of the interpreter: native functions that do one operation on many values each, compiled when first needed.
+
+A program of the interpreter is a list of runs of 32-bit words, `handler (2 words), count, operands of each of the count operations`.
+A handler does its run and jumps to the next one's, so the processor has to guess once for a run where it goes on, not once for an
+operation. Values are words of 64 bits in slots, masks as 0 or 1; results go to the slots behind those of the run before.
+
+    i32 handler(ptr run, ptr slots, ptr next slot, ptr bases, ptr report)
+
+A handler is made from the same expression as straight-line code, without any freedom to round differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ...base.fork_locks import new_lock
+from ...base.held_locks import holding
+from ...ops.declaration import has_costly
+from ..codegen.reductions import MEMORY_TYPES
+from ..jit.native_function import NativeFunction
+from ..loop_ir.collapse_loops import LANES
+from ..math.expressions import emit_expression
+from ..math.ir_values import TYPES
+from ..math.simd import Code, Value, to_f64, trunc
+
+HEADER_BYTES = 12
+SIGNATURE = "ptr %run, ptr %slots, ptr %made, ptr %bases, ptr %report"
+
+# Cheap operations are done so many at a time, one by one; costly ones on SIMD lanes.
+UNROLLED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What a handler does: one expression of values.
+
+    Attributes:
+        kinds: of the operands r0, r1, ...
+        kind: of the result.
+    """
+
+    expression: str
+    parameters: tuple[tuple[str, Any], ...]
+    kinds: tuple[str, ...]
+    kind: str
+
+    makes_values = True
+
+    @property
+    def arity(self) -> int:
+        return len(self.kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Reads memory. Operands: base, offset in elements, and for `indexed` ones a value to add to the offset."""
+
+    kind: str
+    indexed: bool
+
+    makes_values = True
+
+    @property
+    def arity(self) -> int:
+        return 2 + self.indexed
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Writes memory, or adds to it. Operands: those of a load, and the value."""
+
+    kind: str
+    indexed: bool
+    adds: bool
+
+    makes_values = False
+
+    @property
+    def arity(self) -> int:
+        return 3 + self.indexed
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A guard. Operands: the value, what is expected, the guard's ordinal.
+
+    Attributes:
+        expects_nan: NaN was met when recorded, which is equal to nothing.
+    """
+
+    guard_kind: str
+    kind: str
+    expects_nan: bool
+
+    makes_values = False
+    arity = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Puts its operands, two words each, into slots."""
+
+    makes_values = True
+    arity = 2
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Returns 0."""
+
+    makes_values = False
+    arity = 0
+
+
+Handler = Operation | Load | Store | Check | Constants | End
+
+_lock = new_lock()
+_compiled: dict[Handler, NativeFunction] = {}
+
+
+@holding(_lock)
+def addresses_of(handlers: Iterable[Handler]) -> list[int]:
+    """Where the handlers are; those that are new are compiled, and stay."""
+    handlers = list(handlers)
+    for handler in handlers:
+        if handler not in _compiled:
+            text, symbols = handler_text(handler)
+            _compiled[handler] = NativeFunction(text, NAME, symbols, is_portable=True)
+    return [_compiled[handler].address for handler in handlers]
+
+
+NAME = "tapediff_handler"
+
+
+def handler_text(handler: Handler) -> tuple[str, set[str]]:
+    """The LLVM text of a handler, and the external routines that it calls."""
+    writer = _Writer(handler)
+    writer.body()
+    text = [
+        *writer.code.declarations,
+        f"define i32 @{NAME}({SIGNATURE}) nounwind {{",
+        "entry:",
+        *writer.code.lines,
+        "}",
+    ]
+    return "\n".join(text), writer.code.symbols
+
+
+class _Writer:
+    """The growing text of one handler."""
+
+    def __init__(self, handler: Handler) -> None:
+        self.handler = handler
+        self.code = Code("entry")
+
+    def body(self) -> None:
+        code, handler = self.code, self.handler
+        if isinstance(handler, End):
+            code.line("ret i32 0")
+            return
+        code.line("%done_slot = alloca i64")
+        code.line("store i64 0, ptr %done_slot")
+        code.line("%count_at = getelementptr i8, ptr %run, i64 8")
+        code.line("%count_word = load i32, ptr %count_at, align 4")
+        code.line("%count = zext i32 %count_word to i64")
+        code.line(f"%operands = getelementptr i8, ptr %run, i64 {HEADER_BYTES}")
+        if isinstance(handler, Operation):
+            self._loop(LANES if is_vectorised(handler) else UNROLLED)
+        self._loop(1)
+        self._go_on()
+
+    def _loop(self, step: int) -> None:
+        """A loop over operations, `step` at a time, while so many are left."""
+        code = self.code
+        head, body, end = code.label(), code.label(), code.label()
+        code.line(f"br label %{head}")
+        code.start(head)
+        done = code.emit("load i64, ptr %done_slot")
+        following = code.emit(f"add nuw nsw i64 {done}, {step}")
+        enough = code.emit(f"icmp ule i64 {following}, %count")
+        code.line(f"br i1 {enough}, label %{body}, label %{end}")
+        code.start(body)
+        self._operations(done, step)
+        code.line(f"store i64 {following}, ptr %done_slot")
+        code.line(f"br label %{head}")
+        code.start(end)
+
+    def _go_on(self) -> None:
+        """Jump to the handler of the next run."""
+        code, handler = self.code, self.handler
+        made = "%made"
+        if handler.makes_values:
+            made = code.emit("getelementptr i64, ptr %made, i64 %count")
+        words = code.emit(f"mul nuw nsw i64 %count, {handler.arity}")
+        following = code.emit(f"getelementptr i32, ptr %operands, i64 {words}")
+        target = code.emit(f"load ptr, ptr {following}, align 4")
+        result = code.emit(
+            f"musttail call i32 {target}(ptr {following}, ptr %slots, ptr {made}, ptr %bases, ptr %report)"
+        )
+        code.line(f"ret i32 {result}")
+
+    def _operations(self, first: str, count: int) -> None:
+        handler = self.handler
+        start = self.code.emit(f"mul nuw nsw i64 {first}, {handler.arity}")
+        start = self.code.emit(f"getelementptr i32, ptr %operands, i64 {start}")
+        made = self.code.emit(f"getelementptr i64, ptr %made, i64 {first}")
+        if isinstance(handler, Operation):
+            self._compute(handler, start, made, count)
+        elif isinstance(handler, Load):
+            kind = handler.kind
+            loaded = self.code.emit(f"load {MEMORY_TYPES[kind]}, ptr {self._address(handler, start)}")
+            self._put(made, 0, Value(self.code, self._from_memory(loaded, kind), kind, 1))
+        elif isinstance(handler, Store):
+            self._store(handler, start)
+        elif isinstance(handler, Check):
+            self._check(handler, start)
+        else:
+            low = self.code.emit(f"load i64, ptr {start}, align 4")
+            self.code.line(f"store i64 {low}, ptr {made}")
+
+    # Operations
+
+    def _compute(self, handler: Operation, start: str, made: str, count: int) -> None:
+        """All operands first: none of them is a result of the same run."""
+        arity = handler.arity
+        groups = [
+            [self._value(self._word(start, k * arity + j), kind) for j, kind in enumerate(handler.kinds)]
+            for k in range(count)
+        ]
+        if count > 1 and is_vectorised(handler):
+            lanes = [self._together([group[j] for group in groups]) for j in range(arity)]
+            result = self._result(handler, lanes)
+            for k in range(count):
+                picked = self.code.emit(f"extractelement {TYPES[handler.kind, count]} {result.ref}, i64 {k}")
+                self._put(made, k, Value(self.code, picked, handler.kind, 1))
+            return
+        for k, result in enumerate([self._result(handler, group) for group in groups]):
+            self._put(made, k, result)
+
+    def _result(self, handler: Operation, operands: list[Value]) -> Value:
+        named: dict[str, Any] = {f"r{k}": operand for k, operand in enumerate(operands)}
+        result = emit_expression(handler.expression, {**named, **dict(handler.parameters)})
+        assert result.kind == handler.kind, f"{handler.expression} makes {result.kind}, not {handler.kind}"
+        return result
+
+    def _together(self, values: list[Value]) -> Value:
+        kind, vector = values[0].kind, TYPES[values[0].kind, len(values)]
+        lanes = "poison"
+        for k, value in enumerate(values):
+            lanes = self.code.emit(f"insertelement {vector} {lanes}, {TYPES[kind, 1]} {value.ref}, i64 {k}")
+        return Value(self.code, lanes, kind, len(values))
+
+    # Slots and memory
+
+    def _word(self, start: str, k: int) -> str:
+        """An operand: a number that is never negative."""
+        place = self.code.emit(f"getelementptr i32, ptr {start}, i64 {k}") if k else start
+        word = self.code.emit(f"load i32, ptr {place}, align 4")
+        return self.code.emit(f"zext i32 {word} to i64")
+
+    def _value(self, slot: str, kind: str) -> Value:
+        place = self.code.emit(f"getelementptr i64, ptr %slots, i64 {slot}")
+        loaded = self.code.emit(f"load {'double' if kind == 'f64' else 'i64'}, ptr {place}")
+        return Value(self.code, self._from_memory(loaded, kind, "i64"), kind, 1)
+
+    def _from_memory(self, loaded: str, kind: str, type_: str = "i8") -> str:
+        return self.code.emit(f"icmp ne {type_} {loaded}, 0") if kind == "i1" else loaded
+
+    def _put(self, made: str, k: int, value: Value) -> None:
+        place = self.code.emit(f"getelementptr i64, ptr {made}, i64 {k}") if k else made
+        name = self.code.emit(f"zext i1 {value.ref} to i64") if value.kind == "i1" else value.ref
+        self.code.line(f"store {'double' if value.kind == 'f64' else 'i64'} {name}, ptr {place}")
+
+    def _address(self, handler: Load | Store, start: str) -> str:
+        element = MEMORY_TYPES[handler.kind]
+        place = self.code.emit(f"getelementptr ptr, ptr %bases, i64 {self._word(start, 0)}")
+        base = self.code.emit(f"load ptr, ptr {place}")
+        address = self.code.emit(f"getelementptr {element}, ptr {base}, i64 {self._word(start, 1)}")
+        if handler.indexed:
+            index = self._value(self._word(start, 2), "i64")
+            address = self.code.emit(f"getelementptr {element}, ptr {address}, i64 {index.ref}")
+        return address
+
+    def _store(self, handler: Store, start: str) -> None:
+        code, kind = self.code, handler.kind
+        address = self._address(handler, start)
+        value = self._value(self._word(start, handler.arity - 1), kind)
+        if handler.adds:
+            value = Value(code, code.emit(f"load {MEMORY_TYPES[kind]}, ptr {address}"), kind, 1) + value
+        name = code.emit(f"zext i1 {value.ref} to i8") if kind == "i1" else value.ref
+        code.line(f"store {MEMORY_TYPES[kind]} {name}, ptr {address}")
+
+    # Guards
+
+    def _check(self, handler: Check, start: str) -> None:
+        code = self.code
+        value = self._value(self._word(start, 0), handler.kind)
+        if handler.guard_kind == "int":
+            met = trunc(value) if handler.kind == "f64" else value
+            expected = self._value(self._word(start, 1), handler.kind)
+            fails = met.eq(met) if handler.expects_nan else met.ne(expected)
+        else:
+            met = value if value.kind == "i1" else value.ne(0.0 if value.kind == "f64" else 0)
+            fails = met ^ self._value(self._word(start, 1), "i1")
+        failed, onward = code.label(), code.label()
+        code.line(f"br i1 {fails.ref}, label %{failed}, label %{onward}")
+        code.start(failed)
+        if handler.guard_kind != "array":
+            room = code.emit("getelementptr i8, ptr %report, i64 8")
+            code.line(f"store double {to_f64(met).ref}, ptr {room}")
+        status = code.emit(f"trunc i64 {self._word(start, 2)} to i32")
+        code.line(f"ret i32 {code.emit(f'add i32 {status}, 1')}")
+        code.start(onward)
+
+
+def is_vectorised(handler: Operation) -> bool:
+    """Whether an operation takes long enough for gathering its operands in lanes to pay."""
+    return has_costly(handler.expression)

@@ -1,0 +1,343 @@
+"""Emits a scheduled loop program as the LLVM text of one function: `i32 kernel(ptr inputs, ptr outputs, ptr state, ptr report)`.
+
+0 is success; g + 1 that guard g failed; FAILURE + f that routine f failed; -1 that no memory was left. `report` points to a
+number of bytes and that much room, for the outcome of a failed guard: a double, or an array where it fits. Nothing is written to the
+outputs before the last guard has passed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...ir.guard_rows import EACH
+from ..bytecode.emit_call import emit_interpreted
+from ..linalg.routine_table import ROUTINES
+from ..loop_ir.program import Access, Call, Exit, Group, Literal, Program, Step, neutral
+from ..math.simd import Code, Value, constant, to_f64, trunc
+from ..runtime.status import FAILURE, OUT_OF_MEMORY
+from ..runtime.workspaces import (
+    FREE,
+    LARGEST_STACK_WORKSPACE,
+    MIX,
+    STATE_CONSTANTS,
+    WORKSPACE_FUNCTIONS,
+)
+from ..schedule.fusion import CHUNKS
+from .call_callee import emit_invoke
+from .loop_guard_report import report_each
+from .loop_nest import Nest
+from .outlining import longest_calling
+from .reductions import MEMORY_TYPES
+from .row_block_loop import emit_bands
+from .scalar_code import straight_step
+from .vector_memory import LaneMemory
+
+
+class Emitter(LaneMemory):
+    """The growing kernel function."""
+
+    largest_on_stack = LARGEST_STACK_WORKSPACE
+    # Whether arrays that a guard looked at are reported as one number that tells them apart, too.
+    mixes_arrays = False
+    # Where on this thread's stack the calls of callees begin; 0 if that is still to come.
+    outermost = "0"
+
+    def __init__(self, program: Program, name: str, owner: Emitter | None = None) -> None:
+        self.program = program
+        self.storages = program.storages
+        self.name = name
+        self.code = Code("body")
+        # Stack slots, which LLVM turns into registers only where they stand first of all; then addresses.
+        self.slots: list[str] = []
+        self.entry: list[str] = []
+        self.scalars: dict[int, Value] = {}
+        self.failing: list[tuple[str, int | str, Exit | None]] = []
+        # Of the whole module: where functions and declarations go; how long loops may be whose costly expressions are calls; and
+        # which storages are filled first and then added to.
+        self.module: Code = self.code if owner is None else owner.module
+        self.longest_calling: int = longest_calling(program) if owner is None else owner.longest_calling
+        self.assembled: frozenset[int] = program.assembled() if owner is None else owner.assembled
+        # Calls and loops of callees: their native sides; programs of the interpreter and limits of loops; addresses of this
+        # process, which the text has symbols for; the module's functions for callees; how many stacks are on the heap.
+        self.cells: list[Any] = []
+        self.runs: list[Any] = []
+        self.addresses: dict[str, int] = {} if owner is None else owner.addresses
+        self.invocations: dict[Any, tuple[str, int]] = {}
+        self.stack_count = 0
+        self._bases: dict[int, str] = {}
+        self._fresh = 0
+
+    def fresh(self) -> int:
+        self._fresh += 1
+        return self._fresh
+
+    def is_assembled(self, storage: int) -> bool:
+        """Whether a storage is filled first and then added to, so that a reduction must not initialise it."""
+        return storage in self.assembled
+
+    # Memory
+
+    def base(self, storage: int) -> str:
+        """The address of a storage's first element, worked out once in the entry block."""
+        known = self._bases.get(storage)
+        if known is not None:
+            return known
+        item = self.storages[storage]
+        name = f"%base{storage}"
+        if item.home in ("input", "output"):
+            self.entry.append(f"%slot{storage} = getelementptr ptr, ptr %{item.home}s, i64 {item.position}")
+            self.entry.append(f"{name} = load ptr, ptr %slot{storage}")
+        else:
+            self.entry.append(f"{name} = getelementptr i8, ptr %{item.home}, i64 {item.position}")
+        self._bases[storage] = name
+        return name
+
+    def rebase(self, storage: int, address: str) -> None:
+        """From here on, the storage's first element counts as being at an address."""
+        self._bases[storage] = address
+
+    def fill(self, storage: int, value: Any) -> None:
+        """A loop that sets a whole storage to one number."""
+        item = self.storages[storage]
+        step = Step((item.size,), (Literal(value, item.kind),), "r0", (), Access(storage, 0, (1,)))
+        Nest(self, Group("nest", (item.size,), [step])).emit()
+
+    def set_scalar(self, storage: int, value: Value) -> None:
+        self.scalars[storage] = value
+        item = self.storages[storage]
+        if item.home == "output" or item.in_memory:
+            self.store(self.base(storage), value)
+
+    # Groups
+
+    def group(self, group: Group) -> None:
+        if group.form == "call":
+            self.call(group.body[0])
+        elif group.form == "invoke":
+            emit_invoke(self, group.body[0])
+        elif group.form == "bands":
+            emit_bands(self, group)
+        elif group.form in CHUNKS.values():
+            self._call_chunk(group)
+        elif group.form == "interpreted":
+            emit_interpreted(self, group.translation)
+        elif group.form == "straight":
+            for item in group.body:
+                self.exit(item) if isinstance(item, Exit) else straight_step(self, item)
+        elif self._clears(group):
+            self._clear(group.body[0])
+        elif 0 in group.domain:
+            for step in group.body:
+                self._empty_reduction(step)
+        else:
+            Nest(self, group).emit()
+
+    def _clears(self, group: Group) -> bool:
+        """Whether a nest does no more than set a stretch of memory to zero."""
+        if group.form != "nest" or len(group.domain) != 1 or len(group.body) != 1:
+            return False
+        step = group.body[0]
+        source = step.reads[0]
+        is_zero = (
+            isinstance(source, Literal)
+            and source.kind == "f64"
+            and source.value == 0.0
+            and math.copysign(1.0, source.value) > 0
+        )
+        stores = self.storages[step.write.storage].in_memory and step.combine is None and step.write.strides == (1,)
+        return is_zero and stores and step.expression == "r0"
+
+    def _clear(self, step: Step) -> None:
+        self.code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        address = self.address(step.write.storage, step.write.offset)
+        self.code.line(f"call void @llvm.memset.p0.i64(ptr {address}, i8 0, i64 {8 * step.domain[0]}, i1 false)")
+
+    def _empty_reduction(self, step: Step) -> None:
+        storage = self.storages[step.write.storage]
+        value = neutral(step.combine, storage.kind)  # type: ignore[arg-type]
+        if storage.size == 1:
+            self.set_scalar(step.write.storage, constant(self.code, value, storage.kind))
+        elif storage.size:
+            self.fill(step.write.storage, value)
+
+    def address(self, storage: int, offset: int) -> str:
+        base = self.base(storage)
+        return (
+            base
+            if not offset
+            else self.code.emit(f"getelementptr {MEMORY_TYPES[self.storages[storage].kind]}, ptr {base}, i64 {offset}")
+        )
+
+    def scalar(self, read: Access) -> Value:
+        known = self.scalars.get(read.storage)
+        if known is not None:
+            return known
+        return self.load(self.address(read.storage, read.offset), self.storages[read.storage].kind)
+
+    def call(self, call: Call) -> None:
+        routine = ROUTINES[call.routine]
+        operands = [self.address(storage, offset) for storage, offset in call.operands]
+        failed = routine.emit(self.code, self.slots, operands, self.base(call.result), call.sizes, self.fresh())
+        if call.failure >= 0 and failed is not None:
+            self.leave_if(failed, FAILURE + call.failure)
+
+    def exit(self, item: Exit) -> None:
+        value = self.scalar(item.read)
+        if item.guard_kind == "int":
+            whole = trunc(value) if value.kind == "f64" else value
+            if math.isnan(item.expected):
+                fails = whole.eq(whole)
+            else:
+                fails = whole.ne(item.expected if value.kind == "f64" else int(item.expected))
+        else:
+            truth = self._truth(value)
+            fails = ~truth if item.expected else truth
+        self.leave_if(fails.ref, item.ordinal + 1, item)
+
+    @staticmethod
+    def _truth(value: Value) -> Value:
+        return value if value.kind == "i1" else value.ne(0.0 if value.kind == "f64" else 0)
+
+    def _call_chunk(self, group: Group) -> None:
+        """Code too long for one function: a function of its own, which hands back a status."""
+        chunk = _Chunk(self, f"{self.name}_chunk{self.fresh()}")
+        for declaration in chunk.definition(group):
+            self.code.declare(declaration)
+        self.code.symbols |= chunk.code.symbols
+        status = self.code.emit(
+            f"call i32 @{chunk.name}(ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report)"
+        )
+        self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), status)
+
+    def leave_if(self, fails: str, status: int | str, item: Exit | None = None) -> None:
+        """Leave the function with a status if a condition holds, which it rarely does."""
+        label, onward = f"leave{self.fresh()}", self.code.label()
+        self.code.line(f"br i1 {fails}, label %{label}, label %{onward}, !prof !0")
+        self.code.start(onward)
+        self.failing.append((label, status, item))
+
+    # The whole function
+
+    def text(self) -> str:
+        self._body(self.program.groups)
+        return "\n".join(self._module())
+
+    def _body(self, groups: list[Group]) -> None:
+        for group in groups:
+            self.group(group)
+        self._leave(0)
+        for label, status, item in self.failing:
+            self.code.start(label)
+            self._leave(status if item is None else self._report(item))
+
+    def _leave(self, status: int | str) -> None:
+        self._clean_up()
+        self.code.line(f"ret i32 {status}")
+
+    def _clean_up(self) -> None:
+        """Give back what the function holds; the last thing it does."""
+        if self.stack_count:
+            self.code.line(f"call void @tapediff_free_stacks(ptr %stacks, i64 {self.stack_count})")
+        if self.program.workspace_bytes > self.largest_on_stack:
+            self.code.line("call void @tapediff_release(ptr %state, ptr %workspace)")
+
+    def _report(self, item: Exit) -> int | str:
+        """Hand out what was met, for the look-up of another tape; gives the status to leave with."""
+        if item.guard_kind == EACH:
+            return report_each(self, item)
+        if item.guard_kind == "array":
+            self._report_array(item)
+            return item.ordinal + 1
+        room = self.code.emit("getelementptr i8, ptr %report, i64 8")
+        value = self.scalar(item.read)
+        if item.guard_kind == "bool":
+            # The outcome alone: native code looks up by it what to run instead.
+            value = self._truth(value)
+        met = to_f64(value)
+        met = trunc(met) if item.guard_kind == "int" else met
+        self.code.line(f"store double {met.ref}, ptr {room}")
+        return item.ordinal + 1
+
+    def _report_array(self, item: Exit) -> None:
+        """Copy the array, if the report has room for it."""
+        room = self.code.emit("getelementptr i8, ptr %report, i64 8")
+        storage = self.storages[item.report[0]]
+        if self.mixes_arrays:
+            self.code.declare(MIX)
+            base = self.base(storage.number)
+            mixed = self.code.emit(f"call i64 @tapediff_mix(ptr {base}, i64 {storage.bytes})")
+            self.code.line(f"store i64 {mixed}, ptr {room}")
+        copied, done = self.code.label(), self.code.label()
+        size = self.code.emit("load i64, ptr %report")
+        fits = self.code.emit(f"icmp uge i64 {size}, {storage.bytes}")
+        self.code.line(f"br i1 {fits}, label %{copied}, label %{done}")
+        self.code.start(copied)
+        self.code.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        self.code.line(
+            f"call void @llvm.memcpy.p0.p0.i64(ptr {room}, ptr {self.base(storage.number)}, i64 {storage.bytes}, i1 false)"
+        )
+        self.code.line(f"br label %{done}")
+        self.code.start(done)
+
+    def _module(self) -> list[str]:
+        parameters = "ptr noalias %inputs, ptr noalias %outputs, ptr %state, ptr %report"
+        return self._function(parameters, [*self.entry, "br label %body", "body:", *self.code.lines])
+
+    def _function(self, parameters: str, lines: list[str]) -> list[str]:
+        """The module: what the function needs declared, and the function with its memory set up before `lines`."""
+        prologue = [*self._stacks(), *self._workspace()]
+        return [
+            *self.code.declarations, f"define i32 @{self.name}({parameters}) #0 {{", "entry:", *self.slots, *prologue,
+            *lines, "}", "attributes #0 = { nounwind }", '!0 = !{!"branch_weights", i32 1, i32 1000}',
+        ]  # fmt: skip
+
+    def _stacks(self) -> list[str]:
+        """Where the addresses of stacks are; none has memory yet."""
+        if not self.stack_count:
+            return []
+        self.code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        return [
+            f"%stacks = alloca [{2 * self.stack_count} x i64], align 64",
+            f"call void @llvm.memset.p0.i64(ptr %stacks, i8 0, i64 {16 * self.stack_count}, i1 false)",
+        ]
+
+    def _workspace(self) -> list[str]:
+        size = self.program.workspace_bytes
+        lines = [
+            f"%constants_slot = getelementptr i64, ptr %state, i64 {STATE_CONSTANTS}",
+            "%constant = load ptr, ptr %constants_slot",
+        ]
+        if size <= self.largest_on_stack:
+            return [*lines, f"%workspace = alloca [{size} x i8], align 64"]
+        self.code.declare(FREE)
+        self.code.declare(WORKSPACE_FUNCTIONS)
+        return [
+            *lines,
+            f"%workspace = call ptr @tapediff_acquire(ptr %state, i64 {size})",
+            "%no_memory = icmp eq ptr %workspace, null",
+            "br i1 %no_memory, label %starved, label %start",
+            "starved:",
+            f"ret i32 {OUT_OF_MEMORY}",
+            "start:",
+        ]
+
+
+class _Chunk(Emitter):
+    """A stretch of straight-line code, or a loop, as a function; its workspace is the caller's."""
+
+    def __init__(self, owner: Emitter, name: str) -> None:
+        super().__init__(owner.program, name, owner)
+        self.mixes_arrays = owner.mixes_arrays
+
+    def definition(self, group: Group) -> list[str]:
+        """The function's text, after the declarations that it needs."""
+        form = next(form for form, chunk in CHUNKS.items() if chunk == group.form)
+        self._body([Group(form, group.domain, group.body)])
+        parameters = "ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report"
+        head = [f"define internal i32 @{self.name}({parameters}) noinline nounwind {{", "entry:"]
+        text = "\n".join([*head, *self.slots, *self.entry, "br label %body", "body:", *self.code.lines, "}"])
+        return [*self.code.declarations, text]
+
+    def _leave(self, status: int | str) -> None:
+        self.code.line(f"ret i32 {status}")

@@ -1,0 +1,343 @@
+"""Emits one loop nest: outer loops over scalars, the innermost one over SIMD lanes, its tail under a mask."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..loop_ir.collapse_loops import LANES, collapsed
+from ..loop_ir.program import Access, Group, Literal, Step
+from ..math.ir_values import TYPES
+from ..math.simd import Value, constant, splat
+from .outlining import inlined, is_costly, is_short, outlined, runs_in_pairs
+from .reductions import MEMORY_TYPES, Accumulators
+
+# An innermost loop inside another is unrolled up to this many vectors, and up to this much code; what the outer loops do not
+# change then stays in registers, and so do sums over the outer loops.
+MOST_VECTORS = 8
+MOST_UNROLLED = 64
+# Shorter loops run one vector at a time.
+FEWEST_PAIRS = 4
+
+
+def lanes_for(extent: int) -> int:
+    """SIMD lanes for a loop of this extent: 8, or the next power of two for shorter ones."""
+    width = 1
+    while width < extent and width < LANES:
+        width *= 2
+    return width
+
+
+def counted(owner: Any, first: str, stop: str, stride: int, body: Callable[[str], None]) -> None:
+    """Emit a loop that runs at least once, from `first` in steps of `stride` for as long as it is below `stop`."""
+    code = owner.code
+    before, head, end = code.block, code.label(), code.label()
+    code.line(f"br label %{head}")
+    code.start(head)
+    index = f"%i{owner.fresh()}"
+    position = len(code.lines)
+    code.line("")  # the phi, whose incoming block is known once the body is emitted
+    body(index)
+    following = code.emit(f"add nuw nsw i64 {index}, {stride}")
+    more = code.emit(f"icmp ult i64 {following}, {stop}")
+    code.lines[position] = f"{index} = phi i64 [ {first}, %{before} ], [ {following}, %{code.block} ]"
+    code.line(f"br i1 {more}, label %{head}, label %{end}")
+    code.start(end)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows from `first` up to `stop`, as names in the code, and whether they are the last."""
+
+    first: str
+    stop: str
+    is_last: str
+
+    def scaled(self, nest: Nest) -> tuple[str, str]:
+        """As turns of the outermost loop of a nest."""
+        if nest.turns == 1:
+            return self.first, self.stop
+        first, stop = (nest.code.emit(f"mul nuw nsw i64 {k}, {nest.turns}") for k in (self.first, self.stop))
+        return first, stop
+
+
+class Nest:
+    """Emits one group. `owner` is the kernel's Emitter, which knows the base address of each storage."""
+
+    def __init__(self, owner: Any, group: Group) -> None:
+        self.owner = owner
+        self.code = owner.code
+        extent = group.domain[0]
+        group = collapsed(group) if group.form == "nest" else group
+        self.domain = group.domain
+        self.steps: list[Step] = group.body
+        self.last = len(self.domain) - 1
+        self.lanes = 1 if group.form == "alone" else lanes_for(self.domain[-1])
+        # Of the point that is being emitted: that many lanes, or twice as many.
+        self.width = self.lanes
+        self.is_short = is_short(group)
+        self.calls = math.prod(group.domain) <= owner.longest_calling
+        self.written = {s.write.storage for s in self.steps if s.combine is None}
+        self.indices: list[str] = []
+        # Values read outside the innermost loop, and the address at which each innermost row starts.
+        self.hoisted: dict[Access, Value] = {}
+        self.rows: dict[Access, str] = {}
+        # For unrolled innermost loops: the vectors of a row, and rows that never change.
+        self.vectors = self._vectors(group)
+        self.accumulators = Accumulators(self)
+        self.resident: dict[tuple[Access, int], Value] = {}
+        # Of nests in bands: the rows to run, and how many turns of the outermost loop, which may be merged, each is.
+        self.block: Block | None = None
+        self.turns = self.domain[0] // extent
+
+    def _vectors(self, group: Group) -> list[tuple[int, int]]:
+        """First index and active lanes of each vector of an innermost loop that is to be unrolled; none if it is not."""
+        extent = self.domain[-1]
+        count = -(-extent // self.width)
+        scattered = any(s.write.via >= 0 for s in self.steps)
+        if group.form != "nest" or len(self.domain) < 2 or scattered:
+            return []
+        if count > MOST_VECTORS or count * len(self.steps) > MOST_UNROLLED:
+            return []
+        return [(start, min(self.width, extent - start)) for start in range(0, extent, self.width)]
+
+    def emit(self) -> None:
+        self.begin()
+        self.run()
+        self.end()
+
+    def begin(self) -> None:
+        """Before the loops: what accumulates gets its first value."""
+        for number, step in enumerate(self.steps):
+            if step.combine is not None:
+                self.accumulators.prepare(number, step)
+        self.accumulators.start_level(0)
+
+    def run(self, block: Block | None = None) -> None:
+        """The loops, all of them or one block of the outermost."""
+        self.block = block
+        self._enter(-1)
+        self._loop(0)
+
+    def end(self) -> None:
+        """Behind the loops: hand out what was accumulated."""
+        self.accumulators.finish_level(0)
+
+    # Loops
+
+    def _loop(self, level: int) -> None:
+        if level == self.last:
+            self._innermost()
+            return
+        first, stop = ("0", str(self.domain[level])) if level or self.block is None else self.block.scaled(self)
+        counted(self.owner, first, stop, 1, lambda index: self._at_index(level, index))
+
+    def _at_index(self, level: int, index: str) -> None:
+        self.indices.append(index)
+        self._enter(level)
+        self.accumulators.start_level(level + 1)
+        self._loop(level + 1)
+        self.accumulators.finish_level(level + 1)
+        self.indices.pop()
+
+    def _enter(self, level: int) -> None:
+        """At the top of loop `level`'s body (before all loops for -1): read what no inner loop changes."""
+        for step in self.steps:
+            for read in step.reads:
+                if isinstance(read, Access) and read.via < 0 and self._level_of(read) == level < self.last:
+                    if read.storage not in self.written:
+                        self.hoisted[read] = self._hoisted_value(read)
+        if level == -1 and self.vectors:
+            self._load_resident()
+        if level == self.last - 1:
+            self.rows = {}
+            for step in self.steps:
+                for access in (*step.reads, step.write):
+                    if isinstance(access, Access) and self._needs_row(access):
+                        self.rows[access] = self.address(access, self.indices)
+
+    def _load_resident(self) -> None:
+        """Rows that are the same for every turn of the outer loops are read once."""
+        for step in self.steps:
+            for read in step.reads:
+                if not isinstance(read, Access) or read.via >= 0 or read.storage in self.written:
+                    continue
+                moves = read.strides[-1] != 0 and not any(read.strides[:-1])
+                if (
+                    not moves
+                    or (read, 0) in self.resident
+                    or len(self.resident) + self.accumulators.count + len(self.vectors) > 20
+                ):
+                    continue
+                row = self.address(read, [])
+                kind, stride = self.owner.storages[read.storage].kind, read.strides[-1]
+                for first, active in self.vectors:
+                    address = self.code.emit(f"getelementptr {MEMORY_TYPES[kind]}, ptr {row}, i64 {first * stride}")
+                    self.resident[read, first] = self.owner.load_lanes(address, stride, kind, self.width, active)
+
+    def _hoisted_value(self, read: Access) -> Value:
+        scalar = self.owner.scalars.get(read.storage)
+        if scalar is not None:
+            return scalar
+        return self.owner.load(self.address(read, self.indices), self.owner.storages[read.storage].kind)
+
+    def _level_of(self, access: Access) -> int:
+        level = -1
+        for k, stride in enumerate(access.strides):
+            if stride != 0:
+                level = k
+        return level
+
+    def _needs_row(self, access: Access) -> bool:
+        storage = self.owner.storages[access.storage]
+        return storage.in_memory and access not in self.rows and (access.via >= 0 or access.strides[-1] != 0)
+
+    def address(self, access: Access, indices: list[str]) -> str:
+        """Address of the access at the given outer indices, with the innermost ones at zero."""
+        total, constant_part = None, access.offset
+        for index, stride in zip(indices, access.strides):
+            if stride == 0:
+                continue
+            term = index if stride == 1 else self.code.emit(f"mul nsw i64 {index}, {stride}")
+            total = term if total is None else self.code.emit(f"add nsw i64 {total}, {term}")
+        base = self.owner.base(access.storage)
+        element = MEMORY_TYPES[self.owner.storages[access.storage].kind]
+        if constant_part:
+            base = self.code.emit(f"getelementptr {element}, ptr {base}, i64 {constant_part}")
+        return base if total is None else self.code.emit(f"getelementptr {element}, ptr {base}, i64 {total}")
+
+    def _innermost(self) -> None:
+        extent, width = min(step.domain[self.last] for step in self.steps), self.width
+        if self.vectors:
+            for number, (first, active) in enumerate(self.vectors):
+                self._point(str(first), active, number)
+            return
+        whole = extent - extent % width
+        if self.block is not None and self.last == 0:
+            self._innermost_of_block(self.block, whole)
+            return
+        start = self._pairs(whole)
+        if whole == start + width:
+            self._point(str(start), width)
+        elif whole > start:
+            counted(self.owner, str(start), str(whole), width, lambda index: self._point(index, width))
+        # Of loops that were merged though some are a little longer, each has its own end.
+        for end in sorted({step.domain[self.last] for step in self.steps}):
+            for start in range(whole, end, width):
+                self._point(str(start), min(width, end - start), extent=end)
+
+    def _pairs(self, whole: int) -> int:
+        """Run two vectors at a time as far as that goes and where it pays; where they end. LLVM makes two of each operation."""
+        pair = 2 * self.width
+        if whole < FEWEST_PAIRS * pair or self.is_short or self.calls or not runs_in_pairs(self.steps):
+            return 0
+        end = whole - whole % pair
+        self.width = pair
+        counted(self.owner, "0", str(end), pair, lambda index: self._point(index, pair))
+        self.width = self.lanes
+        return end
+
+    def _innermost_of_block(self, block: Block, whole: int) -> None:
+        """A block begins at a multiple of the lanes; what is left over at the end belongs to the last one."""
+        first, stop = block.scaled(self)
+        if whole == self.domain[0]:
+            counted(self.owner, first, stop, self.width, lambda index: self._point(index, self.width))
+            return
+        stop = self.code.emit(f"select i1 {block.is_last}, i64 {whole}, i64 {stop}")
+        counted(self.owner, first, stop, self.width, lambda index: self._point(index, self.width))
+        rest, onward = self.code.label(), self.code.label()
+        self.code.line(f"br i1 {block.is_last}, label %{rest}, label %{onward}")
+        self.code.start(rest)
+        self._point(str(whole), self.domain[0] - whole)
+        self.code.line(f"br label %{onward}")
+        self.code.start(onward)
+
+    # One point: `active` lanes starting at an index of the innermost loop
+
+    def _point(self, index: str, active: int, vector: int = -1, extent: int = 0) -> None:
+        """All steps, or those whose innermost loop is over `extent`."""
+        at_point: dict[int, Value] = {}
+        loaded: dict[Access, Value] = {}
+        for number, step in enumerate(self.steps):
+            if extent and step.domain[-1] != extent:
+                continue
+            operands: list[Any] = []
+            for read in step.reads:
+                operands.append(self._operand(read, operands, index, active, at_point, loaded))
+            if self.accumulators.add(number, step, operands, index, active, vector):
+                continue
+            if step.write.via >= 0:
+                self._scatter(step, operands[0], self.value(step, operands), active)
+            elif step.combine is not None:
+                address = self.lane_address(step.write, index)
+                stride = step.write.strides[-1]
+                old = self.owner.load_lanes(address, stride, self.accumulators.kind(step), self.width, active)
+                self.owner.store_lanes(address, stride, self.accumulators.update(step, operands, old), active)
+            else:
+                value = self.value(step, operands)
+                at_point[step.write.storage] = value
+                if self.owner.storages[step.write.storage].in_memory:
+                    self.owner.store_lanes(self.lane_address(step.write, index), step.write.strides[-1], value, active)
+
+    def value(self, step: Step, operands: list[Any]) -> Value:
+        if step.expression == "r0" and not step.parameters:
+            value = operands[0]
+        else:
+            is_call = self.calls and is_costly(step)
+            value = outlined(self.owner, step, operands, self.width) if is_call else inlined(step, operands)
+        return value if value.width == self.width else splat(value, self.width)
+
+    def _operand(
+        self,
+        read: Any,
+        earlier: list[Any],
+        index: str,
+        active: int,
+        at_point: dict[int, Value],
+        loaded: dict[Access, Value],
+    ) -> Value:
+        if isinstance(read, Literal):
+            return constant(self.code, read.value, read.kind, 1)
+        if read.via >= 0:
+            storage = self.owner.storages[read.storage]
+            return self.owner.gather(
+                self.rows[read], splat(earlier[read.via], self.width), storage.kind, self.width, active
+            )
+        if read.storage in at_point:
+            return at_point[read.storage]
+        if read in self.hoisted:
+            return self.hoisted[read]
+        known = loaded.get(read)
+        if known is None and self.resident:
+            known = self.resident.get((read, int(index))) if index.isdigit() else None
+        if known is None:
+            storage = self.owner.storages[read.storage]
+            address = self.lane_address(read, index)
+            known = loaded[read] = self.owner.load_lanes(address, read.strides[-1], storage.kind, self.width, active)
+        return known
+
+    def lane_address(self, access: Access, index: str) -> str:
+        row = self.rows[access]
+        if index == "0":
+            return row
+        stride = access.strides[-1]
+        element = MEMORY_TYPES[self.owner.storages[access.storage].kind]
+        place = index if stride == 1 else self.code.emit(f"mul nsw i64 {index}, {stride}")
+        return self.code.emit(f"getelementptr {element}, ptr {row}, i64 {place}")
+
+    def _scatter(self, step: Step, positions: Value, value: Value, active: int) -> None:
+        """One lane after the other, as positions may repeat."""
+        positions = splat(positions, self.width)
+        element = MEMORY_TYPES[value.kind]
+        for lane in range(active):
+            place, item = positions.ref, value
+            if self.width > 1:
+                place = self.code.emit(f"extractelement {TYPES['i64', self.width]} {positions.ref}, i64 {lane}")
+                picked = self.code.emit(f"extractelement {TYPES[value.kind, self.width]} {value.ref}, i64 {lane}")
+                item = Value(self.code, picked, value.kind, 1)
+            address = self.code.emit(f"getelementptr {element}, ptr {self.rows[step.write]}, i64 {place}")
+            if step.combine is not None:
+                item = self.accumulators.combined(step, self.owner.load(address, value.kind), item)
+            self.owner.store(address, item)

@@ -1,0 +1,152 @@
+"""Costly functions: inlined where they are few or their loop is long, else calls of one copy for all kernels of the process.
+
+Inlining saves a call's 2 ns, and costs 1 ms of compiling for each copy of sin or log. The one copy is optimised however quickly the
+kernels that call it are compiled: 1000 steps of a recurrence with sin then take 22 us a call, not 29.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ...base.fork_locks import new_lock
+from ...base.held_locks import holding
+from ...ops.declaration import FUNCTION, has_costly
+from ..jit.native_function import NativeFunction
+from ..loop_ir.program import Group, Program, Step
+from ..math.expressions import emit_expression
+from ..math.function_table import CALLED_BY_ELEMENT
+from ..math.ir_values import TYPES
+from ..math.simd import Code, Value, splat
+
+MOST_INLINED = 12
+LONG_LOOP = 64
+# A program that has more of them than this in loops of up to that many points calls them there, too: 370 in loops of 66 points take
+# 2.9 s inlined and 0.7 s as calls, and a tenth more time to run.
+MOST_INLINED_IN_LOOPS = 100
+LONGEST_CALLING = 1024
+
+
+def is_costly(step: Any) -> bool:
+    return isinstance(step, Step) and has_costly(step.expression)
+
+
+def runs_in_pairs(steps: list[Step]) -> bool:
+    """Whether a loop of these steps takes less time with two vectors at once.
+
+    One vector of a costly function is a chain of operations that wait for each other; of two, one computes while the other waits:
+    a twentieth to a quarter less time for all functions but those that are called for each element, which take longer.
+    """
+    costly = [step.expression for step in steps if is_costly(step)]
+    return bool(costly) and not any(map(_calls_out, costly))
+
+
+@cache
+def _calls_out(expression: str) -> bool:
+    return any(name in CALLED_BY_ELEMENT for name in FUNCTION.findall(expression))
+
+
+def is_short(group: Group) -> bool:
+    """Whether a group runs so few times that a call in it does not matter."""
+    return group.form not in ("call", "invoke", "interpreted") and math.prod(group.domain) <= LONG_LOOP
+
+
+def longest_calling(program: Program) -> int:
+    """How many points a loop may have whose costly functions are calls; 0 where a program has no more than are worth inlining."""
+    counts = {LONG_LOOP: 0, LONGEST_CALLING: 0}
+    for group in program.groups:
+        if group.form not in ("call", "invoke", "interpreted"):
+            costly, points = sum(map(is_costly, group.body)), math.prod(group.domain)
+            for longest in counts:
+                counts[longest] += costly if points <= longest else 0
+    if counts[LONGEST_CALLING] > MOST_INLINED_IN_LOOPS:
+        return LONGEST_CALLING
+    return LONG_LOOP if counts[LONG_LOOP] > MOST_INLINED else 0
+
+
+# Beyond this many steps outside loops or in short ones, what LLVM saves by optimising is less than the wait for it.
+MOST_OPTIMISED = 1500
+LONGEST_UNOPTIMISED_LOOP = 1024
+VECTOR = 8
+# As many steps as the code that calls a callee is long.
+CALL_STEPS = 5
+# LLVM takes a second for each megabyte of text, or half of that for code that takes up to half as long again. Longer text than this
+# is compiled quickly, unless its loops compute so much that a few thousand calls make up for the wait.
+LONGEST_OPTIMISED_TEXT = 1_000_000
+LEAST_TEXT_FOR_A_VECTOR = 25
+
+
+def is_compiled_quickly(program: Program, length: int = 0) -> bool:
+    """Whether a program is long code outside loops or in short ones, and little else: it runs nearly as fast when compiled quickly.
+    Also where the text is so long, for what it computes, that LLVM takes longer over it than most who call it will.
+
+    16 000 steps of a recurrence with sin: optimised 1.0 s of compiling and 57 us a call, quickly 0.17 s and 67 us. 9000 steps on
+    rows of three numbers: 3.2 s and 14 us, quickly 1.2 s and 19 us.
+    """
+    code = CALL_STEPS * sum(group.form == "invoke" for group in program.groups)
+    looped = longest = 0
+    for group in program.groups:
+        points = math.prod(group.domain)
+        if is_short(group):
+            code += len(group.body)
+        elif group.form not in ("call", "invoke", "interpreted"):
+            looped += len(group.body) * points // VECTOR
+            longest = max(longest, points)
+    if length > LONGEST_OPTIMISED_TEXT and length > LEAST_TEXT_FOR_A_VECTOR * looped:
+        return True
+    return code > MOST_OPTIMISED and (looped <= code // 4 or longest <= LONGEST_UNOPTIMISED_LOOP)
+
+
+def inlined(step: Step, operands: list[Any]) -> Value:
+    return emit_expression(step.expression, {**dict(zip(step.names, operands)), **dict(step.parameters)})
+
+
+def outlined(owner: Any, step: Step, operands: list[Value], width: int) -> Value:
+    """A call of the step's expression, on `width` lanes, as a function that the process has once."""
+    operands = [splat(operand, width) for operand in operands]
+    key = (step.expression, step.parameters, tuple(operand.kind for operand in operands), width)
+    shared = _shared.get(key)
+    if shared is None:
+        shared = _shared_function(key, step, operands, width)
+    owner.addresses[shared.symbol] = shared.native.address
+    result = TYPES[shared.kind, width]
+    owner.code.declare(
+        f"declare {result} @{shared.symbol}({', '.join(TYPES[o.kind, width] for o in operands)}) nounwind"
+    )
+    arguments = ", ".join(f"{TYPES[o.kind, width]} {o.ref}" for o in operands)
+    return Value(owner.code, owner.code.emit(f"call {result} @{shared.symbol}({arguments})"), shared.kind, width)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """A costly expression as native code, and the kind of its result. The symbol tells its text, as kernels are kept on disk by theirs."""
+
+    symbol: str
+    native: NativeFunction
+    kind: str
+
+
+_lock = new_lock()
+_shared: dict[Any, _Shared] = {}
+
+
+@holding(_lock)
+def _shared_function(key: Any, step: Step, operands: list[Value], width: int) -> _Shared:
+    return _shared.get(key) or _shared.setdefault(key, _compiled(step, operands, width))
+
+
+def _compiled(step: Step, operands: list[Value], width: int) -> _Shared:
+    """The step's expression as a function of its operands."""
+    code = Code("entry")
+    formal = [Value(code, f"%a{k}", operand.kind, width) for k, operand in enumerate(operands)]
+    result = splat(inlined(step, formal), width)
+    signature = ", ".join(f"{TYPES[v.kind, width]} {v.ref}" for v in formal)
+    returned = TYPES[result.kind, width]
+    body = [f"({signature}) nounwind {{", "entry:", *code.lines, f"ret {returned} {result.ref}", "}"]
+    told = "\n".join([*code.declarations, returned, *body])
+    symbol = f"tapediff_function_{hashlib.blake2b(told.encode(), digest_size=12).hexdigest()}"
+    text = "\n".join([*code.declarations, f"define {returned} @{symbol}", *body])
+    return _Shared(symbol, NativeFunction(text, symbol, code.symbols, is_portable=True), result.kind)

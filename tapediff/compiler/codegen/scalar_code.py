@@ -1,0 +1,45 @@
+"""Emits steps outside loops, on numbers in registers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..loop_ir.program import Literal, Step
+from ..math.simd import Value, constant
+from .outlining import inlined, is_costly, outlined
+from .reductions import MEMORY_TYPES
+
+
+def straight_step(owner: Any, step: Step) -> None:
+    """Emit one step outside loops."""
+    operands: list[Any] = []
+    for read in step.reads:
+        if isinstance(read, Literal):
+            operands.append(constant(owner.code, read.value, read.kind))
+        elif read.via >= 0:
+            element = MEMORY_TYPES[owner.storages[read.storage].kind]
+            address = owner.address(read.storage, read.offset)
+            address = owner.code.emit(f"getelementptr {element}, ptr {address}, i64 {operands[read.via].ref}")
+            operands.append(owner.load(address, owner.storages[read.storage].kind))
+        else:
+            operands.append(owner.scalar(read))
+    value = operands[0]
+    if step.expression != "r0" or step.parameters:
+        value = outlined(owner, step, operands, 1) if owner.longest_calling and is_costly(step) else inlined(step, operands)
+    _write(owner, step, operands, value)
+
+
+def _write(owner: Any, step: Step, operands: list[Any], value: Value) -> None:
+    write = step.write
+    storage = owner.storages[write.storage]
+    if storage.size == 1 and not owner.is_assembled(write.storage) and write.via < 0:
+        owner.set_scalar(write.storage, value)
+        return
+    address = owner.address(write.storage, write.offset)
+    if write.via >= 0:
+        address = owner.code.emit(
+            f"getelementptr {MEMORY_TYPES[storage.kind]}, ptr {address}, i64 {operands[write.via].ref}"
+        )
+    if step.combine is not None:
+        value = owner.load(address, storage.kind) + value
+    owner.store(address, value)

@@ -1,0 +1,106 @@
+"""Links object code into this process, and finds code again that is linked already or was made a short while ago."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import sys
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+# LLVM's linker keeps 9 kB for everything that it ever linked, and 120 kB for itself. So one serves for so many libraries, and goes
+# with the last of them.
+LIBRARIES_OF_A_LINKER = 16
+
+# Libraries that nobody uses any more and object code, in bytes, that are kept in case they are asked for again.
+MOST_RECENT = 64
+MOST_CODE_BYTES = 1 << 20
+
+_numbers = itertools.count()
+
+
+class Library:
+    """Linked code, which is freed with this object.
+
+    Attributes:
+        address: of the function that it exports.
+    """
+
+    __slots__ = ("__weakref__", "_linker", "_tracker", "address")
+
+    def __init__(self, llvm: Any, linker: Any, code: bytes, name: str, addresses: Mapping[str, int]) -> None:
+        self._linker = linker
+        builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name).add_current_process()
+        for symbol, address in sorted(addresses.items()):
+            builder.import_symbol(symbol, address)
+        self._tracker = builder.link(linker, f"tapediff_library_{next(_numbers)}")
+        self.address: int = self._tracker[name]
+
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # Before its linker goes. At the end of the process nothing else may be there any more.
+        tracker = getattr(self, "_tracker", None)
+        if tracker is not None and not is_finalizing():
+            tracker.close()
+
+
+class _Linker:
+    """The linker of the next libraries, and how many there may be."""
+
+    engine: Any = None
+    left = 0
+
+
+# All of these are changed under the lock of compiler.jit.native_function alone.
+_linker = _Linker()
+_libraries: weakref.WeakValueDictionary[Any, Library] = weakref.WeakValueDictionary()
+_recent: OrderedDict[Any, Library] = OrderedDict()
+_codes: OrderedDict[bytes, bytes] = OrderedDict()
+
+
+def digest_of(text: str, quickly: bool) -> bytes:
+    return hashlib.blake2b(text.encode() + (b"quickly" if quickly else b""), digest_size=32).digest()
+
+
+def known_library(digest: bytes, name: str, addresses: Mapping[str, int]) -> Library | None:
+    """The library of a text that calls these addresses, if there is one still."""
+    key = (digest, name, *sorted(addresses.items()))
+    library = _libraries.get(key)
+    if library is not None:
+        _note(key, library)
+    return library
+
+
+def known_code(digest: bytes) -> bytes | None:
+    """The object code of a text, if it was made a short while ago."""
+    return _codes.get(digest)
+
+
+def link(
+    llvm: Any, make_machine: Callable[[], Any], digest: bytes, code: bytes, name: str, addresses: Mapping[str, int]
+) -> Library:
+    """Link object code.
+
+    Raises:
+        RuntimeError: the linker refuses it.
+    """
+    if _linker.left <= 0:
+        _linker.engine, _linker.left = llvm.create_lljit_compiler(make_machine()), LIBRARIES_OF_A_LINKER
+    _linker.left -= 1
+    library = Library(llvm, _linker.engine, code, name, addresses)
+    key = (digest, name, *sorted(addresses.items()))
+    _libraries[key] = library
+    _note(key, library)
+    _codes[digest] = code
+    _codes.move_to_end(digest)
+    while len(_codes) > 1 and sum(map(len, _codes.values())) > MOST_CODE_BYTES:
+        _codes.popitem(last=False)
+    return library
+
+
+def _note(key: Any, library: Library) -> None:
+    _recent[key] = library
+    _recent.move_to_end(key)
+    while len(_recent) > MOST_RECENT:
+        _recent.popitem(last=False)

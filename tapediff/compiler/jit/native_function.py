@@ -1,0 +1,174 @@
+"""Turns LLVM text into a native function: parse, optimise, emit object code, link. llvmlite is imported here, at first use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ...base.fork_locks import LLVM_LOCK
+from ...base.held_locks import holding
+from ..cpu import processor
+from . import linking, object_cache
+from . import own_routines as linked
+from . import scipy_symbols as libraries
+
+_shared: dict[str, Any] = {}
+
+
+def _toolchain() -> tuple[Any, Any]:
+    """llvmlite's binding, and a target machine for this CPU; made once per process."""
+    if not _shared:
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        machine, quick = _machine(llvm, 2), _machine(llvm, 0)
+        # All at once, as an interrupt may come before any line.
+        _shared.update({"machine": machine, "quick machine": quick, "managers": {}, "llvm": llvm})
+    return _shared["llvm"], _shared["machine"]
+
+
+def _manager(llvm: Any, passes: Sequence[str]) -> Any:
+    manager = llvm.create_new_module_pass_manager()
+    for name in passes:
+        getattr(manager, f"add_{name}_pass")()
+    return manager
+
+
+def _machine(llvm: Any, level: int) -> Any:
+    target = llvm.Target.from_default_triple()
+    cpu, features = processor()
+    return target.create_target_machine(cpu=cpu, features=features, opt=level, jit=True)
+
+
+class NativeFunction:
+    """A linked function. Its code is freed a while after this object and those of the same text.
+
+    Args:
+        text: LLVM text.
+        name: of the function in it that is exported.
+        symbols: external routines that it calls; those of SciPy's libraries are looked up.
+        quickly: leave out what takes the code generator most of its time.
+        addresses: of further symbols, which the text only declares.
+        is_portable: the text has no addresses of this process in it, so its code may be kept on disk for others.
+
+    Attributes:
+        address: of the function, for calls.
+    """
+
+    __slots__ = ("_library", "address")
+
+    def __init__(
+        self, text: str, name: str, symbols: set[str], *, quickly: bool = False,
+        addresses: Mapping[str, int] | None = None, is_portable: bool = False,
+    ) -> None:  # fmt: skip
+        found = dict(addresses or {})
+        for symbol in symbols:
+            if symbol.startswith(libraries.PREFIX):
+                found[symbol] = _address_of(symbol)
+        to_be_kept = self._make(text, name, found, quickly, is_portable)
+        if to_be_kept is not None:
+            object_cache.store(*to_be_kept)
+
+    @holding(LLVM_LOCK)
+    def _make(
+        self, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
+    ) -> tuple[bytes, bytes] | None:
+        """Link code, which is made unless it is there or on disk; gives what is to be kept there."""
+        digest = linking.digest_of(text, quickly)
+        library, to_be_kept = linking.known_library(digest, name, addresses), None
+        if library is None:
+            library, to_be_kept = _linked(digest, text, name, addresses, quickly, is_portable)
+        self._library = library
+        self.address: int = library.address
+        return to_be_kept
+
+
+def _linked(
+    digest: bytes, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
+) -> tuple[linking.Library, tuple[bytes, bytes] | None]:
+    """The library of a text, and what of it is to be kept on disk."""
+    llvm, key = _toolchain()[0], None
+
+    def link(code: bytes) -> linking.Library:
+        return linking.link(llvm, lambda: _machine(llvm, 2), digest, code, name, addresses)
+
+    if is_portable and object_cache.is_enabled():
+        key = object_cache.key_of(
+            text, (*PASSES[quickly], f"quickly {quickly}", llvm.get_process_triple(), *processor())
+        )
+        kept = object_cache.load(key)
+        if kept is not None:
+            with suppress(RuntimeError):  # what llvmlite raises where the linker refuses
+                return link(kept), None
+    known = linking.known_code(digest)
+    code = object_code(text, quickly) if known is None else known
+    return link(code), None if key is None else (key, code)
+
+
+def _address_of(symbol: str) -> int:
+    if linked.is_linked_here(symbol):
+        return linked.address_of(symbol, NativeFunction)
+    address = libraries.address_of(symbol)
+    assert address is not None, f"{symbol} names a library of SciPy"
+    return address
+
+
+# The passes that pay for generated code: registers for stack slots, folding; common values, joined blocks. By whether it is to be
+# compiled quickly.
+PASSES = {
+    False: ("sroa", "instruction_combine", "new_gvn", "simplify_cfg"),
+    True: ("sroa", "instruction_combine"),
+}
+
+
+def object_code(text: str, quickly: bool) -> bytes:
+    """The machine code of LLVM text."""
+    _toolchain()
+    return _shared["quick machine" if quickly else "machine"].emit_object(optimised(text, quickly))
+
+
+def optimised(text: str, quickly: bool = False) -> Any:
+    """The module after the optimisations that pay for generated code.
+
+    The code is written vectorised and its loops hoisted, so LLVM's standard pipeline finds little more to do: it takes a third
+    longer for the same speed, leaves 120 kB behind for each kernel, and its vectorisers could change the order of a sum.
+    """
+    llvm = _toolchain()[0]
+    first, *rest = PASSES[quickly]
+    module = llvm.parse_assembly(text)
+    _run(module, (first,))
+    if not _is_valid(module):
+        # LLVM 22 joins the parts of an array that were stored in another order than they stand in before the last of them is
+        # computed. The code is slower without that pass, and right.
+        module = llvm.parse_assembly(text)
+    _run(module, tuple(rest))
+    return module
+
+
+def _run(module: Any, passes: tuple[str, ...]) -> None:
+    llvm, machine = _toolchain()
+    # Of its own: what it is told of a run refers to memory that LLVM frees after the run.
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    # Used again and again, as LLVM forgets 3 kB with each of them.
+    managers = _shared["managers"]
+    manager = managers.get(passes)
+    if manager is None:
+        manager = managers[passes] = _manager(llvm, passes)
+    manager.run(module, builder)
+
+
+def _is_valid(module: Any) -> bool:
+    try:
+        module.verify()
+    except RuntimeError:  # what llvmlite raises where a module breaks LLVM's rules
+        return False
+    return True
+
+
+@holding(LLVM_LOCK)
+def assembly(text: str) -> str:
+    """The machine code of LLVM text, for people and tests."""
+    _, machine = _toolchain()
+    return machine.emit_assembly(optimised(text))

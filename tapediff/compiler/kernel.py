@@ -1,0 +1,180 @@
+"""Kernel: the native code of one tape, its constants and workspaces, and how to call it."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import time
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import TapediffError, rejection
+from ..ir.instruction import FLOAT_SCALAR, ValueType
+from ..ir.interpreter import Miss
+from ..ir.outputs import share_memory
+from ..ir.tape import Tape
+from ..ops.calls import LOOP
+from .codegen.emitter import Emitter
+from .codegen.outlining import is_compiled_quickly
+from .codegen.python_listing import listing
+from .jit.native_function import NativeFunction
+from .loop_ir.program import Call, Invoke, Step
+from .pipeline import build_program
+from .runtime import python_entry as entry
+from .runtime.callbacks import raise_pending
+from .runtime.dispatch_table import widened
+from .runtime.guard_reports import Exits, number_miss, report_for, reported_miss
+from .runtime.status import FAILURE, OUT_OF_MEMORY, OVERLAP, PENDING, REFUSED
+from .runtime.workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
+
+# Kernels that do less work than this keep the interpreter lock: giving it up and taking it back costs 0.05 µs, and more when
+# other threads want it.
+SHORT_WORK = 20_000
+
+# What one iteration of a callee is taken for.
+CALL_WORK = 200
+
+
+class Kernel:
+    """Native code for all outputs of a tape.
+
+    Attributes:
+        tape: what it computes.
+        call: builtin function (*inputs, *output arrays) -> float; a complex number, guard + 1 and the outcome it met, when a
+            guard fails; an int status otherwise. See compiler.runtime.python_entry.
+        returns_value: whether the first output is a scalar that `call` returns instead of writing it to an array.
+        seconds: how long compiling took.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        start = time.perf_counter()
+        self.tape = tape
+        self.program = build_program(tape)
+        emitter = Emitter(self.program, "tapediff_kernel")
+        self.llvm = emitter.text()
+        self._native = NativeFunction(
+            self.llvm, emitter.name, emitter.code.symbols, quickly=is_compiled_quickly(self.program, len(self.llvm)),
+            addresses=emitter.addresses, is_portable=True,
+        )  # fmt: skip
+        # The native code that this code calls lives as long as the cells do.
+        self.cells = emitter.cells
+        self._runs = emitter.runs
+        self._exits = Exits(self.program)
+        self._constants = aligned_bytes(self.program.constants)
+        # Floats cross the boundary in 64 bits; the caller of a kernel narrows them where the tape says 32.
+        self.input_types = [widened(t) for t in tape.input_types]
+        self.output_types = [widened(t) for t in tape.output_types]
+        self.returns_value = bool(tape.outputs) and self.output_types[0] == FLOAT_SCALAR
+        self.state = self._make_state()
+        self.call = entry.callable_for(self.state) if self._fits_entry() else self._call_by_address
+        self._address_call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(self._native.address)
+        weakref.finalize(self, free_workspaces, self.state)
+        self.seconds = time.perf_counter() - start
+
+    def _fits_entry(self) -> bool:
+        return entry.is_available() and len(self.input_types) + len(self.written_types) <= entry.MOST_ARGUMENTS
+
+    def _make_state(self) -> np.ndarray:
+        inputs, outputs = self.input_types, self.written_types
+        words = [self._native.address, self._constants.ctypes.data, *[0] * SLOT_COUNT]
+        words += [len(inputs), len(outputs), int(self.returns_value), int(self._work() > SHORT_WORK)]
+        for type_ in inputs:
+            words += entry.specification(type_, written=False)
+        for type_ in outputs:
+            words += entry.specification(type_, written=True)
+        return np.array(words, dtype=np.int64)
+
+    @property
+    def written_types(self) -> list[ValueType]:
+        """Types of the outputs that `call` writes to arrays."""
+        return self.output_types[1 if self.returns_value else 0 :]
+
+    def _work(self) -> int:
+        """A rough count of element operations."""
+        total = 0
+        for group in self.program.groups:
+            for item in group.body:
+                if isinstance(item, Step):
+                    total += math.prod(item.domain)
+                elif isinstance(item, Call):
+                    total += int(np.prod(item.sizes[:2]))
+                elif isinstance(item, Invoke):
+                    total += _iterations(item) * CALL_WORK
+        return total
+
+    @property
+    def source(self) -> str:
+        """The loop program as plain Python, one comment per step with the user's line."""
+        return listing(self.program)
+
+    @property
+    def workspace_bytes(self) -> int:
+        return self.program.workspace_bytes
+
+    def _pointers(self, arrays: Sequence[np.ndarray]) -> Any:
+        return (ctypes.c_void_p * max(len(arrays), 1))(*[a.ctypes.data for a in arrays])
+
+    def run(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], report: np.ndarray | None = None) -> int:
+        """Call through ctypes on arrays of exactly the recorded types, one per output. Returns the status."""
+        report = np.zeros(2, np.int64) if report is None else report
+        return self._address_call(
+            self._pointers(inputs), self._pointers(outputs), self.state.ctypes.data, report.ctypes.data
+        )
+
+    def _call_by_address(self, *arrays: Any) -> Any:
+        """Does what `call` does, for interpreters whose object layout the native entry does not know."""
+        inputs_count = len(self.input_types)
+        expected = [*self.input_types, *self.written_types]
+        if len(arrays) != len(expected):
+            return REFUSED
+        for k, (array, type_) in enumerate(zip(arrays, expected)):
+            fits = type(array) is np.ndarray and array.dtype == type_.dtype and array.shape == type_.shape
+            if not (fits and array.flags.c_contiguous and (k < inputs_count or array.flags.writeable)):
+                return REFUSED
+        given, wanted = arrays[:inputs_count], arrays[inputs_count:]
+        if share_memory(given, wanted):
+            return OVERLAP
+        value = np.zeros(())
+        status = self.run(given, [value, *wanted] if self.returns_value else wanted)
+        return float(value) if status == 0 else status
+
+    def fresh_outputs(self) -> list[np.ndarray]:
+        """New arrays for the outputs that `call` writes."""
+        return [np.empty(t.shape, t.dtype) for t in self.written_types]
+
+    def failure(self, status: int | complex, inputs: Sequence[np.ndarray]) -> Miss:
+        """What `call` says when it does not succeed: the guard that failed and its outcome.
+
+        Raises:
+            numpy.linalg.LinAlgError: a factorisation failed, as the plain function would say.
+            MemoryError: no memory for the workspace.
+            Whatever was raised in Python while the kernel ran: user code that a callee had to record, for example.
+        """
+        if status == PENDING:
+            raise_pending()
+        if status == OUT_OF_MEMORY:
+            raise MemoryError(f"no memory for a workspace of {self.workspace_bytes} bytes")
+        if status.real >= FAILURE:
+            raise rejection(np.linalg.LinAlgError(self.program.failures[int(status.real) - FAILURE]))
+        ordinal = int(status.real) - 1
+        item = self._exits[ordinal]
+        if item.guard_kind != "array" and type(status) is complex:
+            return number_miss(item, ordinal, status.imag)
+        status = int(status.real)
+        report = report_for(item, self.program)
+        scratch = [np.empty(t.shape, t.dtype) for t in self.output_types]
+        again = self.run(inputs, scratch, report)
+        if again != status:
+            raise TapediffError("a kernel gave two different answers to the same arguments",
+                                fix="do not change the arguments from another thread during a call")  # fmt: skip
+        return reported_miss(item, ordinal, report, self.tape)
+
+
+def _iterations(item: Invoke) -> int:
+    if item.op is not LOOP:
+        return 1
+    length = item.params[1].length
+    return SHORT_WORK if length is None else length

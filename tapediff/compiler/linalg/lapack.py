@@ -1,0 +1,308 @@
+"""What a kernel calls of SciPy's LAPACK and BLAS, by symbol: emitters and the same in Python. See compiler.linalg.routine_table.
+
+Matrices are row-major; LAPACK sees their transposes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..math.simd import Code
+
+
+def integer(code: Code, value: int) -> str:
+    """The address of a constant 32-bit integer, as Fortran wants its arguments."""
+    code.declare(f"@tapediff_int_{value} = private unnamed_addr constant i32 {value}")
+    return f"ptr @tapediff_int_{value}"
+
+
+def letter(code: Code, letter: str) -> str:
+    code.declare(f"@tapediff_char_{letter} = private unnamed_addr constant i8 {ord(letter)}")
+    return f"ptr @tapediff_char_{letter}"
+
+
+def _number(code: Code, name: str, bits: str) -> str:
+    code.declare(f"@tapediff_double_{name} = private unnamed_addr constant double {bits}")
+    return f"ptr @tapediff_double_{name}"
+
+
+def _one(code: Code) -> str:
+    return _number(code, "one", "1.0")
+
+
+def _zero(code: Code) -> str:
+    return _number(code, "zero", "0.0")
+
+
+def library(code: Code, symbol: str, arguments: list[str]) -> None:
+    code.symbols.add(symbol)
+    code.declare(f"declare void @{symbol}({', '.join(['ptr'] * len(arguments))})")
+    code.line(f"call void @{symbol}({', '.join(arguments)})")
+
+
+def status_slot(slots: list[str], number: int) -> str:
+    slots.append(f"%info{number} = alloca i32")
+    return f"%info{number}"
+
+
+def copy_doubles(code: Code, source: str, target: str, doubles: int) -> None:
+    code.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+    code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {8 * doubles}, i1 false)")
+
+
+def failed(code: Code, info: str) -> str:
+    loaded = code.emit(f"load i32, ptr {info}")
+    return code.emit(f"icmp ne i32 {loaded}, 0")
+
+
+# Matrix product
+
+
+def gemm(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
+    m, n, k, x_transposed, y_transposed = sizes
+    library(code, "tapediff_blas_dgemm", [
+        letter(code, "T" if y_transposed else "N"), letter(code, "T" if x_transposed else "N"),
+        integer(code, n), integer(code, m), integer(code, k), _one(code),
+        f"ptr {operands[1]}", integer(code, k if y_transposed else n),
+        f"ptr {operands[0]}", integer(code, m if x_transposed else k), _zero(code), f"ptr {result}", integer(code, n),
+    ])  # fmt: skip
+
+
+def gemm_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
+    m, n, k, x_transposed, y_transposed = sizes
+    x = operands[0][: m * k].reshape((k, m) if x_transposed else (m, k))
+    y = operands[1][: k * n].reshape((n, k) if y_transposed else (k, n))
+    result[:] = ((x.T if x_transposed else x) @ (y.T if y_transposed else y)).ravel()
+
+
+# Cholesky
+
+ZERO_UPPER = """define internal void @tapediff_zero_upper(ptr %a, i64 %n) noinline {
+entry:
+br label %row
+row:
+%i = phi i64 [ 0, %entry ], [ %i1, %next ]
+%i1 = add i64 %i, 1
+%in = mul i64 %i, %n
+%p = getelementptr double, ptr %a, i64 %in
+%first = getelementptr double, ptr %p, i64 %i1
+%left = sub i64 %n, %i1
+%bytes = mul i64 %left, 8
+call void @llvm.memset.p0.i64(ptr %first, i8 0, i64 %bytes, i1 false)
+br label %next
+next:
+%more = icmp ult i64 %i1, %n
+br i1 %more, label %row, label %done
+done:
+ret void
+}"""
+
+
+def cholesky(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str:
+    (n,) = sizes
+    copy_doubles(code, operands[0], result, n * n)
+    info = status_slot(slots, number)
+    order = integer(code, n)
+    library(code, "tapediff_lapack_dpotrf", [letter(code, "U"), order, f"ptr {result}", order, f"ptr {info}"])
+    code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    code.declare(ZERO_UPPER)
+    code.line(f"call void @tapediff_zero_upper(ptr {result}, i64 {n})")
+    return failed(code, info)
+
+
+def cholesky_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> bool:
+    (n,) = sizes
+    try:
+        result[:] = np.linalg.cholesky(operands[0][: n * n].reshape(n, n)).ravel()
+    except np.linalg.LinAlgError:
+        return True
+    return False
+
+
+# Triangular solve
+
+ZERO_ON_DIAGONAL = """define internal i1 @tapediff_zero_on_diagonal(ptr %a, i64 %n) noinline {
+entry:
+%step = add i64 %n, 1
+br label %look
+look:
+%i = phi i64 [ 0, %entry ], [ %next, %look ]
+%zeros = phi i1 [ false, %entry ], [ %more_zeros, %look ]
+%place = mul i64 %i, %step
+%p = getelementptr double, ptr %a, i64 %place
+%v = load double, ptr %p
+%is_zero = fcmp oeq double %v, 0.0
+%more_zeros = or i1 %zeros, %is_zero
+%next = add i64 %i, 1
+%more = icmp ult i64 %next, %n
+br i1 %more, label %look, label %done
+done:
+ret i1 %more_zeros
+}"""
+
+
+def _zero_on_diagonal(code: Code, matrix: str, n: int) -> str:
+    code.declare(ZERO_ON_DIAGONAL)
+    return code.emit(f"call i1 @tapediff_zero_on_diagonal(ptr {matrix}, i64 {n})")
+
+
+def triangular_solve(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str | None:
+    n, k, lower, transposed, unit = sizes
+    copy_doubles(code, operands[1], result, n * k)
+    library(code, "tapediff_blas_dtrsm", [
+        letter(code, "R"), letter(code, "U" if lower else "L"), letter(code, "T" if transposed else "N"),
+        letter(code, "U" if unit else "N"), integer(code, k), integer(code, n), _one(code),
+        f"ptr {operands[0]}", integer(code, n), f"ptr {result}", integer(code, k),
+    ])  # fmt: skip
+    return None if unit else _zero_on_diagonal(code, operands[0], n)
+
+
+def triangular_solve_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> bool:
+    from scipy.linalg import solve_triangular
+
+    n, k, lower, transposed, unit = sizes
+    a, b = operands[0][: n * n].reshape(n, n), operands[1][: n * k].reshape(n, k)
+    if not unit and (np.diagonal(a) == 0.0).any():
+        return True
+    result[:] = solve_triangular(
+        a, b, trans=transposed, lower=bool(lower), unit_diagonal=bool(unit), check_finite=False
+    ).ravel()
+    return False
+
+
+# LU: the factors are of the transpose, as LAPACK sees it; the pivots are kept as 32-bit integers in the last row.
+
+
+def lu_factor(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> None:
+    (n,) = sizes
+    copy_doubles(code, operands[0], result, n * n)
+    pivots = code.emit(f"getelementptr double, ptr {result}, i64 {n * n}")
+    info, order = status_slot(slots, number), integer(code, n)
+    library(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {result}", order, f"ptr {pivots}", f"ptr {info}"])
+
+
+def lu_factor_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    (n,) = sizes
+    matrix = operands[0][: n * n].reshape(n, n)
+    (getrf,) = get_lapack_funcs(("getrf",), (matrix,))
+    factors, pivots, _ = getrf(matrix.T)
+    result[: n * n] = factors.T.ravel()
+    result[n * n :] = 0.0
+    result[n * n :].view(np.int32)[:n] = pivots + 1
+
+
+TRANSPOSE = """define internal void @tapediff_transpose(ptr %source, ptr %target, i64 %rows, i64 %columns) noinline {
+entry:
+br label %row
+row:
+%i = phi i64 [ 0, %entry ], [ %i1, %end ]
+br label %column
+column:
+%j = phi i64 [ 0, %row ], [ %j1, %column ]
+%ic = mul i64 %i, %columns
+%from = add i64 %ic, %j
+%jr = mul i64 %j, %rows
+%to = add i64 %jr, %i
+%p = getelementptr double, ptr %source, i64 %from
+%q = getelementptr double, ptr %target, i64 %to
+%v = load double, ptr %p
+store double %v, ptr %q
+%j1 = add i64 %j, 1
+%more_columns = icmp ult i64 %j1, %columns
+br i1 %more_columns, label %column, label %end
+end:
+%i1 = add i64 %i, 1
+%more_rows = icmp ult i64 %i1, %rows
+br i1 %more_rows, label %row, label %done
+done:
+ret void
+}"""
+
+
+def lu_solve(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str:
+    n, k, transposed = sizes
+    lu, b, scratch = operands
+    pivots = code.emit(f"getelementptr double, ptr {lu}, i64 {n * n}")
+    work = result if k == 1 else scratch
+    if k == 1:
+        copy_doubles(code, b, result, n)
+    else:
+        code.declare(TRANSPOSE)
+        code.line(f"call void @tapediff_transpose(ptr {b}, ptr {scratch}, i64 {n}, i64 {k})")
+    info, order = status_slot(slots, number), integer(code, n)
+    library(code, "tapediff_lapack_dgetrs", [
+        letter(code, "N" if transposed else "T"), order, integer(code, k), f"ptr {lu}", order, f"ptr {pivots}",
+        f"ptr {work}", order, f"ptr {info}",
+    ])  # fmt: skip
+    if k != 1:
+        code.line(f"call void @tapediff_transpose(ptr {scratch}, ptr {result}, i64 {k}, i64 {n})")
+    return _zero_on_diagonal(code, lu, n)
+
+
+def lu_solve_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> bool:
+    from scipy.linalg import lu_solve
+
+    n, k, transposed = sizes
+    factors = operands[0][: n * n].reshape(n, n).T
+    if (np.diagonal(factors) == 0.0).any():
+        return True
+    pivots = operands[0][n * n : n * n + n].copy().view(np.int32)[:n] - 1
+    b = operands[1][: n * k].reshape(n, k)
+    result[:] = lu_solve((factors, pivots), b, trans=0 if transposed else 1, check_finite=False).ravel()
+    return False
+
+
+DET_SIGN = """define internal double @tapediff_det_sign(ptr %lu, i64 %n) noinline {
+entry:
+%step = add i64 %n, 1
+%nn = mul i64 %n, %n
+%pivots = getelementptr double, ptr %lu, i64 %nn
+br label %look
+look:
+%i = phi i64 [ 0, %entry ], [ %next, %look ]
+%sign = phi double [ 1.0, %entry ], [ %swapped, %look ]
+%place = mul i64 %i, %step
+%p = getelementptr double, ptr %lu, i64 %place
+%v = load double, ptr %p
+%positive = fcmp ogt double %v, 0.0
+%negative = fcmp olt double %v, 0.0
+%below = select i1 %negative, double -1.0, double %v
+%unit = select i1 %positive, double 1.0, double %below
+%signed = fmul double %sign, %unit
+%q = getelementptr i32, ptr %pivots, i64 %i
+%pivot = load i32, ptr %q
+%next = add i64 %i, 1
+%here = trunc i64 %next to i32
+%moved = icmp ne i32 %pivot, %here
+%flipped = fneg double %signed
+%swapped = select i1 %moved, double %flipped, double %signed
+%more = icmp ult i64 %next, %n
+br i1 %more, label %look, label %done
+done:
+ret double %swapped
+}"""
+
+
+def det_sign(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> None:
+    code.declare(DET_SIGN)
+    sign = code.emit(f"call double @tapediff_det_sign(ptr {operands[0]}, i64 {sizes[0]})")
+    code.line(f"store double {sign}, ptr {result}")
+
+
+def det_sign_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
+    (n,) = sizes
+    pivots = operands[0][n * n : n * n + n].copy().view(np.int32)[:n]
+    swaps = np.count_nonzero(pivots != np.arange(1, n + 1))
+    result[0] = np.prod(np.sign(np.diagonal(operands[0][: n * n].reshape(n, n)))) * (-1.0) ** swaps

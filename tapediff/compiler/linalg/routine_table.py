@@ -1,0 +1,88 @@
+"""The routines that a kernel calls on whole arrays: SciPy's, this package's on matrices, and index routines.
+
+Each has two forms with one meaning: `emit` appends LLVM text and returns the name of an i1 that is true on failure (or None);
+`python` does the same to flat NumPy arrays, for the readable listing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..math.simd import Code
+from . import dense_calls
+from . import lapack as lapack_routines
+from . import spectral as spectral_routines
+from .index_routines import INDEX_ROUTINES, PREFIX
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """See the module's docstring: emit(code, slots, operands, result, sizes, number) and python(operands, result, sizes)."""
+
+    emit: Callable[..., str | None]
+    python: Callable[..., bool | None]
+
+
+def _index_emitter(name: str) -> Callable[..., None]:
+    def emit(
+        code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    ) -> None:
+        arguments = [f"ptr {p}" for p in (*operands, result)] + [f"i64 {size}" for size in sizes]
+        code.symbols.add(PREFIX + name)
+        code.declare(f"declare void @{PREFIX}{name}({', '.join(a.split()[0] for a in arguments)})")
+        code.line(f"call void @{PREFIX}{name}({', '.join(arguments)})")
+
+    return emit
+
+
+def _index_python(function: Callable[..., None]) -> Callable[..., None]:
+    def python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
+        function(*operands, result, *sizes)
+
+    return python
+
+
+def _attempt(routine: Routine, rows: int) -> Routine:
+    """A factorisation of `n` times `n + rows` results that cannot fail: one more row begins with 1 where it succeeded, with 0 else."""
+
+    def emit(
+        code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+    ) -> None:
+        n = sizes[0]
+        failed = routine.emit(code, slots, operands, result, sizes, number)
+        row = code.emit(f"getelementptr double, ptr {result}, i64 {n * (n + rows)}")
+        code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        code.line(f"call void @llvm.memset.p0.i64(ptr {row}, i8 0, i64 {8 * n}, i1 false)")
+        success = code.emit(f"select i1 {failed}, double 0.0, double 1.0")
+        code.line(f"store double {success}, ptr {row}")
+
+    def python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
+        n = sizes[0]
+        failed = routine.python(operands, result[: n * (n + rows)], sizes)
+        result[n * (n + rows) :] = 0.0
+        result[n * (n + rows)] = not failed
+
+    return Routine(emit, python)
+
+
+ROUTINES: dict[str, Routine] = {
+    "gemm": Routine(lapack_routines.gemm, lapack_routines.gemm_python),
+    "potrf": Routine(lapack_routines.cholesky, lapack_routines.cholesky_python),
+    "trsm": Routine(lapack_routines.triangular_solve, lapack_routines.triangular_solve_python),
+    "lu_factor": Routine(lapack_routines.lu_factor, lapack_routines.lu_factor_python),
+    "lu_solve": Routine(lapack_routines.lu_solve, lapack_routines.lu_solve_python),
+    "det_sign": Routine(lapack_routines.det_sign, lapack_routines.det_sign_python),
+    "eigh": Routine(spectral_routines.eigh, spectral_routines.eigh_python),
+    "cofactors": Routine(spectral_routines.cofactors, spectral_routines.cofactors_python),
+    "product": Routine(dense_calls.product, dense_calls.product_python),
+    "cholesky": Routine(dense_calls.cholesky, lapack_routines.cholesky_python),
+    "cholesky_pullback": Routine(dense_calls.cholesky_pullback, dense_calls.cholesky_pullback_python),
+    "triangular_solve": Routine(dense_calls.triangular_solve, dense_calls.triangular_solve_python),
+    **{name: Routine(_index_emitter(name), _index_python(function)) for name, function in INDEX_ROUTINES.items()},
+}
+ROUTINES |= {
+    f"{name}_attempt": _attempt(ROUTINES[name], rows) for name, rows in (("potrf", 0), ("cholesky", 0), ("eigh", 1))
+}

@@ -1,0 +1,54 @@
+"""Where in a loop over an array another loop reads it: the indices of the one as functions of the indices of the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .program import Access
+from .views import contiguous
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Index j of an array is starts[j] + the sum over k of steps[j][k] * loop index k."""
+
+    starts: tuple[int, ...]
+    steps: tuple[tuple[int, ...], ...]
+
+    def translated(self, access: Access) -> Access:
+        """An access of a loop over the array, as one of the loop that reads it."""
+        offset = access.offset
+        strides = [0] * (len(self.steps[0]) if self.steps else 0)
+        for start, steps, stride in zip(self.starts, self.steps, access.strides):
+            offset += start * stride
+            for k, step in enumerate(steps):
+                strides[k] += step * stride
+        return Access(access.storage, offset, tuple(strides), access.via)
+
+
+def positions_of(read: Access, domain: tuple[int, ...], shape: tuple[int, ...]) -> Positions | None:
+    """Where a read of a contiguous array of `shape` is; None if a loop runs on from one row of the array into the next."""
+    lengths = contiguous(shape)
+    starts: list[int] = []
+    rest = read.offset
+    for length in lengths:
+        starts.append(rest // length)
+        rest %= length
+    steps = [[0] * len(domain) for _ in shape]
+    for k, (extent, stride) in enumerate(zip(domain, read.strides)):
+        if stride == 0 or extent == 1:
+            continue
+        axis = next((j for j, length in enumerate(lengths) if length <= abs(stride)), None)
+        if axis is None or stride % lengths[axis]:
+            return None
+        steps[axis][k] = stride // lengths[axis]
+    for extent, start, row in zip(shape, starts, steps):
+        least = most = start
+        for step, count in zip(row, domain):
+            if step > 0:
+                most += step * (count - 1)
+            else:
+                least += step * (count - 1)
+        if least < 0 or most >= extent:
+            return None
+    return Positions(tuple(starts), tuple(map(tuple, steps)))

@@ -1,0 +1,239 @@
+"""The loop program: storages, loop steps, library calls and guard exits, between the tape and native code.
+
+    program ::= group*
+    group   ::= nest(domain, step*)        one loop nest over `domain`, all steps at every point of their own domains
+              | bands(rows, nest*)         nests over the same rows, run one after the other on each block of rows
+              | straight((step | exit)*)   scalars and guards, outside loops
+              | call(routine)              BLAS, LAPACK or an index routine
+              | invoke(callee)             a call or a loop of a function that is compiled on its own
+    step    ::= write[address] (combine)= expression(read[address], ...)
+    address ::= storage, offset + sum of stride * loop index (+ the value of another read)
+
+A storage is written once, by one step or by a fill followed by steps on parts of it, and read only afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+KINDS = {"f": "f64", "i": "i64", "b": "i1"}
+ITEM_BYTES = {"f64": 8, "i64": 8, "i1": 1}
+
+# Neutral element of each way to combine values.
+NEUTRAL: dict[str, float | bool] = {"add": 0.0, "maximum": -np.inf, "minimum": np.inf, "and": True, "or": False}
+INTEGER_NEUTRAL: dict[str, int] = {"add": 0, "maximum": -(2**63), "minimum": 2**63 - 1}
+
+
+def neutral(combine: str, kind: str) -> float | int | bool:
+    """The neutral element as a number of a kind; integers have no infinity."""
+    return INTEGER_NEUTRAL[combine] if kind == "i64" else NEUTRAL[combine]
+
+
+@dataclass(slots=True)
+class Storage:
+    """Memory for one array, or a register for one number.
+
+    Attributes:
+        home: "input", "constant", "output" or "workspace".
+        position: which input or output; byte offset in the constants or in the workspace.
+        in_memory: whether anything needs it at an address; a workspace storage may live in registers alone.
+    """
+
+    number: int
+    size: int
+    kind: str
+    home: str = "workspace"
+    position: int = -1
+    in_memory: bool = True
+
+    @property
+    def bytes(self) -> int:
+        return self.size * ITEM_BYTES[self.kind]
+
+
+# Not frozen, as making a frozen one takes four times as long, and there are some for every operation; nobody changes them.
+@dataclass(slots=True, unsafe_hash=True)
+class Access:
+    """Where a step reads or writes, as a function of the loop indices.
+
+    Attributes:
+        via: index of another read of the step whose (integer) value is added to the address; -1 for none.
+    """
+
+    storage: int
+    offset: int
+    strides: tuple[int, ...]
+    via: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number that stands in the code itself."""
+
+    value: Any
+    kind: str
+
+
+# Not frozen, for the same reason.
+@dataclass(slots=True, unsafe_hash=True)
+class Step:
+    """One assignment at every point of its domain.
+
+    Attributes:
+        domain: loop extents, outermost first; none is 1.
+        expression: over the names r0, r1, ... of the reads and the names in `parameters`.
+        combine: None to assign, else how values that meet at one address are combined.
+        running: store the running total at every point (a cumulative sum along the last loop).
+        beside: a part of an array whose other parts, written by other such steps, are elsewhere in it.
+    """
+
+    domain: tuple[int, ...]
+    reads: tuple[Access | Literal, ...]
+    expression: str
+    parameters: tuple[tuple[str, Any], ...]
+    write: Access
+    combine: str | None = None
+    running: bool = False
+    site: Any = None
+    beside: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"r{k}" for k in range(len(self.reads)))
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """Leaves the kernel with the guard's ordinal when a value is not what it was when recorded.
+
+    Attributes:
+        read: the value that Python looked at, or for arrays whether all of it is as recorded.
+        expected: the outcome, as a number of the kind that is compared.
+        report: storage and length of the outcome to hand out on failure.
+        pattern, kinds: of guards of all iterations of a loop, the storage with the recorded outcomes, and what each entry of a row is;
+            the ordinal is then that of the first entry.
+    """
+
+    ordinal: int
+    guard_kind: str
+    read: Access
+    expected: float | int
+    report: tuple[int, int]
+    site: Any = None
+    domain: tuple[int, ...] = ()
+    pattern: int = -1
+    kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A routine on whole contiguous arrays.
+
+    Attributes:
+        routine: name in compiler.linalg.routine_table.
+        operands: storages with their element offsets, as the routine expects them.
+        result: the storage it writes.
+        sizes: its integer arguments.
+        fails: whether it can fail (a singular or indefinite matrix), as failure number `failure` of the program.
+    """
+
+    routine: str
+    operands: tuple[tuple[int, int], ...]
+    result: int
+    sizes: tuple[int, ...]
+    failure: int = -1
+    site: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Invoke:
+    """A call or a loop of a callee, whose variants are compiled on their own.
+
+    Attributes:
+        op, params: the instruction's, with the callee and the form of the loop.
+        operands: storages with their element offsets, as the op expects them.
+        items: storages with their element offsets, one for each item of the record; those of stacks hold an address.
+        types: of the operands and of the items.
+        slots: where the carries are during a loop: two places, or one for each iteration; -1 for a stack.
+        scratch: room for whether a while loop goes on; -1 for none.
+    """
+
+    op: Any
+    params: tuple[Any, ...]
+    operands: tuple[tuple[int, int], ...]
+    items: tuple[tuple[int, int], ...]
+    types: tuple[tuple[Any, ...], tuple[Any, ...]]
+    slots: tuple[int, ...] = ()
+    scratch: int = -1
+    site: Any = None
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The storages that it writes."""
+        rest = [s for s in (*self.slots, self.scratch) if s >= 0]
+        return tuple(dict.fromkeys([*(storage for storage, _ in self.items), *rest]))
+
+
+@dataclass(slots=True)
+class Group:
+    """Steps that run together: a loop nest, nests in bands, straight-line code, one call, or one invoke.
+
+    Attributes:
+        bands: of nests that run block by block, how; their steps are in the body, too.
+        translation: of straight-line code that is interpreted, its program; see compiler.bytecode.translate.
+    """
+
+    form: str
+    domain: tuple[int, ...] = ()
+    body: list[Any] = field(default_factory=list)
+    bands: Bands | None = None
+    translation: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """Nests whose outermost loop is cut into blocks of rows, so that what one leaves in the cache is there for the next.
+
+    Attributes:
+        nests: in order; the outermost loops of all are over the same rows.
+        rows: of a block; the last one has what is left over, too.
+        windows: storages that hold one block at a time, and how long a row of each is.
+    """
+
+    nests: tuple[Group, ...]
+    rows: int
+    windows: tuple[tuple[int, int], ...]
+
+
+@dataclass(slots=True)
+class Program:
+    """A scheduled loop program and its memory plan.
+
+    Attributes:
+        before: how many groups run once, before the iterations of a loop kernel.
+        slots_at: where in the workspace the interpreter has its values.
+    """
+
+    name: str
+    storages: list[Storage]
+    groups: list[Group]
+    constants: bytes
+    input_count: int
+    output_count: int
+    failures: tuple[str, ...]
+    workspace_bytes: int = 0
+    before: int = 0
+    slots_at: int = 0
+
+    def assembled(self) -> frozenset[int]:
+        """Storages that several steps write: filled first and then added to, so that no reduction initialises them."""
+        seen: set[int] = set()
+        several: set[int] = set()
+        for group in self.groups:
+            for item in group.body:
+                if isinstance(item, Step):
+                    (several if item.write.storage in seen else seen).add(item.write.storage)
+        return frozenset(several)

@@ -1,0 +1,257 @@
+"""Loop kernels: a variant of a callee as native code that runs iterations of a loop until the end or until a guard fails.
+
+`i32 loop(ptr frame, ptr state, ptr report)`: 0 when the loop came to its end, else as for kernels. Word ITERATION of the frame then holds
+the iteration that was not done. What all iterations share is worked out before the first; numbers are carried in registers, and
+stored as well, so that another variant can go on from any iteration.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ..ir.tape import Tape
+from .codegen.emitter import Emitter
+from .codegen.outlining import is_compiled_quickly
+from .codegen.reductions import MEMORY_TYPES
+from .jit.native_function import NativeFunction
+from .loop_ir.program import Program
+from .math.simd import Value
+from .pipeline import build_body
+from .runtime.call_frame import END, STACK, STOPPED, Roles, input_word, output_word, value_bytes
+from .runtime.guard_reports import Exits
+from .runtime.signal_checks import CLOCK_WORDS, FIRST_SLICE, pause_address
+from .runtime.status import PENDING
+from .runtime.workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
+from .schedule.fusion import CHUNKS
+
+# Smaller than for kernels, as calls of callees may stand deep in each other.
+LARGEST_STACK_WORKSPACE = 1 << 12
+
+
+class LoopKernel:
+    """Native code for the variant of a callee.
+
+    Attributes:
+        address: of the native function.
+        state: its constants and idle workspaces, in words.
+        exits: its guards by their ordinals.
+        failures: what its routines say when they fail.
+    """
+
+    def __init__(self, tape: Tape, roles: Roles) -> None:
+        start = time.perf_counter()
+        self.tape = tape
+        self.program = build_body(tape, _varying(tape, roles))
+        emitter = LoopEmitter(self.program, "tapediff_loop", roles, tape)
+        self.llvm = emitter.text()
+        # Native code of other callees that this code calls lives as long as their cells do.
+        self.cells = emitter.cells
+        self._runs = emitter.runs
+        self._native = NativeFunction(
+            self.llvm, emitter.name, emitter.code.symbols, quickly=is_compiled_quickly(self.program),
+            addresses=emitter.addresses, is_portable=True,
+        )  # fmt: skip
+        self._constants = aligned_bytes(self.program.constants)
+        self.address = self._native.address
+        self.state = np.array([self.address, self._constants.ctypes.data, *[0] * SLOT_COUNT], np.int64)
+        self.exits = Exits(self.program)
+        self.failures = self.program.failures
+        weakref.finalize(self, free_workspaces, self.state)
+        self.seconds = time.perf_counter() - start
+
+
+def _varying(tape: Tape, roles: Roles) -> set[int]:
+    """The inputs that are not the same at every iteration. A call has only one, and nothing to gain."""
+    return {k for k in range(len(tape.inputs)) if roles.once or roles.of_input(k) != "constant"}
+
+
+class LoopEmitter(Emitter):
+    """The growing function of a loop kernel: `enter` and the program's first groups run once, then the top and the body of the loop."""
+
+    largest_on_stack = LARGEST_STACK_WORKSPACE
+    mixes_arrays = True
+    outermost = "%outermost"
+
+    def __init__(self, program: Program, name: str, roles: Roles, tape: Tape) -> None:
+        super().__init__(program, name)
+        self.roles = roles
+        self._types = {"input": tape.input_types, "output": tape.output_types}
+        self.enter: list[str] = []
+        self.top: list[str] = []
+        self._entered_from = "enter"
+        # By home and position: the storage; and of the carries that travel in registers, their first values and kinds.
+        self._storage_at = {(s.home, s.position): s for s in program.storages if s.home in ("input", "output")}
+        self._carried: dict[int, tuple[str, str]] = {}
+        self._has_chunks = any(group.form in CHUNKS.values() for group in program.groups)
+
+    def base(self, storage: int) -> str:
+        item = self.storages[storage]
+        if item.home in ("input", "output"):
+            return f"%{item.home}{item.position}"
+        return super().base(storage)
+
+    def text(self) -> str:
+        for k in range(self.program.input_count):
+            self._place("input", k, self.roles.of_input(k), input_word(k))
+            self._number(k, self.roles.of_input(k))
+        for k in range(self.program.output_count):
+            word = output_word(k, self.program.input_count)
+            self._place("output", k, self.roles.of_output(k, self.program.output_count), word)
+        if self._has_chunks:
+            self._addresses_for_chunks()
+        return super().text()
+
+    # Before the first iteration, and at the top of each
+
+    def _place(self, home: str, k: int, role: str, word: int) -> None:
+        """The address of an input or output: worked out once for constants, at every iteration for others."""
+        name = f"%{home}{k}"
+        if role == "constant":
+            self._load_word(name, "ptr", word)
+            return
+        self._load_word(f"{name}_first", "ptr", word)
+        self._address(self.top, name, home, k, role, "%t")
+
+    def _address(self, lines: list[str], name: str, home: str, k: int, role: str, t: str) -> None:
+        """Where a value is at iteration t. Steps stand in the code, so that values of one size share their offset."""
+        step, alternates = self.roles.step(role, home == "output", value_bytes(self._types[home][k]))
+        if alternates:
+            lines.append(f"{name}_turn = and i64 {t}, 1")
+            t = f"{name}_turn"
+        lines.append(f"{name}_offset = mul i64 {t}, {step}")
+        lines.append(f"{name} = getelementptr i8, ptr %{home}{k}_first, i64 {name}_offset")
+
+    def _load_word(self, name: str, type_: str, word: int) -> None:
+        self.enter.append(f"{name}_slot = getelementptr i64, ptr %frame, i64 {word}")
+        self.enter.append(f"{name} = load {type_}, ptr {name}_slot")
+
+    def _number(self, k: int, role: str) -> None:
+        """Read a number once: before the loop, from the iteration before, or at the top of the body."""
+        storage = self._storage_at.get(("input", k))
+        if storage is None or storage.size != 1:
+            return
+        name = f"%number{k}"
+        if role == "carry":
+            # Where the loop begins, which is not where it began if another variant ran before.
+            self._address(self.enter, f"{name}_start", "input", k, role, "%t_first")
+            self._load_number(self.enter, f"{name}_first", f"{name}_start", storage.kind)
+            self._carried[k] = (f"{name}_first", storage.kind)
+        else:
+            self._load_number(self.enter if role == "constant" else self.top, name, f"%input{k}", storage.kind)
+        self.scalars[storage.number] = Value(self.code, name, storage.kind, 1)
+
+    @staticmethod
+    def _load_number(lines: list[str], name: str, address: str, kind: str) -> None:
+        if kind == "i1":
+            lines.append(f"{name}_byte = load i8, ptr {address}")
+            lines.append(f"{name} = icmp ne i8 {name}_byte, 0")
+        else:
+            lines.append(f"{name} = load {MEMORY_TYPES[kind]}, ptr {address}")
+
+    def _addresses_for_chunks(self) -> None:
+        """Functions that are a part of the body find inputs and outputs as those of kernels do."""
+        for home, count in (("input", self.program.input_count), ("output", self.program.output_count)):
+            self.slots.append(f"%{home}s = alloca [{max(count, 1)} x ptr]")
+            for k in range(count):
+                self.top.append(f"%{home}{k}_for_chunks = getelementptr ptr, ptr %{home}s, i64 {k}")
+                self.top.append(f"store ptr %{home}{k}, ptr %{home}{k}_for_chunks")
+
+    # After each iteration
+
+    def _body(self, groups: list[Any]) -> None:
+        code, before = self.code, self.program.before
+        # What a code begins with is the block that this continues; see _module.
+        code.block = "enter"
+        for group in groups[:before]:
+            self.group(group)
+        self._entered_from = code.block
+        code.line("br label %body")
+        code.start("body")
+        position = len(code.lines)
+        for group in groups[before:]:
+            self.group(group)
+        phis = self._next_iteration()
+        code.lines[position:position] = [*phis, *self.top]
+        for label, status, item in self.failing:
+            self.code.start(label)
+            left_with = status if item is None else self._report(item)
+            self._store_iteration("%t")
+            self._leave(left_with)
+
+    def _next_iteration(self) -> list[str]:
+        """Go on or return; gives the phis of the body."""
+        if self.roles.once:
+            self._store_iteration("1")
+            self._leave(0)
+            return ["%t = add i64 0, 0"]
+        code = self.code
+        carried = {k: self._output_number(k).ref for k in self._carried}
+        following = code.emit("add nsw i64 %t, 1")
+        more = code.emit(f"icmp slt i64 {following}, %slice_end")
+        stop = None
+        if self.roles.stops:
+            goes = self._output_number(self.program.output_count - 1).ref
+            stop = code.emit(f"xor i1 {goes}, true")
+            more = code.emit(f"and i1 {more}, {goes}")
+        before, left, pause, resume, done = code.block, code.label(), code.label(), code.label(), code.label()
+        code.line(f"br i1 {more}, label %body, label %{left}")
+        code.start(left)
+        goes_on = code.emit(f"icmp slt i64 {following}, %end")
+        if stop is not None:
+            goes_on = code.emit(f"and i1 {goes_on}, {goes}")
+        code.line(f"br i1 {goes_on}, label %{pause}, label %{done}")
+        self._pause(pause, following, resume)
+        code.start(done)
+        self._store_iteration(following)
+        if stop is not None:
+            flag = code.emit(f"getelementptr i64, ptr %frame, i64 {STOPPED}")
+            code.line(f"store i64 {code.emit(f'zext i1 {stop} to i64')}, ptr {flag}")
+        self._leave(0)
+        ways = [("%t", "i64", "%t_first", following, following), ("%slice_end", "i64", "%slice_first", "%slice_end", "%slice_next")]
+        for k, (first, kind) in self._carried.items():
+            ways.append((f"%number{k}", "i1" if kind == "i1" else MEMORY_TYPES[kind], first, carried[k], carried[k]))
+        return [
+            f"{name} = phi {type_} [ {first}, %{self._entered_from} ], [ {again}, %{before} ], [ {resumed}, %{resume} ]"
+            for name, type_, first, again, resumed in ways
+        ]
+
+    def _pause(self, label: str, following: str, resume: str) -> None:
+        """At the end of a slice of the iterations: see compiler.runtime.signal_checks."""
+        code, interrupted = self.code, self.code.label()
+        code.declare("declare i64 @tapediff_pause(ptr, i64, i64)")
+        self.addresses["tapediff_pause"] = pause_address()
+        code.start(label)
+        code.line(f"%slice_next = call i64 @tapediff_pause(ptr %clock, i64 {following}, i64 %end)")
+        raised = code.emit("icmp slt i64 %slice_next, 0")
+        code.line(f"br i1 {raised}, label %{interrupted}, label %{resume}, !prof !0")
+        code.start(interrupted)
+        self._store_iteration(following)
+        self._leave(PENDING)
+        code.start(resume)
+        code.line("br label %body")
+
+    def _output_number(self, k: int) -> Value:
+        storage = self._storage_at["output", k]
+        known = self.scalars.get(storage.number)
+        return known if known is not None else self.load(self.base(storage.number), storage.kind)
+
+    def _store_iteration(self, number: str) -> None:
+        self.code.line(f"store i64 {number}, ptr %frame")
+
+    def _module(self) -> list[str]:
+        end_slot = f"%end_slot = getelementptr i64, ptr %frame, i64 {END}"
+        enter = ["%t_first = load i64, ptr %frame", end_slot, "%end = load i64, ptr %end_slot"]
+        self._load_word("%outermost", "i64", STACK)
+        enter += self.enter
+        if not self.roles.once:
+            self.code.declare("declare i64 @llvm.smin.i64(i64, i64)")
+            self.slots.append(f"%clock = alloca [{CLOCK_WORDS} x i64]")
+            enter += ["%slice_slot = getelementptr i64, ptr %clock, i64 1", "store i64 0, ptr %slice_slot"]
+            enter += [f"%slice_reach = add i64 %t_first, {FIRST_SLICE}"]
+            enter += ["%slice_first = call i64 @llvm.smin.i64(i64 %slice_reach, i64 %end)"]
+        lines = [*self.entry, "br label %enter", "enter:", *enter, *self.code.lines]
+        return self._function("ptr noalias %frame, ptr %state, ptr %report", lines)

@@ -1,0 +1,216 @@
+"""Lowers elementwise ops, views, reductions, and reading and writing parts of arrays to loop steps."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...ir.instruction import Instruction
+from ...ops import Elementwise
+from ...ops.indexing import Region
+from ..loop_ir.program import KINDS, Access, Literal, Step
+from ..loop_ir.views import Place, contiguous, reshaped_strides
+from .partition import Box, boxes
+from .step_builder import CONVERSIONS, StepBuilder, rename
+
+INTEGER_EXPRESSIONS = {
+    "absolute": "select(x < 0, 0 - x, x)",
+    "maximum": "select(x < y, y, x)",
+    "minimum": "select(x < y, x, y)",
+    "sign": "select(x < 0, 0 - 1, to_i64(x > 0))",
+    "floor_divide": "integer_floor_divide(x, y)",
+    "remainder": "integer_mod(x, y)",
+}
+# NumPy's arithmetic on masks is logic.
+MASK_EXPRESSIONS = {
+    "add": "x | y", "multiply": "x & y", "maximum": "x | y", "minimum": "x & y", "absolute": "x", "square": "x",
+    "less": "logical_not(x) & y", "less_equal": "logical_not(x) | y",
+    "greater": "x & logical_not(y)", "greater_equal": "x | logical_not(y)",
+}  # fmt: skip
+
+
+def _expression_of(op: Elementwise, kind: str | None, result: str) -> str:
+    """The expression of an op on operands of a kind, in terms of r0, r1, ..."""
+    expression = op.scalar
+    if kind == "i64" and result == "i":
+        expression = INTEGER_EXPRESSIONS.get(op.name, expression)
+    elif kind == "i1":
+        expression = MASK_EXPRESSIONS.get(op.name, expression)
+    return rename(expression, op.arguments)
+
+
+class ArrayLowering(StepBuilder):
+    """The building blocks that array ops name in their declarations."""
+
+    def elementwise(self, i: Instruction) -> None:
+        op, inputs, params, type_, _ = i
+        places = self.places
+        operands = [places[k] for k in inputs]
+        first = 0 if op.promote is None else 1
+        kind = self.kind_of(operands[first]) if len(operands) > first else None
+        key = (op, kind, type_.dtype.kind)
+        expression = self.expressions.get(key)
+        if expression is None:
+            expression = self.expressions[key] = _expression_of(op, kind, type_.dtype.kind)
+        self._expression(i, operands, expression, tuple(op.named(params).items()) if params else ())
+
+    def _expression(
+        self, i: Instruction, operands: list[Place], expression: str, parameters: tuple[Any, ...] = ()
+    ) -> None:
+        shape = i.type.shape
+        target = self.result(i)
+        if i.type.dtype == np.float32:
+            expression = f"round_to_float32({expression})"
+        if shape == ():
+            # Short code written out, as tapes of Python loops have thousands of these.
+            numbers = self.numbers
+            reads = tuple([p.literal or numbers.get(p.storage) or Access(p.storage, p.offset, ()) for p in operands])
+            write = numbers[target.storage] = Access(target.storage, 0, ())
+            self.steps.append(Step((), reads, expression, parameters, write, None, False, self.site))
+            return
+        self.step(
+            shape, [self.spread(p, shape) for p in operands], expression, target, target.strides, parameters=parameters
+        )
+
+    def round_last(self, i: Instruction) -> None:
+        """Replace the result just lowered by its values rounded to 32 bits."""
+        self._expression(i, [self.places.pop()], "round_to_float32(r0)")
+
+    def convert(self, i: Instruction) -> None:
+        source = self.places[i.inputs[0]]
+        conversion = CONVERSIONS.get((self.kind_of(source), KINDS[i.type.dtype.kind]), "x")
+        self._expression(i, [source], rename(conversion, ("x",)))
+
+    def reshape(self, i: Instruction) -> None:
+        place = self.places[i.inputs[0]]
+        strides = reshaped_strides(place.shape, place.strides, i.type.shape)
+        if strides is None:
+            place = self.in_memory(i.inputs[0])
+            strides = contiguous(i.type.shape)
+        self.places.append(replace(place, shape=i.type.shape, strides=strides))
+
+    def transpose(self, i: Instruction, axes: tuple[int, ...]) -> None:
+        place = self.places[i.inputs[0]]
+        strides = tuple(place.strides[a] for a in axes)
+        self.places.append(replace(place, shape=i.type.shape, strides=strides))
+
+    def broadcast(self, i: Instruction) -> None:
+        place = self.places[i.inputs[0]]
+        _, strides = self.spread(place, i.type.shape)
+        self.places.append(replace(place, shape=i.type.shape, strides=strides))
+
+    def index(self, i: Instruction) -> None:
+        self.places.append(self.part(self.places[i.inputs[0]], i.params[0]))
+
+    def part(self, place: Place, region: Region) -> Place:
+        """The view of a region of a place."""
+        offset = place.offset + sum(a * s for a, s in zip(region.starts, place.strides))
+        strides = tuple(step * s for step, s in zip(region.steps, place.strides))
+        shaped = reshaped_strides(region.counts, strides, region.shape)
+        assert shaped is not None, "a region only drops or adds axes of length 1"
+        return replace(place, shape=region.shape, offset=offset, strides=shaped)
+
+    def reduce(self, i: Instruction, combine: str) -> None:
+        (axes,) = i.params
+        source = self.places[i.inputs[0]]
+        target = self.result(i)
+        kept = iter(target.strides)
+        strides = tuple(0 if k in axes else next(kept) for k in range(len(source.shape)))
+        expression = "r0"
+        if self.kind_of(source) == "i1":
+            expression = "to_i64(r0)" if i.type.dtype.kind == "i" else "r0"
+            combine = {"maximum": "or", "minimum": "and"}.get(combine, combine)
+        # Over axes of length 1 there is nothing to combine, and nothing would set the accumulator's first value.
+        several = any(source.shape[k] != 1 for k in axes)
+        self.step(
+            source.shape, [self.spread(source, source.shape)], expression, target, strides, combine if several else None
+        )
+
+    def cumulate(self, i: Instruction) -> None:
+        axis, backwards = i.params
+        source, target = self.places[i.inputs[0]], self.result(i)
+        order = [k for k in range(len(source.shape)) if k != axis] + [axis]
+        views = []
+        for place in (source, target):
+            strides = [place.strides[k] for k in order]
+            offset = place.offset
+            if backwards:
+                offset += strides[-1] * (place.shape[axis] - 1)
+                strides[-1] = -strides[-1]
+            views.append((replace(place, offset=offset), tuple(strides)))
+        domain = tuple(source.shape[k] for k in order)
+        running = source.shape[axis] != 1
+        self.step(domain, [views[0]], "r0", views[1][0], views[1][1], "add" if running else None, running=running)
+
+    def assemble(self, i: Instruction) -> None:
+        regions, _, disjoint = i.params
+        target = self.result(i)
+        whole = boxes(regions, i.type.shape) if not disjoint and self.kind_of(target) == "f64" else None
+        if whole is not None:
+            self._sum_in_boxes(i, whole, target)
+            return
+        covered = sum(math.prod(r.counts) for r in regions)
+        if not (disjoint and covered == i.type.size):
+            self.fill(0.0, target)
+        for number, region in zip(i.inputs, regions):
+            part, source = self.part(target, region), self.spread(self.places[number], region.shape)
+            combine = None if disjoint else "add"
+            self.step(part.shape, [source], "r0", part, part.strides, combine, beside=disjoint)
+
+    def _sum_in_boxes(self, i: Instruction, whole: list[Box], target: Place) -> None:
+        """Each entry is written once: zero, and what the regions that it is in add to it, in their order."""
+        zero = Place((), -1, 0, (), Literal(0.0, "f64"))
+        for box in whole:
+            reads = [(zero, (0,) * len(box.counts))]
+            for k in box.covered_by:
+                region = i.params[0][k]
+                place, strides = self.spread(self.places[i.inputs[k]], region.shape)
+                along = reshaped_strides(region.shape, strides, region.counts)
+                assert along is not None, "a region only drops or adds axes of length 1"
+                shift = sum(s * (b - a) for s, a, b in zip(along, region.starts, box.starts))
+                reads.append((replace(place, offset=place.offset + shift), along))
+            offset = target.offset + sum(map(operator.mul, target.strides, box.starts))
+            part = replace(target, shape=box.counts, offset=offset)
+            sum_ = " + ".join(f"r{k}" for k in range(len(reads)))
+            self.step(box.counts, reads, sum_, part, part.strides, beside=True)
+
+    def replace(self, i: Instruction) -> None:
+        target = self.result(i)
+        self.copy(self.places[i.inputs[0]], target)
+        for number, region in zip(i.inputs[1:], i.params[0]):
+            self.copy(self.places[number], self.part(target, region))
+
+    def gather(self, i: Instruction) -> None:
+        source = self.flat(i.inputs[0])
+        positions = self.places[i.inputs[1]]
+        target = self.result(i)
+        shape = i.type.shape
+        reads = [self.spread(positions, shape), (source, (0,) * len(shape))]
+        if source.literal is not None:
+            self.step(shape, reads[1:], "r0", target, target.strides)
+        else:
+            self.step(shape, reads, "r1", target, target.strides, gather=True)
+
+    def flat(self, number: int) -> Place:
+        """A value whose element k is at offset + k."""
+        place = self.places[number]
+        return place if place.literal is not None else self.in_memory(number)
+
+    def scatter_add(self, i: Instruction) -> None:
+        target = self.result(i)
+        self.fill(0.0, target)
+        self._scatter(i.inputs[1], self.places[i.inputs[0]], target, "add")
+
+    def put(self, i: Instruction) -> None:
+        target = self.result(i)
+        self.copy(self.places[i.inputs[0]], target)
+        self._scatter(i.inputs[2], self.places[i.inputs[1]], target, None)
+
+    def _scatter(self, positions: int, source: Place, target: Place, combine: str | None) -> None:
+        shape = self.places[positions].shape
+        reads = [self.spread(self.places[positions], shape), self.spread(source, shape)]
+        self.step(shape, reads, "r1", target, (0,) * len(shape), combine, scatter=True)

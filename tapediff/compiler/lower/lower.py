@@ -1,0 +1,163 @@
+"""From tape to loop steps: each op's `lower` calls the building blocks of ArrayLowering, MatrixLowering and CallLowering."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import UnsupportedFunction
+from ...ir.guard_rows import EACH
+from ...ir.instruction import CONSTANT, GUARD, INPUT, RECORD, Instruction, ValueType
+from ...ir.tape import Tape
+from ...ops import Elementwise
+from ..loop_ir.program import KINDS, Access, Call, Exit, Invoke, Literal, Program, Step
+from ..loop_ir.views import Place
+from .arrays import ArrayLowering
+from .calls import CallLowering
+from .matrices import MatrixLowering
+
+# Floats of 32 bits are computed in 64 and rounded after each operation.
+SUPPORTED = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_), RECORD)
+
+# Results of these are exact copies of numbers that are rounded already, or no numbers (packed factors).
+NEVER_ROUNDED = (
+    "index",
+    "reshape",
+    "transpose",
+    "broadcast",
+    "gather",
+    "replace",
+    "put",
+    "max",
+    "min",
+    "lu_factor",
+    "convert",
+    "item",
+)
+
+
+# Whether two entries of an array that Python looked at are the same to it: floats by their bits, where one NaN is like another.
+_SAME = {
+    "i1": "~(r0 ^ r1)",
+    "i64": "equal(r0, r1)",
+    "f64": "select(isnan(r1), isnan(r0), equal(r0, r1) & ~(signbit(r0) ^ signbit(r1)))",
+}
+
+
+class Lowering(ArrayLowering, MatrixLowering, CallLowering):
+    """Collects the steps of one tape. `self.places[i]` tells where value i is."""
+
+    def guard(self, i: Instruction) -> None:
+        kind, outcome, ordinal = i.params[:3]
+        place = self.places[i.inputs[0]]
+        self.places.append(Place((), -1, 0, (), Literal(0.0, "f64")))
+        if kind in ("array", EACH):
+            self._array_guard(i, place, np.asarray(outcome))
+            return
+        if place.literal is not None:
+            fresh = self.storage((), place.literal.kind)
+            self.copy(place, fresh)
+            place = fresh
+        # Integers stay integers: a double could not tell neighbours beyond 2**53 apart.
+        expected = int(outcome) if self.kind_of(place) == "i64" else float(outcome)
+        self.steps.append(
+            Exit(ordinal, kind, Access(place.storage, place.offset, ()), expected, (place.storage, 1), self.site)
+        )
+
+    def _array_guard(self, i: Instruction, place: Place, outcome: np.ndarray) -> None:
+        """Compare the whole array with its recorded pattern; the array itself, or its first entry that differs, is what a failure
+        reports."""
+        kind, _, ordinal, *columns = i.params
+        looked_at = (i.inputs[0], outcome.tobytes())
+        if looked_at in self.looked_at:
+            return  # the earlier guard fails first
+        self.looked_at.add(looked_at)
+        place = self.in_memory(i.inputs[0])
+        size = int(np.prod(place.shape))
+        if place.literal is None and self.storages[place.storage].size != size:
+            # What a failure reports is a whole storage, and this is a part of one.
+            part, place = place, self.storage(place.shape, self.kind_of(place))
+            self.copy(part, place)
+        pattern = compared = self.constant(outcome)
+        if kind == EACH and (outcome == outcome.flat[0]).all():
+            # All one way: there is no pattern to read.
+            compared = self.constant(outcome.flat[0])
+        same = self.storage((), "i1")
+        shape = place.shape
+        expression = _SAME[self.kind_of(place)]
+        reads = [self.spread(place, shape), self.spread(compared, shape)]
+        self.step(shape, reads, expression, same, (0,) * len(shape), "and")
+        self.steps.append(
+            Exit(
+                ordinal, kind, Access(same.storage, 0, ()), 1.0, (place.storage, size), self.site,
+                pattern=pattern.storage, kinds=columns[0].kinds if columns else (),
+            )
+        )  # fmt: skip
+
+
+def lower(tape: Tape) -> Lowering:
+    """The unfused steps of a tape, ending with the copies into its outputs."""
+    low = Lowering(tape)
+    for number, instruction in enumerate(tape.instructions):
+        low.site = instruction.site
+        op = instruction.op
+        _require_supported(instruction.type, instruction)
+        if op is CONSTANT:
+            low.places.append(low.constant(instruction.params[0]))
+        elif op is INPUT:
+            kind = KINDS[instruction.type.dtype.kind]
+            low.places.append(low.storage(instruction.type.shape, kind, "input", instruction.params[0]))
+        elif op is GUARD:
+            low.guard(instruction)
+        elif isinstance(op, Elementwise):
+            low.elementwise(instruction)
+        elif op.lower is not None:
+            op.lower(low, instruction)
+            if instruction.type.dtype == np.float32 and op.name not in NEVER_ROUNDED:
+                low.round_last(instruction)
+        else:
+            raise UnsupportedFunction(
+                f"{op.name} cannot be compiled", at=instruction.site, fix="replay the tape without compiling"
+            )
+        assert len(low.places) == number + 1, f"{op} must define exactly one place"
+    low.site = None
+    _place_outputs(low)
+    return low
+
+
+def _place_outputs(low: Lowering) -> None:
+    """Compute each output where the caller wants it, or copy it there if it is a view, an input, or used elsewhere."""
+    read_storages = {r.storage for s in low.steps if isinstance(s, Step) for r in s.reads if isinstance(r, Access)}
+    read_storages |= {pair[0] for s in low.steps if isinstance(s, Call) for pair in s.operands}
+    read_storages |= {s for e in low.steps if isinstance(e, Exit) for s in (e.read.storage, e.report[0])}
+    # A routine that can fail would leave half a result with the caller.
+    taken = {s.result for s in low.steps if isinstance(s, Call) and s.failure >= 0}
+    for invoke in low.steps:
+        if isinstance(invoke, Invoke):
+            taken |= {*invoke.written, *(storage for storage, _ in invoke.operands)}
+    for position, number in enumerate(low.tape.outputs):
+        place = low.places[number]
+        storage = low.storages[place.storage] if place.literal is None else None
+        whole = storage is not None and storage.size == int(np.prod(place.shape)) and place.is_contiguous
+        if whole and storage.home == "workspace" and storage.number not in taken | read_storages:  # type: ignore[union-attr]
+            storage.home, storage.position = "output", position  # type: ignore[union-attr]
+            taken.add(storage.number)  # type: ignore[union-attr]
+            continue
+        target = low.storage(place.shape, low.kind_of(place), "output", position)
+        low.copy(place, target)
+
+
+def _require_supported(type_: ValueType, instruction: Instruction) -> None:
+    if type_.dtype not in SUPPORTED:
+        raise UnsupportedFunction(
+            f"compiling {type_.dtype} arithmetic", at=instruction.site,
+            fix="convert the arguments to float64, or replay the tape without compiling",
+        )  # fmt: skip
+
+
+def to_program(low: Lowering, groups: list[Any]) -> Program:
+    return Program(
+        low.tape.name, low.storages, groups, bytes(low.constants), len(low.tape.inputs), len(low.tape.outputs),
+        tuple(low.failures),
+    )  # fmt: skip

@@ -1,0 +1,264 @@
+"""Lowers matrix products to loops or BLAS, factorisations and solves to LAPACK, and searches to index routines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...ir.instruction import Instruction
+from ..linalg.dense_calls import cholesky_scratch, pullback_scratch
+from ..linalg.sorting import scratch_size
+from ..linalg.spectral import cofactors_scratch, eigh_scratch
+from ..loop_ir.program import Call
+from ..loop_ir.views import Place, contiguous, same_strides
+from .step_builder import StepBuilder
+
+# Products below this many multiplications are loops: a BLAS call costs more than it saves.
+LARGEST_LOOP_PRODUCT = 2000
+
+# Sums of products up to this long are written out at each element of a product.
+LONGEST_UNROLLED_SUM = 4
+
+# Sums from this length on, for at most so many elements, are kept in registers all at once.
+SHORTEST_NARROW_SUM, MOST_NARROW_SUMS = 128, 64
+
+# Beyond these, BLAS and LAPACK with threads of their own may be faster than one thread: multiplications, and the order of a matrix.
+LARGEST_PRODUCT = 2**25
+LARGEST_FACTOR = 1024
+
+
+class MatrixLowering(StepBuilder):
+    """The building blocks that matrix ops name in their declarations."""
+
+    def matmul(self, i: Instruction) -> None:
+        x, y = (self.places[k] for k in i.inputs)
+        x_ndim, y_ndim = len(x.shape), len(y.shape)
+        rows = x.shape[-2:-1] if x_ndim > 1 else ()
+        columns = y.shape[-1:] if y_ndim > 1 else ()
+        inner = x.shape[-1:]
+        batch = i.type.shape[: len(i.type.shape) - len(rows) - len(columns)]
+        multiplications = int(np.prod((*batch, *rows, *inner, *columns)))
+        reads_rows = columns and columns[0] > 1 and (columns[0] <= 8 or y.strides[-1] == 1)
+        if reads_rows and 1 < inner[0] <= LONGEST_UNROLLED_SUM and i.type.dtype.kind == "f":
+            self._unrolled_product(i, x, y, batch, rows, columns)
+            return
+        if rows and columns and not batch and self._narrow_product(i, x, y):
+            return
+        if rows and columns and not batch and multiplications > LARGEST_LOOP_PRODUCT:
+            self._whole_product(i, multiplications)
+            return
+        self._matmul_loops(i, x, y, batch, rows, inner, columns)
+
+    def _whole_product(self, i: Instruction, multiplications: int) -> None:
+        m, n = i.type.shape
+        if multiplications > LARGEST_PRODUCT:
+            (x, x_transposed), (y, y_transposed) = (self.in_memory_or_transposed(k) for k in i.inputs)
+            self.call("gemm", [x, y], self.result(i), (m, n, x.shape[-1], x_transposed, y_transposed))
+            return
+        x, y = (self.places[k] for k in i.inputs)
+        x = self.in_memory(i.inputs[0]) if x.literal is not None else x
+        y = y if y.literal is None and 1 in y.strides else self.in_memory(i.inputs[1])
+        self.call("product", [x, y], self.result(i), (m, n, x.shape[-1], *x.strides, *y.strides))
+
+    def _narrow_product(self, i: Instruction, x: Place, y: Place) -> bool:
+        """Long sums for a few elements, all in one loop over the terms; whether it is a product of that kind.
+
+        Its vectors are rows of the result, which is how a pullback finds its cotangents, columns, or the terms of each element.
+        """
+        (m, n), k = i.type.shape, x.shape[1]
+        if k < SHORTEST_NARROW_SUM or m * n > MOST_NARROW_SUMS or i.type.dtype.kind != "f":
+            return False
+        by_rows, by_columns = y.strides[1] == 1 and m <= 8, x.strides[0] == 1 and n <= 8
+        if not by_rows and not by_columns and (x.strides[1], y.strides[0]) != (1, 1):
+            return False
+        rows = [replace(x, offset=x.offset + r * x.strides[0]) for r in range(m)]
+        columns = [replace(y, offset=y.offset + c * y.strides[1]) for c in range(n)]
+        target = self.result(i)
+        if by_rows:
+            lines = [((k, n), (row, (x.strides[1], 0)), (y, y.strides)) for row in rows]
+            parts = [(r * n, (1,)) for r in range(m)]
+        elif by_columns:
+            lines = [((k, m), (x, x.strides[::-1]), (column, (y.strides[0], 0))) for column in columns]
+            parts = [(c, (n,)) for c in range(n)]
+        else:
+            lines = [((k,), (row, x.strides[1:]), (column, y.strides[:1])) for row in rows for column in columns]
+            parts = [(e, ()) for e in range(m * n)]
+        for (domain, *reads), (offset, strides) in zip(lines, parts):
+            # A place of its own for each: what several steps add to is kept in memory and not in registers.
+            part = self.storage(domain[1:], "f64")
+            self.step(domain, reads, "r0 * r1", part, (0, *part.strides), "add")
+            view = replace(target, shape=part.shape, offset=target.offset + offset)
+            self.step(part.shape, [(part, part.strides)], "r0", view, strides, beside=True)
+        return True
+
+    def _unrolled_product(
+        self,
+        i: Instruction,
+        x: Place,
+        y: Place,
+        batch: tuple[int, ...],
+        rows: tuple[int, ...],
+        columns: tuple[int, ...],
+    ) -> None:
+        """A short sum of products at every element of the result: no loop for it, and one nest with what computes on the elements."""
+        target = self.result(i)
+        x_strides = (*self._batch_reads(x, len(rows) + 1, len(batch)), *(x.strides[-2:-1] if rows else ()), 0)
+        y_strides = (*self._batch_reads(y, 2, len(batch)), *(0,) * len(rows), y.strides[-1])
+        reads, expression = [], "0.0"
+        for p in range(x.shape[-1]):
+            expression = f"fma(r{2 * p}, r{2 * p + 1}, {expression})"
+            reads.append((replace(x, offset=x.offset + p * x.strides[-1]), x_strides))
+            reads.append((replace(y, offset=y.offset + p * y.strides[-2]), y_strides))
+        self.step((*batch, *rows, *columns), reads, expression, target, target.strides)
+
+    def _batch_reads(self, place: Place, own: int, batch_ndim: int) -> tuple[int, ...]:
+        """Strides over the batch axes of the result, of an operand whose last axes are its own."""
+        strides = self._batch_strides(place, place.strides[: len(place.strides) - own])
+        return (0,) * (batch_ndim - len(strides)) + strides
+
+    def _matmul_loops(
+        self, i: Instruction, x: Place, y: Place, batch: tuple[int, ...], rows: tuple[int, ...], inner: tuple[int, ...],
+        columns: tuple[int, ...],
+    ) -> None:  # fmt: skip
+        """One loop nest in the order in which memory is read: row by row of the matrix, or columns innermost."""
+        target = self.result(i)
+        zero_r, zero_c = (0,) * len(rows), (0,) * len(columns)
+        x_batch = self._batch_reads(x, len(rows) + 1, len(batch))
+        y_batch = self._batch_reads(y, len(columns) + 1, len(batch))
+        x_strides = (*x_batch, *(x.strides[-2:-1] if rows else ()), x.strides[-1], *zero_c)
+        y_strides = (
+            *y_batch,
+            *zero_r,
+            y.strides[-2] if columns else y.strides[-1],
+            *(y.strides[-1:] if columns else ()),
+        )
+        z_row = target.strides[len(batch) : len(batch) + len(rows)]
+        z_strides = (*target.strides[: len(batch)], *z_row, 0, *(target.strides[-1:] if columns else ()))
+        domain = (*batch, *rows, *inner, *columns)
+        order = list(range(len(domain)))
+        if len(order) >= 2 and not columns and x.strides[-1] != 1 and rows and x.strides[-2] == 1:
+            order[-2:] = order[-1], order[-2]
+        elif columns and not rows and y.strides[-1] != 1 and y.strides[-2] == 1:
+            order[-2:] = order[-1], order[-2]
+        pick = lambda strides: tuple(strides[k] for k in order)  # noqa: E731 -- three uses in the next two lines
+        combine = None if inner == (1,) else "add"
+        self.step(
+            pick(domain), [(x, pick(x_strides)), (y, pick(y_strides))], "r0 * r1", target, pick(z_strides), combine
+        )
+
+    @staticmethod
+    def _batch_strides(place: Place, strides: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(0 if e == 1 else s for s, e in zip(strides, place.shape))
+
+    def in_memory_or_transposed(self, number: int) -> tuple[Place, int]:
+        """A matrix as BLAS takes it: contiguous, or the transpose of a contiguous one (1)."""
+        place = self.places[number]
+        if place.literal is None and same_strides(
+            place.strides, tuple(reversed(contiguous(place.shape[::-1]))), place.shape
+        ):
+            return place, 1
+        return self.in_memory(number), 0
+
+    def call(
+        self, routine: str, operands: list[Place], target: Place, sizes: tuple[int, ...], failure: str = ""
+    ) -> None:
+        number = -1
+        if failure:
+            number = len(self.failures)
+            self.failures.append(failure)
+        pairs = tuple((place.storage, place.offset) for place in operands)
+        self.steps.append(Call(routine, pairs, target.storage, sizes, number, self.site))
+
+    def cholesky(self, i: Instruction) -> None:
+        n = i.type.shape[1]
+        operands = [self.in_memory(i.inputs[0])]
+        if n <= LARGEST_FACTOR:
+            operands.append(self.storage((cholesky_scratch(n),), "f64"))
+        name = "cholesky" if n <= LARGEST_FACTOR else "potrf"
+        self._call_or_attempt(i, name, operands, "Matrix is not positive definite")
+
+    def _call_or_attempt(self, i: Instruction, name: str, operands: list[Place], failure: str, *options: int) -> None:
+        """A factorisation that leaves the kernel where it fails, or notes in its result that it did."""
+        attempt = i.op.name.endswith("_attempt")
+        sizes = (i.type.shape[1], *options)
+        self.call(name + "_attempt" * attempt, operands, self.result(i), sizes, "" if attempt else failure)
+
+    def cholesky_pullback(self, i: Instruction) -> None:
+        n = i.type.shape[0]
+        operands = [*map(self.in_memory, i.inputs), self.storage((pullback_scratch(n),), "f64")]
+        self.call("cholesky_pullback", operands, self.result(i), (n,))
+
+    def triangular_solve(self, i: Instruction) -> None:
+        lower, transposed, unit = i.params
+        b = self.in_memory(i.inputs[1])
+        n, k = b.shape[0], int(np.prod(b.shape[1:]))
+        failure = "" if unit else "singular matrix: resolution failed at diagonal"
+        if n * n * k > LARGEST_PRODUCT:
+            a = self.in_memory(i.inputs[0])
+            self.call("trsm", [a, b], self.result(i), (n, k, int(lower), int(transposed), int(unit)), failure)
+            return
+        a = self.places[i.inputs[0]]
+        a = a if a.literal is None else self.in_memory(i.inputs[0])
+        strides = a.strides[::-1] if transposed else a.strides
+        self.call(
+            "triangular_solve", [a, b], self.result(i), (n, k, int(lower != transposed), *strides, int(unit)), failure
+        )
+
+    def lu_factor(self, i: Instruction) -> None:
+        self.call("lu_factor", [self.in_memory(i.inputs[0])], self.result(i), (i.type.shape[1],))
+
+    def lu_solve(self, i: Instruction) -> None:
+        lu, b = self.in_memory(i.inputs[1]), self.in_memory(i.inputs[2])
+        n, k = b.shape[0], int(np.prod(b.shape[1:]))
+        scratch = self.storage((n * k,) if k > 1 else (1,), "f64")
+        self.call("lu_solve", [lu, b, scratch], self.result(i), (n, k, int(i.params[0])), "Singular matrix")
+
+    def det_sign(self, i: Instruction) -> None:
+        lu = self.in_memory(i.inputs[0])
+        self.call("det_sign", [lu], self.result(i), (lu.shape[1],))
+
+    def log_abs_det(self, i: Instruction) -> None:
+        lu = self.places[i.inputs[1]]
+        n = lu.shape[1]
+        diagonal = replace(lu, shape=(n,), strides=(lu.strides[0] + lu.strides[1],))
+        target = self.result(i)
+        self.step((n,), [(diagonal, diagonal.strides)], "log(absolute(r0))", target, (0,), "add")
+
+    def det(self, i: Instruction) -> None:
+        lu, sign, logarithm = self.places[i.inputs[1]], self.storage((), "f64"), self.storage((), "f64")
+        n = lu.shape[1]
+        self.call("det_sign", [self.in_memory(i.inputs[1])], sign, (n,))
+        diagonal = replace(lu, shape=(n,), strides=(lu.strides[0] + lu.strides[1],))
+        self.step((n,), [(diagonal, diagonal.strides)], "log(absolute(r0))", logarithm, (0,), "add")
+        self.step((), [(sign, ()), (logarithm, ())], "r0 * exp(r1)", self.result(i), ())
+
+    def cofactors(self, i: Instruction) -> None:
+        n = i.type.shape[0]
+        scratch = self.storage((cofactors_scratch(n),), "f64")
+        self.call("cofactors", [self.in_memory(i.inputs[0]), scratch], self.result(i), (n,), "SVD did not converge")
+
+    def eigh(self, i: Instruction) -> None:
+        n = i.type.shape[1]
+        scratch = self.storage((eigh_scratch(n),), "f64")
+        operands = [self.in_memory(i.inputs[0]), scratch]
+        self._call_or_attempt(i, "eigh", operands, "Eigenvalues did not converge", int(i.params[0]))
+
+    def index_routine(self, i: Instruction) -> None:
+        name = i.op.name
+        # Integers beyond 2**53 have neighbours that are one double.
+        integers = name != "searchsorted" and self.kind_of(self.places[i.inputs[0]]) == "i64"
+        operands = [self.in_memory(k) if integers else self.floats_in_memory(k) for k in i.inputs]
+        if name == "searchsorted":
+            a, v = operands
+            sizes = (a.shape[0], int(np.prod(v.shape)), int(i.params[0] == "right"))
+            self.call("searchsorted", operands, self.result(i), sizes)
+            return
+        (axis,) = i.params
+        shape = operands[0].shape
+        before, after = int(np.prod(shape[:axis])), int(np.prod(shape[axis + 1 :]))
+        if name == "argsort":
+            operands.append(self.storage((scratch_size(shape[axis]),), "f64"))
+            self.call(name, operands, self.result(i), (before, shape[axis], after, int(integers)))
+        else:
+            self.call(name + "_integers" * integers, operands, self.result(i), (before, shape[axis], after))

@@ -1,0 +1,53 @@
+"""Cuts an array along the edges of the regions that are added up in it: boxes, each of which the same regions cover."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...ops.indexing import Region
+
+# Each box is code of its own: beyond so many, or for short arrays, parts are added to zeros one after the other instead.
+MOST_BOXES = 32
+MOST_REGIONS = 8
+SMALLEST_ARRAY = 32
+
+
+class Box(NamedTuple):
+    """Entries from `starts` on, `counts` along each axis, and the numbers of the regions that they are in."""
+
+    starts: tuple[int, ...]
+    counts: tuple[int, ...]
+    covered_by: tuple[int, ...]
+
+
+def boxes(regions: Sequence[Region], shape: tuple[int, ...]) -> list[Box] | None:
+    """The boxes of an array of this shape, all of them; None where that is not worth it.
+
+    Regions must be whole stretches along every axis: every second entry, or backwards, is no box.
+    """
+    if len(regions) > MOST_REGIONS or math.prod(shape) < SMALLEST_ARRAY:
+        return None
+    if any(step != 1 and count != 1 for r in regions for step, count in zip(r.steps, r.counts)):
+        return None
+    intervals = [_intervals(regions, axis, extent) for axis, extent in enumerate(shape)]
+    if math.prod(map(len, intervals)) > MOST_BOXES:
+        return None
+    found = []
+    for box in itertools.product(*intervals):
+        covered_by = [k for k, region in enumerate(regions) if _covers(region, box)]
+        found.append(Box(tuple(a for a, _ in box), tuple(b - a for a, b in box), tuple(covered_by)))
+    return found
+
+
+def _intervals(regions: Sequence[Region], axis: int, extent: int) -> list[tuple[int, int]]:
+    edges = {0, extent}
+    for region in regions:
+        edges |= {region.starts[axis], region.starts[axis] + region.counts[axis]}
+    return list(itertools.pairwise(sorted(edges)))
+
+
+def _covers(region: Region, box: Sequence[tuple[int, int]]) -> bool:
+    return all(a <= first and last <= a + n for a, n, (first, last) in zip(region.starts, region.counts, box))

@@ -1,0 +1,103 @@
+"""The vocabulary of scalar expressions: each name as a function over lanes and as a plain Python function."""
+
+from __future__ import annotations
+
+import importlib
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import arithmetic as math_arithmetic
+from . import exponential as math_exponential
+from . import logarithmic as math_logarithmic
+from . import power as math_power
+from . import simd as lanes
+from . import special as math_special
+from . import trigonometric as math_trigonometric
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "negative": operator.neg,
+    "positive": operator.pos,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "logical_and": operator.and_,
+    "logical_or": operator.or_,
+    "logical_xor": operator.xor,
+}
+_LANES = ("fma", "rint", "floor", "ceil", "trunc", "sqrt", "copysign", "select", "to_f64", "to_i64")
+_ARITHMETIC = (
+    "equal", "not_equal", "maximum", "minimum", "fmax", "fmin", "absolute", "sign", "square", "reciprocal", "isnan",
+    "isinf", "isfinite", "signbit", "fmod", "mod", "floor_divide", "integer_floor_divide", "integer_mod", "round_to_float32",
+)  # fmt: skip
+_EXPONENTIAL = ("exp", "exp2", "expm1", "sinh", "cosh", "tanh", "expit")
+_LOGARITHMIC = (
+    "log", "log2", "log10", "log1p", "arcsinh", "arccosh", "arctanh", "softplus", "log_expit", "logaddexp",
+    "logaddexp2", "logit", "xlogy", "xlog1py",
+)  # fmt: skip
+_TRIGONOMETRIC = ("sin", "cos", "tan", "arctan", "arctan2", "arcsin", "arccos")
+_POWER = ("power", "integer_power", "cbrt", "hypot")
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **_OPERATORS,
+    "logical_not": operator.invert,
+    **{name: getattr(lanes, name) for name in _LANES},
+    **{name: getattr(math_arithmetic, name) for name in _ARITHMETIC},
+    **{name: getattr(math_exponential, name) for name in _EXPONENTIAL},
+    **{name: getattr(math_logarithmic, name) for name in _LOGARITHMIC},
+    **{name: getattr(math_trigonometric, name) for name in _TRIGONOMETRIC},
+    **{name: getattr(math_power, name) for name in _POWER},
+    **math_special.SPECIAL_FUNCTIONS,
+    "polygamma": math_special.polygamma,
+    "zeta": math_special.zeta,
+}
+
+# Functions that call a scalar routine once for each lane, always.
+CALLED_BY_ELEMENT = frozenset((*math_special.SPECIAL_FUNCTIONS, "polygamma", "zeta"))
+
+
+def _from_scipy(name: str) -> Callable[..., Any]:
+    # Imported when called: scipy.special takes 0.1 s, and a listing rarely runs.
+    return lambda *args: getattr(importlib.import_module("scipy.special"), name)(*args)
+
+
+_SCIPY = (*CALLED_BY_ELEMENT, "expit", "log_expit", "logit", "xlogy", "xlog1py")
+_OWN = {
+    "integer_power",
+    "integer_floor_divide",
+    "integer_mod",
+    "softplus",
+    "equal",
+    "not_equal",
+    "fma",
+    "select",
+    "round_to_float32",
+    "to_f64",
+    "to_i64",
+    "logical_not",
+}
+
+PYTHON_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(np, name) for name in FUNCTIONS if name not in _SCIPY and name not in _OWN},
+    **{name: _from_scipy(name) for name in _SCIPY},
+    **_OPERATORS,
+    "logical_not": operator.not_,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "fma": lambda x, y, z: x * y + z,
+    "select": lambda condition, x, y: x if condition else y,
+    "to_f64": np.float64,
+    "round_to_float32": lambda x: np.float64(np.float32(x)),
+    "to_i64": np.int64,
+    "integer_floor_divide": lambda x, y: np.floor_divide(np.int64(x), np.int64(y)),
+    "integer_mod": lambda x, y: np.remainder(np.int64(x), np.int64(y)),
+    "integer_power": lambda x, n: np.float64(x) ** n,
+    "softplus": lambda x: np.logaddexp(0.0, x),
+}

@@ -1,0 +1,119 @@
+"""SciPy's special functions over lanes, by symbol; the Hurwitz zeta function, which SciPy does not export."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from .power import power
+from .simd import Code, Value, any_lane, as_values, call_scalar, constant, floor, select, type_of
+
+_INF = float("inf")
+_NAN = float("nan")
+# What scipy.special.cython_special exports for doubles, under the name it has there.
+_EXPORTED = {
+    name: name
+    for name in (
+        "gammaln", "loggamma", "gamma", "rgamma", "gammasgn", "erf", "erfc", "erfcx", "erfi", "erfinv", "erfcinv",
+        "ndtr", "log_ndtr", "ndtri", "ndtri_exp", "i0", "i0e", "i1", "i1e", "j0", "j1", "y0", "y1", "k0", "k0e", "k1",
+        "k1e", "expi", "exp1", "dawsn", "spence", "entr", "zetac", "beta", "betaln", "binom", "poch", "rel_entr",
+        "kl_div", "gammainc", "gammaincc", "gammaincinv", "gammainccinv", "betainc", "betaincc", "betaincinv",
+        "betainccinv", "iv", "ive", "jv", "jve", "owens_t",
+    )
+} | {"digamma": "psi", "psi": "psi"}  # fmt: skip
+# B(2j) / (2j)!, of the Euler-Maclaurin formula.
+_BERNOULLI = (
+    0.08333333333333333,
+    -0.001388888888888889,
+    3.306878306878307e-05,
+    -8.267195767195768e-07,
+    2.08767569878681e-08,
+    -5.284190138687493e-10,
+    1.3382536530684679e-11,
+    -3.3896802963225827e-13,
+)
+
+
+def _exported(routine: str) -> Callable[..., Value]:
+    # Functions that Cython exports take a flag after their arguments, which those of a module ignore.
+    return lambda *operands: call_scalar(f"tapediff_special_{routine}", *operands, trailing="i32 0")
+
+
+SPECIAL_FUNCTIONS: dict[str, Callable[..., Value]] = {name: _exported(routine) for name, routine in _EXPORTED.items()}
+
+
+def polygamma(n: int, x: Value) -> Value:
+    """The n-th derivative of digamma, for a Python integer n."""
+    if n == 0:
+        return SPECIAL_FUNCTIONS["digamma"](x)
+    return math.factorial(n) * (-1.0) ** (n + 1) * zeta(n + 1.0, x)
+
+
+def zeta(s, q) -> Value:
+    """The Hurwitz zeta function, the sum of (q + k)**-s over k >= 0; NaN for s < 1 and for q < -1e5.
+
+    Error: about 3 ulp for positive q. Cost: one power and about 30 operations, and one power more for every term with
+    q + k < s + 10; in a helper function that the module has once.
+    Source: Euler-Maclaurin formula, as in Cephes zeta.c (Moshier 1989).
+    """
+    s, q = as_values(s, q)
+    code, width = q.code, max(s.width, q.width)
+    lanes = type_of("f64", width)
+    name, helper = _zeta_helper(width)
+    for declaration in helper:
+        code.declare(declaration)
+    # A sum with 0.0 repeats a one-lane operand where it has to be repeated, and turns q = -0.0, a pole, into 0.0.
+    zeros = constant(code, 0.0, "f64", width)
+    left, right = s + zeros, q + zeros
+    return Value(code, code.emit(f"call {lanes} @{name}({lanes} {left.ref}, {lanes} {right.ref})"), "f64", width)
+
+
+def _zeta_helper(width: int) -> tuple[str, list[str]]:
+    """The name of the helper function, and its definition with what it needs declared."""
+    lanes, name = type_of("f64", width), f"tapediff_zeta_v{width}"
+    code = Code("entry")
+    s, q = Value(code, "%s", "f64", width), Value(code, "%q", "f64", width)
+    total, a = Value(code, "%total", "f64", width), Value(code, "%a", "f64", width)
+    bound = select(s < 1000.0, s, 1000.0) + 10.0
+    start = select(q < -1e5, _NAN, q)
+    code.line("br label %test")
+    code.start("test")
+    back = len(code.lines)
+    code.line(f"br i1 {any_lane(a < bound).ref}, label %body, label %end")
+    code.start("body")
+    active = a < bound
+    next_total = select(active, total + power(a, -s), total)
+    next_a = select(active, a + 1.0, a)
+    code.line("br label %test")
+    zero, last = constant(code, 0.0, "f64", width).ref, code.block
+    phis = [
+        f"%total = phi {lanes} [ {zero}, %entry ], [ {next_total.ref}, %{last} ]",
+        f"%a = phi {lanes} [ {start.ref}, %entry ], [ {next_a.ref}, %{last} ]",
+    ]
+    code.lines[back:back] = phis
+    code.start("end")
+    result = total + _remainder(s, a)
+    result = select((q <= 0.0) & floor(q).eq(q) | s.eq(1.0), _INF, result)
+    result = select(s < 1.0, _NAN, result)
+    body = "\n".join(code.lines)
+    definition = (
+        f"define internal {lanes} @{name}({lanes} %s, {lanes} %q) noinline nounwind {{\n"
+        f"entry:\n{body}\nret {lanes} {result.ref}\n}}"
+    )
+    return name, [*code.declarations, definition]
+
+
+def _remainder(s: Value, a: Value) -> Value:
+    """The sum of (a + k)**-s over k >= 0, for a that is large compared with s."""
+    # For s beyond 1000 the whole is below the smallest double, but the polynomial in s would overflow.
+    bounded = select(s > 1000.0, 1000.0, s)
+    inverse = 1.0 / a
+    square = inverse * inverse
+    factor, total = bounded * inverse, 0.5
+    for j, coefficient in enumerate(_BERNOULLI):
+        total = coefficient * factor + total
+        factor = factor * ((bounded + (2.0 * j + 1.0)) * (bounded + (2.0 * j + 2.0))) * square
+    mean = 1.0 / (bounded - 1.0) + total * inverse
+    # a**-s alone would underflow for huge a.
+    huge = a > 1e8
+    return power(a, select(huge, 1.0 - s, -s)) * select(huge, mean, mean * a)

@@ -1,0 +1,83 @@
+"""Frames: the words in memory by which a caller tells a loop of callee variants where its values are.
+
+    frame ::= header (pointer, stride in bytes, mask)*       one triple per input of the callee, then one per output
+
+Iteration t finds a value at pointer + (t & mask) * stride. Streams have no mask (-1) and a negative stride when the loop runs
+backwards; carries that nobody keeps alternate between two places (mask 1); constants are always at `pointer`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...ir.instruction import ValueType
+from ...ops.calls import LoopForm
+from ..loop_ir.program import ITEM_BYTES, KINDS
+
+# The header: iteration to begin with, or the one that a guard stopped; where to end; where variant numbers are and how many
+# words apart; whether a while loop has come to its end; where on this thread's stack the calls of callees begin, 0 for here; the
+# iteration for which Python chose a variant last, and the status that made it do so.
+ITERATION, END, NUMBERS, STEP, STOPPED, STACK, ASKED_AT, ASKED_STATUS = range(8)
+HEADER = 8
+
+NO_END = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What the values of a compiled callee are, which its code depends on.
+
+    Attributes:
+        carries, streams: how many of its inputs, in this order; the others are constants.
+        stops: its last output says whether to go on.
+        once: a call, which is a loop of one iteration: everything is a constant.
+        backwards, keeps: as for LoopForm: where the values of an iteration are.
+    """
+
+    carries: int
+    streams: int
+    stops: bool
+    once: bool
+    backwards: bool = False
+    keeps: bool = False
+
+    @classmethod
+    def of(cls, form: LoopForm) -> Roles:
+        return cls(form.carries, form.streams, form.stops, False, form.backwards, form.keeps)
+
+    def of_input(self, k: int) -> str:
+        if self.once or k >= self.carries + self.streams:
+            return "constant"
+        return "carry" if k < self.carries else "stream"
+
+    def of_output(self, k: int, outputs: int) -> str:
+        if self.once or (self.stops and k == outputs - 1):
+            return "constant"
+        return "carry" if k < self.carries else "stream"
+
+    def step(self, role: str, is_output: bool, size: int) -> tuple[int, bool]:
+        """By how many bytes the place of a value moves from one iteration to the next, and whether it moves there and back."""
+        if role == "stream" or self.keeps:
+            return (-size if self.backwards else size), False
+        return (-size if is_output else size), True
+
+
+ONCE = Roles(0, 0, False, True)
+
+
+def input_word(k: int) -> int:
+    """The first of the three words of an input."""
+    return HEADER + 3 * k
+
+
+def output_word(k: int, inputs: int) -> int:
+    return HEADER + 3 * (inputs + k)
+
+
+def frame_words(inputs: int, outputs: int) -> int:
+    return HEADER + 3 * (inputs + outputs)
+
+
+def value_bytes(type_: ValueType) -> int:
+    """The bytes of a value in kernels, which know floats of 64 bits only."""
+    return type_.size * ITEM_BYTES[KINDS[type_.dtype.kind]]

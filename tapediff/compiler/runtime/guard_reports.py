@@ -1,0 +1,50 @@
+"""From what native code says about a failed guard to a Miss: the guard and the outcome met there."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any
+
+import numpy as np
+
+from ...ir.guard_rows import EACH, single_outcome
+from ...ir.interpreter import Miss
+from ...ir.tape import Tape
+from ..loop_ir.program import Exit, Program
+
+
+class Exits:
+    """The guards of a program by their ordinals; one exit may stand for the guards of many iterations."""
+
+    def __init__(self, program: Program) -> None:
+        exits = [e for g in program.groups for e in g.body if isinstance(e, Exit)]
+        self._exits = sorted(exits, key=lambda e: e.ordinal)
+        self._ordinals = [e.ordinal for e in self._exits]
+
+    def __getitem__(self, ordinal: int) -> Exit:
+        return self._exits[bisect_right(self._ordinals, ordinal) - 1]
+
+
+def number_miss(item: Exit, ordinal: int, number: float) -> Miss:
+    """A miss at a guard that looked at a number."""
+    kind = item.kinds[(ordinal - item.ordinal) % len(item.kinds)] if item.guard_kind == EACH else item.guard_kind
+    return Miss(ordinal, single_outcome(kind, number))
+
+
+def report_for(item: Exit, program: Program) -> np.ndarray:
+    """A report with room for all that a guard looked at."""
+    size = max(8, program.storages[item.report[0]].bytes)
+    report = np.zeros(1 + -(-size // 8), np.int64)
+    report[0] = size
+    return report
+
+
+def reported_miss(item: Exit, ordinal: int, report: np.ndarray, tape: Tape) -> Miss:
+    """The miss that a run with such a report has left there."""
+    if item.guard_kind != "array":
+        return number_miss(item, ordinal, float(report[1:].view(np.float64)[0]))
+    recorded: Any = np.asarray(next(g for g in tape.guards if g.ordinal == ordinal).outcome)
+    # Kernels hold floats of any size in 64 bits.
+    held = np.dtype(np.float64) if recorded.dtype.kind == "f" else recorded.dtype
+    outcome = report[1:].view(np.uint8)[: recorded.size * held.itemsize].view(held).reshape(recorded.shape)
+    return Miss(ordinal, outcome.astype(recorded.dtype))

@@ -1,0 +1,238 @@
+"""Runs a call or a loop of a callee natively on NumPy arrays, with the drivers that kernels use."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...ir.instruction import INT_SCALAR, ValueType
+from ...ops.calls import CHOSEN, LOOP, LoopForm, Stack, loop_with_numpy
+from ...ops.loop_forms import trajectory_bytes
+from .call_frame import (
+    ASKED_AT,
+    END,
+    ITERATION,
+    NO_END,
+    NUMBERS,
+    ONCE,
+    STACK,
+    STEP,
+    STOPPED,
+    Roles,
+    frame_words,
+    input_word,
+    output_word,
+    value_bytes,
+)  # fmt: skip
+from .callbacks import outermost, raise_pending
+from .dispatch_loop import driver_address
+from .dispatch_table import Cell, cell_of, new_frame, widened
+
+# Entries that there is room for at first, when nobody knows how long a loop will run.
+FIRST_ENTRIES = 64
+
+
+def run_native(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
+    """The items of a CALL, CHOSEN or LOOP at these values.
+
+    Raises:
+        numpy.linalg.LinAlgError: a factorisation failed.
+        Whatever user code raises that is run to record a new variant.
+    """
+    callee = params[0]
+    if not callee.out_types:
+        # Its first variant is being recorded, and calls it: how much room results need is not known yet.
+        return _with_numpy(op, params, values)
+    if op is LOOP:
+        return _LoopRun(callee, params[1], values).items()
+    return _once(callee, op is CHOSEN, values)
+
+
+def _with_numpy(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
+    callee = params[0]
+    if op is LOOP:
+        return loop_with_numpy(callee, params[1], values)
+    if op is CHOSEN:
+        return tuple(callee.answer(int(values[0]), values[1:])[0])
+    outputs, number = callee.answer(None, values)
+    return (*outputs, np.int64(number))
+
+
+def _once(callee: Any, is_chosen: bool, values: Sequence[Any]) -> tuple[Any, ...]:
+    cell = cell_of(callee, ONCE)
+    number = np.array(values[0] if is_chosen else 0, np.int64)
+    inputs = [_given(v, t) for v, t in zip(values[int(is_chosen) :], cell.in_types)]
+    outputs = [_fresh(t.shape, t) for t in cell.out_types]
+    frame = _frame(cell, 1)
+    frame[NUMBERS], frame[STEP] = number.ctypes.data, 1
+    for k, array in enumerate(inputs):
+        frame[input_word(k)] = array.ctypes.data
+    for k, array in enumerate(outputs):
+        frame[output_word(k, len(inputs))] = array.ctypes.data
+    _drive(cell, frame, is_chosen)
+    results = tuple(_taken(array, t) for array, t in zip(outputs, cell.out_types))
+    return results if is_chosen else (*results, number[()])
+
+
+def _frame(cell: Cell, end: int) -> Any:
+    frame = new_frame([0] * frame_words(len(cell.in_types), len(cell.out_types)))
+    frame[END], frame[ASKED_AT] = end, -1
+    frame[STACK] = outermost()
+    return frame
+
+
+def _drive(cell: Cell, frame: Any, is_chosen: bool) -> None:
+    if _driver("run_chosen" if is_chosen else "run_decided")(cell.address, ctypes.addressof(frame)):
+        raise_pending()
+
+
+@cache
+def _driver(name: str) -> Any:
+    return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(driver_address(name))
+
+
+def _fresh(shape: tuple[int, ...], type_: ValueType) -> np.ndarray:
+    return np.empty(shape, widened(type_).dtype)
+
+
+def _given(value: Any, type_: ValueType) -> np.ndarray:
+    array = value.array if type(value) is Stack else value
+    return np.asarray(array, widened(type_).dtype, order="C")
+
+
+def _taken(array: np.ndarray, type_: ValueType) -> Any:
+    return array.astype(type_.dtype, copy=False)[()]
+
+
+class _LoopRun:
+    """One loop: its arrays, and the frame that points into them."""
+
+    def __init__(self, callee: Any, form: LoopForm, values: Sequence[Any]) -> None:
+        self.form = form
+        self.cell = cell_of(callee, Roles.of(form))
+        self.in_types, self.out_types = self.cell.in_types, self.cell.out_types
+        self.length = form.length if form.length is not None else 0
+        self.goes = not form.stops or bool(values[form.leading - 1])
+        if form.length is None and not form.stops:
+            self.length = max(0, int(values[form.leading - 1]))
+        self.room = FIRST_ENTRIES if form.stops else self.length
+        self._allow()
+        first = form.leading
+        self.given = [_given(v, t) for v, t in zip(values[first:], self.in_types)]
+        self.frame = _frame(self.cell, self.end if self.goes else 0)
+        self.frame[STEP] = -1 if form.backwards else 1
+        self.frame[STOPPED] = int(not self.goes)
+        self.numbers = _given(values[0], INT_SCALAR) if form.chosen else np.empty(self.room, np.int64)
+        self._make_arrays()
+        self._point()
+
+    def _make_arrays(self) -> None:
+        """Results, one entry per iteration, and the carries: with one entry more, or two places in turn."""
+        form = self.form
+        last = len(self.out_types) - int(form.stops)
+        self.ys = [_fresh((self.room, *t.shape), t) for t in self.out_types[form.carries : last]]
+        entries = self.room + 1 if form.keeps else 2
+        self.carries = [_fresh((entries, *t.shape), t) for t in self.in_types[: form.carries]]
+        start = self.room if form.keeps and form.backwards else 0
+        for carry, initial in zip(self.carries, self.given):
+            carry[start] = initial
+        self.goes_on = np.zeros((), np.bool_)
+
+    def _point(self) -> None:
+        form, frame, count = self.form, self.frame, len(self.in_types)
+        if form.chosen or form.numbers:
+            frame[NUMBERS] = self._start(self.numbers)
+        for k in range(form.carries, count):
+            array = self.given[k]
+            if k < form.carries + form.streams:
+                frame[input_word(k)], frame[input_word(k) + 1] = self._start(array), self._stride(array)
+            else:
+                frame[input_word(k)] = array.ctypes.data
+        for k, array in enumerate(self.ys):
+            word = output_word(form.carries + k, count)
+            frame[word], frame[word + 1] = self._start(array), self._stride(array)
+        if form.stops:
+            frame[output_word(len(self.out_types) - 1, count)] = self.goes_on.ctypes.data
+        for k, array in enumerate(self.carries):
+            size = array.strides[0]
+            step, mask, base = size, 1, array.ctypes.data
+            back = -size
+            if form.keeps:
+                step = -size if form.backwards else size
+                base += self.room * size if form.backwards else 0
+                mask, back = -1, step
+            word = input_word(k)
+            frame[word], frame[word + 1], frame[word + 2] = base, step, mask
+            word = output_word(k, count)
+            frame[word], frame[word + 1], frame[word + 2] = base + step, back, mask
+
+    def _stride(self, array: np.ndarray) -> int:
+        return -array.strides[0] if self.form.backwards else array.strides[0]
+
+    def _start(self, array: np.ndarray) -> int:
+        return array.ctypes.data + (array.strides[0] * (self.length - 1) if self.form.backwards else 0)
+
+    def _allow(self) -> None:
+        """How many iterations the loop may take, by its form and by the memory for their values."""
+        form, self.most, self.end = self.form, NO_END, self.room
+        if form.length is not None:
+            return
+        held = self.out_types[form.carries : len(self.out_types) - int(form.stops)]
+        held = (*held, *(self.in_types[: form.carries] if form.keeps else ()))
+        size = sum(value_bytes(type_) for type_ in held) + 8 * form.numbers
+        by_memory = trajectory_bytes() // size if size else NO_END
+        self.is_by_memory = form.most is None or by_memory < form.most
+        self.most = by_memory if form.most is None else min(by_memory, form.most)
+        if not form.stops and self.room > self.most:
+            raise form.too_large(self.room)
+        self.room = min(self.room, self.most)
+        # Where nothing is kept of the iterations, there is room for all of them.
+        self.end = self.room if size or not form.stops else self.most
+
+    def _grow(self) -> None:
+        """Twice the room, for a while loop that has used it up."""
+        done = self.frame[ITERATION]
+        if done >= self.most:
+            raise self.form.too_large(done) if self.is_by_memory else self.form.too_long(done)
+        self.room = min(2 * self.room, self.most)
+        self.ys = [_longer(y, self.room) for y in self.ys]
+        if self.form.numbers:
+            self.numbers = _longer(self.numbers, self.room)
+        if self.form.keeps:
+            self.carries = [_longer(carry, self.room + 1) for carry in self.carries]
+        self._point()
+        self.frame[END] = self.room
+
+    def items(self) -> tuple[Any, ...]:
+        form = self.form
+        _drive(self.cell, self.frame, form.chosen)
+        while form.stops and not self.frame[STOPPED]:
+            self._grow()
+            _drive(self.cell, self.frame, form.chosen)
+        done = self.frame[ITERATION]
+        final = 0 if form.backwards and form.keeps else done if form.keeps else done % 2
+        finals = [_taken(carry[final], t) for carry, t in zip(self.carries, self.in_types)]
+        items = [*finals, *(self._handed_out(y[:done], t) for y, t in zip(self.ys, self.out_types[form.carries :]))]
+        if form.stops:
+            items.append(np.int64(done))
+        if form.numbers:
+            items.append(self._handed_out(self.numbers[:done], INT_SCALAR))
+        if form.keeps:
+            first = 1 if form.backwards else 0
+            for carry, type_ in zip(self.carries, self.in_types):
+                items.append(self._handed_out(carry[first : first + done], type_))
+        return tuple(items)
+
+    def _handed_out(self, array: np.ndarray, type_: ValueType) -> Any:
+        array = array.astype(type_.dtype, copy=False)
+        return Stack(array) if self.form.length is None else array
+
+
+def _longer(array: np.ndarray, entries: int) -> np.ndarray:
+    result = np.empty((entries, *array.shape[1:]), array.dtype)
+    result[: array.shape[0]] = array
+    return result

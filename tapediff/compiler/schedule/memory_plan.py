@@ -1,0 +1,143 @@
+"""The memory plan: an offset in the workspace for every stored array.
+
+Arrays that are not alive together share memory; so do two where a loop reads the one for the last time, entry by entry, and writes
+the other in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..loop_ir.dependencies import read_by, written_by
+from ..loop_ir.program import Access, Group, Storage
+
+ALIGNMENT = 64
+SMALL = 8
+
+
+def plan_memory(groups: list[Group], storages: list[Storage], before: int = 0) -> int:
+    """Set each stored workspace array's byte offset; returns the bytes needed in all.
+
+    The first `before` groups run once and the others again and again, so what the former write is needed until the end.
+    """
+    first, last = _lifetimes(groups, storages, before)
+    ending: dict[int, list[int]] = {}
+    for storage, number in last.items():
+        ending.setdefault(number, []).append(storage)
+    starting: dict[int, list[int]] = {}
+    for storage, number in first.items():
+        starting.setdefault(number, []).append(storage)
+    # Numbers are packed beside each other, in front of the arrays.
+    numbers, arrays = _Space(), _Space()
+    for number in range(len(groups)):
+        left = dict.fromkeys(k for k in ending.get(number, ()) if _is_planned(storages[k]))
+        begun = [storages[k] for k in starting.get(number, ()) if _is_planned(storages[k])]
+        overwritten = _Overwritten(groups[number], left, storages) if left and begun else None
+        for item in begun:
+            known = -1 if overwritten is None else overwritten.by(item)
+            if known >= 0:
+                del left[known]
+                item.position = storages[known].position
+            else:
+                item.position = numbers.take(SMALL) if item.size == 1 else arrays.take(_rounded(item.bytes))
+        for storage in left:
+            item = storages[storage]
+            if item.size == 1:
+                numbers.give(item.position, SMALL)
+            else:
+                arrays.give(item.position, _rounded(item.bytes))
+    start = numbers.end + -numbers.end % ALIGNMENT
+    for storage in first:
+        item = storages[storage]
+        if item.home == "workspace" and item.in_memory and item.size != 1:
+            item.position += start
+    return start + arrays.end
+
+
+def _is_planned(item: Storage) -> bool:
+    return item.home == "workspace" and item.in_memory
+
+
+class _Overwritten:
+    """Arrays over which a nest may write others: it reads them for the last time, each entry before it is written over.
+
+    Attributes:
+        arrays: those that are left, and which step is the last to read each, by size, kind, loop and where in it they are read.
+        writers: of each storage: the numbers of the steps that write it.
+    """
+
+    def __init__(self, group: Group, left: Iterable[int], storages: list[Storage]) -> None:
+        self.body = group.body if group.form in ("nest", "nest chunk") else []
+        self.arrays: dict[Any, dict[int, int]] = {}
+        self.writers: dict[int, list[int]] = {}
+        # How and by which step each is read; None where that is in several ways.
+        reads: dict[int, tuple[Any, int] | None] = {k: ((), -1) for k in left if storages[k].size != 1}
+        for number, step in enumerate(self.body):
+            for read in step.reads:
+                if isinstance(read, Access) and (known := reads.get(read.storage)) is not None:
+                    item = storages[read.storage]
+                    pattern = (item.size, item.kind, step.domain, read.offset, read.strides, read.via)
+                    reads[read.storage] = (pattern, number) if known[0] in ((), pattern) else None
+            self.writers.setdefault(step.write.storage, []).append(number)
+        for storage, known in reads.items():
+            if known is not None and storage not in self.writers:
+                self.arrays.setdefault(known[0], {})[storage] = known[1]
+
+    def by(self, new: Storage) -> int:
+        """The first that a storage may take the place of, which is then gone; -1 for none."""
+        writers = self.writers.get(new.number, ())
+        if len(writers) != 1:
+            return -1
+        step, write = self.body[writers[0]], self.body[writers[0]].write
+        if step.combine is not None or write.via >= 0 or 0 in write.strides:
+            return -1
+        arrays = self.arrays.get((new.size, new.kind, step.domain, write.offset, write.strides, write.via), {})
+        found = next((storage for storage, last in arrays.items() if last <= writers[0]), -1)
+        arrays.pop(found, None)
+        return found
+
+
+def _lifetimes(groups: list[Group], storages: list[Storage], before: int) -> tuple[dict[int, int], dict[int, int]]:
+    """The first and the last group that needs each storage that has an address."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for number, group in enumerate(groups):
+        for item in group.body:
+            for storage in (*read_by(item), *written_by(item)):
+                if storage >= 0 and storages[storage].in_memory:
+                    first.setdefault(storage, number)
+                    last[storage] = number
+    for storage, number in first.items():
+        if number < before:
+            last[storage] = len(groups) - 1
+    return first, last
+
+
+def _rounded(size: int) -> int:
+    return max(ALIGNMENT, size + -size % ALIGNMENT)
+
+
+class _Space:
+    """Free stretches of the workspace. One of the same length is reused first, else the start of the shortest longer one."""
+
+    def __init__(self) -> None:
+        self.free: dict[int, list[int]] = {}
+        self.end = 0
+
+    def take(self, size: int) -> int:
+        fitting = (
+            size
+            if self.free.get(size)
+            else min((n for n, starts in self.free.items() if starts and n > size), default=0)
+        )
+        if not fitting:
+            self.end += size
+            return self.end - size
+        start = self.free[fitting].pop()
+        if fitting > size:
+            self.give(start + size, fitting - size)
+        return start
+
+    def give(self, start: int, length: int) -> None:
+        self.free.setdefault(length, []).append(start)

@@ -1,0 +1,298 @@
+"""Computes cheap values again in the nests that read them, instead of storing them and reading them back.
+
+A step goes where its operands are first ready, which is often a nest that has no other use for its result: then it moves to its
+reader, and costs no more there. Where it stays, too, it is computed once more if that takes less time than memory does. Operands
+are what is in memory anyway. The value is the same to the last bit: the same operations on the same numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..codegen.loop_nest import LANES, collapsed
+from ..loop_ir.index_maps import Positions, positions_of
+from ..loop_ir.program import Access, Call, Exit, Group, Invoke, Step, Storage
+from ..loop_ir.views import contiguous
+from .cost_model import LOAD, STORE, distance, work
+from .fusion import is_same_point, place_in_memory
+
+# Arrays that are smaller stay: they are in the cache, and a nest of few vectors waits for each chain of steps to end. Two nests of
+# 200 elements with a division and a logarithm took 0.28 us, and one 0.31.
+SMALLEST = 512
+# Longer chains of steps stay: each is code in every nest that reads its result.
+MOST_STEPS = 6
+# Longer nests are left as they are, as are values that they read: looking through each for every value takes too long, and there
+# is enough to compute in it while memory answers.
+LONGEST_NEST = 120
+# A nest whose loops merge into one long one is left so, unless its rows are as long as this.
+SHORTEST_ROW = 32
+
+
+def compute_again(groups: list[Group], storages: list[Storage], before: Sequence[Group] = ()) -> list[Group]:
+    """The groups with values computed where they are read; those that have nothing left to do are dropped.
+
+    Args:
+        before: groups that run once before these, which only read what they write.
+    """
+    if not any(group.form == "nest" for group in groups):
+        return groups
+    groups = [Group(group.form, group.domain, list(group.body)) for group in groups]
+    place_in_memory([*before, *groups], storages)
+    nests = _Nests(groups, storages)
+    for number, group in enumerate(groups):
+        is_looked_at = group.form == "nest" and len(group.body) <= LONGEST_NEST
+        for step in list(group.body) if is_looked_at else ():
+            if nests.may_move(step):
+                nests.consider(number, step)
+    return [group for group in groups if group.body]
+
+
+@dataclass(slots=True)
+class _Again:
+    """What one nest computes instead of reading a value: steps before the one at `place`, of which the last gives the value."""
+
+    number: int
+    place: int
+    old: Access
+    new: Access
+    steps: list[Step]
+    cost: float
+
+
+class _Nests:
+    """The groups, and who reads and writes what in them."""
+
+    def __init__(self, groups: list[Group], storages: list[Storage]) -> None:
+        self.groups = groups
+        self.storages = storages
+        self.writers: dict[int, list[Any]] = {}
+        # By storage: in which groups steps read it, and how often.
+        self.readers: dict[int, dict[int, int]] = {}
+        # What something else than a nest reads, or a step at computed positions.
+        self.pinned: set[int] = set()
+        for number, group in enumerate(groups):
+            for item in group.body:
+                self._enter(number, group, item)
+
+    def _enter(self, number: int, group: Group, item: Any) -> None:
+        if isinstance(item, Step):
+            self.writers.setdefault(item.write.storage, []).append(item)
+            by_position = any(a.via >= 0 for a in (*item.reads, item.write) if isinstance(a, Access))
+            for read in item.reads:
+                if isinstance(read, Access):
+                    self._count(read.storage, number, 1)
+                    if by_position or group.form != "nest":
+                        self.pinned.add(read.storage)
+        elif isinstance(item, Exit):
+            self.pinned |= {item.read.storage, item.report[0]}
+        else:
+            self.pinned |= {storage for storage, _ in item.operands}
+            written = (item.result,) if isinstance(item, Call) else item.written if isinstance(item, Invoke) else ()
+            for storage in written:
+                self.writers.setdefault(storage, []).append(item)
+
+    def _count(self, storage: int, number: int, change: int) -> None:
+        counts = self.readers.setdefault(storage, {})
+        counts[number] = counts.get(number, 0) + change
+        if not counts[number]:
+            del counts[number]
+
+    def may_move(self, step: Step) -> bool:
+        """Whether a stored value is made by this step alone, point by point, and read by nests only."""
+        storage = self.storages[step.write.storage]
+        if storage.home != "workspace" or not storage.in_memory or storage.size < SMALLEST:
+            return False
+        return storage.number not in self.pinned and self._is_plain(step)
+
+    def _is_plain(self, step: Step) -> bool:
+        storage = self.storages[step.write.storage]
+        if len(self.writers[storage.number]) != 1 or step.combine is not None or step.running or step.beside:
+            return False
+        if step.write.via >= 0 or any(isinstance(r, Access) and r.via >= 0 for r in step.reads):
+            return False
+        is_whole = math.prod(step.domain) == storage.size and step.write.offset == 0
+        return is_whole and step.write.strides == contiguous(step.domain)
+
+    def _is_sole(self, step: Step) -> bool:
+        """Whether a step's result is what a read of it in the same nest gives: no other step writes parts of the array."""
+        storage = step.write.storage
+        is_one = len(self.writers[storage]) == 1 and self.storages[storage].home == "workspace"
+        return is_one and step.combine is None and step.write.via < 0
+
+    def consider(self, number: int, step: Step) -> None:
+        """Have the readers of a step's result in other nests compute it, if that takes less time."""
+        needed = self._needed(number, step)
+        if needed is None:
+            return
+        plans: list[_Again] = []
+        count = len(self.storages)
+        for reader in self.readers.get(step.write.storage, {}):
+            if reader != number:
+                plan = self._planned(reader, step, needed)
+                if plan is None:
+                    del self.storages[count:]
+                    return
+                plans.append(plan)
+        storage = self.storages[step.write.storage]
+        saved = STORE * distance(storage) * storage.size + self._saved(number, step, needed)
+        if plans and sum(plan.cost for plan in plans) < saved:
+            for plan in plans:
+                self._apply(plan)
+            storage.in_memory = False
+            self._drop_unread(number, needed)
+        else:
+            del self.storages[count:]
+
+    def _needed(self, number: int, step: Step) -> list[Step] | None:
+        """The steps of a nest that lead from what is in memory to a step's result; None if these are many, or cannot move."""
+        found = [step]
+        for current in found:
+            for read in current.reads:
+                if not isinstance(read, Access) or self._is_available(read.storage):
+                    continue
+                writer = self.writers[read.storage][0]
+                if not self._is_plain(writer) or not is_same_point(current, read, writer):
+                    return None
+                if not any(writer is known for known in found):
+                    found.append(writer)
+            if len(found) > MOST_STEPS:
+                return None
+        chosen = set(map(id, found))
+        return [item for item in self.groups[number].body if id(item) in chosen]
+
+    def _is_available(self, storage: int) -> bool:
+        """Whether a value can be read anywhere behind its writer."""
+        item = self.storages[storage]
+        return item.home in ("input", "constant") or item.size == 1 or item.in_memory
+
+    def _planned(self, number: int, step: Step, needed: list[Step]) -> _Again | None:
+        """What a nest would do instead of reading a step's result, and by how much longer that takes; None if it cannot."""
+        body, domain = self.groups[number].body, self.groups[number].domain
+        if len(body) > LONGEST_NEST:
+            return None
+        storage = step.write.storage
+        accesses = {r for item in body for r in item.reads if isinstance(r, Access) and r.storage == storage}
+        if len(accesses) != 1:
+            return None
+        (old,) = accesses
+        positions = positions_of(old, domain, step.domain)
+        if positions is None or _points(old, domain) > self.storages[storage].size:
+            return None
+        place = next(k for k, item in enumerate(body) if old in item.reads)
+        steps, new = self._translated(needed, positions, old, domain, body[:place])
+        present = {r for item in body for r in item.reads}
+        written = {item.write.storage for item in body}
+        added = {r for item in steps for r in item.reads if isinstance(r, Access) and r not in present}
+        made = {item.write.storage for item in steps}
+        cost = _times(old, domain) * sum(work(item.expression) for item in steps) - self._load(old, domain)
+        cost += sum(self._load(read, domain) for read in added if read.storage not in made | written)
+        if not self._keeps_its_loops(number, steps):
+            return None
+        return _Again(number, place, old, new, steps, cost)
+
+    def _translated(
+        self, needed: list[Step], positions: Positions, old: Access, domain: tuple[int, ...], present: list[Step]
+    ) -> tuple[list[Step], Access]:
+        """The steps over another domain, without those that are there already; and where the last of them leaves its result."""
+        known = {_key(item): item.write for item in present if self._is_sole(item)}
+        places: dict[int, Access] = {}
+        steps: list[Step] = []
+        result = old
+        for step in needed:
+            reads = tuple(
+                places.get(r.storage, positions.translated(r)) if isinstance(r, Access) else r for r in step.reads
+            )
+            moved = replace(step, domain=domain, reads=reads)
+            result = known.get(_key(moved), None)
+            if result is None:
+                fresh = replace(self.storages[step.write.storage], number=len(self.storages), in_memory=False)
+                self.storages.append(fresh)
+                result = Access(fresh.number, old.offset, old.strides)
+                steps.append(replace(moved, write=result))
+            places[step.write.storage] = result
+        return steps, result
+
+    def _load(self, read: Access, domain: tuple[int, ...]) -> float:
+        """What it takes to read a value in a nest."""
+        return LOAD * distance(self.storages[read.storage]) * _times(read, domain)
+
+    def _saved(self, number: int, step: Step, needed: list[Step]) -> float:
+        """What a nest saves when it need not store a result: the steps that nothing else in it needs, and what they read."""
+        dead = self._unread(number, step, needed)
+        gone = set(map(id, dead))
+        rest = [item for item in self.groups[number].body if id(item) not in gone]
+        still = {r for item in rest for r in item.reads} | {item.write.storage for item in rest}
+        reads = {r for item in dead for r in item.reads if isinstance(r, Access)}
+        here = {item.write.storage for item in self.groups[number].body}
+        saved = math.prod(step.domain) * sum(work(item.expression) for item in dead)
+        return saved + sum(
+            self._load(read, step.domain) for read in reads if read not in still and read.storage not in here
+        )
+
+    def _unread(self, number: int, step: Step, needed: list[Step]) -> list[Step]:
+        """The steps whose results would not be read any more if nothing outside their nest read the last one."""
+        dead: list[Step] = []
+        counts = {item.write.storage: self.readers.get(item.write.storage, {}).get(number, 0) for item in needed}
+        for item in reversed(needed):
+            if counts[item.write.storage] == 0:
+                dead.append(item)
+                for read in item.reads:
+                    if isinstance(read, Access) and read.storage in counts:
+                        counts[read.storage] -= 1
+        return dead
+
+    def _keeps_its_loops(self, number: int, steps: list[Step]) -> bool:
+        """Whether the loops of a nest still merge as they did, or its rows are long enough by themselves."""
+        group = self.groups[number]
+        after = collapsed(Group("nest", group.domain, [*steps, *group.body])).domain
+        return after[-1] >= SHORTEST_ROW or len(after) == len(collapsed(group).domain)
+
+    def _apply(self, plan: _Again) -> None:
+        body = self.groups[plan.number].body
+        for step in plan.steps:
+            self.writers[step.write.storage] = [step]
+        for k in range(plan.place, len(body)):
+            if plan.old in body[k].reads:
+                reads = tuple(plan.new if read == plan.old else read for read in body[k].reads)
+                body[k] = self._replaced(plan.number, body[k], replace(body[k], reads=reads))
+        body[plan.place : plan.place] = plan.steps
+        for step in plan.steps:
+            self._count_reads(plan.number, step, 1)
+
+    def _replaced(self, number: int, old: Step, new: Step) -> Step:
+        self._count_reads(number, old, -1)
+        self._count_reads(number, new, 1)
+        writers = self.writers[old.write.storage]
+        writers[next(k for k, item in enumerate(writers) if item is old)] = new
+        return new
+
+    def _count_reads(self, number: int, step: Step, change: int) -> None:
+        for read in step.reads:
+            if isinstance(read, Access):
+                self._count(read.storage, number, change)
+
+    def _drop_unread(self, number: int, needed: list[Step]) -> None:
+        body = self.groups[number].body
+        for item in reversed(needed):
+            if not self.readers.get(item.write.storage):
+                body[:] = [step for step in body if step is not item]
+                self._count_reads(number, item, -1)
+
+
+def _points(read: Access, domain: tuple[int, ...]) -> int:
+    """How often a nest computes what depends on the loop indices as this access does: what inner loops do not change is hoisted."""
+    level = max((k for k, stride in enumerate(read.strides) if stride), default=-1)
+    return math.prod(domain[: level + 1])
+
+
+def _times(read: Access, domain: tuple[int, ...]) -> int:
+    """How long that takes, in elements on lanes: outside the innermost loop numbers are computed one at a time."""
+    points = _points(read, domain)
+    return points if read.strides and read.strides[-1] else LANES * points
+
+
+def _key(step: Step) -> tuple[Any, ...]:
+    return (step.expression, step.parameters, step.reads)

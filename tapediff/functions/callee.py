@@ -1,0 +1,307 @@
+"""Callees: what call and loop instructions run. Each has several variants, one tape for each path, all of the same types.
+
+A DerivedCallee's variants are pullbacks of another callee's, of the same numbers; a TapeCallee has one. For those that record their
+variants see recorded_callees. They are replayed with NumPy while they are new and run by native code from then on.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.fork_locks import new_lock
+from ..base.held_locks import holding
+from ..base.source_location import user_site
+from ..errors import InvalidTape, RecursionTooDeep
+from ..ir.instruction import GUARD, ValueType
+from ..ir.interpreter import Miss, run
+from ..ir.rewriter import Rewriter
+from ..ir.tape import Tape
+from ..ops.calls import CALL, CHOSEN, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
+from ..passes.pipeline import PREPARE, run_passes
+from ..recording.recorder import Recorder
+from ..transforms.reverse import MASKED, SOLID, pullback
+from ..transforms.reverse_loop import iteration_pullback, iteration_types, loop_flow, whole_flow
+
+# So many calls and iterations of a callee are answered with NumPy before it is compiled, which takes as long as a few hundred.
+NUMPY_ANSWERS = 100
+
+# Whether replays may run native code for callees; the tests compare both.
+NATIVE = True
+
+# Held while any callee's variants change: a recording may call other callees, so one lock for all cannot be taken in two orders.
+LOCK = new_lock()
+
+
+class Callee:
+    """A function of several arrays with several variants.
+
+    Attributes:
+        name: what messages call it.
+        in_types, out_types: of its arguments and results; out_types is None until the first variant is recorded.
+        stops: its last result says whether the while loop that it is the body of goes on.
+        is_compiled: whether it may run natively; if not, every run is answered by Python.
+        native: the native side, made when first needed.
+        is_pure: equal inputs give equal results, so that equal calls may be one.
+        may_branch: a call may take another path than the recorded one.
+        extends: the callee whose results this one's begin with, if it was made from it.
+    """
+
+    is_pure = True
+    may_branch = False
+
+    def __init__(
+        self, name: str, in_types: Sequence[ValueType], *, stops: bool = False, is_compiled: bool = True
+    ) -> None:
+        self.name = name
+        self.in_types = tuple(in_types)
+        self.out_types: tuple[ValueType, ...] = ()
+        self.stops, self.is_compiled = stops, is_compiled
+        self.native: Any = None
+        self.extends: Callee | None = None
+        self._numpy_left = NUMPY_ANSWERS
+        self._derived: dict[Any, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "native": None, "_numpy_left": NUMPY_ANSWERS, "_derived": {}}
+
+    def __deepcopy__(self, _: Any) -> Any:
+        return self  # what it knows of its paths serves all copies of its callers
+
+    # What the native side asks for
+
+    def variant_tape(self, number: int) -> Tape:
+        """The tape of a variant, ready to be compiled: with guards where the callee decides, else without."""
+        raise NotImplementedError
+
+    def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
+        """The tape of a variant without its guards; `inputs`, where it ran, for one that may have been dropped."""
+        raise NotImplementedError
+
+    def missed(self, number: int | None, miss: Miss | None, inputs: Sequence[Any]) -> int:
+        """The variant to try after one failed at a guard, or the first one; recorded if there is none."""
+        raise NotImplementedError
+
+    def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
+        """Results at these inputs with NumPy, by the given variant or the one that holds there, and its number."""
+        raise NotImplementedError
+
+    def may_compile(self, number: int) -> bool:
+        """Whether a variant is worth compiling; otherwise Python answers for it."""
+        raise NotImplementedError
+
+    # Runs
+
+    def run(self, number: int | None, values: Sequence[Any]) -> tuple[list[Any], int]:
+        """One call, natively once the callee has been used a few times."""
+        if not (self.is_compiled and NATIVE) or self._numpy_left > 0:
+            self._numpy_left -= 1
+            try:
+                return self.answer(number, values)
+            except RecursionTooDeep:
+                raise
+            except RecursionError as error:
+                # Deep down there may be no room for this either; then a call further up says it.
+                raise RecursionTooDeep(self.name, user_site()) from error
+        if number is None:
+            *outputs, ran = _native(CALL, (self,), values)
+            return outputs, int(ran)
+        return list(_native(CHOSEN, (self,), [np.int64(number), *values])), number
+
+    def run_loop(self, form: LoopForm, values: Sequence[Any]) -> tuple[Any, ...]:
+        """A loop, natively unless it is short and the callee new."""
+        if self.is_compiled and NATIVE:
+            length = form.length
+            if length is None and not form.stops:
+                length = int(values[form.leading - 1])
+            if length is None or length > self._numpy_left:
+                return _native(LOOP, (self, form), values)
+            self._numpy_left -= length
+        return np.errstate(all="ignore")(loop_with_numpy)(self, form, values)
+
+    # Derivatives
+
+    def pullback(self, wrt: tuple[int, ...], seeds: tuple[int, ...], masked: bool) -> DerivedCallee:
+        """The callee that maps the inputs, and cotangents of the results `seeds`, to cotangents of the inputs `wrt`."""
+        in_types = (*self.in_types, *(self.out_types[k] for k in seeds))
+        out_types = tuple(self.in_types[k] for k in wrt)
+        used = range(len(self.in_types))
+        given = dict.fromkeys(seeds, MASKED if masked else SOLID)
+        make = lambda tape: pullback(run_passes(tape, PREPARE), wrt, given).tape  # noqa: E731 -- its name is its use
+        return self._derive((wrt, seeds, masked), in_types, out_types, used, make)
+
+    def loop_flow(self, which: LoopCotangents, given: tuple[int, ...]) -> LoopFlow:
+        """How cotangents go through a loop of which the last values of the carries `given` have cotangents."""
+        tape = self.only_tape()
+        if tape is None:
+            return whole_flow(self.in_types, which)
+        return self.once(("flow", which, given), lambda: loop_flow(run_passes(tape, PREPARE), which, given))
+
+    def only_tape(self) -> Tape | None:
+        """The tape of the only variant that there can be; None if there may be others."""
+        return None
+
+    def loop_pullback(self, which: LoopCotangents) -> DerivedCallee:
+        """One iteration of the reverse pass of a loop; see transforms.reverse_loop."""
+        in_types, out_types = iteration_types(self.in_types, self.out_types, which)
+        first = len(out_types) - len(which.wrt_streams)
+        used = (
+            *range(first, first + which.carries + which.streams),
+            *range(len(in_types))[len(in_types) - self._constants(which) :],
+        )
+        return self._derive(
+            which, in_types, out_types, used, lambda tape: iteration_pullback(run_passes(tape, PREPARE), which)
+        )
+
+    def _constants(self, which: LoopCotangents) -> int:
+        return len(self.in_types) - which.carries - which.streams
+
+    def adder(self, type_: ValueType) -> Callee:
+        """The callee that adds two arrays."""
+        return _adder(type_)
+
+    def fixed(self, tape: Tape, *, extends: Callee | None = None) -> Callee:
+        """A callee that runs a tape, compiled as this one is."""
+        made = TapeCallee(self.name, tape, is_compiled=self.is_compiled)
+        made.extends = None if extends is None else extends.extends or extends
+        return made
+
+    @holding(LOCK)
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` returns, made once for each key and kept with the callee."""
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]
+
+    def _derive(
+        self, key: Any, in_types: Sequence[ValueType], out_types: Sequence[ValueType], used: Sequence[int],
+        make: Callable[[Tape], Tape],
+    ) -> DerivedCallee:  # fmt: skip
+        return self.once(key, lambda: DerivedCallee(self, in_types, out_types, used, make))
+
+
+class DerivedCallee(Callee):
+    """A callee whose variants are made from those of another one.
+
+    Args:
+        used: where among its inputs those of the other one are.
+        make: its tape from the other one's.
+    """
+
+    def __init__(
+        self, source: Callee, in_types: Sequence[ValueType], out_types: Sequence[ValueType], used: Sequence[int],
+        make: Callable[[Tape], Tape],
+    ) -> None:  # fmt: skip
+        super().__init__(f"pullback of {source.name}", in_types, is_compiled=source.is_compiled)
+        self.out_types = tuple(out_types)
+        self._source, self._used, self._make = source, tuple(used), make
+        self._tapes: dict[int, Tape] = {}
+
+    def __reduce__(self) -> Any:
+        key = next(key for key, derived in self._source._derived.items() if derived is self)
+        return _derived_again, (self._source, key)
+
+    @property
+    def may_branch(self) -> bool:  # type: ignore[override]  # known to be False for the others
+        return self._source.may_branch
+
+    def variant_tape(self, number: int) -> Tape:
+        return self.plain_tape(number, None)
+
+    def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
+        known = self._tapes.get(number)
+        if known is None:
+            known = self._made(
+                self._source.plain_tape(number, [inputs[k] for k in self._used] if inputs is not None else None)
+            )
+            if self.may_compile(number):
+                self._tapes[number] = known
+        return known
+
+    def _made(self, tape: Tape) -> Tape:
+        made = run_passes(self._make(tape))
+        if made.output_types != self.out_types:
+            raise InvalidTape(f"{self.name} should return {self.out_types}", got=str(made.output_types))
+        return made
+
+    def only_tape(self) -> Tape | None:
+        return None if self._source.only_tape() is None else self.plain_tape(0, None)
+
+    def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
+        # It is the variant that ran, and 0 where there is one only.
+        ran = 0 if number is None else number
+        return run(self.plain_tape(ran, inputs), inputs), ran
+
+    def missed(self, number: int | None, miss: Miss | None, inputs: Sequence[Any]) -> int:
+        return 0
+
+    def may_compile(self, number: int) -> bool:
+        return self._source.may_compile(number)
+
+
+def _derived_again(source: Callee, key: Any) -> DerivedCallee:
+    """A pullback is pickled as what it is made from."""
+    return source.loop_pullback(key) if isinstance(key, LoopCotangents) else source.pullback(*key)
+
+
+class TapeCallee(Callee):
+    """A callee with one variant, whose tape has no guards."""
+
+    def __init__(self, name: str, tape: Tape, *, is_compiled: bool = True) -> None:
+        super().__init__(name, tape.input_types, is_compiled=is_compiled)
+        self.out_types = tape.output_types
+        self._tape = tape
+        self._prepared: Tape | None = None
+
+    def variant_tape(self, number: int) -> Tape:
+        if self._prepared is None:
+            self._prepared = run_passes(self._tape)
+        return self._prepared
+
+    def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
+        return self._tape
+
+    def only_tape(self) -> Tape | None:
+        return self.plain_tape(0, None)
+
+    def missed(self, number: int | None, miss: Miss | None, inputs: Sequence[Any]) -> int:
+        return 0
+
+    def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
+        return run(self._tape, inputs), 0
+
+    def may_compile(self, number: int) -> bool:
+        return True
+
+
+@functools.cache
+def _adder(type_: ValueType) -> TapeCallee:
+    return TapeCallee("add", Recorder("add", concrete=False).run(_sum, type_))
+
+
+def _sum(recorder: Recorder, type_: ValueType) -> Tape:
+    x, y = (recorder.input(np.ones(type_.shape, type_.dtype), active=True) for _ in range(2))
+    return recorder.finish((x + y,))
+
+
+def without_guards(tape: Tape) -> Tape:
+    """The same instructions without the guards, for replays whose path is known to hold."""
+    rewriter = Rewriter(tape)
+    for number, (op, inputs, params, type_, site) in enumerate(tape.instructions):
+        if op is not GUARD:
+            operands = tuple([rewriter.number[i] for i in inputs])
+            rewriter.number[number] = rewriter.emit(RECALL if op is CALL else op, operands, params, type_, site)
+    return rewriter.finish()
+
+
+def _native(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
+    # Imported when something is first compiled, so that `import tapediff` stays fast.
+    from ..compiler.runtime.dispatch_table import run_native
+
+    return run_native(op, params, values)

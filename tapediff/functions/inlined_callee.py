@@ -1,0 +1,93 @@
+"""Loop bodies with one call in them: the paths of the called function become paths of the body.
+
+An iteration is then one run of native code, with everything in registers, where a call would hand its arguments and results
+through memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..ir.instruction import INT_SCALAR
+from ..ir.interpreter import Miss, run
+from ..ir.rewriter import Rewriter
+from ..ir.tape import Tape
+from ..ops.calls import CALL, ITEM
+from ..passes.pipeline import run_passes
+from ..passes.simplify.dead_code import dead_code
+from .callee import Callee, without_guards
+
+
+def branching_calls(tape: Tape) -> list[int]:
+    """The calls on a tape that may take several paths."""
+    return [n for n, i in enumerate(tape.instructions) if i.op is CALL and i.params[0].may_branch]
+
+
+class InlinedCallee(Callee):
+    """A tape with one branching call, as a callee that has one variant for each path of the called function, of its number.
+
+    Args:
+        tape: without guards of its own.
+        call: the number of the call.
+    """
+
+    may_branch = True
+
+    def __init__(self, name: str, tape: Tape, call: int) -> None:
+        self.called: Callee = tape.instructions[call].params[0]
+        super().__init__(name, tape.input_types, is_compiled=self.called.is_compiled)
+        self.out_types = tape.output_types
+        self._tape, self._call = tape, call
+        operands = tape.instructions[call].inputs
+        self._before = dead_code(replace(tape, instructions=tape.instructions[:call], outputs=operands))
+        self._prepared: dict[int, Tape] = {}
+        self._plain: dict[int, Tape] = {}
+
+    def variant_tape(self, number: int) -> Tape:
+        known = self._prepared.get(number)
+        if known is None:
+            recorded: Any = self.called
+            known = self._prepared[number] = run_passes(self._with(recorded.guarded_tape(number), number))
+        return known
+
+    def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
+        known = self._plain.get(number)
+        if known is None:
+            given = None if inputs is None else self._arguments(inputs)
+            known = without_guards(self._with(self.called.plain_tape(number, given), number))
+            if self.may_compile(number):
+                self._plain[number] = known
+        return known
+
+    def missed(self, number: int | None, miss: Miss | None, inputs: Sequence[Any]) -> int:
+        return self.called.missed(number, miss, self._arguments(inputs))
+
+    def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
+        if number is None:
+            _, number = self.called.answer(None, self._arguments(inputs))
+        return run(self.plain_tape(number, inputs), inputs), number
+
+    def may_compile(self, number: int) -> bool:
+        return self.called.may_compile(number)
+
+    def _arguments(self, inputs: Sequence[Any]) -> list[Any]:
+        """What the called function is called with."""
+        return run(self._before, inputs)
+
+    def _with(self, inner: Tape, number: int) -> Tape:
+        """The tape with the called function's own in place of the call."""
+        rewriter = Rewriter(self._tape)
+        results: dict[int, int] = {}
+        for old, (op, inputs, params, *_) in enumerate(self._tape.instructions):
+            if old == self._call:
+                results = dict(enumerate(rewriter.splice(inner, [rewriter.number[i] for i in inputs])))
+                results[len(results)] = rewriter.constant(np.int64(number), INT_SCALAR)
+            elif op is ITEM and inputs[0] == self._call:
+                rewriter.number[old] = results[params[0]]
+            else:
+                rewriter.number[old] = rewriter.copy(old)
+        return rewriter.finish()

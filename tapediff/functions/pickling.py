@@ -1,0 +1,160 @@
+"""Functions as pickles hold them: by name. What records the variants of a callee is pickled with it if it can be found by name."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import io
+import pickle
+import sys
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..base.source_location import Site
+from ..errors import UnsupportedFunction
+from ..recording.object_snapshot import LARGEST_COMPARED, PLAIN
+from .freeze import Frozen, _global_key, freeze
+
+# The attributes under which td.subtape, td.primitive and decorators keep the function that they have taken the name of.
+_WRAPPED = ("", "f", "forward", "__wrapped__")
+
+
+def place_of(value: Any) -> tuple[str, str, str] | None:
+    """Module, name and attribute under which another process finds a function or what wraps it; None if it would not."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(name, str):
+        return None
+    try:
+        found = _named(sys.modules[module], name)
+    except (KeyError, AttributeError):
+        return None
+    for attribute in _WRAPPED:
+        candidate = getattr(found, attribute, None) if attribute else found
+        if candidate is value or _is_same_function(candidate, value):
+            return module, name, attribute
+    return None
+
+
+def _named(module: ModuleType, name: str) -> Any:
+    return functools.reduce(getattr, name.split("."), module)
+
+
+def _is_same_function(a: Any, b: Any) -> bool:
+    """Whether both are one function; frozen functions with default arguments are copies of what the program has."""
+    return type(a) is FunctionType and type(b) is FunctionType and a.__code__ is b.__code__ and not b.__closure__
+
+
+def found(module: str, name: str, attribute: str) -> Any:
+    """What `place_of` has found, in this process."""
+    value = _named(importlib.import_module(module), name)
+    return getattr(value, attribute) if attribute else value
+
+
+def reduced(value: Any) -> Any:
+    """How a function, partial function or method is pickled, where pickle itself would not find it; else NotImplemented."""
+    kind = type(value)
+    if kind is functools.partial:
+        return _partial, (Portable(value.func), value.args, value.keywords)
+    if kind is MethodType:
+        return _method, (Portable(value.__func__), value.__self__)
+    if kind is not FunctionType:
+        return NotImplemented
+    place = place_of(value)
+    if place is not None:
+        return NotImplemented if found(*place) is value and not place[2] else (found, place)
+    if "cloudpickle" in sys.modules:
+        return pickle.loads, (sys.modules["cloudpickle"].dumps(value),)
+    raise UnsupportedFunction(
+        f"{value.__name__} cannot be pickled, as other processes would not find it by its name", at=Site(value.__code__, 0),
+        got=f"{value.__module__}.{value.__qualname__}", fix="define it with def at the top level of a module",
+    )  # fmt: skip
+
+
+def _method(function: Any, owner: Any) -> MethodType:
+    return MethodType(function, owner)
+
+
+def _partial(function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> functools.partial[Any]:
+    return functools.partial(function, *args, **keywords)
+
+
+class Portable:
+    """Stands for a function in what is pickled, and becomes that function again: also where its name stands for what wraps it."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __reduce__(self) -> Any:
+        how = reduced(self.value)
+        return (_itself, (self.value,)) if how is NotImplemented else how
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+class _Pickler(pickle.Pickler):
+    """Finds functions by the names of their wrappers too, anywhere in what is pickled."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        return _reduced_frozen(obj) if type(obj) is Frozen else reduced(obj)
+
+
+def _reduced_frozen(frozen: Frozen) -> Any:
+    if frozen.hole_count:
+        raise UnsupportedFunction("a function that closes over tracked values cannot be pickled")
+    kept = [
+        (names["__name__"], name, value)
+        for names, name, value, _ in frozen._globals
+        if type(value) in PLAIN or (isinstance(value, np.ndarray) and value.nbytes <= LARGEST_COMPARED)
+    ]
+    return _frozen_again, (frozen._functions, kept)
+
+
+def _frozen_again(functions: list[Any], kept: list[tuple[str, str, Any]]) -> Frozen:
+    """The functions that this process has by these names, which must find the same numbers among their globals as when recorded."""
+    frozen = freeze(*functions).owned()
+    frozen._globals = [
+        (importlib.import_module(module).__dict__, name, value, _global_key(value)) for module, name, value in kept
+    ]
+    return frozen
+
+
+class Remembered:
+    """A part of what a callee records new paths with, as it was pickled; unpickled when first called.
+
+    Attributes:
+        is_needed: as of the user's guard of a sub-tape.
+    """
+
+    is_needed = True
+
+    def __init__(self, name: str, parts: bytes | None, why: str, part: int) -> None:
+        self.name, self.parts, self.why, self.part = name, parts, why, part
+        self._loaded: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self._loaded is None:
+            if self.parts is None:
+                raise UnsupportedFunction(
+                    f"{self.name} takes a path that was not recorded before it was pickled, and its function was left behind",
+                    got=self.why, fix="let it take that path before; or define its functions at the top level of a module",
+                )  # fmt: skip
+            self._loaded = pickle.loads(self.parts)[self.part]
+        return self._loaded(*args)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_loaded": None}
+
+
+def remembered(name: str, *parts: Any) -> list[Any]:
+    """Each part so that it can be pickled, with what it needs; what cannot be is left behind, and says so when it is called."""
+    content, why, file = None, "", io.BytesIO()
+    try:
+        _Pickler(file).dump(parts)
+        content = file.getvalue()
+    except Exception as error:  # noqa: BLE001 -- user code pickles itself as it likes, and none of it is needed to go on
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return [None if part is None else Remembered(name, content, why, k) for k, part in enumerate(parts)]

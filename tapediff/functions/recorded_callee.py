@@ -1,0 +1,285 @@
+"""Callees that record their variants: one for each path through a function, when it is first taken."""
+
+from __future__ import annotations
+
+import copyreg
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..base.held_locks import holding
+from ..errors import GuardFailed, ShapeMismatch, TrackedValueLeaked, UnsupportedFunction
+from ..ir.instruction import CONSTANT, GUARD, Instruction, ValueType
+from ..ir.interpreter import Miss, run
+from ..ir.keys import has_identities
+from ..ir.tape import Tape
+from ..ops.calls import CALL
+from ..passes.pipeline import run_passes
+from ..recording.randomness import Draws
+from ..recording.recorder import Recorder
+from ..targets.guard_report import check_prescribed, most_paths, paths_text, warn
+from .callee import LOCK, Callee, without_guards
+from .path_trie import Paths, Variant
+from .pickling import remembered
+from .rolled_loop import rolled
+
+# Operations that raise LinAlgError.
+FACTORISATIONS = ("cholesky", "lu_solve", "triangular_solve", "eigh")
+
+
+class RecordedCallee(Callee):
+    """A callee that records a variant when its path is first taken.
+
+    Args:
+        function: of the inputs, as a sequence of tracked arrays; returns a sequence of results. It is run when a path is new,
+            perhaps long after the recording that first called it has ended.
+        most_compiled: further variants are replayed with NumPy, and the latest of them are kept.
+        branches_to_inline: how many td.cond of the function are to be paths of it instead of calls.
+        ask: gives the user's guard value at plain inputs, if `ask.is_needed`; then Python answers every call.
+    """
+
+    def __init__(
+        self, name: str, in_types: Sequence[ValueType], function: Callable[[Sequence[Any]], Sequence[Any]], *,
+        stops: bool = False, is_compiled: bool = True, most_compiled: int = 64, ask: Any = None,
+        branches_to_inline: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(name, in_types, stops=stops, is_compiled=is_compiled)
+        self._function, self._most_compiled, self._ask = function, most_compiled, ask
+        self._branches_to_inline = branches_to_inline
+        self._paths: dict[Any, Paths] = {}
+        self.variants: dict[int, Variant] = {}
+        self._plain: dict[int, Tape] = {}
+        self._prepared: dict[int, Tape] = {}
+        self.recordings = 0
+        self._is_warned = self._warned_draws = False
+        self._handler: Any = None
+
+    def __reduce__(self) -> Any:
+        return copyreg.__newobj__, (type(self),), self.__getstate__()  # type: ignore[attr-defined]  # which has no stub
+
+    def __getstate__(self) -> dict[str, Any]:
+        function, ask = remembered(self.name, self._function, self._ask)
+        # A guard that the tapes themselves look at need not be asked.
+        ask = ask if ask is not None and self._ask.is_needed else None
+        paths = [(key, [v.number for v in p.tapes]) for key, p in self._paths.items() if not has_identities(key)]
+        tapes = [(number, self.variants[number].tape) for _, numbers in paths for number in numbers]
+        emptied: dict[str, Any] = {"variants": {}, "_plain": {}, "_prepared": {}}
+        return {
+            **super().__getstate__(),
+            **emptied,
+            "_function": function,
+            "_ask": ask,
+            "_paths": paths,
+            "_kept": tapes,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        tapes = dict(state.pop("_kept"))
+        self.__dict__.update(state)
+        self._paths = {}
+        for key, numbers in state["_paths"]:
+            paths = self._paths[key] = Paths()
+            for number in numbers:
+                variant = self.variants[number] = Variant(tapes[number], None, number, None, 0.0, True)
+                paths.insert(variant)
+
+    @property
+    def may_branch(self) -> bool:  # type: ignore[override]  # known to be False for the others
+        return any(i.op is GUARD or i.op is CALL for v in list(self.variants.values()) for i in v.tape.instructions)
+
+    def variant_tape(self, number: int) -> Tape:
+        known = self._prepared.get(number)
+        if known is None:
+            known = self._prepared[number] = run_passes(self.guarded_tape(number))
+        return known
+
+    def guarded_tape(self, number: int) -> Tape:
+        """The tape of a variant as it was recorded, with its Python loops as loops."""
+        return rolled(self.variants[number].tape)
+
+    def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
+        known = self._plain.get(number)
+        if known is not None:
+            return known
+        variant = self.variants.get(number)
+        if variant is None:  # one of too many, and dropped: made again where it is asked for
+            assert inputs is not None, "variants that are compiled are kept"
+            return without_guards(self._record(inputs, ()))
+        known = self._plain[number] = without_guards(rolled(variant.tape))
+        return known
+
+    def only_tape(self) -> Tape | None:
+        # A variant that looks at nothing is never left for another one, but by the user's guard.
+        if len(self.variants) != 1 or self.may_branch or self._ask is not None:
+            return None
+        (number,) = self.variants
+        return self.plain_tape(0, None) if number == 0 else None
+
+    def may_compile(self, number: int) -> bool:
+        return number < self._most_compiled
+
+    def missed(self, number: int | None, miss: Miss | None, inputs: Sequence[Any]) -> int:
+        paths = self._paths_at(inputs)
+        if number is None or miss is None:
+            return (paths.last or self._variant(paths, (), None, inputs)).number
+        variant = self.variants[number]
+        sibling = variant.sibling(miss)
+        if sibling is None:
+            settled = (*variant.outcomes[: miss.ordinal], miss.outcome)
+            sibling = self._variant(paths, settled, variant, inputs)
+        return sibling.number
+
+    def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
+        if number is not None:
+            return run(self.plain_tape(number, inputs), inputs), number
+        paths = self._paths_at(inputs)
+        settled: tuple[Any, ...] = ()
+        variant = paths.last or self._variant(paths, (), None, inputs)
+        while True:
+            outputs = _attempt(variant.tape, inputs, len(settled))
+            if type(outputs) is not Miss:
+                paths.last = variant
+                return outputs, variant.number
+            settled = (*variant.outcomes[: outputs.ordinal], outputs.outcome)
+            variant = variant.sibling(outputs) or self._variant(paths, settled, variant, inputs)
+
+    def ensure(self, inputs: Sequence[Any]) -> None:
+        """Record a variant at these inputs if there is none, so that the types of the results are known."""
+        if not self.variants:
+            self._variant(self._paths_at(inputs), (), None, inputs)
+
+    def _paths_at(self, inputs: Sequence[Any]) -> Paths:
+        """The variants under the user's guard value."""
+        key: Any = None
+        if self._ask is not None:
+            if not self.variants:
+                self._record(inputs, ())  # shows whether the guard has to be asked
+            if self._ask.is_needed:
+                self.is_compiled = False
+                key = self._ask(inputs)
+        paths = self._paths.get(key)
+        if paths is None:
+            paths = self._paths.setdefault(key, Paths())
+        return paths
+
+    # Recording
+
+    @holding(LOCK)
+    def _variant(
+        self, paths: Paths, settled: tuple[Any, ...], missed: Variant | None, inputs: Sequence[Any]
+    ) -> Variant:
+        """A variant whose path starts with the settled outcomes, recorded unless there is one by now."""
+        found = paths.find(settled)
+        if found is not None:
+            return found
+        tape = self._record(inputs, settled)
+        if missed is not None:
+            check_prescribed(tape, missed.tape, len(settled))
+        # A recursive function records the path that it is on once more, further in.
+        found = paths.find(tuple(guard.outcome for guard in tape.guards))
+        return found or self._keep(paths, tape)
+
+    def _record(self, inputs: Sequence[Any], settled: tuple[Any, ...]) -> Tape:
+        draws = None if self._warned_draws else Draws(getattr(self._function, "functions", ()))
+        tape = Recorder(self.name, prescribed=settled).run(self._record_into, inputs)
+        if draws is not None and draws.warn(self.name):
+            self._warned_draws = True
+        return tape
+
+    def _record_into(self, recorder: Recorder, inputs: Sequence[Any]) -> Tape:
+        recorder.is_called = True
+        recorder.branches_to_inline = self._branches_to_inline
+        arguments = [recorder.input(v, active=t.is_float) for v, t in zip(inputs, self.in_types)]
+        recorder.outermost, recorder.outermost_site = sys._getframe(), getattr(self._function, "site", None)
+        try:
+            results = tuple(self._function(arguments))
+        except Exception as error:
+            if recorder.guard_count and recorder.outer is not None:
+                recorder.outer.note_failure(error, self.name, recorder.last_site())
+            raise
+        finally:
+            recorder.outermost = None
+        tape = recorder.finish(results)
+        if recorder.captured:
+            raise TrackedValueLeaked(
+                f"{self.name} uses a tracked value that is neither an argument nor a variable of an enclosing function",
+                at=recorder.last_site(), got=repr(recorder.captured[0]), fix="pass it as an argument",
+            )  # fmt: skip
+        return tape
+
+    def _keep(self, paths: Paths, tape: Tape) -> Variant:
+        if self.out_types:
+            tape = _with_plain_results_as(tape, self.out_types)
+        types = tape.output_types
+        if self.out_types and types != self.out_types:
+            same_shapes = [t.shape for t in types] == [t.shape for t in self.out_types]
+            raise ShapeMismatch(
+                f"{self.name} returned other types than on another path", at=tape.instructions[-1].site,
+                got=f"{', '.join(map(str, self.out_types))} before, {', '.join(map(str, types))} now",
+                fix="return arrays of the same shapes and dtypes on every path"
+                + (": 0.0 instead of 0 where another returns a float" if same_shapes else ""),
+            )  # fmt: skip
+        if self._handler is not None:
+            self._refuse_failures(tape)
+        self.out_types = types
+        variant = Variant(tape, None, self.recordings, None, 0.0, True)
+        self.recordings += 1
+        self.variants[variant.number] = variant
+        paths.insert(variant)
+        self._drop_interpreted()
+        return variant
+
+    def must_not_fail(self, handler: Any) -> None:
+        """Refuse factorisations that may fail, as a handler around the loop would end the error where no guard tells of it."""
+        self._handler = handler
+        for variant in self.variants.values():
+            self._refuse_failures(variant.tape)
+
+    def _refuse_failures(self, tape: Tape) -> None:
+        failing = next((i for i in tape.instructions if i.op.name in FACTORISATIONS), None)
+        if failing is not None:
+            raise UnsupportedFunction(
+                f"{self.name} may fail within an `except` that stands around the loop",
+                at=f"{failing.site}, caught at {self._handler}", got=f"{failing.op.name}(...)",
+                fix="put the `try` into the body of the loop",
+            )  # fmt: skip
+
+    def _drop_interpreted(self) -> None:
+        if self.recordings <= self._most_compiled:
+            return
+        if not self._is_warned:
+            self._is_warned = True
+            warn(paths_text(self.name, self._most_compiled, most_paths(list(self.variants.values()))))
+        interpreted = sorted(n for n in self.variants if n >= self._most_compiled)
+        for number in interpreted[: -self._most_compiled]:
+            dropped = self.variants.pop(number)
+            for kept in self._paths.values():
+                if dropped in kept.tapes:
+                    kept.remove(dropped)
+            self._plain.pop(number, None)
+
+
+def _attempt(tape: Tape, inputs: Sequence[Any], settled: int) -> Any:
+    try:
+        return run(tape, inputs, settled)
+    except GuardFailed as failure:
+        return Miss(failure.ordinal, failure.outcome)
+
+
+def _with_plain_results_as(tape: Tape, types: Sequence[Any]) -> Tape:
+    """The tape with results that are plain numbers, as of `return 0`, in the dtypes of another path, where that changes no value."""
+    if len(tape.outputs) != len(types):
+        return tape
+    instructions, outputs = list(tape.instructions), list(tape.outputs)
+    for k, (number, wanted) in enumerate(zip(tape.outputs, types)):
+        op, inputs, params, type_, site = tape.instructions[number]
+        if op is not CONSTANT or type_ == wanted or type_.shape != wanted.shape:
+            continue
+        converted = params[0].astype(wanted.dtype)
+        if np.can_cast(type_.dtype, wanted.dtype, "same_kind") and np.array_equal(converted, params[0]):
+            outputs[k] = len(instructions)
+            instructions.append(Instruction(CONSTANT, inputs, (converted,), wanted, site))
+    return replace(tape, instructions=tuple(instructions), outputs=tuple(outputs))

@@ -1,0 +1,359 @@
+"""Sub-tapes: a function that, inside a recording, is one instruction with variants of its own, recorded and compiled separately."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from ..base.held_locks import holding
+from ..base.source_location import Site, user_site
+from ..errors import ArgumentMismatch, StaleTape, UnsupportedFunction
+from ..ir.arguments import as_data_array, unwrap
+from ..ir.instruction import BOOL, FLOAT64, INT64, ValueType, is_tracked
+from ..ir.keys import value_key
+from ..numpy_api.shaping import stack_objects
+from ..ops.calls import CALL, ITEM
+from ..recording.aliases import Aliases
+from ..recording.recorder import current_recorder
+from ..recording.static import Static, boxed, static_of, unboxed
+from ..targets.guard_report import short, site_of
+from .callee import LOCK, Callee
+from .freeze import Frozen, freeze
+from .pickling import Portable, found, place_of
+from .pytree import Structure, describe_structure, flatten, has_values, integers, unflatten
+from .recorded_callee import RecordedCallee
+
+
+class Body:
+    """What a callee's variants are recorded from: frozen functions and how their arguments and results are laid out.
+
+    Args:
+        frozen: the functions.
+        structure: of the tree that `run` gets.
+        run: run(functions, tree) gives a tree of results.
+        keeps_arguments: whether writing into an argument is an error, as the caller's array would have to change too.
+    """
+
+    def __init__(
+        self, name: str, frozen: Frozen, structure: Structure, run: Callable[[list[Any], Any], Any], *,
+        keeps_arguments: bool = True,
+    ) -> None:  # fmt: skip
+        self.name, self.structure, self._run, self._keeps_arguments = name, structure, run, keeps_arguments
+        self._frozen = frozen.owned()
+        self._count = 0
+        self.results: Structure | None = None
+        self.aliases = Aliases(name)
+        self._integers = integers(structure)
+        self.site = user_site(2)
+
+    @property
+    def functions(self) -> list[Any]:
+        """What is recorded, as it was."""
+        return self._frozen._functions
+
+    def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        """Run on tracked arrays: the leaves of the tree, then what stands for the tracked values that are closed over."""
+        changed = self._frozen.changed_global()
+        if changed is not None:
+            name, before, now = changed
+            became = f"was {short(before)} and is {short(now)}" if now is not before else "holds something else"
+            raise StaleTape(
+                f"{self.name} takes a path that has no tape yet, and a global has changed since its other paths were recorded",
+                at=self.site, got=f"{name} {became}", tape_value=before, function_value=now,
+            )  # fmt: skip
+        first_hole = len(arguments) - self._frozen.hole_count
+        if self._integers:
+            arguments[0]._recorder.python_ints = {arguments[k]._id for k in self._integers}
+        functions, containers_changed, held = self._frozen.filled(arguments[first_hole:])
+        result = self._run(functions, unflatten(self.structure, arguments[:first_hole]))
+        leaves, structure = flatten(result)
+        if self.results is None:
+            self.results = structure
+        elif structure != self.results:
+            raise ArgumentMismatch(
+                f"{self.name} returned something of another structure than on another path", at=self.site,
+                got=f"{describe_structure(structure)}, before {describe_structure(self.results)}",
+                fix="return the same tuples and dicts on every path",
+            )  # fmt: skip
+        protected = arguments if self._keeps_arguments else arguments[first_hole:]
+        if any(argument._writes for argument in protected):
+            raise UnsupportedFunction(
+                f"{self.name} writes into an array that it was given", at=self.site,
+                fix="write into a copy, x = x.copy(), and return that",
+            )  # fmt: skip
+        if containers_changed():
+            raise UnsupportedFunction(
+                f"{self.name} changes a list, dict or object that it closes over", at=self.site,
+                fix="return what it adds, and add it outside",
+            )  # fmt: skip
+        if self._keeps_arguments:
+            self.aliases.note(leaves, arguments, held, sys.getrefcount(result) > 2 and isinstance(result, (tuple, list, dict)))
+        return leaves
+
+
+# The callees of td.cond, td.scan and so on, whose functions are often made anew at every recording; the latest are kept.
+_MOST_KEPT = 512
+_kept: OrderedDict[Any, tuple[Callee, Body]] = OrderedDict()
+
+
+@holding(LOCK)
+def kept_callee(
+    name: str, key: Any, frozen: Frozen, types: Sequence[ValueType], make: Callable[[], Body], **options: Any
+) -> tuple[RecordedCallee, Body]:
+    """The callee of these functions and types, made at first use; functions of equal code and variables share one."""
+    full = (name, key, frozen.key, tuple(types), tuple(options.items()))
+    known: Any = _kept.get(full)
+    if known is None:
+        body = make()
+        known = _kept[full] = (RecordedCallee(name, types, body, **options), body)
+        while len(_kept) > _MOST_KEPT:
+            _kept.popitem(last=False)
+    else:
+        _kept.move_to_end(full)
+    return known
+
+
+# Operands
+
+
+def as_operand(leaf: Any) -> Any:
+    """An array or number as an operand of a call: tracked, or a plain array of a dtype that tapes hold."""
+    if is_tracked(leaf):
+        leaf._refresh()
+        return leaf
+    if isinstance(leaf, np.ndarray) and leaf.dtype == object:
+        return stack_objects(leaf)
+    return as_data_array(leaf, 0)[()]
+
+
+def type_of(operand: Any) -> ValueType:
+    if is_tracked(operand):
+        return operand.type
+    dtype = np.asarray(operand).dtype
+    return ValueType(np.shape(operand), {FLOAT64: FLOAT64, INT64: INT64, BOOL: BOOL}.get(dtype, dtype))
+
+
+def value_of(operand: Any) -> Any:
+    """The plain value of an operand at record time."""
+    return operand._value if is_tracked(operand) else operand
+
+
+def items_of(record: Any, count: int) -> list[Any]:
+    return [ITEM(record, k=k) for k in range(count)]
+
+
+def call(callee: RecordedCallee, body: Body, operands: Sequence[Any], leaves: Sequence[Any], frozen: Frozen) -> Any:
+    """Record one call; the tree of its results. The leaves are the operands as the program has them."""
+    record = CALL(*operands, callee=callee)
+    assert body.results is not None, "the call has recorded a variant"
+    results = items_of(record, len(callee.out_types))
+    given = [[operand if is_tracked(operand) else leaf] for operand, leaf in zip(operands, leaves)]
+    body.aliases.watch(results, [*given, *frozen.originals], frozen)
+    return unflatten(body.results, results)
+
+
+def caught_outside() -> Site | None:
+    """The `except` that would end the failure of a factorisation in a function called now.
+
+    Such a call is no instruction: the failure is a path of the caller, which that one's tapes must tell apart.
+    """
+    recorder = current_recorder()
+    return None if recorder is None else recorder.handler_of(np.linalg.LinAlgError, managers=False)
+
+
+# Sub-tapes
+
+
+class SubTape:
+    """A function that is one instruction of any recording that calls it. See td.subtape."""
+
+    def __init__(
+        self, f: Callable[..., Any], guard: Callable[..., Any] | None, static: Static | None, max_tapes: int, compiled: bool,
+        name: str | None, callees: dict[Any, tuple[RecordedCallee, Body]] | None = None,
+    ) -> None:  # fmt: skip
+        functools.update_wrapper(self, f)
+        self.f, self.guard, self.static = f, guard, static or static_of(f)
+        self.max_tapes, self.compiled = max_tapes, compiled
+        self.name = name or getattr(f, "__name__", type(f).__name__)
+        self._callees: dict[Any, tuple[RecordedCallee, Body]] = {} if callees is None else callees
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """f itself on plain arrays; one instruction where an argument, or a variable that f closes over, is tracked."""
+        args = tuple(map(unwrap, args))
+        if current_recorder() is None:
+            return self.f(*args, **kwargs)
+        leaves, structure = flatten(boxed(self.static, self.f, args, kwargs), arguments=True)
+        frozen = freeze(self.f) if self.guard is None else freeze(self.f, self.guard, is_live=True)
+        operands = [as_operand(leaf) for leaf in leaves] + frozen.tracked
+        if not any(map(is_tracked, operands)) or caught_outside():
+            return self.f(*args, **kwargs)
+        callee, body = self._callee(structure, frozen, [type_of(o) for o in operands])
+        return call(callee, body, operands, leaves, frozen)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """A method, which takes what its object holds as closed over."""
+        if instance is None:
+            return self
+        guard = None if self.guard is None else MethodType(self.guard, instance)
+        static = None if self.static is None else self.static.without_first(self.f)
+        return SubTape(
+            MethodType(self.f, instance), guard, static, self.max_tapes, self.compiled, self.name, self._callees
+        )
+
+    def __copy__(self) -> SubTape:
+        return self
+
+    def __deepcopy__(self, _: Any) -> SubTape:
+        return self
+
+    def __reduce__(self) -> Any:
+        place = place_of(self)
+        if place is not None and found(*place) is self:
+            return found, place
+        parts = (Portable(self.f), Portable(self.guard), self.static, self.max_tapes, self.compiled, self.name)
+        return SubTape, parts
+
+    def _tapediff_rebuilt(self, rebuild: Callable[[Any], Any]) -> SubTape:
+        """With the variables it closes over changed; it shares its tapes, which are kept apart by these variables."""
+        f, guard = rebuild(self.f), rebuild(self.guard)
+        if f is self.f and guard is self.guard:
+            return self
+        return SubTape(f, guard, self.static, self.max_tapes, self.compiled, self.name, self._callees)
+
+    @holding(LOCK)
+    def _callee(self, structure: Structure, frozen: Frozen, types: Sequence[ValueType]) -> tuple[RecordedCallee, Body]:
+        key = (structure, frozen.key, tuple(types))
+        known = self._callees.get(key)
+        if known is None:
+            ask = None if self.guard is None else _Asked(self.guard, frozen.owned(), structure)
+            run = functools.partial(_run_guarded, ask)
+            body = Body(self.name, frozen, structure, run)
+            callee = RecordedCallee(
+                self.name, types, body, is_compiled=self.compiled, most_compiled=self.max_tapes, ask=ask
+            )
+            known = self._callees[key] = callee, body
+        return known
+
+    # What it says about itself
+
+    @property
+    def recordings(self) -> int:
+        """How many variants were recorded so far."""
+        return sum(callee.recordings for callee, _ in self._callees.values())
+
+    def explain(self) -> str:
+        """What is kept, as text: for each kind of arguments its variants, with the lines and outcomes of their paths."""
+        lines = [f"sub-tape {self.name}: {self.recordings} variants recorded"]
+        for callee, _ in self._callees.values():
+            lines.append(f"  for {', '.join(map(str, callee.in_types))}")
+            for number, variant in callee.variants.items():
+                lines.append(f"    variant {number}: {len(variant.tape)} instructions")
+                lines += [f"      {guard}" for guard in variant.tape.guards]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<SubTape of {self.name}: {self.recordings} variants>"
+
+
+class _Asked:
+    """The user's guard value at plain inputs, for a guard that looks at more than its arguments.
+
+    Attributes:
+        is_needed: whether what the guard returned when recording was not tracked as a whole.
+    """
+
+    def __init__(self, guard: Callable[..., Any], frozen: Frozen, structure: Structure) -> None:
+        self.guard, self._frozen, self._structure = guard, frozen, structure
+        self.is_needed = False
+        code = getattr(guard, "__code__", None)
+        self._site = None if code is None else Site(code, 0)
+
+    def __call__(self, inputs: Sequence[Any]) -> Any:
+        first_hole = len(inputs) - self._frozen.hole_count
+        (_, guard), *_ = self._frozen.filled(inputs[first_hole:])
+        args, kwargs = _unboxed(unflatten(self._structure, inputs[:first_hole]))
+        return value_key(guard(*args, **kwargs), site_of(self.guard))
+
+    def look(self, value: Any) -> None:
+        """Guard what the guard returned, as far as it is tracked; the rest has to be asked for at every call."""
+        leaves, structure = flatten(value, arguments=True)
+        for leaf in leaves:
+            if not is_tracked(leaf):
+                self.is_needed = True
+                continue
+            one = leaf.type.size == 1
+            kind = "bool" if one and leaf.dtype == BOOL else ("int" if one and leaf.dtype.kind == "i" else "array")
+            with leaf._recorder.at(self._site):
+                leaf._recorder.look(leaf, kind)
+        self.is_needed |= not leaves or has_values(structure)
+
+
+def _unboxed(tree: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    args, kwargs = tree
+    return tuple(map(unboxed, args)), {name: unboxed(value) for name, value in kwargs.items()}
+
+
+def _run_guarded(ask: _Asked | None, functions: list[Any], tree: Any) -> Any:
+    args, kwargs = _unboxed(tree)
+    if ask is not None:
+        ask.look(functions[1](*args, **kwargs))
+    return functions[0](*args, **kwargs)
+
+
+def subtape(
+    f: Callable[..., Any] | None = None, guard: Callable[..., Any] | None = None, *, static: Static | None = None,
+    max_tapes: int = 64, compiled: bool = True, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Wrap a function so that it is one instruction of the recordings that call it.
+
+    The instruction has tapes of its own, one for each path through f. Which of them runs is decided at every call; a new path
+    is recorded and compiled alone, and a caller that is compiled already picks it up. So n calls of a function with one branch
+    are two small tapes, where without the wrapping they would be up to 2**n tapes of the caller.
+
+    Args:
+        f: arrays, numbers, and tuples, lists and dicts of these in and out, of any shapes; the same results on every path. Bools,
+            strings, None and other hashable objects are specialised on. May be left out: @td.subtape(max_tapes=8).
+        guard: called with f's arguments; variants are kept apart by what it returns. Guards found by recording hold all the same.
+        static: td.static(...), the arguments to specialise on.
+        max_tapes: paths beyond this many are replayed with NumPy instead of compiled.
+        compiled: False: its variants are always replayed with NumPy, also inside a compiled caller.
+        name: what messages call the function.
+
+    Returns:
+        A function like f. Called with plain arrays it is f.
+
+    Raises:
+        ArgumentMismatch, ShapeMismatch: when a path returns other types than the first one did.
+        UnsupportedFunction: f writes into its arguments.
+
+    Cost: about 20 ns a call and direction inside a compiled caller; the reverse pass computes f again instead of storing what it
+    computed on the way.
+    """
+    if f is None:
+        return lambda function: subtape(
+            function, guard, static=static, max_tapes=max_tapes, compiled=compiled, name=name
+        )
+    if not callable(f):
+        raise ArgumentMismatch("td.subtape takes a function", got=type(f).__name__, fix="td.subtape(f)")
+    return SubTape(f, guard, static, max_tapes, compiled, name)
+
+
+def checkpoint(f: Callable[..., Any]) -> Any:
+    """Wrap a function so that the reverse pass stores its inputs only, and computes the rest again when it needs it.
+
+    Args:
+        f: as for td.subtape, of which this is another name: calls of sub-tapes store no more than their inputs.
+
+    Returns:
+        A function like f.
+
+    Cost: f is computed twice in a gradient; what it needs in between is not stored.
+    Source: Griewank and Walther (2000), ACM TOMS 26(1), for the idea of trading stores for recomputation.
+    """
+    return subtape(f)

@@ -1,0 +1,51 @@
+"""Callees of loops that were Python loops: one for every different body."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.fork_locks import new_lock
+from ..base.held_locks import holding
+from ..ir.instruction import CONSTANT, Instruction
+from ..ir.tape import Tape
+from .callee import Callee, TapeCallee, without_guards
+from .inlined_callee import InlinedCallee, branching_calls
+
+
+class BodyCallee(TapeCallee):
+    """A callee whose one tape may call others."""
+
+    def __init__(self, tape: Tape) -> None:
+        super().__init__(f"a loop of {tape.name}", tape)
+        self._plain: Tape | None = None
+
+    def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
+        if self._plain is None:
+            self._plain = without_guards(self._tape)
+        return self._plain
+
+
+_lock = new_lock()
+_callees: weakref.WeakValueDictionary[Any, Callee] = weakref.WeakValueDictionary()
+
+
+@holding(_lock)
+def callee_of(tape: Tape) -> Callee:
+    """The callee of a loop's body: the same one for equal bodies, so that these are compiled once, and loops of them alike."""
+    key = (tuple(map(_key, tape.instructions)), tape.outputs)
+    known = _callees.get(key)
+    if known is None:
+        calls = branching_calls(tape)
+        name = f"a loop of {tape.name}"
+        known = InlinedCallee(name, tape, calls[0]) if len(calls) == 1 else BodyCallee(tape)
+        _callees[key] = known
+    return known
+
+
+def _key(instruction: Instruction) -> Any:
+    op, inputs, params, type_, _ = instruction
+    if op is CONSTANT:
+        params = (params[0].tobytes(),)
+    return op, inputs, params, type_

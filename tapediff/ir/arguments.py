@@ -1,0 +1,222 @@
+"""Turns what a caller passes into a tape's inputs: checks shape and dtype, accepts any layout, never aliases the caller."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import numbers
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
+from .instruction import ValueType, is_tracked
+
+
+class Constant:
+    """Marks an argument as run-time data: an input of the tape that is never differentiated and never baked in.
+
+    Args:
+        value: array or number; float64, float32, int64 or bool. Its values may change from call to call, its shape not.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"td.Constant({self.value!r})"
+
+
+def unwrap(argument: Any) -> Any:
+    return argument.value if type(argument) is Constant else argument
+
+
+def as_float_array(argument: Any, position: int, f: Any = None) -> np.ndarray:
+    """A float array for argument number `position` of a new recording of `f`.
+
+    Raises:
+        DtypeMismatch: integers, booleans, complex numbers, objects, strings or containers.
+    """
+    array = _plain_array(argument, position, f)
+    if array.dtype.kind == "f" and array.dtype.itemsize in (4, 8):
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    fix = "pass floats, e.g. np.asarray(x, dtype=float); wrap data that is not differentiated in td.Constant(...)"
+    if array.dtype.kind not in "fiub":
+        fix = f"pass {ACCEPTED}; fill in what is no number with functools.partial"
+    raise DtypeMismatch(
+        f"{argument_name(position, f)} must be real floating-point numbers to be differentiated",
+        got=f"dtype {array.dtype}, shape {array.shape}" if array.dtype != object else type(argument).__name__,
+        fix=fix,
+    )
+
+
+def as_data_array(argument: Any, position: int, f: Any = None) -> np.ndarray:
+    """The array of a td.Constant argument: float, int or bool.
+
+    Raises:
+        DtypeMismatch: complex numbers, objects, strings or containers.
+    """
+    array = _plain_array(argument, position, f)
+    if array.dtype.kind in "iu":
+        return array.astype(np.int64, copy=False)
+    if array.dtype.kind == "b" or (array.dtype.kind == "f" and array.dtype.itemsize in (4, 8)):
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    raise DtypeMismatch(
+        f"{argument_name(position, f)} is data of a type that a tape cannot hold",
+        got=f"dtype {array.dtype}, shape {array.shape}" if array.dtype != object else type(argument).__name__,
+        fix="pass float64, float32, int64 or bool arrays",
+    )
+
+
+def as_recorded(argument: Any, position: int, f: Any) -> tuple[np.ndarray, bool]:
+    """The array of an argument of td.record, and whether it may be differentiated: integers and booleans are data."""
+    if type(argument) is Constant:
+        return as_data_array(argument.value, position, f), False
+    array = _plain_array(argument, position, f)
+    if array.dtype.kind in "iub":
+        return as_data_array(array, position, f), False
+    return as_float_array(argument, position, f), True
+
+
+ACCEPTED = "a float, a float array, or nested lists of plain numbers"
+
+
+def argument_name(position: int, f: Any = None) -> str:
+    """What messages call an argument: its position, and its name where f tells."""
+    try:
+        named = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        named = []
+    known = position < len(named) and named[position].kind in (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    )
+    return f"argument {position} ({named[position].name})" if known else f"argument {position}"
+
+
+def container_kind(argument: Any) -> str | None:
+    """What a container of arrays is called; None for whatever one array stands for: numbers, arrays, nested lists of plain numbers.
+
+    A list of arrays is not stacked: f would be given an array where its caller has given a list, and `ws + [w]` would add to it.
+    """
+    if isinstance(argument, Mapping):
+        return f"a {type(argument).__name__}"
+    if dataclasses.is_dataclass(argument) and not isinstance(argument, type):
+        return f"a dataclass ({type(argument).__name__})"
+    if not isinstance(argument, (list, tuple)):
+        return None
+    if hasattr(argument, "_fields"):
+        return f"a named tuple ({type(argument).__name__})"
+    if holds_only_numbers(argument):
+        return None
+    return f"a {type(argument).__name__} of {', '.join(sorted({type(each).__name__ for each in argument}))}"
+
+
+def holds_only_numbers(argument: Any) -> bool:
+    """Whether a list or tuple is nested lists of plain numbers."""
+    kinds = set(map(type, argument))
+    if kinds <= _NUMBERS:
+        return True
+    return all(
+        holds_only_numbers(each) if type(each) in (list, tuple) else isinstance(each, (np.generic, numbers.Number))
+        for each in argument
+    )
+
+
+_NUMBERS = {float, int, bool, np.float64, np.int64}
+
+
+def _plain_array(argument: Any, position: int, f: Any = None) -> np.ndarray:
+    # numpy.ma is imported by those who have such arrays; it takes 10 ms.
+    if "numpy.ma" in sys.modules and isinstance(argument, np.ma.MaskedArray):
+        raise DtypeMismatch(
+            f"{argument_name(position, f)} is a masked array, whose mask a tape would ignore",
+            got=f"masked array of shape {argument.shape}",
+            fix="pass argument.filled(...) and the mask as td.Constant(mask)",
+        )
+    if type(argument) is np.ndarray or type(argument) is float:
+        return np.asarray(argument)
+    container = container_kind(argument)
+    if container is not None:
+        raise container_refused(container, position, f)
+    try:
+        return np.asarray(argument)
+    except (ValueError, TypeError) as error:
+        raise DtypeMismatch(
+            f"{argument_name(position, f)} is not an array of numbers",
+            got=f"a ragged {type(argument).__name__}" if isinstance(argument, (list, tuple)) else type(argument).__name__,
+            fix=f"pass {ACCEPTED}, or one argument per array",
+        ) from error
+
+
+def container_refused(container: str, position: int, f: Any) -> DtypeMismatch:
+    return DtypeMismatch(
+        f"{argument_name(position, f)} is a container, which tapediff does not take as an argument",
+        got=container,
+        fix=f"pass each array as an argument of its own, or np.stack them into one; an argument is {ACCEPTED}",
+    )
+
+
+def chosen_arguments(argnums: Any, count: int, name: str) -> tuple[tuple[int, ...], bool]:
+    """The positions that argnums names, counted from the front, and whether it was several.
+
+    Raises:
+        ArgumentMismatch: argnums is no integer or sequence of these, or names an argument that is not there.
+    """
+    several = isinstance(argnums, (tuple, list))
+    given = tuple(argnums) if several else (argnums,)
+    for k in given:
+        if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)):
+            raise ArgumentMismatch(
+                "argnums is a position, or a tuple or list of positions",
+                got=f"argnums={argnums!r}", fix="argnums=0, argnums=(0, 2), or argnums=-1 for the last argument",
+            )  # fmt: skip
+        if not -count <= k < count:
+            fix = f"choose argnums between 0 and {count - 1}" if count else "pass the point as well: td.gradient(f, x)"
+            what = f"argnums={k} but {name} was called with {count} arguments" if count else f"{name} was called without arguments"
+            raise ArgumentMismatch(what, fix=fix)
+    return tuple([int(k) % count for k in given]), several
+
+
+def as_inputs(tape: Any, args: Sequence[Any]) -> list[Any]:
+    """The arguments as arrays of exactly the recorded types.
+
+    Raises:
+        ArgumentMismatch, ShapeMismatch, DtypeMismatch: with recorded against given.
+    """
+    types: tuple[ValueType, ...] = tape.input_types
+    if len(args) != len(types):
+        raise ArgumentMismatch(
+            f"the tape of {tape.name} takes {len(types)} arguments, {len(args)} were given",
+            got=", ".join(type(a).__name__ for a in args),
+            fix=f"pass the arguments it was recorded with: {', '.join(map(str, types))}",
+        )
+    return [as_input(tape, position, type_, argument) for position, (type_, argument) in enumerate(zip(types, args))]
+
+
+def as_input(tape: Any, position: int, type_: ValueType, argument: Any) -> Any:
+    argument = unwrap(argument)
+    if is_tracked(argument):
+        given = argument.type
+        array = argument
+    else:
+        is_active = position in tape.active_inputs
+        array = as_float_array(argument, position) if is_active else as_data_array(argument, position)
+        given = ValueType(array.shape, array.dtype)
+    if given.shape != type_.shape:
+        raise ShapeMismatch(
+            f"argument {position} of {tape.name} has another shape than recorded",
+            got=f"recorded {type_.shape}, given {given.shape}",
+            fix="record a tape for this shape, or use td.GuardedTape(f), which keeps one per shape",
+        )
+    if given.dtype != type_.dtype:
+        raise DtypeMismatch(
+            f"argument {position} of {tape.name} has another dtype than recorded",
+            got=f"recorded {type_.dtype}, given {given.dtype}",
+            fix=f"convert it with .astype(np.{type_.dtype.name}), or record a tape for this dtype",
+        )
+    return array

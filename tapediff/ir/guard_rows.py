@@ -1,0 +1,67 @@
+"""Guards of all iterations of a loop as one instruction: which one failed first, and what it met.
+
+Such a guard looks at an array with one row for each iteration and one entry for each guard of a row, in the order in which Python
+looked at them: entry k of the array belongs to the guard whose ordinal is the instruction's own plus k. Truth values are kept as
+they are; as soon as whole numbers are among them, all are floats.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.source_location import Site
+from .instruction import Guard, Instruction
+
+EACH = "each"
+
+
+class Columns(NamedTuple):
+    """What stands in a row.
+
+    Attributes:
+        kinds: "bool" or "int", how Python looked at each entry.
+        sites: the line of each.
+    """
+
+    kinds: tuple[str, ...]
+    sites: tuple[Site | None, ...]
+
+
+def width_of(params: tuple[Any, ...]) -> int:
+    """How many ordinals a guard with these parameters takes."""
+    return params[1].size if params[0] == EACH else 1
+
+
+def single_outcome(kind: str, number: Any) -> Any:
+    """An entry as Python sees it: a bool, an int, or a float where int() would raise."""
+    if kind == "bool":
+        return bool(number)
+    return int(number) if np.isfinite(number) else float(number)
+
+
+def single_guards(instruction: Instruction) -> list[Guard]:
+    """The guards that an instruction stands for."""
+    params, number = instruction.params, instruction.inputs[0]
+    if params[0] != EACH:
+        return [Guard(params[2], params[0], number, params[1], instruction.site)]
+    _, outcomes, ordinal, (kinds, sites) = params
+    width = len(kinds)
+    return [
+        Guard(ordinal + k, kinds[k % width], number, single_outcome(kinds[k % width], outcome), sites[k % width])
+        for k, outcome in enumerate(outcomes.ravel().tolist())
+    ]
+
+
+def first_failure(params: tuple[Any, ...], values: Any, settled: int = 0) -> tuple[int, Any, Any, Site | None] | None:
+    """The first guard at or behind ordinal `settled` that `values` fail: ordinal, recorded and met outcome, line; None if all hold."""
+    _, outcomes, ordinal, (kinds, sites) = params
+    recorded, met = outcomes.ravel(), np.ravel(values)
+    differs = (recorded != met) & ((recorded == recorded) | (met == met))
+    differs[: max(0, settled - ordinal)] = False
+    k = int(differs.argmax())
+    if not differs[k]:
+        return None
+    kind = kinds[k % len(kinds)]
+    return ordinal + k, single_outcome(kind, recorded[k]), single_outcome(kind, met[k]), sites[k % len(kinds)]

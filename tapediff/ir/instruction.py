@@ -1,0 +1,154 @@
+"""The words of the intermediate representation: value types, instructions and guards.
+
+    tape        ::= instruction*  inputs  outputs
+    instruction ::= v{i} : type = op(v{j}, ..., parameter, ...)   with every j < i
+    type        ::= dtype [ shape ] | stack of type | ( type, ... )
+    op          ::= input | constant | guard | a differentiable primitive of tapediff.ops
+
+Instruction i defines value i. A guard defines no usable value: it checks that a value which Python looked at while recording
+is still what it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.source_location import Site
+from ..errors import describe
+
+FLOAT64 = np.dtype(np.float64)
+INT64 = np.dtype(np.int64)
+BOOL = np.dtype(np.bool_)
+
+
+class ValueType(NamedTuple):
+    """Shape and dtype of a value."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+    @property
+    def is_float(self) -> bool:
+        return self.dtype.kind == "f"
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]"
+
+    def __reduce__(self) -> Any:
+        return _value_type, (self.shape, self.dtype.str)
+
+
+def _value_type(shape: tuple[int, ...], dtype: str) -> ValueType:
+    """A type with NumPy's own dtype; unpickled dtypes are equal to it but not the same."""
+    return ValueType(shape, np.dtype(dtype))
+
+
+FLOAT_SCALAR = ValueType((), FLOAT64)
+INT_SCALAR = ValueType((), INT64)
+BOOL_SCALAR = ValueType((), BOOL)
+
+
+# The dtype of values that are no arrays: records of several values, and stacks.
+RECORD = np.dtype("V8")
+
+
+class StackType(NamedTuple):
+    """A sequence of arrays of one type whose length is known only when the tape runs."""
+
+    item: ValueType
+    dtype: np.dtype = RECORD
+
+    shape = property(lambda self: ())
+    size = property(lambda self: 1)
+    is_float = property(lambda self: self.item.is_float)
+
+    def __str__(self) -> str:
+        return f"stack of {self.item}"
+
+    def __reduce__(self) -> Any:
+        return StackType, (self.item,)
+
+
+class RecordType(NamedTuple):
+    """The results of a call or a loop, taken apart by `item` instructions."""
+
+    items: tuple[ValueType | StackType, ...]
+    dtype: np.dtype = RECORD
+
+    shape = property(lambda self: ())
+    size = property(lambda self: 1)
+    is_float = property(lambda self: False)
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.items))})"
+
+    def __reduce__(self) -> Any:
+        return RecordType, (self.items,)
+
+
+class Instruction(NamedTuple):
+    """One operation: its primitive, the values it reads, its static parameters, the type of its result, the user's line."""
+
+    op: Any
+    inputs: tuple[int, ...]
+    params: tuple[Any, ...]
+    type: Any  # ValueType; StackType and RecordType for calls and loops
+    site: Site | None
+
+
+class StructuralOp:
+    """An op without mathematics: input, constant and guard."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> str:
+        return self.name.upper()  # pickled by the name that it has in this module
+
+
+INPUT = StructuralOp("input")  # params: (position,)
+CONSTANT = StructuralOp("constant")  # params: (read-only array,)
+# params: (kind, outcome, ordinal), and of kind "each" its columns, see guard_rows; inputs: the value looked at
+GUARD = StructuralOp("guard")
+
+GUARD_KINDS = ("bool", "int", "array", "each")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A guard as a user wants to read it: where it stands, what it looks at and what it must be."""
+
+    ordinal: int
+    kind: str
+    value: int
+    outcome: Any
+    site: Site | None
+
+    def __str__(self) -> str:
+        return f"{self.site or 'unknown line'} → {describe(self.outcome)}"
+
+
+class Recorded:
+    """Base of every value that belongs to a recording; ops look for it among their arguments to know where to record."""
+
+    __slots__ = ()
+
+
+def is_tracked(value: object) -> bool:
+    """Whether a value belongs to a recording."""
+    return isinstance(value, Recorded)

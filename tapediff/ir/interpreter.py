@@ -1,0 +1,121 @@
+"""Replays a tape with NumPy: the uncompiled path, and the reference that every kernel is tested against.
+
+The same loop also *inlines* a tape into a recording: called with tracked inputs, each op records itself again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import REJECTIONS, GuardFailed, rejection
+from ..numpy_api.linear_algebra import ATTEMPTS, failure_may_be_caught
+from .guard_rows import EACH, first_failure
+from .instruction import CONSTANT, GUARD, INPUT, is_tracked
+
+
+@np.errstate(all="ignore")
+def run(tape: Any, inputs: Sequence[Any], settled: int = 0) -> list[Any]:
+    """The tape's outputs at `inputs`, which must already have the recorded types.
+
+    The first `settled` guards have been decided elsewhere, by a kernel perhaps, and are not looked at again.
+
+    Raises:
+        GuardFailed: a value that Python looked at while recording comes out differently.
+        numpy.linalg.LinAlgError: as the plain function would.
+    """
+    values: list[Any] = [None] * len(tape.instructions)
+    try:
+        for number, (op, ids, params, _, site) in enumerate(tape.instructions):
+            if op is CONSTANT:
+                values[number] = params[0]
+            elif op is INPUT:
+                values[number] = inputs[params[0]]
+            elif op is GUARD:
+                if params[2] >= settled or params[0] == EACH:
+                    check_guard(params, values[ids[0]], site, settled, tape)
+            else:
+                values[number] = op.evaluate(*[values[i] for i in ids], *params)
+    except REJECTIONS as failure:
+        rejection(failure)
+        raise
+    return [values[i] for i in tape.outputs]
+
+
+def check_guard(params: tuple[Any, ...], value: Any, site: object, settled: int = 0, tape: Any = None) -> None:
+    if params[0] == EACH:
+        failed = first_failure(params, value, settled)
+        if failed is None:
+            return
+        ordinal, recorded, met, site = failed
+    else:
+        kind, recorded, ordinal = params
+        met = outcome_of(kind, value)
+        if same_outcome(recorded, met):
+            return
+    turn = tape.turns.get(ordinal) if tape is not None else None
+    raise GuardFailed(at=site, ordinal=ordinal, recorded=recorded, outcome=met, turn=turn)
+
+
+def outcome_of(kind: str, value: Any) -> Any:
+    """What Python would see when it looks at `value`: a bool, an int, or the array itself."""
+    if kind == "bool":
+        return bool(value)
+    if kind == "int":
+        # int() of a NaN or an infinity raises in plain Python; as an outcome it is simply not the recorded one.
+        return int(value) if np.isfinite(value) else float(value)
+    array = np.array(value)
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), array.dtype.type(np.nan), array)  # one NaN, whatever its payload and sign
+    return array
+
+
+def same_outcome(recorded: Any, met: Any) -> bool:
+    if isinstance(recorded, np.ndarray):
+        return recorded.shape == met.shape and recorded.tobytes() == met.tobytes()
+    return recorded == met or (recorded != recorded and met != met)  # int() of a NaN
+
+
+@np.errstate(all="ignore")
+def inline(tape: Any, inputs: Sequence[Any]) -> list[Any]:
+    """Run a tape's instructions on values of which some may be tracked: those are recorded again, the others computed."""
+    values: list[Any] = [None] * len(tape.instructions)
+    innermost = max((v._recorder for v in inputs if is_tracked(v)), key=lambda r: r.level, default=None)
+    outer_site = innermost.site if innermost is not None else None
+    try:
+        for number, (op, ids, params, _, site) in enumerate(tape.instructions):
+            if innermost is not None:
+                innermost.site = site or outer_site
+            if op is CONSTANT:
+                values[number] = params[0][()]
+            elif op is INPUT:
+                values[number] = inputs[params[0]]
+            elif op is GUARD:
+                _inline_guard(params, values[ids[0]], site, tape)
+            else:
+                # User code around the call may catch the failure of a factorisation, of which the tape knew nothing.
+                call = ATTEMPTS[op] if op in ATTEMPTS and failure_may_be_caught() else op
+                values[number] = call(*[values[i] for i in ids], **op.named(params))
+    finally:
+        if innermost is not None:
+            innermost.site = outer_site
+    return [values[i] for i in tape.outputs]
+
+
+def _inline_guard(params: tuple[Any, ...], value: Any, site: Any, tape: Any) -> None:
+    if params[0] == EACH:
+        check_guard(params, value._recorder.look(value, "array") if is_tracked(value) else value, site, 0, tape)
+        return
+    kind, recorded, ordinal = params
+    met = value._recorder.look(value, kind) if is_tracked(value) else outcome_of(kind, value)
+    if not same_outcome(recorded, met):
+        raise GuardFailed(at=site, ordinal=ordinal, recorded=recorded, outcome=met, turn=tape.turns.get(ordinal))
+
+
+class Miss(NamedTuple):
+    """A replay that stopped at a guard: which one, and the outcome met there."""
+
+    ordinal: int
+    outcome: Any

@@ -1,0 +1,100 @@
+"""Hands results to the caller: checks the caller's arrays before anything is computed and writes to them only at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from ..errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
+from .instruction import ValueType, is_tracked
+
+# Up to so many pairs of arrays are compared one by one.
+FEW_PAIRS = 100
+
+
+def check_out(out: Any, types: Sequence[ValueType], several: bool) -> None:
+    """Raise unless `out` can receive arrays of these types.
+
+    Raises:
+        ArgumentMismatch, ShapeMismatch, DtypeMismatch: naming what was expected and given.
+    """
+    if out is None:
+        return
+    arrays = out if several else (out,)
+    if several and (not isinstance(out, (tuple, list)) or len(out) != len(types)):
+        raise ArgumentMismatch(
+            f"out must be a tuple of {len(types)} arrays", got=type(out).__name__, fix="pass one array per argnum"
+        )
+    for array, type_ in zip(arrays, types):
+        if not isinstance(array, np.ndarray):
+            raise ArgumentMismatch("out must be a NumPy array", got=type(array).__name__, fix="np.empty(x.shape)")
+        if array.shape != type_.shape:
+            raise ShapeMismatch("out has another shape than the gradient", got=f"gradient {type_.shape}, out {array.shape}",
+                                fix="np.empty(x.shape)")  # fmt: skip
+        if array.dtype != type_.dtype:
+            raise DtypeMismatch("out has another dtype than the gradient", got=f"gradient {type_.dtype}, out {array.dtype}",
+                                fix="np.empty(x.shape, x.dtype)")  # fmt: skip
+        if not array.flags.writeable:
+            raise ArgumentMismatch("out is read-only", fix="pass an array that can be written to")
+        if not _is_apart(array):
+            raise ArgumentMismatch("entries of out share memory, so one would overwrite another",
+                                   got=f"shape {array.shape}, strides {array.strides}", fix="np.empty(x.shape)")  # fmt: skip
+    if several and share_memory(arrays):
+        raise ArgumentMismatch(
+            "two of the arrays in out share memory, so one gradient would overwrite another", fix="pass separate arrays"
+        )
+
+
+def share_memory(arrays: Sequence[np.ndarray], others: Sequence[np.ndarray] | None = None) -> bool:
+    """Whether any two of the arrays may share memory; with `others`, whether one of the arrays may with one of those.
+
+    By the first and the last byte of each, as np.may_share_memory compares them.
+
+    Cost: a pair takes 0.4 µs, an array 3 µs; n log n for n arrays, as there may be a thousand of them.
+    """
+    if len(arrays) * len(arrays if others is None else others) <= FEW_PAIRS:
+        pairs = combinations(arrays, 2) if others is None else product(arrays, others)
+        return any(np.may_share_memory(a, b) for a, b in pairs)
+    extents = [(*byte_bounds(a), True) for a in arrays if a.size]
+    extents += [(*byte_bounds(a), False) for a in others or () if a.size]
+    # How far those that begin earlier reach, of each of the two kinds.
+    end, end_of_others = 0, 0
+    for first, after, is_one in sorted(extents):
+        if first < (end if others is None or not is_one else end_of_others):
+            return True
+        if is_one:
+            end = max(end, after)
+        else:
+            end_of_others = max(end_of_others, after)
+    return False
+
+
+def _is_apart(array: np.ndarray) -> bool:
+    """Whether every entry surely has memory of its own: along each axis, steps reach beyond all that the shorter ones span."""
+    if array.flags.c_contiguous or array.flags.f_contiguous or not array.size:
+        return True
+    spanned = array.itemsize
+    for stride, extent in sorted((abs(s), n) for s, n in zip(array.strides, array.shape) if n > 1):
+        if stride < spanned:
+            return False
+        spanned += stride * (extent - 1)
+    return True
+
+
+def deliver(gradients: Sequence[Any], out: Any, several: bool) -> Any:
+    """The gradients as fresh arrays, or copied into `out`."""
+    if out is None:
+        fresh = tuple(g if is_tracked(g) else _fresh(g) for g in gradients)
+        return fresh if several else fresh[0]
+    for array, value in zip(out if several else (out,), gradients):
+        array[...] = value
+    return out
+
+
+def _fresh(value: Any) -> Any:
+    """A contiguous array of its own: no broadcast strides, no alias of an argument or a constant."""
+    return np.array(value, order="C")[()] if np.ndim(value) == 0 else np.array(value, order="C")

@@ -1,0 +1,67 @@
+"""Rebuilds a tape instruction by instruction: what every pass has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..base.source_location import Site
+from .instruction import CONSTANT, INPUT, Instruction, ValueType
+from .tape import Tape
+
+# Calling the class costs three times as much, and every pass makes most instructions again.
+_new_tuple = tuple.__new__
+
+
+class Rewriter:
+    """Appends instructions of a new tape; `number[i]` is where value i of the old tape is found in the new one."""
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.instructions: list[Instruction] = []
+        self.number: list[int] = [-1] * len(tape.instructions)
+
+    def emit(
+        self, op: Any, inputs: tuple[int, ...], params: tuple[Any, ...], type_: ValueType, site: Site | None
+    ) -> int:
+        self.instructions.append(_new_tuple(Instruction, (op, inputs, params, type_, site)))
+        return len(self.instructions) - 1
+
+    def constant(self, value: Any, type_: ValueType) -> int:
+        array = np.array(value, dtype=type_.dtype, order="C")
+        array.flags.writeable = False
+        return self.emit(CONSTANT, (), (array,), ValueType(array.shape, type_.dtype), None)
+
+    def copy(self, old: int) -> int:
+        """Emit an old instruction on the new numbers of its operands."""
+        instruction, number = self.tape.instructions[old], self.number
+        return self.keep(instruction, tuple([number[i] for i in instruction[1]]))
+
+    def keep(self, instruction: Instruction, operands: tuple[int, ...]) -> int:
+        """Emit an old instruction on operands of the new tape."""
+        if operands != instruction[1]:
+            op, _, params, type_, site = instruction
+            instruction = _new_tuple(Instruction, (op, operands, params, type_, site))
+        self.instructions.append(instruction)
+        return len(self.instructions) - 1
+
+    def splice(self, inner: Tape, arguments: Sequence[int]) -> list[int]:
+        """Append another tape's instructions on values that are there; gives the numbers of its outputs."""
+        number: list[int] = []
+        for op, inputs, params, type_, site in inner.instructions:
+            if op is INPUT:
+                number.append(arguments[params[0]])
+            else:
+                number.append(self.emit(op, tuple([number[i] for i in inputs]), params, type_, site))
+        return [number[i] for i in inner.outputs]
+
+    def finish(self) -> Tape:
+        return replace(
+            self.tape,
+            instructions=tuple(self.instructions),
+            inputs=tuple(self.number[i] for i in self.tape.inputs),
+            outputs=tuple(self.number[i] for i in self.tape.outputs),
+        )

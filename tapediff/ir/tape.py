@@ -1,0 +1,162 @@
+"""The tape: a flat, frozen list of instructions in static single assignment form, with its check and its listing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..base.source_location import spot_of
+from ..errors import InvalidTape, describe
+from .arguments import as_inputs
+from .guard_rows import single_guards, width_of
+from .instruction import CONSTANT, GUARD, GUARD_KINDS, INPUT, Guard, Instruction, ValueType, is_tracked
+from .interpreter import inline, run
+from .outputs import deliver
+from .serialize import packed, unpacked
+
+
+@dataclass(frozen=True)
+class Tape:
+    """A recorded function: replay it with `tape(x)`, differentiate it with the td verbs, compile it with `td.compile`.
+
+    Attributes:
+        instructions: the operations in execution order; instruction i defines value i.
+        inputs: the values that hold the arguments, in order.
+        outputs: the values that are returned, in order.
+        name: the recorded function's name.
+        active_inputs: positions in `inputs` that may be differentiated (not td.Constant).
+        returns_tuple: whether the function returned a tuple (of `len(outputs)` values) or a single value.
+    """
+
+    instructions: tuple[Instruction, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    name: str = "f"
+    active_inputs: tuple[int, ...] = ()
+    returns_tuple: bool = False
+    # Tapes made of this one. dataclasses.replace leaves it out, as they are none of another tape's.
+    derived: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    @cached_property
+    def guards(self) -> tuple[Guard, ...]:
+        return tuple(guard for i in self.instructions if i.op is GUARD for guard in single_guards(i))
+
+    @cached_property
+    def guard_count(self) -> int:
+        """How many guards there are, each of every iteration of a loop counted."""
+        return sum(width_of(i.params) for i in self.instructions if i.op is GUARD)
+
+    @cached_property
+    def turns(self) -> dict[int, tuple[int, int]]:
+        """Of guards at lines that Python came to several times, by ordinal: the how-manieth time of how many."""
+        places: dict[Any, list[int]] = {}
+        for guard in self.guards:
+            places.setdefault((spot_of(guard.site), guard.kind), []).append(guard.ordinal)
+        return {o: (k, len(all_)) for all_ in places.values() if len(all_) > 1 for k, o in enumerate(all_, 1)}
+
+    @property
+    def input_types(self) -> tuple[ValueType, ...]:
+        return tuple(self.instructions[i].type for i in self.inputs)
+
+    @property
+    def output_types(self) -> tuple[ValueType, ...]:
+        return tuple(self.instructions[i].type for i in self.outputs)
+
+    def __len__(self) -> int:
+        return len(self.instructions)
+
+    def __str__(self) -> str:
+        return listing(self)
+
+    def __repr__(self) -> str:
+        return f"<Tape of {self.name}: {len(self)} instructions, {self.guard_count} guards>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: getattr(self, name) for name in ("inputs", "outputs", "name", "active_inputs", "returns_tuple")}
+        return {**state, **packed(self.instructions)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name in ("inputs", "outputs", "name", "active_inputs", "returns_tuple"):
+            self.__dict__[name] = state[name]
+        self.__dict__["instructions"] = unpacked(state)
+        self.__dict__["derived"] = {}
+
+    def __deepcopy__(self, _: Any) -> Tape:
+        return self  # as nobody can change it
+
+    def check(self) -> None:
+        """Re-derive every type and check that values are defined before they are used.
+
+        Raises:
+            InvalidTape: naming the instruction that breaks a rule.
+        """
+        check(self)
+
+    def __call__(self, *args: Any) -> Any:
+        """The function's value by replaying the tape with NumPy. Raises GuardFailed off the recorded path."""
+        inputs = as_inputs(self, args)
+        outputs = inline(self, inputs) if any(map(is_tracked, inputs)) else run(self, inputs)
+        outputs = deliver(outputs, None, True)
+        return outputs if self.returns_tuple else outputs[0]
+
+
+def check(tape: Tape) -> None:
+    last_ordinal = -1
+    for number, instruction in enumerate(tape.instructions):
+        op, inputs, params, type_, _ = instruction
+        if any(not 0 <= i < number for i in inputs):
+            raise InvalidTape(f"v{number} reads a value that is not defined before it", got=f"{op.name}{inputs}")
+        if any(tape.instructions[i].op is GUARD for i in inputs):
+            raise InvalidTape(f"v{number} reads the result of a guard, which has none", got=f"{op.name}{inputs}")
+        if op is CONSTANT:
+            value = params[0]
+            if value.shape != type_.shape or value.dtype != type_.dtype:
+                raise InvalidTape(f"v{number} is a constant of another type than stated", got=str(type_))
+        elif op is GUARD:
+            if params[0] not in GUARD_KINDS or params[2] <= last_ordinal:
+                raise InvalidTape(f"v{number} is a guard out of order", got=str(params))
+            last_ordinal = params[2] + width_of(params) - 1
+        elif op is not INPUT:
+            derived = op.infer(*(tape.instructions[i].type for i in inputs), **op.named(params))
+            if derived != type_:
+                raise InvalidTape(f"v{number} = {op.name} should be {derived}", got=str(type_))
+    for name, ids in (("input", tape.inputs), ("output", tape.outputs)):
+        if any(not 0 <= i < len(tape.instructions) for i in ids):
+            raise InvalidTape(f"an {name} of the tape is not one of its values", got=str(ids))
+
+
+def listing(tape: Tape, most: int = 2000) -> str:
+    """The tape as text, one instruction a line with the user's file and line; long tapes are cut in the middle."""
+    lines = [f"tape of {tape.name}, {len(tape)} instructions, {tape.guard_count} guards"]
+    head = tape.instructions[: most // 2] if len(tape) > most else tape.instructions
+    lines += [_line(number, instruction) for number, instruction in enumerate(head)]
+    if len(tape) > most:
+        start = len(tape) - most // 2
+        lines.append(f"  ... {start - len(head)} instructions ...")
+        lines += [_line(start + k, i) for k, i in enumerate(tape.instructions[start:])]
+    lines.append("return " + ", ".join(f"v{i}" for i in tape.outputs))
+    return "\n".join(lines)
+
+
+def _line(number: int, instruction: Instruction) -> str:
+    op, inputs, params, type_, site = instruction
+    if op is GUARD:
+        text = f"  guard v{inputs[0]} is {describe(params[1])}"
+    elif op is CONSTANT:
+        value = params[0]
+        shown = repr(value.item()) if value.size == 1 else f"array of {value.size}"
+        text = f"  v{number}: {type_} = constant {shown}"
+    else:
+        arguments = [f"v{i}" for i in inputs]
+        if op is INPUT:
+            arguments = [str(params[0])]
+        elif params:
+            arguments += [f"{name}={_shorten(value)}" for name, value in op.named(params).items()]
+        text = f"  v{number}: {type_} = {op.name}({', '.join(arguments)})"
+    return f"{text:<60}  # {site}" if site is not None else text
+
+
+def _shorten(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,1 +1,0 @@
-"""From a tape to native code: loop program, LLVM text, machine code."""

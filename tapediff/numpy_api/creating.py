@@ -1,0 +1,119 @@
+"""What np.array, np.asarray, np.full and their relatives make of tracked values: a tracked array.
+
+NumPy has no protocol for these; namespace.py puts them in NumPy's namespace while something is recorded.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ..ir.instruction import Recorded, is_tracked
+from ..ops.shape import BROADCAST
+from .kinds import converted
+from .shaping import as_value, copy, layout, reshape
+
+# NumPy's arrays have at most as many axes, so that lists nested deeper hold nothing that it would find.
+MOST_AXES = 64
+
+
+def holds_tracked(value: Any, depth: int = 0) -> bool:
+    """Whether a value is tracked, or a nested list or tuple with a tracked value somewhere."""
+    kind = type(value)
+    if issubclass(kind, Recorded):
+        return True
+    if kind is np.ndarray:
+        return value.dtype.hasobject and value.dtype == object and any(map(is_tracked, value.flat))
+    if not issubclass(kind, (list, tuple)) or depth > MOST_AXES:
+        return False
+    # A long list of numbers is looked through at the speed of C.
+    kinds = set(map(type, value))
+    if any(issubclass(k, Recorded) for k in kinds):
+        return True
+    nested = tuple(k for k in kinds if issubclass(k, (list, tuple)) or k is np.ndarray)
+    return bool(nested) and any(holds_tracked(v, depth + 1) for v in value if type(v) in nested)
+
+
+def _made(given: Any, dtype: Any, must_copy: bool | None, order: str | None) -> Any:
+    value = converted(as_value(given), dtype)
+    is_new = value is not given
+    if must_copy and not is_new:
+        value = copy(value)
+    value = layout(value, order)
+    if must_copy is False and (is_new or value is not given):
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
+    return _as_array(value)
+
+
+def _as_array(value: Any) -> Any:
+    """A number becomes an array without axes, which in-place operators write to where they would make a new number."""
+    if value.type.shape or value._view is not None:
+        return value
+    return copy(value)._as_view(copy(value), lambda base: base, lambda _, part: part)
+
+
+def array(
+    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0
+) -> Any:
+    value = _made(object, dtype, copy, order)
+    return value if value.ndim >= ndmin else reshape(value, (1,) * (ndmin - value.ndim) + value.shape)
+
+
+def asarray(
+    a: Any, dtype: Any = None, order: str | None = None, *, device: str | None = None, copy: bool | None = None
+) -> Any:
+    return _made(a, dtype, copy, order)
+
+
+def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
+    value = _made(a, dtype, None, "C")
+    return value if value.ndim else reshape(value, (1,))
+
+
+def asfortranarray(a: Any, dtype: Any = None) -> Any:
+    value = _made(a, dtype, None, "F")
+    return value if value.ndim else reshape(value, (1,))
+
+
+def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:
+    """Whether the values are finite is guarded, as it decides what NumPy does."""
+    value = _made(a, dtype, None, order)
+    if value.dtype.kind == "f" and not np.all(np.isfinite(value)):
+        raise ValueError("array must not contain infs or NaNs")
+    return value
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: str | None = None) -> Any:
+    shape = tuple(map(operator.index, shape)) if np.iterable(shape) else (operator.index(shape),)
+    value = converted(as_value(fill_value), dtype)
+    if np.broadcast_shapes(value.shape, shape) != shape:
+        raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {shape}")
+    return _as_array(layout(copy(value) if value.shape == shape else BROADCAST(value, shape=shape), order))
+
+
+def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Any:
+    items = list(islice(iter, None if count < 0 else count))
+    if not holds_tracked(items):
+        return np.array(items, dtype) if not items else np.fromiter(items, dtype, count)
+    if len(items) < count:
+        raise ValueError(f"iterator too short: Expected {count} but iterator had only {len(items)} items.")
+    return _made(items, dtype, None, None)
+
+
+def arange(*args: Any, **named: Any) -> Any:
+    """Its length is a shape: tracked integers are guarded, floats are refused."""
+    plain = [operator.index(a) if is_tracked(a) and a.dtype.kind == "i" else a for a in args]
+    return np.arange(*plain, **named)
+
+
+def of_a_list(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A NumPy function that finds no tracked array in a list of tracked numbers, so that it would be given to objects."""
+
+    def call(a: Any, *args: Any, **named: Any) -> Any:
+        return function(as_value(a), *args, **named)
+
+    return call

@@ -1,0 +1,262 @@
+"""The two NumPy protocols: from a ufunc or function called on tracked arrays to the op or composition that answers it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..base.source_location import scipy_function, user_site
+from ..errors import UnsupportedFunction
+from ..ir.instruction import is_tracked
+from ..ops import BY_FUNCTION, BY_SCIPY_NAME
+from ..ops.arithmetic import power
+from ..ops.comparison import MASK_OPS
+from . import einsum, elementwise, ignoring_nan, linear_algebra, ordering, products, reducing, shaping, writing
+from .alternatives import instead_of
+from .elementwise import as_mask
+from .whole_numbers import WholeNumber, ufunc_operands
+
+_UFUNC_COMPOSITIONS: dict[Any, Callable[..., Any]] = {
+    np.power: power,
+    np.float_power: elementwise.float_power,
+    np.positive: elementwise.positive,
+    np.fabs: elementwise.fabs,
+    np.heaviside: elementwise.heaviside,
+    np.logaddexp2: elementwise.logaddexp2,
+    np.deg2rad: elementwise.deg2rad,
+    np.radians: elementwise.deg2rad,
+    np.rad2deg: elementwise.rad2deg,
+    np.degrees: elementwise.rad2deg,
+    np.divmod: lambda x, y: (np.floor_divide(x, y), np.remainder(x, y)),
+    np.invert: lambda x: ~x,
+    np.bitwise_and: lambda x, y: x & y if is_tracked(x) else y & x,
+    np.bitwise_or: lambda x, y: x | y if is_tracked(x) else y | x,
+    np.bitwise_xor: lambda x, y: x ^ y if is_tracked(x) else y ^ x,
+    np.matmul: products.matmul,
+    np.vecdot: products.vecdot,
+}
+
+# The ufuncs of one argument that are one op each, for the shortest way from the call to the tape.
+UNARY: dict[Any, Any] = {
+    function: op
+    for function, op in BY_FUNCTION.items()
+    if isinstance(function, np.ufunc)
+    and function.nin == 1
+    and op not in MASK_OPS
+    and function not in _UFUNC_COMPOSITIONS
+}
+
+_REDUCE: dict[Any, Callable[..., Any]] = {
+    np.add: reducing.sum,
+    np.multiply: reducing.prod,
+    np.maximum: reducing.amax,
+    np.minimum: reducing.amin,
+    np.logical_and: reducing.all,
+    np.logical_or: reducing.any,
+}
+_ACCUMULATE: dict[Any, Callable[..., Any]] = {np.add: reducing.cumsum, np.multiply: reducing.cumprod}
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.where: elementwise.where, np.clip: elementwise.clip, np.around: elementwise.around, np.round: elementwise.around,
+    np.nan_to_num: elementwise.nan_to_num, np.sinc: elementwise.sinc, np.isclose: elementwise.isclose,
+    np.allclose: elementwise.allclose, np.array_equal: elementwise.array_equal, np.fix: np.trunc,
+    np.sum: reducing.sum, np.mean: reducing.mean, np.var: reducing.var, np.std: reducing.std, np.prod: reducing.prod,
+    np.diff: reducing.diff, np.cumsum: reducing.cumsum, np.cumprod: reducing.cumprod, np.max: reducing.amax, np.min: reducing.amin,
+    np.amax: reducing.amax, np.amin: reducing.amin, np.ptp: reducing.ptp, np.all: reducing.all, np.any: reducing.any,
+    np.count_nonzero: reducing.count_nonzero, np.argmax: reducing.argmax, np.argmin: reducing.argmin,
+    np.average: reducing.average, np.nansum: ignoring_nan.nansum, np.nanprod: ignoring_nan.nanprod, np.nanmax: ignoring_nan.nanmax,
+    np.nanmin: ignoring_nan.nanmin, np.nanmean: ignoring_nan.nanmean, np.nanvar: ignoring_nan.nanvar, np.nanstd: ignoring_nan.nanstd,
+    np.reshape: shaping.reshape, np.ravel: shaping.ravel, np.transpose: shaping.transpose, np.swapaxes: shaping.swapaxes,
+    np.moveaxis: shaping.moveaxis, np.expand_dims: shaping.expand_dims, np.squeeze: shaping.squeeze,
+    np.broadcast_to: shaping.broadcast_to, np.broadcast_arrays: shaping.broadcast_arrays,
+    np.concatenate: shaping.concatenate, np.stack: shaping.stack, np.vstack: shaping.vstack, np.hstack: shaping.hstack,
+    np.column_stack: shaping.column_stack, np.atleast_1d: shaping.atleast_1d, np.atleast_2d: shaping.atleast_2d,
+    np.flip: shaping.flip, np.roll: shaping.roll, np.tile: shaping.tile, np.repeat: shaping.repeat,
+    np.diagonal: shaping.diagonal, np.diag: shaping.diag, np.trace: shaping.trace, np.tril: shaping.tril, np.triu: shaping.triu,
+    np.split: shaping.split, np.array_split: shaping.array_split, np.copy: shaping.copy,
+    np.zeros_like: shaping.zeros_like, np.ones_like: shaping.ones_like, np.empty_like: shaping.zeros_like,
+    np.full_like: shaping.full_like, np.linspace: shaping.linspace, np.fliplr: lambda m: m[:, ::-1], np.flipud: lambda m: m[::-1],
+    np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    np.dot: products.dot, np.inner: products.inner, np.outer: products.outer, np.vdot: products.vdot,
+    np.tensordot: products.tensordot, np.kron: products.kron, np.einsum: einsum.einsum,
+    np.linalg.cholesky: linear_algebra.cholesky, np.linalg.solve: linear_algebra.solve, np.linalg.inv: linear_algebra.inv,
+    np.linalg.slogdet: linear_algebra.slogdet, np.linalg.norm: linear_algebra.norm, np.linalg.outer: products.outer,
+    np.linalg.matmul: products.matmul, np.linalg.det: linear_algebra.det, np.linalg.eigh: linear_algebra.eigh,
+    np.linalg.eigvalsh: linear_algebra.eigvalsh,
+    np.argsort: ordering.argsort, np.sort: ordering.sort, np.take_along_axis: ordering.take_along_axis,
+    np.searchsorted: ordering.searchsorted, np.median: ordering.median, np.take: ordering.take, np.nonzero: ordering.nonzero,
+    np.flatnonzero: ordering.flatnonzero, np.argwhere: ordering.argwhere, np.unique: ordering.unique,
+    np.piecewise: ordering.piecewise, np.interp: ordering.interp,
+    np.iscomplexobj: lambda x: False, np.isrealobj: lambda x: True, np.real: lambda val: val,
+}  # fmt: skip
+
+# Functions that change their first argument and return nothing.
+WRITERS: dict[Any, Callable[..., Any]] = {
+    np.copyto: writing.copyto, np.put: writing.put, np.place: writing.place, np.putmask: writing.putmask,
+    np.fill_diagonal: writing.fill_diagonal, np.put_along_axis: writing.put_along_axis,
+}  # fmt: skip
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "sum": reducing.sum, "mean": reducing.mean, "var": reducing.var, "std": reducing.std, "prod": reducing.prod,
+    "cumsum": reducing.cumsum, "cumprod": reducing.cumprod, "max": reducing.amax, "min": reducing.amin, "all": reducing.all,
+    "any": reducing.any, "argmax": reducing.argmax, "argmin": reducing.argmin, "argsort": ordering.argsort,
+    "clip": elementwise.clip, "round": elementwise.around, "copy": shaping.method_copy, "ravel": shaping.ravel,
+    "flatten": shaping.flatten, "squeeze": shaping.squeeze, "swapaxes": shaping.swapaxes, "diagonal": shaping.diagonal,
+    "trace": shaping.trace, "repeat": shaping.repeat, "take": ordering.take, "dot": products.dot, "nonzero": ordering.nonzero,
+    "searchsorted": ordering.searchsorted, "ptp": reducing.ptp, "conj": lambda a: a,
+    "fabs": elementwise.fabs, "sort": writing.sort_in_place, "fill": writing.fill, "put": writing.put,
+    # NumPy's object loops call methods by these names on each element of an object array.
+    **{name: BY_FUNCTION[getattr(np, name)] for name in (
+        "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh",
+        "arctanh", "exp2", "expm1", "log2", "log10", "log1p", "square", "floor", "ceil", "rint", "trunc", "cbrt",
+        "isnan", "isfinite", "isinf", "sign", "logical_not", "reciprocal")},
+}  # fmt: skip
+
+
+def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if method == "at":
+        return writing.at(ufunc, *inputs)
+    if any(type(value) is WholeNumber for value in inputs):
+        inputs = tuple(ufunc_operands(ufunc, method, inputs))
+    out = kwargs.pop("out", None)
+    if out is None or all(o is None for o in out):
+        return _ufunc_result(ufunc, method, inputs, kwargs)
+    _require_tracked_out(ufunc.__name__, out)
+    if any(is_tracked(value) or isinstance(value, (list, tuple)) for value in inputs):
+        result = _ufunc_result(ufunc, method, inputs, kwargs)
+    else:
+        result = getattr(ufunc, method)(*inputs, **kwargs)
+    results = result if isinstance(result, tuple) else (result,)
+    # A result is repeated over the rest of `out`, but for the axes of a matrix product itself.
+    written = [
+        value if o is None else writing.deliver_into(
+            o, value, ufunc.__name__,
+            broadcasts=method == "__call__" and (ufunc.signature is None or np.shape(value)[-2:] == o.shape[-2:]),
+        )
+        for o, value in zip(out, results)
+    ]  # fmt: skip
+    return tuple(written) if isinstance(result, tuple) else written[0]
+
+
+def _require_tracked_out(name: str, out: tuple[Any, ...]) -> None:
+    if any(o is not None and not is_tracked(o) for o in out):
+        unsupported(name, "writing tracked values into a plain array",
+                    "use td.zeros(...) for the array, or drop out= (x = x + y instead of x += y)")  # fmt: skip
+
+
+def _ufunc_result(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    name = ufunc.__name__
+    if method == "__call__":
+        composition = _UFUNC_COMPOSITIONS.get(ufunc)
+        op = BY_FUNCTION.get(ufunc) or (None if getattr(np, name, None) is ufunc else BY_SCIPY_NAME.get(name))
+        if composition is None and op is None:
+            unsupported(_name_of_ufunc(ufunc), None, instead_of(_name_of_ufunc(ufunc)))
+        if kwargs.get("where") is True:
+            del kwargs["where"]
+        if kwargs:
+            unsupported(name, f"the argument {sorted(kwargs)[0]}=", "use np.where for where=, and .astype for dtype=")
+        if composition is not None:
+            return composition(*inputs)
+        return op(*map(as_mask, inputs)) if op in MASK_OPS else op(*inputs)  # type: ignore[misc]
+    if method == "reduce" and ufunc in _REDUCE:
+        kwargs.setdefault("axis", 0)
+        return _called(name, _REDUCE[ufunc], inputs, kwargs)
+    if method == "accumulate" and ufunc in _ACCUMULATE:
+        return _called(name, _ACCUMULATE[ufunc], inputs, {"axis": 0, **kwargs})
+    if method == "outer" and ufunc.nin == 2:
+        left, right = inputs
+        return ufunc(np.reshape(left, np.shape(left) + (1,) * np.ndim(right)), right, **kwargs)
+    return unsupported(f"{name}.{method}", None, instead_of(f"{name}.{method}"))
+
+
+def _name_of_ufunc(ufunc: Any) -> str:
+    """NumPy's name, or SciPy's with its module; what the user called where SciPy's own function called the ufunc."""
+    name = ufunc.__name__
+    if getattr(np, name, None) is ufunc:
+        return name
+    return scipy_function() or f"scipy.special.{name}"
+
+
+def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    implementation = FUNCTIONS.get(function) or WRITERS.get(function)
+    name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
+    if implementation is None:
+        name = name.removeprefix("numpy.")
+        unsupported(name, None, instead_of(name))
+    args, kwargs, out = _without_out(function, args, kwargs)
+    name = name.removeprefix("numpy.")
+    if out is None:
+        return _called(name, implementation, args, kwargs)
+    _require_tracked_out(name, (out,))
+    if any(map(_holds_tracked, args)):
+        result = _called(name, implementation, args, kwargs)
+    else:
+        result = function(*args, **kwargs)
+    return writing.deliver_into(out, result, name)
+
+
+def call_method(name: str, array: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    args, kwargs, out = _without_out(getattr(np, name, None), (array, *args), kwargs)
+    if out is None:
+        return METHODS[name](*args, **kwargs)
+    _require_tracked_out(name, (out,))
+    return writing.deliver_into(out, METHODS[name](*args, **kwargs), name)
+
+
+def _without_out(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """The arguments and, taken from among them, the array to write the result into."""
+    if "out" in kwargs:
+        out = kwargs["out"]
+        out = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+        return args, {k: v for k, v in kwargs.items() if k != "out"}, out
+    place = _place_of_out(function)
+    if len(args) > place:
+        return (*args[:place], *args[place + 1 :]), kwargs, args[place]
+    return args, kwargs, None
+
+
+@cache
+def _place_of_out(function: Any) -> int:
+    """How many positional arguments of a NumPy function come before `out`."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return 99
+    positional = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    return positional.index("out") if "out" in positional else 99
+
+
+def _holds_tracked(value: Any) -> bool:
+    return is_tracked(value) or (isinstance(value, (list, tuple)) and any(map(_holds_tracked, value)))
+
+
+def _called(name: str, implementation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    unknown = [k for k in kwargs if k not in _parameters(implementation)]
+    if unknown:
+        unsupported(name, f"the argument {unknown[0]}=", "leave it out, or write the function out with supported ones")
+    return implementation(*args, **kwargs)
+
+
+def _parameters(implementation: Callable[..., Any]) -> Any:
+    code = getattr(implementation, "__code__", None)
+    if code is None or code.co_flags & 0x08:
+        return _Anything()
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+class _Anything:
+    """The parameters of a function that takes any keyword."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+def unsupported(name: str, what: str | None, fix: str) -> NoReturn:
+    subject = name if name.startswith("scipy") else f"np.{name}"
+    raise UnsupportedFunction(
+        f"{subject} is not supported on tracked arrays" + (f": {what}" if what else ""), at=user_site(3), fix=fix
+    )

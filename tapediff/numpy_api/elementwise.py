@@ -1,0 +1,139 @@
+"""Elementwise NumPy functions that are compositions: clip, where, around, masks, and the like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import asarray  # NumPy's own; see namespace.py
+
+from ..errors import UnsupportedFunction
+from ..ir.instruction import BOOL, FLOAT64, is_tracked
+from ..ops.arithmetic import ABSOLUTE, MAXIMUM, MINIMUM, RINT, SQUARE, power
+from ..ops.comparison import IS_FINITE, IS_NAN, LOGICAL_AND, LOGICAL_OR, NOT_EQUAL, SELECT
+from ..ops.elementary import LN2
+from .kinds import as_floats, common_floats, converted
+from .shaping import as_value
+from .shaping import copy as new_copy
+
+
+def as_mask(value: Any) -> Any:
+    """Numbers as NumPy's logic functions see them: true where not zero."""
+    if is_tracked(value):
+        return value if value.dtype == BOOL else NOT_EQUAL(value, 0)
+    array = as_value(value)
+    return as_mask(array) if is_tracked(array) else array.astype(bool, copy=False)
+
+
+def mask_operation(op: Any, bitwise: Any, *operands: Any) -> Any:
+    """`&`, `|`, `^`, `~`: logic on masks; on integers they are not supported."""
+    if any((o.dtype if is_tracked(o) else asarray(o).dtype) != BOOL for o in operands):
+        raise UnsupportedFunction(
+            f"np.{bitwise.__name__} on tracked numbers", got="operands that are not masks",
+            fix="combine comparisons, e.g. (x > 0) & (x < 1)",
+        )  # fmt: skip
+    return op(*operands)
+
+
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None or y is None:
+        return np.nonzero(condition._recorder.look(as_mask(condition), "array"))
+    return SELECT(as_mask(condition), x, y)
+
+
+def clip(a: Any, a_min: Any = None, a_max: Any = None, **bounds: Any) -> Any:
+    low, high = bounds.pop("min", a_min), bounds.pop("max", a_max)
+    if bounds:
+        raise TypeError(f"unsupported arguments {sorted(bounds)}")
+    result = +a if low is None else MAXIMUM(a, low)
+    return result if high is None else MINIMUM(result, high)
+
+
+def around(a: Any, decimals: int = 0) -> Any:
+    if a.dtype.kind == "i":
+        if decimals < 0:
+            raise UnsupportedFunction("rounding integers to tens", fix="divide by the power of ten first")
+        return new_copy(a)
+    if a.dtype == BOOL and decimals:
+        raise TypeError("masks are not rounded to decimals")
+    a = as_floats(a)
+    if decimals == 0:
+        return RINT(a)
+    scale = 10.0**decimals
+    return RINT(a * scale) / scale
+
+
+def nan_to_num(
+    x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Any:
+    if x.dtype.kind != "f":
+        return new_copy(x)
+    limits = np.finfo(x.dtype)
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
+    finite_or_limit = SELECT(IS_FINITE(x), x, SELECT(x > 0, high, low))
+    return SELECT(IS_NAN(x), nan, finite_or_limit)
+
+
+def sinc(x: Any) -> Any:
+    """sin(pi x) / (pi x), and 1 at 0 by its series, so that the second derivative is right there too."""
+    angle = np.pi * x
+    small = abs(angle) < 1e-4
+    safe = SELECT(small, 1.0, angle)
+    return SELECT(small, 1.0 - SQUARE(angle) / 6.0, np.sin(safe) / safe)
+
+
+def heaviside(x: Any, at_zero: Any) -> Any:
+    x, at_zero = common_floats(as_value(x), as_value(at_zero))
+    return SELECT(IS_NAN(x), np.nan, SELECT(x > 0, 1.0, SELECT(x < 0, 0.0, at_zero)))
+
+
+def logaddexp2(x: Any, y: Any) -> Any:
+    x, y = common_floats(as_value(x), as_value(y))
+    return np.logaddexp(x * LN2, y * LN2) / LN2
+
+
+def fabs(x: Any) -> Any:
+    return ABSOLUTE(as_floats(x))
+
+
+def float_power(x: Any, y: Any) -> Any:
+    x, y = (converted(v, FLOAT64) if is_tracked(v) else v for v in (as_value(x), y))
+    return power(x, y)
+
+
+def positive(x: Any) -> Any:
+    if x.dtype == BOOL:
+        raise TypeError("ufunc 'positive' did not contain a loop with signature matching types <class 'numpy.dtypes.BoolDType'> -> None")
+    return new_copy(x)
+
+
+def deg2rad(x: Any) -> Any:
+    return x * (np.pi / 180.0)
+
+
+def rad2deg(x: Any) -> Any:
+    return x * (180.0 / np.pi)
+
+
+def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    a, b = as_floats(as_value(a)), as_floats(as_value(b))
+    close = (abs(a - b) <= atol + rtol * np.absolute(b)) & IS_FINITE(b)
+    close = LOGICAL_OR(close, a == b)
+    if equal_nan:
+        close = LOGICAL_OR(close, LOGICAL_AND(IS_NAN(a), IS_NAN(b)))
+    return close
+
+
+def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """A Python bool in NumPy, so a guard here."""
+    return bool(np.all(isclose(a, b, rtol, atol, equal_nan)))
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    if np.shape(a1) != np.shape(a2):
+        return False
+    same = a1 == a2
+    if equal_nan:
+        same = LOGICAL_OR(same, LOGICAL_AND(IS_NAN(a1), IS_NAN(a2)))
+    return bool(np.all(same))

@@ -1,0 +1,127 @@
+"""Turns an index expression `x[...]` into a Region (basic indexing) or an array of positions in the flattened array."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnsupportedFunction
+from ..ir.instruction import Recorded, is_tracked
+from ..ops.arithmetic import CONVERT
+from ..ops.comparison import SELECT
+from ..ops.indexing import Region
+
+
+def is_basic(index: Any) -> bool:
+    entries = index if type(index) is tuple else (index,)
+    return all(
+        entry is None
+        or entry is Ellipsis
+        or type(entry) is slice
+        or (isinstance(entry, (int, np.integer)) and not isinstance(entry, (bool, np.bool_, Recorded)))
+        for entry in entries
+    )
+
+
+def is_tracked_index(index: Any) -> bool:
+    entries = index if type(index) is tuple else (index,)
+    return any(is_tracked(entry) or (type(entry) is list and any(map(is_tracked, entry))) for entry in entries)
+
+
+def region_of(index: Any, shape: tuple[int, ...]) -> Region:
+    """The box that a basic index selects; raises IndexError as NumPy does."""
+    if type(index) is int and len(shape) == 1:
+        extent = shape[0]
+        if not -extent <= index < extent:
+            raise IndexError(f"index {index} is out of bounds for axis 0 with size {extent}")
+        return Region((index + extent if index < 0 else index,), (1,), (1,), ())
+    entries = list(index) if type(index) is tuple else [index]
+    used = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    if used > len(shape):
+        raise IndexError(f"too many indices: array is {len(shape)}-dimensional, but {used} were indexed")
+    if Ellipsis in [e for e in entries if e is Ellipsis]:
+        where = next(k for k, e in enumerate(entries) if e is Ellipsis)
+        entries[where : where + 1] = [slice(None)] * (len(shape) - used)
+    else:
+        entries += [slice(None)] * (len(shape) - used)
+    starts, steps, counts, out = [], [], [], []
+    axis = 0
+    for entry in entries:
+        if entry is None:
+            out.append(1)
+            continue
+        extent = shape[axis]
+        if isinstance(entry, slice):
+            start, stop, step = entry.indices(extent)
+            count = len(range(start, stop, step))
+            out.append(count)
+            starts.append(start if count else 0)
+            steps.append(step if count else 1)
+        else:
+            position = operator.index(entry)
+            if not -extent <= position < extent:
+                raise IndexError(f"index {position} is out of bounds for axis {axis} with size {extent}")
+            count = 1
+            starts.append(position % extent)
+            steps.append(1)
+        counts.append(count)
+        axis += 1
+    return Region(tuple(starts), tuple(steps), tuple(counts), tuple(out))
+
+
+def positions_of(index: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Flat positions that an advanced index of plain arrays selects, in the shape of the result."""
+    return np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)[index]
+
+
+def tracked_positions_of(index: Any, shape: tuple[int, ...]) -> Any:
+    """Flat positions where the index holds tracked integers, computed by tracked integer arithmetic.
+
+    The range check is a guard: a kernel has no bounds checks of its own.
+
+    Raises:
+        IndexError: out of bounds, as NumPy.
+        UnsupportedFunction: tracked integers mixed with slices in a way this does not cover.
+    """
+    entries = list(index) if type(index) is tuple else [index]
+    if any(entry is None for entry in entries):
+        raise UnsupportedFunction("a tracked index together with np.newaxis", fix="index first, then add the axis")
+    if Ellipsis in [e for e in entries if e is Ellipsis]:
+        where = next(k for k, e in enumerate(entries) if e is Ellipsis)
+        entries[where : where + 1] = [slice(None)] * (len(shape) - len(entries) + 1)
+    entries += [slice(None)] * (len(shape) - len(entries))
+    advanced = [k for k, entry in enumerate(entries) if not isinstance(entry, slice)]
+    if advanced != list(range(advanced[0], advanced[-1] + 1)):
+        raise UnsupportedFunction("tracked indices separated by a slice", fix="index in two steps")
+    strides = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
+    index_shape = np.broadcast_shapes(*(np.shape(entries[k]) for k in advanced))
+    trailing = len(entries) - 1 - advanced[-1]
+    total: Any = 0
+    for axis, entry in enumerate(entries):
+        if isinstance(entry, slice):
+            places = np.arange(shape[axis], dtype=np.int64)[entry] * strides[axis]
+            after = (
+                len(entries) - 1 - axis
+                if axis > advanced[-1]
+                else len(index_shape) + len(entries) - 1 - axis - len(advanced)
+            )
+            total = total + places.reshape((-1,) + (1,) * after)
+        else:
+            wrapped = in_range(entry, shape[axis], axis)
+            total = total + np.reshape(wrapped * strides[axis], np.shape(wrapped) + (1,) * trailing)
+    return total
+
+
+def in_range(entry: Any, extent: int, axis: int) -> Any:
+    """Index entries counted from the start; that they are in range is guarded where they are tracked."""
+    if not is_tracked(entry):
+        entry = np.asarray(entry)
+        if entry.dtype.kind not in "iu":
+            raise UnsupportedFunction("a mask together with tracked indices", fix="use np.nonzero(mask) or np.where")
+    elif entry.dtype.kind == "f":
+        raise IndexError("arrays used as indices must be of integer type; use .astype(int)")
+    if not bool(np.all((entry >= -extent) & (entry < extent))):
+        raise IndexError(f"an index is out of bounds for axis {axis} with size {extent}")
+    return SELECT(entry < 0, entry + extent, CONVERT(entry, dtype=np.dtype(np.int64)))

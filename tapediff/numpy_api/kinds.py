@@ -1,0 +1,44 @@
+"""The dtypes that tracked arrays have, and how a value gets another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnsupportedFunction
+from ..ir.instruction import BOOL, FLOAT64, INT64, is_tracked
+from ..ops.arithmetic import CONVERT
+from ..ops.comparison import NOT_EQUAL
+
+FLOAT32 = np.dtype(np.float32)
+
+
+def tracked_dtype(dtype: Any) -> np.dtype:
+    """The dtype that stands for NumPy's in a recording: int64 for integers, but for those that are made to wrap around."""
+    dtype = np.dtype(dtype)
+    if dtype.kind in "iu" and dtype.itemsize >= 4:
+        return INT64
+    if dtype not in (FLOAT64, BOOL, FLOAT32):
+        raise UnsupportedFunction(f"a tracked array of dtype {dtype}", fix="use float64, float32, int64 or bool")
+    return next(known for known in (FLOAT64, BOOL, FLOAT32) if known == dtype)
+
+
+def converted(value: Any, dtype: Any) -> Any:
+    """A tracked value in another dtype, as NumPy casts it without asking; the value itself where it has it."""
+    dtype = value.dtype if dtype is None else tracked_dtype(dtype)
+    if value.dtype == dtype:
+        return value
+    return NOT_EQUAL(value, 0) if dtype == BOOL else CONVERT(value, dtype=dtype)
+
+
+def as_floats(value: Any) -> Any:
+    """Integers and masks as NumPy's means, medians and norms take them."""
+    return value if value.dtype.kind == "f" else CONVERT(value, dtype=FLOAT64)
+
+
+def common_floats(*values: Any) -> tuple[Any, ...]:
+    """Values as floats of the precision that NumPy's ufuncs of floats would compute in."""
+    dtype = np.result_type(*((v if type(v) in (int, float, bool) else v.dtype) for v in values))
+    dtype = dtype if dtype.kind == "f" else FLOAT64
+    return tuple(converted(v, dtype) if is_tracked(v) else dtype.type(v) if np.ndim(v) == 0 else np.asarray(v, dtype) for v in values)

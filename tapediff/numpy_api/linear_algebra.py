@@ -1,0 +1,209 @@
+"""numpy.linalg on tracked arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.current_recording import current_recorder
+from ..errors import UnsupportedFunction
+from ..ir.instruction import FLOAT64, is_tracked
+from ..ops.arithmetic import CONVERT, ROOT
+from ..ops.linear_algebra import CHOLESKY, CHOLESKY_ATTEMPT, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE
+from ..ops.spectral import DET, EIGH, EIGH_ATTEMPT
+from .kinds import as_floats
+from .reducing import amax, axes_of
+from .shaping import as_value
+
+
+def _square(a: Any, name: str) -> Any:
+    a = as_floats(as_value(a))
+    if np.ndim(a) != 2:
+        raise UnsupportedFunction(f"np.linalg.{name} of a stack of matrices", got=f"shape {np.shape(a)}",
+                                  fix="loop over the matrices")  # fmt: skip
+    if np.shape(a)[0] != np.shape(a)[1]:
+        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
+    return a
+
+
+def failure_may_be_caught() -> bool:
+    """Whether user code may catch the LinAlgError of a factorisation that is recorded now.
+
+    Then whether it fails is a guard like any other, and the path on which it does is recorded, too. Elsewhere it costs nothing:
+    the error ends what is recorded as it ends the plain function.
+    """
+    recorder = current_recorder()
+    return recorder is not None and recorder.concrete and recorder.handler_of(np.linalg.LinAlgError) is not None
+
+
+def require(succeeds: Any, message: str) -> None:
+    """Raise what NumPy raises unless a factorisation has succeeded: a guard, where that depends on tracked values."""
+    if not succeeds:
+        raise np.linalg.LinAlgError(message)
+
+
+def cholesky(a: Any, upper: bool = False) -> Any:
+    a = _square(a, "cholesky")
+    return np.transpose(_factor(np.transpose(a))) if upper else _factor(a)
+
+
+def _factor(a: Any) -> Any:
+    if not (is_tracked(a) and a.size and failure_may_be_caught()):
+        return CHOLESKY(a)
+    packed = CHOLESKY_ATTEMPT(a)
+    require(packed[-1, 0] != 0.0, "Matrix is not positive definite")
+    return packed[:-1]
+
+
+def _lu_solve(a: Any, b: Any) -> Any:
+    dtype = np.result_type(a.dtype, b.dtype)
+    a, b = _as(FLOAT64, a), _as(FLOAT64, b)
+    lu = LU_FACTOR(a)
+    if failure_may_be_caught():
+        require_regular(lu[:-1], "Singular matrix")
+    return _as(dtype, LU_SOLVE(a, lu, b, transposed=False))
+
+
+def _as(dtype: np.dtype, value: Any) -> Any:
+    """Factors hold their pivots beside the numbers, in 64 bits: matrices of float32 are factored as float64."""
+    return value if value.dtype == dtype else CONVERT(value, dtype=dtype)
+
+
+def require_regular(triangle: Any, message: str) -> None:
+    """Raise unless a triangular matrix can be divided by."""
+    require(np.all(np.diagonal(triangle) != 0.0), message)
+
+
+def solve(a: Any, b: Any) -> Any:
+    a = _square(a, "solve")
+    return _lu_solve(a, as_floats(as_value(b)))
+
+
+def inv(a: Any) -> Any:
+    a = _square(a, "inv")
+    return _lu_solve(a, np.eye(a.shape[0], dtype=a.dtype))
+
+
+class SlogdetResult(NamedTuple):
+    """As numpy.linalg.slogdet returns it."""
+
+    sign: Any
+    logabsdet: Any
+
+
+def slogdet(a: Any) -> SlogdetResult:
+    a = _square(a, "slogdet")
+    doubles = _as(FLOAT64, a)
+    lu = LU_FACTOR(doubles)
+    return SlogdetResult(_as(a.dtype, DET_SIGN(lu)), _as(a.dtype, LOG_ABS_DET(doubles, lu)))
+
+
+def det(a: Any) -> Any:
+    """Written out up to 3 by 3, also for stacks of matrices; its derivative where it is zero is the matrix of cofactors."""
+    a = as_floats(as_value(a))
+    if a.ndim >= 2 and 1 <= a.shape[-1] == a.shape[-2] <= 3:
+        return _short_det(a)
+    a = _square(a, "det")
+    doubles = _as(FLOAT64, a)
+    return _as(a.dtype, DET(doubles, LU_FACTOR(doubles)))
+
+
+def _short_det(a: Any) -> Any:
+    n = a.shape[-1]
+    if n == 1:
+        return a[..., 0, 0]
+    x, y = a[..., 0, :], a[..., 1, :]
+    if n == 2:
+        return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
+    z = a[..., 2, :]
+    minors = [y[..., k - 2] * z[..., k - 1] - y[..., k - 1] * z[..., k - 2] for k in range(3)]
+    return x[..., 0] * minors[0] + x[..., 1] * minors[1] + x[..., 2] * minors[2]
+
+
+class EighResult(NamedTuple):
+    """As numpy.linalg.eigh returns it."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+def eigh(a: Any, UPLO: str = "L") -> EighResult:
+    """The derivative of the vectors of a repeated eigenvalue is NaN where it matters."""
+    packed = _eigen(a, UPLO, "eigh")
+    return EighResult(packed[-1], np.transpose(packed[:-1]))
+
+
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    return _eigen(a, UPLO, "eigvalsh")[-1]
+
+
+def _eigen(a: Any, triangle: str, name: str) -> Any:
+    a = _square(a, name)
+    if triangle.upper() not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    return _spectrum(a, triangle.upper() == "L")
+
+
+def _spectrum(a: Any, lower: bool) -> Any:
+    if not (is_tracked(a) and a.size and failure_may_be_caught()):
+        return EIGH(a, lower=lower)
+    packed = EIGH_ATTEMPT(a, lower=lower)
+    require(packed[-1, 0] != 0.0, "Eigenvalues did not converge")
+    return packed[:-1]
+
+
+def _regular_solve(a: Any, lu: Any, b: Any, transposed: bool) -> Any:
+    require_regular(lu[:-1], "Singular matrix")
+    return LU_SOLVE(a, lu, b, transposed=transposed)
+
+
+# What a tape's instructions are where they become part of a recording that may catch their failure.
+ATTEMPTS: dict[Any, Callable[..., Any]] = {CHOLESKY: _factor, EIGH: _spectrum, LU_SOLVE: _regular_solve}
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """All vector norms and the Frobenius norm; the derivative at 0 is 0."""
+    x = as_floats(x)
+    axes = axes_of(axis, x.ndim)
+    is_frobenius = isinstance(ord, str) and ord in ("fro", "f")
+    if ord is None and (axis is None or len(axes) in (1, 2)):
+        return ROOT(np.sum(np.square(x), axis=axes, keepdims=keepdims))
+    if len(axes) == 1:
+        if isinstance(ord, str):
+            raise ValueError(f"Invalid norm order '{ord}' for vectors")
+        return _vector_norm(x, ord, axes, keepdims)
+    if len(axes) != 2:
+        raise ValueError("Improper number of dimensions to norm.")
+    if is_frobenius:
+        return ROOT(np.sum(np.square(x), axis=axes, keepdims=keepdims))
+    if ord in (1, -1, np.inf, -np.inf):
+        # Which of the two axes counts the rows is told by their order.
+        rows, columns = axes if axis is None else (k % x.ndim for k in axis)
+        summed, kept = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = np.sum(np.absolute(x), axis=summed, keepdims=True)
+        first = None if x.shape[kept] else 0.0
+        result = amax(sums, kept, True, first) if ord > 0 else np.min(sums, axis=kept, keepdims=True)
+        return result if keepdims else np.squeeze(result, axis=axes)
+    if ord in (2, -2, "nuc"):
+        raise UnsupportedFunction(
+            f"np.linalg.norm with ord={ord!r} of a matrix", fix="use ord=None, 'fro', 1, -1, inf or -inf"
+        )
+    raise ValueError("Invalid norm order for matrices.")
+
+
+def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    if ord == 2:
+        return ROOT(np.sum(np.square(x), axis=axes, keepdims=keepdims))
+    if ord == np.inf:
+        return amax(np.absolute(x), axes, keepdims, None if x.shape[axes[0]] else 0.0)
+    if ord == -np.inf:
+        return np.min(np.absolute(x), axis=axes, keepdims=keepdims)
+    if ord == 0:
+        return np.sum((x != 0).astype(x.dtype), axis=axes, keepdims=keepdims)
+    if ord == 1:
+        return np.sum(np.absolute(x), axis=axes, keepdims=keepdims)
+    total = np.sum(np.absolute(x) ** ord, axis=axes, keepdims=keepdims)
+    at_zero = total == 0.0
+    return np.where(at_zero, 0.0 if ord > 0 else np.inf, np.where(at_zero, 1.0, total) ** (1.0 / float(ord)))

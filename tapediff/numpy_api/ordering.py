@@ -1,0 +1,148 @@
+"""Sorting, searching and data-dependent selections: integer-valued instructions, or a guard where the shape depends on values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnsupportedFunction
+from ..ir.instruction import FLOAT64, is_tracked
+from ..ops.indexing import ARGSORT, GATHER, SEARCHSORTED
+from .elementwise import as_mask
+from .indexing import in_range
+from .kinds import as_floats, converted
+from .reducing import axes_of
+from .shaping import as_value, copy, reshape
+
+
+def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    if axis is None:
+        a, axis = np.reshape(a, (-1,)), 0
+    (axis,) = axes_of(axis, a.ndim)
+    return ARGSORT(a, axis=axis)
+
+
+def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    if axis is None:
+        a, axis = np.reshape(a, (-1,)), 0
+    (axis,) = axes_of(axis, a.ndim)
+    return _gathered_along(a, ARGSORT(a, axis=axis), axis)
+
+
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+    if axis is None:
+        arr, axis = np.reshape(arr, (-1,)), 0
+    (axis,) = axes_of(axis, np.ndim(arr))
+    if is_tracked(indices):
+        return _gathered_along(arr, in_range(indices, np.shape(arr)[axis], axis), axis)
+    places = np.take_along_axis(np.arange(arr.size).reshape(arr.shape), indices, axis)
+    return GATHER(arr, places)
+
+
+def _gathered_along(arr: Any, indices: Any, axis: int) -> Any:
+    """The entries at tracked positions along an axis; the positions are known to be in range."""
+    return GATHER(arr, positions_along(np.shape(arr), indices, axis))
+
+
+def positions_along(shape: tuple[int, ...], indices: Any, axis: int) -> Any:
+    """Flat positions of the entries of an array of `shape` that indices along an axis mean."""
+    strides = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
+    base = np.zeros((1,) * len(shape), np.int64)
+    for k in range(len(shape)):
+        if k != axis:
+            places = np.arange(shape[k]) * strides[k]
+            base = base + places.reshape(tuple(-1 if d == k else 1 for d in range(len(shape))))
+    return indices * strides[axis] + base
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    if sorter is not None:
+        raise UnsupportedFunction("np.searchsorted with sorter=", fix="pass a[sorter]")
+    return SEARCHSORTED(a if is_tracked(a) else as_value(a), v, side=side)
+
+
+def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    axes = axes_of(axis, a.ndim)
+    kept = [k for k in range(a.ndim) if k not in axes]
+    n = math.prod(a.shape[k] for k in axes)
+    rows = reshape(np.transpose(as_floats(a), (*kept, *axes)), (*(a.shape[k] for k in kept), n))
+    if n == 0:
+        result = rows._recorder.tracked_constant(np.full(rows.shape[:-1], np.nan, rows.dtype))
+    else:
+        ordered = sort(rows, -1)
+        middle = ordered[..., n // 2] if n % 2 else (ordered[..., n // 2 - 1] + ordered[..., n // 2]) * 0.5
+        # NumPy's median of anything with a NaN is NaN; a NaN sorts last.
+        result = np.where(np.isnan(ordered[..., -1]), np.nan, middle)
+    return reshape(result, tuple(1 if k in axes else s for k, s in enumerate(a.shape))) if keepdims else result
+
+
+def take(a: Any, indices: Any, axis: int | None = None) -> Any:
+    if axis is None:
+        return np.reshape(a, (-1,))[indices]
+    taken = a[(slice(None),) * (axis % a.ndim) + (indices,)]
+    return copy(taken) if isinstance(indices, (int, np.integer)) else taken
+
+
+def nonzero(a: Any) -> Any:
+    return np.nonzero(a._recorder.look(as_mask(a), "array"))
+
+
+def flatnonzero(a: Any) -> Any:
+    return nonzero(np.reshape(a, (-1,)))[0]
+
+
+def argwhere(a: Any) -> Any:
+    return np.transpose(nonzero(a))
+
+
+def unique(ar: Any) -> Any:
+    """The sorted distinct values. How the sorted values repeat is guarded, as it decides the shape."""
+    ordered = sort(np.reshape(ar, (-1,)))
+    if ordered.size == 0:
+        return ordered
+    is_new = (ordered[1:] != ordered[:-1])._recorder.look(ordered[1:] != ordered[:-1], "array")
+    return ordered[np.concatenate([[0], np.nonzero(is_new)[0] + 1])]
+
+
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Any:
+    conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
+    choices = list(funclist)
+    values: list[Any] = [f(x, *args, **kwargs) if callable(f) else f for f in choices]
+    default: Any = values[len(conditions)] if len(values) > len(conditions) else 0
+    result = _in_dtype_of(x, default)
+    for condition, value in zip(conditions, values):
+        result = np.where(condition, _in_dtype_of(x, value), result)
+    return result
+
+
+def _in_dtype_of(x: Any, value: Any) -> Any:
+    value = as_value(value)
+    return converted(value, x.dtype) if is_tracked(value) else value.astype(x.dtype)
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
+    """Piecewise linear interpolation; the interval is looked up by an integer-valued instruction."""
+    recorder = max((v._recorder for v in (x, xp, fp) if is_tracked(v)), key=lambda r: r.level)  # type: ignore[attr-defined]
+    x, xp, fp = (converted(v, FLOAT64) if is_tracked(v) else v for v in map(as_value, (x, xp, fp)))
+    x = x if is_tracked(x) else np.asarray(x, dtype=float)
+    n = np.shape(xp)[0]
+    upper = np.clip(np.searchsorted(xp, x, side="right"), 1, n - 1)
+    lower = upper - 1
+    xp, fp = (v if is_tracked(v) else _Lookup(v, recorder) for v in (xp, fp))
+    x0, x1, f0, f1 = xp[lower], xp[upper], fp[lower], fp[upper]
+    inside = f0 + (x - x0) * ((f1 - f0) / (x1 - x0))
+    below = np.where(x < xp[0], fp[0] if left is None else left, inside)
+    return np.where(x > xp[n - 1], fp[n - 1] if right is None else right, below)
+
+
+class _Lookup:
+    """A plain array that can be read at tracked positions."""
+
+    def __init__(self, array: Any, recorder: Any) -> None:
+        self.array = np.asarray(array, dtype=float)
+        self.recorder = recorder
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.recorder.apply(GATHER, (self.array, index)) if is_tracked(index) else self.array[index]

@@ -1,0 +1,79 @@
+"""dot, inner, outer, kron and their relatives, in terms of the matrix product and of broadcasting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir.instruction import is_tracked
+from ..ops.products import MATMUL
+from ..ops.shape import reshape
+from .shaping import as_value
+
+
+def dot(a: Any, b: Any) -> Any:
+    a, b = as_value_or_tracked(a), as_value_or_tracked(b)
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return a * b
+    if np.ndim(b) <= 2 and np.ndim(a) <= 2:
+        return MATMUL(a, b)
+    return tensordot(a, b, axes=([np.ndim(a) - 1], [max(np.ndim(b) - 2, 0)]))
+
+
+def as_value_or_tracked(value: Any) -> Any:
+    return value if is_tracked(value) else as_value(value)
+
+
+def matmul(a: Any, b: Any) -> Any:
+    return MATMUL(as_value_or_tracked(a), as_value_or_tracked(b))
+
+
+def inner(a: Any, b: Any) -> Any:
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return a * b
+    return tensordot(a, b, axes=([-1], [-1]))
+
+
+def outer(a: Any, b: Any) -> Any:
+    a, b = as_value_or_tracked(a), as_value_or_tracked(b)
+    return reshape(a, (_size(a), 1)) * reshape(b, (1, _size(b)))
+
+
+def _size(a: Any) -> int:
+    return int(np.prod(np.shape(a)))
+
+
+def kron(a: Any, b: Any) -> Any:
+    """Every entry of a times all of b, as blocks: axis k of the one beside axis k of the other, and both then merged."""
+    a, b = as_value_or_tracked(a), as_value_or_tracked(b)
+    ndim = max(np.ndim(a), np.ndim(b))
+    outer_shape, inner_shape = ((1,) * (ndim - np.ndim(x)) + np.shape(x) for x in (a, b))
+    outer_part = reshape(a, tuple(n for extent in outer_shape for n in (extent, 1)))
+    inner_part = reshape(b, tuple(n for extent in inner_shape for n in (1, extent)))
+    return reshape(outer_part * inner_part, tuple(m * n for m, n in zip(outer_shape, inner_shape)))
+
+
+def vdot(a: Any, b: Any) -> Any:
+    return MATMUL(np.reshape(a, (-1,)), np.reshape(b, (-1,)))
+
+
+def vecdot(x: Any, y: Any) -> Any:
+    products = x * y
+    return np.any(products, axis=-1) if products.dtype == np.bool_ else np.sum(products, axis=-1)
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    a_ndim, b_ndim = np.ndim(a), np.ndim(b)
+    if isinstance(axes, int):
+        a_axes, b_axes = list(range(a_ndim - axes, a_ndim)), list(range(axes))
+    else:
+        a_axes, b_axes = ([k] if isinstance(k, int) else list(k) for k in axes)
+    a_axes, b_axes = [k % a_ndim for k in a_axes], [k % b_ndim for k in b_axes]
+    a_free = [k for k in range(a_ndim) if k not in a_axes]
+    b_free = [k for k in range(b_ndim) if k not in b_axes]
+    inner_size = int(np.prod([np.shape(a)[k] for k in a_axes]))
+    left = np.reshape(np.transpose(a, a_free + a_axes), (-1, inner_size))
+    right = np.reshape(np.transpose(b, b_axes + b_free), (inner_size, -1))
+    shape = [np.shape(a)[k] for k in a_free] + [np.shape(b)[k] for k in b_free]
+    return np.reshape(MATMUL(left, right), tuple(shape))

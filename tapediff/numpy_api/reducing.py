@@ -1,0 +1,309 @@
+"""Reductions with NumPy's arguments: axis, keepdims, dtype, ddof, where, initial.
+
+Every reduction goes through `_reduced`, which knows the corners: numbers, empty arrays, axis=(), masks and first values.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnsupportedFunction
+from ..ir.instruction import BOOL, FLOAT64, INT64, is_tracked
+from ..ops.arithmetic import ADD, CONVERT, MAXIMUM, MINIMUM, MULTIPLY, ROOT
+from ..ops.comparison import SELECT
+from ..ops.reductions import ALL, ANY, ARGMAX, ARGMIN, CUMSUM, MAX, MIN, SUM, kept_shape
+from ..ops.shape import broadcast, reshape
+from .elementwise import as_mask
+from .kinds import as_floats
+from .shaping import as_value, copy
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    normal = []
+    for a in axes:
+        position = operator.index(a)
+        if not -ndim <= position < ndim:
+            raise np.exceptions.AxisError(position, ndim)
+        normal.append(position % ndim)
+    if len(set(normal)) != len(normal):
+        raise ValueError("duplicate value in 'axis'")
+    return tuple(sorted(normal))
+
+
+def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """As `axes_of`; the reductions of ufuncs also let a number be reduced along its axis 0 or -1."""
+    if ndim == 0 and axis is not None and not isinstance(axis, tuple) and operator.index(axis) in (0, -1):
+        return ()
+    return axes_of(axis, ndim)
+
+
+def _in_dtype(a: Any, dtype: Any) -> Any:
+    """NumPy's dtype= argument: what the entries are converted to first."""
+    if dtype is None or np.dtype(dtype) == a.dtype:
+        return a
+    if np.dtype(dtype) not in (FLOAT64, np.float32, INT64):
+        raise UnsupportedFunction(f"a reduction with dtype={np.dtype(dtype)}", fix="use float64, float32 or int64, or leave dtype out")
+    return CONVERT(a, dtype=np.dtype(dtype))
+
+
+def _counted(a: Any) -> Any:
+    """Masks are added and multiplied as integers."""
+    return CONVERT(a, dtype=INT64) if a.dtype == BOOL else a
+
+
+def _only(where: Any, a: Any, neutral: Any) -> Any:
+    """The entries that `where` leaves out become the neutral one."""
+    if where is True:
+        return a
+    mask = as_mask(where)
+    if np.broadcast_shapes(np.shape(mask), a.shape) != a.shape:
+        raise ValueError(f"where= of shape {np.shape(mask)} cannot be broadcast to the array's shape {a.shape}")
+    return SELECT(mask, a, neutral if a.dtype.kind == "f" else a.dtype.type(neutral))
+
+
+def _reduced(
+    op: Any, a: Any, axes: tuple[int, ...], keepdims: bool, where: Any, neutral: Any, initial: Any = None, join: Any = None
+) -> Any:
+    """One reduction. `neutral` changes nothing where it is met; `join` combines the result with the first value given."""
+    chosen = _only(where, a, neutral)
+    if _count(a.shape, axes):
+        value = op(chosen, axes=axes) if axes else copy(chosen)
+    else:
+        kept = tuple(extent for k, extent in enumerate(a.shape) if k not in axes)
+        value = chosen._recorder.tracked_constant(np.full(kept, neutral, a.dtype))
+    if keepdims:
+        value = reshape(value, kept_shape(a.shape, axes))
+    return value if initial is None else join(value, first_value(initial, value.dtype))
+
+
+def first_value(initial: Any, dtype: np.dtype) -> Any:
+    """NumPy's initial= argument: one number, converted to the dtype of the result."""
+    if is_tracked(initial):
+        if initial.type.shape:
+            raise ValueError("setting an array element with a sequence.")
+        return initial if initial.dtype == dtype else CONVERT(initial, dtype=dtype)
+    if np.ndim(initial):
+        raise ValueError("setting an array element with a sequence.")
+    return float(initial) if dtype is FLOAT64 else dtype.type(initial)
+
+
+def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
+    return math.prod(shape[k] for k in axes)
+
+
+def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+    axes = reduced_axes(axis, a.ndim)
+    return _reduced(SUM, _counted(_in_dtype(a, dtype)), axes, keepdims, where, 0.0, initial, ADD)
+
+
+def prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+    axes = reduced_axes(axis, a.ndim)
+    return _reduced(_product, _counted(_in_dtype(a, dtype)), axes, keepdims, where, 1.0, initial, MULTIPLY)
+
+
+def _product(a: Any, axes: tuple[int, ...]) -> Any:
+    """A tree of pairwise products: exact with zeros at every order of differentiation."""
+    kept = [k for k in range(a.ndim) if k not in axes]
+    product = np.reshape(np.transpose(a, (*axes, *kept)), (_count(a.shape, axes), *(a.shape[k] for k in kept)))
+    while product.shape[0] > 1:
+        half = product.shape[0] // 2
+        pairs = product[:half] * product[half : 2 * half]
+        product = np.concatenate([pairs, product[2 * half :]]) if product.shape[0] % 2 else pairs
+    return copy(product[0])
+
+
+def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True) -> Any:
+    axes = _averaged_axes(axis, a.ndim, where)
+    result = sum(a, axes, dtype, keepdims, where=where)
+    count = count_of(where, a.shape, axes, keepdims, result.dtype)
+    return result / count if dtype is None or result.dtype.kind == "f" else CONVERT(result / count, dtype=result.dtype)
+
+
+def _averaged_axes(axis: Any, ndim: int, where: Any) -> tuple[int, ...]:
+    """NumPy counts the entries by their axes, of which a number has none, unless a mask counts them."""
+    return axes_of(axis, ndim) if where is True else reduced_axes(axis, ndim)
+
+
+def count_of(where: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool, dtype: np.dtype) -> Any:
+    """How many entries a mean divides by, as floats of the precision of its sum."""
+    if where is True:
+        return float(_count(shape, axes))
+    mask, dtype = as_mask(where), dtype if dtype.kind == "f" else FLOAT64
+    if not is_tracked(mask):
+        return np.sum(np.broadcast_to(mask, shape), axis=axes, keepdims=keepdims, dtype=dtype)
+    return sum(broadcast(CONVERT(mask, dtype=dtype), shape), axes, None, keepdims)
+
+
+def var(
+    a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, where: Any = True,
+    *, mean: Any = None, correction: Any = None,
+) -> Any:  # fmt: skip
+    axes = _averaged_axes(axis, a.ndim, where)
+    a = as_floats(_in_dtype(a, dtype))
+    count = count_of(where, a.shape, axes, True, a.dtype)
+    center = sum(a, axes, None, True, where=where) / count if mean is None else mean
+    squares = sum(np.square(a - center), axes, None, keepdims, where=where)
+    ddof = degrees_lost(ddof, correction)
+    if where is True:
+        return squares / max(count - ddof, 0.0)
+    return squares / np.maximum(reshape(count, squares.shape) - ddof, 0.0)
+
+
+def degrees_lost(ddof: float, correction: Any) -> float:
+    if correction is None:
+        return ddof
+    if ddof:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
+def std(
+    a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, where: Any = True,
+    *, mean: Any = None, correction: Any = None,
+) -> Any:  # fmt: skip
+    return ROOT(var(a, axis, dtype, ddof, keepdims, where, mean=mean, correction=correction))
+
+
+def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    """Doubling steps of shifted products: exact with zeros, log2(n) array operations."""
+    a, axis = _line(_counted(_in_dtype(a, dtype)), axis)
+    a = np.moveaxis(a, axis, 0)
+    step = 1
+    while step < a.shape[0]:
+        a = np.concatenate([a[:step], a[step:] * a[:-step]])
+        step *= 2
+    return copy(np.moveaxis(a, 0, axis))
+
+
+def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+    a, axis = _line(_counted(_in_dtype(a, dtype)), axis)
+    return CUMSUM(a, axis=axis, backwards=False)
+
+
+def _line(a: Any, axis: Any) -> tuple[Any, int]:
+    """An array and the one axis of it to work along: of the flat array for None; a number is an array of one entry."""
+    if axis is None or a.ndim == 0:
+        a = np.reshape(a, (-1,))
+    (position,) = axes_of(0 if axis is None else operator.index(axis), a.ndim)
+    return a, position
+
+
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Differences between neighbours, n times over; masks differ where they are not equal."""
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
+    if np.ndim(a) == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
+    if n == 0:
+        return a
+    (axis,) = axes_of(axis, np.ndim(a))
+    edge = (*np.shape(a)[:axis], 1, *np.shape(a)[axis + 1 :])
+    ends = [x if x is None or np.ndim(x) else np.broadcast_to(x, edge) for x in (prepend, append)]
+    parts = [x for x in (ends[0], a, ends[1]) if x is not None]
+    joined = np.concatenate(parts, axis=axis) if len(parts) > 1 else a
+    ahead, behind = ((*[slice(None)] * axis, part) for part in (slice(1, None), slice(None, -1)))
+    for _ in range(n):
+        joined = joined[ahead] != joined[behind] if joined.dtype == BOOL else joined[ahead] - joined[behind]
+    return joined
+
+
+def _extremum(op: Any, join: Any, largest: bool) -> Callable[..., Any]:
+    def reduce(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+        axes = reduced_axes(axis, a.ndim)
+        name = "maximum" if largest else "minimum"
+        if where is not True and initial is None:
+            raise ValueError(f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'initial'")
+        if initial is None and a.size == 0 and builtins.any(a.shape[k] == 0 for k in axes):
+            raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+        return _reduced(op, a, axes, keepdims, where, _worst(a.dtype, largest), initial, join)
+
+    return reduce
+
+
+def _worst(dtype: np.dtype, largest: bool) -> Any:
+    """What loses against every other value of a dtype."""
+    if dtype.kind == "f":
+        return -np.inf if largest else np.inf
+    if dtype == BOOL:
+        return not largest
+    return np.iinfo(dtype).min if largest else np.iinfo(dtype).max
+
+
+amax = _extremum(MAX, MAXIMUM, True)
+amin = _extremum(MIN, MINIMUM, False)
+
+
+def ptp(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    return amax(a, axis, keepdims) - amin(a, axis, keepdims)
+
+
+def _logic(op: Any, neutral: bool) -> Callable[..., Any]:
+    def reduce(a: Any, axis: Any = None, keepdims: bool = False, *, where: Any = True) -> Any:
+        return _reduced(op, as_mask(a), reduced_axes(axis, a.ndim), keepdims, where, neutral)
+
+    return reduce
+
+
+all = _logic(ALL, True)
+any = _logic(ANY, False)
+
+
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    return sum(as_mask(a), axis, keepdims=keepdims)
+
+
+def _arg(op: Any) -> Callable[..., Any]:
+    def reduce(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+        line, position = _line(a, axis)
+        if line.shape[position] == 0:
+            raise ValueError(f"attempt to get {op.name} of an empty sequence")
+        result = op(line, axis=position)
+        if not keepdims or not a.ndim:
+            return reshape(result, ()) if not a.ndim else result
+        return reshape(result, kept_shape(a.shape, axes_of(axis, a.ndim)))
+
+    return reduce
+
+
+argmax = _arg(ARGMAX)
+argmin = _arg(ARGMIN)
+
+
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+    a = as_value(a)
+    axes = axes_of(axis, np.ndim(a))
+    if weights is None:
+        result: Any = mean(a, axes, None, keepdims)
+        scale: Any = float(_count(np.shape(a), axes))
+    else:
+        weights = _weights_along(a, axis, weights)
+        scale = np.sum(weights, axis=axes, keepdims=keepdims)
+        # A guard where the weights are tracked, as NumPy decides by their values.
+        if np.any(scale == 0.0):
+            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+        result = np.sum(as_floats(a * weights), axis=axes, keepdims=keepdims) / scale
+    return (result, np.broadcast_to(scale, np.shape(result))) if returned else result
+
+
+def _weights_along(a: Any, axis: Any, weights: Any) -> Any:
+    """Weights of the axes that are averaged over, laid out along them."""
+    weights = as_value(weights)
+    if weights.shape == np.shape(a):
+        return weights
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    places = [operator.index(k) % np.ndim(a) for k in (axis if isinstance(axis, tuple) else (axis,))]
+    if weights.shape != tuple(np.shape(a)[k] for k in places):
+        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+    weights = np.transpose(weights, np.argsort(places))
+    laid_out = np.reshape(weights, tuple(extent if k in places else 1 for k, extent in enumerate(np.shape(a))))
+    return np.broadcast_to(laid_out, np.shape(a))

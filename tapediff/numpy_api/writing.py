@@ -1,0 +1,323 @@
+"""Writes into tracked arrays: item assignment, out=, in-place methods, and the NumPy functions that change their argument.
+
+A write makes a new version of the array; `TrackedArray._store` gives it to the array and to what it is a view of.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy import asarray  # NumPy's own; see namespace.py
+
+from ..base.current_recording import current_recorder
+from ..base.source_location import user_site
+from ..errors import UnsupportedFunction
+from ..ir.instruction import BOOL, FLOAT64, is_tracked
+from ..ops.comparison import NOT_EQUAL, SELECT
+from ..ops.indexing import GATHER, PUT, REPLACE, SCATTER_ADD, Region, Regions, replace
+from ..ops.shape import broadcast, reshape
+from .indexing import in_range, is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
+from .kinds import converted
+from .ordering import positions_along, sort
+from .reducing import axes_of
+from .shaping import as_value, stack_objects
+
+# Plain positions that repeat more often than this are added up first and then added once.
+MOST_REPEATS = 16
+
+
+def assign(array: Any, index: Any, value: Any) -> None:
+    """array[index] = value."""
+    array._refresh()
+    value = _of_dtype(value, array.dtype)
+    if is_basic(index):
+        region = region_of(index, array.shape)
+        if is_tracked(value) and _is_part(value, array, region):
+            return
+        if _written_in_place(array, region, value):
+            return
+        new = replace(array, broadcast(_squeezed(value, region.shape), region.shape), region)
+    elif is_tracked(index) and index.dtype == BOOL and not np.ndim(value):
+        if index.shape != array.shape[: index.ndim]:
+            raise IndexError(f"boolean index of shape {index.shape} did not match indexed array of shape {array.shape}")
+        new = SELECT(reshape(index, index.shape + (1,) * (array.ndim - index.ndim)), value, array)
+    else:
+        positions = _positions(index, array.shape)
+        new = PUT(array, broadcast(_squeezed(value, positions.shape), positions.shape), positions)
+    array._store(new)
+
+
+def _is_part(value: Any, array: Any, region: Region) -> bool:
+    """Whether a value is the very part of the array that it is assigned to: x[k] += v has written it through the view x[k]."""
+    view = value._view
+    return view is not None and view.base is array and view.region == region and view.writes_seen == array._writes
+
+
+def _written_in_place(array: Any, region: Region, value: Any) -> bool:
+    """Write a part into the array's value itself if nothing else can see that; else do nothing.
+
+    A write makes a new version of the array on the tape, and a copy of its value would make an array that is filled entry by entry
+    take quadratic time to record.
+    """
+    recorder, part = array._recorder, value
+    if array._view is not None or array.type.dtype is not FLOAT64 or recorder is not current_recorder():
+        return False
+    if is_tracked(value):
+        value._refresh()
+        if value._recorder is not recorder or value.type != (region.shape, FLOAT64):
+            return False
+        part, number = value._value, value._id
+    elif type(value) is float and not region.shape:
+        number = -1
+    else:
+        return False
+    # One reference is the array's own and one the argument of this call: views of the memory would be others.
+    if not recorder.concrete or type(array._value) is not np.ndarray or sys.getrefcount(array._value) != 2:
+        return False
+    flags = array._value.flags
+    if not (flags.owndata and flags.writeable):
+        return False
+    if number < 0:
+        number = recorder.constant(asarray(part))
+    if region.shape:
+        array._value[region.slices] = np.reshape(part, region.counts)
+    else:
+        array._value[region.starts] = part
+    array._wrote_in_place(recorder.append(REPLACE, (array._id, number), (Regions((region,)),), array.type))
+    return True
+
+
+def _of_dtype(value: Any, dtype: np.dtype) -> Any:
+    """A value to be stored, in the dtype of the array: NumPy's assignment casts without asking."""
+    if type(value) is float and dtype is FLOAT64:
+        return value
+    value = value if is_tracked(value) else as_value(value)
+    if value.dtype == dtype or value.dtype.kind not in "fiub":
+        return value
+    return converted(value, dtype) if is_tracked(value) else value.astype(dtype)
+
+
+def _squeezed(value: Any, shape: tuple[int, ...]) -> Any:
+    """NumPy drops leading axes of length 1 of an assigned value."""
+    extra = np.ndim(value) - len(shape)
+    return reshape(value, np.shape(value)[extra:]) if extra > 0 and set(np.shape(value)[:extra]) == {1} else value
+
+
+def _positions(index: Any, shape: tuple[int, ...]) -> Any:
+    index = without_masks(index)
+    return tracked_positions_of(index, shape) if is_tracked_index(index) else positions_of(index, shape)
+
+
+def without_masks(index: Any) -> Any:
+    """Replace tracked masks in an index by their guarded pattern, and lists of tracked integers by arrays."""
+    if is_tracked(index):
+        return index._recorder.look(index, "array") if index.dtype == BOOL else index
+    if type(index) is list and any(map(is_tracked, index)):
+        return without_masks(stack_objects(np.array(index, dtype=object)))
+    return tuple(without_masks(entry) for entry in index) if type(index) is tuple else index
+
+
+# Results that go into an array that exists
+
+
+def deliver_into(out: Any, result: Any, name: str, *, broadcasts: bool = False) -> Any:
+    """Write a result into `out`, by NumPy's rules for out= and for in-place operators: same kind of number, same shape."""
+    given, wanted = np.shape(result), out.shape
+    if given != wanted and not (broadcasts and _broadcasts_to(given, wanted)):
+        raise ValueError(
+            f"non-broadcastable output operand with shape {wanted} doesn't match the broadcast shape {given}"
+        )
+    _require_same_kind(result, out, name)
+    assign(out, Ellipsis, result)
+    return out
+
+
+def _require_same_kind(result: Any, out: Any, name: str) -> None:
+    dtype = result.dtype if is_tracked(result) else np.asarray(result).dtype
+    if not np.can_cast(dtype, out.dtype, "same_kind"):
+        raise TypeError(
+            f"Cannot cast ufunc '{name}' output from {dtype!r} to {out.dtype!r} with casting rule 'same_kind'"
+        )
+
+
+def _broadcasts_to(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    aligned = zip(given, wanted[len(wanted) - len(given) :])
+    return len(given) <= len(wanted) and all(g == w or g == 1 for g, w in aligned)
+
+
+def in_place(operation: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """x += y and its relatives. NumPy's numbers are immutable: there the operator makes a new value.
+
+    Arrays without axes are written to, which are views (x[0, ...]) or came from np.array.
+    """
+
+    def operator_in_place(self: Any, other: Any) -> Any:
+        result = operation(self, other)
+        return result if not self.type.shape and self._view is None else deliver_into(self, result, name)
+
+    return operator_in_place
+
+
+# NumPy functions and methods that change their argument
+
+
+def sort_in_place(a: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    assign(a, Ellipsis, sort(a, axis))
+
+
+def fill(a: Any, value: Any) -> None:
+    assign(a, Ellipsis, value)
+
+
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    src = src if is_tracked(src) else as_value(src)
+    require_tracked(dst, "copyto")
+    if not np.can_cast(src.dtype, dst.dtype, casting):
+        raise TypeError(f"Cannot cast array data from {src.dtype!r} to {dst.dtype!r} according to the rule '{casting}'")
+    if where is not True:
+        src = np.where(where, _of_dtype(src, dst.dtype), dst)
+    assign(dst, Ellipsis, src)
+
+
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    """The flat array at `ind`, with the values repeated as often as needed."""
+    require_tracked(a, "put")
+    ind = ind if is_tracked(ind) else np.asarray(ind)
+    if not math.prod(ind.shape):
+        return
+    if mode == "wrap":
+        ind = ind % a.size
+    elif mode == "clip":
+        ind = np.clip(ind, 0, a.size - 1)
+    elif mode != "raise":
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    _put_flat(a, reshape(in_range(ind, a.size, 0), (math.prod(ind.shape),)), v)
+
+
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """The masked entries become the values one after the other. Their number is guarded where the mask is tracked."""
+    require_tracked(arr, "place")
+    if math.prod(np.shape(vals)) == 1:
+        return putmask(arr, mask, vals)
+    mask = without_masks(_as_tracked_mask(mask))
+    positions = np.flatnonzero(mask)
+    if positions.size and not math.prod(np.shape(vals)):
+        raise ValueError("Cannot insert from an empty array!")
+    return _put_flat(arr, positions, vals)
+
+
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    """Entry n becomes value n, counted round and round, where the mask holds."""
+    require_tracked(a, "putmask")
+    mask = _as_tracked_mask(mask)
+    if math.prod(np.shape(mask)) != a.size:
+        raise ValueError("putmask: mask and data must be the same size")
+    if math.prod(np.shape(values)):
+        values = reshape(_cycled(_of_dtype(values, a.dtype), a.size), a.shape)
+        assign(a, Ellipsis, SELECT(reshape(mask, a.shape), values, a))
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    require_tracked(a, "fill_diagonal")
+    if a.ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    if a.ndim == 2:
+        step, end = a.shape[1] + 1, a.size if wrap else a.shape[1] * a.shape[1]
+    else:
+        if len(set(a.shape)) != 1:
+            raise ValueError("All dimensions of input must be of equal length")
+        step, end = 1 + int(np.cumprod(a.shape[:-1]).sum()), a.size
+    _put_flat(a, np.arange(0, min(end, a.size), step), val)
+
+
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+    require_tracked(arr, "put_along_axis")
+    if axis is None:
+        return put(arr, indices, broadcast(values, np.shape(indices)))
+    (axis,) = axes_of(axis, arr.ndim)
+    positions = positions_along(arr.shape, in_range(indices, arr.shape[axis], axis), axis)
+    values = _of_dtype(values, arr.dtype)
+    arr._refresh()
+    return arr._store(PUT(arr, broadcast(values, np.shape(positions)), positions))
+
+
+def _put_flat(a: Any, positions: Any, values: Any) -> None:
+    """Write values, repeated as often as needed, to flat positions; where these repeat the last one stays."""
+    if not math.prod(positions.shape) or not math.prod(np.shape(values)):
+        return
+    a._refresh()
+    a._store(PUT(a, _cycled(_of_dtype(values, a.dtype), positions.shape[0]), positions))
+
+
+def _cycled(values: Any, count: int) -> Any:
+    size = math.prod(np.shape(values))
+    if size == 1:
+        return broadcast(reshape(values, (1,)), (count,))
+    flat = reshape(values, (size,))
+    return flat if size == count else flat[np.arange(count) % size]
+
+
+def _as_tracked_mask(mask: Any) -> Any:
+    if is_tracked(mask):
+        return mask if mask.dtype == BOOL else NOT_EQUAL(mask, 0)
+    return np.asarray(mask, dtype=bool)
+
+
+def require_tracked(array: Any, name: str) -> None:
+    if not is_tracked(array):
+        raise UnsupportedFunction(
+            f"np.{name} is not supported on tracked arrays: writing tracked values into a plain array",
+            at=user_site(), fix="use td.zeros(...) for the array, or copy it first with td.zeros(...) and x[...] = array",
+        )  # fmt: skip
+
+
+# ufunc.at
+
+
+def at(ufunc: Any, a: Any, indices: Any, *operands: Any) -> None:
+    """ufunc.at: where positions repeat, each of them counts."""
+    name = ufunc.__name__
+    require_tracked(a, f"{name}.at")
+    if is_basic(indices):
+        return assign(a, indices, ufunc(a[indices], *operands))
+    a._refresh()
+    positions = _positions(indices, a.shape)
+    given = [v if is_tracked(v) else as_value(v) for v in operands]
+    values = [reshape(broadcast(v, positions.shape), (math.prod(positions.shape),)) for v in given]
+    positions = reshape(positions, (math.prod(positions.shape),))
+    is_sum = ufunc in (np.add, np.subtract) and a.dtype != BOOL and np.can_cast(values[0].dtype, a.dtype, "same_kind")
+    if is_tracked(positions):
+        if not is_sum:
+            raise UnsupportedFunction(f"np.{name}.at is not supported on tracked arrays with tracked indices", at=user_site(),
+                                      fix="use np.add.at, or loop over the indices")  # fmt: skip
+        return _sum_at(ufunc, a, positions, positions, values[0])
+    turns = _occurrences(positions)
+    if is_sum and turns.max(initial=-1) >= MOST_REPEATS:
+        return _sum_at(ufunc, a, positions, np.unique(positions), values[0])
+    for turn in range(turns.max(initial=-1) + 1):
+        chosen = np.flatnonzero(turns == turn)
+        # NumPy casts each of these results without asking, unlike those of out=.
+        result = ufunc(GATHER(a, positions[chosen]), *(v[chosen] for v in values))
+        a._store(PUT(a, _of_dtype(result, a.dtype), positions[chosen]))
+    return None
+
+
+def _sum_at(ufunc: Any, a: Any, positions: Any, written: Any, values: Any) -> None:
+    """Each entry changes by the sum of what concerns it; `written` are the positions of these entries."""
+    sums = SCATTER_ADD(_of_dtype(values, a.dtype), positions, shape=a.shape)
+    a._store(PUT(a, ufunc(GATHER(a, written), GATHER(sums, written)), written))
+
+
+def _occurrences(positions: np.ndarray) -> np.ndarray:
+    """For each entry, how many times its position occurred before."""
+    order = np.argsort(positions, kind="stable")
+    ordered = positions[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if ordered.size else np.zeros(0, int)
+    lengths = np.diff(np.append(starts, ordered.size))
+    turns = np.empty(positions.shape, np.int64)
+    turns[order] = np.arange(ordered.size) - np.repeat(starts, lengths)
+    return turns

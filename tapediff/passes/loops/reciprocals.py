@@ -1,0 +1,31 @@
+"""In the body of a reverse loop: cotangents times reciprocals instead of cotangents by values of the iteration.
+
+A reciprocal of what does not depend on the carries is worked out while the processor waits for them, where a division would stand
+between one iteration and the next. The last bit of a cotangent may come out differently, and divisors below 5.6e-309 have no finite
+reciprocal; values and guards have no part in this.
+"""
+
+from __future__ import annotations
+
+from ...ir.instruction import INPUT
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.arithmetic import DIVIDE, MULTIPLY, RECIPROCAL
+
+
+def multiply_by_reciprocals(tape: Tape, carries: int) -> Tape:
+    """The tape of an iteration whose first inputs, so many, are carried."""
+    follows: list[bool] = []
+    for op, inputs, params, _, _ in tape.instructions:
+        follows.append(params[0] < carries if op is INPUT else any(follows[i] for i in inputs))
+    rewriter = Rewriter(tape)
+    known: dict[int, int] = {}
+    for number, (op, inputs, _, type_, site) in enumerate(tape.instructions):
+        if op is not DIVIDE or not follows[inputs[0]] or follows[inputs[1]]:
+            rewriter.number[number] = rewriter.copy(number)
+            continue
+        x, y = (rewriter.number[i] for i in inputs)
+        if y not in known:
+            known[y] = rewriter.emit(RECIPROCAL, (y,), (), rewriter.instructions[y].type, site)
+        rewriter.number[number] = rewriter.emit(MULTIPLY, (x, known[y]), (), type_, site)
+    return rewriter.finish()

@@ -1,0 +1,298 @@
+"""Lets the reverse pass of a loop read what the loop itself has computed, instead of computing it again.
+
+The body of the reverse loop begins with that of the loop, on the carries as they were. What it needs of that, and what takes longer
+to compute than to store and load, becomes one more result of the loop and one more stream of the reverse loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...ir.instruction import INPUT, RecordType, ValueType
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.calls import ITEM, LOOP, LoopForm, loop_items
+from ...ops.indexing import ASSEMBLE, INDEX, Region, Regions
+from ..simplify.dead_code import dead_code
+from .save_or_recompute import FEWEST_ITERATIONS, needed_values, worth_keeping
+from .value_numbering import SameValues, Sources, same_values
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a loop keeps for another one, its reader.
+
+    Attributes:
+        loop: the loop's number on the tape.
+        body: of the reader.
+        kept: values of that body that the loop has; numbers first, which are packed into one array.
+        scalars: how many of them are numbers.
+        same: where the loop's body has the values of the reader's.
+        streams: which streams the reader still reads.
+        callee: of the reader, as it will be.
+    """
+
+    loop: int
+    body: Tape
+    kept: tuple[int, ...]
+    scalars: int
+    same: SameValues
+    streams: tuple[int, ...]
+    callee: Any
+
+    @property
+    def types(self) -> tuple[ValueType, ...]:
+        """Of the further results."""
+        types = [self.body.instructions[v].type for v in self.kept]
+        packed = [ValueType((self.scalars,), types[0].dtype)] if self.scalars else []
+        return (*packed, *types[self.scalars :])
+
+
+def keep_values(tape: Tape) -> Tape:
+    plans: dict[int, Plan] = {}
+    for number, instruction in enumerate(tape.instructions):
+        plan = _plan(tape, number) if instruction.op is LOOP else None
+        if plan is not None and all(_agree(plan, other) for other in plans.values() if other.loop == plan.loop):
+            plans[number] = plan
+    if not plans:
+        return tape
+    return _Keeping(tape, plans).rewritten()
+
+
+# What is kept
+
+
+def _plan(tape: Tape, reader: int) -> Plan | None:
+    """What a loop computes again that an earlier one has computed."""
+    callee, form = tape.instructions[reader].params
+    if not _is_suitable(callee, form):
+        return None
+    loop = _read_by(tape, reader)
+    if loop is None:
+        return None
+    source, source_form = tape.instructions[loop].params
+    if not _is_suitable(source, source_form) or source_form.length != form.length:
+        return None
+    sources = _sources(tape, loop, reader)
+    make = lambda: _made(source, source_form, callee, form, sources)  # noqa: E731 -- the next line is its only use
+    made = callee.once(("kept", source, source_form, form, sources), make)
+    return None if made is None else replace(made, loop=loop)
+
+
+def _agree(plan: Plan, other: Plan) -> bool:
+    """Whether a loop's body can serve two readers: a loop in it has one form."""
+    ours, theirs = plan.same.loops, other.same.loops
+    return all(ours[number] == theirs[number] for number in ours.keys() & theirs.keys())
+
+
+def _is_suitable(callee: Any, form: LoopForm) -> bool:
+    return (
+        form.length is not None
+        and form.length >= FEWEST_ITERATIONS
+        and not form.recomputes
+        and callee.is_compiled
+        and callee.only_tape() is not None
+    )
+
+
+def _read_by(tape: Tape, reader: int) -> int | None:
+    """The loop whose carries another one has as streams."""
+    form: LoopForm = tape.instructions[reader].params[1]
+    first = form.leading + form.carries
+    for operand in tape.instructions[reader].inputs[first : first + form.streams]:
+        item = tape.instructions[operand]
+        if item.op is ITEM and tape.instructions[item.inputs[0]].op is LOOP:
+            source, source_form = tape.instructions[item.inputs[0]].params
+            if item.params[0] >= _first_kept(source, source_form):
+                return item.inputs[0]
+    return None
+
+
+def _first_kept(callee: Any, form: LoopForm) -> int:
+    """Which item of a loop is the first carry as it was."""
+    items = len(loop_items(callee, form))
+    return items - form.carries if form.keeps else items
+
+
+def _sources(tape: Tape, loop: int, reader: int) -> Sources:
+    """By input of the reader's body: the value of the loop's body that it is, as ("input" or "output", position)."""
+    callee, form = tape.instructions[loop].params
+    reading: LoopForm = tape.instructions[reader].params[1]
+    operands = tape.instructions[loop].inputs[form.leading :]
+    given = {operand: k for k, operand in enumerate(operands) if k >= form.carries}
+    constant = form.carries + form.streams
+    sources: list[tuple[str, int] | None] = []
+    for k, operand in enumerate(tape.instructions[reader].inputs[reading.leading :]):
+        item = tape.instructions[operand]
+        is_stream = reading.carries <= k < reading.carries + reading.streams
+        known = given.get(operand)
+        found = None
+        if k < reading.carries:
+            pass
+        elif known is not None and (known < constant) == is_stream:
+            found = ("input", known)
+        elif is_stream and item.op is ITEM and item.inputs[0] == loop:
+            first, place = _first_kept(callee, form), item.params[0]
+            if place >= first:
+                found = ("input", place - first)
+            elif form.carries <= place < len(callee.out_types):
+                found = ("output", place)
+        sources.append(found)
+    return tuple(sources)
+
+
+def _made(source: Any, source_form: LoopForm, callee: Any, form: LoopForm, sources: Sources) -> Plan | None:
+    body, loop_body = callee.variant_tape(0), source.variant_tape(0)
+    same = same_values(body, loop_body, sources)
+    kept = worth_keeping(body, same, loop_body, source_form)
+    if not kept:
+        return None
+    scalars = [v for v in kept if body.instructions[v].type.shape == ()]
+    ordered = (*scalars, *(v for v in kept if body.instructions[v].type.shape != ()))
+    plan = Plan(-1, body, ordered, len(scalars), same, (), None)
+    tape, streams = _reading(plan, form)
+    return replace(plan, streams=streams, callee=callee.fixed(tape))
+
+
+def _reading(plan: Plan, form: LoopForm) -> tuple[Tape, tuple[int, ...]]:
+    """The reader's body with the kept values as streams, and which of its own streams it still reads."""
+    body = plan.body
+    needed = needed_values(body, plan.kept)
+    first, constant = form.carries, form.carries + form.streams
+    streams = tuple(k for k in range(form.streams) if body.inputs[first + k] in needed)
+    sources = [*body.inputs[:first], *(body.inputs[first + k] for k in streams)]
+    rewriter = Rewriter(body)
+    for old in sources:
+        rewriter.number[old] = _input(rewriter, body.instructions[old].type)
+    added = [_input(rewriter, type_) for type_ in plan.types]
+    for old in body.inputs[constant:]:
+        rewriter.number[old] = _input(rewriter, body.instructions[old].type)
+    for place, old in enumerate(plan.kept):
+        if place < plan.scalars:
+            type_ = body.instructions[old].type
+            rewriter.number[old] = rewriter.emit(INDEX, (added[0],), (_entry(place, plan.scalars),), type_, None)
+        else:
+            rewriter.number[old] = added[place - plan.scalars + int(plan.scalars > 0)]
+    kept = set(plan.kept)
+    for number, instruction in enumerate(body.instructions):
+        if instruction.op is not INPUT and number in needed and number not in kept:
+            rewriter.number[number] = rewriter.copy(number)
+    outputs = tuple(rewriter.number[v] for v in body.outputs)
+    inputs = tuple(k for k, i in enumerate(rewriter.instructions) if i.op is INPUT)
+    active = tuple(k for k, n in enumerate(inputs) if rewriter.instructions[n].type.is_float)
+    return Tape(tuple(rewriter.instructions), inputs, outputs, body.name, active, True), streams
+
+
+def _input(rewriter: Rewriter, type_: ValueType) -> int:
+    return rewriter.emit(INPUT, (), (len(rewriter.instructions),), type_, None)
+
+
+def _entry(place: int, count: int) -> Region:
+    """One number of a vector."""
+    return Region((place,), (1,), (1,), ())
+
+
+# The new instructions
+
+
+class _Keeping:
+    """A tape whose loops keep values for others."""
+
+    def __init__(self, tape: Tape, plans: dict[int, Plan]) -> None:
+        self.tape, self.plans = tape, plans
+        self.rewriter = Rewriter(tape)
+        self.readers: dict[int, list[int]] = {}
+        for reader, plan in plans.items():
+            self.readers.setdefault(plan.loop, []).append(reader)
+        # By reader: the numbers of its new streams.
+        self.added: dict[int, list[int]] = {}
+
+    def rewritten(self) -> Tape:
+        rewriter = self.rewriter
+        for number, (op, inputs, params, type_, site) in enumerate(self.tape.instructions):
+            if op is LOOP and (number in self.plans or number in self.readers):
+                rewriter.number[number] = self._loop(number)
+            elif op is ITEM and inputs[0] in self.readers:
+                place = params[0] + self._moved(inputs[0], params[0])
+                rewriter.number[number] = rewriter.emit(ITEM, (rewriter.number[inputs[0]],), (place,), type_, site)
+            else:
+                rewriter.number[number] = rewriter.copy(number)
+        return rewriter.finish()
+
+    def _loop(self, number: int) -> int:
+        """A loop that reads what was kept, or keeps values, or both."""
+        _, inputs, (callee, form), _, site = self.tape.instructions[number]
+        operands = [self.rewriter.number[i] for i in inputs]
+        plan = self.plans.get(number)
+        if plan is not None:
+            first, constant = form.leading + form.carries, form.leading + form.carries + form.streams
+            streams = [operands[first + k] for k in plan.streams] + self.added[number]
+            operands = [*operands[:first], *streams, *operands[constant:]]
+            callee, form = plan.callee, replace(form, streams=len(streams))
+        readers = self.readers.get(number, [])
+        if readers:
+            callee = _keeper(callee, [self.plans[reader] for reader in readers])
+        record = _emit_loop(self.rewriter, tuple(operands), (callee, form), site)
+        place = len(self.tape.instructions[number].params[0].out_types)
+        for reader in readers:
+            count = len(self.plans[reader].types)
+            self.added[reader] = [self._item(record, place + k) for k in range(count)]
+            place += count
+        return record
+
+    def _item(self, record: int, k: int) -> int:
+        types: Any = self.rewriter.instructions[record].type
+        return self.rewriter.emit(ITEM, (record,), (k,), types.items[k], None)
+
+    def _moved(self, loop: int, item: int) -> int:
+        """By how many places an item of a loop has moved: new results stand before what the loop returns of every iteration."""
+        if item < len(self.tape.instructions[loop].params[0].out_types):
+            return 0
+        return sum(len(self.plans[reader].types) for reader in self.readers[loop])
+
+
+def _keeper(callee: Any, plans: Sequence[Plan]) -> Any:
+    """The callee that also returns what others read, in their order."""
+    key = ("keeper", *(plan.callee for plan in plans))
+    return callee.once(key, lambda: _made_keeper(callee, plans))
+
+
+def _made_keeper(callee: Any, plans: Sequence[Plan]) -> Any:
+    tape: Tape = callee.variant_tape(0)
+    rewriter = Rewriter(tape)
+    loops = {number: params for plan in plans for number, params in plan.same.loops.items()}
+    for number, (_, inputs, _, _, site) in enumerate(tape.instructions):
+        if number in loops:
+            # It returns the same, and more behind it.
+            operands = tuple([rewriter.number[i] for i in inputs])
+            rewriter.number[number] = _emit_loop(rewriter, operands, loops[number], site)
+        else:
+            rewriter.number[number] = rewriter.copy(number)
+    results = [result for plan in plans for result in _results(rewriter, plan)]
+    whole = rewriter.finish()
+    return callee.fixed(dead_code(replace(whole, outputs=(*whole.outputs, *results))), extends=callee)
+
+
+def _results(rewriter: Rewriter, plan: Plan) -> list[int]:
+    """What a keeper returns for a reader."""
+    found: list[int] = []
+    for value in plan.kept:
+        if value in plan.same.numbers:
+            found.append(rewriter.number[plan.same.numbers[value]])
+        else:
+            loop, place = plan.same.items[value]
+            type_ = plan.body.instructions[value].type
+            found.append(rewriter.emit(ITEM, (rewriter.number[loop],), (place,), type_, None))
+    if not plan.scalars:
+        return found
+    type_ = plan.types[0]
+    regions = Regions(_entry(k, plan.scalars) for k in range(plan.scalars))
+    packed = rewriter.emit(ASSEMBLE, tuple(found[: plan.scalars]), (regions, type_.shape, True), type_, None)
+    return [packed, *found[plan.scalars :]]
+
+
+def _emit_loop(rewriter: Rewriter, operands: tuple[int, ...], params: tuple[Any, ...], site: Any) -> int:
+    type_: Any = RecordType(loop_items(*params))
+    return rewriter.emit(LOOP, operands, params, type_, site)

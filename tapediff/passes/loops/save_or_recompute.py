@@ -1,0 +1,134 @@
+"""Chooses what a loop keeps for its reverse pass: what takes longer to compute again than to store and to load."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from ...ir.instruction import CONSTANT, FLOAT64, INPUT, ValueType
+from ...ir.tape import Tape
+from ...ops import Elementwise
+from ...ops.arithmetic import CONVERT, DIVIDE, ROOT, SQRT
+from ...ops.calls import ITEM, LOOP, LoopForm, RecordOp
+from ...ops.indexing import INDEX
+from ...ops.products import MATMUL
+from ...ops.reductions import SUM
+from ...ops.shape import BROADCAST, RESHAPE
+from .value_numbering import SameValues
+
+# Shorter loops are left alone.
+FEWEST_ITERATIONS = 16
+
+# Bytes that a loop may keep in all, carries included; and beyond which they are no longer in a cache when they are read.
+LARGEST_KEPT = 1 << 27
+LARGEST_CACHED = 1 << 20
+
+# What it takes, in additions: to store and load a number, near and far; to divide; to compute exp and the like, also for all
+# iterations at once.
+STORED, STORED_FAR = 1.5, 6.0
+DIVIDED = 5.0
+COSTLY, COSTLY_OUTSIDE = 20.0, 3.0
+# What is not an operation on elements at all.
+ROUTINE = 50.0
+
+
+def worth_keeping(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> list[int]:
+    """Which values of a reading body to keep, of those that the body of the loop `form` has as well."""
+    needed = needed_values(body)
+    follows = _follows_carries(other, form)
+    crossing = [n for n in _crossing(body, same, needed) if body.instructions[n].op not in (INPUT, CONSTANT)]
+    far = (form.length or 0) * sum(8 * body.instructions[n].type.size for n in crossing) > LARGEST_CACHED
+    available: set[int] = set()
+    kept: list[int] = []
+    room = LARGEST_KEPT // (form.length or 1) - sum(
+        8 * other.instructions[i].type.size for i in other.inputs[: form.carries]
+    )
+    for number in crossing:
+        instruction = body.instructions[number]
+        price = (STORED_FAR if far else STORED) * instruction.type.size
+        cone = _cone(body, number, available)
+        costs = sum(_cost(body, n, same.origin(n) in follows) for n in cone)
+        fits = 8 * instruction.type.size <= room
+        is_kept = same.origin(number) in follows and _is_array_of_floats(instruction.type) and costs > price and fits
+        if is_kept:
+            kept.append(number)
+            room -= 8 * instruction.type.size
+            available.add(number)
+        else:
+            available |= cone
+    return kept
+
+
+def _is_array_of_floats(type_: ValueType) -> bool:
+    return isinstance(type_, ValueType) and type_.dtype == FLOAT64
+
+
+def needed_values(body: Tape, given: Collection[int] = ()) -> set[int]:
+    """What the outputs need, where some values are given."""
+    needed = set(body.outputs)
+    for number in range(len(body.instructions) - 1, -1, -1):
+        if number in needed and number not in given:
+            needed.update(body.instructions[number].inputs)
+    return needed
+
+
+def _crossing(body: Tape, same: SameValues, needed: set[int]) -> list[int]:
+    """Values that the other body has, and that something reads which it does not have, in order."""
+    read = set(body.outputs)
+    for number in needed:
+        if number not in same:
+            read.update(body.instructions[number].inputs)
+    return sorted(n for n in read if n in same)
+
+
+def _follows_carries(body: Tape, form: LoopForm) -> set[int]:
+    """The values that depend on the carries; all others can be computed for all iterations at once."""
+    follows = set(body.inputs[: form.carries])
+    for number, instruction in enumerate(body.instructions):
+        if any(i in follows for i in instruction.inputs):
+            follows.add(number)
+    return follows
+
+
+def _cone(body: Tape, number: int, available: set[int]) -> set[int]:
+    """What has to be computed for a value, from inputs, constants and what there is."""
+    cone: set[int] = set()
+    stack = [number]
+    while stack:
+        current = stack.pop()
+        if current in cone or current in available or body.instructions[current].op in (INPUT, CONSTANT):
+            continue
+        cone.add(current)
+        stack += body.instructions[current].inputs
+    return cone
+
+
+def _cost(body: Tape, number: int, follows: bool) -> float:
+    op, inputs, params, type_, _ = body.instructions[number]
+    if op in (INDEX, RESHAPE, BROADCAST, ITEM):
+        return 0.0
+    if op is LOOP:
+        return _cost_of_loop(*params)
+    if isinstance(op, RecordOp):
+        return ROUTINE
+    types = [body.instructions[i].type for i in inputs]
+    if isinstance(op, Elementwise) or op is CONVERT:
+        each = (
+            (COSTLY if follows else COSTLY_OUTSIDE)
+            if getattr(op, "is_costly", False)
+            else DIVIDED
+            if op in (DIVIDE, SQRT, ROOT)
+            else 1.0
+        )
+        return each * type_.size
+    if op is MATMUL:
+        return 2.0 * type_.size * types[0].shape[-1]
+    return float(types[0].size) if op is SUM else ROUTINE + type_.size
+
+
+def _cost_of_loop(callee: Any, form: LoopForm) -> float:
+    tape = callee.only_tape()
+    if tape is None:
+        return ROUTINE * (form.length or 1)
+    each = sum(_cost(tape, n, True) for n, i in enumerate(tape.instructions) if i.op not in (INPUT, CONSTANT))
+    return each * (form.length or 1)

@@ -1,0 +1,38 @@
+"""Lets loops return what the reverse pass needs of every iteration, and only where something reads it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...ir.instruction import Instruction, RecordType
+from ...ir.tape import Tape
+from ...ops.calls import ITEM, LOOP, loop_items
+
+
+def keep_trajectories(tape: Tape) -> Tape:
+    """Before differentiation: every loop returns the carries of all its iterations, behind its other results."""
+    return _with_loops(tape, {n for n, i in enumerate(tape.instructions) if i.op is LOOP}, keeps=True)
+
+
+def drop_trajectories(tape: Tape) -> Tape:
+    """After differentiation: loops whose carries nobody reads do not store them."""
+    unread = {n for n, i in enumerate(tape.instructions) if i.op is LOOP and i.params[1].keeps}
+    for instruction in tape.instructions:
+        if instruction.op is ITEM and instruction.inputs[0] in unread:
+            callee, form = tape.instructions[instruction.inputs[0]].params
+            if instruction.params[0] >= len(loop_items(callee, replace(form, keeps=False))):
+                unread.discard(instruction.inputs[0])
+    return _with_loops(tape, unread, keeps=False)
+
+
+def _with_loops(tape: Tape, chosen: set[int], *, keeps: bool) -> Tape:
+    if not chosen:
+        return tape
+    instructions = list(tape.instructions)
+    for number in chosen:
+        op, inputs, (callee, form), _, site = instructions[number]
+        if keeps and not form.keeps and not form.chosen:
+            form = replace(form, alone=callee.only_tape() is not None)
+        form = replace(form, keeps=keeps)
+        instructions[number] = Instruction(op, inputs, (callee, form), RecordType(loop_items(callee, form)), site)
+    return replace(tape, instructions=tuple(instructions))

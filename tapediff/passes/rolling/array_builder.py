@@ -1,0 +1,268 @@
+"""Makes arrays of values that stand in many places, and reads parts of arrays, by few instructions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...base.source_location import Site
+from ...ir.instruction import CONSTANT, INPUT, INT64, ValueType
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, Region, Regions
+from ...ops.shape import BROADCAST, RESHAPE, TRANSPOSE
+from ..simplify.array_entries import SHIFT, own_cells, region_in, split
+from .tape_arrays import Ints, Sequence
+
+# Arrays that are put together of fewer parts are left as they are.
+MANY_PARTS = 8
+
+
+class ArrayBuilder(Rewriter):
+    """Rebuilds a tape; values are emitted when they are first needed.
+
+    Attributes:
+        site: what is emitted belongs to this line.
+    """
+
+    def __init__(self, sequence: Sequence) -> None:
+        super().__init__(sequence.tape)
+        self.sequence = sequence
+        self.site: Site | None = None
+        self._made: dict[Any, int] = {}
+        # New arrays that old values are entries of; their numbers as sources begin behind the last old value.
+        self._arrays: list[int] = []
+        for old in sequence.tape.inputs:
+            self.number[old] = self.copy(old)
+
+    def make(self, op: Any, inputs: tuple[int, ...], params: tuple[Any, ...] = ()) -> int:
+        """Emit an instruction, unless there is one like it; its type follows from its operands."""
+        key = (op, inputs, params)
+        known = self._made.get(key)
+        if known is None:
+            type_ = op.infer(*[self.instructions[i].type for i in inputs], **op.named(params))
+            known = self._made[key] = self.emit(op, inputs, params, type_, self.site)
+        return known
+
+    def constant(self, value: Any, type_: ValueType) -> int:
+        array = np.asarray(value, type_.dtype)
+        key = (CONSTANT, array.shape, array.dtype.char, array.tobytes())
+        known = self._made.get(key)
+        if known is None:
+            known = self._made[key] = super().constant(value, type_)
+        return known
+
+    # Old values
+
+    def value(self, old: int) -> int:
+        """The new number of an old value."""
+        tape, sequence = self.tape, self.sequence
+        old = int(sequence.same[old])
+        # Reads of parts of parts of arrays, outermost last; there may be any number of them.
+        reads: list[int] = []
+        while self.number[old] < 0 and 0 <= sequence.source[old] < len(tape.instructions):
+            reads.append(old)
+            old = int(sequence.same[tape.instructions[old].inputs[0]])
+        made = int(self.number[old])
+        if made < 0:
+            made = self.number[old] = self._made_now(old)
+        for read in reversed(reads):
+            op, _, params, type_, site = tape.instructions[read]
+            made = self.number[read] = self.emit(op, (made,), params, type_, site)
+        return made
+
+    def _made_now(self, old: int) -> int:
+        """A value that is the entry of a new array, or a constant."""
+        op, inputs, params, type_, site = self.tape.instructions[old]
+        source = int(self.sequence.source[old])
+        if source >= len(self.tape.instructions):
+            outer, self.site = self.site, site
+            made = self.read(self._arrays[source - len(self.tape.instructions)], self._positions(old))
+            self.site = outer
+            return made
+        assert op is CONSTANT, "a value is used that nothing has made"
+        return self.emit(op, inputs, params, type_, site)
+
+    def copy(self, old: int) -> int:
+        instruction = self.tape.instructions[old]
+        op, inputs, params, type_, site = instruction
+        if op is INPUT or op is CONSTANT:
+            return super().copy(old)
+        is_joined = op is REPLACE or (op is ASSEMBLE and params[2])
+        if is_joined and len(inputs) > MANY_PARTS:
+            self.site = site
+            base = None if op is ASSEMBLE else self.value(inputs[0])
+            parts = np.array(inputs if op is ASSEMBLE else inputs[1:], np.int64)
+            made = self._joined_again(base, parts, params[0], type_)
+            if made is not None:
+                return made
+        return self.emit(op, tuple([self.value(i) for i in inputs]), params, type_, site)
+
+    def settle(self, old: Ints, array: int) -> None:
+        """Old values are the entries of a new array."""
+        sequence = self.sequence
+        shape = self.instructions[array].type.shape[1:]
+        size = math.prod(shape)
+        sequence.source[old] = len(self.tape.instructions) + len(self._arrays)
+        sequence.offset[old] = np.arange(old.size) * size
+        sequence.box[old] = sequence.add_box(np.arange(size).reshape(shape))
+        self._arrays.append(array)
+
+    def _positions(self, old: int) -> Ints:
+        return self.sequence.offset[old] + self.sequence.boxes[int(self.sequence.box[old])]
+
+    def _source(self, source: int) -> int:
+        count = len(self.tape.instructions)
+        return self._arrays[source - count] if source >= count else self.value(source)
+
+    # Arrays of old values
+
+    def stacked(self, old: Ints) -> int:
+        """The array of some old values of one type."""
+        sequence = self.sequence
+        type_: ValueType = self.tape.instructions[int(old[0])].type
+        wide = ValueType((old.size, *type_.shape), type_.dtype)
+        if sequence.is_constant[old].all():
+            entries = [self.tape.instructions[k].params[0] for k in old.tolist()]
+            return self.constant(np.stack(entries), wide)
+        sources, boxes = sequence.source[old], sequence.box[old]
+        if sources[0] >= 0 and (sources == sources[0]).all() and (boxes == boxes[0]).all():
+            first = sequence.offset[old].reshape(-1, *(1,) * len(type_.shape))
+            return self.read(self._source(int(sources[0])), first + sequence.boxes[int(boxes[0])])
+        whole = tuple(slice(0, extent) for extent in type_.shape)
+        regions = Regions(
+            Region((k, *(0 for _ in whole)), (1,) * len(wide.shape), (1, *type_.shape), type_.shape)
+            for k in range(old.size)
+        )
+        joined = self._joined_again(None, old, regions, wide)
+        if joined is not None:
+            return joined
+        return self.make(ASSEMBLE, tuple([self.value(k) for k in old.tolist()]), (regions, wide.shape, True))
+
+    def shifted(self, initial: list[int], array: int) -> int:
+        """The entries of an array that many iterations later, after the initial ones; these are new values."""
+        type_ = self.instructions[array].type
+        count, shape = type_.shape[0], type_.shape[1:]
+        first = len(initial)
+        tail = Region(
+            (0,) * len(type_.shape), (1,) * len(type_.shape), (count - first, *shape), (count - first, *shape)
+        )
+        kept = self.make(INDEX, (array,), (tail,))
+        regions = [Region((k, *(0 for _ in shape)), (1,) * len(type_.shape), (1, *shape), shape) for k in range(first)]
+        regions.append(Region((first, *(0 for _ in shape)), tail.steps, tail.counts, tail.counts))
+        return self.make(ASSEMBLE, (*initial, kept), (Regions(regions), type_.shape, True))
+
+    def _joined_again(self, base: int | None, old: Ints, regions: Regions, type_: ValueType) -> int | None:
+        """An array of parts, those that are parts of one array together; None if these are few."""
+        sequence, shape = self.sequence, type_.shape
+        old = sequence.same[old]
+        if 2 * np.count_nonzero(sequence.source[old] >= 0) < old.size:
+            return None
+        cells = np.full(shape, -1, np.int64)
+        flat = cells.reshape(-1)
+        for start, end, places in regions.stretches(shape):
+            if places is not None:
+                flat[places] = self._cells(old[start:end])
+            else:
+                number = int(old[start])
+                if sequence.source[number] >= 0:
+                    part = (self._source(int(sequence.source[number])) << SHIFT) + self._positions(number)
+                else:
+                    new = self.value(number)
+                    part = own_cells(new, self.instructions[new].type.shape)
+                cells[regions[start].slices] = part.reshape(regions[start].counts)
+        filled = np.flatnonzero(flat >= 0)
+        pieces = split(filled, flat[filled], shape, _Shapes(self.instructions))
+        if any(p.target is None for p in pieces) or 2 * len(pieces) > old.size:
+            return None
+        parts = tuple([self.read(p.source, p.positions) for p in pieces])
+        wide = Regions(p.target for p in pieces if p.target is not None)
+        whole = len(pieces) == 1 and base is None and filled.size == flat.size
+        if whole and self.instructions[parts[0]].type.shape == shape:
+            return parts[0]
+        if base is None:
+            return self.make(ASSEMBLE, parts, (wide, shape, True))
+        return self.make(REPLACE, (base, *parts), (wide,))
+
+    def _cells(self, old: Ints) -> Ints:
+        """The cells of single entries."""
+        sources = self.sequence.source[old]
+        numbers = np.empty(old.size, np.int64)
+        for source in np.unique(sources[sources >= 0]).tolist():
+            numbers[sources == source] = self._source(source)
+        for k in np.flatnonzero(sources < 0).tolist():
+            numbers[k] = self.value(int(old[k]))
+        return (numbers << SHIFT) + np.where(sources >= 0, self.sequence.offset[old], 0)
+
+    # Parts of new arrays
+
+    def read(self, number: int, positions: Ints) -> int:
+        """The entries of an array at flat positions, in their shape."""
+        positions = np.asarray(positions)
+        type_ = self.instructions[number].type
+        if positions.size == type_.size and np.array_equal(positions.reshape(-1), np.arange(type_.size)):
+            return self._in_shape(number, positions.shape)
+        made = self._box_of(number, positions)
+        if made is None and positions.ndim > 1:
+            made = self._box_of(number, positions.reshape(-1))
+        if made is None:
+            made = self._repeated_rows(number, positions)
+        if made is None:
+            made = self.make(GATHER, (number, self.constant(positions, ValueType(positions.shape, INT64))))
+        return self._in_shape(made, positions.shape)
+
+    def _repeated_rows(self, number: int, positions: Ints) -> int | None:
+        """What two loops inside each other read: boxes, or entries that stay the same during the inner loop."""
+        firsts = positions.reshape(positions.shape[0], -1)[:, 0] if positions.ndim else positions.reshape(1)
+        steps = np.diff(firsts)
+        if steps.size < 3:
+            return None
+        breaks = np.flatnonzero(steps != steps[0])
+        length = int(breaks[0]) + 1 if breaks.size else 1
+        if length < 2 or positions.shape[0] % length:
+            return None
+        rows = positions.reshape(-1, length, *positions.shape[1:])
+        if bool((rows == rows[:, :1]).all()):
+            columns = self.read(number, rows[:, 0])
+            shape = self.instructions[columns].type.shape
+            return self.make(
+                BROADCAST, (self._in_shape(columns, (shape[0], 1, *shape[1:])),), (rows.shape,)
+            )  # fmt: skip
+        if bool((rows == rows[:1]).all()):
+            row = self.read(number, rows[0])
+            return self.make(BROADCAST, (row,), (rows.shape,))
+        return self._box_of(number, rows)
+
+    def _box_of(self, number: int, positions: Ints) -> int | None:
+        """The entries as one box of the array, its axes in whatever order."""
+        found = region_in(positions, self.instructions[number].type.shape)
+        if found is None:
+            return None
+        region, order = found
+        if list(order) == sorted(order):
+            return self.make(INDEX, (number,), (region._replace(shape=positions.shape),))
+        box = self.make(INDEX, (number,), (region,))
+        axes = tuple(order.index(k) for k in range(len(order)))
+        return self._in_shape(self.make(TRANSPOSE, (box,), (axes,)), positions.shape)
+
+    def _in_shape(self, number: int, shape: tuple[int, ...]) -> int:
+        if self.instructions[number].type.shape == shape:
+            return number
+        return self.make(RESHAPE, (number,), (shape,))
+
+    def rebuilt(self) -> Tape:
+        for output in self.tape.outputs:
+            self.number[output] = self.value(output)
+        return self.finish()
+
+
+class _Shapes:
+    """The shapes of the new tape's values by number."""
+
+    def __init__(self, instructions: list[Any]) -> None:
+        self.instructions = instructions
+
+    def __getitem__(self, number: int) -> tuple[int, ...]:
+        return self.instructions[number].type.shape

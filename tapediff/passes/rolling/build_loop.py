@@ -1,0 +1,162 @@
+"""Makes one LOOP of those slots of a repeated body that depend on earlier iterations of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Sequence as Numbers
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...ir.instruction import CONSTANT, INPUT, Instruction, RecordType, ValueType
+from ...ir.tape import Tape
+from ...ops.calls import ITEM, LOOP, LoopForm, loop_items
+from .array_builder import ArrayBuilder
+from .guards_of_loops import in_range
+from .repetition import Repetition
+
+# Constants up to this size stand in the body itself.
+LARGEST_LITERAL = 64
+
+# What is carried: the slot that makes it, and the old values that stand for it in the first iterations, one for each iteration
+# that it lags behind.
+Register = tuple[int, tuple[int, ...]]
+
+
+class SupportsOperands(Protocol):
+    """Gives the operands of slots outside of the loop, and whether they have the iterations as leading axis."""
+
+    @property
+    def builder(self) -> ArrayBuilder: ...
+
+    @property
+    def found(self) -> Repetition: ...
+
+    def is_fixed(self, column: int) -> bool: ...
+
+    def operand(self, column: int) -> tuple[int, bool]: ...
+
+
+class LoopBody:
+    """The body of a LOOP that is being put together.
+
+    Attributes:
+        registers: what is carried, with the old value that each starts with.
+        results: by what it hands out at every iteration, the new number of their array: of a slot, or of a register.
+    """
+
+    def __init__(self, rolling: SupportsOperands, slots: Numbers[int], is_guarded: bool) -> None:
+        self.is_guarded = is_guarded
+        self.rolling, self.slots = rolling, slots
+        self.builder, self.found = rolling.builder, rolling.found
+        numbers = self.builder.sequence.members[self.found.start : self.found.start + self.found.period].tolist()
+        self.instructions: dict[int, Instruction] = {k: self.builder.tape.instructions[numbers[k]] for k in slots}
+        self.registers: dict[Register, int] = {}
+        self.results: dict[int | Register, int] = {}
+        self._streams: dict[int, None] = {}
+        self._constants: dict[int, None] = {}
+        # By column: ("slot", k), ("carry", register), ("stream", number), ("constant", number) or ("literal", old value).
+        self._sources: dict[int, tuple[str, Any]] = {}
+        for k in slots:
+            for c in range(self.found.first[k], self.found.first[k + 1]):
+                self._sources[c] = self._source(c)
+
+    def register(self, column: int) -> Register:
+        """What a column takes from earlier iterations."""
+        distance = int(self.found.distances[column])
+        return int(self.found.producers[column]), tuple(self.found.values[:distance, column].tolist())
+
+    def _source(self, column: int) -> tuple[str, Any]:
+        producer, distance = int(self.found.producers[column]), int(self.found.distances[column])
+        if producer in self.instructions:
+            if not distance:
+                return "slot", producer
+            _, initial = self.register(column)
+            for lag in range(1, distance + 1):
+                self.registers.setdefault((producer, initial[distance - lag :]), initial[distance - lag])
+            return "carry", (producer, initial)
+        if self.rolling.is_fixed(column) and producer < 0:
+            old = int(self.found.values[0, column])
+            first = self.builder.tape.instructions[old]
+            if first.op is CONSTANT and first.type.size <= LARGEST_LITERAL:
+                return "literal", old
+        number, is_array = self.rolling.operand(column)
+        (self._streams if is_array else self._constants)[number] = None
+        return ("stream" if is_array else "constant"), number
+
+    def emit(self, make_callee: Any, wanted: Numbers[int | Register]) -> dict[Register, int]:
+        """Emit the loop; gives the last value of every register. `wanted` is what is needed of every iteration."""
+        builder, count = self.builder, self.found.count
+        tape = self._tape(wanted)
+        callee = make_callee(tape)
+        form = LoopForm(len(self.registers), len(self._streams), len(self._constants), count)
+        builder.site = self.instructions[self.slots[0]].site
+        initial = [builder.value(old) for old in self.registers.values()]
+        type_: Any = RecordType(loop_items(callee, form))
+        operands = (*initial, *self._streams, *self._constants)
+        record = builder.emit(LOOP, operands, (callee, form), type_, builder.site)
+        items = [builder.make(ITEM, (record,), (k,)) for k in range(len(type_.items))]
+        self.results = dict(zip(wanted, items[len(initial) :]))
+        return dict(zip(self.registers, items))
+
+    def _tape(self, wanted: Numbers[int | Register]) -> Tape:
+        """One iteration: registers, streams and constants to the registers' next values and what is wanted."""
+        instructions: list[Instruction] = []
+        appended = _Appended(instructions)
+        inputs: dict[tuple[str, Any], int] = {}
+        for key, type_ in self._inputs():
+            inputs[key] = len(instructions)
+            instructions.append(Instruction(INPUT, (), (len(instructions),), type_, None))
+        places = dict(inputs)
+        for k in self.slots:
+            op, _, params, type_, site = self.instructions[k]
+            sources = [self._sources[c] for c in range(self.found.first[k], self.found.first[k + 1])]
+            for source in sources:
+                if source[0] == "literal" and source not in places:
+                    places[source] = len(instructions)
+                    instructions.append(self.builder.tape.instructions[source[1]])
+            operands = tuple([places[s] for s in sources])
+            if self.is_guarded:
+                operands = in_range(appended, self.builder.tape, self.instructions[k], operands)
+            places["slot", k] = len(instructions)
+            instructions.append(Instruction(op, operands, params, type_, site))
+        outputs = [
+            places["slot", slot] if len(initial) == 1 else places["carry", (slot, initial[1:])]
+            for slot, initial in self.registers
+        ]
+        outputs += [places["slot" if isinstance(each, int) else "carry", each] for each in wanted]
+        active = tuple(k for k in range(len(inputs)) if instructions[k].type.is_float)
+        return Tape(
+            tuple(instructions), tuple(range(len(inputs))), tuple(outputs), self.builder.tape.name, active, True
+        )  # fmt: skip
+
+    def _inputs(self) -> Iterator[tuple[tuple[str, Any], ValueType]]:
+        for register in self.registers:
+            yield ("carry", register), self.instructions[register[0]].type
+        for number in self._streams:
+            type_ = self.builder.instructions[number].type
+            yield ("stream", number), ValueType(type_.shape[1:], type_.dtype)
+        for number in self._constants:
+            yield ("constant", number), self.builder.instructions[number].type
+
+
+class _Appended:
+    """Makes instructions of a body that the loop had not."""
+
+    def __init__(self, instructions: list[Instruction]) -> None:
+        self.instructions = instructions
+        self._constants: dict[Any, int] = {}
+
+    def make(self, op: Any, inputs: tuple[int, ...], params: tuple[Any, ...] = ()) -> int:
+        type_ = op.infer(*[self.instructions[i].type for i in inputs], **op.named(params))
+        self.instructions.append(Instruction(op, inputs, params, type_, None))
+        return len(self.instructions) - 1
+
+    def constant(self, value: Any, type_: ValueType) -> int:
+        if (value, type_) in self._constants:
+            return self._constants[value, type_]
+        array = np.array(value, type_.dtype)
+        array.flags.writeable = False
+        self.instructions.append(Instruction(CONSTANT, (), (array,), type_, None))
+        self._constants[value, type_] = len(self.instructions) - 1
+        return len(self.instructions) - 1

@@ -1,0 +1,157 @@
+"""Guards in a repeated body: one instruction checks those of all iterations, behind the loop.
+
+Until it has, the iterations behind a guard that fails have run on a path that is not theirs. Their results go nowhere, so it only
+matters that they can run: what may raise, may never end, or runs the user's code keeps its place behind its guard, and so keeps the
+loop from being rolled; positions in arrays are kept in range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.source_location import Site
+from ...ir.guard_rows import EACH, Columns, width_of
+from ...ir.instruction import (
+    BOOL,
+    BOOL_SCALAR,
+    CONSTANT,
+    FLOAT64,
+    FLOAT_SCALAR,
+    GUARD,
+    INT64,
+    INT_SCALAR,
+    Instruction,
+    ValueType,
+)
+from ...ir.tape import Tape
+from ...ops import linear_algebra, spectral
+from ...ops.arithmetic import ADD, CONVERT, FLOOR_DIVIDE, MAXIMUM, MINIMUM, POWER, REMAINDER, TRUNC
+from ...ops.calls import LOOP, RecordOp
+from ...ops.comparison import NOT_EQUAL
+from ...ops.indexing import ASSEMBLE, GATHER, PUT, SCATTER_ADD, Region, Regions
+from ...ops.shape import RESHAPE
+from .vectorize import Emitter
+
+# Whole numbers up to here are the same as floats.
+LARGEST_WHOLE = 2.0**53
+
+# The operand that holds positions in an array, and the operand that is the array, or None where its shape is a parameter.
+POSITIONED: dict[Any, tuple[int, int | None]] = {GATHER: (1, 0), PUT: (2, 0), SCATTER_ADD: (1, None)}
+
+_MAY_FAIL = frozenset({*linear_algebra.OPS, *spectral.OPS})
+
+
+def may_run_off_its_path(instruction: Instruction) -> bool:
+    """Whether an instruction ends, and raises nothing, whatever it is given (positions in arrays apart)."""
+    op = instruction.op
+    if isinstance(op, RecordOp):
+        if op is not LOOP or instruction.params[1].length is None:
+            return False
+        # Loops that were rolled have no variants, and may be looked into.
+        tape = instruction.params[0].only_tape()
+        return (
+            tape is not None
+            and not instruction.params[0].may_branch
+            and all(map(may_run_off_its_path, tape.instructions))
+        )
+    # NumPy has no negative powers of integers, and processors no integer division by zero.
+    is_integer = instruction.type.dtype == INT64 and op in (POWER, FLOOR_DIVIDE, REMAINDER)
+    return not is_integer and op not in _MAY_FAIL
+
+
+def may_be_rolled(body: Sequence[Instruction], guards: Sequence[Instruction]) -> bool:
+    """Whether the guards of all iterations, in their order, may be looked at behind the last iteration of a body."""
+    expected = guards[0].params[2]
+    for _, _, params, _, _ in guards:
+        if params[2] != expected:
+            return False
+        if params[0] == "int" and not abs(params[1]) <= LARGEST_WHOLE:
+            return False
+        expected += width_of(params)
+    return all(map(may_run_off_its_path, body))
+
+
+def in_range(emitter: Emitter, tape: Tape, instruction: Instruction, operands: tuple[int, ...]) -> tuple[int, ...]:
+    """New operands of an instruction of `tape`, with positions kept within the array: they stand behind a guard that may have failed."""
+    place, array = POSITIONED.get(instruction.op, (-1, None))
+    if place < 0 or emitter.instructions[operands[place]].op is CONSTANT:
+        return operands
+    shape = instruction.params[0] if array is None else tape.instructions[instruction.inputs[array]].type.shape
+    least, most = (emitter.constant(v, INT_SCALAR) for v in (0, math.prod(shape) - 1))
+    positions = emitter.instructions[operands[place]]
+    if positions.op is MINIMUM and positions.inputs[1] == most:
+        return operands
+    kept = emitter.make(MINIMUM, (emitter.make(MAXIMUM, (operands[place], least)), most))
+    return (*operands[:place], kept, *operands[place + 1 :])
+
+
+class GuardColumn(NamedTuple):
+    """A guard of a body: its value, with the iterations as leading axis, and the guard at every iteration."""
+
+    value: int
+    guards: Sequence[Instruction]
+
+
+def make_guard(emitter: Any, columns: Sequence[GuardColumn]) -> None:
+    """Emit the guard of all iterations. `emitter` is the ArrayBuilder."""
+    all_truth = all(column.guards[0].params[0] == "bool" or _entries_are_truth(column) for column in columns)
+    dtype = BOOL if all_truth else FLOAT64
+    parts = [_rows(emitter, column, dtype) for column in columns]
+    outcomes = [_outcomes(column, dtype) for column in columns]
+    value = parts[0] if len(parts) == 1 else _side_by_side(emitter, parts)
+    kinds, sites = zip(*(pair for column in columns for pair in _entries(column.guards[0])))
+    first = columns[0].guards[0]
+    params = (EACH, np.concatenate(outcomes, axis=1), first.params[2], Columns(kinds, sites))
+    params[1].flags.writeable = False
+    emitter.emit(GUARD, (value,), params, BOOL_SCALAR, first.site)
+
+
+def _entries_are_truth(column: GuardColumn) -> bool:
+    params = column.guards[0].params
+    return params[0] == EACH and set(params[3].kinds) == {"bool"}
+
+
+def _entries(guard: Instruction) -> list[tuple[str, Site | None]]:
+    """Kind and line of each entry that a guard has in a row."""
+    params = guard.params
+    if params[0] != EACH:
+        return [(params[0], guard.site)]
+    return list(zip(params[3].kinds, params[3].sites)) * (params[1].size // len(params[3].kinds))
+
+
+def _outcomes(column: GuardColumn, dtype: np.dtype) -> np.ndarray:
+    return np.array([np.ravel(guard.params[1]) for guard in column.guards]).astype(dtype)
+
+
+def _rows(emitter: Any, column: GuardColumn, dtype: np.dtype) -> int:
+    """What the guards looked at, as an array of a row for each iteration, in the form in which it is compared."""
+    guard = column.guards[0]
+    kind, value = guard.params[0], column.value
+    type_ = emitter.instructions[value].type
+    if kind == "bool" and type_.dtype != BOOL:
+        value = emitter.make(NOT_EQUAL, (value, emitter.constant(0, ValueType((), type_.dtype))))
+    elif kind == "int" and type_.is_float:
+        # Adding zero makes -0.0 what int() makes of it.
+        value = emitter.make(TRUNC, (_converted(emitter, value, FLOAT64),))
+        value = emitter.make(ADD, (value, emitter.constant(0.0, FLOAT_SCALAR)))
+    value = _converted(emitter, value, dtype)
+    shape = (type_.shape[0], width_of(guard.params))
+    return value if type_.shape == shape else emitter.make(RESHAPE, (value,), (shape,))
+
+
+def _converted(emitter: Any, value: int, dtype: np.dtype) -> int:
+    if emitter.instructions[value].type.dtype == dtype:
+        return value
+    return emitter.make(CONVERT, (value,), (dtype,))
+
+
+def _side_by_side(emitter: Any, parts: Sequence[int]) -> int:
+    shapes = [emitter.instructions[part].type.shape for part in parts]
+    width = sum(shape[1] for shape in shapes)
+    starts = np.cumsum([0, *(shape[1] for shape in shapes)])
+    regions = Regions(Region((0, int(k)), (1, 1), shape, shape) for k, shape in zip(starts, shapes))
+    return emitter.make(ASSEMBLE, tuple(parts), (regions, (shapes[0][0], width), True))

@@ -1,0 +1,323 @@
+"""Finds repeated bodies in a sequence: where each operand of each slot keeps its relation to the iteration.
+
+The period is the distance to the previous occurrence of the same window of instructions. Then every operand must be one of:
+the value of a slot so many instructions before, in the same iteration or an earlier one; or a value from outside the loop,
+the same each time, a constant, a part of an array, or anything else that is known before the loop.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...ir.instruction import GUARD, RECORD
+from .guards_of_loops import may_be_rolled
+from .tape_arrays import FEWEST_ITERATIONS, Ints, Sequence
+
+# So many equal instructions in a row count as the beginning of a repetition.
+WINDOW = 12
+
+# Rolling a loop must save this many instructions.
+LEAST_SAVED = 64
+
+# Values are carried over at most this many iterations.
+FARTHEST = 8
+
+# An iteration may have so many stages that look alike.
+MOST_STAGES = 4
+
+# A boundary between iterations must not separate a call from its results.
+NEVER = 1 << 40
+
+# Where a repetition breaks so often, the rest is looked at afresh.
+MOST_BREAKS = 16
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """A body that is repeated: iterations of `period` slots from place `start` of the sequence.
+
+    Attributes:
+        values: by iteration and column, the operand. A column is one operand of one slot.
+        slots: of each column; the columns of slot k are first[k] to first[k + 1].
+        producers: by column, the slot that makes it, or -1 where it is from outside.
+        distances: by column, how many iterations before.
+    """
+
+    start: int
+    period: int
+    count: int
+    values: Ints
+    slots: Ints
+    first: Ints
+    producers: Ints
+    distances: Ints
+
+    @property
+    def end(self) -> int:
+        return self.start + self.period * self.count
+
+
+class Finder:
+    """Finds the repetitions of a sequence one by one, from its beginning to its end."""
+
+    def __init__(self, sequence: Sequence) -> None:
+        self.sequence = sequence
+        self.previous = _previous_windows(sequence.tokens)
+        places = np.arange(self.previous.size)
+        periods = np.where(self.previous >= 0, places - self.previous, 0)
+        starts = np.flatnonzero(np.diff(periods, prepend=-1))
+        ends = np.append(starts[1:], periods.size)
+        chosen = periods[starts] > 0
+        # Stretches of windows that repeat at one distance.
+        self._stretches = list(zip(*(a[chosen].tolist() for a in (starts, ends, periods[starts]))))
+        self._next = 0
+
+    def next(self, begin: int) -> Repetition | None:
+        """The first repetition that starts at place `begin` or later."""
+        failed: dict[int, int] = {}
+        while self._next < len(self._stretches):
+            start, end, period = self._stretches[self._next]
+            place = max(start, begin + period)
+            if place < end and failed.get(period, -1) <= place:
+                found, until = self._at(begin, place, period)
+                if found is not None:
+                    return found
+                failed[period] = until
+            self._next += 1
+        return None
+
+    def _at(self, begin: int, place: int, period: int) -> tuple[Repetition | None, int]:
+        """A repetition of a period around a place; else where to look on."""
+        tokens = self.sequence.tokens
+        first = place - period
+        while first > begin and tokens[first - 1] == tokens[first - 1 + period]:
+            first -= 1
+        end = place + _agreement(tokens, place, period)
+        operands = int(self.sequence.first[first + period] - self.sequence.first[first])
+        # The stages of an iteration may look alike, and differ in where their operands come from.
+        for several in range(1, MOST_STAGES + 1):
+            count = (end - first) // (several * period)
+            if not self._pays(first, several * period, count, several * operands):
+                break
+            examined = Examination(self.sequence, first, several * period, end)
+            rotation = examined.rotation()
+            if rotation:
+                examined = Examination(self.sequence, first + rotation, several * period, end)
+            found = examined.longest()
+            if found is not None:
+                return self._best(examined, found, end), end
+        return None, end
+
+    def _best(self, examined: Examination, found: Repetition, end: int) -> Repetition | None:
+        """The repetition, or one of a few times its period that is put together of fewer parts, if it pays."""
+        best, (reads, parts) = found, examined.outside(found)
+        together = _common_distance(found)
+        for factor in [together] if together > 1 else range(2, MOST_STAGES + 1) if parts else ():
+            wider = Examination(self.sequence, found.start, found.period * factor, end)
+            other = wider.longest()
+            if other is not None and self._pays(other.start, other.period, other.count, 0):
+                other_reads, other_parts = wider.outside(other)
+                if other_parts < parts or together > 1:
+                    best, reads, parts = other, other_reads, other_parts
+                    break
+        return best if self._pays(best.start, best.period, best.count, reads, 2 * parts) else None
+
+    def _pays(self, start: int, period: int, count: int, reads: int, costs: int = 0) -> bool:
+        """Whether it saves enough instructions; `reads` are those of single entries in an iteration."""
+        if count < FEWEST_ITERATIONS:
+            return False
+        weights = self.sequence.weights
+        body = int(weights[start + period] - weights[start]) + reads
+        return body * (count - 1) - costs >= LEAST_SAVED
+
+
+def _common_distance(found: Repetition) -> int:
+    """The greatest common divisor of how far values are carried: sums of even and odd entries, say, are two sums."""
+    together = math.gcd(*found.distances[found.distances > 0].tolist())
+    return together if together <= MOST_STAGES else 1
+
+
+def _previous_windows(tokens: Ints) -> Ints:
+    """For each place, the last one before it with the same window of tokens; -1 for none."""
+    size = tokens.size - WINDOW + 1
+    if size <= 1:
+        return np.full(max(size, 0), -1, np.int64)
+    mixed = (tokens.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashes = np.zeros(size, np.uint64)
+    for k in range(WINDOW):
+        hashes = hashes * np.uint64(0x100000001B3) + mixed[k : k + size]
+    order = np.argsort(hashes, kind="stable")
+    same = hashes[order[1:]] == hashes[order[:-1]]
+    previous = np.full(size, -1, np.int64)
+    previous[order[1:][same]] = order[:-1][same]
+    return previous
+
+
+def _agreement(tokens: Ints, place: int, period: int) -> int:
+    """How many tokens from a place on are those of one period before."""
+    done, step = 0, 256
+    while place + done < tokens.size:
+        here = tokens[place + done : place + done + step]
+        differs = here != tokens[place + done - period : place + done - period + here.size]
+        if differs.any():
+            return done + int(differs.argmax())
+        done, step = done + here.size, 2 * step
+    return done
+
+
+class Examination:
+    """The operands of a stretch of the sequence that has a period, row by row: a row is an iteration.
+
+    Attributes:
+        values: the operands by row and column.
+        place: of the instructions that use them; `made`, of those that make them, below `begin` if these are outside.
+    """
+
+    def __init__(self, sequence: Sequence, begin: int, period: int, end: int) -> None:
+        self.sequence, self.begin, self.period = sequence, begin, period
+        self.count = (end - begin) // period
+        first = sequence.first[begin : begin + period + 1]
+        self.first = first - first[0]
+        self.slots = np.repeat(np.arange(period), np.diff(first))
+        rows = begin + period * np.arange(self.count)
+        self.values = sequence.same[sequence.operands[sequence.first[rows][:, None] + np.arange(self.slots.size)]]
+        self.place = rows[:, None] + self.slots
+        self.made = sequence.position[self.values]
+        self.inside = self.made >= begin
+        self.known_before = sequence.known[self.values] < begin
+
+    def rotation(self) -> int:
+        """How far to move the boundary between iterations so that the fewest values cross it."""
+        if self.count < 4:
+            return 0
+        row, p = min(3, self.count - 2), self.period
+        back = self.place[row] - self.made[row]
+        moving = self.inside[row] & (back == self.place[row + 1] - self.made[row + 1])
+        reach = np.zeros(p, np.int64)
+        np.maximum.at(reach, (self.slots[moving] - back[moving]) % p, back[moving])
+        crossings = np.zeros(2 * p + 1, np.int64)
+        instructions, members = self.sequence.tape.instructions, self.sequence.members
+        for slot in np.flatnonzero(reach % p).tolist():
+            type_ = instructions[members[self.begin + slot]].type
+            weight = NEVER if type_.dtype is RECORD else type_.size
+            crossings[slot + 1] += weight
+            crossings[slot + 1 + int(reach[slot]) % p] -= weight
+        total = np.cumsum(crossings)[: 2 * p]
+        return int((total[:p] + total[p:]).argmin())
+
+    def longest(self) -> Repetition | None:
+        """The first stretch of rows that is long enough."""
+        base = 0
+        for _ in range(MOST_BREAKS):
+            if self.count - base < FEWEST_ITERATIONS:
+                return None
+            found, base = self._around(base + 3)
+            if found is not None:
+                return found
+        return None
+
+    def _around(self, row: int) -> tuple[Repetition | None, int]:
+        """The rows around one that go with it; where they end if they are too few."""
+        values, types = self.values, self.sequence.types
+        back = self.place - self.made
+        held = values[row] == values[row + 1]
+        moving = self.inside[row] & self.inside[row + 1] & (back[row] == back[row + 1]) & ~held
+        outside = ~self.inside[row]
+        fits = np.where(moving, self.inside & (back == back[row]), values == values[row])
+        alike = types[values] == types[values[row]]
+        fits[:, outside] = (~self.inside & self.known_before & alike)[:, outside]
+        start, stop = _run(fits.all(axis=1), row)
+        if stop - start < 2:
+            return None, row + 1
+        distances = np.where(moving, -((self.slots - back[row]) // self.period), 0)
+        # What was made once in an early iteration is outside of a loop over the later ones.
+        made = self.made[row][held & self.inside[row]].max(initial=self.begin - 1)
+        least = int((made - self.begin) // self.period) + 1
+        start = self._earlier(least, max(start, least), fits, moving, distances, alike)
+        if stop - start < FEWEST_ITERATIONS:
+            return None, max(stop, row + 1)
+        start, stop = self._regular(start, stop, row, outside)
+        if stop - start < FEWEST_ITERATIONS or distances.max(initial=0) > FARTHEST:
+            return None, max(stop, row + 1)
+        producers = np.where(moving, (self.slots - back[row]) % self.period, -1)
+        begin = self.begin + start * self.period
+        rows = values[start:stop]
+        if not self._is_closed(begin, stop - start) or not self._guards_may_be_rolled(begin, stop - start):
+            return None, max(stop, row + 1)
+        return Repetition(
+            begin, self.period, stop - start, rows, self.slots, self.first, producers, distances
+        ), stop  # fmt: skip
+
+    def _earlier(self, least: int, start: int, fits: Ints, moving: Ints, distances: Ints, alike: Ints) -> int:
+        """Where iterations before `start` differ only in what is carried into them, the loop starts with these."""
+        least = max(least, start - 3)
+        known = self.sequence.known[self.values[least:start]]
+        for first in range(least, start):
+            begin = self.begin + first * self.period
+            rows = np.arange(first, start)[:, None]
+            carried = moving & (rows - first < distances) & (known[rows[:, 0] - start] < begin)
+            if bool((fits[first:start] | (carried & alike[first:start])).all()):
+                return first
+        return start
+
+    def _regular(self, start: int, stop: int, row: int, outside: Ints) -> tuple[int, int]:
+        """Leave out rows at the ends where an array is not read in regular steps as in most of them."""
+        sequence, low, high = self.sequence, start, stop
+        for column in np.flatnonzero(outside & (sequence.source[self.values[row]] >= 0)).tolist():
+            read = self.values[start:stop, column]
+            sources, offsets, boxes = sequence.source[read], sequence.offset[read], sequence.box[read]
+            steps = np.diff(offsets)
+            at = min(max(row - start, 0), steps.size - 1)
+            goes_on = (np.diff(sources) == 0) & (np.diff(boxes) == 0) & (steps == steps[at])
+            first, last = _run(goes_on, at)
+            if last > first and 2 * (last + 1 - first) >= stop - start:
+                low, high = max(low, start + first), min(high, start + last + 1)
+        return (low, high) if high > low else (start, start)
+
+    def _is_closed(self, begin: int, count: int) -> bool:
+        """Whether no record of a call is left behind by the loop without its items."""
+        sequence, end = self.sequence, begin + self.period * count
+        for slot in range(self.period):
+            number = int(sequence.members[begin + slot])
+            if sequence.tape.instructions[number].type.dtype is RECORD:
+                records = sequence.members[begin + slot : end : self.period]
+                if (sequence.last_use[records] >= end).any():
+                    return False
+        return True
+
+    def _guards_may_be_rolled(self, begin: int, count: int) -> bool:
+        """Whether the guards of a repetition may be looked at behind its last iteration."""
+        instructions, end = self.sequence.tape.instructions, begin + self.period * count
+        body = [instructions[n] for n in self.sequence.members[begin : begin + self.period].tolist()]
+        if not any(i.op is GUARD for i in body):
+            return True
+        rows = self.sequence.members[begin:end].reshape(count, self.period)
+        guards = rows[:, [k for k, i in enumerate(body) if i.op is GUARD]].ravel().tolist()
+        return may_be_rolled(body, [instructions[n] for n in guards])
+
+    def outside(self, found: Repetition) -> tuple[int, int]:
+        """How many reads of arrays an iteration has, and how many values would have to be put together one by one."""
+        sequence, reads, parts = self.sequence, 0, 0
+        for column in np.flatnonzero(found.producers < 0).tolist():
+            values = found.values[:, column]
+            if (values == values[0]).all() or sequence.is_constant[values].all():
+                continue
+            sources, boxes = sequence.source[values], sequence.box[values]
+            if sources[0] < 0 or (sources != sources[0]).any() or (boxes != boxes[0]).any():
+                parts += np.unique(values).size
+            else:
+                reads += 1
+        return reads, parts
+
+
+def _run(flags: Ints, place: int) -> tuple[int, int]:
+    """The stretch of true entries around a place."""
+    if not flags[place]:
+        return place, place
+    before = np.flatnonzero(~flags[:place])
+    after = np.flatnonzero(~flags[place:])
+    return (int(before[-1]) + 1 if before.size else 0), (place + int(after[0]) if after.size else flags.size)

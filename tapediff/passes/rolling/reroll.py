@@ -1,0 +1,279 @@
+"""Turns the straight-line code of Python loops back into loops: array operations where iterations are independent, else LOOPs.
+
+A repeated body is found (repetition.py), what becomes of each of its slots is decided (body.py), and the whole is emitted here.
+Guards of a body are checked behind the loop (guards_of_loops.py). What a guard looks at is computed alike in two tapes that are the same
+up to it, whatever they go on with: what a body makes of a value depends on nothing behind the next guard, or gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...ir.instruction import Instruction, ValueType
+from ...ir.tape import Tape
+from ...ops.arithmetic import ADD, SUBTRACT
+from ...ops.reductions import CUMSUM, SUM
+from ...ops.shape import BROADCAST
+from .array_builder import ArrayBuilder
+from .build_loop import LoopBody
+from .classify_slots import BodyPlan, RunningSum, plan_body
+from .guards_of_loops import GuardColumn, in_range, make_guard
+from .repetition import Finder, Repetition
+from .tape_arrays import Sequence
+from .vectorize import Batch, spread
+
+# Loops around loops are found by looking at the result again.
+DEEPEST_NEST = 4
+
+# Shorter tapes have nothing to save.
+SHORTEST_TAPE = 64
+
+# Makes the callee of a LOOP from the tape of its body.
+MakeCallee = Callable[[Tape], Any]
+
+
+def reroll(tape: Tape, make_callee: MakeCallee) -> Tape:
+    """The same tape with loops instead of repeated instructions; the tape itself if there are none."""
+    for _ in range(DEEPEST_NEST):
+        rolled = _rolled(tape, make_callee)
+        if rolled is tape:
+            break
+        tape = rolled
+    return tape
+
+
+def _rolled(tape: Tape, make_callee: MakeCallee) -> Tape:
+    if len(tape.instructions) < SHORTEST_TAPE:
+        return tape
+    sequence = Sequence(tape)
+    finder = Finder(sequence)
+    found = finder.next(0)
+    if found is None:
+        return tape
+    roller = Roller(sequence, make_callee)
+    place = 0
+    while found is not None:
+        roller.straight(place, found.start)
+        place = roller.roll(found)
+        found = finder.next(place)
+    roller.straight(place, len(sequence))
+    return roller.rebuilt()
+
+
+class Roller(ArrayBuilder):
+    """Rebuilds a tape with its repetitions rolled."""
+
+    def __init__(self, sequence: Sequence, make_callee: MakeCallee) -> None:
+        super().__init__(sequence)
+        self.make_callee = make_callee
+
+    def straight(self, start: int, stop: int) -> None:
+        """Copy a stretch of the sequence."""
+        for old in self.sequence.members[start:stop].tolist():
+            self.number[old] = self.copy(old)
+
+    def roll(self, found: Repetition) -> int:
+        """Roll a repetition; gives the place behind it."""
+        plan = plan_body(self.sequence, found)
+        if self._ends_unread(found, plan):
+            # The loop's last carries then go into one more iteration. Where nothing reads them, their cotangents would be exact
+            # zeros, which the derivative of the body would have to keep from meeting infinities at every step.
+            found = replace(found, count=found.count - 1, values=found.values[:-1])
+            plan = plan_body(self.sequence, found)
+        _Rolling(self, found, plan).run()
+        return found.end
+
+    def _ends_unread(self, found: Repetition, plan: BodyPlan) -> bool:
+        """Whether something that the loop carries is read by nothing behind it."""
+        inside = set(plan.loop)
+        for column in np.flatnonzero(found.distances > 0).tolist():
+            slot = int(found.producers[column])
+            if slot not in inside or int(found.slots[column]) not in inside:
+                continue
+            last = self.sequence.members[found.start + slot + found.period * np.arange(found.count)]
+            last = last[-int(found.distances[column]) :]
+            is_float = self.tape.instructions[int(last[0])].type.is_float
+            if is_float and bool((self.sequence.last_use[last] < found.end).any()):
+                return True
+        return False
+
+
+class _Rolling:
+    """A repetition that is being rolled.
+
+    Attributes:
+        fixed: new numbers of slots that give the same at every iteration.
+        arrays: new numbers of arrays of all iterations, by slot.
+    """
+
+    def __init__(self, builder: Roller, found: Repetition, plan: BodyPlan) -> None:
+        self.builder, self.found = builder, found
+        self.sequence = builder.sequence
+        self.plan = plan
+        numbers = self.sequence.members[found.start : found.start + found.period].tolist()
+        self.instructions: list[Instruction] = [builder.tape.instructions[n] for n in numbers]
+        self.fixed: dict[int, int] = {}
+        self.arrays: dict[int, int] = {}
+        self.loop: LoopBody | None = None
+
+    def run(self) -> None:
+        for slot in range(self.found.period):
+            if self.plan.fixed[slot]:
+                self._make_fixed(slot)
+        for step in self.plan.before:
+            self._make(step)
+        if self.plan.loop:
+            self._make_loop()
+        for step in self.plan.after:
+            self._make(step)
+        self._make_guards()
+        self._settle()
+
+    # Operands
+
+    def columns(self, slot: int) -> range:
+        return range(int(self.found.first[slot]), int(self.found.first[slot + 1]))
+
+    def old(self, slot: int) -> Any:
+        """The old values that a slot made, by iteration."""
+        return self.sequence.members[self.found.start + slot : self.found.end : self.found.period]
+
+    def is_fixed(self, column: int) -> bool:
+        producer = int(self.found.producers[column])
+        if producer >= 0:
+            return self.plan.fixed[producer]
+        values = self.found.values[:, column]
+        return bool((values == values[0]).all())
+
+    def operand(self, column: int) -> tuple[int, bool]:
+        """The value of a column, and whether it is an array of all iterations."""
+        producer, distance = int(self.found.producers[column]), int(self.found.distances[column])
+        values = self.found.values[:, column]
+        if producer < 0:
+            return (
+                (self.builder.value(values[0]), False)
+                if self.is_fixed(column)
+                else (self.builder.stacked(values), True)
+            )
+        if producer in self.fixed:
+            return self.fixed[producer], False
+        if distance and self.loop is not None:
+            known = self.loop.results.get(self.loop.register(column))
+            if known is not None:
+                return known, True
+        array = self.arrays[producer]
+        if distance:
+            initial = [self.builder.value(old) for old in values[:distance].tolist()]
+            array = self.builder.shifted(initial, array)
+        return array, True
+
+    # Slots
+
+    def _make_fixed(self, slot: int) -> None:
+        op, _, params, _, site = self.instructions[slot]
+        self.builder.site = site
+        operands = tuple([self.operand(c)[0] for c in self.columns(slot)])
+        if self.plan.guards:
+            operands = in_range(self.builder, self.builder.tape, self.instructions[slot], operands)
+        self.fixed[slot] = self.builder.make(op, operands, params)
+
+    def _make(self, step: int | RunningSum) -> None:
+        if isinstance(step, RunningSum):
+            self._make_sum(step)
+            return
+        instruction = self.instructions[step]
+        self.builder.site = instruction.site
+        operands = [self.operand(c) for c in self.columns(step)]
+        self.builder.site = instruction.site
+        numbers = tuple([n for n, _ in operands])
+        if self.plan.guards:
+            numbers = in_range(self.builder, self.builder.tape, instruction, numbers)
+        if any(batched for _, batched in operands):
+            batch = Batch(self.builder, self.found.count, numbers, [b for _, b in operands])
+            self.arrays[step] = batch.emit(instruction)
+        else:
+            once = self.builder.make(instruction.op, numbers, instruction.params)
+            self.arrays[step] = spread(self.builder, once, self.found.count)
+
+    def _make_sum(self, step: RunningSum) -> None:
+        builder, count = self.builder, self.found.count
+        total = start = builder.value(self.found.values[0, step.start])
+        parts: list[tuple[int, int]] = []
+        for slot, (column, sign) in zip(step.slots, step.terms):
+            number, batched = self.operand(column)
+            builder.site = self.instructions[slot].site
+            parts.append((number if batched else spread(builder, number, count), sign))
+            added = builder.make(SUM, (parts[-1][0],), ((0,),))
+            total = builder.make(ADD if sign > 0 else SUBTRACT, (total, added))
+        last = self.old(step.slots[-1])
+        builder.number[int(last[-1])] = total
+        if bool((self.sequence.last_use[last[:-1]] >= self.found.end).any()):
+            builder.settle(last[:-1], self._partial_sums(start, parts, self.instructions[step.slots[-1]].type))
+
+    def _partial_sums(self, start: int, parts: list[tuple[int, int]], type_: ValueType) -> int:
+        """The running sum at every iteration, where something reads it later."""
+        builder, rank = self.builder, len(type_.shape)
+        terms = builder.constant(np.zeros((), type_.dtype), ValueType((), type_.dtype))
+        for number, sign in parts:
+            aligned = Batch(builder, self.found.count, [number], [True]).with_rank(0, rank)
+            terms = builder.make(ADD if sign > 0 else SUBTRACT, (terms, aligned))
+        wide = builder.instructions[terms].type.shape
+        if wide != (self.found.count, *type_.shape):
+            terms = builder.make(BROADCAST, (terms,), ((self.found.count, *type_.shape),))
+        return builder.make(ADD, (start, builder.make(CUMSUM, (terms,), (0, False))))
+
+    def _make_loop(self) -> None:
+        plan, sequence, end = self.plan, self.sequence, self.found.end
+        body = LoopBody(self, plan.loop, bool(plan.guards))
+        wanted: dict[Any, None] = {}
+        inside = set(plan.loop)
+        for step in (*plan.after, *plan.guards):
+            slots = step.slots if isinstance(step, RunningSum) else (step,)
+            for column in [c for slot in slots for c in self.columns(slot)]:
+                producer = int(self.found.producers[column])
+                if producer in inside:
+                    register = body.register(column)
+                    wanted[register if register in body.registers else producer] = None
+        lags: dict[int, int] = {}
+        for producer, initial in body.registers:
+            lags[producer] = max(lags.get(producer, 0), len(initial))
+        for slot in plan.loop:
+            old = self.old(slot)
+            if (sequence.last_use[old[: old.size - lags.get(slot, 0)]] >= end).any():
+                wanted[slot] = None
+        last = body.emit(self.builder.make_callee, list(wanted))
+        self.loop = body
+        for each, number in body.results.items():
+            if isinstance(each, int):
+                self.arrays[each] = number
+        for (slot, initial), number in last.items():
+            self.builder.number[int(self.old(slot)[-len(initial)])] = number
+
+    def _make_guards(self) -> None:
+        """One guard for all iterations, behind them."""
+        if not self.plan.guards:
+            return
+        columns = []
+        for slot in self.plan.guards:
+            (column,) = self.columns(slot)
+            self.builder.site = self.instructions[slot].site
+            number, batched = self.operand(column)
+            guards = [self.builder.tape.instructions[n] for n in self.old(slot).tolist()]
+            columns.append(GuardColumn(number if batched else spread(self.builder, number, self.found.count), guards))
+        make_guard(self.builder, columns)
+
+    def _settle(self) -> None:
+        """What follows finds the values here."""
+        sequence, found = self.sequence, self.found
+        rolled = sequence.members[found.start : found.end]
+        sequence.position[rolled], sequence.known[rolled] = -1, found.end - 1
+        for slot, number in self.fixed.items():
+            old = self.old(slot)
+            sequence.same[old] = old[0]
+            self.builder.number[int(old[0])] = number
+        for slot, array in self.arrays.items():
+            self.builder.settle(self.old(slot), array)

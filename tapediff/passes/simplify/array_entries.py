@@ -1,0 +1,163 @@
+"""Where the cells of an array come from: each cell names a value and a position in it; boxes of cells are found again here.
+
+A cell is one integer, `value << 32 | position`. Reads and writes of parts, reshapes and transposes of an array are then the same
+operations on its array of cells.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ...ops.indexing import Region
+
+SHIFT = 32
+POSITION = (1 << SHIFT) - 1
+
+# A value that fills more stretches of an array than this is gathered from in one instruction, if it is no small part of it.
+MOST_STRETCHES = 8
+SMALL_PART = 1 / 16
+
+
+class SupportsShape(Protocol):
+    """Gives the shape of a value by its number."""
+
+    def __getitem__(self, number: int, /) -> tuple[int, ...]: ...
+
+
+class Piece(NamedTuple):
+    """Cells of an array that come from one value: their flat positions in the array and in the value.
+
+    Attributes:
+        target: the box that they fill, or None if they are scattered.
+        places: where they are in the array, flat.
+        positions: where they are in the value, flat; in the shape of the box.
+    """
+
+    source: int
+    target: Region | None
+    places: np.ndarray
+    positions: np.ndarray
+
+
+def own_cells(number: int, shape: tuple[int, ...]) -> np.ndarray:
+    """The cells of an array that is value `number` itself."""
+    start = number << SHIFT
+    return np.arange(start, start + math.prod(shape), dtype=np.int64).reshape(shape)
+
+
+def sources_of(cells: np.ndarray) -> np.ndarray:
+    return np.unique(cells >> SHIFT)
+
+
+def single_source(cells: np.ndarray) -> int | None:
+    """The value that all of the cells come from, if it is one."""
+    first = int(cells.flat[0]) >> SHIFT
+    return first if cells.size == 1 or bool((cells >> SHIFT == first).all()) else None
+
+
+def cell_region(position: int, shape: tuple[int, ...]) -> Region:
+    """The region of a single entry, given by its flat position."""
+    starts = []
+    for extent in reversed(shape):
+        position, start = divmod(position, extent)
+        starts.append(start)
+    ones = (1,) * len(shape)
+    return Region(tuple(reversed(starts)), ones, ones, ())
+
+
+def region_in(positions: np.ndarray, shape: tuple[int, ...]) -> tuple[Region, tuple[int, ...]] | None:
+    """The box of an array of `shape` that flat positions run through, and the order of its axes in `positions`; None if they do not.
+
+    Every axis of `positions` that is longer than 1 must step along an axis of its own.
+    """
+    long = [a for a, extent in enumerate(positions.shape) if extent > 1]
+    start = int(positions.flat[0])
+    starts = cell_region(start, shape).starts
+    steps, counts, axes = [1] * len(shape), [1] * len(shape), []
+    expected = np.full((1,) * positions.ndim, start, np.int64)
+    for a in long:
+        extent = positions.shape[a]
+        second = int(positions[tuple(1 if k == a else 0 for k in range(positions.ndim))])
+        line = np.arange(extent, dtype=np.int64) * (second - start)
+        expected = expected + line.reshape([-1 if k == a else 1 for k in range(positions.ndim)])
+        last = start + int(line[-1])
+        if not 0 <= last < math.prod(shape):
+            return None
+        moves = [(b, e - s) for b, (s, e) in enumerate(zip(starts, cell_region(last, shape).starts)) if e != s]
+        if len(moves) != 1 or moves[0][1] % (extent - 1) or moves[0][0] in axes:
+            return None
+        axis, distance = moves[0]
+        steps[axis], counts[axis] = distance // (extent - 1), extent
+        axes.append(axis)
+    if not np.array_equal(np.broadcast_to(expected, positions.shape), positions):
+        return None
+    order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+    return Region(starts, tuple(steps), tuple(counts), tuple(counts[b] for b in sorted(axes))), order
+
+
+def _target_of(places: np.ndarray, shape: tuple[int, ...]) -> Region | None:
+    """The box that ascending flat positions fill, row by row."""
+    starts, steps, counts = [], [], []
+    for coordinates in np.unravel_index(places, shape):
+        values = np.unique(coordinates)
+        step = int(values[1] - values[0]) if values.size > 1 else 1
+        if values.size > 2 and not bool((np.diff(values) == step).all()):
+            return None
+        starts.append(int(values[0]))
+        steps.append(step)
+        counts.append(int(values.size))
+    if math.prod(counts) != places.size:
+        return None
+    return Region(tuple(starts), tuple(steps), tuple(counts), tuple(counts))
+
+
+def split(places: np.ndarray, cells: np.ndarray, shape: tuple[int, ...], shape_of: SupportsShape) -> list[Piece]:
+    """Few disjoint pieces that make up the cells at ascending flat `places` of an array of `shape`."""
+    if not places.size:
+        return []
+    values = cells >> SHIFT
+    order = np.argsort(values, kind="stable")
+    values, places, positions = values[order], places[order], (cells & POSITION)[order]
+    bounds = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), values.size]
+    result: list[Piece] = []
+    for start, end in itertools.pairwise(bounds):
+        source = int(values[start])
+        if end - start == 1:
+            result.append(_entry(source, places[start:end], positions[start:end], shape))
+        else:
+            result += _boxes(source, places[start:end], positions[start:end], shape, shape_of[source])
+    return result
+
+
+def _entry(source: int, places: np.ndarray, positions: np.ndarray, shape: tuple[int, ...]) -> Piece:
+    return Piece(source, cell_region(int(places[0]), shape), places, positions.reshape(()))
+
+
+def _boxes(
+    source: int, places: np.ndarray, positions: np.ndarray, shape: tuple[int, ...], source_shape: tuple[int, ...]
+) -> list[Piece]:
+    """One box if the cells fill one; else their stretches along the last axis, or one scattered piece if these are many."""
+    target = _target_of(places, shape)
+    if target is not None:
+        box = positions.reshape(target.counts)
+        if region_in(box, source_shape) is not None:
+            return [Piece(source, target, places, box)]
+    breaks = (np.diff(places) != 1) | (np.diff(positions) != 1)
+    breaks |= (places[1:] % shape[-1] == 0) | (positions[1:] % max(1, source_shape[-1] if source_shape else 1) == 0)
+    bounds = [0, *(np.flatnonzero(breaks) + 1).tolist(), places.size]
+    if len(bounds) > MOST_STRETCHES + 1 and places.size >= SMALL_PART * math.prod(shape):
+        return [Piece(source, None, places, positions)]
+    result = []
+    for start, end in itertools.pairwise(bounds):
+        if end - start == 1:
+            result.append(_entry(source, places[start:end], positions[start:end], shape))
+            continue
+        first = cell_region(int(places[start]), shape)
+        counts = (*first.counts[:-1], end - start)
+        stretch = Region(first.starts, first.steps, counts, counts)
+        result.append(Piece(source, stretch, places[start:end], positions[start:end].reshape(counts)))
+    return result

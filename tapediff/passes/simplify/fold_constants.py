@@ -1,0 +1,117 @@
+"""Evaluates instructions whose operands are all constants, and drops what changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...base.source_location import Site
+from ...ir.instruction import CONSTANT, GUARD, INPUT, RECORD, Instruction, ValueType
+from ...ir.interpreter import check_guard
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.arithmetic import DIVIDE, MULTIPLY, NEGATIVE, PRODUCT_OR_ZERO
+from ...ops.comparison import SELECT
+from ...ops.indexing import ASSEMBLE, INDEX, Region
+from ...ops.shape import BROADCAST, RESHAPE, TRANSPOSE
+
+# A folded constant lives in memory as long as the tape: a broadcast scalar stays an instruction.
+LARGEST_GROWTH = 4096
+
+# These cost nothing in a kernel, while a folded one would be a second copy of the data.
+VIEWS = (TRANSPOSE, RESHAPE, BROADCAST)
+
+
+# What may leave a value as it is without any constant among its operands.
+_SIMPLIFIED = (SELECT, NEGATIVE, RESHAPE, ASSEMBLE, INDEX)
+
+
+@np.errstate(all="ignore")
+def fold_constants(tape: Tape) -> Tape:
+    rewriter = Rewriter(tape)
+    numbers, new = rewriter.number, rewriter.instructions
+    for number, instruction in enumerate(tape.instructions):
+        op, inputs, *_ = instruction
+        operands = tuple([numbers[i] for i in inputs])
+        # Nearly all instructions of a long tape read no constant, and are done with here.
+        is_plain = operands and op not in _SIMPLIFIED
+        for operand in operands:
+            if new[operand][0] is CONSTANT:
+                is_plain = False
+        numbers[number] = (
+            rewriter.keep(instruction, operands) if is_plain else _folded(rewriter, number, instruction, operands)
+        )
+    return rewriter.finish()
+
+
+def _folded(rewriter: Rewriter, number: int, instruction: Instruction, operands: tuple[int, ...]) -> int:
+    op, _, params, type_, site = instruction
+    if op is CONSTANT or op is INPUT or type_.dtype is RECORD:
+        return rewriter.copy(number)
+    values = [_constant_value(rewriter, i) for i in operands]
+    if all(value is not None for value in values):
+        if op is GUARD:
+            check_guard(params, values[0], site)
+            return -1
+        is_view = op in VIEWS and type_.size > 64
+        if not is_view and type_.size <= max(LARGEST_GROWTH, sum(value.size for value in values)):  # type: ignore[union-attr]
+            return rewriter.constant(op.evaluate(*[v[()] for v in values], *params), type_)  # type: ignore[index]
+    if op is PRODUCT_OR_ZERO and values[0] is not None and values[0].all():
+        return rewriter.emit(MULTIPLY, operands, (), type_, site)
+    same = _unchanged(rewriter, instruction, operands, values)
+    return rewriter.copy(number) if same is None else same
+
+
+def _unchanged(
+    rewriter: Rewriter, instruction: Instruction, operands: tuple[int, ...], values: list[np.ndarray | None]
+) -> int | None:
+    """The value that an instruction leaves as it is, perhaps in another shape; None if it changes something."""
+    op, _, params, type_, site = instruction
+    if op is RESHAPE:
+        return _in_shape(rewriter, operands[0], type_, site)
+    if op is ASSEMBLE or op is INDEX:
+        whole = type_.shape if op is ASSEMBLE else rewriter.instructions[operands[0]].type.shape
+        is_whole = _is_whole(params[0] if op is ASSEMBLE else params, whole)
+        return _in_shape(rewriter, operands[0], type_, site) if is_whole else None
+    chosen = None
+    if op is NEGATIVE:
+        inner = rewriter.instructions[operands[0]]
+        chosen = inner.inputs[0] if inner.op is NEGATIVE else None
+    elif op is SELECT:
+        chosen = _chosen(values[0], operands)
+    elif op is MULTIPLY or op is DIVIDE:
+        ones = [k for k in ((0, 1) if op is MULTIPLY else (1,)) if _is_one(values[k])]
+        chosen = next((operands[1 - k] for k in ones if rewriter.instructions[operands[1 - k]].type == type_), None)
+    return chosen if chosen is not None and rewriter.instructions[chosen].type == type_ else None
+
+
+def _is_one(value: np.ndarray | None) -> bool:
+    return value is not None and value.size <= LARGEST_GROWTH and bool((value == 1.0).all())
+
+
+def _is_whole(regions: Sequence[Region], shape: tuple[int, ...]) -> bool:
+    """Whether the only region of an array is all of it, in order."""
+    return len(regions) == 1 and regions[0].counts == shape and all(step == 1 for step in regions[0].steps)
+
+
+def _in_shape(rewriter: Rewriter, number: int, type_: ValueType, site: Site | None) -> int:
+    while rewriter.instructions[number].op is RESHAPE:
+        number = rewriter.instructions[number].inputs[0]
+    if rewriter.instructions[number].type.shape == type_.shape:
+        return number
+    return rewriter.emit(RESHAPE, (number,), (type_.shape,), type_, site)
+
+
+def _chosen(condition: np.ndarray | None, operands: tuple[int, ...]) -> int | None:
+    """The operand of a selection that is the same everywhere."""
+    if operands[1] == operands[2]:
+        return operands[1]
+    if condition is not None and condition.shape == ():
+        return operands[1 if condition else 2]
+    return None
+
+
+def _constant_value(rewriter: Rewriter, number: int) -> np.ndarray | None:
+    op, _, params, *_ = rewriter.instructions[number]
+    return params[0] if op is CONSTANT else None

@@ -1,0 +1,105 @@
+"""Moves broadcasts behind elementwise ops, which broadcast by themselves, behind reshapes and sums: nothing is computed once per copy.
+
+The sum of n copies is n times the number. It is rounded once, where adding them one by one is rounded n times.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Instruction, ValueType
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops import Elementwise
+from ...ops.arithmetic import MULTIPLY
+from ...ops.reductions import SUM
+from ...ops.shape import BROADCAST, RESHAPE
+from .axis_groups import axis_groups
+
+
+def sink_broadcasts(tape: Tape) -> Tape:
+    if not any(i.op is BROADCAST or i.op is RESHAPE for i in tape.instructions):
+        return tape
+    rewriter = Rewriter(tape)
+    for number, instruction in enumerate(tape.instructions):
+        made = None
+        if isinstance(instruction.op, Elementwise) and instruction.type.shape:
+            made = _elementwise(rewriter, instruction)
+        elif instruction.op is SUM and instruction.type.dtype == FLOAT64:
+            made = _sum(rewriter, instruction)
+        elif instruction.op is RESHAPE:
+            made = _reshape(rewriter, instruction)
+        rewriter.number[number] = rewriter.copy(number) if made is None else made
+    return rewriter.finish()
+
+
+def _elementwise(rewriter: Rewriter, instruction: Instruction) -> int | None:
+    op, inputs, params, type_, site = instruction
+    operands = tuple(_before_broadcast(rewriter, rewriter.number[i], len(type_.shape)) for i in inputs)
+    if operands == tuple(rewriter.number[i] for i in inputs):
+        return None
+    natural: ValueType = op.infer(*(rewriter.instructions[i].type for i in operands), **op.named(params))
+    return _broadcast(rewriter, rewriter.emit(op, operands, params, natural, site), instruction)
+
+
+def _before_broadcast(rewriter: Rewriter, number: int, most: int) -> int:
+    """The value that is broadcast or reshaped into value `number`, if it broadcasts by itself to an array of `most` axes."""
+    op, inputs, _, type_, _ = rewriter.instructions[number]
+    if op is not BROADCAST and not (op is RESHAPE and type_.size == 1):
+        return number
+    source = inputs[0]
+    while rewriter.instructions[source].op is RESHAPE and rewriter.instructions[source].type.size == 1:
+        source = rewriter.instructions[source].inputs[0]
+    return source if len(rewriter.instructions[source].type.shape) <= most else number
+
+
+def _sum(rewriter: Rewriter, instruction: Instruction) -> int | None:
+    """The sum of a broadcast value: over the axes that the value has itself, times the length of the others."""
+    op, inputs, _, type_, _ = rewriter.instructions[rewriter.number[instruction.inputs[0]]]
+    if op is not BROADCAST or type_.size == 0:
+        return None
+    axes, number = instruction.params[0], inputs[0]
+    shape = rewriter.instructions[number].type.shape
+    aligned = (1,) * (len(type_.shape) - len(shape)) + shape
+    copies = math.prod(type_.shape[k] for k in axes if aligned[k] == 1)
+    own = tuple(k - len(aligned) + len(shape) for k in axes if aligned[k] != 1)
+    if own:
+        natural = SUM.infer(rewriter.instructions[number].type, axes=own)
+        number = rewriter.emit(SUM, (number,), (own,), natural, instruction.site)
+    kept = tuple(extent for k, extent in enumerate(aligned) if k not in axes)
+    if rewriter.instructions[number].type.shape != kept:
+        number = rewriter.emit(RESHAPE, (number,), (kept,), ValueType(kept, FLOAT64), instruction.site)
+    if copies != 1:
+        factor = rewriter.constant(float(copies), FLOAT_SCALAR)
+        number = rewriter.emit(MULTIPLY, (number, factor), (), ValueType(kept, FLOAT64), instruction.site)
+    return _broadcast(rewriter, number, instruction)
+
+
+def _reshape(rewriter: Rewriter, instruction: Instruction) -> int | None:
+    """A broadcast value in another shape, as the value in another shape that is broadcast then."""
+    op, inputs, *_ = rewriter.instructions[rewriter.number[instruction.inputs[0]]]
+    if op is not BROADCAST or instruction.type.size == 0:
+        return None
+    old, new = rewriter.instructions[rewriter.number[instruction.inputs[0]]].type.shape, instruction.type.shape
+    source = rewriter.instructions[inputs[0]].type
+    aligned = (1,) * (len(old) - len(source.shape)) + source.shape
+    shape = list(new)
+    for old_axes, new_axes in axis_groups(old, new):
+        repeated = {aligned[k] == 1 for k in old_axes if old[k] != 1}
+        if len(repeated) > 1:
+            return None
+        if repeated == {True}:
+            for k in new_axes:
+                shape[k] = 1
+    number, small = inputs[0], tuple(shape)
+    if small != source.shape:
+        number = rewriter.emit(RESHAPE, (number,), (small,), ValueType(small, source.dtype), instruction.site)
+    return _broadcast(rewriter, number, instruction)
+
+
+def _broadcast(rewriter: Rewriter, number: int, instruction: Instruction) -> int:
+    """A value in the shape of the instruction that it stands for."""
+    type_ = instruction.type
+    if rewriter.instructions[number].type.shape == type_.shape:
+        return number
+    return rewriter.emit(BROADCAST, (number,), (type_.shape,), type_, instruction.site)

@@ -1,0 +1,99 @@
+"""Squares of what has a kink or a pole of its derivative where it is 0, while its square has none: abs(x)**2, norm(x)**2, hypot(x, y)**2.
+
+The chain rule through the kink is right to first order only: the derivative of norm(x) at 0, which is 0, times that of the square says
+that the Hessian of norm(x)**2 is 0. So the cotangent of the square is handed, past the op, to what the square is a plain function of.
+Factors and rearrangements between the two are seen through: (norm(x - y) / scale)**4, norm(x, axis=1)[k]**2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.instruction import Instruction
+from ...ir.tape import Tape
+from ...ops import Op
+from ...ops.arithmetic import DIVIDE, INTEGER_POWER, MULTIPLY, NEGATIVE, SQUARE, integer_power
+from ...ops.declaration import Rule
+from ...ops.indexing import GATHER, INDEX, Part, assemble
+from ...ops.products import MATMUL
+from ...ops.shape import BROADCAST, RESHAPE, TRANSPOSE, broadcast
+
+# Squares are rearranged as what is squared.
+REARRANGING = (INDEX, GATHER, RESHAPE, TRANSPOSE, BROADCAST)
+
+
+class Squares:
+    """Which values have a square that is a plain function of something, and the cotangents of those squares collected so far.
+
+    Attributes:
+        leads: for each such value, the position of the operand through which that is found; -1 where the op itself says so.
+        pending: by number of a value, cotangents of its square and their qualities.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.pending: dict[int, list[tuple[Any, int]]] = {}
+        self.leads: dict[int, int] = {}
+        for number, instruction in enumerate(tape.instructions):
+            if getattr(instruction.op, "squared", None) is not None:
+                self.leads[number] = -1
+            elif self.leads:
+                self._look_through(number, instruction)
+
+    def _look_through(self, number: int, instruction: Instruction) -> None:
+        op, inputs, *_ = instruction
+        if op is MULTIPLY:
+            if inputs[0] != inputs[1] and (inputs[0] in self.leads or inputs[1] in self.leads):
+                self.leads[number] = 0 if inputs[0] in self.leads else 1
+        elif (op is NEGATIVE or op is DIVIDE or op in REARRANGING) and inputs[0] in self.leads:
+            self.leads[number] = 0
+
+    def is_square(self, instruction: Instruction) -> bool:
+        """Whether the instruction is an even power of such a value."""
+        op, inputs, params, *_ = instruction
+        if not self.leads or not inputs or inputs[0] not in self.leads:
+            return False
+        if op is MULTIPLY or op is MATMUL:
+            return inputs[0] == inputs[1] and (op is MULTIPLY or len(self.tape.instructions[inputs[0]].type.shape) == 1)
+        return op is SQUARE or (op is INTEGER_POWER and params[0] > 0 and params[0] % 2 == 0)
+
+    def total(self, number: int) -> tuple[Any, list[int]]:
+        """The cotangent of a value's square, and the qualities of its terms."""
+        terms, qualities = zip(*self.pending.pop(number))
+        parts = [term for term in terms if isinstance(term, Part)]
+        rest = [term for term in terms if not isinstance(term, Part)]
+        if parts:
+            shape = self.tape.instructions[number].type.shape
+            rest.append(assemble([p.z_bar for p in parts], [p.region for p in parts], shape))
+        total = rest[0]
+        for term in rest[1:]:
+            total = total + term
+        return total, list(qualities)
+
+
+def square_bar_of(instruction: Instruction, z_bar: Any, x: Any) -> Any:
+    """From the cotangent of an even power of x to that of x**2."""
+    if instruction.op is MATMUL:
+        return broadcast(z_bar, x.shape)
+    exponent = instruction.params[0] if instruction.op is INTEGER_POWER else 2
+    return z_bar if exponent == 2 else z_bar * (0.5 * exponent * integer_power(x, exponent - 2))
+
+
+def square_rules(instruction: Instruction, lead: int) -> tuple[Rule, ...]:
+    """Rules that take the cotangent of a value's square.
+
+    They give the operands' cotangents; for the operand at position `lead`, its square's.
+    """
+    op: Op = instruction.op
+    if lead < 0:
+        assert op.squared is not None
+        return op.squared
+    if op is MULTIPLY:
+        rules = (lambda w, z, x, y: w * SQUARE(y), lambda w, z, x, y: w * (2.0 * y * SQUARE(x)))
+        return rules if lead == 0 else (lambda w, z, x, y: rules[1](w, z, y, x), lambda w, z, x, y: rules[0](w, z, y, x))
+    if op is DIVIDE:
+        return (lambda w, z, x, y: w / SQUARE(y), lambda w, z, x, y: w * (-2.0 * SQUARE(z) / y))
+    if op is NEGATIVE:
+        return (lambda w, z, x: w,)
+    assert not callable(op.vjp)
+    return op.vjp

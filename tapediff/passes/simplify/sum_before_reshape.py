@@ -1,0 +1,85 @@
+"""Sums values before they are reshaped or transposed, so that a sum runs over the loop that computes its terms.
+
+The terms are then added in the order of the array as it was computed, which follows from the tape alone, as before: where both
+shapes have rows of whole vectors, it is the very same order.
+"""
+
+from __future__ import annotations
+
+from ...ir.instruction import Instruction
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops import Elementwise
+from ...ops.reductions import SUM
+from ...ops.shape import RESHAPE, TRANSPOSE
+from .axis_groups import axis_groups
+
+# A sum over shorter rows takes longer than it takes to store them for a sum over one long row, unless they fill whole vectors.
+SHORTEST_ROW = 64
+VECTOR = 8
+
+
+def sum_before_reshape(tape: Tape) -> Tape:
+    if not any(i.op is SUM for i in tape.instructions):
+        return tape
+    rewriter = Rewriter(tape)
+    for number, instruction in enumerate(tape.instructions):
+        made = _moved(rewriter, instruction) if instruction.op is SUM else None
+        rewriter.number[number] = rewriter.copy(number) if made is None else made
+    return rewriter.finish()
+
+
+def _moved(rewriter: Rewriter, total: Instruction) -> int | None:
+    """The sum taken of what its operand is a view of; None where that does not pay."""
+    number, axes = rewriter.number[total.inputs[0]], total.params[0]
+    moved = False
+    # The result's axes as those of the sum of the source, where a transposition has put them in another order.
+    order = [k for k in range(len(rewriter.instructions[number].type.shape)) if k not in axes]
+    while rewriter.instructions[number].op in (RESHAPE, TRANSPOSE):
+        op, inputs, params, type_, _ = rewriter.instructions[number]
+        if op is TRANSPOSE:
+            axes, order = tuple(sorted(params[0][k] for k in axes)), [params[0][k] for k in order]
+        elif order == sorted(order):
+            before = _axes_before(rewriter.instructions[inputs[0]].type.shape, type_.shape, axes)
+            if before is None:
+                return None
+            axes = before
+            order = [k for k in range(len(rewriter.instructions[inputs[0]].type.shape)) if k not in axes]
+        else:
+            return None
+        number, moved = inputs[0], True
+    source = rewriter.instructions[number]
+    if not moved or not isinstance(source.op, Elementwise) or not _has_long_rows(source.type.shape):
+        return None
+    return _emitted(rewriter, total, number, axes, order)
+
+
+def _has_long_rows(shape: tuple[int, ...]) -> bool:
+    row = next((extent for extent in reversed(shape) if extent != 1), 1)
+    return row % VECTOR == 0 or row >= SHORTEST_ROW
+
+
+def _axes_before(old: tuple[int, ...], new: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The axes of an array that a sum over `axes` of its reshaped form runs over; None where it runs over parts of one."""
+    before: list[int] = []
+    for old_axes, new_axes in axis_groups(old, new):
+        summed = {k in axes for k in new_axes if new[k] != 1}
+        if len(summed) > 1:
+            return None
+        if summed == {True}:
+            before += [k for k in old_axes if old[k] != 1]
+    return tuple(before)
+
+
+def _emitted(rewriter: Rewriter, total: Instruction, number: int, axes: tuple[int, ...], order: list[int]) -> int:
+    type_, site = total.type, total.site
+    if axes:
+        natural = SUM.infer(rewriter.instructions[number].type, axes=axes)
+        number = rewriter.emit(SUM, (number,), (axes,), natural, site)
+    if order != sorted(order):
+        turned = tuple(sorted(order).index(k) for k in order)
+        natural = TRANSPOSE.infer(rewriter.instructions[number].type, axes=turned)
+        number = rewriter.emit(TRANSPOSE, (number,), (turned,), natural, site)
+    if rewriter.instructions[number].type.shape != type_.shape:
+        number = rewriter.emit(RESHAPE, (number,), (type_.shape,), type_, site)
+    return number

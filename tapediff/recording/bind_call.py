@@ -1,0 +1,169 @@
+"""Sorts the arguments of a call of a plain function: what becomes an input of the tape and what the tape is specialised on."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentMismatch
+from ..ir.arguments import (
+    Constant,
+    as_data_array,
+    as_float_array,
+    chosen_arguments,
+    container_kind,
+    container_refused,
+    holds_only_numbers,
+    unwrap,
+)
+from ..ir.instruction import is_tracked
+from ..ir.keys import static_key
+from ..numpy_api.whole_numbers import whole_argument
+from .int_arguments import ANY_INT, AnyInt
+from .static import guarded_value, static_of
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of arrays only, and the arrays it is called with.
+
+    Attributes:
+        function: takes exactly `inputs`; the static arguments are filled in.
+        inputs: arrays or tracked arrays.
+        active: which inputs may be differentiated.
+        argnums: the caller's argnums, counted among `inputs`.
+        static: position, type and value of the arguments that the tape is specialised on; hashable.
+        name: the function's name.
+    """
+
+    function: Callable[..., Any]
+    inputs: tuple[Any, ...]
+    active: tuple[bool, ...]
+    argnums: tuple[int, ...]
+    static: tuple[Any, ...]
+    name: str
+
+
+def bind_call(
+    f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int], whole: Collection[int] = ()
+) -> Call:
+    """Sort the arguments of f(*args).
+
+    Differentiated arguments and floats are differentiable inputs; td.Constant and other arrays are data inputs; Python ints,
+    bools, strings, None and other hashable objects are static, and what td.static names. Python ints at the positions `whole` are
+    data that the function sees as ints.
+
+    Raises:
+        DtypeMismatch: a differentiated argument is not real floating point.
+        ArgumentMismatch: an argnum beyond the arguments, or an argument that is neither an array nor hashable.
+    """
+    name = getattr(f, "__name__", type(f).__name__)
+    argnums, _ = chosen_arguments(argnums, len(args), name) if argnums else ((), False)
+    spec = static_of(f)
+    chosen = () if spec is None else spec.positions(f)
+    args = [guarded_value(unwrap(a)) if k in chosen else a for k, a in enumerate(args)]
+    inputs: list[Any] = []
+    active: list[bool] = []
+    static: list[tuple[Any, ...]] = []
+    places: dict[int, int] = {}
+    wholes: list[int] = []
+    for position, argument in enumerate(args):
+        kind = "static" if position in chosen else _kind(f, argument, position, position in argnums)
+        if kind == "static" and position in whole and position not in chosen:
+            places[position] = len(inputs)
+            wholes.append(position)
+            inputs.append(np.int64(argument))
+            active.append(False)
+            static.append((position, AnyInt, ANY_INT))
+            continue
+        if kind == "static":
+            static.append(_static_key(f, name, position, argument))
+            continue
+        places[position] = len(inputs)
+        if is_tracked(argument):
+            inputs.append(argument)
+        else:
+            as_array = as_float_array if kind == "active" else as_data_array
+            inputs.append(as_array(argument.value if type(argument) is Constant else argument, position, f)[()])
+        active.append(kind == "active")
+    for k in argnums:
+        if k not in places or not active[places[k]]:
+            what, fix = (
+                ("td.Constant", "leave td.Constant out") if k in places else ("static", "leave it out of td.static")
+            )
+            raise ArgumentMismatch(f"argument {k} of {name} is {what}, so it has no gradient", fix=fix)
+    function = f if not static else _filled_in(f, args, places, wholes)
+    return Call(function, tuple(inputs), tuple(active), tuple(places[k] for k in argnums), tuple(static), name)
+
+
+def positional(f: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of f(*args, **named) by position.
+
+    Raises:
+        ArgumentMismatch: an argument that has no position.
+        TypeError: as f itself would.
+    """
+    bound = inspect.signature(f).bind(*args, **named)
+    if bound.kwargs:
+        raise ArgumentMismatch(
+            f"{', '.join(bound.kwargs)} of {getattr(f, '__name__', f)} can be passed by name only",
+            fix="give the argument a position, or fill it in with functools.partial",
+        )
+    return bound.args
+
+
+def _kind(f: Any, argument: Any, position: int, differentiated: bool) -> str:
+    if type(argument) is Constant:
+        return "data"
+    if differentiated:
+        return "active"
+    if is_tracked(argument):
+        return "active" if argument.dtype.kind == "f" else "data"
+    if isinstance(argument, (bool, int, str, bytes, type(None))):
+        return "static"
+    if isinstance(argument, (np.ndarray, np.generic)):
+        return "active" if argument.dtype.kind == "f" else "data"
+    if isinstance(argument, float):
+        return "active"
+    if isinstance(argument, (list, tuple)):
+        if holds_only_numbers(argument) and not hasattr(argument, "_fields"):
+            return "active" if as_data_array(argument, position, f).dtype.kind == "f" else "data"
+        if _holds_arrays(argument):
+            raise container_refused(container_kind(argument) or "", position, f)
+    return "static"
+
+
+def _holds_arrays(argument: Any) -> bool:
+    return isinstance(argument, np.ndarray) or is_tracked(argument) or (
+        isinstance(argument, (list, tuple)) and any(map(_holds_arrays, argument))
+    )  # fmt: skip
+
+
+def _static_key(f: Any, name: str, position: int, argument: Any) -> tuple[Any, ...]:
+    try:
+        hash(static_key(argument))
+    except TypeError as error:
+        container = container_kind(argument)
+        if container is not None:
+            raise container_refused(container, position, f) from error
+        raise ArgumentMismatch(
+            f"argument {position} of {name} is neither an array nor hashable, so no tape can be kept for it",
+            got=type(argument).__name__, fix="pass its arrays as arguments of their own",
+        ) from error  # fmt: skip
+    return (position, type(argument), argument)
+
+
+def _filled_in(
+    f: Callable[..., Any], args: list[Any], places: dict[int, int], whole: Collection[int]
+) -> Callable[..., Any]:
+    def with_static(*inputs: Any) -> Any:
+        given = [inputs[places[k]] if k in places else a for k, a in enumerate(args)]
+        for k in whole:
+            given[k] = whole_argument(given[k])
+        return f(*given)
+
+    return with_static

@@ -1,0 +1,42 @@
+"""Arrays that a recorded function can write tracked values into. Outside a recording they are plain NumPy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..numpy_api import creating
+from ..numpy_api.kinds import tracked_dtype
+from .recorder import current_recorder
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = float) -> Any:
+    """An array of `shape` filled with a value, into which tracked values can be stored while recording.
+
+    Args:
+        shape: int or tuple of ints.
+        fill_value: the number, or an array that is broadcast to the shape; may be tracked.
+        dtype: float64 unless given. Integers of every width are int64 while recording.
+    """
+    recorder = current_recorder()
+    if recorder is None:
+        return np.full(shape, fill_value, dtype)
+    if creating.holds_tracked(fill_value):
+        return creating.full(shape, fill_value, dtype)
+    return recorder.tracked_constant(np.full(shape, fill_value, tracked_dtype(dtype)))
+
+
+def zeros(shape: Any, dtype: Any = float) -> Any:
+    """Like np.zeros, for a recorded function to write into; see td.full."""
+    return full(shape, 0.0, dtype)
+
+
+def ones(shape: Any, dtype: Any = float) -> Any:
+    """Like np.ones, for a recorded function to write into; see td.full."""
+    return full(shape, 1.0, dtype)
+
+
+def empty(shape: Any, dtype: Any = float) -> Any:
+    """Like np.zeros: every entry must have a value for a replay to be the same every time."""
+    return full(shape, 0.0, dtype)

@@ -1,0 +1,138 @@
+"""Where a tracked value would escape to Python: a guard, or an error that names the user's line and the fix.
+
+A tracked value can influence Python only by escaping to it, so every escape is here and there is no third case.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .. import numpy_api as functions
+from ..base.source_location import scipy_function, user_frame, user_site
+from ..errors import TrackedValueEscaped, UnsupportedMethod
+from ..ir.instruction import Recorded, ValueType
+from ..numpy_api.alternatives import instead_of
+from ..ops.arithmetic import RINT
+
+
+class Escapes(Recorded):
+    """The conversions that Python and NumPy ask of a tracked array."""
+
+    __slots__ = ()
+
+    _recorder: Any
+    type: ValueType
+
+    # Escapes that are guards
+
+    def __bool__(self) -> bool:
+        if self.type.size != 1:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            )
+        return self._recorder.look(self, "bool")
+
+    def __int__(self) -> int:
+        return self._recorder.look(self, "int")
+
+    __trunc__ = __int__
+
+    def __index__(self) -> int:
+        if self.type.dtype.kind == "f":
+            raise TypeError("only integer scalar arrays can be converted to a scalar index; use int(x)")
+        return self._recorder.look(self, "int")
+
+    def __round__(self, digits: int | None = None) -> Any:
+        if digits is None:
+            return int(self._recorder.apply(RINT, (self,)))
+        return functions.around(self, digits)
+
+    def __floor__(self) -> int:
+        return int(np.floor(self))  # type: ignore[call-overload]
+
+    def __ceil__(self) -> int:
+        return int(np.ceil(self))  # type: ignore[call-overload]
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(np.any(self == item))
+
+    # Escapes that are errors
+
+    def __float__(self) -> NoReturn:
+        fix = (
+            "use NumPy's functions instead of math's (np.log, not math.log), and keep arrays of tracked values tracked: "
+            "td.zeros(n) or np.stack([...]) instead of storing into a plain array"
+        )
+        escaped(self, "a Python float", fix, is_plain=self.type.size != 1)
+
+    def __complex__(self) -> NoReturn:
+        escaped(
+            self, "a complex number", "tapediff differentiates real functions only; keep real and imaginary parts apart",
+            is_plain=self.type.size != 1,
+        )  # fmt: skip
+
+    def __hash__(self) -> NoReturn:  # type: ignore[override]
+        escaped(
+            self,
+            "a dictionary key or set member (hash)",
+            "compare with `if x == ...`, which is guarded; or key on int(x)",
+            is_plain=self.type.shape != (),
+        )
+
+    def __str__(self) -> NoReturn:
+        escaped(
+            self,
+            "text (str or format)",
+            "print(repr(x)) shows type and shape; print values outside the recorded function",
+        )
+
+    def __format__(self, spec: str) -> NoReturn:
+        return self.__str__()
+
+    def item(self, *_: Any) -> NoReturn:
+        escaped(
+            self, "a Python number (item)", "use x[i], or x.reshape(()) for an array of one element, which stay tracked"
+        )
+
+    def tolist(self) -> NoReturn:
+        escaped(self, "a list (tolist)", "use list(x), whose elements stay tracked")
+
+    def __reduce__(self) -> NoReturn:
+        escaped(self, "a pickle", "return it from the function instead")
+
+    @property
+    def __array__(self) -> Any:
+        """NumPy's conversion hook: absent for scalars, so that np.array([[a, b], [c, d]]) builds an object array of them.
+
+        Such an array is stacked when it first meets a tracked operation. An n-d tracked array is not converted.
+        """
+        if not self.type.shape and not scipy_function():
+            frame = user_frame()
+            if frame is not None and "__array__" in (*frame.f_code.co_consts, *frame.f_code.co_names):
+                raise UnsupportedMethod(  # it is the user who asks, with hasattr
+                    "a tracked number does not have the attribute __array__ that NumPy's numbers have", got=repr(self),
+                    fix="ask for isinstance(x, np.generic) instead",
+                )  # fmt: skip
+            raise AttributeError("__array__")
+        return self._refuse_conversion
+
+    def _refuse_conversion(self, *_: Any, **__: Any) -> NoReturn:
+        escaped(
+            self,
+            "a plain ndarray",
+            "write np.array and np.asarray out, which keep values tracked (a name imported from numpy does not); "
+            "use np.stack([...]) or np.concatenate([...]) to join arrays and td.zeros(...) for one to write into",
+        )
+
+
+def escaped(value: Any, into: str, fix: str, *, is_plain: bool = False) -> NoReturn:
+    """Refuse a conversion; `is_plain` where a plain array of this shape raises a TypeError, too."""
+    called = scipy_function()
+    if called:
+        into, fix = f"{into} by {called}", instead_of(called)
+    raise TrackedValueEscaped(
+        f"a tracked value was converted to {into}, which would drop its gradient",
+        at=user_site(2), got=f"{value!r}, the result of {value._recorder.origin(value)}", fix=fix, is_plain=is_plain,
+    )  # fmt: skip

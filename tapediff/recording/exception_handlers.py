@@ -1,0 +1,246 @@
+"""Which line of user code would catch an exception raised now: read from the exception tables of the code that is running.
+
+A tape holds what Python did; whether an exception is caught decides what it does, and leaves no instruction behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import sys
+import warnings
+from functools import lru_cache
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..base.source_location import Site, is_library_file
+
+# The byte code that this file reads was looked at in these versions of CPython. In any other, every function with a handler may catch.
+_IS_KNOWN = sys.implementation.name == "cpython" and sys.version_info[:2] in ((3, 11), (3, 12), (3, 13))
+
+# Context managers that let every exception pass.
+_PASSING = (np.errstate, np.printoptions, warnings.catch_warnings, contextlib.nullcontext, contextlib.closing,
+            contextlib.redirect_stdout, contextlib.redirect_stderr)  # fmt: skip
+
+# What stands where the value of an expression is not known, and where the byte code of a `with` is not.
+_UNKNOWN, _UNREAD = object(), object()
+
+_VARIABLES = ("LOAD_NAME", "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_GLOBAL")
+_NOTHING = ("CACHE", "NOP", "EXTENDED_ARG", "PUSH_NULL")
+
+# What the compiler tidies up with before it raises again: after `except ... as`, comprehensions, generators and handlers.
+_TIDYING = ("COPY", "SWAP", "POP_TOP", "POP_EXCEPT", "LOAD_CONST", "STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF",
+            "DELETE_FAST", "DELETE_NAME", "DELETE_GLOBAL", "DELETE_DEREF", "CALL_INTRINSIC_1", "STORE_FAST_STORE_FAST")  # fmt: skip
+
+_CALLS = ("CALL", "CALL_KW", "CALL_FUNCTION_EX")
+_NEXT_CLAUSE = ("POP_JUMP_IF_FALSE", "POP_JUMP_FORWARD_IF_FALSE")
+_JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
+
+# Mappings in which names are looked up without running user code.
+_PLAIN_NAMES = (dict, type(sys._getframe().f_locals), (lambda: type(sys._getframe().f_locals))())
+
+
+def handler_of(kind: type[BaseException], outermost: int = 0, *, managers: bool = True) -> Site | None:
+    """The innermost handler, among the user's frames that are running, that may catch an exception of this kind.
+
+    Args:
+        outermost: id of the frame at which to stop looking; 0 for none.
+        managers: whether a context manager of which nothing is known counts.
+
+    Returns:
+        The place of the `except`, or of the `with` whose context manager may swallow it; None where nothing catches it.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and id(frame) != outermost:
+        if not is_library_file(frame.f_code.co_filename):
+            place = _handler_in(frame, kind, managers)
+            if place is not None:
+                return Site(frame.f_code, place)
+        frame = frame.f_back
+    return None
+
+
+def _handler_in(frame: FrameType, kind: type[BaseException], managers: bool) -> int | None:
+    """Where in the code of a frame that may be."""
+    code = frame.f_code
+    if not _IS_KNOWN:
+        return frame.f_lasti if getattr(code, "co_exceptiontable", True) else None
+    if not code.co_exceptiontable:
+        return None
+    try:
+        for target in _targets(code, frame.f_lasti):
+            if _catches(frame, target, kind, managers):
+                return target + 2  # behind PUSH_EXC_INFO, which has no line
+    except (LookupError, ValueError, TypeError, AttributeError):  # no code that the compiler makes; it may do anything
+        return frame.f_lasti
+    return None
+
+
+@lru_cache(maxsize=256)
+def _targets(code: CodeType, lasti: int) -> tuple[int, ...]:
+    """The handlers around an instruction, innermost first: each stands within the next one."""
+    found: list[int] = []
+    place = lasti
+    while True:
+        target = next((t for start, stop, t in _table(code) if start <= place < stop), None)
+        if target is None or target in found:
+            return tuple(found)
+        found.append(target)
+        place = target
+
+
+@lru_cache(maxsize=64)
+def _table(code: CodeType) -> tuple[tuple[int, int, int], ...]:
+    """Start, end and handler of each stretch of code that has one. The format: Objects/exception_handling_notes.txt of CPython."""
+    numbers: list[int] = []
+    number = 0
+    for byte in code.co_exceptiontable:
+        number = number << 6 | byte & 63
+        if not byte & 64:
+            numbers.append(number)
+            number = 0
+    if len(numbers) % 4 or code.co_exceptiontable[-1] & 64:
+        raise ValueError("an exception table ends within an entry")
+    entries = [numbers[k : k + 4] for k in range(0, len(numbers), 4)]
+    return tuple((2 * start, 2 * (start + length), 2 * target) for start, length, target, _ in entries)
+
+
+@lru_cache(maxsize=64)
+def _instructions(code: CodeType) -> tuple[list[dis.Instruction], dict[int, int]]:
+    """The instructions of code, and where among them each offset is."""
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _NOTHING]
+    return instructions, {i.offset: k for k, i in enumerate(instructions)}
+
+
+def _at(places: dict[int, int], offset: int) -> int:
+    """The first instruction at an offset or behind it."""
+    return min((k for o, k in places.items() if o >= offset), default=len(places))
+
+
+def _catches(frame: FrameType, target: int, kind: type[BaseException], managers: bool) -> bool:
+    """Whether a handler may end an exception; True where that cannot be told."""
+    instructions, places = _instructions(frame.f_code)
+    k = _at(places, target)
+    if instructions[k].opname != "PUSH_EXC_INFO":
+        return not _tidies_up(instructions, k)
+    following = instructions[k + 1].opname
+    if following == "WITH_EXCEPT_START":
+        manager = _manager(frame, target)
+        if manager is contextlib.suppress or manager is _UNREAD:
+            return True
+        return managers and not any(manager is passing for passing in _PASSING)
+    if following == "POP_TOP":
+        return True  # a bare `except:`
+    k += 1
+    stack: list[Any] = []
+    while k < len(instructions):
+        name, value = instructions[k].opname, instructions[k].argval
+        if name == "CHECK_EXC_MATCH":
+            jump = instructions[k + 1]  # to the next clause
+            if _matches(kind, stack.pop() if stack else _UNKNOWN) or jump.opname not in _NEXT_CLAUSE:
+                return True
+            k = _at(places, jump.argval)
+            continue
+        if name == "RERAISE":
+            return False
+        if not _load(frame, name, value, stack):
+            return not _raises_again(instructions, k)
+        k += 1
+    return True
+
+
+def _matches(kind: type[BaseException], caught: Any) -> bool:
+    """As `except` compares: classes by identity, whatever their metaclass makes of issubclass."""
+    classes = caught if type(caught) is tuple else (caught,)
+    return any(not isinstance(each, type) or any(each is base for base in kind.__mro__) for each in classes)
+
+
+def _tidies_up(instructions: list[dis.Instruction], k: int) -> bool:
+    """Whether this is code of the compiler's own, that tidies up and raises again."""
+    while instructions[k].opname in _TIDYING:
+        k += 1
+    return instructions[k].opname == "RERAISE"
+
+
+def _raises_again(instructions: list[dis.Instruction], k: int) -> bool:
+    """Whether straight code, as of a `finally`, ends in raising again."""
+    for instruction in instructions[k:]:
+        name = instruction.opname
+        if name == "RERAISE":
+            return True
+        if (
+            instruction.opcode in _JUMPS
+            or "JUMP" in name
+            or "RETURN" in name
+            or "YIELD" in name
+            or name in ("CHECK_EG_MATCH", "POP_EXCEPT", "SEND")
+        ):
+            return False
+    return False
+
+
+def _load(frame: FrameType, name: str, value: Any, stack: list[Any]) -> bool:
+    """Do what an instruction does that loads a name, an attribute or a tuple; False for any other."""
+    if name in _VARIABLES:
+        stack.append(_variable(frame, value, is_global=name == "LOAD_GLOBAL"))
+    elif name == "LOAD_FAST_LOAD_FAST":
+        stack += [_variable(frame, each, is_global=False) for each in value]
+    elif name in ("LOAD_ATTR", "LOAD_METHOD"):
+        owner = stack.pop() if stack else _UNKNOWN
+        # Of modules and classes alone, whose attributes are looked up without running user code.
+        stack.append(vars(owner).get(value, _UNKNOWN) if type(owner) is ModuleType or isinstance(owner, type) else _UNKNOWN)
+    elif name == "BUILD_TUPLE" and len(stack) >= value:
+        stack[len(stack) - value :] = [tuple(stack[len(stack) - value :])]
+    else:
+        return False
+    return True
+
+
+def _variable(frame: FrameType, name: str, *, is_global: bool) -> Any:
+    for names in (frame.f_globals, frame.f_builtins) if is_global else (frame.f_locals, frame.f_globals, frame.f_builtins):
+        if type(names) not in _PLAIN_NAMES:
+            return _UNKNOWN
+        if name in names:
+            return names[name]
+    return _UNKNOWN
+
+
+def _manager(frame: FrameType, target: int) -> Any:
+    """What was called to make the context manager of the `with` statement that a handler belongs to."""
+    instructions, places = _instructions(frame.f_code)
+    body = min(start for start, _, t in _table(frame.f_code) if t == target)
+    enter = _at(places, body) - 1
+    if enter < 1 or instructions[enter].opname != "BEFORE_WITH":
+        return _UNREAD
+    # The instructions of the call stand before, with places inside it; a `with` of several managers has one place for all.
+    last = enter - 1
+    where = instructions[last].positions
+    if instructions[last].opname not in _CALLS or where is None or where.lineno is None:
+        return _UNKNOWN
+    begin = last
+    while begin > 0 and _is_within(instructions[begin - 1].positions, where):
+        begin -= 1
+    return _called(frame, instructions[begin:last], where)
+
+
+def _called(frame: FrameType, instructions: list[dis.Instruction], where: Any) -> Any:
+    """What is called, where that is a name or an attribute of one: all of it begins where the call does, as no argument can."""
+    stack: list[Any] = []
+    for instruction in instructions:
+        place = instruction.positions
+        if place is None or (place.lineno, place.col_offset) != (where.lineno, where.col_offset):
+            continue
+        if instruction.opname in ("PRECALL", "KW_NAMES") or (stack and instruction.opname == "LOAD_CONST"):
+            continue  # names of arguments
+        if not _load(frame, instruction.opname, instruction.argval, stack):
+            return _UNKNOWN
+    return stack[0] if len(stack) == 1 else _UNKNOWN
+
+
+def _is_within(inner: Any, outer: Any) -> bool:
+    if inner is None or inner.lineno is None:
+        return False
+    first, last = (inner.lineno, inner.col_offset), (inner.end_lineno, inner.end_col_offset)
+    return first >= (outer.lineno, outer.col_offset) and last <= (outer.end_lineno, outer.end_col_offset)

@@ -1,0 +1,82 @@
+"""Which int arguments of a guarded function are data: those that took a second value, unless a recording needed one as a Python int."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..ir.instruction import GUARD
+from ..ir.keys import static_key
+from ..ir.tape import Tape
+from ..numpy_api.whole_numbers import LARGEST_ARGUMENT
+from .randomness import reachable_names
+
+# Paths of one kind of call that only its ints tell apart: beyond, a tape for each value does as well, and its program is shared.
+MOST_PATHS_BY_INTS = 8
+
+
+class IntNeeded(Exception):
+    """The call has to be made again with its ints specialised on."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnyInt:
+    """Stands among the values that a tape is specialised on for an int that it takes as data."""
+
+    def __repr__(self) -> str:
+        return "any int"
+
+
+ANY_INT = AnyInt()
+ANY_INT_KEY = static_key(ANY_INT)
+
+
+@dataclass(slots=True)
+class IntArguments:
+    """What is known of a function's int arguments, by position.
+
+    Attributes:
+        first: the value that each took first, whose tapes are specialised on it; for others it is data.
+        specialised: positions of those that Python needs as ints.
+        paths: how many tapes were recorded because a guard on nothing but ints came out differently.
+    """
+
+    first: dict[int, int] = field(default_factory=dict)
+    specialised: frozenset[int] = frozenset()
+    paths: int = 0
+
+    def data(self, args: Sequence[Any]) -> tuple[int, ...]:
+        """The positions of the ints that are data in a call."""
+        return tuple(
+            k for k, a in enumerate(args)
+            if type(a) is int and k not in self.specialised and self.first.setdefault(k, a) != a and abs(a) < LARGEST_ARGUMENT
+        )  # fmt: skip
+
+    def allows_path(self, tape: Tape, ordinal: int) -> bool:
+        """Note a path that begins at a guard of a tape that takes ints as data, unless there are many already."""
+        self.paths += depends_on_ints_only(tape, ordinal)
+        return self.paths <= MOST_PATHS_BY_INTS
+
+
+def depends_on_ints_only(tape: Tape, ordinal: int) -> bool:
+    """Whether a guard depends on inputs that are whole numbers, and on nothing else."""
+    guard = next(k for k, i in enumerate(tape.instructions) if i.op is GUARD and i.params[2] == ordinal)
+    waiting, seen = [guard], {guard}
+    inputs = set(tape.inputs)
+    while waiting:
+        number = waiting.pop()
+        instruction = tape.instructions[number]
+        if number in inputs and (instruction.type.shape or instruction.type.dtype != np.int64):
+            return False
+        new = set(instruction.inputs) - seen
+        seen |= new
+        waiting += new
+    return True
+
+
+def may_be_data(f: Callable[..., Any]) -> bool:
+    """Whether a function cannot tell an int that is data from a plain one, as `type(t) is int` would."""
+    return "type" not in reachable_names(f)

@@ -1,0 +1,145 @@
+"""While something is recorded, np.array, np.asarray, np.full and their relatives make tracked arrays of tracked values.
+
+NumPy asks its arguments by protocols nearly everywhere but here: these functions turn what they do not know into an array of
+objects, or into floats. So the names in NumPy's own namespace stand, during recordings only, for functions that look at their
+arguments first. Given nothing tracked, or called by a library, in another thread or after the recording, they are NumPy's own, so
+that it does no harm if one is kept. A name imported before (`from numpy import array`) stays NumPy's: it refuses tracked arrays
+and makes arrays of objects of tracked numbers, which become a tracked array where they meet a tracked operation.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial, update_wrapper
+from operator import itemgetter
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from ..base.current_recording import current_recorder
+from ..base.source_location import is_library_file
+from ..numpy_api import creating
+from ..numpy_api.creating import holds_tracked
+
+# What most arguments are: nothing to look into.
+_PLAIN = frozenset((float, int, bool, complex, str, range, np.float64, np.int64, type(None)))
+_OBJECT = np.dtype(object)
+
+
+class _Replacement(partial):  # type: ignore[type-arg]
+    """Equal to NumPy's function, as tables are keyed by it (numba's, for one), and pickled by its name."""
+
+    original: Any
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self.original
+
+    def __hash__(self) -> int:
+        return hash(self.original)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As an attribute of a class it is a method where NumPy's function is one, whatever a partial is."""
+        return self if instance is None or not hasattr(type(self.original), "__get__") else MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        return self.original.__name__
+
+    def __repr__(self) -> str:
+        return repr(self.original)
+
+
+def _first(args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    value = args[0] if args else next(iter(named.values()), None)
+    return holds_tracked(value)
+
+
+def _any(args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    return any(map(holds_tracked, args)) or any(map(holds_tracked, named.values()))
+
+
+def _list_first(args: tuple[Any, ...], _: dict[str, Any]) -> bool:
+    return bool(args) and issubclass(type(args[0]), (list, tuple)) and holds_tracked(args[0])
+
+
+def _always(*_: Any) -> bool:
+    return True
+
+
+def _asks_for_objects(args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    return any(a is object or (type(a) is np.dtype and a == _OBJECT) for a in (*args, *named.values()))
+
+
+def _replacement(original: Any, answer: Callable[..., Any], concerns: Callable[..., bool]) -> _Replacement:
+    looks_at_all = concerns is not _first and concerns is not _list_first
+
+    def call(*args: Any, **named: Any) -> Any:
+        if args and not looks_at_all:
+            kind = type(args[0])
+            if kind in _PLAIN or (kind is np.ndarray and args[0].dtype is not _OBJECT):
+                return original(*args, **named)
+        if current_recorder() is None or not concerns(args, named) or is_library_file(sys._getframe(1).f_code.co_filename):
+            return original(*args, **named)
+        return original(*args, **named) if _asks_for_objects(args, named) else answer(*args, **named)
+
+    replacement = _Replacement(call)
+    update_wrapper(replacement, original)
+    replacement.original = original
+    return replacement
+
+
+# What NumPy computes of a list of tracked numbers as of objects: it asks each for a float, or compares them by guards.
+_OF_LISTS = (
+    "mean", "var", "std", "median", "average", "nanmean", "nanvar", "nanstd", "max", "min", "ptp", "argmax", "argmin", "nansum",
+    "nanmax", "nanmin", "sort", "argsort", "all", "any", "count_nonzero",
+)  # fmt: skip
+
+_REPLACEMENTS = {
+    name: _replacement(getattr(np, name), answer, concerns)
+    for name, answer, concerns in (
+        ("array", creating.array, _first),
+        ("asarray", creating.asarray, _first),
+        ("asanyarray", creating.asarray, _first),
+        ("ascontiguousarray", creating.ascontiguousarray, _first),
+        ("asfortranarray", creating.asfortranarray, _first),
+        ("asarray_chkfinite", creating.asarray_chkfinite, _first),
+        ("full", creating.full, _any),
+        ("fromiter", creating.fromiter, _always),
+        ("arange", creating.arange, _any),
+        *((name, creating.of_a_list(getattr(np, name)), _list_first) for name in _OF_LISTS),
+    )
+}
+_ORIGINALS = {name: replacement.original for name, replacement in _REPLACEMENTS.items()}
+
+_present = itemgetter(*_REPLACEMENTS)
+_USUAL = {id(_REPLACEMENTS): tuple(_ORIGINALS.values()), id(_ORIGINALS): tuple(_REPLACEMENTS.values())}
+
+# The outermost recordings going on, in all threads. Every step is one operation on a shared object and does no harm if it is done
+# twice, so that no lock is needed, which a fork or an interrupt could leave behind.
+_open: set[int] = set()
+
+
+def recording_begins(recorder: object) -> None:
+    _open.add(id(recorder))
+    _put(_REPLACEMENTS)
+
+
+def recording_ends(recorder: object) -> None:
+    _open.discard(id(recorder))
+    if not _open:
+        _put(_ORIGINALS)
+        # Another thread may have begun between these lines.
+        if _open:
+            _put(_REPLACEMENTS)
+
+
+def _put(functions: dict[str, Any]) -> None:
+    """Names that someone else has replaced meanwhile are left alone."""
+    namespace = np.__dict__
+    if _present(namespace) == _USUAL[id(functions)]:  # compared by identity where nothing else is there
+        namespace.update(functions)
+        return
+    for name, function in functions.items():
+        if namespace[name] is _ORIGINALS[name] or namespace[name] is _REPLACEMENTS[name]:
+            namespace[name] = function

@@ -1,0 +1,141 @@
+"""What mutable objects hold: keys by which two moments or two objects can be compared, and copies that stay as they are."""
+
+from __future__ import annotations
+
+import copy
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidGuardValue
+from ..ir.keys import value_key
+
+# Larger arrays are told apart by identity and a sample of so many entries: reading them whole at every call would take too long.
+LARGEST_COMPARED = 1 << 16
+
+SAMPLED = 1024
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+CONTAINERS = (list, dict, set)
+
+# How deep containers and objects are looked into.
+DEPTH = 4
+
+# The objects that recorded functions were seen to change, such as counters and logs; they are known by identity from then on.
+_MOST_WRITTEN = 4096
+_written: dict[int, Any] = {}
+
+
+class Same:
+    """The identity of an object, as a key that keeps it alive."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Same and self.held is other.held
+
+    def __hash__(self) -> int:
+        return id(self.held)
+
+
+class Contents:
+    """What a container or object held at one moment, as a key."""
+
+    __slots__ = ("content", "held")
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+        self.content = content_of(held)
+
+    def is_same(self) -> bool:
+        """Whether it still holds that, as far as it matters."""
+        return id(self.held) in _written or self.content == content_of(self.held)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not Contents:
+            return False
+        return (self.held is other.held and id(self.held) in _written) or self.content == other.content
+
+    def __hash__(self) -> int:
+        return hash(type(self.held))
+
+
+def note_written(held: Any) -> None:
+    """A recorded function changed this object: what it holds is no longer what makes two functions different."""
+    while len(_written) >= _MOST_WRITTEN:
+        del _written[next(iter(_written))]
+    _written[id(held)] = held
+
+
+def is_stateful(value: Any) -> bool:
+    """Whether a value is a container or an object whose attributes can be looked at."""
+    if type(value) in CONTAINERS:
+        return True
+    if isinstance(value, (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, np.ufunc)):
+        return False
+    return isinstance(getattr(value, "__dict__", None), dict) and not type(value).__module__.startswith(
+        ("tapediff", "numpy", "numba", "threading")
+    )
+
+
+def content_of(value: Any, depth: int = DEPTH) -> Any:
+    """A key that is equal for equal contents."""
+    kind = type(value)
+    if kind in PLAIN or isinstance(value, np.generic):
+        return plain_key(value)
+    if isinstance(value, np.ndarray):
+        return array_key(value)
+    if depth == 0:
+        return Same(value)
+    if kind is list or kind is tuple:
+        return kind, tuple(content_of(part, depth - 1) for part in value)
+    if kind is dict:
+        return kind, tuple((content_of(k, depth - 1), content_of(v, depth - 1)) for k, v in list(value.items()))
+    if kind is set:
+        return kind, frozenset(content_of(part, depth - 1) for part in value)
+    if is_stateful(value):
+        return Same(value), tuple((name, content_of(part, depth - 1)) for name, part in list(vars(value).items()))
+    return Same(value)
+
+
+def plain_key(value: Any) -> Any:
+    """Of a number or string: by type and bits."""
+    try:
+        return value_key(value)
+    except InvalidGuardValue:
+        return Same(value)
+
+
+def array_key(value: np.ndarray) -> Any:
+    """Of a small array: by its content; of a large one by identity and a sample, which shows when it is filled anew."""
+    if value.dtype.hasobject:
+        return Same(value)
+    if value.nbytes > LARGEST_COMPARED:
+        step = value.size // SAMPLED + 1
+        return Same(value), value.reshape(-1)[::step].tobytes() if value.flags.c_contiguous else b""
+    return np.ndarray, value.dtype.str, value.shape, value.tobytes()
+
+
+def copied(value: Any, depth: int = DEPTH) -> Any:
+    """A copy of a container or object, with copies of what it holds that may change."""
+    kind = type(value)
+    if isinstance(value, np.ndarray):
+        return value if value.dtype.hasobject or value.nbytes > LARGEST_COMPARED else value.copy()
+    if depth == 0:
+        return value
+    if kind is list or kind is tuple:
+        return kind(copied(part, depth - 1) for part in value)
+    if kind is dict:
+        return {key: copied(part, depth - 1) for key, part in value.items()}
+    if kind is set:
+        return set(value)
+    if is_stateful(value):
+        made = copy.copy(value)
+        if made is not value:
+            vars(made).update({name: copied(part, depth - 1) for name, part in vars(value).items()})
+        return made
+    return value

@@ -1,0 +1,297 @@
+"""Random numbers drawn while a function is recorded: its tape has these for ever, so whoever records it is told.
+
+The state of a generator is compared before and after. Reading it as Python objects takes 50 µs, as long as recording thirty
+operations; so it is read as bytes where CPython's and NumPy's objects have them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dis
+import functools
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..base.source_location import Site, is_library_file, user_frame
+from ..errors import FrozenRandomWarning
+from .tracked import TrackedArray
+
+# What a function reaches is looked through to so many values, and so many entries of each container.
+MOST_LOOKED_AT = 100
+MOST_ENTRIES = 16
+
+# Of the structure that MT19937 keeps its state in: 624 words and the place among them. See numpy/random/src/mt19937.
+_MT19937_BYTES = 4 * 625
+
+# Objects begin with a reference count and a type, whose bytes change or say nothing.
+_HEADER = object.__basicsize__
+_READS_BYTES = sys.implementation.name == "cpython" and _HEADER == 16
+
+_SKIPPED = frozenset(
+    (
+        int,
+        float,
+        bool,
+        str,
+        bytes,
+        complex,
+        type(None),
+        np.ndarray,
+        np.float64,
+        np.int64,
+        np.ufunc,
+        ModuleType,
+        type,
+        TrackedArray,
+    )
+)
+
+_reports = 0
+
+
+class Draws:
+    """The generators that a function reaches, as they were when its recording began.
+
+    Args:
+        functions: what is recorded.
+        values: its arguments, and whatever else it gets.
+    """
+
+    __slots__ = ("_loaded", "_reached", "_reports", "_states", "_values")
+
+    def __init__(self, functions: Sequence[Any], values: Sequence[Any] = ()) -> None:
+        self._values = [*functions, *values]
+        self._reports = _reports
+        self._loaded = "numpy.random.mtrand" in sys.modules
+        # Without these modules there is no generator.
+        is_any = self._loaded or "random" in sys.modules
+        self._reached = [*_shared(), *_generators(self._values)] if is_any else []
+        self._states = [_state(source) for source in self._reached]
+
+    def text(self, name: str) -> str | None:
+        """What to say about a generator that has advanced since; None if none has, or a recording inside has said so."""
+        if _reports != self._reports:
+            return None
+        source = next((s for s, state in zip(self._reached, self._states) if _state(s) != state), None)
+        if source is None:
+            if self._loaded or "numpy.random.mtrand" not in sys.modules or not _has_drawn_since_import():
+                return None
+            source = _shared()[-1]
+        codes: list[CodeType] = []
+        names: dict[int, set[str]] = {}
+        _generators(self._values, codes, names)
+        is_shared = any(source is s for s in _shared())
+        if is_shared and any("seed" in code.co_names for code in codes):
+            return None  # seeded here: the same draws at every call of the plain function, too
+        named = names.get(id(source), set()) | ({"random"} if is_shared else set())
+        return (
+            f"{name} drew random numbers while it was recorded, and its tape has these at every call\n"
+            f"  at:  {_place(codes, named) or 'unknown line'}\n"
+            f"  got: {_described(source, is_shared)} has advanced\n"
+            f"  fix: draw outside and pass the numbers as an argument, td.Constant(draws); where one draw is meant for all calls, "
+            f"warnings.simplefilter('ignore', td.FrozenRandomWarning)"
+        )
+
+    def warn(self, name: str) -> bool:
+        """Warn where a generator has advanced, at the user's line that asked for the recording; whether one has."""
+        message = self.text(name)
+        if message is not None:
+            _warn(message)
+        return message is not None
+
+
+def _place(codes: list[CodeType], names: set[str]) -> Site | None:
+    """The first line that names the generator."""
+    for code in codes:
+        for instruction in dis.get_instructions(code):
+            name, loaded = instruction.opname, instruction.argval
+            # Two variables may be loaded by one instruction, or one by the same that stores another.
+            loaded = loaded if "_FAST_" in name and isinstance(loaded, tuple) else (loaded,)
+            if "LOAD_" in name and not names.isdisjoint(loaded):
+                return Site(code, instruction.offset)
+    return Site(codes[0], 0) if codes else None
+
+
+def _warn(message: str) -> None:
+    """Warn; where that is no error, recordings around this one need not say it again."""
+    global _reports
+    level, frame, stop = 2, sys._getframe(1), user_frame()
+    while frame is not None and frame is not stop:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, FrozenRandomWarning, stacklevel=level)
+    _reports += 1
+
+
+def _generators(
+    values: Sequence[Any], codes: list[CodeType] | None = None, names: dict[int, set[str]] | None = None
+) -> list[Any]:
+    """The generators that functions and values lead to: closures, defaults, globals by name, attributes, containers.
+
+    Args:
+        codes, names: receive the code that is met, and what each generator is called there.
+    """
+    kinds = _kinds()
+    found: list[Any] = []
+    seen: set[int] = set()
+    waiting = [(value, "") for value in reversed(values)]
+    while waiting and len(seen) < MOST_LOOKED_AT:
+        value, name = waiting.pop()
+        kind = type(value)
+        if kind in _SKIPPED:
+            continue
+        if names is not None:
+            names.setdefault(id(value), set()).add(name)
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if kind is FunctionType:
+            _look_into_function(value, waiting, codes)
+        elif isinstance(value, kinds):
+            found.append(value)
+        else:
+            waiting += [(part, further or name) for part, further in _parts(value, kind)]
+    return found
+
+
+def reachable_names(f: Any) -> set[str]:
+    """The globals and attributes named in the code that a function leads to, as far as it can be followed."""
+    codes: list[CodeType] = []
+    kind = type(getattr(f, "__self__", f))  # of an object that is called, or whose method is
+    methods = [m for base in kind.__mro__ for m in vars(base).values() if type(m) is FunctionType]
+    _generators((f, *methods), codes)
+    return {name for code in codes for name in _names_of(code)}
+
+
+def _look_into_function(function: FunctionType, waiting: list[tuple[Any, str]], codes: list[CodeType] | None) -> None:
+    code = function.__code__
+    if is_library_file(code.co_filename):
+        return
+    if codes is not None:
+        codes.append(code)
+    found = function.__globals__
+    for name in _names_of(code):
+        value = found.get(name)
+        if type(value) not in _SKIPPED:
+            waiting.append((value, name))
+    for name, cell in zip(code.co_freevars, function.__closure__ or ()):
+        try:
+            waiting.append((cell.cell_contents, name))
+        except ValueError:  # not assigned yet
+            continue
+    defaults = function.__defaults__
+    if defaults:
+        waiting += zip(defaults, code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount])
+    if function.__kwdefaults__:
+        waiting += [(value, name) for name, value in function.__kwdefaults__.items()]
+
+
+def _parts(value: Any, kind: type) -> list[tuple[Any, str]]:
+    if kind is MethodType or kind is BuiltinFunctionType:
+        return [(value.__self__, ""), (getattr(value, "__func__", None), "")]
+    if kind is functools.partial:
+        return [(part, "") for part in (value.func, *value.args, *value.keywords.values())]
+    if kind is list or kind is tuple:
+        return [(part, "") for part in value[:MOST_ENTRIES]]
+    if kind is dict:
+        return [(part, "") for _, part in zip(range(MOST_ENTRIES), list(value.values()))]
+    attributes = getattr(value, "__dict__", None)
+    return [(part, name) for name, part in list(attributes.items())] if type(attributes) is dict else []
+
+
+_names: dict[int, tuple[CodeType, tuple[str, ...]]] = {}
+
+
+def _names_of(code: CodeType) -> tuple[str, ...]:
+    """The names, among them those of globals, in a function and those inside it."""
+    known = _names.get(id(code))  # code objects are hashed by content, slowly
+    if known is None:
+        inside = (name for c in code.co_consts if isinstance(c, CodeType) for name in _names_of(c))
+        while len(_names) > 1000:
+            del _names[next(iter(_names))]
+        known = _names[id(code)] = code, tuple(dict.fromkeys((*code.co_names, *inside)))
+    return known[1]
+
+
+_known_kinds: tuple[type, ...] = ()
+
+
+def _kinds() -> tuple[type, ...]:
+    global _known_kinds
+    if len(_known_kinds) == 4:
+        return _known_kinds
+    module, standard = sys.modules.get("numpy.random"), sys.modules.get("random")
+    kinds = () if module is None else (module.Generator, module.RandomState, module.BitGenerator)
+    _known_kinds = kinds if standard is None else (*kinds, standard.Random)
+    return _known_kinds
+
+
+def _shared() -> list[Any]:
+    """The generators of Python and NumPy that have no name, NumPy's last."""
+    modules = sys.modules
+    found = [modules["random"]._inst] if "random" in modules else []  # type: ignore[attr-defined]
+    if "numpy.random.mtrand" in modules:
+        found.append(modules["numpy.random.mtrand"]._rand)  # type: ignore[attr-defined]
+    return found
+
+
+# How to read the states of the generators without a name, once there are any: they live as long as the process.
+_readers: dict[int, Callable[[], Any]] = {}
+
+
+def _state(source: Any) -> Any:
+    """The state of a generator, to be compared with that of another moment."""
+    reader = _readers.get(id(source))
+    if reader is None:
+        reader = _reader(source)
+        if any(source is s for s in _shared()):
+            _readers[id(source)] = reader
+    return reader()
+
+
+def _reader(source: Any) -> Callable[[], Any]:
+    kind = type(source)
+    if kind.__module__ == "random":
+        if kind.__name__ == "SystemRandom":
+            return lambda: None
+        if not _READS_BYTES:
+            return source.getstate
+        words = _bytes_of(source, sys.modules["_random"].Random.__basicsize__)  # type: ignore[attr-defined]
+        return lambda: (words.raw, source.gauss_next)
+    if hasattr(source, "bit_generator"):
+        return _reader(source.bit_generator)
+    if hasattr(source, "_bit_generator"):
+        # A RandomState keeps every second normal draw in itself.
+        if not _READS_BYTES:
+            return lambda: str(source.get_state(legacy=False))
+        inner, own = _reader(source._bit_generator), _bytes_of(source, kind.__basicsize__)
+        return lambda: (inner(), own.raw)
+    if kind.__name__ == "MT19937":
+        words = (ctypes.c_char * _MT19937_BYTES).from_address(source.ctypes.state_address)
+        return lambda: words.raw
+    return lambda: str(source.state)
+
+
+def _bytes_of(source: Any, size: int) -> Any:
+    """The memory of an object behind its header."""
+    return (ctypes.c_char * (size - _HEADER)).from_address(id(source) + _HEADER)
+
+
+# Where MT19937 stands before the first draw: filled from entropy, or from a seed.
+_UNUSED_PLACES = (623, 624)
+
+
+def _has_drawn_since_import() -> bool:
+    """Whether NumPy's generator, loaded during the recording (SciPy does that, too), has left its first place."""
+    place = sys.modules["numpy.random.mtrand"]._rand.get_state(legacy=False)["state"]["pos"]  # type: ignore[attr-defined]
+    return place not in _UNUSED_PLACES
+
+
+def _described(source: Any, shared: bool) -> str:
+    if not shared:
+        return f"a {type(source).__name__}"
+    return "Python's random" if type(source).__module__ == "random" else "NumPy's global generator, np.random,"

@@ -1,0 +1,371 @@
+"""Tracked arrays: what the recorded function computes with instead of ndarrays.
+
+Operators, methods and NumPy's protocols record instructions; where a value would leave the recording, see escapes.py. A write is
+functional inside: it makes a new version, which the array and all its views then stand for.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import numpy_api as functions
+from ..base.source_location import user_site
+from ..errors import UnsupportedFunction, UnsupportedMethod
+from ..ir.instruction import BOOL, ValueType, is_tracked
+from ..numpy_api.alternatives import instead_of
+from ..numpy_api.indexing import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
+from ..numpy_api.whole_numbers import WholeNumber
+from ..ops import comparison
+from ..ops.arithmetic import (
+    ABSOLUTE,
+    ADD,
+    CONVERT,
+    DIVIDE,
+    FLOOR_DIVIDE,
+    MULTIPLY,
+    NEGATIVE,
+    POWER,
+    REMAINDER,
+    SQUARE,
+    SUBTRACT,
+    power,
+)  # fmt: skip
+from ..ops.indexing import GATHER, INDEX, Region, replace
+from ..ops.products import MATMUL
+from .escapes import Escapes
+
+
+class View(NamedTuple):
+    """How a tracked array is a view of another: a write to either is seen by both, as in NumPy.
+
+    Attributes:
+        read: the view's value from that of the base.
+        write: the base's next value from it and the view's; None for a view that is read-only.
+        writes_seen: how many writes to the base the view's value includes.
+        root: the array at the end of the chain of bases, which every write to a view reaches.
+        root_writes: how many writes to the root the view's value includes: none are missing while it has no more.
+        region: where the view is, if it is a box of the base.
+    """
+
+    base: TrackedArray
+    read: Callable[[Any], Any]
+    write: Callable[[Any, Any], Any] | None
+    writes_seen: int
+    root: TrackedArray
+    root_writes: int
+    region: Region | None = None
+
+
+def view_of(
+    base: TrackedArray, read: Callable[[Any], Any], write: Callable[[Any, Any], Any] | None, region: Region | None = None
+) -> View:
+    """A view whose value has just been read."""
+    outer = base._view
+    root, root_writes = (base, base._writes) if outer is None else (outer.root, outer.root_writes)
+    return View(base, read, write, base._writes, root, root_writes, region)
+
+
+def _binary(op: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def forward(self: TrackedArray, other: Any) -> Any:
+        # type() and not isinstance() for the usual operands: the __class__ property of tracked arrays is slow to ask.
+        kind = type(other)
+        if kind is TrackedArray:
+            same = other._recorder is self._recorder
+            return self._recorder.apply(op, (self, other)) if same else op(self, other)
+        if kind is float or isinstance(other, _OPERANDS):
+            return self._recorder.apply(op, (self, other))
+        return NotImplemented
+
+    def reflected(self: TrackedArray, other: Any) -> Any:
+        if isinstance(other, _OPERANDS):
+            return self._recorder.apply(op, (other, self))
+        return NotImplemented
+
+    return forward, reflected
+
+
+class TrackedArray(Escapes):
+    """A value of a recording. Behaves as the float, integer or array it stands for; see the module's docstring."""
+
+    __slots__ = ("__weakref__", "_id", "_recorder", "_value", "_view", "_writes", "type")
+
+    def __init__(self, recorder: Any, number: int, value: Any, type_: ValueType) -> None:
+        self._recorder = recorder
+        self._id = number
+        self._value = value
+        self.type = type_
+        self._view: View | None = None
+        self._writes = 0
+
+    # What it looks like
+
+    @property
+    def __class__(self) -> type:  # so that isinstance() checks in library code take their usual path
+        if self.type.shape or self._view is not None:
+            return np.ndarray
+        if self._id in self._recorder.python_ints:
+            return int
+        return self.type.dtype.type
+
+    shape = property(lambda self: self.type.shape)
+    dtype = property(lambda self: self.type.dtype)
+    ndim = property(lambda self: len(self.type.shape))
+    size = property(lambda self: self.type.size)
+    itemsize = property(lambda self: self.type.dtype.itemsize)
+    nbytes = property(lambda self: self.type.size * self.type.dtype.itemsize)
+    T = property(lambda self: functions.transpose(self))
+    mT = property(lambda self: functions.swapaxes(self, -1, -2))
+    real = property(lambda self: self)
+
+    def __len__(self) -> int:
+        if not self.type.shape:
+            raise TypeError("len() of unsized object")
+        return self.type.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.type.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[k] for k in range(self.type.shape[0]))
+
+    def __repr__(self) -> str:
+        return f"<tracked {self.type}>"
+
+    # Operators
+
+    __add__, __radd__ = _binary(ADD)
+    __sub__, __rsub__ = _binary(SUBTRACT)
+    __mul__, __rmul__ = _binary(MULTIPLY)
+    __truediv__, __rtruediv__ = _binary(DIVIDE)
+    __floordiv__, __rfloordiv__ = _binary(FLOOR_DIVIDE)
+    __mod__, __rmod__ = _binary(REMAINDER)
+    __matmul__, __rmatmul__ = _binary(MATMUL)
+    __lt__, _ = _binary(comparison.LESS)
+    __le__, _ = _binary(comparison.LESS_EQUAL)
+    __gt__, _ = _binary(comparison.GREATER)
+    __ge__, _ = _binary(comparison.GREATER_EQUAL)
+    _equal, _ = _binary(comparison.EQUAL)
+    _not_equal, _ = _binary(comparison.NOT_EQUAL)
+    del _
+
+    # A class that compares element by element must say again how it hashes.
+    __hash__ = Escapes.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        return self._equal(other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._not_equal(other)
+
+    def __pow__(self, other: Any) -> Any:
+        if type(other) is int and other == 2:
+            return self._recorder.apply(SQUARE, (self,))
+        if type(other) is WholeNumber:
+            return POWER(self, other)
+        return power(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+
+    def __rpow__(self, other: Any) -> Any:
+        return POWER(other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __neg__(self) -> Any:
+        return self._recorder.apply(NEGATIVE, (self,))
+
+    def __pos__(self) -> Any:
+        return functions.copy(self)
+
+    def __abs__(self) -> Any:
+        return self._recorder.apply(ABSOLUTE, (self,))
+
+    def __invert__(self) -> Any:
+        return functions.mask_operation(comparison.LOGICAL_NOT, np.invert, self)
+
+    def __and__(self, other: Any) -> Any:
+        return functions.mask_operation(comparison.LOGICAL_AND, np.bitwise_and, self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return functions.mask_operation(comparison.LOGICAL_OR, np.bitwise_or, self, other)
+
+    def __xor__(self, other: Any) -> Any:
+        return functions.mask_operation(comparison.LOGICAL_XOR, np.bitwise_xor, self, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    __iadd__ = functions.in_place(operator.add, "add")
+    __isub__ = functions.in_place(operator.sub, "subtract")
+    __imul__ = functions.in_place(operator.mul, "multiply")
+    __itruediv__ = functions.in_place(operator.truediv, "divide")
+    __ifloordiv__ = functions.in_place(operator.floordiv, "floor_divide")
+    __imod__ = functions.in_place(operator.mod, "remainder")
+    __ipow__ = functions.in_place(operator.pow, "power")
+    __imatmul__ = functions.in_place(operator.matmul, "matmul")
+    __iand__ = functions.in_place(operator.and_, "bitwise_and")
+    __ior__ = functions.in_place(operator.or_, "bitwise_or")
+    __ixor__ = functions.in_place(operator.xor, "bitwise_xor")
+
+    # Reading and writing parts
+
+    def __getitem__(self, index: Any) -> Any:
+        if type(index) is int or is_basic(index):
+            region = region_of(index, self.type.shape)
+            part = self._recorder.apply(INDEX, (self,), (region,))
+            if region.shape or (type(index) is tuple and Ellipsis in index):  # x[0, ...] is a view, x[0] a number
+                read, write = partial(INDEX, region=region), partial(_write_region, region=region)
+                part._view = view_of(self, read, write, region)
+            return part
+        if is_tracked_index(index):
+            if is_tracked(index) and index.dtype == BOOL:
+                return GATHER(self, positions_of(index._recorder.look(index, "array"), self.shape))
+            return GATHER(self, tracked_positions_of(functions.without_masks(index), self.shape))
+        return GATHER(self, positions_of(index, self.shape))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        functions.assign(self, index, value)
+
+    def _store(self, new: Any) -> None:
+        """Make `new` this array's value, and that of every array it is a view of."""
+        if not self._is_writeable():
+            raise ValueError("assignment destination is read-only")
+        written: list[TrackedArray] = []
+        array = self
+        array._set(new)
+        while (view := array._view) is not None:
+            assert view.write is not None, "checked above"
+            written.append(array)
+            view.base._set(view.write(view.base, array))
+            array = view.base
+        for part in written:
+            view = part._view
+            assert view is not None, "a view stays one"
+            part._view = view._replace(writes_seen=view.base._writes, root_writes=array._writes)
+
+    def _set(self, new: Any) -> None:
+        """Make `new` the value of this array alone."""
+        if new._recorder is not self._recorder:
+            raise UnsupportedFunction(
+                "an array of an outer recording was written to inside an inner one",
+                at=user_site(), fix="copy it first: x = x.copy()",
+            )  # fmt: skip
+        if new.type.dtype != self.type.dtype:
+            new = CONVERT(new, dtype=self.type.dtype)
+        self._id, self._value = new._id, new._value
+        self._writes += 1
+        if self._recorder.calls.nodes:
+            self._recorder.calls.written(self)
+
+    def _wrote_in_place(self, number: int) -> None:
+        """This array, which is no view, has a new version, and its value is that of the new one already."""
+        self._id = number
+        self._writes += 1
+        if self._recorder.calls.nodes:
+            self._recorder.calls.written(self)
+
+    def _is_writeable(self) -> bool:
+        view = self._view
+        while view is not None:
+            if view.write is None:
+                return False
+            view = view.base._view
+        return True
+
+    def _refresh(self) -> None:
+        """Read this view again if the array it looks into was written to since."""
+        view = self._view
+        if view is None:
+            return
+        root = view.root
+        root._refresh()
+        if view.root_writes == root._writes:
+            return
+        # The views between this one and the root, which may be any number.
+        stale: list[TrackedArray] = []
+        array = self
+        while (view := array._view) is not None and view.root_writes != root._writes:
+            stale.append(array)
+            array = view.base
+        for part in reversed(stale):
+            part._read_again(root._writes)
+
+    def _read_again(self, root_writes: int) -> None:
+        """Read this view of a base that is as it should be."""
+        view = self._view
+        assert view is not None, "only views are read again"
+        if view.base._writes != view.writes_seen:
+            new = view.read(view.base)
+            self._id, self._value = new._id, new._value
+            self._writes += 1
+        self._view = view._replace(writes_seen=view.base._writes, root_writes=root_writes)
+
+    def _as_view(self, base: TrackedArray, read: Callable[..., Any], write: Callable[..., Any] | None) -> TrackedArray:
+        if self is not base:
+            self._view = view_of(base, read, write)
+        return self
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
+        return functions.reshape(self, shape, order=order)
+
+    def transpose(self, *axes: Any) -> Any:
+        axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
+        return functions.transpose(self, axes or None)
+
+    def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
+        dtype = functions.tracked_dtype(dtype)
+        if dtype == BOOL and self.dtype != BOOL:
+            return self != 0
+        return CONVERT(self, dtype=dtype)
+
+    def __copy__(self) -> Any:
+        return functions.copy(self)
+
+    def __deepcopy__(self, _: Any) -> Any:
+        return functions.copy(self)
+
+    # NumPy's protocols
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not kwargs and len(inputs) == 1:
+            op = functions.UNARY.get(ufunc)
+            if op is not None:
+                return self._recorder.apply(op, inputs)
+        return functions.call_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return functions.call_function(function, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in functions.METHODS:
+            return _Bound(name, self)
+        is_number = not self.type.shape and not name.startswith("__") and hasattr(self.__class__, name)
+        if name in _ARRAY_ATTRIBUTES or is_number:
+            kind = "ndarray" if name in _ARRAY_ATTRIBUTES else self.__class__.__name__
+            raise UnsupportedMethod(f"{kind}.{name} is not available on tracked arrays", at=user_site(), got=repr(self),
+                                    fix=instead_of(name))  # fmt: skip
+        raise AttributeError(f"tracked arrays have no attribute {name}")
+
+
+class _Bound(NamedTuple):
+    """A NumPy function as a method: x.sum(axis=0)."""
+
+    name: str
+    array: TrackedArray
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return functions.call_method(self.name, self.array, args, kwargs)
+
+
+_OPERANDS = (TrackedArray, int, float, complex, np.ndarray, np.generic, list, tuple)
+_ARRAY_ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("__"))
+
+
+def _write_region(base: Any, part: Any, region: Region) -> Any:
+    return replace(base, part, region)

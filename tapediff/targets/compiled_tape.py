@@ -1,0 +1,273 @@
+"""CompiledTape: a tape together with the native kernels made from it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from ..base.fork_locks import new_lock
+from ..base.held_locks import holding
+from ..compiler.runtime.status import OVERLAP, PENDING, REFUSED
+from ..errors import ArgumentMismatch, GuardFailed
+from ..functions.rolled_loop import rolled
+from ..ir.arguments import as_inputs, chosen_arguments
+from ..ir.instruction import FLOAT_SCALAR
+from ..ir.interpreter import Miss, inline
+from ..ir.outputs import check_out
+from ..ir.tape import Tape
+from ..passes.pipeline import run_passes
+from ..recording.gc_pause import without_collections
+from ..recording.record import record
+from ..recording.tracked import TrackedArray
+from .derived_tapes import gradient_tape
+from .fast_path import ShortWay, unknown_yet
+from .native.native_calls import CompiledCalls
+
+if TYPE_CHECKING:
+    from ..compiler.kernel import Kernel
+
+Argnums = int | Sequence[int]
+
+
+def raise_pending() -> NoReturn:
+    """Raise what user code has raised that a kernel called."""
+    from ..compiler.runtime import callbacks
+
+    callbacks.raise_pending()
+
+
+class CompiledTape(ShortWay, CompiledCalls):
+    """A tape with native kernels: one for its value, one for each set of arguments it was differentiated by.
+
+    It answers only where the recorded control flow holds and raises GuardFailed elsewhere. Safe to use from several threads
+    at once; long kernels release the interpreter lock.
+
+    Attributes:
+        tape: the recorded tape.
+        seconds: time spent compiling so far.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_dtype",
+        "_kernels",
+        "_lock",
+        "_native",
+        "_shape",
+        "_short",
+        "_short_value",
+        "seconds",
+        "tape",
+    )
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.seconds = 0.0
+        self._kernels: dict[tuple[int, ...] | None, Kernel] = {}
+        self._lock = new_lock()
+        self._native = None
+        self._short: Callable[..., Any] = unknown_yet
+        self._short_value: Callable[..., Any] = unknown_yet
+        first = tape.input_types[0] if tape.inputs else None
+        self._shape = first.shape if first else ()
+        self._dtype = first.dtype if first else np.dtype(float)
+
+    def answer(self, args: Sequence[Any], argnums: Argnums, out: Any, named: dict[str, Any], met: Any) -> Any:
+        """See ShortWay."""
+        if met == PENDING:
+            raise_pending()
+        if named:
+            raise ArgumentMismatch("a compiled tape takes its arguments by position", got=", ".join(named))
+        return self._evaluate(args, argnums, out)
+
+    def __call__(self, *args: Any) -> Any:
+        """The recorded function's value: a float, an array, or a tuple as the function returned it."""
+        value = self._short_value(*args)
+        if type(value) is float:
+            return value
+        if value == PENDING:
+            raise_pending()
+        if any(type(a) is TrackedArray for a in args):
+            outputs = inline(self.tape, as_inputs(self.tape, args))
+            return tuple(outputs) if self.tape.returns_tuple else outputs[0]
+        answer = self.attempt(None, as_inputs(self.tape, args), None)
+        if isinstance(answer, Miss):
+            raise self._guard_failed(answer)
+        return answer[0]
+
+    @property
+    def source(self) -> str:
+        """The loop program of the gradient kernel (of the value, where the tape has no gradient) as readable Python."""
+        return self.kernel(self._default()).source
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Memory that a call of the kernel that `source` shows needs beside its arguments and results, in bytes.
+
+        Every call in progress has its own: up to 32 kB on the stack, more on the heap, where it is kept for the next call. What
+        sub-tapes and the bodies of loops need comes on top.
+        """
+        return self.kernel(self._default()).workspace_bytes
+
+    def kernel(self, argnums: tuple[int, ...] | None) -> Kernel:
+        """The kernel of value and gradients by `argnums`, or of the outputs alone for None; compiled at first use."""
+        known = self._kernels.get(argnums)
+        is_short = argnums != (0,) or self._short is not unknown_yet
+        return known if known is not None and is_short else self._new_kernel(argnums)
+
+    @holding("_lock")
+    def _new_kernel(self, argnums: tuple[int, ...] | None) -> Kernel:
+        known = self._kernels.get(argnums)
+        if known is None:
+            # Imported when the first kernel is compiled, so that `import tapediff` stays fast.
+            from ..compiler.kernel import Kernel
+
+            known = without_collections(lambda: Kernel(self._derived(argnums)))
+            self.seconds += known.seconds
+            # First of all: `call` does not hold the code that it runs.
+            self._kernels[argnums] = known
+        # An interrupt may come before any line, so that this may be left for the next call.
+        if argnums == (0,):
+            self._short = known.call
+        elif argnums is None and known.tape.output_types == (FLOAT_SCALAR,) and not known.tape.returns_tuple:
+            self._short_value = known.call
+        return known
+
+    def _derived(self, argnums: tuple[int, ...] | None) -> Tape:
+        """What a kernel computes."""
+        return run_passes(rolled(self.tape)) if argnums is None else gradient_tape(self.tape, argnums)
+
+    def _default(self) -> tuple[int, ...] | None:
+        """Which kernel is wanted first: the gradient by the first argument, if there is such a thing."""
+        tape = self.tape
+        scalar = not tape.returns_tuple and tape.output_types[0].shape == () and tape.output_types[0].is_float
+        return (0,) if scalar and 0 in tape.active_inputs else None
+
+    def _evaluate(self, args: Sequence[Any], argnums: Argnums, out: Any) -> tuple[Any, Any]:
+        """The full path: any layout, lists, td.Constant, several gradients; checks everything before it computes."""
+        numbers, several = chosen_arguments(argnums, len(args), self.tape.name) if args else ((0,), False)
+        if any(type(a) is TrackedArray for a in args):
+            value, *gradients = inline(gradient_tape(self.tape, numbers), as_inputs(self.tape, args))
+            return value, tuple(gradients) if several else gradients[0]
+        inputs = as_inputs(self.tape, args)
+        self.kernel(numbers)
+        check_out(out, [self.tape.input_types[k] for k in numbers], several)
+        outs = None if out is None else (list(out) if several else [out])
+        answer = self.attempt(numbers, inputs, outs)
+        if isinstance(answer, Miss):
+            raise self._guard_failed(answer)
+        value, gradients = answer
+        if out is not None:
+            return value, out
+        gradients = [g[()] if g.shape == () else g for g in gradients]
+        return value, tuple(gradients) if several else gradients[0]
+
+    def attempt(self, argnums: tuple[int, ...] | None, inputs: Sequence[Any], outs: Sequence[np.ndarray] | None) -> Any:
+        """Run a kernel on inputs of exactly the recorded types, of any layout.
+
+        Args:
+            argnums: what to differentiate by, or None for the value alone.
+            inputs: arrays or scalars of the recorded shapes and dtypes.
+            outs: checked arrays that receive the gradients on success, or None for fresh ones.
+
+        Returns:
+            (value, gradients), or the Miss at the first guard that failed, with `outs` untouched.
+        """
+        kernel = self.kernel(argnums)
+        arrays = [np.ascontiguousarray(a, t.dtype).reshape(t.shape) for a, t in zip(inputs, kernel.input_types)]
+        targets = kernel.fresh_outputs()
+        written = targets
+        if outs is not None and argnums is not None:
+            written = list(outs)
+            if all(w.dtype == t.dtype for w, t in zip(written, kernel.written_types)):
+                targets = written
+        status = kernel.call(*arrays, *targets)
+        if status in (REFUSED, OVERLAP):
+            # The kernel cannot write there (layout, overlap with an input) or read from there (alignment): use copies.
+            arrays = [np.array(a, order="C") for a in arrays]
+            targets = kernel.fresh_outputs()
+            status = kernel.call(*arrays, *targets)
+        if type(status) is not float:
+            if status == REFUSED:
+                raise ArgumentMismatch(
+                    "a compiled tape was called with arguments it cannot read", fix="pass NumPy arrays"
+                )
+            return kernel.failure(status, arrays)
+        value, *gradients = self._narrowed(kernel, status, targets)
+        if argnums is None:
+            return ((value, *gradients) if self.tape.returns_tuple else value), []
+        if outs is None:
+            return value, gradients
+        for target, array in zip(written, targets):
+            if target is not array:
+                target[...] = array
+        return value, written
+
+    def _narrowed(self, kernel: Kernel, value: float, arrays: list[np.ndarray]) -> list[Any]:
+        """All outputs in the dtypes of the tape; arrays without dimensions become numbers."""
+        results: list[Any] = ([value] if kernel.returns_value else []) + arrays
+        for k, type_ in enumerate(kernel.tape.output_types):
+            if type_.dtype == np.float32:
+                results[k] = np.float32(results[k]) if type_.shape == () else results[k].astype(np.float32)
+            elif type_.shape == () and not (k == 0 and kernel.returns_value):
+                results[k] = results[k][()]
+        return results
+
+    def __reduce__(self) -> Any:
+        # Kernels are compiled when they are needed, as object code is for one processor and versions of libraries.
+        return CompiledTape, (self.tape,)
+
+    def __deepcopy__(self, _: Any) -> CompiledTape:
+        return self
+
+    def _guard_failed(self, miss: Miss) -> GuardFailed:
+        guard = next(g for g in self.tape.guards if g.ordinal == miss.ordinal)
+        return GuardFailed(at=guard.site, ordinal=miss.ordinal, recorded=guard.outcome, outcome=miss.outcome,
+                           turn=self.tape.turns.get(miss.ordinal))  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<CompiledTape of {self.tape.name}: {len(self.tape)} instructions, {self.tape.guard_count} guards>"
+
+
+def _require_point(target: Any, args: Sequence[Any], named: Any) -> None:
+    """Raises ArgumentMismatch where a function of arguments is to be recorded without any."""
+    if not callable(target) or isinstance(target, CompiledTape) or hasattr(target, "tape_for"):
+        raise ArgumentMismatch("td.compile takes a function or a Tape", got=type(target).__name__, fix="td.compile(f, x)")
+    if args or named:
+        return
+    try:
+        inspect.signature(target).bind()
+    except TypeError as error:
+        name = getattr(target, "__name__", type(target).__name__)
+        raise ArgumentMismatch(
+            f"{name} takes arguments, and td.compile was given none", got=str(error), fix="td.compile(f, x) records f at x"
+        ) from error
+    except ValueError:
+        return  # no signature: the call itself will tell
+
+
+def compile(target: Tape | Callable[..., Any], *args: Any, **named: Any) -> CompiledTape:
+    """Turn a tape into native code: forward and backward in one kernel.
+
+    Args:
+        target: a Tape; or a function, which is recorded at `args` first.
+        args, named: where to record a function; see td.record.
+
+    Returns:
+        A CompiledTape; its gradient by the first argument is compiled at once, others when first asked for.
+
+    Cost: about 0.05 s for models of a few dozen array operations, growing with the number of operations on the tape.
+    """
+    if not isinstance(target, Tape):
+        _require_point(target, args, named)
+        target = record(target, *args, **named)
+    elif args or named:
+        raise ArgumentMismatch(
+            "td.compile(tape) takes no further arguments", fix="td.compile(f, x0) records and compiles"
+        )
+    compiled = CompiledTape(target)
+    compiled.kernel(compiled._default())
+    return compiled

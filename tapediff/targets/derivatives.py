@@ -1,0 +1,258 @@
+"""The verbs: value and derivatives of any target, be it a function, a Tape, a CompiledTape or a GuardedTape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentMismatch, UnsupportedFunction
+from ..ir.arguments import as_inputs, chosen_arguments
+from ..ir.interpreter import inline, run
+from ..ir.outputs import check_out, deliver
+from ..ir.tape import Tape
+from ..ops.structure import STOP_GRADIENT
+from ..recording.bind_call import bind_call, positional
+from ..recording.record import plain_value
+from ..recording.recorder import current_recorder, refusals_forgotten
+from ..recording.tracked import TrackedArray
+from .compiled_tape import CompiledTape
+from .derived_tapes import gradient_only, gradient_tape, gradient_tape_in_use, jvp_tape, vjp_tape, with_float_output
+from .fast_path import ABSENT, FIRST, given
+from .guarded_tape import GuardedTape
+from .nested_recording import record_nested
+from .shared_programs import is_small, programs_of
+
+Argnums = int | Sequence[int]
+
+
+def gradient(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
+    """Gradient of a real scalar function.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape that returns one real scalar.
+        x, args: the point: floats or float arrays; td.Constant(y) for run-time data.
+        argnums: which argument to differentiate by, -1 is the last; a tuple or list gives a tuple of gradients.
+        out: array (or tuple of arrays) that receives the gradient; untouched when anything fails.
+        named: further arguments of a function or GuardedTape by name.
+
+    Returns:
+        Array of the argument's shape and dtype: `out`, or a fresh one that no later call touches.
+
+    Raises:
+        NonScalarOutput: the target does not return one real scalar; td.jacobian takes arrays.
+        GuardFailed: a Tape or CompiledTape was asked for a path it does not hold.
+        ShapeMismatch, DtypeMismatch: an argument or `out` differs from what was recorded.
+
+    Cost: two to four times the function itself; a function as target is recorded anew at every call.
+    """
+    if type(target) is CompiledTape or type(target) is GuardedTape:
+        # As in ShortWay.
+        value = None
+        if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
+            into = np.empty(target._shape, target._dtype) if out is None else out
+            value = target._short(x, *args, into) if args else target._short(x, into)
+            if type(value) is float:
+                return into if out is not None or target._shape else into[()]
+        return target.answer(given(x, args), argnums, out, named, value)[1]
+    return value_and_gradient(target, x, *args, argnums=argnums, out=out, **named)[1]
+
+
+def value_and_gradient(
+    target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any
+) -> tuple[Any, Any]:
+    """Value and gradient of a real scalar function; arguments and errors as td.gradient."""
+    if type(target) is CompiledTape or type(target) is GuardedTape:
+        # As in ShortWay.
+        value = None
+        if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
+            into = np.empty(target._shape, target._dtype) if out is None else out
+            value = target._short(x, *args, into) if args else target._short(x, into)
+            if type(value) is float:
+                return value, (into if out is not None or target._shape else into[()])
+        return target.answer(given(x, args), argnums, out, named, value)
+    arguments = given(x, args)
+    if named:
+        arguments = positional(target, arguments, named)
+    name = getattr(target, "name", None) or getattr(target, "__name__", type(target).__name__)
+    numbers, several = chosen_arguments(argnums, len(arguments), name)
+    tape, inputs, numbers = _traced(target, arguments, numbers)
+    joint = gradient_tape(tape, numbers) if isinstance(target, Tape) else gradient_tape_in_use(tape, numbers)
+    check_out(out, [tape.input_types[k] for k in numbers], several)
+    value, *gradients = _run(joint, inputs)
+    return _as_number(value), deliver(gradients, out, several)
+
+
+def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns the gradient of f, in autograd's and JAX's spelling.
+
+    Args:
+        f: returns a real scalar, or (scalar, aux) with has_aux.
+        argnums: which argument to differentiate by; a tuple gives a tuple of gradients.
+        has_aux: f returns a second value, handed through unchanged as (gradient, aux).
+
+    Returns:
+        A function of f's arguments. It keeps one GuardedTape, so Python control flow is followed at every call.
+
+    Cost: the first calls on a path replay with NumPy; a path that is used often is compiled.
+    """
+    both = value_and_grad(f, argnums, has_aux)
+
+    def gradient_of(*args: Any, **kwargs: Any) -> Any:
+        value, gradients = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
+
+    gradient_of.__name__ = f"gradient_of_{getattr(f, '__name__', 'f')}"
+    gradient_of.__doc__ = f"Gradient of {getattr(f, '__name__', 'f')} with respect to argument {argnums}."
+    return gradient_of
+
+
+def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns (value, gradient) of f; see td.grad. With has_aux: ((value, aux), gradient)."""
+    guarded = GuardedTape(f, compile_after=COMPILE_AFTER)
+
+    def value_and_gradient_of(*args: Any, **kwargs: Any) -> Any:
+        if has_aux:
+            return _with_aux(f, args, kwargs, argnums)
+        if kwargs:
+            return value_and_gradient(lambda *a: f(*a, **kwargs), *args, argnums=argnums)
+        if current_recorder() is not None:
+            return value_and_gradient(f, *args, argnums=argnums)
+        return guarded.value_and_gradient(*args, argnums=argnums)
+
+    return value_and_gradient_of
+
+
+# A function differentiated once or twice is not worth the compiler's wait.
+COMPILE_AFTER = 3
+
+
+def jacobian(target: Any, x: Any, *rest: Any, **named: Any) -> Any:
+    """Jacobian of a function from an array of shape S to an array of shape T.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape.
+        x: the point, shape S; the first argument. Further arguments follow, by position or name.
+
+    Returns:
+        Array of shape (*T, *S): entry [t, s] is d f[t] / d x[s].
+
+    Cost: min(size of T, size of S) sweeps: reverse for few outputs, forward for few inputs.
+    """
+    args = positional(target, (x, *rest), named) if named else (x, *rest)
+    tape, inputs, _ = _traced(target, args, (0,))
+    return _jacobian(tape, inputs)
+
+
+def hessian(target: Any, x: Any, *rest: Any, **named: Any) -> Any:
+    """Hessian of a scalar function of an array of shape S.
+
+    Returns:
+        Array of shape (*S, *S).
+
+    Cost: as many Hessian-vector products as x has entries.
+    """
+    args = positional(target, (x, *rest), named) if named else (x, *rest)
+    tape, inputs, _ = _traced(target, args, (0,))
+    return _jacobian(gradient_only(tape, 0), inputs)
+
+
+def _jacobian(tape: Tape, inputs: Sequence[Any]) -> Any:
+    tape = with_float_output(tape)
+    shape_in = tape.input_types[0].shape
+    type_out = tape.output_types[0]
+    n_in, n_out = tape.input_types[0].size, type_out.size
+    forward = n_in < n_out and _is_twice_differentiable(tape)
+    product = jvp_tape(tape, 0) if forward else vjp_tape(tape, 0)
+    basis = np.eye(n_in if forward else n_out, dtype=type_out.dtype)
+    seed_shape = shape_in if forward else type_out.shape
+    sweeps = [_run(product, [*inputs, row.reshape(seed_shape)[()]])[0] for row in basis]
+    if not sweeps:
+        return np.zeros((*type_out.shape, *shape_in))
+    stacked = np.stack(sweeps)
+    if not forward:
+        return np.reshape(stacked, (*type_out.shape, *shape_in))
+    columns = np.reshape(stacked, (n_in, n_out))
+    return np.reshape(np.transpose(columns), (*type_out.shape, *shape_in))
+
+
+def _is_twice_differentiable(tape: Tape) -> bool:
+    """Whether the forward product exists, which is the derivative of the reverse one: not through a user's own rule."""
+    try:
+        with refusals_forgotten():
+            jvp_tape(tape, 0)
+    except UnsupportedFunction:
+        return False
+    return True
+
+
+def _run(tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    if any(type(value) is TrackedArray for value in inputs):
+        return inline(tape, inputs)
+    return run(tape, inputs)
+
+
+def _traced(target: Any, args: Sequence[Any], argnums: tuple[int, ...]) -> tuple[Tape, list[Any], tuple[int, ...]]:
+    """A tape of the target at `args`, its inputs there, and the argnums counted among them."""
+    if isinstance(target, GuardedTape):
+        return (*target.tape_for(args), argnums)
+    if isinstance(target, CompiledTape):
+        target = target.tape
+    if isinstance(target, Tape):
+        return target, as_inputs(target, args), argnums
+    if not callable(target):
+        raise ArgumentMismatch("the target of a derivative must be callable or a tape", got=type(target).__name__,
+                               fix="pass the function itself: td.gradient(f, x)")  # fmt: skip
+    call = bind_call(target, args, argnums)
+    tape, inputs = record_nested(call)
+    programs = programs_of(target) if current_recorder() is None else None
+    if programs is not None and is_small(tape):
+        # Recorded anew at every call, and nearly always the same but for some constants.
+        program = programs.of(tape)
+        tape, inputs = program.tape, [*inputs, *program.constants(tape)]
+    return tape, inputs, call.argnums
+
+
+def _with_aux(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], argnums: Argnums) -> Any:
+    """Recorded anew at every call, as the auxiliary value is whatever Python makes it."""
+    kept: list[Any] = []
+
+    def scalar_only(*inner: Any) -> Any:
+        value, aux = f(*inner, **kwargs)
+        kept.append(_stripped(aux))
+        return value
+
+    value, gradients = value_and_gradient(scalar_only, *args, argnums=argnums)
+    return (value, kept[-1]), gradients
+
+
+def _stripped(aux: Any) -> Any:
+    """Auxiliary output with plain values in place of tracked ones."""
+    if type(aux) is TrackedArray:
+        return plain_value(aux)
+    if isinstance(aux, (tuple, list)):
+        parts = [_stripped(a) for a in aux]
+        return type(aux)(*parts) if hasattr(aux, "_fields") else type(aux)(parts)
+    if isinstance(aux, dict):
+        return {key: _stripped(a) for key, a in aux.items()}
+    return aux
+
+
+def _as_number(value: Any) -> Any:
+    is_double = type(value) is np.float64 or (type(value) is np.ndarray and value.dtype == np.float64)
+    return float(value) if is_double else value
+
+
+def stop_gradient(x: Any) -> Any:
+    """The value of x with no derivative: gradients treat it as a constant, guards and replays still recompute it.
+
+    Args:
+        x: float, array or tracked array.
+
+    Returns:
+        A float or an array of its own: writes to it leave x alone.
+    """
+    if type(x) is TrackedArray:
+        return STOP_GRADIENT(x)
+    return x.copy() if isinstance(x, np.ndarray) else x

@@ -1,0 +1,293 @@
+"""What a GuardedTape says about itself: why it recorded, its counts, explain(), and the texts of its warnings."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base.source_location import Site, is_library_file
+from ..errors import GuardWarning, NewTape, UnstableBranch, describe
+from ..functions.path_trie import Fork, Variant
+from ..ir.instruction import Guard, ValueType
+from ..ir.interpreter import Miss
+from ..ir.tape import Tape
+from .margins import guard_margins, values_at
+
+# A path longer than this is shown by the guards at which tapes part.
+LONGEST_PATH_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts of a GuardedTape at one moment.
+
+    Attributes:
+        hits: calls answered by a kept tape.
+        misses: times that no kept tape would do.
+        recordings: tapes recorded; fewer than misses where a recording raised.
+        evictions: tapes given up for newer ones.
+        seconds_recording, seconds_compiling: time spent so far.
+    """
+
+    hits: int
+    misses: int
+    recordings: int
+    evictions: int
+    seconds_recording: float
+    seconds_compiling: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.hits} hits, {self.misses} misses, {self.recordings} recordings, {self.evictions} evictions; "
+            f"{self.seconds_recording:.3f} s recording, {self.seconds_compiling:.3f} s compiling"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Specialisation:
+    """What tapes are kept apart by beside their paths, as a user wants to read it."""
+
+    types: tuple[ValueType, ...]
+    static: tuple[Any, ...]
+    guard_value: tuple[Any, ...]  # empty, or one value
+
+    def __str__(self) -> str:
+        parts = [str(type_) for type_ in self.types]
+        parts += [f"argument {position} = {short(value)}" for position, _, value in self.static]
+        parts += [f"guard = {short(value)}" for value in self.guard_value]
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a tape was recorded: the first call of its kind, or a guard that came out differently."""
+
+    called_with: Specialisation
+    guard: Guard | None = None
+    outcome: Any = None
+
+    def __str__(self) -> str:
+        if self.guard is None:
+            return f"first call with {self.called_with}"
+        return f"{self.guard.site or 'unknown line'} → {describe(self.outcome)}, was {describe(self.guard.outcome)}"
+
+
+@dataclass(frozen=True, slots=True)
+class LastMiss:
+    """A call for which no tape was kept, beside the kept tape that came closest.
+
+    Attributes:
+        reason: what it was called with, and the guard that came out differently.
+        closest: the number of that tape; it has the longest path in common.
+        takes: what that tape was recorded for.
+        sides: the comparisons behind the guard, as this call met them.
+    """
+
+    reason: Reason
+    closest: int | None
+    takes: Specialisation | None = None
+    sides: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        if self.reason.guard is None:
+            return [str(self.reason), f"closest: tape {self.closest}, for {self.takes}"]
+        return [f"called with {self.reason.called_with}", f"closest: tape {self.closest}", f"parted at {self.reason}",
+                *self.sides]  # fmt: skip
+
+
+def last_miss(
+    reason: Reason,
+    key: tuple[Any, ...],
+    missed: tuple[Variant, Miss] | None,
+    inputs: Sequence[Any],
+    kept: Sequence[Variant],
+) -> LastMiss:
+    """What explain() tells about a call that no tape could answer; the guard's comparison is computed with NumPy."""
+    if missed is not None and reason.guard is not None:
+        variant, guard = missed[0], reason.guard
+        try:
+            sides = guard_margins(variant.tape, values_at(variant.tape, inputs, guard.ordinal), guard)
+        except np.linalg.LinAlgError:  # at the edge of the domain, where NumPy and the kernel may disagree
+            return LastMiss(reason, variant.number)
+        return LastMiss(reason, variant.number, sides=tuple(map(str, sides[:LONGEST_PATH_SHOWN])))
+    closest = max(kept, key=lambda v: (sum(a == b for a, b in zip(v.key, key)), v.used), default=None)
+    if closest is None:
+        return LastMiss(reason, None)
+    return LastMiss(reason, closest.number, closest.reason.called_with)
+
+
+def explanation(
+    name: str, max_tapes: int, stats: Stats, variants: Sequence[Variant], reasons: Sequence[tuple[int, Reason]],
+    last: LastMiss | None,
+) -> str:  # fmt: skip
+    """The text of GuardedTape.explain()."""
+    lines = [f"{name}: {len(variants)} of at most {max_tapes} tapes; {stats}"]
+    for variant in sorted(variants, key=lambda v: v.number):
+        seconds = f"recorded in {variant.seconds:.4f} s"
+        seconds += f", compiled in {variant.compiled.seconds:.3f} s" if variant.compiled.seconds else ", not compiled"
+        lines.append(f"  tape {variant.number}: {variant.reason.called_with}; {variant.hits} hits; {seconds}")
+        lines += [f"    {step}" for step in _path(variant)]
+    if reasons:
+        lines.append("recorded because")
+        lines += [f"  {number}: {reason}" for number, reason in reasons]
+    if last is not None and last.closest is not None:
+        lines.append("last miss")
+        lines += [f"  {line}" for line in last.lines()]
+    return "\n".join(lines)
+
+
+def _path(variant: Variant) -> list[str]:
+    guards = variant.tape.guards
+    if len(guards) <= LONGEST_PATH_SHOWN:
+        return [str(guard) for guard in guards] or ["no guards"]
+    forks = sorted(variant.forks)[:LONGEST_PATH_SHOWN]
+    return [*[str(guards[k]) for k in forks], f"and {len(guards) - len(forks)} more guards"]
+
+
+def most_paths(variants: Sequence[Variant]) -> str:
+    """What the kept tapes differ in most: the user's guard, the arguments' types, or a line that Python branches on."""
+    lines: Counter[str] = Counter()
+    outcomes: dict[str, set[Any]] = {}
+    forks: dict[int, tuple[Fork, Variant]] = {id(f): (f, v) for v in variants for f in v.forks.values()}
+    for fork, variant in forks.values():
+        line = str(variant.tape.guards[fork.ordinal].site or "unknown line")
+        lines[line] += len(fork.tapes) - 1
+        outcomes.setdefault(line, set()).update(fork.tapes)
+    line, splits = lines.most_common(1)[0] if lines else ("", 0)
+    if variants[0].reason is None:  # of a sub-tape, whose variants share their arguments' types
+        return f"{line}, where Python looks at a value: {len(outcomes[line])} different outcomes"
+    calls = [v.reason.called_with for v in variants]
+    by_guard_value = len({v.key[-1] for v in variants})
+    by_arguments = len({v.key[:-1] for v in variants})
+    if by_guard_value > max(splits, by_arguments):
+        example = short(calls[-1].guard_value[0])
+        return f"the guard given by the user, which returned {by_guard_value} different values, such as {example}"
+    if by_arguments > splits:
+        return f"the arguments, in {by_arguments} different shapes, dtypes and specialised values, such as {calls[-1]}"
+    return f"{line}, where Python looks at a value: {len(outcomes[line])} different outcomes, {splits + 1} paths"
+
+
+def step_argument(variants: Sequence[Variant]) -> str | None:
+    """An argument that most of the tapes were recorded for another whole number of: a step number."""
+    values: dict[int, set[int]] = {}
+    for variant in variants:
+        for position, kind, value in variant.reason.called_with.static:
+            if kind is int:
+                values.setdefault(position, set()).add(value)
+    position = max(values, key=lambda k: len(values[k]), default=None)
+    if position is None or 2 * len(values[position]) <= len(variants):
+        return None
+    return f"argument {position}, a Python int, which took {len(values[position])} different values"
+
+
+def budget_text(name: str, max_tapes: int, variants: Sequence[Variant]) -> str:
+    step = step_argument(variants)
+    if step is not None:
+        return (
+            f"{name} was recorded for more than {max_tapes} values of an argument, and is again for every new one, which is slow\n"
+            f"  got: {step}\n"
+            f"  fix: compute with it on the tape, so that one serves all its values: np.sqrt(t) instead of math.sqrt(t), np.where instead "
+            f"of what Python selects by it; or pass what is computed from it, as a float or as td.Constant(...)"
+        )
+    return (
+        f"{name} took more than {max_tapes} paths, so tapes are dropped and recorded again, which is slow\n"
+        f"  got: {most_paths(variants)}\n"
+        f"  fix: wrap the function with the branch in td.subtape, or use td.cond, td.while_loop (for a loop whose length changes) or "
+        f"np.where; or give a coarser guard; or raise max_tapes if memory allows"
+    )
+
+
+def paths_text(name: str, most: int, culprit: str) -> str:
+    return (
+        f"{name} took more than {most} paths; those beyond are replayed with NumPy, which is slow\n"
+        f"  got: {culprit}\n"
+        f"  fix: use td.cond, td.while_loop, np.where or a smaller sub-tape for what differs; or raise max_tapes"
+    )
+
+
+def new_tape_text(name: str, miss: LastMiss) -> str:
+    at, got = _new_tape_parts(miss)
+    return (
+        f"{name} met {'a new path' if miss.reason.guard is not None else 'arguments of a new kind'}, "
+        f"which is recorded and compiled\n  at:  {at or 'unknown line'}\n  got: {got}\n"
+        f"  fix: call it there before it matters; or compute both sides with np.where"
+    )
+
+
+def new_tape_error(name: str, miss: LastMiss, f: Callable[..., Any]) -> NewTape:
+    at, got = _new_tape_parts(miss)
+    return NewTape(
+        f"{name} met {'a path' if miss.reason.guard is not None else 'arguments'} for which no tape is kept",
+        at=at or site_of(f), got=got,
+        fix='record it beforehand, with on_new_tape="compile"; or compute both sides with np.where',
+    )  # fmt: skip
+
+
+def _new_tape_parts(miss: LastMiss) -> tuple[Any, str]:
+    guard = miss.reason.guard
+    if guard is None:
+        return None, str(miss.reason)
+    got = f"{describe(miss.reason.outcome)}, recorded {describe(guard.outcome)}"
+    return guard.site, "; ".join([got, *miss.sides])
+
+
+def coarse_guard_text(name: str, guard_site: str, value: Any, missed: Guard, outcome: Any) -> str:
+    return (
+        f"the guard of {name} ({guard_site}) does not tell paths apart that Python does; each has its tape all the same\n"
+        f"  at:  {missed.site or 'unknown line'}\n"
+        f"  got: guard value {short(value)} with both {describe(missed.outcome)} and {describe(outcome)} there\n"
+        f"  fix: let the guard return this condition too; or leave it out, as the conditions are found without it"
+    )
+
+
+def check_prescribed(tape: Tape, missed: Tape, count: int) -> None:
+    """Raises UnstableBranch unless the recording came to the same guards as the tape whose place it takes."""
+    for k in range(count):
+        old, new = missed.guards[k], tape.guards[k] if k < len(tape.guards) else None
+        if new is None or old.kind != new.kind or not _is_same_line(old.site, new.site):
+            raise UnstableBranch(
+                f"{tape.name} did not come to this line again when it was recorded a second time at the same point",
+                at=old.site, got=f"{new.site if new is not None else 'no further guard'} instead",
+                fix="the function depends on something that changes beside its arguments; pass that as an argument",
+            )  # fmt: skip
+
+
+def _is_same_line(a: Site | None, b: Site | None) -> bool:
+    # One call may be seen at two offsets: the interpreter rewrites its own instructions.
+    return a == b or (a is not None and b is not None and a.place == b.place)
+
+
+def unstable(guard: Guard, outcome: Any) -> UnstableBranch:
+    return UnstableBranch(
+        "two tapes disagree about this line at a near tie, so neither can answer", at=guard.site,
+        got=f"{describe(guard.outcome)} by the one, {describe(outcome)} by the other",
+        fix="compare with a tolerance, or compute both sides and choose with np.where",
+    )  # fmt: skip
+
+
+def warn(message: str) -> None:
+    """Warn at the user's line."""
+    level, frame = 2, sys._getframe(1)
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, GuardWarning, stacklevel=level)
+
+
+def site_of(function: Callable[..., Any]) -> str:
+    """Where a function is defined."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return short(function)
+    return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno} in {code.co_name}"
+
+
+def short(value: object) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,342 @@
+"""Examines a tape at one point with NumPy: how far the next branch is, and whether the function still agrees with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import StaleTape
+from ..ir.instruction import CONSTANT, FLOAT64, GUARD, INPUT, Guard, Instruction
+from ..ir.interpreter import outcome_of, run
+from ..ir.tape import Tape
+from ..ops import arithmetic, comparison, indexing, reductions
+from ..ops.calls import CALL, LOOP, loop_with_numpy
+
+COMPARISONS = (
+    comparison.LESS, comparison.LESS_EQUAL, comparison.GREATER, comparison.GREATER_EQUAL, comparison.EQUAL,
+    comparison.NOT_EQUAL,
+)  # fmt: skip
+# What a predicate of one value compares it with. Nothing is a distance from NaN.
+COMPARED_WITH = {
+    comparison.IS_NAN: np.nan,
+    comparison.IS_INF: np.inf,
+    comparison.IS_FINITE: np.inf,
+    comparison.SIGNBIT: 0.0,
+}
+PAIRS = (arithmetic.MAXIMUM, arithmetic.MINIMUM, arithmetic.FMAX, arithmetic.FMIN)
+POSITIONS = (reductions.ARGMAX, reductions.ARGMIN)
+LARGEST = (reductions.MAX, reductions.ARGMAX)
+ROUNDINGS = (arithmetic.RINT, arithmetic.FLOOR, arithmetic.CEIL, arithmetic.TRUNC)
+
+# The plain function and the replay do the same operations in nearly the same order. What differs more is put to a second test.
+SAME_ORDER = {np.dtype(np.float32): 1e-5, FLOAT64: 1e-11}
+# The second test: by how many times the change that a last bit of the arguments makes two values may differ.
+ROUNDING_SHARE = 64.0
+TRIALS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """One comparison that decides how a function goes on, and how far its two sides are apart.
+
+    Attributes:
+        at: the user's line, as file:line in function.
+        kind: "guard" where Python looked at it; "where" where it chooses between arrays; "kink" where a maximum, minimum, clip
+            or absolute value has its corner.
+        comparison: less, less_equal, greater, ..., maximum, absolute, or int for a whole number that Python looked at.
+        left, right: what is compared; of arrays the elements that are closest.
+        margin: left - right; NaN where there is no distance, as from NaN.
+        outcome: what the comparison comes to there: a bool; for int the integer; for kinks whether left is the greater.
+        tie: the two sides are equal.
+        index: the position of the closest elements; () for scalars.
+    """
+
+    at: str
+    kind: str
+    comparison: str
+    left: float
+    right: float
+    margin: float
+    outcome: bool | int | float
+    tie: bool
+    index: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        where = f" at {self.index}" if self.index else ""
+        return f"{self.comparison}({self.left!r}, {self.right!r}){where}, margin {self.margin:.3g}"
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self} → {self.outcome}{', a tie' if self.tie else ''}; {self.at}>"
+
+
+def margins(tape: Tape, inputs: Sequence[Any]) -> list[Margin]:
+    """Every comparison behind the guards of a tape, in order, then the places where what it returns has a kink or a jump."""
+    values = values_at(tape, inputs)
+    found = [margin for guard in tape.guards for margin in guard_margins(tape, values, guard)]
+    needed = _needed_by_outputs(tape)
+    for number, instruction in enumerate(tape.instructions):
+        if instruction.op in (CALL, LOOP):
+            found += _inside(tape, values, instruction)
+        if number in needed:
+            found += _kinks(tape, values, instruction)
+    return found
+
+
+def _inside(tape: Tape, values: Sequence[Any], instruction: Instruction) -> list[Margin]:
+    """The margins of the functions that a tape calls; of all iterations of a loop, those closest to another outcome."""
+    operands = [values[i] for i in instruction.inputs]
+    watched = _Watched(instruction.params[0])
+    if not hasattr(watched.callee, "variants"):  # a user's primitive, which nobody looks into
+        return []
+    if instruction.op is CALL:
+        _, number = watched.answer(None, operands)
+        called: Tape = watched.callee.variants[number].tape
+        # What td.cond decides on was compared outside.
+        given = [(g, called.inputs.index(g.value)) for g in called.guards if g.value in called.inputs]
+        outside = [_decisions(tape, values, instruction.inputs[k], str(g.site), "guard", g.kind) for g, k in given]
+        return [*(margin for found in outside for margin in found), *watched.found]
+    loop_with_numpy(watched, instruction.params[1], operands)
+    closest: dict[tuple[str, str, str], Margin] = {}
+    for margin in watched.found:
+        place = (margin.at, margin.kind, margin.comparison)
+        if place not in closest or abs(margin.margin) < abs(closest[place].margin):
+            closest[place] = margin
+    return list(closest.values())
+
+
+class _Watched:
+    """A callee that notes the margins of every run."""
+
+    def __init__(self, callee: Any) -> None:
+        self.callee, self.in_types, self.out_types = callee, callee.in_types, callee.out_types
+        self.found: list[Margin] = []
+
+    def answer(self, number: int | None, inputs: Sequence[Any]) -> Any:
+        outputs, number = self.callee.answer(number, inputs)
+        self.found += margins(self.callee.variants[number].tape, inputs)
+        return outputs, number
+
+
+@np.errstate(all="ignore")
+def values_at(tape: Tape, inputs: Sequence[Any], guard: int | None = None) -> list[Any]:
+    """Every value of a tape, whatever its guards say; up to the guard of this ordinal if one is given."""
+    values: list[Any] = []
+    for op, ids, params, _, _ in tape.instructions:
+        if op is CONSTANT:
+            values.append(params[0])
+        elif op is INPUT:
+            values.append(inputs[params[0]])
+        elif op is GUARD:
+            values.append(None)
+            if params[2] == guard:
+                break
+        else:
+            values.append(op.evaluate(*[values[i] for i in ids], *params))
+    return values
+
+
+def guard_margins(tape: Tape, values: Sequence[Any], guard: Guard) -> list[Margin]:
+    """The comparisons that a guard depends on, those under `and`, `or`, `not`, all() and any() included."""
+    at = str(guard.site or "unknown line")
+    return _decisions(tape, values, guard.value, at, "guard", guard.kind)
+
+
+def _decisions(tape: Tape, values: Sequence[Any], top: int, at: str, kind: str, looked_at: str) -> list[Margin]:
+    found: list[Margin] = []
+    pending, seen = [top], {top}
+    while pending:
+        number = pending.pop()
+        instruction = tape.instructions[number]
+        op, ids = instruction.op, instruction.inputs
+        operands = [values[i] for i in ids]
+        if op in COMPARISONS:
+            found += _closest(at, kind, op.name, operands[0], operands[1], values[number])
+            # Integers and truth values change where what they were counted from does.
+            below = [i for i in ids if i not in seen and not tape.instructions[i].type.is_float]
+            seen.update(below)
+            pending += reversed(below)
+        elif op in COMPARED_WITH:
+            found += _closest(at, kind, op.name, operands[0], COMPARED_WITH[op], values[number])
+        elif op in POSITIONS:
+            found += _closest(at, kind, op.name, *_best_two(op, operands[0], instruction.params[0]), values[number])
+        elif op is indexing.ARGSORT:
+            ordered = np.moveaxis(np.sort(operands[0], axis=instruction.params[0]), instruction.params[0], -1)
+            found += _closest(at, kind, op.name, ordered[..., 1:], ordered[..., :-1], True)
+        elif op is indexing.SEARCHSORTED:
+            value = np.asarray(operands[1])[..., None]
+            found += _closest(at, kind, op.name, value, operands[0], np.greater(value, operands[0]))
+        elif instruction.type.is_float and not _is_count(tape, instruction):
+            found += _number(tape, values, number, at, kind, looked_at)
+        else:
+            below = [i for i in ids if i not in seen]
+            seen.update(below)
+            pending += reversed(below)
+    return found
+
+
+def _is_count(tape: Tape, instruction: Instruction) -> bool:
+    """A float made from integers or truth values, which change where those do."""
+    return instruction.op is arithmetic.CONVERT and not tape.instructions[instruction.inputs[0]].type.is_float
+
+
+def _number(tape: Tape, values: Sequence[Any], number: int, at: str, kind: str, looked_at: str) -> list[Margin]:
+    """A number whose truth or whole part decides."""
+    value = values[number]
+    if looked_at == "bool":
+        return _closest(at, kind, "not_equal", value, 0.0, np.not_equal(value, 0.0))
+    op: Any = arithmetic.TRUNC
+    if tape.instructions[number].op in ROUNDINGS:
+        op = tape.instructions[number].op
+        value = values[tape.instructions[number].inputs[0]]
+    return _closest(at, kind, "int", value, _nearest_step(op, np.asarray(value)), op.evaluate(value))
+
+
+def _nearest_step(op: Any, value: np.ndarray) -> np.ndarray:
+    """The number nearest to `value` at which its whole part changes."""
+    if op is arithmetic.RINT:
+        return np.floor(value) + 0.5
+    nearest = np.rint(value)
+    if op is arithmetic.TRUNC:  # -0.9 and 0.9 have the same whole part
+        return np.where(np.abs(value) < 1.0, np.copysign(1.0, value), nearest)
+    return nearest
+
+
+def _best_two(op: Any, value: Any, axes: tuple[int, ...] | int | None) -> tuple[Any, Any]:
+    """The two entries that compete along the axes that an extremum is taken over."""
+    value = np.asarray(value)
+    axes = tuple(range(value.ndim)) if axes is None else (axes,) if isinstance(axes, int) else tuple(axes)
+    kept = [k for k in range(value.ndim) if k not in axes]
+    rows = np.transpose(value, (*kept, *axes)).reshape(*[value.shape[k] for k in kept], -1)
+    if rows.shape[-1] < 2:
+        return np.empty(0), np.empty(0)
+    ordered = np.sort(rows, axis=-1)
+    return (ordered[..., -1], ordered[..., -2]) if op in LARGEST else (ordered[..., 0], ordered[..., 1])
+
+
+def _kinks(tape: Tape, values: Sequence[Any], instruction: Instruction) -> list[Margin]:
+    op, ids, params, type_, site = instruction
+    at = str(site or "unknown line")
+    if op is comparison.SELECT:
+        return _decisions(tape, values, ids[0], at, "where", "bool")
+    if not type_.is_float:
+        return []
+    if op in PAIRS:
+        left, right = values[ids[0]], values[ids[1]]
+    elif op is arithmetic.ABSOLUTE or op is arithmetic.ROOT:
+        left, right = values[ids[0]], 0.0
+    elif op is reductions.MAX or op is reductions.MIN:
+        left, right = _best_two(op, values[ids[0]], params[0])
+    else:
+        return []
+    return _closest(at, "kink", op.name, left, right, np.greater(left, right))
+
+
+def _needed_by_outputs(tape: Tape) -> set[int]:
+    """The values that outputs are computed from."""
+    needed = set(tape.outputs)
+    for number in range(len(tape.instructions) - 1, -1, -1):
+        if number in needed:
+            needed.update(tape.instructions[number].inputs)
+    return needed
+
+
+def _closest(at: str, kind: str, name: str, left: Any, right: Any, outcome: Any) -> list[Margin]:
+    """The pair of elements with the smallest distance; none of an empty array."""
+    if np.size(left) == 0 or np.size(right) == 0:
+        return []
+    left, right, outcome = np.broadcast_arrays(left, right, outcome)
+    distance = _apart(left, right)
+    distance = np.where(np.isnan(distance), np.inf, distance)
+    distance = np.where(np.equal(left, right), 0.0, distance)  # also of infinities
+    index = tuple(int(k) for k in np.unravel_index(int(np.argmin(distance)), distance.shape))
+    a, b = left[index].item(), right[index].item()
+    tie = a == b
+    came_to = outcome_of("int", outcome[index]) if name == "int" else outcome[index].item()
+    return [Margin(at, kind, name, float(a), float(b), 0.0 if tie else float(a) - float(b), came_to, tie, index)]
+
+
+# Whether the function still agrees
+
+
+def check_fresh(tape: Tape, function: Callable[..., Any], inputs: Sequence[Any], at: str) -> None:
+    """Run the plain function beside the replay of a tape whose path holds at `inputs`.
+
+    Raises:
+        StaleTape: they differ by more than rounding.
+    """
+    result = np.errstate(all="ignore")(function)(*[np.array(value, order="C")[()] for value in inputs])
+    returned = list(result) if isinstance(result, (tuple, list)) else [result]
+    recorded = run(tape, inputs, settled=tape.guard_count)
+    for number, (ours, theirs) in enumerate(_paired(tape, recorded, returned, at)):
+        if _is_close(ours, theirs, 0.0):
+            continue
+        moved = max((_distance(ours, other[number]) for other in _neighbours(tape, inputs)), default=0.0)
+        if not _is_close(ours, theirs, ROUNDING_SHARE * moved):
+            raise _stale(tape, ours, theirs, at)
+
+
+def _paired(tape: Tape, recorded: Sequence[Any], returned: Sequence[Any], at: str) -> Iterator[tuple[Any, Any]]:
+    if len(recorded) != len(returned):
+        raise _stale(tape, f"{len(recorded)} values", f"{len(returned)} values", at)
+    for ours, theirs in zip(recorded, returned):
+        ours, theirs = np.asarray(ours), np.asarray(theirs)
+        if ours.shape != theirs.shape:
+            raise _stale(tape, f"an array of shape {ours.shape}", f"an array of shape {theirs.shape}", at)
+        yield ours, theirs
+
+
+@np.errstate(all="ignore")
+def _is_close(ours: Any, theirs: Any, allowed: float) -> bool:
+    relative = SAME_ORDER.get(ours.dtype, 0.0)
+    same = (ours == theirs) | ((ours != ours) & (theirs != theirs))
+    largest = np.max(np.abs(ours), initial=0.0, where=np.isfinite(ours))
+    near = _apart(ours, theirs) <= relative * largest + allowed
+    return bool(np.all(same | near))
+
+
+@np.errstate(all="ignore")
+def _apart(a: Any, b: Any) -> Any:
+    return np.abs(np.asarray(a, float) - np.asarray(b, float))
+
+
+def _distance(a: Any, b: Any) -> float:
+    return float(np.max(_apart(a, b), initial=0.0))
+
+
+def _neighbours(tape: Tape, inputs: Sequence[Any]) -> Iterator[list[Any]]:
+    """What the tape returns where the last bit of every argument differs."""
+    rng = np.random.default_rng(0)
+    for _ in range(TRIALS):
+        moved = [
+            value * (1 + np.finfo(value.dtype).eps * rng.choice([-1, 1], np.shape(value)).astype(value.dtype))
+            if value.dtype.kind == "f" else value
+            for value in inputs
+        ]  # fmt: skip
+        try:
+            yield run(tape, moved, settled=tape.guard_count)
+        except np.linalg.LinAlgError:
+            continue  # at the edge of a factorisation's domain; the other neighbours count
+
+
+def _stale(tape: Tape, ours: Any, theirs: Any, at: str) -> StaleTape:
+    if isinstance(ours, np.ndarray) and ours.shape:
+        distance = _apart(ours, theirs)
+        distance[np.isnan(distance)] = np.inf
+        distance[np.equal(ours, theirs) | ((ours != ours) & (theirs != theirs))] = 0.0
+        index = tuple(int(k) for k in np.unravel_index(int(np.argmax(distance)), distance.shape))
+        got = f"the tape gives {ours[index].item()!r}, the function {theirs[index].item()!r}, at {index}"
+    else:
+        got = f"the tape gives {_text(ours)}, the function {_text(theirs)}"
+    return StaleTape(f"{tape.name} no longer computes what its tape was recorded with", at=at, got=got,
+                     tape_value=_plain(ours), function_value=_plain(theirs))  # fmt: skip
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value.item())
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.ndarray) and value.shape == () else value

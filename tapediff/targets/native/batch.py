@@ -1,0 +1,179 @@
+"""Batches: value and gradient at every row of a matrix, the rows shared by native threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from ...compiler.runtime import c_entry as pointer
+from ...compiler.runtime import signal_checks as pauses
+from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
+from ...ir.instruction import FLOAT64
+from .native_entry import Point
+
+# A thread that is to share the work costs about this long, in seconds, to wake.
+WAKING = 100e-6
+
+# Threads take rows in about this many portions each, so that none is left waiting for another.
+PORTIONS = 8
+
+
+class _Failure(NamedTuple):
+    row: int
+    raised: BaseException | None
+
+
+def run_batch(tape: Any, X: Any, out: Any, threads: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """See NativeCalls.batch."""
+    points = _points(X)
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1):
+        raise ArgumentMismatch("threads must be a positive number", got=repr(threads), fix="leave it out")
+    values, gradients = _results(points, out)
+    point = tape._point(points.shape[1:])
+    if len(points):
+        _run(_Job(point, points, values, gradients), threads)
+    return values, gradients
+
+
+def _points(X: Any) -> np.ndarray:
+    points = np.asarray(X)
+    if points.ndim == 0 or points.dtype.kind not in "fiub" or points.dtype.itemsize > FLOAT64.itemsize:
+        raise ArgumentMismatch("X must be an array of one point per row", got=f"{points.dtype} {points.shape}")
+    # Fresh memory where the threads could not read the given one.
+    return np.require(points, FLOAT64, ["C", "A"])
+
+
+def _results(points: np.ndarray, out: Any) -> tuple[np.ndarray, np.ndarray]:
+    if out is None:
+        return np.empty(len(points)), np.empty(points.shape)
+    if not isinstance(out, (tuple, list)) or len(out) != 2 or not all(isinstance(a, np.ndarray) for a in out):
+        raise ArgumentMismatch("out must be a pair of arrays", got=type(out).__name__, fix="out=(values, gradients)")
+    for name, array, shape in (("values", out[0], points.shape[:1]), ("gradients", out[1], points.shape)):
+        if array.shape != shape:
+            raise ShapeMismatch(f"the {name} of out have another shape", got=f"{shape} wanted, {array.shape} given")
+        if array.dtype != FLOAT64:
+            raise DtypeMismatch(f"the {name} of out are not float64", got=str(array.dtype), fix="np.empty(shape)")
+        if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
+            raise ArgumentMismatch(f"the {name} of out are read-only or not C-contiguous", fix="np.empty(shape)")
+    if any(np.may_share_memory(a, b) for a, b in ((out[0], out[1]), (out[0], points), (out[1], points))):
+        raise ArgumentMismatch("out shares memory with X or with itself", fix="pass arrays of their own")
+    return out[0], out[1]
+
+
+class _Job:
+    """Rows to do, in the form of compiler.runtime.c_entry. Whoever works on it holds it, and so the arrays that its words point to."""
+
+    def __init__(self, point: Point, points: np.ndarray, values: np.ndarray, gradients: np.ndarray) -> None:
+        self.point, self.points, self._results = point, points, (values, gradients)
+        # The threads that work on it beside the calling one.
+        self._helpers: set[int] = set()
+        self.words = np.zeros(pointer.JOB_WORDS, np.int64)
+        self.words[pointer.JOB_SIZE] = points[0].size
+        self.words[pointer.JOB_POINTS :] = points.ctypes.data, gradients.ctypes.data, values.ctypes.data
+
+    def begin(self, first: int, stop: int, threads: int) -> None:
+        """Hand out the rows from `first` to `stop`."""
+        self.words[pointer.NEXT_ROW], self.words[pointer.ROWS], self.words[pointer.FAILED_ROW] = first, stop, stop
+        self.words[pointer.ROWS_AT_A_TIME] = max(1, (stop - first) // (PORTIONS * threads))
+
+    def work(self) -> _Failure | None:
+        """Do rows until none is left or one fails."""
+        row = np.zeros(1, np.int64)
+        words, point = self.words.ctypes.data, self.point
+        status = pointer.rows_function()(point.function, point.user_data, words, row.ctypes.data)
+        # Exceptions are kept by thread, so they are fetched in the thread that met them.
+        return _Failure(int(row[0]), point.error_at(self.points[row[0]], status)) if status else None
+
+    def help(self) -> _Failure | None:
+        """Do rows in a thread of the pool."""
+        self._helpers.add(threading.get_ident())
+        try:
+            return self.work()
+        finally:
+            self._helpers.discard(threading.get_ident())
+
+    def stop(self) -> None:
+        """Wait for the threads that have begun, whose loops are to end: one of them may go on for ever otherwise.
+
+        Their futures do not tell who has begun, as an interrupt may come before one is kept. Who begins after this finds no rows.
+        """
+        self.end()
+        stopped: set[int] = set()
+        try:
+            while helpers := set(self._helpers):
+                stopped |= helpers
+                pauses.stop(helpers)
+                time.sleep(WAKING)
+        finally:
+            pauses.go_on(stopped)
+
+    def end(self) -> None:
+        """Hand out no more."""
+        self.words[pointer.NEXT_ROW] = self.words[pointer.ROWS]
+
+
+def _run(job: _Job, threads: int | None) -> None:
+    rows, done = len(job.points), 0
+    failures: list[_Failure] = []
+    if threads is None:
+        seconds = 0.0
+        # The first row may have to compile; the second tells how long one takes.
+        while done < min(rows, 2) and not failures:
+            started = time.perf_counter()
+            failures = _share(job, done, done + 1, 1)
+            seconds, done = time.perf_counter() - started, done + 1
+        threads = 1 + min(available_threads() - 1, int(seconds * (rows - done) / WAKING))
+    if done < rows and not failures:
+        failures = _share(job, done, rows, min(threads, rows - done))
+    if failures:
+        _raise(min(failures, key=lambda failure: failure.row))
+
+
+def available_threads() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _share(job: _Job, first: int, stop: int, threads: int) -> list[_Failure]:
+    """Do the rows from `first` to `stop`; gives what failed, among them the first row that did."""
+    job.begin(first, stop, threads)
+    shared: list[Future[_Failure | None]] = []
+    try:
+        shared += [_pool(os.getpid()).submit(job.help) for _ in range(threads - 1)]
+        found = [job.work()]
+        if found[0] is not None and isinstance(found[0].raised, KeyboardInterrupt):
+            raise found[0].raised
+        # All rows before one that failed have been handed out by now, so nobody is waited for who has not begun.
+        job.end()
+        begun = [future for future in shared if not future.cancel()]
+        wait(begun)
+    except BaseException:
+        # The pool's locks are given back by Python code, which an interrupt may have ended: nobody is to wait for them again.
+        _pool.cache_clear()
+        job.stop()
+        raise
+    found += [future.result() for future in begun]
+    return [failure for failure in found if failure is not None]
+
+
+@cache
+def _pool(process: int) -> ThreadPoolExecutor:
+    """The threads of a process; a forked one has none of its parent's."""
+    return ThreadPoolExecutor(64, thread_name_prefix="tapediff")
+
+
+def _raise(failure: _Failure) -> NoReturn:
+    raised = failure.raised
+    if raised is None:
+        raised = ArgumentMismatch(
+            "a row gave two different answers", fix="do not change X from another thread during a call"
+        )
+    raised.row = failure.row  # type: ignore[attr-defined]  # for whoever wants to leave that row out
+    raised.add_note(f"at row {failure.row} of the batch")
+    raise raised

@@ -1,0 +1,118 @@
+"""Hands a tape's C function to numba: a function that `@njit` code calls like any other. numba is imported here, at first use."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...compiler.runtime import c_entry as pointer
+from ...errors import ArgumentMismatch, GuardFailed, ShapeMismatch, TapediffError
+from .native_entry import Point
+
+
+class GuardFailedNatively(GuardFailed):
+    """The GuardFailed of compiled callers: numba raises constant texts only."""
+
+    def __init__(self, what: str) -> None:
+        TapediffError.__init__(
+            self, what, fix="td.GuardedTape(f).as_numba(); the tape's take_error(x) tells which guard it was"
+        )
+        self.ordinal, self.recorded, self.outcome = -1, None, None
+
+
+# Machine code has the addresses of these in it, and may live as long as the process.
+_kept: list[Any] = []
+
+
+def numba_function(tape: Any, point: Point) -> Any:
+    """A numba function of (x, gradient) that returns the value; see NativeCalls.as_numba."""
+    from numba import njit
+
+    _kept.append((tape, point))
+    call, raise_for = _caller(point.function, point.user_data), _raiser()
+
+    # boundscheck and the like are the caller's business: there is no index here.
+    @njit(nogil=True)
+    def value_and_gradient(x, gradient):  # type: ignore[no-untyped-def]  # numba finds the types
+        if gradient.size != x.size:
+            raise_for(WRONG_SIZE)
+        status, value = call(x, gradient)
+        if status != 0:
+            raise_for(status)
+        return value
+
+    return value_and_gradient
+
+
+# Numba reads numbers from a function's module.
+GUARD_FAILED, NOT_POSITIVE_DEFINITE = pointer.GUARD_FAILED, pointer.NOT_POSITIVE_DEFINITE
+WRONG_SIZE, MISPLACED, NO_MEMORY = pointer.WRONG_SIZE, pointer.MISPLACED, pointer.NO_MEMORY
+
+
+@cache
+def _raiser() -> Any:
+    """Raises what a status stands for."""
+    from numba import njit
+
+    LinAlgError = np.linalg.LinAlgError
+
+    @njit(nogil=True)
+    def raise_for(status):  # type: ignore[no-untyped-def]
+        if status == GUARD_FAILED:
+            raise GuardFailedNatively(
+                "the control flow at this point differs from the recorded one, so this tape has no answer here"
+            )
+        if status == NOT_POSITIVE_DEFINITE:
+            raise LinAlgError("a matrix is not positive definite, or singular")
+        if status == WRONG_SIZE:
+            raise ShapeMismatch("x or gradient has another size than the tape's argument")
+        if status == MISPLACED:
+            raise ArgumentMismatch("x and gradient share memory, or are not aligned")
+        if status == NO_MEMORY:
+            raise MemoryError("no memory for a workspace")
+        raise TapediffError(
+            "Python code that the gradient needed has raised an exception: the tape's take_error() gives it"
+        )
+
+    return raise_for
+
+
+def _caller(function: int, user_data: int) -> Any:
+    """A numba intrinsic of (x, gradient): status and value of a C function at these addresses."""
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+    from numba.core.errors import TypingError
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def call(typing_context, x, gradient):  # type: ignore[no-untyped-def]
+        for name, given, written in (("x", x, False), ("gradient", gradient, True)):
+            vector = isinstance(given, types.Array) and (given.ndim, given.dtype, given.layout) == (
+                1,
+                types.float64,
+                "C",
+            )
+            if not vector or (written and not given.mutable):
+                raise TypingError(
+                    f"tapediff: {name} must be a C-contiguous float64 vector{' to write to' * written}, not {given}"
+                )
+
+        def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            arrays = [context.make_array(t)(context, builder, a) for t, a in zip(signature.args, args)]
+            byte, number, word = ir.IntType(8).as_pointer(), ir.DoubleType(), ir.IntType(64)
+            type_ = ir.FunctionType(ir.IntType(32), [word, byte, byte, byte, byte])
+            # Numba never keeps code with such addresses on disk.
+            address = context.add_dynamic_addr(builder, function, info="tapediff gradient")
+            words = context.add_dynamic_addr(builder, user_data, info="tapediff words")
+            value = cgutils.alloca_once_value(builder, ir.Constant(number, 0.0))
+            size = builder.zext(arrays[0].nitems, word) if arrays[0].nitems.type.width < 64 else arrays[0].nitems
+            places = [builder.bitcast(p, byte) for p in (arrays[0].data, arrays[1].data, value)]
+            status = builder.call(builder.bitcast(address, type_.as_pointer()), [size, *places, words])
+            return context.make_tuple(builder, signature.return_type, (status, builder.load(value)))
+
+        return types.Tuple((types.int32, types.float64))(x, gradient), emit
+
+    return call

@@ -1,0 +1,333 @@
+"""NativeCalls: the ways to call a compiled gradient from compiled code, or many times: bound, by address, from numba, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...base.fork_locks import new_lock
+from ...base.held_locks import holding
+from ...errors import ArgumentMismatch, ShapeMismatch
+from ...ir.instruction import FLOAT64, ValueType
+
+if TYPE_CHECKING:
+    from ...functions.path_trie import Variant
+    from ...ir.tape import Tape
+    from ..tape_cache import KeptTapes
+    from .native_entry import Point
+
+_lock = new_lock()
+
+
+class _Native:
+    """The points of a tape, and what calls of them have met.
+
+    Attributes:
+        by_shape: points by the shape of what they take.
+        default: the point that is called by address.
+    """
+
+    def __init__(self) -> None:
+        from .native_entry import Errors
+
+        self.by_shape: dict[tuple[int, ...], Point] = {}
+        self.default: Point | None = None
+        self.errors = Errors()
+
+    @holding(_lock)
+    def take_default(self, made: Point) -> None:
+        """Keep the point that is called by address, unless another thread has made one."""
+        self.default = self.default or made
+
+    def all(self) -> list[Point]:
+        points = list(self.by_shape.values())
+        return points if self.default is None or self.default in points else [*points, self.default]
+
+    def __reduce__(self) -> Any:
+        """Addresses mean nothing elsewhere: copies of a tape make points of their own."""
+        return _nothing, ()
+
+
+def _nothing() -> None:
+    return None
+
+
+class NativeCalls:
+    """Calls from compiled code, for a tape of one float64 argument."""
+
+    __slots__ = ()
+
+    # Of its own for each tape that somebody has called natively.
+    _native: _Native | None = None
+
+    def value_and_gradient(self, *args: Any, argnums: Any = 0, out: Any = None) -> tuple[Any, Any]:
+        """See td.value_and_gradient."""
+        raise NotImplementedError
+
+    def bind(self, x: np.ndarray, out: np.ndarray) -> Callable[[], float]:
+        """Value and gradient at a fixed place in memory.
+
+        Args:
+            x: the point: a C-contiguous float64 array, read at each call.
+            out: of the same kind and shape; receives the gradient.
+
+        Returns:
+            A function without arguments that writes the gradient at what x now holds into `out`, and returns the value. It
+            keeps both arrays alive. Where it raises, `out` is as it was.
+
+        Raises:
+            ArgumentMismatch, ShapeMismatch: here, where the arrays or the tape are of another kind.
+            GuardFailed: in calls, for a CompiledTape; a GuardedTape follows the branch. And what td.value_and_gradient raises.
+
+        Cost: about 0.05 µs a call beside the kernel.
+        """
+        from ...compiler.runtime import c_entry as pointer
+        from ...compiler.runtime import python_entry as entry
+
+        _check_buffer("x", x)
+        _check_buffer("out", out)
+        if x.shape != out.shape:
+            raise ShapeMismatch(
+                "out has another shape than x", got=f"x {x.shape}, out {out.shape}", fix="np.empty(x.shape)"
+            )
+        if not out.flags.writeable or np.may_share_memory(x, out):
+            raise ArgumentMismatch(
+                "out is read-only or shares memory with x", fix="pass an array of its own: np.empty(x.shape)"
+            )
+        point = self._point(x.shape)
+
+        def failed(status: int) -> Any:
+            raised = point.error_at(x, status)
+            if raised is not None:
+                raise raised
+            return self.value_and_gradient(x, out=out)[0]
+
+        if entry.is_available():
+            return pointer.bound_builtin(point.function, point.words, x, out, failed)
+        return lambda: failed(pointer.GUARD_FAILED)
+
+    @property
+    def address(self) -> int:
+        """The address of a C function of value and gradient, for samplers and optimisers that are compiled.
+
+        `int32 f(uint64 size, const double *x, double *gradient, double *value, void *user_data)`, to be called with `user_data`,
+        by any number of threads at once, with the interpreter lock or without. It returns
+
+        * 0, and has written value and gradient;
+        * where the model has no value, so that a sampler may reject the point and go on: 2 where a matrix is not positive definite,
+          3 where Python code has raised a FloatingPointError, or an exception whose attribute `is_recoverable` is true; 4 where
+          the value is infinite or NaN;
+        * where the caller has to stop: -1 where size is not that of the tape (for a GuardedTape: of its tapes, or of the first
+          call), -2 where x, gradient and value overlap or are not aligned to 8 bytes, -3 where there is no memory, -4 where a guard
+          fails (never for a GuardedTape), -5 where Python code has raised any other exception.
+
+        `take_error()` gives the exception. Nothing is written unless it returns 0 or 4. The tape has to be kept alive as long as
+        the function may be called.
+
+        Raises:
+            ArgumentMismatch: the tape does not take one float64 vector.
+        """
+        return self._vector_point().address
+
+    @property
+    def user_data(self) -> int:
+        """What the C function at `address` wants as its last argument."""
+        return self._vector_point().user_data
+
+    def take_error(self, x: Any = None) -> BaseException | None:
+        """The exception behind a status that a native call has returned.
+
+        Args:
+            x: where that was. Guards and factorisations fail without an exception, which is made by one more call there.
+
+        Returns:
+            What the latest such call in this thread has met, or else in any other thread; None if there is nothing. It is
+            handed out once.
+        """
+        found = None if self._native is None else self._native.errors.take(any_thread=True)
+        if found is not None or x is None:
+            return found
+        try:
+            self.value_and_gradient(x)
+        except Exception as raised:  # noqa: BLE001 -- handed to the caller, who has asked for it
+            return raised
+        return None
+
+    def as_numba(self) -> Callable[..., float]:
+        """A function for numba's `@njit` code.
+
+        Returns:
+            A numba function: `value = f(x, gradient)`, of C-contiguous float64 vectors; gradient is written to. It may run
+            without the interpreter lock and in any thread. Machine code that calls it may live as long as the process, and so
+            does the tape.
+
+        Raises:
+            ArgumentMismatch: the tape does not take one float64 vector.
+            GuardFailed, LinAlgError, TapediffError: in calls, with a text that cannot name the place; `take_error(x)` does.
+                The gradient is as it was.
+
+        Cost: about 0.01 µs a call beside the kernel, and 0.3 s to compile the first caller.
+        """
+        from .for_numba import numba_function
+
+        return numba_function(self, self._vector_point())
+
+    def batch(self, X: Any, out: Any = None, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Value and gradient at every row.
+
+        Args:
+            X: the points, of shape (n, *shape of the argument).
+            out: (values, gradients), C-contiguous float64 arrays of shapes (n,) and that of X.
+            threads: how many share the rows, the calling one included; unless given, as many as are worth it.
+
+        Returns:
+            (values, gradients): `out`, or fresh arrays.
+
+        Raises:
+            What the first row that fails raises, with the row's number as its attribute `row`. `out` may have been written to.
+
+        Cost: that of the kernel for each row, and about 50 µs for the threads.
+        """
+        from .batch import run_batch
+
+        return run_batch(self, X, out, threads)
+
+    # Points
+
+    def _point(self, shape: tuple[int, ...]) -> Point:
+        """The point that takes arrays of this shape."""
+        native = self._native_side()
+        point = native.by_shape.get(shape)
+        if point is None:
+            if native.default is not None and native.default.shape == shape:
+                made = native.default
+            else:
+                made = self._make_point(shape, native)
+            point = native.by_shape.setdefault(shape, made)
+        return point
+
+    def _vector_point(self) -> Point:
+        native = self._native_side()
+        if native.default is None:
+            native.take_default(self._default_point(native))
+        assert native.default is not None
+        return native.default
+
+    def _native_side(self) -> _Native:
+        return self._native or self._new_native_side()
+
+    @holding(_lock)
+    def _new_native_side(self) -> _Native:
+        self._native = self._native or _Native()
+        return self._native
+
+    def _make_point(self, shape: tuple[int, ...], native: _Native) -> Point:
+        raise NotImplementedError
+
+    def _default_point(self, native: _Native) -> Point:
+        raise NotImplementedError
+
+
+class CompiledCalls(NativeCalls):
+    """What calls from compiled code need to know of a CompiledTape."""
+
+    __slots__ = ()
+
+    tape: Tape
+
+    def _make_point(self, shape: tuple[int, ...], native: _Native) -> Point:
+        from .native_entry import CompiledPoint
+
+        types = self.tape.input_types
+        if len(types) != 1 or types[0].dtype != FLOAT64:
+            raise ArgumentMismatch(
+                "calls from compiled code need a tape of one float64 argument", got=", ".join(map(str, types)),
+                fix="record a function of one vector, with the other arguments filled in",
+            )  # fmt: skip
+        if types[0].shape != shape:
+            raise ShapeMismatch(
+                "the point has another shape than the recorded one", got=f"recorded {types[0].shape}, given {shape}"
+            )
+        return CompiledPoint(self, native.errors)  # type: ignore[arg-type]  # the only class that has these calls
+
+    def _default_point(self, native: _Native) -> Point:
+        types = self.tape.input_types
+        _check_vector(*types)
+        return self._point(types[0].shape)
+
+
+class GuardedCalls(NativeCalls):
+    """What calls from compiled code need to know of a GuardedTape, and what it needs to know of them."""
+
+    guard: Any
+    check_every: int
+    compile_after: int
+    _kept: KeptTapes
+
+    def _make_point(self, shape: tuple[int, ...] | None, native: _Native) -> Point:
+        from .native_entry import PathsPoint
+
+        return PathsPoint(self, shape, native.errors)  # type: ignore[arg-type]  # the only class that has these calls
+
+    def _default_point(self, native: _Native) -> Point:
+        kept = [v.tape.input_types for v in self._kept.all()]
+        shapes = [
+            types[0].shape for types in kept if len(types) == 1 and types[0] == ValueType((types[0].size,), FLOAT64)
+        ]
+        if kept and not shapes:
+            _check_vector(*kept[-1])
+        return self._point(shapes[-1]) if shapes else self._make_point(None, native)
+
+    def native_way(self, variant: Variant) -> Callable[..., Any] | None:
+        """The function behind the short way of calls like those of this tape, if native code can choose among the tapes."""
+        from ...compiler.runtime import python_entry as entry
+
+        types = variant.tape.input_types
+        is_one_array = len(types) == 1 and types[0].dtype == FLOAT64
+        if not (is_one_array and self.may_run_natively(variant) and entry.is_available()):
+            return None
+        return self._point(types[0].shape).builtin  # type: ignore[attr-defined]  # a PathsPoint
+
+    def may_run_natively(self, variant: Variant) -> bool:
+        """Whether native code may choose a tape by its guards alone: it is compiled, and Python has no say in the choice."""
+        decides = self.guard is not None or self.check_every
+        compiled = variant.compiled.seconds and variant.replays >= self.compile_after
+        return bool(compiled) and not decides and variant.is_direct and self.keeps(variant)
+
+    def keeps(self, variant: Variant) -> bool:
+        """Whether a tape has not been dropped."""
+        paths = self._kept.by_key.get(variant.key)
+        return paths is not None and variant in paths.tapes
+
+    def note_native_use(self, variant: Variant) -> None:
+        """Note that native code has used a tape lately."""
+        self._kept.touch(variant)
+
+    def _note_native_uses(self) -> None:
+        for point in self._path_points():
+            point.note_uses()
+
+    def _forget_dropped(self) -> None:
+        for point in self._path_points():
+            point.forget_dropped()
+
+    def _path_points(self) -> Sequence[Any]:
+        return () if self._native is None else self._native.all()
+
+
+def _check_vector(*types: ValueType) -> None:
+    if len(types) != 1 or len(types[0].shape) != 1 or types[0].dtype != FLOAT64:
+        raise ArgumentMismatch(
+            "the C function takes one float64 vector, which this tape does not", got=", ".join(map(str, types)),
+            fix="record a function of one vector, and reshape or split it there",
+        )  # fmt: skip
+
+
+def _check_buffer(name: str, array: Any) -> None:
+    fits = isinstance(array, np.ndarray) and array.dtype == FLOAT64 and array.dtype.isnative
+    if not (fits and array.flags.c_contiguous and array.flags.aligned):
+        what = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+        raise ArgumentMismatch(f"{name} is not a C-contiguous float64 array", got=what,
+                               fix="np.ascontiguousarray(x, dtype=float), kept and written to")  # fmt: skip

@@ -1,0 +1,331 @@
+"""Points: what stands behind the C function of a tape: its words, and the exceptions that calls of it have met.
+
+A CompiledPoint runs one kernel. A PathsPoint runs the kernels of a GuardedTape's paths: it changes between them natively, and asks
+the GuardedTape, on the calling thread, where it knows no way on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...base.fork_locks import new_lock
+from ...base.held_locks import holding
+from ...compiler.runtime import c_entry as pointer
+from ...compiler.runtime import python_entry as entry
+from ...compiler.runtime.call_frame import input_word, output_word
+from ...compiler.runtime.callbacks import callback_address, take_pending
+from ...compiler.runtime.dispatch_loop import CURRENT, DONE
+from ...compiler.runtime.dispatch_table import Cell, _NativeVariant
+from ...compiler.runtime.status import FAILURE, OUT_OF_MEMORY, RECURSION
+from ...errors import GuardFailed, InvalidTape, ShapeMismatch, is_recoverable
+from ...ir.instruction import FLOAT_SCALAR
+
+if TYPE_CHECKING:
+    from ...functions.path_trie import Variant
+    from ..compiled_tape import CompiledTape
+    from ..guarded_tape import GuardedTape
+
+# Exceptions of threads that never ask for them are forgotten beyond this many.
+MOST_ERRORS = 64
+
+_ids = itertools.count(1)
+_points: weakref.WeakValueDictionary[int, Point] = weakref.WeakValueDictionary()
+
+
+class Errors:
+    """The exceptions that native calls of one tape have met, the latest of each thread."""
+
+    def __init__(self) -> None:
+        self._by_thread: dict[int, BaseException] = {}
+        self._lock = new_lock()
+
+    @holding("_lock")
+    def keep(self, raised: BaseException) -> None:
+        """Keep what a call in this thread has met."""
+        self._by_thread.pop(threading.get_ident(), None)
+        self._by_thread[threading.get_ident()] = raised
+        if len(self._by_thread) > MOST_ERRORS:
+            del self._by_thread[next(iter(self._by_thread))]
+
+    @holding("_lock")
+    def take(self, *, any_thread: bool = False) -> BaseException | None:
+        """This thread's exception; with `any_thread`, the latest of any other where it has none."""
+        found = self._by_thread.pop(threading.get_ident(), None)
+        if found is None and any_thread and self._by_thread:
+            found = self._by_thread.popitem()[1]
+        # What has interrupted the keeping.
+        return take_pending() if found is None else found
+
+
+class Point:
+    """A C function of value and gradient at a point, as far as its caller sees it.
+
+    Attributes:
+        symbol: its name in compiler.runtime.c_entry.
+        words: what it is given as its last argument.
+        shape: of the points; None while nobody has called it who could tell.
+    """
+
+    symbol: str
+
+    def __init__(self, shape: tuple[int, ...] | None, errors: Errors, first: int, second: int) -> None:
+        self.shape, self.errors = shape, errors
+        number = next(_ids)
+        size = pointer.ANY_SIZE if shape is None else math.prod(shape)
+        callback = callback_address(_point_failed, ("i64", "i64", "ptr", "i32"), "i32")
+        self.words = np.array([first, second, size, number, callback, 0], np.int64)
+        _points[number] = self
+
+    @property
+    def function(self) -> int:
+        """Its address, for callers of this package."""
+        return pointer.function_address(self.symbol)
+
+    @property
+    def address(self) -> int:
+        """The address that is given out: of a function that also says whether the value is finite."""
+        return pointer.function_address(pointer.ADDRESSES[self.symbol])
+
+    @property
+    def user_data(self) -> int:
+        """The address of the words."""
+        return int(self.words.ctypes.data)
+
+    def failed(self, size: int, x: int, status: int) -> int:
+        """What the function returns when a kernel has returned `status`; what was raised is kept. Called by native code."""
+        raise NotImplementedError
+
+    def error_at(self, x: np.ndarray, status: int) -> BaseException | None:
+        """What a call at x in this thread has met that returned `status`; None if it does not come again."""
+        raise NotImplementedError
+
+    def _keep(self, raised: BaseException) -> int:
+        self.errors.keep(raised)
+        if is_recoverable(raised):
+            return pointer.NOT_POSITIVE_DEFINITE if isinstance(raised, np.linalg.LinAlgError) else pointer.RECOVERABLE
+        if isinstance(raised, GuardFailed):
+            return pointer.GUARD_FAILED
+        return pointer.NO_MEMORY if isinstance(raised, MemoryError) else pointer.RAISED
+
+
+class CompiledPoint(Point):
+    """The point of a CompiledTape."""
+
+    symbol = "tapediff_point"
+
+    def __init__(self, compiled: CompiledTape, errors: Errors) -> None:
+        kernel = compiled.kernel((0,))
+        self._compiled = compiled
+        # Held, as the words have its addresses.
+        self._kernel = kernel
+        address = int(kernel.state[0])
+        super().__init__(compiled.tape.input_types[0].shape, errors, address, int(kernel.state.ctypes.data))
+        self.words[pointer.RELEASES_GIL] = kernel.state[entry.RELEASES_GIL]
+
+    def failed(self, size: int, x: int, status: int) -> int:
+        if status == OUT_OF_MEMORY:
+            return self._keep(MemoryError(f"no memory for a workspace of {self._kernel.workspace_bytes} bytes"))
+        return self._keep(take_pending() or _lost())
+
+    def error_at(self, x: np.ndarray, status: int) -> BaseException | None:
+        if status not in (pointer.GUARD_FAILED, pointer.NOT_POSITIVE_DEFINITE):
+            return self.errors.take()
+        self.errors.take()
+        try:
+            self._compiled.value_and_gradient(x.reshape(self.shape))
+        except BaseException as raised:  # noqa: BLE001 -- it is handed to whoever raises it
+            return raised
+        return None
+
+
+class PathsPoint(Point):
+    """The point of a GuardedTape, for arguments of one shape."""
+
+    symbol = "tapediff_point_on_paths"
+
+    def __init__(self, guarded: GuardedTape, shape: tuple[int, ...] | None, errors: Errors) -> None:
+        self._guarded = guarded
+        self._lock = new_lock()
+        self._paths: dict[Variant, _Path] = {}
+        self._cell = _PathsCell(self)
+        # Cells of before a tape was dropped, in which calls may still be under way.
+        self._retired: list[_PathsCell] = []
+        self._builtin: Any = None
+        self._builtin_state: Any = None
+        super().__init__(shape, errors, self._cell.address, 0)
+
+    @property
+    @holding("_lock")
+    def builtin(self) -> Any:
+        """A builtin of (x, gradient): a float, the value, or KEPT where an exception waits for `errors.take()`."""
+        if self._builtin is None:
+            self._builtin, self._builtin_state = pointer.builtin_on_paths(self.words, self.shape or ())
+        return self._builtin
+
+    def failed(self, size: int, x: int, status: int) -> int:
+        return self._keep(take_pending() or _lost())
+
+    def error_at(self, x: np.ndarray, status: int) -> BaseException | None:
+        return self.errors.take()
+
+    # What the cell asks
+
+    def answer(self, cell: _PathsCell, frame: Any, asker: _Path | None, status: int, outcome: int) -> int:
+        """One call, by the GuardedTape; from then on native code goes the same way by itself, where it may."""
+        self._free_retired(cell, 1)
+        if status == RECURSION:
+            raise RecursionError(f"calls of {self._guarded.name} stand too deep in each other")
+        x = _copied(frame[input_word(0)], frame[pointer.SIZE_WORD]).reshape(self._shape_for(frame[pointer.SIZE_WORD]))
+        variant, value, gradient = self._guarded.answer_at(x)
+        result, target = frame[output_word(0, 1)], frame[output_word(1, 1)]
+        gradient = np.ascontiguousarray(gradient, np.float64)
+        self._learn(variant, cell, asker, status, outcome)
+        ctypes.c_double.from_address(result).value = float(value)
+        # Last of all, and on one line: where an interrupt comes, nothing is to be written.
+        return (ctypes.memmove(target, gradient.ctypes.data, gradient.nbytes), DONE)[1]
+
+    @holding("_lock")
+    def _shape_for(self, size: int) -> tuple[int, ...]:
+        if self.shape is None:
+            self.shape = (size,)
+            self.words[pointer.SIZE] = size
+        shape = self.shape
+        if math.prod(shape) != size:
+            raise ShapeMismatch("two threads called a new tape with points of different sizes",
+                                got=f"{math.prod(shape)} and {size}", fix="use one GuardedTape for each")  # fmt: skip
+        return shape
+
+    def _learn(self, variant: Variant, cell: _PathsCell, asker: _Path | None, status: int, outcome: int) -> None:
+        """Let native code run this tape next, and from the same failed guard on."""
+        if not self._guarded.may_run_natively(variant):
+            return
+        # Made before the lock is taken, as it may compile.
+        path = self._paths.get(variant) or _Path(variant)
+        if self._guarded.keeps(variant):
+            self._add(variant, path, cell, asker, status, outcome)
+
+    @holding("_lock")
+    def _add(
+        self, variant: Variant, path: _Path, cell: _PathsCell, asker: _Path | None, status: int, outcome: int
+    ) -> None:
+        if not self._guarded.keeps(variant):
+            return
+        path = self._paths.get(variant, path)
+        # An interrupt may come before any line: what is in `_paths` is in the cell as well, and the cell is the one in use.
+        self.words[pointer.CELL] = self._cell.address
+        if path not in self._cell.natives:
+            self._cell.add(path)
+            self._paths[variant] = path
+            self.words[pointer.RELEASES_GIL] |= path.kernel.state[entry.RELEASES_GIL]
+            if self._builtin_state is not None:
+                self._builtin_state[entry.RELEASES_GIL] = self.words[pointer.RELEASES_GIL]
+        native = self._cell.natives[path]
+        self._cell.words[CURRENT] = native.address
+        if cell is not self._cell or asker is None or asker is path or not 0 < status < FAILURE:
+            return
+        # Arrays are not told apart natively, so no outcome stands for one.
+        if not isinstance(asker.variant.outcomes[status - 1], np.ndarray):
+            cell.natives[asker].add_jump(status, outcome, native)
+
+    # What the GuardedTape tells and asks
+
+    @holding("_lock")
+    def note_uses(self) -> None:
+        """Count the native answers so far as hits and uses of the tapes that gave them, the current tape as the latest."""
+        self._drop_retired(None, 0)
+        current = int(self._cell.words[CURRENT])
+        for path in sorted(self._paths.values(), key=lambda path: self._cell.natives[path].address == current):
+            hits = int(path.words[pointer.VARIANT_HITS])
+            if hits != path.noted:
+                path.variant.hits += hits - path.noted
+                path.noted = hits
+                self._guarded.note_native_use(path.variant)
+
+    @holding("_lock")
+    def forget_dropped(self) -> None:
+        """Leave out the tapes that are no longer kept; calls under way go on in the cell that they are in."""
+        self._drop_retired(None, 0)
+        kept = {v: p for v, p in self._paths.items() if self._guarded.keeps(v)}
+        if len(kept) == len(self._paths):
+            return
+        made = _PathsCell(self)
+        for path in kept.values():
+            made.add(path)
+        self._retired.append(self._cell)
+        self._cell, self._paths = made, kept
+        self.words[pointer.CELL] = self._cell.address
+
+    @holding("_lock")
+    def _free_retired(self, cell: _PathsCell | None, own: int) -> None:
+        self._drop_retired(cell, own)
+
+    def _drop_retired(self, cell: _PathsCell | None, own: int) -> None:
+        """Call under the lock: free the old cells if nobody is in them: no call is under way but `own` many of this thread's, in `cell`."""
+        # No call that begins now can find them.
+        if self._retired and self.words[pointer.ACTIVE] == own:
+            used = self.words[pointer.CELL]
+            self._retired = [old for old in self._retired if old is cell or old.address == used]
+
+
+class _Path:
+    """The kernel of one path in the form that drivers run.
+
+    Attributes:
+        address, state: of the adapter and its words, as the drivers want them of a kernel.
+        noted: how many of its answers have been counted as hits.
+    """
+
+    def __init__(self, variant: Variant) -> None:
+        self.variant = variant
+        self.kernel = variant.compiled.kernel((0,))
+        self.address = pointer.function_address("tapediff_variant")
+        self.state = self.words = np.array([self.kernel.state[0], self.kernel.state.ctypes.data, 0], np.int64)
+        self.noted = 0
+
+
+class _Answerer:
+    """What a cell has to know of its callee; what the inputs and outputs are, its kernels know."""
+
+    in_types = (FLOAT_SCALAR,)
+    out_types = (FLOAT_SCALAR, FLOAT_SCALAR)
+
+
+class _PathsCell(Cell):
+    """The native side of a PathsPoint. It holds the kernels that native code finds through it."""
+
+    def __init__(self, point: PathsPoint) -> None:
+        super().__init__(_Answerer, pointer.ROLES)
+        self._point = point
+        self.natives: dict[_Path, _NativeVariant] = {}
+        self._paths_by_address: dict[int, _Path] = {}
+
+    def add(self, path: _Path) -> None:
+        native = _NativeVariant(path, path.variant.number)
+        # An interrupt may come before any line: what is in `natives` is in the other table as well.
+        self._paths_by_address[native.address] = path
+        self.natives[path] = native
+
+    def answer(self, frame: Any, asker: int, status: int, outcome: int) -> int:
+        return self._point.answer(self, frame, self._paths_by_address.get(asker), status, outcome)
+
+
+def _copied(address: int, size: int) -> np.ndarray:
+    x = np.empty(size)
+    ctypes.memmove(x.ctypes.data, address, x.nbytes)
+    return x
+
+
+def _lost() -> BaseException:
+    return InvalidTape("native code says that Python has raised an exception, and none is kept")
+
+
+def _point_failed(number: int, size: int, x: int, status: int) -> int:
+    """What the functions of points call; see Point.failed."""
+    return _points[number].failed(size, x, status)

@@ -1,0 +1,33 @@
+"""Recordings within recordings, whose operations become part of the outer one: of functions differentiated inside another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir.instruction import is_tracked
+from ..ir.interpreter import inline
+from ..ir.tape import Tape
+from ..recording.bind_call import Call
+from ..recording.record import plain_value
+from ..recording.recorder import Recorder
+
+
+def record_nested(call: Call) -> tuple[Tape, list[Any]]:
+    """Record a function now; the values of an outer recording that it uses become inputs as well.
+
+    Where the function raises, and the outer one catches that, what it looked at before decides the outer path: it is taken over.
+    """
+    recorder = Recorder(call.name)
+    try:
+        tape = recorder.run(_recorded, call)
+    except Exception:
+        inputs = [*call.inputs, *recorder.captured]
+        if recorder.guard_count and any(map(is_tracked, inputs)):
+            inline(Tape(tuple(recorder.instructions), tuple(recorder.inputs), ()), inputs)
+        raise
+    return tape, [*call.inputs, *recorder.captured]
+
+
+def _recorded(recorder: Recorder, call: Call) -> Tape:
+    tracked = [recorder.input(plain_value(a), active=active) for a, active in zip(call.inputs, call.active)]
+    return recorder.finish(call.function(*tracked))

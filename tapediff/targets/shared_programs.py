@@ -1,0 +1,152 @@
+"""One program for tapes that differ in constants alone: what was derived and compiled for one serves them all.
+
+A function that takes a step number is recorded at every step, as Python may do anything with it; as a rule it does the same operations
+on other numbers. Those are inputs of the program, which is differentiated once.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from ..ir.instruction import CONSTANT, INPUT, Instruction
+from ..ir.tape import Tape
+from .compiled_tape import CompiledTape
+
+# Of one function: programs of other paths, or of other shapes.
+MOST_PROGRAMS = 4
+
+# Of functions that are differentiated as they are, and how much of their constants is kept for each.
+MOST_FUNCTIONS = 32
+MOST_BYTES = 1 << 20
+
+
+class Program:
+    """A tape some of whose constants are inputs.
+
+    Attributes:
+        tape: it; the inputs that were constants come last.
+        lifted: the instructions that they are.
+        compiled: its kernels.
+        replays: how many answers came from the NumPy replay.
+    """
+
+    __slots__ = ("base", "compiled", "lifted", "replays", "tape")
+
+    def __init__(self, base: Tape, lifted: tuple[int, ...] = ()) -> None:
+        self.base, self.lifted = base, lifted
+        self.tape = _lift(base, lifted) if lifted else base
+        self.compiled = CompiledTape(self.tape)
+        self.replays = 0
+
+    def constants(self, tape: Tape) -> list[Any]:
+        """What it takes, after the arguments, to do what a tape does."""
+        return [tape.instructions[k].params[0] for k in self.lifted]
+
+
+class Programs:
+    """The programs of one function."""
+
+    __slots__ = ("known",)
+
+    def __init__(self) -> None:
+        self.known: tuple[Program, ...] = ()
+
+    def of(self, tape: Tape) -> Program:
+        """The program that does what a tape does; made of the tape if there is none yet."""
+        for program in self.known:
+            differing = differing_constants(program.base, tape)
+            if differing is None:
+                continue
+            if not set(differing) <= set(program.lifted):
+                lifted = tuple(sorted({*program.lifted, *differing}))
+                self._keep(Program(program.base, lifted), program)
+                return self.known[0]
+            return program
+        self._keep(Program(tape), None)
+        return self.known[0]
+
+    def _keep(self, program: Program, instead_of: Program | None) -> None:
+        rest = [p for p in self.known if p is not instead_of]
+        self.known = (program, *rest[: MOST_PROGRAMS - 1])  # replaced, never changed: other threads read it
+
+
+_of_functions: OrderedDict[int, tuple[CodeType, Programs]] = OrderedDict()
+
+
+def programs_of(f: Callable[..., Any]) -> Programs | None:
+    """The programs of a function that is recorded at every call: of its code, as a lambda is made anew each time."""
+    while type(f) is MethodType:
+        f = f.__func__
+    if type(f) is not FunctionType:
+        return None
+    known = _of_functions.get(id(f.__code__))
+    if known is None:
+        known = _of_functions[id(f.__code__)] = f.__code__, Programs()
+        while len(_of_functions) > MOST_FUNCTIONS:
+            _of_functions.popitem(last=False)
+    return known[1]
+
+
+def is_small(tape: Tape) -> bool:
+    """Whether a tape may be kept beyond its call."""
+    return sum(i.params[0].nbytes for i in tape.instructions if i.op is CONSTANT) <= MOST_BYTES
+
+
+def differing_constants(base: Tape, tape: Tape) -> list[int] | None:
+    """The constants in which two tapes differ; None if they differ in anything else."""
+    ours, theirs = base.instructions, tape.instructions
+    same = (
+        len(ours) == len(theirs)
+        and base.inputs == tape.inputs
+        and base.outputs == tape.outputs
+        and base.active_inputs == tape.active_inputs
+        and base.returns_tuple == tape.returns_tuple
+    )
+    if not same:
+        return None
+    differing: list[int] = []
+    for number, (a, b) in enumerate(zip(ours, theirs)):
+        if a[0] is not b[0] or a[1] != b[1] or a[3] != b[3]:
+            return None
+        if a[2] is b[2]:
+            continue
+        if a[0] is CONSTANT:
+            if not _is_same_array(a[2][0], b[2][0]):
+                if number in base.outputs and not a[3].is_float:
+                    return None  # a whole number that is returned counts as a float because it is a constant
+                differing.append(number)
+        elif not _is_same(a[2], b[2]):
+            return None
+    return differing
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    """Whether two parameters are equal; arrays, and floats that are NaN or zero, by their bits."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_is_same, a, b))
+    if isinstance(a, np.ndarray):
+        return _is_same_array(a, b)
+    if type(a) is float:
+        return a.hex() == b.hex()
+    return bool(a == b)
+
+
+def _is_same_array(a: np.ndarray, b: np.ndarray) -> bool:
+    return a is b or (a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())
+
+
+def _lift(base: Tape, lifted: Sequence[int]) -> Tape:
+    instructions, inputs = list(base.instructions), list(base.inputs)
+    for number in lifted:
+        instructions[number] = Instruction(INPUT, (), (len(inputs),), base.instructions[number].type, None)
+        inputs.append(number)
+    return Tape(tuple(instructions), tuple(inputs), base.outputs, base.name, base.active_inputs, base.returns_tuple)

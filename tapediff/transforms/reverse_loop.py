@@ -1,0 +1,140 @@
+"""One iteration of the reverse pass of a loop, as a tape made from that of one iteration of the loop.
+
+Inputs: the cotangents of the float carries, and the sums so far of those of the constants that are differentiated; the carries as
+they were, the streams, the cotangents of the further results and of the stored carries, where there are any; the constants.
+Outputs: the cotangents of the float carries and the new sums, which are its carries; the cotangents of the streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..ir.instruction import ValueType
+from ..ir.interpreter import inline
+from ..ir.tape import Tape
+from ..ops.calls import LoopCotangents, LoopFlow
+from ..passes.loops.reciprocals import multiply_by_reciprocals
+from ..recording.recorder import Recorder
+from .reverse import ABSENT, LACKING, MASKED, SOLID, Pullback, active_values, pullback
+
+Types = tuple[ValueType, ...]
+
+
+def iteration_types(in_types: Types, out_types: Types, which: LoopCotangents) -> tuple[Types, Types]:
+    """The types of its inputs and outputs, from those of the loop's callee."""
+    n, constants = which.carries, which.carries + which.streams
+    carried = tuple(in_types[k] for k in (*which.wrt_carries, *(constants + k for k in which.wrt_constants)))
+    cotangents = (*(out_types[n + k] for k in which.seeds), *(in_types[k] for k in which.kept))
+    streamed = tuple(in_types[n + k] for k in which.wrt_streams)
+    return (*carried, *in_types[:constants], *cotangents, *in_types[constants:]), (*carried, *streamed)
+
+
+def iteration_pullback(tape: Tape, which: LoopCotangents) -> Tape:
+    """See the module's docstring; `tape` is that of one iteration, without guards."""
+    in_types, out_types = tape.input_types, tape.output_types
+    n, constants = which.carries, which.carries + which.streams
+    carries = which.wrt_carries
+    back = _pulled_back(tape, which, carries).tape
+
+    def joined(recorder: Recorder) -> Tape:
+        bars = _inputs(recorder, [in_types[k] for k in carries])
+        sums = _inputs(recorder, [in_types[constants + k] for k in which.wrt_constants])
+        primals = _inputs(recorder, in_types[:constants])
+        y_bars = _inputs(recorder, [out_types[n + k] for k in which.seeds])
+        kept_bars = dict(zip(which.kept, _inputs(recorder, [in_types[k] for k in which.kept])))
+        held = _inputs(recorder, in_types[constants:])
+        found = inline(back, [*primals, *held, *bars, *y_bars])
+        results = [found[j] + kept_bars[k] if k in kept_bars else found[j] for j, k in enumerate(carries)]
+        results += [total + found[len(carries) + j] for j, total in enumerate(sums)]
+        return recorder.finish((*results, *found[len(carries) + len(sums) :]))
+
+    return multiply_by_reciprocals(
+        Recorder(tape.name, concrete=False).run(joined), len(carries) + len(which.wrt_constants)
+    )
+
+
+def _pulled_back(tape: Tape, which: LoopCotangents, live: Sequence[int]) -> Pullback:
+    """One iteration, with cotangents of the carries `live`: to those of carries, constants and streams."""
+    n, constants = which.carries, which.carries + which.streams
+    wrt = (*which.wrt_carries, *(constants + k for k in which.wrt_constants), *(n + k for k in which.wrt_streams))
+    seeds = {k: LACKING if k in which.lacking else SOLID for k in live}
+    seeds |= dict.fromkeys(set(live) & set(which.discarded), MASKED)
+    seeds |= dict.fromkeys((n + k for k in which.seeds), SOLID)
+    return pullback(tape, wrt, dict.fromkeys(seeds, MASKED) if which.masked else seeds)
+
+
+def whole_flow(in_types: Types, which: LoopCotangents) -> LoopFlow:
+    """Every float carry has a cotangent, which another body may have discarded: right for any body."""
+    carries = tuple(k for k in range(which.carries) if in_types[k].is_float)
+    return LoopFlow(replace(which, wrt_carries=carries, discarded=carries))
+
+
+def loop_flow(tape: Tape, which: LoopCotangents, given: Sequence[int]) -> LoopFlow:
+    """How cotangents go through a loop with one body.
+
+    Args:
+        tape: of an iteration.
+        which: `wrt_carries` are the carries whose initial values are active.
+        given: the carries whose last values have cotangents.
+    """
+    which = replace(which, wrt_carries=_varied(tape, which))
+    varied, kept = set(which.wrt_carries), set(which.kept) & set(which.wrt_carries)
+    # The carries that have cotangents behind the last iteration, the one before it, and so on, until they repeat.
+    lives = [set(given) & varied]
+    while True:
+        back = _pulled_back(tape, which, sorted(lives[-1]))
+        live = kept | {k for k, quality in zip(which.wrt_carries, back.qualities) if quality != ABSENT}
+        if live in lives:
+            break
+        lives.append(live)
+    wanted = set().union(*lives)
+    which = replace(
+        which,
+        wrt_carries=tuple(sorted(wanted)),
+        kept=tuple(sorted(kept & wanted)),
+        lacking=tuple(sorted(wanted.difference(set.intersection(*lives)))),
+    )
+    back = _pulled_back(tape, which, which.wrt_carries)
+    while (discarded := _with_quality(MASKED, which.wrt_carries, back)) != which.discarded:
+        # What is discarded in one iteration is a zero in the one before.
+        which = replace(which, discarded=discarded)
+        back = _pulled_back(tape, which, which.wrt_carries)
+    first, second = len(which.wrt_carries), len(which.wrt_carries) + len(which.wrt_constants)
+    constants = dict(zip(which.wrt_constants, back.qualities[first:second]))
+    streams = dict(zip(which.wrt_streams, back.qualities[second:]))
+    which = replace(which, wrt_constants=_present(constants), wrt_streams=_present(streams))
+    carries = dict(zip(which.wrt_carries, back.qualities))
+    return LoopFlow(which, _solid(carries), _solid(streams), _solid(constants), back.hides_lacking)
+
+
+def _with_quality(quality: int, carries: Sequence[int], back: Pullback) -> tuple[int, ...]:
+    return tuple(k for k, found in zip(carries, back.qualities) if found == quality)
+
+
+def _present(qualities: dict[int, int]) -> tuple[int, ...]:
+    return tuple(k for k, quality in qualities.items() if quality != ABSENT)
+
+
+def _solid(qualities: dict[int, int]) -> frozenset[int]:
+    return frozenset(k for k, quality in qualities.items() if quality == SOLID)
+
+
+def _varied(tape: Tape, which: LoopCotangents) -> tuple[int, ...]:
+    """The carries that depend on something active at some iteration."""
+    n, constants = which.carries, which.carries + which.streams
+    entries = {n + k for k in which.wrt_streams} | {constants + k for k in which.wrt_constants}
+    varied = set(which.wrt_carries)
+    while True:
+        active = active_values(tape, {tape.inputs[k] for k in varied | entries})
+        more = {k for k in range(n) if tape.input_types[k].is_float and active[tape.outputs[k]]} - varied
+        if not more:
+            return tuple(sorted(varied))
+        varied |= more
+
+
+def _inputs(recorder: Recorder, types: Sequence[ValueType]) -> list[Any]:
+    return [recorder.input(np.ones(t.shape, t.dtype), active=t.is_float) for t in types]
