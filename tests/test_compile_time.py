@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from agreement import ULP, moved
+from support.agreement import ULP, moved
 
 import tapediff as td
 from benchmarks import compile_time

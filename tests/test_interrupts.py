@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from interrupts import Scenario, numbers_of_lines
+from support.interrupts import Scenario, numbers_of_lines
 
 import tapediff as td
 from tapediff.compiler.codegen import outlining as functions

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import ULP, moved
+from support.agreement import ULP, moved
 
 import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from side_by_side import times_as_long
+from support.side_by_side import times_as_long
 
 import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing

@@ -1,0 +1,224 @@
+"""What the reverse pass of a loop needs of an iteration is kept where computing it again takes longer."""
+
+import numpy as np
+import pytest
+from support.agreement import agree, hessian_agrees
+
+import tapediff as td
+from tapediff.functions import rolled_loop as rolled
+from tapediff.ir.interpreter import run
+from tapediff.ops.calls import ITEM, LOOP
+from tapediff.passes import pipeline as passes
+from tapediff.passes.loops import save_or_recompute as kept_choice
+from tapediff.passes.loops.save_for_backward import keep_values
+from tapediff.passes.pipeline import PIPELINE, run_passes
+from tapediff.targets.derived_tapes import gradient_only, gradient_tape, prepared
+from tapediff.transforms.reverse import reverse
+
+RNG = np.random.default_rng(3)
+DATA, ROWS = 0.5 * RNG.normal(size=40), 0.5 * RNG.normal(size=(24, 20))
+
+
+def slopes(x):
+    """A Runge-Kutta step: long chains of cheap operations."""
+
+    def body(c, t):
+        u, v = c
+        for _ in range(3):
+            u, v = u + 0.05 * u * (x[0] - x[1] * v), v + 0.05 * v * (x[1] * u - x[2])
+        return (u, v), (u - t) ** 2 + v * t
+
+    _, misfits = td.scan(body, (np.exp(x[2]), 1.0 + x[0] ** 2), DATA)
+    return np.sum(misfits)
+
+
+def costly(x):
+    """exp, a quotient and a root of the carry."""
+
+    def body(c, t):
+        w = np.exp(-c) / (1.0 + c * c)
+        return np.sqrt(w + t * t) * x[0] + np.log(1.0 + w) * x[1], w
+
+    c, ws = td.scan(body, 0.3 + 0.0 * x[2], DATA, reverse=True)
+    return c * x[2] + np.sum(ws)
+
+
+def matrices(x):
+    """Arrays in the carry; products, sums and masks among what is needed."""
+    a = np.reshape(x[:9], (3, 3))
+
+    def body(c, t):
+        s = np.sum(c * c)
+        y = np.tanh(a @ c) / np.sqrt(1.0 + s)
+        return np.where(y > 0, y * t, y - 0.1), s
+
+    c, ss = td.scan(body, x[9:12], DATA)
+    return np.sum(c**2) + np.sum(ss)
+
+
+def nested(x):
+    """A loop in a loop: the inner one's values are kept for all iterations of the outer one."""
+
+    def outer(c, row):
+        d, ys = td.scan(lambda d, t: (np.tanh(d * x[0]) + t, np.exp(-d * d)), c * x[1], row)
+        return d, np.sum(ys) * d
+
+    c, ys = td.scan(outer, x[2], ROWS)
+    return c + np.sum(ys**2)
+
+
+def python_loops(x):
+    c, total = x[2], 0.0
+    for row in ROWS:
+        for t in row:
+            c = np.sin(c * x[0]) + t * np.exp(-c * c)
+        total = total + c * x[1]
+    return total
+
+
+def one_number(x):
+    """A single value is worth keeping, and a stream is no longer read."""
+    c, _ = td.scan(lambda c, t: (np.exp(-c * c) * x[0] + t * x[1], None), x[2], DATA)
+    return c
+
+
+FUNCTIONS = pytest.mark.parametrize(
+    ("f", "size"), [(slopes, 3), (costly, 3), (matrices, 12), (nested, 3), (python_loops, 3), (one_number, 3)]
+)
+
+
+def loops(tape):
+    return [i for i in tape.instructions if i.op is LOOP]
+
+
+def operations(tape):
+    """The names of all operations in loops, and in loops in them."""
+    found = []
+    for loop in loops(tape):
+        body = loop.params[0].variant_tape(0)
+        found.append([i.op.name for i in body.instructions])
+        found += operations(body)
+    return found
+
+
+@FUNCTIONS
+def test_values_and_derivatives_stay(f, size):
+    """Recorded at one point and evaluated at others; gradients are those of differences, Hessians differences of gradients."""
+    points = 0.4 * np.random.default_rng(size).normal(size=(3, size))
+    tape = agree(f, *points, rtol=1e-5)
+    hessian_agrees(tape, points[1])
+    gradient_only(tape, 0).check()
+
+
+@FUNCTIONS
+def test_the_tape_without_the_pass_gives_the_same(f, size):
+    """By NumPy and natively."""
+    x = 0.4 * np.random.default_rng(size + 1).normal(size=size)
+    tape = td.record(f, x)
+    joint = reverse(prepared(tape), (0,))
+    less = tuple(p for p in PIPELINE if p is not keep_values)
+    for each in (gradient_tape(tape, (0,)), joint, run_passes(joint, less, check=True)):
+        each.check()
+        for a, b in zip(run(joint, [x]), run(each, [x])):
+            np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
+
+
+@FUNCTIONS
+def test_flat_and_rolled_code_give_the_same(f, size):
+    x = 0.4 * np.random.default_rng(size + 1).normal(size=size)
+    on = td.value_and_gradient(td.compile(f, x), x)
+    before, rolled.ROLL = rolled.ROLL, False
+    try:
+        off = td.value_and_gradient(td.compile(td.record(f, x)), x)
+    finally:
+        rolled.ROLL = before
+    np.testing.assert_allclose(on[0], off[0], rtol=1e-11)
+    np.testing.assert_allclose(on[1], off[1], rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.skipif("keep_values" in passes.LEFT_OUT, reason="the pass is left out")
+@pytest.mark.parametrize("f", [costly, one_number, nested, python_loops])
+def test_costly_functions_of_the_carry_are_computed_once(f):
+    """exp, tanh and sin are in the loops that go forward, and not in those that come back."""
+    tape = gradient_tape(td.record(f, np.full(3, 0.3)), (0,))
+    back = [i.params[0].variant_tape(0) for i in loops(tape) if "pullback" in i.params[0].name]
+    assert back
+    for body in back:
+        found = {i.op.name for i in body.instructions}.union(*operations(body))
+        assert not found & {"exp", "tanh", "sin"}
+
+
+@pytest.mark.skipif("keep_values" in passes.LEFT_OUT, reason="the pass is left out")
+def test_numbers_are_kept_in_one_array():
+    tape = gradient_tape(td.record(slopes, np.full(3, 0.3)), (0,))
+    forward = loops(tape)[0]
+    items = [i for i in tape.instructions if i.op is ITEM and tape.instructions[i.inputs[0]] is forward]
+    packed = [i for i in items if len(i.type.shape) == 2]
+    assert [i.type.shape[1] > 5 for i in packed] == [True]
+
+
+def test_a_cheap_value_is_computed_again():
+    """x + t takes as long as loading it."""
+    f = lambda x: td.scan(lambda c, t: ((c + t) * (c + t), None), x, 0.1 * DATA)[0]
+    (forward, _) = loops(gradient_tape(td.record(f, 0.3), (0,)))
+    assert len(forward.params[0].out_types) == 1
+
+
+def test_no_more_is_kept_than_fits(monkeypatch):
+    """Without room the tape computes everything again, and gives the same."""
+    x = np.array([0.3, 0.2, 0.1])
+    expected = td.gradient(td.compile(costly, x), x)
+    monkeypatch.setattr(kept_choice, "LARGEST_KEPT", 8 * 40)
+    fresh = lambda x: costly(x) + 0.0 * len(x)
+    tape = td.record(lambda x: td.scan(lambda c, t: (np.exp(-c) * x[0] + t, None), x[1], DATA)[0], x)
+    (forward, _) = loops(gradient_tape(tape, (0,)))
+    assert len(forward.params[0].out_types) == 1
+    np.testing.assert_allclose(td.gradient(td.compile(fresh, x), x), expected, rtol=1e-12)
+
+
+def test_a_checkpointed_loop_computes_again():
+    """Its outer loop returns the carries alone; what happens inside a block is computed once more."""
+
+    def f(x):
+        return td.scan(lambda c, t: (np.sin(c * x[0]) + t, None), x[1], np.tile(DATA, 10), checkpoint="sqrt")[0]
+
+    x = np.array([0.5, 0.2])
+    tape = agree(f, x, np.array([0.9, -0.3]))
+    outer = next(i for i in loops(gradient_tape(tape, (0,))) if loops(i.params[0].variant_tape(0)))
+    assert len(outer.params[0].out_types) == 1
+
+
+def test_a_loop_that_branches_computes_again():
+    def body(x):
+        def step(c, t):
+            return (np.exp(-c) if c > t else np.sin(c) * x[0]), c
+
+        return step
+
+    def f(x):
+        c, cs = td.scan(body(x), x[1], DATA)
+        return c + np.sum(cs**2)
+
+    hessian_agrees(agree(f, np.array([0.5, 0.2]), np.array([0.9, -0.3]), rtol=1e-5), np.array([0.5, 0.2]))
+
+
+def test_nan_and_infinity_come_out_as_without_the_pass():
+    """The same values meet the same operations."""
+    f = lambda x: td.scan(lambda c, t: (np.log(c) * x[0] + t, None), x[1], DATA)[0]
+    tape = td.record(f, np.array([1.5, 0.2]))
+    compiled = td.compile(tape)
+    joint = reverse(prepared(tape), (0,))
+    for x in (np.array([1.5, 0.0]), np.array([np.nan, 1.0]), np.array([np.inf, 2.0]), np.array([-1.0, -0.0])):
+        value, gradient = run(joint, [x])
+        got = td.value_and_gradient(compiled, x)
+        np.testing.assert_equal(np.isfinite(got[0]), np.isfinite(value))
+        np.testing.assert_equal(np.isnan(got[1]), np.isnan(gradient))
+
+
+def test_two_readers_of_one_loop_agree():
+    """A second derivative reads what the first one kept, and keeps more."""
+    f = lambda x: td.scan(lambda c, t: (np.exp(-c * x[0]) + t * x[1], None), x[2], DATA)[0]
+    x = np.array([0.5, 0.3, 0.2])
+    hessian_agrees(agree(f, x, 2.0 * x), 2.0 * x)
+    third = lambda x: np.sum(td.grad(lambda y: np.sum(td.grad(f)(y) ** 2))(x) * x)
+    td.testing.check_gradient(td.record(third, x), third, x, rtol=1e-5)
