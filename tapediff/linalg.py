@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from .base.current_recording import failure_may_be_caught
 from .ir.instruction import is_tracked
-from .numpy_api.linear_algebra import failure_may_be_caught, require_regular
 from .numpy_api.shaping import as_value
-from .ops.linear_algebra import TRIANGULAR_SOLVE
+from .ops.linear_algebra import TRIANGULAR_SOLVE, require_regular
 
 
 def solve_triangular(a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:

@@ -6,7 +6,19 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 CURRENT: ContextVar[Any] = ContextVar("tapediff_recorder", default=None)
 
 # Asked at every call of a compiled tape, so that it is no Python function.
 current_recorder: Callable[[], Any] = CURRENT.get
+
+
+def failure_may_be_caught() -> bool:
+    """Whether user code may catch the LinAlgError of a factorisation that is recorded now.
+
+    Then whether it fails is a guard like any other, and the path on which it does is recorded, too. Elsewhere it costs nothing:
+    the error ends what is recorded as it ends the plain function.
+    """
+    recorder = current_recorder()
+    return recorder is not None and recorder.concrete and recorder.handler_of(np.linalg.LinAlgError) is not None

@@ -20,9 +20,9 @@ from ..ops.calls import CALL
 from ..passes.pipeline import run_passes
 from ..recording.randomness import Draws
 from ..recording.recorder import Recorder
-from ..targets.guard_report import check_prescribed, most_paths, paths_text, warn
 from .callee import LOCK, Callee, without_guards
-from .path_trie import Paths, Variant
+from .path_messages import check_prescribed, most_outcomes, paths_text, warn
+from .path_trie import PathEntry, Paths
 from .pickling import remembered
 from .rolled_loop import rolled
 
@@ -49,8 +49,8 @@ class RecordedCallee(Callee):
         super().__init__(name, in_types, stops=stops, is_compiled=is_compiled)
         self._function, self._most_compiled, self._ask = function, most_compiled, ask
         self._branches_to_inline = branches_to_inline
-        self._paths: dict[Any, Paths] = {}
-        self.variants: dict[int, Variant] = {}
+        self._paths: dict[Any, Paths[PathEntry]] = {}
+        self.variants: dict[int, PathEntry] = {}
         self._plain: dict[int, Tape] = {}
         self._prepared: dict[int, Tape] = {}
         self.recordings = 0
@@ -83,7 +83,7 @@ class RecordedCallee(Callee):
         for key, numbers in state["_paths"]:
             paths = self._paths[key] = Paths()
             for number in numbers:
-                variant = self.variants[number] = Variant(tapes[number], None, number, None, 0.0, True)
+                variant = self.variants[number] = PathEntry(tapes[number], number)
                 paths.insert(variant)
 
     @property
@@ -151,7 +151,7 @@ class RecordedCallee(Callee):
         if not self.variants:
             self._variant(self._paths_at(inputs), (), None, inputs)
 
-    def _paths_at(self, inputs: Sequence[Any]) -> Paths:
+    def _paths_at(self, inputs: Sequence[Any]) -> Paths[PathEntry]:
         """The variants under the user's guard value."""
         key: Any = None
         if self._ask is not None:
@@ -169,8 +169,8 @@ class RecordedCallee(Callee):
 
     @holding(LOCK)
     def _variant(
-        self, paths: Paths, settled: tuple[Any, ...], missed: Variant | None, inputs: Sequence[Any]
-    ) -> Variant:
+        self, paths: Paths[PathEntry], settled: tuple[Any, ...], missed: PathEntry | None, inputs: Sequence[Any]
+    ) -> PathEntry:
         """A variant whose path starts with the settled outcomes, recorded unless there is one by now."""
         found = paths.find(settled)
         if found is not None:
@@ -210,7 +210,7 @@ class RecordedCallee(Callee):
             )  # fmt: skip
         return tape
 
-    def _keep(self, paths: Paths, tape: Tape) -> Variant:
+    def _keep(self, paths: Paths[PathEntry], tape: Tape) -> PathEntry:
         if self.out_types:
             tape = _with_plain_results_as(tape, self.out_types)
         types = tape.output_types
@@ -225,7 +225,7 @@ class RecordedCallee(Callee):
         if self._handler is not None:
             self._refuse_failures(tape)
         self.out_types = types
-        variant = Variant(tape, None, self.recordings, None, 0.0, True)
+        variant = PathEntry(tape, self.recordings)
         self.recordings += 1
         self.variants[variant.number] = variant
         paths.insert(variant)
@@ -252,7 +252,7 @@ class RecordedCallee(Callee):
             return
         if not self._is_warned:
             self._is_warned = True
-            warn(paths_text(self.name, self._most_compiled, most_paths(list(self.variants.values()))))
+            warn(paths_text(self.name, self._most_compiled, most_outcomes(list(self.variants.values()))))
         interpreted = sorted(n for n in self.variants if n >= self._most_compiled)
         for number in interpreted[: -self._most_compiled]:
             dropped = self.variants.pop(number)

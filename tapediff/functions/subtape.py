@@ -22,9 +22,9 @@ from ..ops.calls import CALL, ITEM
 from ..recording.aliases import Aliases
 from ..recording.recorder import current_recorder
 from ..recording.static import Static, boxed, static_of, unboxed
-from ..targets.guard_report import short, site_of
 from .callee import LOCK, Callee
 from .freeze import Frozen, freeze
+from .path_messages import short, site_of
 from .pickling import Portable, found, place_of
 from .pytree import Structure, describe_structure, flatten, has_values, integers, unflatten
 from .recorded_callee import RecordedCallee

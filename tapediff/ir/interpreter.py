@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.current_recording import failure_may_be_caught
 from ..errors import REJECTIONS, GuardFailed, rejection
-from ..numpy_api.linear_algebra import ATTEMPTS, failure_may_be_caught
 from .guard_rows import EACH, first_failure
 from .instruction import CONSTANT, GUARD, INPUT, is_tracked
 
@@ -96,7 +96,7 @@ def inline(tape: Any, inputs: Sequence[Any]) -> list[Any]:
                 _inline_guard(params, values[ids[0]], site, tape)
             else:
                 # User code around the call may catch the failure of a factorisation, of which the tape knew nothing.
-                call = ATTEMPTS[op] if op in ATTEMPTS and failure_may_be_caught() else op
+                call = op.checked if op.checked is not None and failure_may_be_caught() else op
                 values[number] = call(*[values[i] for i in ids], **op.named(params))
     finally:
         if innermost is not None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.current_recording import current_recorder
+from ..base.current_recording import failure_may_be_caught
 from ..errors import UnsupportedFunction
-from ..ir.instruction import FLOAT64, is_tracked
+from ..ir.instruction import FLOAT64
 from ..ops.arithmetic import CONVERT, ROOT
-from ..ops.linear_algebra import CHOLESKY, CHOLESKY_ATTEMPT, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE
-from ..ops.spectral import DET, EIGH, EIGH_ATTEMPT
+from ..ops.linear_algebra import CHOLESKY, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE, require_regular
+from ..ops.spectral import DET, EIGH
 from .kinds import as_floats
 from .reducing import amax, axes_of
 from .shaping import as_value
@@ -28,33 +27,13 @@ def _square(a: Any, name: str) -> Any:
     return a
 
 
-def failure_may_be_caught() -> bool:
-    """Whether user code may catch the LinAlgError of a factorisation that is recorded now.
-
-    Then whether it fails is a guard like any other, and the path on which it does is recorded, too. Elsewhere it costs nothing:
-    the error ends what is recorded as it ends the plain function.
-    """
-    recorder = current_recorder()
-    return recorder is not None and recorder.concrete and recorder.handler_of(np.linalg.LinAlgError) is not None
-
-
-def require(succeeds: Any, message: str) -> None:
-    """Raise what NumPy raises unless a factorisation has succeeded: a guard, where that depends on tracked values."""
-    if not succeeds:
-        raise np.linalg.LinAlgError(message)
-
-
 def cholesky(a: Any, upper: bool = False) -> Any:
     a = _square(a, "cholesky")
     return np.transpose(_factor(np.transpose(a))) if upper else _factor(a)
 
 
 def _factor(a: Any) -> Any:
-    if not (is_tracked(a) and a.size and failure_may_be_caught()):
-        return CHOLESKY(a)
-    packed = CHOLESKY_ATTEMPT(a)
-    require(packed[-1, 0] != 0.0, "Matrix is not positive definite")
-    return packed[:-1]
+    return CHOLESKY.checked(a) if CHOLESKY.checked and failure_may_be_caught() else CHOLESKY(a)
 
 
 def _lu_solve(a: Any, b: Any) -> Any:
@@ -69,11 +48,6 @@ def _lu_solve(a: Any, b: Any) -> Any:
 def _as(dtype: np.dtype, value: Any) -> Any:
     """Factors hold their pivots beside the numbers, in 64 bits: matrices of float32 are factored as float64."""
     return value if value.dtype == dtype else CONVERT(value, dtype=dtype)
-
-
-def require_regular(triangle: Any, message: str) -> None:
-    """Raise unless a triangular matrix can be divided by."""
-    require(np.all(np.diagonal(triangle) != 0.0), message)
 
 
 def solve(a: Any, b: Any) -> Any:
@@ -147,20 +121,7 @@ def _eigen(a: Any, triangle: str, name: str) -> Any:
 
 
 def _spectrum(a: Any, lower: bool) -> Any:
-    if not (is_tracked(a) and a.size and failure_may_be_caught()):
-        return EIGH(a, lower=lower)
-    packed = EIGH_ATTEMPT(a, lower=lower)
-    require(packed[-1, 0] != 0.0, "Eigenvalues did not converge")
-    return packed[:-1]
-
-
-def _regular_solve(a: Any, lu: Any, b: Any, transposed: bool) -> Any:
-    require_regular(lu[:-1], "Singular matrix")
-    return LU_SOLVE(a, lu, b, transposed=transposed)
-
-
-# What a tape's instructions are where they become part of a recording that may catch their failure.
-ATTEMPTS: dict[Any, Callable[..., Any]] = {CHOLESKY: _factor, EIGH: _spectrum, LU_SOLVE: _regular_solve}
+    return EIGH.checked(a, lower=lower) if EIGH.checked and failure_may_be_caught() else EIGH(a, lower=lower)
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:

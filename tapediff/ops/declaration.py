@@ -39,6 +39,8 @@ class Op:
         linear: the rules do not multiply the cotangent by anything that could be infinite.
         masks: the op discards some of its inputs, so that their cotangent is an exact zero.
         squared: of an op with a kink whose square has none, such as abs: rules that take the cotangent of the square instead.
+        checked: of an op that fails on some values: the op and a guard on its success, recorded instead of the op where user code may
+            catch the failure.
         answers: the NumPy and SciPy callables this op implements when called on tracked values.
         samples: one domain per input, from which the tests draw.
         not_differentiated: positions of inputs whose derivative is dropped on purpose or not known.
@@ -60,6 +62,7 @@ class Op:
     linear: bool = False
     masks: bool = False
     squared: tuple[Rule, ...] | None = None
+    checked: Callable[..., Any] | None = None
     answers: tuple[Any, ...] = ()
     samples: tuple[Any, ...] = ()
     not_differentiated: tuple[int, ...] = ()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.instruction import ValueType
+from ..ir.instruction import ValueType, is_tracked
 from .declaration import Op
 from .products import MATMUL
 
@@ -17,6 +17,30 @@ def _definite(rng: np.random.Generator, n: int) -> np.ndarray:
     """A positive definite matrix, whose triangles are well conditioned too, for the tests."""
     a = rng.normal(size=(n, n))
     return a @ a.T / n + np.eye(n)
+
+
+def require(succeeds: Any, message: str) -> None:
+    """Raise what NumPy raises unless a factorisation has succeeded: a guard, where that depends on tracked values."""
+    if not succeeds:
+        raise np.linalg.LinAlgError(message)
+
+
+def require_regular(triangle: Any, message: str) -> None:
+    """Raise unless a triangular matrix can be divided by."""
+    require(np.all(np.diagonal(triangle) != 0.0), message)
+
+
+def _checked_cholesky(a: Any) -> Any:
+    if not (is_tracked(a) and a.size):
+        return CHOLESKY(a)
+    packed = CHOLESKY_ATTEMPT(a)
+    require(packed[-1, 0] != 0.0, "Matrix is not positive definite")
+    return packed[:-1]
+
+
+def _checked_lu_solve(a: Any, lu: Any, b: Any, transposed: bool) -> Any:
+    require_regular(lu[:-1], "Singular matrix")
+    return LU_SOLVE(a, lu, b, transposed=transposed)
 
 
 def _lower_half(n: int) -> np.ndarray:
@@ -78,6 +102,7 @@ CHOLESKY = Op(
     # For the function that NumPy computes: it reads the lower triangle only.
     vjp=(lambda z_bar, z, x: CHOLESKY_PULLBACK(z, z_bar),),
     lower=lambda low, i: low.cholesky(i),
+    checked=_checked_cholesky,
     examples=lambda rng: [(CHOLESKY, (_definite(rng, n),)) for n in (1, 2, 5)],
 )
 
@@ -205,6 +230,7 @@ LU_SOLVE = Op(
     ),
     params=("transposed",),
     lower=lambda low, i: low.lu_solve(i),
+    checked=_checked_lu_solve,
     examples=lambda rng: [
         (
             lambda a, b, t=transposed: LU_SOLVE(a, LU_FACTOR(a), b, transposed=t),

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.instruction import ValueType
+from ..ir.instruction import ValueType, is_tracked
 from .declaration import Op
-from .linear_algebra import DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE, attempted
+from .linear_algebra import DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE, attempted, require
 from .products import MATMUL
 
 
@@ -42,6 +42,14 @@ def _separated(rng: np.random.Generator, n: int) -> np.ndarray:
     return (vectors * (np.arange(n) + rng.uniform(-0.3, 0.3, n))) @ vectors.T
 
 
+def _checked_eigh(a: Any, lower: bool) -> Any:
+    if not (is_tracked(a) and a.size):
+        return EIGH(a, lower=lower)
+    packed = EIGH_ATTEMPT(a, lower=lower)
+    require(packed[-1, 0] != 0.0, "Eigenvalues did not converge")
+    return packed[:-1]
+
+
 EIGH = Op(
     "eigh",
     evaluate=_eigh,
@@ -50,6 +58,7 @@ EIGH = Op(
     vjp=(_eigh_rule,),
     params=("lower",),
     lower=lambda low, i: low.eigh(i),
+    checked=_checked_eigh,
     examples=lambda rng: [
         (lambda a, t=lower: EIGH(a, lower=t), (_separated(rng, n),)) for n in (1, 2, 5) for lower in (True, False)
     ],

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..base.source_location import Site, is_library_file
-from ..errors import GuardWarning, NewTape, UnstableBranch, describe
-from ..functions.path_trie import Fork, Variant
+from ..errors import NewTape, UnstableBranch, describe
+from ..functions.path_messages import most_split_line, short, site_of
 from ..ir.instruction import Guard, ValueType
 from ..ir.interpreter import Miss
-from ..ir.tape import Tape
 from .margins import guard_margins, values_at
+from .variant import Variant
 
 # A path longer than this is shown by the guards at which tapes part.
 LONGEST_PATH_SHOWN = 8
@@ -153,16 +148,7 @@ def _path(variant: Variant) -> list[str]:
 
 def most_paths(variants: Sequence[Variant]) -> str:
     """What the kept tapes differ in most: the user's guard, the arguments' types, or a line that Python branches on."""
-    lines: Counter[str] = Counter()
-    outcomes: dict[str, set[Any]] = {}
-    forks: dict[int, tuple[Fork, Variant]] = {id(f): (f, v) for v in variants for f in v.forks.values()}
-    for fork, variant in forks.values():
-        line = str(variant.tape.guards[fork.ordinal].site or "unknown line")
-        lines[line] += len(fork.tapes) - 1
-        outcomes.setdefault(line, set()).update(fork.tapes)
-    line, splits = lines.most_common(1)[0] if lines else ("", 0)
-    if variants[0].reason is None:  # of a sub-tape, whose variants share their arguments' types
-        return f"{line}, where Python looks at a value: {len(outcomes[line])} different outcomes"
+    line, outcomes, splits = most_split_line(variants)
     calls = [v.reason.called_with for v in variants]
     by_guard_value = len({v.key[-1] for v in variants})
     by_arguments = len({v.key[:-1] for v in variants})
@@ -171,7 +157,7 @@ def most_paths(variants: Sequence[Variant]) -> str:
         return f"the guard given by the user, which returned {by_guard_value} different values, such as {example}"
     if by_arguments > splits:
         return f"the arguments, in {by_arguments} different shapes, dtypes and specialised values, such as {calls[-1]}"
-    return f"{line}, where Python looks at a value: {len(outcomes[line])} different outcomes, {splits + 1} paths"
+    return f"{line}, where Python looks at a value: {outcomes} different outcomes, {splits + 1} paths"
 
 
 def step_argument(variants: Sequence[Variant]) -> str | None:
@@ -201,14 +187,6 @@ def budget_text(name: str, max_tapes: int, variants: Sequence[Variant]) -> str:
         f"  got: {most_paths(variants)}\n"
         f"  fix: wrap the function with the branch in td.subtape, or use td.cond, td.while_loop (for a loop whose length changes) or "
         f"np.where; or give a coarser guard; or raise max_tapes if memory allows"
-    )
-
-
-def paths_text(name: str, most: int, culprit: str) -> str:
-    return (
-        f"{name} took more than {most} paths; those beyond are replayed with NumPy, which is slow\n"
-        f"  got: {culprit}\n"
-        f"  fix: use td.cond, td.while_loop, np.where or a smaller sub-tape for what differs; or raise max_tapes"
     )
 
 
@@ -247,47 +225,9 @@ def coarse_guard_text(name: str, guard_site: str, value: Any, missed: Guard, out
     )
 
 
-def check_prescribed(tape: Tape, missed: Tape, count: int) -> None:
-    """Raises UnstableBranch unless the recording came to the same guards as the tape whose place it takes."""
-    for k in range(count):
-        old, new = missed.guards[k], tape.guards[k] if k < len(tape.guards) else None
-        if new is None or old.kind != new.kind or not _is_same_line(old.site, new.site):
-            raise UnstableBranch(
-                f"{tape.name} did not come to this line again when it was recorded a second time at the same point",
-                at=old.site, got=f"{new.site if new is not None else 'no further guard'} instead",
-                fix="the function depends on something that changes beside its arguments; pass that as an argument",
-            )  # fmt: skip
-
-
-def _is_same_line(a: Site | None, b: Site | None) -> bool:
-    # One call may be seen at two offsets: the interpreter rewrites its own instructions.
-    return a == b or (a is not None and b is not None and a.place == b.place)
-
-
 def unstable(guard: Guard, outcome: Any) -> UnstableBranch:
     return UnstableBranch(
         "two tapes disagree about this line at a near tie, so neither can answer", at=guard.site,
         got=f"{describe(guard.outcome)} by the one, {describe(outcome)} by the other",
         fix="compare with a tolerance, or compute both sides and choose with np.where",
     )  # fmt: skip
-
-
-def warn(message: str) -> None:
-    """Warn at the user's line."""
-    level, frame = 2, sys._getframe(1)
-    while frame is not None and is_library_file(frame.f_code.co_filename):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, GuardWarning, stacklevel=level)
-
-
-def site_of(function: Callable[..., Any]) -> str:
-    """Where a function is defined."""
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return short(function)
-    return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno} in {code.co_name}"
-
-
-def short(value: object) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else text[:57] + "..."

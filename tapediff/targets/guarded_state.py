@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from ..functions.path_trie import Variant
 from ..functions.pickling import Portable, place_of
 from ..ir.keys import static_key, value_key
 from ..recording.static import static_of
+from .variant import Variant
 
 _SETTINGS = ("max_tapes", "check_every", "name", "on_new_tape")
 _COUNTS = ("_misses", "_recordings", "_seconds_recording", "_warned_budget", "_warned_coarse", "_warned_draws", "_reasons")

@@ -15,7 +15,7 @@ from ..base.fork_locks import new_lock
 from ..base.held_locks import holding
 from ..compiler.runtime.status import KEPT, PENDING, REFUSED
 from ..errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
-from ..functions.path_trie import Variant
+from ..functions.path_messages import check_prescribed, site_of, warn
 from ..ir.arguments import chosen_arguments, unwrap
 from ..ir.instruction import FLOAT64, ValueType, is_tracked
 from ..ir.interpreter import Miss, inline, run
@@ -38,15 +38,12 @@ from .guard_report import (
     Specialisation,
     Stats,
     budget_text,
-    check_prescribed,
     coarse_guard_text,
     explanation,
     last_miss,
     new_tape_error,
     new_tape_text,
-    site_of,
     unstable,
-    warn,
 )
 from .guarded_state import guarded_state, restore_guarded
 from .margins import Margin, check_fresh, margins
@@ -54,6 +51,7 @@ from .native.native_calls import GuardedCalls
 from .nested_recording import record_nested
 from .shared_programs import Programs
 from .tape_cache import KeptTapes
+from .variant import Variant
 
 Argnums = int | Sequence[int]
 

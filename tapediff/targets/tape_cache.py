@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from ..functions.path_trie import Paths, Variant
+from ..functions.path_trie import Paths
+from .variant import Variant
 
 
 class KeptTapes:
@@ -20,7 +21,7 @@ class KeptTapes:
     """
 
     def __init__(self) -> None:
-        self.by_key: dict[tuple[Any, ...], Paths] = {}
+        self.by_key: dict[tuple[Any, ...], Paths[Variant]] = {}
         self.last: Variant | None = None
         self.last_under: dict[tuple[type, Any], Variant] = {}
         self.evictions = self.dropped_hits = 0
@@ -54,7 +55,7 @@ class KeptTapes:
     def insert(self, variant: Variant) -> None:
         """Keep a new tape."""
         self.touch(variant)
-        paths = self.by_key.get(variant.key) or Paths()
+        paths = self.by_key.get(variant.key) or Paths[Variant]()
         paths.insert(variant)
         self.by_key[variant.key] = paths
 

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidTape
-from ..ir.instruction import CONSTANT, GUARD, INPUT, Instruction, StackType, ValueType
+from ..ir.instruction import CONSTANT, INPUT, Instruction, StackType, ValueType
 from ..ir.tape import Tape
 from ..ops import Elementwise, Op
 from ..ops.arithmetic import DIVIDE, MULTIPLY
-from ..ops.calls import ITEM, LOOP, ItemPart, LoopForm, RecordOp, SolidCotangent
+from ..ops.calls import ITEM, LOOP, ItemPart, LoopForm, SolidCotangent
 from ..ops.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
 from ..ops.indexing import INDEX, Part, assemble, cover
 from ..ops.shape import unbroadcast
+from ..passes.activity import active_values
 from ..passes.simplify.smooth_squares import Squares, square_bar_of, square_rules
 from ..recording.recorder import Recorder
 from ..recording.tracked import TrackedArray
@@ -320,20 +321,3 @@ class _Adjoints:
         if instruction.op is DIVIDE:
             return y.op is CONSTANT and bool(np.isfinite(y.params[0]).all() and y.params[0].all())
         return instruction.op is MULTIPLY and any(c.op is CONSTANT and np.isfinite(c.params[0]).all() for c in (x, y))
-
-
-def active_values(tape: Tape, sources: set[int]) -> list[bool]:
-    """Which values depend differentiably on the sources."""
-    active: list[bool] = []
-    for number, (op, inputs, _, type_, _) in enumerate(tape.instructions):
-        if op is INPUT or op is CONSTANT or op is GUARD:
-            active.append(number in sources)
-        elif isinstance(op, RecordOp):
-            active.append(any(active[i] for i in inputs))
-        elif not type_.is_float:
-            active.append(False)
-        elif callable(op.vjp):
-            active.append(any(active[i] for i in inputs))
-        else:
-            active.append(any(active[i] and rule is not None for i, rule in zip(inputs, op.vjp)))
-    return active

@@ -17,9 +17,10 @@ from ..ir.instruction import ValueType
 from ..ir.interpreter import inline
 from ..ir.tape import Tape
 from ..ops.calls import LoopCotangents, LoopFlow
+from ..passes.activity import active_values
 from ..passes.loops.reciprocals import multiply_by_reciprocals
 from ..recording.recorder import Recorder
-from .reverse import ABSENT, LACKING, MASKED, SOLID, Pullback, active_values, pullback
+from .reverse import ABSENT, LACKING, MASKED, SOLID, Pullback, pullback
 
 Types = tuple[ValueType, ...]
 

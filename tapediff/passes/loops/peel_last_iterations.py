@@ -15,7 +15,7 @@ from ...ir.tape import Tape
 from ...ops.calls import CALL, ITEM, LOOP, RECALL, LoopCotangents, LoopForm, loop_items
 from ...ops.indexing import ASSEMBLE, INDEX, Region, Regions
 from ...ops.shape import RESHAPE
-from ...transforms.reverse import active_values
+from ..activity import active_values
 from ..simplify.dead_code import dead_code
 from .save_or_recompute import FEWEST_ITERATIONS
 

@@ -13,9 +13,9 @@ from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.instruction import FLOAT64, ValueType
 
 if TYPE_CHECKING:
-    from ...functions.path_trie import Variant
     from ...ir.tape import Tape
     from ..tape_cache import KeptTapes
+    from ..variant import Variant
     from .native_entry import Point
 
 _lock = new_lock()

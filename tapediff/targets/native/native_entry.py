@@ -28,9 +28,9 @@ from ...errors import GuardFailed, InvalidTape, ShapeMismatch, is_recoverable
 from ...ir.instruction import FLOAT_SCALAR
 
 if TYPE_CHECKING:
-    from ...functions.path_trie import Variant
     from ..compiled_tape import CompiledTape
     from ..guarded_tape import GuardedTape
+    from ..variant import Variant
 
 # Exceptions of threads that never ask for them are forgotten beyond this many.
 MOST_ERRORS = 64

@@ -1,0 +1,80 @@
+"""What is said of the paths of a function: where they part most often, that there are too many, that one was not found again."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base.source_location import Site, is_library_file
+from ..errors import GuardWarning, UnstableBranch
+from ..ir.tape import Tape
+from .path_trie import Fork, PathEntry
+
+
+def most_split_line(entries: Sequence[PathEntry]) -> tuple[str, int, int]:
+    """The line at which most paths part: its text, how many outcomes it had, and how often paths part there."""
+    lines: Counter[str] = Counter()
+    outcomes: dict[str, set[Any]] = {}
+    forks: dict[int, tuple[Fork[Any], PathEntry]] = {id(f): (f, v) for v in entries for f in v.forks.values()}
+    for fork, entry in forks.values():
+        line = str(entry.tape.guards[fork.ordinal].site or "unknown line")
+        lines[line] += len(fork.tapes) - 1
+        outcomes.setdefault(line, set()).update(fork.tapes)
+    line, splits = lines.most_common(1)[0] if lines else ("", 0)
+    return line, len(outcomes.get(line, ())), splits
+
+
+def most_outcomes(entries: Sequence[PathEntry]) -> str:
+    """The line at which most paths part, as messages say it."""
+    line, outcomes, _ = most_split_line(entries)
+    return f"{line}, where Python looks at a value: {outcomes} different outcomes"
+
+
+def paths_text(name: str, most: int, culprit: str) -> str:
+    return (
+        f"{name} took more than {most} paths; those beyond are replayed with NumPy, which is slow\n"
+        f"  got: {culprit}\n"
+        f"  fix: use td.cond, td.while_loop, np.where or a smaller sub-tape for what differs; or raise max_tapes"
+    )
+
+
+def check_prescribed(tape: Tape, missed: Tape, count: int) -> None:
+    """Raises UnstableBranch unless the recording came to the same guards as the tape whose place it takes."""
+    for k in range(count):
+        old, new = missed.guards[k], tape.guards[k] if k < len(tape.guards) else None
+        if new is None or old.kind != new.kind or not _is_same_line(old.site, new.site):
+            raise UnstableBranch(
+                f"{tape.name} did not come to this line again when it was recorded a second time at the same point",
+                at=old.site, got=f"{new.site if new is not None else 'no further guard'} instead",
+                fix="the function depends on something that changes beside its arguments; pass that as an argument",
+            )  # fmt: skip
+
+
+def _is_same_line(a: Site | None, b: Site | None) -> bool:
+    # One call may be seen at two offsets: the interpreter rewrites its own instructions.
+    return a == b or (a is not None and b is not None and a.place == b.place)
+
+
+def warn(message: str) -> None:
+    """Warn at the user's line."""
+    level, frame = 2, sys._getframe(1)
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, GuardWarning, stacklevel=level)
+
+
+def site_of(function: Callable[..., Any]) -> str:
+    """Where a function is defined."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return short(function)
+    return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno} in {code.co_name}"
+
+
+def short(value: object) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,84 @@
+"""One tape of a guarded function: its path among the others', its compiled form, and how it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import GuardFailed
+from ..functions.path_trie import PathEntry
+from ..ir.instruction import FLOAT64
+from ..ir.interpreter import Miss, run
+from ..ir.outputs import deliver
+from ..ir.tape import Tape
+from .compiled_tape import CompiledTape
+from .derived_tapes import gradient_tape_in_use
+from .shared_programs import Program
+
+
+class Variant(PathEntry):
+    """One tape of a guarded function, its compiled form, its path, and how often it was used.
+
+    Attributes:
+        hits: calls that it answered, beside those that recorded it.
+        is_direct: its inputs are the call's arguments, in order: nothing is specialised on.
+        program, constants: what is differentiated and compiled for it, and what that takes after the arguments.
+    """
+
+    __slots__ = (
+        "call", "constants", "dtype", "hits", "is_direct", "jumps", "key", "program", "reason", "seconds", "shape",
+    )  # fmt: skip
+
+    def __init__(
+        self, tape: Tape, key: Any, number: int, reason: Any, seconds: float, is_direct: bool, program: Program | None = None
+    ) -> None:  # fmt: skip
+        super().__init__(tape, number)
+        self.program = Program(tape) if program is None else program
+        self.constants = self.program.constants(tape)
+        self.key, self.reason, self.seconds, self.is_direct = key, reason, seconds, is_direct
+        self.hits = 0
+        # The kernel of value and gradient by the first argument, once there is one, with the type of that gradient.
+        self.call: Any = None
+        # From what this kernel returns at a failed guard to the tape that answered there last.
+        self.jumps: dict[complex, Variant] = {}
+        self.shape = tape.input_types[0].shape if tape.inputs else ()
+        self.dtype = tape.input_types[0].dtype if tape.inputs else FLOAT64
+
+    @property
+    def compiled(self) -> CompiledTape:
+        return self.program.compiled
+
+    @property
+    def replays(self) -> int:
+        """How many answers of its program came from the NumPy replay."""
+        return self.program.replays
+
+    @replays.setter
+    def replays(self, count: int) -> None:
+        self.program.replays = count
+
+    def attempt(self, argnums: tuple[int, ...] | None, inputs: Sequence[Any], outs: Any) -> Any:
+        """CompiledTape.attempt on the call's inputs."""
+        return self.compiled.attempt(argnums, [*inputs, *self.constants], outs)
+
+    def note_jump(self, miss: Miss, taken: Variant) -> None:
+        """Remember which tape answered after this one missed, where the outcome is a number."""
+        if isinstance(miss.outcome, (bool, int)):
+            self.jumps[complex(miss.ordinal + 1, miss.outcome)] = taken
+
+    def replay(self, argnums: tuple[int, ...] | None, inputs: Sequence[Any], outs: Any, settled: int) -> Any:
+        """CompiledTape.attempt with NumPy; the first `settled` guards have been decided and are not looked at again."""
+        tape = self.program.tape
+        if argnums is not None:
+            tape = gradient_tape_in_use(tape, argnums)
+        try:
+            outputs = run(tape, [*inputs, *self.constants], settled)
+        except GuardFailed as failure:
+            return Miss(failure.ordinal, failure.outcome)
+        value = deliver(outputs[:1], None, False)
+        value = float(value) if type(value) is np.float64 else value
+        if argnums is not None:
+            return value, deliver(outputs[1:], outs, True)
+        return ((value, *deliver(outputs[1:], None, True)) if tape.returns_tuple else value), ()
