@@ -7,6 +7,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,6 +92,14 @@ class _Asked(NamedTuple):
     """What the user's guard gave, where no tape could be chosen by it."""
 
     value: Any
+
+_INFO = 20  # logging.INFO
+
+
+@cache
+def _logger() -> Any:
+    """Asked for once: logging takes a lock for it, which an interrupt could leave taken."""
+    return sys.modules["logging"].getLogger("tapediff")
 
 
 class GuardedTape(ShortWay, GuardedCalls):
@@ -427,8 +436,8 @@ class GuardedTape(ShortWay, GuardedCalls):
         messages: list[str] = []
         variant, is_new = self._find_or_record(call, settled, missed, messages)
         # Nobody listens where nobody has imported logging, which takes 15 ms.
-        if is_new and "logging" in sys.modules:
-            sys.modules["logging"].getLogger("tapediff").info(
+        if is_new and "logging" in sys.modules and _logger().isEnabledFor(_INFO):
+            _logger().info(
                 "recorded tape %d of %s, %d instructions in %.4f s: %s",
                 variant.number, self.name, len(variant.tape), variant.seconds, variant.reason,
             )  # fmt: skip
