@@ -461,7 +461,7 @@ def test_too_many_paths_warn_and_are_answered_all_the_same():
     f = td.subtape(lambda v: v ** int(v), max_tapes=4)
     compiled = td.compile(lambda x: f(x), 1.5)
     points = np.arange(1, 20) + 0.5
-    with pytest.warns(td.GuardWarning, match=r"took more than 4 paths.*\n.*test_subtapes.py"):
+    with pytest.warns(td.GuardWarning, match=r"took more than 4 paths.*\n.*test_subtape.py"):
         answers = [td.gradient(compiled, x) for x in points]
     assert answers == pytest.approx([int(x) * x ** (int(x) - 1) for x in points], rel=1e-12)
     again = [td.gradient(compiled, x) for x in points[::-1]]

@@ -125,7 +125,7 @@ def test_an_error_names_the_function_that_was_called_and_the_users_line(f, what,
         td.record(f, A[:3])
     assert what in raised.value.what
     assert fix in str(raised.value)
-    assert f"at:  test_instead.py:{f.__code__.co_firstlineno} in " in str(raised.value)
+    assert f"at:  test_alternatives.py:{f.__code__.co_firstlineno} in " in str(raised.value)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -144,4 +144,4 @@ def test_the_line_is_the_users_where_a_package_asked(monkeypatch):
     for f, offset in ((logged, 1), (framed, 1)):
         with pytest.raises(td.TapediffError) as raised:
             td.record(f, B)
-        assert f"test_instead.py:{f.__code__.co_firstlineno + offset} in " in str(raised.value).split("\n")[1]
+        assert f"test_alternatives.py:{f.__code__.co_firstlineno + offset} in " in str(raised.value).split("\n")[1]

@@ -525,7 +525,7 @@ def test_a_recording_whose_own_error_was_caught_is_refused(f, way):
     assert np.isfinite(f(X))
     with pytest.raises(td.UnsupportedFunction, match="went on after an error that only a recording raises") as refused:
         way(f)
-    assert "test_handlers.py" in str(refused.value)
+    assert "test_exception_handlers.py" in str(refused.value)
     assert not td.is_recording()
 
 
@@ -536,7 +536,7 @@ def test_both_lines_are_named():
     first = conversion.__code__.co_firstlineno
     assert str(refused.value) == (
         "conversion went on after an error that only a recording raises, so its tape would not be what the plain function does\n"
-        f"  at:  test_handlers.py:{first + 2} in conversion, caught at test_handlers.py:{first + 3} in conversion\n"
+        f"  at:  test_exception_handlers.py:{first + 2} in conversion, caught at test_exception_handlers.py:{first + 3} in conversion\n"
         "  got: TrackedValueEscaped: a tracked value was converted to a Python float, which would drop its gradient\n"
         "  fix: use NumPy's functions instead of math's (np.log, not math.log), and keep arrays of tracked values tracked: "
         "td.zeros(n) or np.stack([...]) instead of storing into a plain array"

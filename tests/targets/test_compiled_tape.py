@@ -183,7 +183,7 @@ def test_a_wrong_call_raises_with_its_whole_text(call, error, text):
         call()
     what, *details = text.split("\n")
     lines = str(raised.value).split("\n")
-    assert lines.pop(1).startswith("  at:  test_compiled.py:")
+    assert lines.pop(1).startswith("  at:  test_compiled_tape.py:")
     assert lines == [what, *details]
     assert_right(td.gradient(COMPILED, A), A)
 
@@ -409,6 +409,6 @@ def test_compiled_tapes_differentiate_inside_a_recording():
 
 def test_the_source_is_readable_python_with_the_users_lines():
     assert "def kernel(x0, out0, out1):" in COMPILED.source
-    assert "test_compiled.py:" in COMPILED.source
+    assert "test_compiled_tape.py:" in COMPILED.source
     compile(COMPILED.source, "source", "exec")
     assert repr(COMPILED) == f"<CompiledTape of density: {len(COMPILED.tape)} instructions, 0 guards>"

@@ -20,7 +20,7 @@ A = np.array
 
 def line(f, offset=0):
     """file:line in function, `offset` lines below the def."""
-    return f"test_guarded.py:{f.__code__.co_firstlineno + offset} in {f.__name__}"
+    return f"test_guarded_tape.py:{f.__code__.co_firstlineno + offset} in {f.__name__}"
 
 
 def text(what, at, got, fix):
