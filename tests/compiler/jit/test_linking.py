@@ -35,7 +35,7 @@ def test_compiling_leaves_little_behind():
 import ctypes, gc
 import numpy as np
 import tapediff as td
-from tapediff.compiler import linking
+from tapediff.compiler.jit import linking
 
 linking.MOST_CODE_BYTES = 1 << 14  # so that it is full from the start
 

@@ -23,7 +23,8 @@ PROGRAM = """
 import sys
 import numpy as np
 import tapediff as td
-from tapediff.compiler import native, schedule
+from tapediff.compiler.jit import native_function as native
+from tapediff.compiler.schedule import fusion as schedule
 
 made = []
 object_code = native.object_code
