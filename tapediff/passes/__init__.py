@@ -2,5 +2,5 @@
 
 Comes in: a tape as it was recorded or differentiated. Goes out: an equivalent tape; guards keep their order, their ordinals and their
 lines. `simplify/` works on straight code, `loops/` on LOOP instructions, `rolling/` finds Python loops in straight code.
-Open first: `pipeline.py`, the passes in their order and why each stands where it does.
+Open first: `pipeline.py`, the passes in their order.
 """
