@@ -59,8 +59,8 @@ class Kernel:
             self.llvm, emitter.name, emitter.code.symbols, quickly=is_compiled_quickly(self.program, len(self.llvm)),
             addresses=emitter.addresses, is_portable=True,
         )  # fmt: skip
-        # The native code that this code calls lives as long as the cells do.
-        self.cells = emitter.cells
+        # The native code that this code calls lives as long as the dispatch tables do.
+        self.dispatch_tables = emitter.dispatch_tables
         self._runs = emitter.runs
         self._exits = Exits(self.program)
         self._constants = aligned_bytes(self.program.constants)

@@ -21,7 +21,7 @@ from .jit.native_function import NativeFunction
 from .loop_ir.program import Program
 from .math.simd import Value
 from .pipeline import build_body
-from .runtime.call_frame import END, STACK, STOPPED, Roles, input_word, output_word, value_bytes
+from .runtime.call_frame import END, STACK, STOPPED, ArgumentLayout, input_word, output_word, value_bytes
 from .runtime.guard_reports import Exits
 from .runtime.signal_checks import CLOCK_WORDS, FIRST_SLICE, pause_address
 from .runtime.status import PENDING
@@ -42,14 +42,14 @@ class LoopKernel:
         failures: what its routines say when they fail.
     """
 
-    def __init__(self, tape: Tape, roles: Roles) -> None:
+    def __init__(self, tape: Tape, layout: ArgumentLayout) -> None:
         start = time.perf_counter()
         self.tape = tape
-        self.program = build_body(tape, _varying(tape, roles))
-        emitter = LoopEmitter(self.program, "tapediff_loop", roles, tape)
+        self.program = build_body(tape, _varying(tape, layout))
+        emitter = LoopEmitter(self.program, "tapediff_loop", layout, tape)
         self.llvm = emitter.text()
-        # Native code of other callees that this code calls lives as long as their cells do.
-        self.cells = emitter.cells
+        # Native code of other callees that this code calls lives as long as their dispatch tables do.
+        self.dispatch_tables = emitter.dispatch_tables
         self._runs = emitter.runs
         self._native = NativeFunction(
             self.llvm, emitter.name, emitter.code.symbols, quickly=is_compiled_quickly(self.program),
@@ -64,9 +64,9 @@ class LoopKernel:
         self.seconds = time.perf_counter() - start
 
 
-def _varying(tape: Tape, roles: Roles) -> set[int]:
+def _varying(tape: Tape, layout: ArgumentLayout) -> set[int]:
     """The inputs that are not the same at every iteration. A call has only one, and nothing to gain."""
-    return {k for k in range(len(tape.inputs)) if roles.once or roles.of_input(k) != "constant"}
+    return {k for k in range(len(tape.inputs)) if layout.once or layout.of_input(k) != "constant"}
 
 
 class LoopEmitter(Emitter):
@@ -76,9 +76,9 @@ class LoopEmitter(Emitter):
     mixes_arrays = True
     outermost = "%outermost"
 
-    def __init__(self, program: Program, name: str, roles: Roles, tape: Tape) -> None:
+    def __init__(self, program: Program, name: str, layout: ArgumentLayout, tape: Tape) -> None:
         super().__init__(program, name)
-        self.roles = roles
+        self.layout = layout
         self._types = {"input": tape.input_types, "output": tape.output_types}
         self.enter: list[str] = []
         self.top: list[str] = []
@@ -96,11 +96,11 @@ class LoopEmitter(Emitter):
 
     def text(self) -> str:
         for k in range(self.program.input_count):
-            self._place("input", k, self.roles.of_input(k), input_word(k))
-            self._number(k, self.roles.of_input(k))
+            self._place("input", k, self.layout.of_input(k), input_word(k))
+            self._number(k, self.layout.of_input(k))
         for k in range(self.program.output_count):
             word = output_word(k, self.program.input_count)
-            self._place("output", k, self.roles.of_output(k, self.program.output_count), word)
+            self._place("output", k, self.layout.of_output(k, self.program.output_count), word)
         if self._has_chunks:
             self._addresses_for_chunks()
         return super().text()
@@ -118,7 +118,7 @@ class LoopEmitter(Emitter):
 
     def _address(self, lines: list[str], name: str, home: str, k: int, role: str, t: str) -> None:
         """Where a value is at iteration t. Steps stand in the code, so that values of one size share their offset."""
-        step, alternates = self.roles.step(role, home == "output", value_bytes(self._types[home][k]))
+        step, alternates = self.layout.step(role, home == "output", value_bytes(self._types[home][k]))
         if alternates:
             lines.append(f"{name}_turn = and i64 {t}, 1")
             t = f"{name}_turn"
@@ -184,7 +184,7 @@ class LoopEmitter(Emitter):
 
     def _next_iteration(self) -> list[str]:
         """Go on or return; gives the phis of the body."""
-        if self.roles.once:
+        if self.layout.once:
             self._store_iteration("1")
             self._leave(0)
             return ["%t = add i64 0, 0"]
@@ -193,7 +193,7 @@ class LoopEmitter(Emitter):
         following = code.emit("add nsw i64 %t, 1")
         more = code.emit(f"icmp slt i64 {following}, %slice_end")
         stop = None
-        if self.roles.stops:
+        if self.layout.stops:
             goes = self._output_number(self.program.output_count - 1).ref
             stop = code.emit(f"xor i1 {goes}, true")
             more = code.emit(f"and i1 {more}, {goes}")
@@ -247,7 +247,7 @@ class LoopEmitter(Emitter):
         enter = ["%t_first = load i64, ptr %frame", end_slot, "%end = load i64, ptr %end_slot"]
         self._load_word("%outermost", "i64", STACK)
         enter += self.enter
-        if not self.roles.once:
+        if not self.layout.once:
             self.code.declare("declare i64 @llvm.smin.i64(i64, i64)")
             self.slots.append(f"%clock = alloca [{CLOCK_WORDS} x i64]")
             enter += ["%slice_slot = getelementptr i64, ptr %clock, i64 1", "store i64 0, ptr %slice_slot"]

@@ -1,4 +1,4 @@
-"""Emits calls and loops of callees: fills a frame, runs the native driver on it, and brings the results where they belong."""
+"""Emits calls and loops of callees: fills a frame, runs the native dispatch loop on it, and brings the results where they belong."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ..runtime.call_frame import (
     STACK,
     STEP,
     STOPPED,
-    Roles,
+    ArgumentLayout,
     frame_words,
     input_word,
     output_word,
     value_bytes,
 )  # fmt: skip
 from ..runtime.callbacks import callback_address
-from ..runtime.dispatch_loop import driver_address
-from ..runtime.dispatch_table import Cell, cell_of
+from ..runtime.dispatch_loop import dispatch_loop_address
+from ..runtime.dispatch_table import DispatchTable, dispatch_table_of
 from ..runtime.status import OUT_OF_MEMORY, PENDING
 from ..runtime.workspaces import FREE, STACK_FUNCTIONS
 
@@ -49,12 +49,12 @@ def emit_invoke(owner: Any, item: Invoke) -> None:
     key = (item.op, item.params, item.types)
     known = owner.invocations.get(key)
     if known is None:
-        symbol = f"tapediff_cell_{len(owner.cells)}"
+        symbol = f"tapediff_cell_{len(owner.dispatch_tables)}"
         invocation = _Loop(item, symbol) if item.op is LOOP else _Once(item, symbol)
         known = owner.invocations[key] = (f"tapediff_invoke_{len(owner.invocations)}", invocation.stacks)
         for declaration in invocation.definition(known[0]):
             owner.module.declare(declaration)
-        owner.cells.append(invocation.cell)
+        owner.dispatch_tables.append(invocation.table)
         if invocation.limit is not None:
             owner.runs.append(invocation.limit)
         owner.addresses |= invocation.addresses
@@ -77,18 +77,18 @@ MOST_OPTIMISED_LINES = 500
 
 
 class _Invocation:
-    """The function that fills a frame, runs the driver, and brings the results where they belong.
+    """The function that fills a frame, runs the dispatch loop, and brings the results where they belong.
 
     Its parameters: the addresses of operands and items, of the carries' slots and scratch, of its stacks; and where the calls begin.
     """
 
-    def __init__(self, item: Invoke, roles: Roles, symbol: str) -> None:
+    def __init__(self, item: Invoke, layout: ArgumentLayout, symbol: str) -> None:
         self.item, self.code = item, Code("entry")
-        # The text has symbols instead of this process's addresses, so that its code may be kept on disk; `symbol` is the cell's.
+        # The text has symbols instead of this process's addresses, so that its code may be kept on disk; `symbol` is the dispatch table's.
         self.symbol, self.addresses = symbol, dict[str, int]()
         self.callee = item.params[0]
-        self.roles = roles
-        self.cell: Cell = cell_of(self.callee, roles)
+        self.layout = layout
+        self.table: DispatchTable = dispatch_table_of(self.callee, layout)
         self.inputs, self.outputs = len(self.callee.in_types), len(self.callee.out_types)
         self.stacks = 0
         self.limit: Limit | None = None
@@ -146,12 +146,12 @@ class _Invocation:
         return f"%item{k}"
 
     def run(self, chosen: bool) -> None:
-        """Call the driver, and leave with the exception that Python may have raised."""
-        driver = "run_chosen" if chosen else "run_decided"
-        self.addresses |= {f"tapediff_{driver}": driver_address(driver), self.symbol: self.cell.address}
-        self.code.declare(f"declare i32 @tapediff_{driver}(ptr, ptr)")
+        """Call the dispatch loop, and leave with the exception that Python may have raised."""
+        dispatch_loop = "run_chosen" if chosen else "run_decided"
+        self.addresses |= {f"tapediff_{dispatch_loop}": dispatch_loop_address(dispatch_loop), self.symbol: self.table.address}
+        self.code.declare(f"declare i32 @tapediff_{dispatch_loop}(ptr, ptr)")
         self.code.declare(f"@{self.symbol} = external global i64")
-        status = self.code.emit(f"call i32 @tapediff_{driver}(ptr @{self.symbol}, ptr %call_frame)")
+        status = self.code.emit(f"call i32 @tapediff_{dispatch_loop}(ptr @{self.symbol}, ptr %call_frame)")
         self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), PENDING)
 
     def header(self, end: Number, numbers: str | None, step: int) -> None:
@@ -205,7 +205,7 @@ class _Loop(_Invocation):
 
     def __init__(self, item: Invoke, symbol: str) -> None:
         self.form: LoopForm = item.params[1]
-        super().__init__(item, Roles.of(self.form), symbol)
+        super().__init__(item, ArgumentLayout.of(self.form), symbol)
         self.types = item.types[1]
         # The place of each item that is a stack among those of the loop.
         self.heap: dict[int, int] = {}
@@ -324,8 +324,8 @@ class _Loop(_Invocation):
         base = heap if heap is not None else f"%slot{k}"
         if form.backwards and form.keeps:
             base = self._moved(base, length, size)
-        step, alternates = self.roles.step("carry", False, size)
-        back, _ = self.roles.step("carry", True, size)
+        step, alternates = self.layout.step("carry", False, size)
+        back, _ = self.layout.step("carry", True, size)
         mask = 1 if alternates else -1
         self.point(input_word(k), base, step, mask)
         self.point(output_word(k, self.inputs), self._moved(base, 1, step), back, mask)

@@ -60,7 +60,7 @@ class Emitter(LaneMemory):
         self.assembled: frozenset[int] = program.assembled() if owner is None else owner.assembled
         # Calls and loops of callees: their native sides; programs of the interpreter and limits of loops; addresses of this
         # process, which the text has symbols for; the module's functions for callees; how many stacks are on the heap.
-        self.cells: list[Any] = []
+        self.dispatch_tables: list[Any] = []
         self.runs: list[Any] = []
         self.addresses: dict[str, int] = {} if owner is None else owner.addresses
         self.invocations: dict[Any, tuple[str, int]] = {}

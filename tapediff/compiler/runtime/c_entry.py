@@ -3,11 +3,11 @@
     i32 f(i64 size, const double* x, double* gradient, double* value, void* words)
 
 Nothing is written on failure. What `tape.address` gives out is `tapediff_address`, which also says whether the value is finite;
-other callers take infinities and NaN as values. A CompiledTape's function runs its kernel; a GuardedTape's runs the driver of
-callees on a cell whose variants are the kernels of its paths, each behind an adapter that looks like a loop kernel of one
+other callers take infinities and NaN as values. A CompiledTape's function runs its kernel; a GuardedTape's runs the dispatch loop of
+callees on a table whose variants are the kernels of its paths, each behind an adapter that looks like a loop kernel of one
 iteration.
 
-    words    ::= function and state of the kernel, or cell and number of calls under way; size; id; callback; releases the lock
+    words    ::= function and state of the kernel, or table and number of calls under way; size; id; callback; releases the lock
     variant  ::= function and state of the kernel; how often it has answered
     bound    ::= function, words, size, x, gradient, what to call with a status
     job      ::= next row, rows, rows at a time, first row that failed, size, X, gradients, values
@@ -27,7 +27,7 @@ from ...ir.instruction import FLOAT64, ValueType
 from ..jit.native_function import NativeFunction
 from . import python_entry as entry
 from .call_frame import END, ITERATION, NUMBERS, ONCE, STACK, frame_words, input_word, output_word
-from .dispatch_loop import driver_address
+from .dispatch_loop import dispatch_loop_address
 from .status import FAILURE, KEPT
 from .workspaces import SLOT_COUNT
 
@@ -37,7 +37,7 @@ NOT_POSITIVE_DEFINITE, RECOVERABLE, NOT_FINITE = 2, 3, 4
 WRONG_SIZE, MISPLACED, NO_MEMORY, GUARD_FAILED, RAISED = -1, -2, -3, -4, -5
 
 KERNEL, STATE, SIZE, ID, CALLBACK, RELEASES_GIL = range(6)
-CELL, ACTIVE = KERNEL, STATE
+DISPATCH_TABLE, ACTIVE = KERNEL, STATE
 ANY_SIZE = -1
 
 VARIANT_KERNEL, VARIANT_STATE, VARIANT_HITS = range(3)
@@ -63,7 +63,7 @@ def function_address(name: str) -> int:
     if known is None:
         called: dict[str, int] = {}
         if name == "tapediff_point_on_paths":
-            called["tapediff_run_decided"] = driver_address("run_decided")
+            called["tapediff_run_decided"] = dispatch_loop_address("run_decided")
         elif name in _BEHIND:
             called[_BEHIND[name]] = function_address(_BEHIND[name])
         elif name == "tapediff_paths_kernel":
@@ -188,7 +188,7 @@ _SAME_OR_ANY = """%same_size = icmp eq i64 %size, %wanted
 %any_size = icmp slt i64 %wanted, 0
 %right_size = or i1 %same_size, %any_size"""
 
-# Calls under way are counted before the cell is read: a cell that no new call can find is free once none is under way.
+# Calls under way are counted before the table is read: a table that no new call can find is free once none is under way.
 _POINT_ON_PATHS = f"""declare i32 @tapediff_run_decided(ptr, ptr)
 define i32 @tapediff_point_on_paths({_PARAMETERS}) nounwind {{
 entry:
@@ -198,10 +198,10 @@ entry:
 run:
 %active_slot = getelementptr i64, ptr %words, i64 {ACTIVE}
 %active = atomicrmw add ptr %active_slot, i64 1 seq_cst
-%cell_slot = getelementptr i64, ptr %words, i64 {CELL}
-%cell = load atomic ptr, ptr %cell_slot seq_cst, align 8
+%table_slot = getelementptr i64, ptr %words, i64 {DISPATCH_TABLE}
+%table = load atomic ptr, ptr %table_slot seq_cst, align 8
 {_frame()}
-%status = call i32 @tapediff_run_decided(ptr %cell, ptr %frame)
+%status = call i32 @tapediff_run_decided(ptr %table, ptr %frame)
 %ok = icmp eq i32 %status, 0
 br i1 %ok, label %success, label %failed
 success:

@@ -1,4 +1,4 @@
-"""Frames: the words in memory by which a caller tells a loop of callee variants where its values are.
+"""Call frames: the words in memory by which a caller tells a loop of callee variants where its values are.
 
     frame ::= header (pointer, stride in bytes, mask)*       one triple per input of the callee, then one per output
 
@@ -24,7 +24,7 @@ NO_END = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
+class ArgumentLayout:
     """What the values of a compiled callee are, which its code depends on.
 
     Attributes:
@@ -42,7 +42,7 @@ class Roles:
     keeps: bool = False
 
     @classmethod
-    def of(cls, form: LoopForm) -> Roles:
+    def of(cls, form: LoopForm) -> ArgumentLayout:
         return cls(form.carries, form.streams, form.stops, False, form.backwards, form.keeps)
 
     def of_input(self, k: int) -> str:
@@ -62,7 +62,7 @@ class Roles:
         return (-size if is_output else size), True
 
 
-ONCE = Roles(0, 0, False, True)
+ONCE = ArgumentLayout(0, 0, False, True)
 
 
 def input_word(k: int) -> int:

@@ -1,13 +1,13 @@
-"""The native drivers: run a loop on a frame, changing from variant to variant, and ask Python where no variant is known.
+"""The native dispatch loops: run a loop on a frame, changing from variant to variant, and ask Python where no variant is known.
 
-    i32 run_decided(ptr cell, ptr frame)     the variants' guards decide which one runs
-    i32 run_chosen(ptr cell, ptr frame)      the frame has the number of the variant for each iteration
+    i32 run_decided(ptr table, ptr frame)     the variants' guards decide which one runs
+    i32 run_chosen(ptr table, ptr frame)      the frame has the number of the variant for each iteration
 
-    cell     ::= current variant, table, id, callback              table  ::= count (variant or null)*
-    variant  ::= function, state, number, jumps                    jumps  ::= count (status, outcome, variant)*
+    table    ::= current variant, variants, id, callback           variants ::= count (variant or null)*
+    variant  ::= function, state, number, jumps                    jumps    ::= count (status, outcome, variant)*
 
-They return 0, or PENDING when Python has raised an exception. Tables and jumps are replaced as a whole and never freed while a
-driver may read them, so reading needs no lock.
+They return 0, or PENDING when Python has raised an exception. Lists of variants and jumps are replaced as a whole and never
+freed while a dispatch loop may read them, so reading needs no lock.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from ..jit.native_function import NativeFunction
 from .call_frame import END, ITERATION, NUMBERS, STACK, STEP, STOPPED
 from .status import FAILURE, NAMED, PENDING, RECURSION
 
-CURRENT, TABLE, ID, CALLBACK = range(4)
-CELL_WORDS = 4
+CURRENT, VARIANTS, ID, CALLBACK = range(4)
+DISPATCH_TABLE_WORDS = 4
 FUNCTION, STATE, NUMBER, JUMPS = range(4)
 
 # What the callback answers instead of a variant: an exception is pending; it did the iteration; and the loop stops.
 RAISED, DONE, DONE_AND_STOPS = 0, 2, 3
 
 _lock = new_lock()
-_drivers: dict[str, NativeFunction] = {}
+_dispatch_loops: dict[str, NativeFunction] = {}
 
 
-def driver_address(name: str) -> int:
-    """The address of a driver, which is linked when first needed and never freed."""
-    known = _drivers.get(name)
+def dispatch_loop_address(name: str) -> int:
+    """The address of a dispatch loop, which is linked when first needed and never freed."""
+    known = _dispatch_loops.get(name)
     if known is None:
         known = _linked(name)
     return known.address
@@ -42,10 +42,10 @@ def driver_address(name: str) -> int:
 
 @holding(_lock)
 def _linked(name: str) -> NativeFunction:
-    known = _drivers.get(name)
+    known = _dispatch_loops.get(name)
     if known is None:
         symbol = f"tapediff_{name}"
-        known = _drivers[name] = NativeFunction(_TEXTS[name](symbol), symbol, set(), is_portable=True)
+        known = _dispatch_loops[name] = NativeFunction(_TEXTS[name](symbol), symbol, set(), is_portable=True)
     return known
 
 
@@ -61,7 +61,7 @@ def _slot(name: str, of: str, word: int) -> str:
 
 
 def _prologue() -> str:
-    """What both drivers begin with: nothing to do, or too deep a recursion. %report is theirs."""
+    """What both dispatch loops begin with: nothing to do, or too deep a recursion. %report is theirs."""
     return f"""entry:
 %report = alloca [2 x i64], align 16
 store i64 0, ptr %report
@@ -72,8 +72,8 @@ store i64 0, ptr %outcome_slot
 {_slot("stopped_slot", "frame", STOPPED)}
 {_slot("numbers_slot", "frame", NUMBERS)}
 {_slot("step_slot", "frame", STEP)}
-{_slot("id_slot", "cell", ID)}
-{_slot("callback_slot", "cell", CALLBACK)}
+{_slot("id_slot", "table", ID)}
+{_slot("callback_slot", "table", CALLBACK)}
 {_slot("outermost_slot", "frame", STACK)}
 %first = load i64, ptr %t_slot
 %end = load i64, ptr %end_slot
@@ -100,10 +100,10 @@ ret i32 {PENDING}"""
 
 
 def _decided(symbol: str) -> str:
-    return f"""define i32 @{symbol}(ptr %cell, ptr %frame) nounwind {{
+    return f"""define i32 @{symbol}(ptr %table, ptr %frame) nounwind {{
 {_prologue()}
 start:
-{_slot("current_slot", "cell", CURRENT)}
+{_slot("current_slot", "table", CURRENT)}
 %current = load ptr, ptr %current_slot
 br label %turn
 turn:
@@ -187,11 +187,11 @@ ask:
 {_asked("%asker", "%asked")}
 resume:
 %given = inttoptr i64 %answer to ptr
-{_slot("current_slot_again", "cell", CURRENT)}
+{_slot("current_slot_again", "table", CURRENT)}
 store ptr %given, ptr %current_slot_again
 br label %turn
 done:
-%kept_slot = getelementptr i64, ptr %cell, i64 {CURRENT}
+%kept_slot = getelementptr i64, ptr %table, i64 {CURRENT}
 %kept = load ptr, ptr %kept_slot
 br label %turn
 }}
@@ -224,7 +224,7 @@ ret i32 0"""
 
 
 def _chosen(symbol: str) -> str:
-    return f"""define i32 @{symbol}(ptr %cell, ptr %frame) nounwind {{
+    return f"""define i32 @{symbol}(ptr %table, ptr %frame) nounwind {{
 {_prologue()}
 start:
 br label %turn
@@ -250,14 +250,14 @@ pick:
 %is_given = icmp ne ptr %given, null
 br i1 %is_given, label %run, label %look_up
 look_up:
-{_slot("table_slot", "cell", TABLE)}
-%table = load ptr, ptr %table_slot
-%count = load i64, ptr %table
+{_slot("variants_slot", "table", VARIANTS)}
+%variants = load ptr, ptr %variants_slot
+%count = load i64, ptr %variants
 %listed = icmp ult i64 %number, %count
 br i1 %listed, label %take, label %ask
 take:
 %position = add i64 %number, 1
-%entry_slot = getelementptr i64, ptr %table, i64 %position
+%entry_slot = getelementptr i64, ptr %variants, i64 %position
 %taken = load ptr, ptr %entry_slot
 %missing = icmp eq ptr %taken, null
 br i1 %missing, label %ask, label %run

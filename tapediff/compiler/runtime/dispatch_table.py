@@ -1,7 +1,7 @@
-"""Cells: the Python side of compiled callees. They compile variants when native code first needs them, and answer what it asks.
+"""Dispatch tables: the Python side of compiled callees. They compile variants when native code first needs them, and answer what it asks.
 
-A callee has a cell for each way in which loops feed it (its Roles). Native code refers to cells by their addresses, so whoever
-holds such code holds the cells too; a cell holds its variants.
+A callee has a table for each way in which loops feed it (its ArgumentLayout). Native code refers to it by its address, so whoever holds
+such code holds the table too; a table holds its variants.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ from .call_frame import (
     ITERATION,
     NUMBERS,
     STEP,
-    Roles,
+    ArgumentLayout,
     frame_words,
     input_word,
     output_word,
     value_bytes,
 )  # fmt: skip
 from .callbacks import callback_address, raise_pending
-from .dispatch_loop import CALLBACK, CELL_WORDS, CURRENT, DONE, DONE_AND_STOPS, ID, JUMPS, TABLE
+from .dispatch_loop import CALLBACK, CURRENT, DISPATCH_TABLE_WORDS, DONE, DONE_AND_STOPS, ID, JUMPS, VARIANTS
 from .guard_reports import number_miss, report_for, reported_miss
 from .status import FAILURE, NAMED, OUT_OF_MEMORY, PENDING, RECURSION, RULE_RAISED, WRONG_RESULT
 
-# Held while cells and their variants change. Nothing that is done under it runs user code or waits for another lock that does.
+# Held while dispatch tables and their variants change. Nothing that is done under it runs user code or waits for another lock that does.
 _lock = new_lock()
 
 # Beyond this many ways on from a variant, Python is asked; looking through more of them would take as long.
 MOST_JUMPS = 1000
 
 _ids = itertools.count(1)
-_cells: weakref.WeakValueDictionary[int, Cell] = weakref.WeakValueDictionary()
+_dispatch_tables: weakref.WeakValueDictionary[int, DispatchTable] = weakref.WeakValueDictionary()
 
 
 @holding(_lock)
-def cell_of(callee: Any, roles: Roles) -> Cell:
-    """The cell of a callee for loops that feed it in a certain way."""
+def dispatch_table_of(callee: Any, layout: ArgumentLayout) -> DispatchTable:
+    """The table of a callee for loops that feed it in a certain way."""
     if callee.native is None:
         callee.native = {}
-    cell = callee.native.get(roles)
-    if cell is None:
-        cell = callee.native[roles] = Cell(callee, roles)
-    return cell
+    table = callee.native.get(layout)
+    if table is None:
+        table = callee.native[layout] = DispatchTable(callee, layout)
+    return table
 
 
 def widened(type_: ValueType) -> ValueType:
@@ -70,7 +70,7 @@ class _NativeVariant:
     def __init__(self, kernel: Any, number: int) -> None:
         self.kernel, self.number = kernel, number
         self.jumps: dict[tuple[int, int], _NativeVariant] = {}
-        # Every table of jumps there ever was, as a driver may still be reading it.
+        # Every table of jumps there ever was, as a dispatch loop may still be reading it.
         self._tables = [np.zeros(1, np.int64)]
         table = self._tables[0].ctypes.data
         self.words = np.array([kernel.address, kernel.state.ctypes.data, number, table], np.int64)
@@ -89,23 +89,23 @@ class _NativeVariant:
         self.words[JUMPS] = self._tables[-1].ctypes.data
 
 
-class Cell:
-    """The compiled variants of a callee; its words are what compiler.runtime.dispatch_loop calls a cell."""
+class DispatchTable:
+    """The compiled variants of a callee; its words are what compiler.runtime.dispatch_loop calls a table."""
 
-    def __init__(self, callee: Any, roles: Roles) -> None:
-        self.callee, self.roles = callee, roles
+    def __init__(self, callee: Any, layout: ArgumentLayout) -> None:
+        self.callee, self.layout = callee, layout
         self.in_types: tuple[ValueType, ...] = tuple(callee.in_types)
         self.out_types: tuple[ValueType, ...] = tuple(callee.out_types)
         self.variants: dict[int, _NativeVariant] = {}
         self._by_address: dict[int, _NativeVariant] = {}
         self._tables = [np.zeros(1, np.int64)]
-        self.words = np.zeros(CELL_WORDS, np.int64)
-        self.words[TABLE] = self._tables[0].ctypes.data
+        self.words = np.zeros(DISPATCH_TABLE_WORDS, np.int64)
+        self.words[VARIANTS] = self._tables[0].ctypes.data
         self.words[CURRENT] = 0
         self.words[ID] = next(_ids)
-        self.words[CALLBACK] = callback_address(_answer_driver, ("i64", "ptr", "ptr", "i32", "i64"), "i64")
+        self.words[CALLBACK] = callback_address(_answer_dispatch_loop, ("i64", "ptr", "ptr", "i32", "i64"), "i64")
         self.address = int(self.words.ctypes.data)
-        _cells[int(self.words[ID])] = self
+        _dispatch_tables[int(self.words[ID])] = self
 
     def variant(self, number: int) -> _NativeVariant:
         """A variant's native code, compiled at its first use."""
@@ -131,7 +131,7 @@ class Cell:
         own = getattr(self.callee, "loop_kernel", None)
         if own is not None:
             return own
-        # Imported here, as what it emits calls cells in turn.
+        # Imported here, as what it emits calls dispatch tables in turn.
         from ..loop_kernel import LoopKernel
 
         tape = self.callee.variant_tape(number)
@@ -140,7 +140,7 @@ class Cell:
             raise InvalidTape(
                 f"a variant of {self.callee.name} has other types than the first", got=str(tape.output_types)
             )
-        return lambda: LoopKernel(tape, self.roles)
+        return lambda: LoopKernel(tape, self.layout)
 
     def _list_variants(self, variants: dict[int, _NativeVariant]) -> None:
         table = np.zeros(2 + max(variants), np.int64)
@@ -148,9 +148,9 @@ class Cell:
         for number, each in variants.items():
             table[1 + number] = each.address
         self._tables.append(table)
-        self.words[TABLE] = table.ctypes.data
+        self.words[VARIANTS] = table.ctypes.data
 
-    # Questions of the drivers
+    # Questions of the dispatch loops
 
     def answer(self, frame: _Frame, asker: int, status: int, outcome: int) -> int:
         """The address of the variant to go on with, or what this has done instead. Raises what user code raises."""
@@ -209,7 +209,7 @@ class Cell:
             word = output_word(k, len(self.in_types))
             # The code knows how far the place of an iteration is from the first one.
             moved = (
-                _address_at(frame, word, self.roles.of_output(k, len(self.out_types)), frame[ITERATION]) - frame[word]
+                _address_at(frame, word, self.layout.of_output(k, len(self.out_types)), frame[ITERATION]) - frame[word]
             )
             again[word] = array.ctypes.data - moved
         met = _LOOP(kernel.address)(ctypes.addressof(again), kernel.state.ctypes.data, report.ctypes.data)
@@ -221,20 +221,20 @@ class Cell:
         outputs, ran = self.callee.answer(number, inputs)
         t = frame[ITERATION]
         for k, (value, type_) in enumerate(zip(outputs, self.out_types)):
-            word, role = output_word(k, len(self.in_types)), self.roles.of_output(k, len(self.out_types))
+            word, role = output_word(k, len(self.in_types)), self.layout.of_output(k, len(self.out_types))
             address = _address_at(frame, word, role, t)
             array = np.empty(type_.shape, widened(type_).dtype)
             array[...] = value  # raises where the shapes differ, which native memory would not
             ctypes.memmove(address, array.ctypes.data, array.nbytes)
         if frame[NUMBERS] and number is None:
             ctypes.c_int64.from_address(frame[NUMBERS] + 8 * t * frame[STEP]).value = int(ran)
-        return DONE_AND_STOPS if self.roles.stops and not outputs[-1] else DONE
+        return DONE_AND_STOPS if self.layout.stops and not outputs[-1] else DONE
 
     def inputs_at(self, frame: _Frame) -> list[np.ndarray]:
         """Copies of the inputs of the iteration that the frame stands at, in the callee's types."""
         inputs = []
         for k, type_ in enumerate(self.in_types):
-            address = _address_at(frame, input_word(k), self.roles.of_input(k), frame[ITERATION])
+            address = _address_at(frame, input_word(k), self.layout.of_input(k), frame[ITERATION])
             array = np.empty(type_.shape, widened(type_).dtype)
             ctypes.memmove(array.ctypes.data, address, value_bytes(type_))
             inputs.append(array.astype(type_.dtype, copy=False))
@@ -256,12 +256,12 @@ def _address_at(frame: _Frame, word: int, role: str, t: int) -> int:
     return frame[word] + place * frame[word + 1]
 
 
-def _answer_driver(cell_id: int, frame_address: int, asker: int, status: int, outcome: int) -> int:
-    """What the drivers call. What it raises waits for the callers of the kernel, which returns with PENDING."""
-    cell = _cells[cell_id]
-    words = frame_words(len(cell.in_types), len(cell.out_types))
+def _answer_dispatch_loop(table_id: int, frame_address: int, asker: int, status: int, outcome: int) -> int:
+    """What the dispatch loops call. What it raises waits for the callers of the kernel, which returns with PENDING."""
+    table = _dispatch_tables[table_id]
+    words = frame_words(len(table.in_types), len(table.out_types))
     frame = (ctypes.c_int64 * words).from_address(frame_address)
-    return cell.answer(frame, asker, status, outcome)
+    return table.answer(frame, asker, status, outcome)
 
 
 _LOOP = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)

@@ -1,4 +1,4 @@
-"""Functions that numba compiles, as native code that drivers call like the loop kernel of a tape.
+"""Functions that numba compiles, as native code that dispatch loops call like the loop kernel of a tape.
 
 The wrapper's text is made here from shapes and structures alone; the user's function is a name in its globals.
 """

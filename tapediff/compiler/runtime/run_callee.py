@@ -1,4 +1,4 @@
-"""Runs a call or a loop of a callee natively on NumPy arrays, with the drivers that kernels use."""
+"""Runs a call or a loop of a callee natively on NumPy arrays, with the dispatch loops that kernels use."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from .call_frame import (
     STACK,
     STEP,
     STOPPED,
-    Roles,
+    ArgumentLayout,
     frame_words,
     input_word,
     output_word,
     value_bytes,
 )  # fmt: skip
 from .callbacks import outermost, raise_pending
-from .dispatch_loop import driver_address
-from .dispatch_table import Cell, cell_of, new_frame, widened
+from .dispatch_loop import dispatch_loop_address
+from .dispatch_table import DispatchTable, dispatch_table_of, new_frame, widened
 
 # Entries that there is room for at first, when nobody knows how long a loop will run.
 FIRST_ENTRIES = 64
@@ -63,36 +63,36 @@ def _with_numpy(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tupl
 
 
 def _once(callee: Any, is_chosen: bool, values: Sequence[Any]) -> tuple[Any, ...]:
-    cell = cell_of(callee, ONCE)
+    table = dispatch_table_of(callee, ONCE)
     number = np.array(values[0] if is_chosen else 0, np.int64)
-    inputs = [_given(v, t) for v, t in zip(values[int(is_chosen) :], cell.in_types)]
-    outputs = [_fresh(t.shape, t) for t in cell.out_types]
-    frame = _frame(cell, 1)
+    inputs = [_given(v, t) for v, t in zip(values[int(is_chosen) :], table.in_types)]
+    outputs = [_fresh(t.shape, t) for t in table.out_types]
+    frame = _frame(table, 1)
     frame[NUMBERS], frame[STEP] = number.ctypes.data, 1
     for k, array in enumerate(inputs):
         frame[input_word(k)] = array.ctypes.data
     for k, array in enumerate(outputs):
         frame[output_word(k, len(inputs))] = array.ctypes.data
-    _drive(cell, frame, is_chosen)
-    results = tuple(_taken(array, t) for array, t in zip(outputs, cell.out_types))
+    _dispatch(table, frame, is_chosen)
+    results = tuple(_taken(array, t) for array, t in zip(outputs, table.out_types))
     return results if is_chosen else (*results, number[()])
 
 
-def _frame(cell: Cell, end: int) -> Any:
-    frame = new_frame([0] * frame_words(len(cell.in_types), len(cell.out_types)))
+def _frame(table: DispatchTable, end: int) -> Any:
+    frame = new_frame([0] * frame_words(len(table.in_types), len(table.out_types)))
     frame[END], frame[ASKED_AT] = end, -1
     frame[STACK] = outermost()
     return frame
 
 
-def _drive(cell: Cell, frame: Any, is_chosen: bool) -> None:
-    if _driver("run_chosen" if is_chosen else "run_decided")(cell.address, ctypes.addressof(frame)):
+def _dispatch(table: DispatchTable, frame: Any, is_chosen: bool) -> None:
+    if _dispatch_loop("run_chosen" if is_chosen else "run_decided")(table.address, ctypes.addressof(frame)):
         raise_pending()
 
 
 @cache
-def _driver(name: str) -> Any:
-    return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(driver_address(name))
+def _dispatch_loop(name: str) -> Any:
+    return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(dispatch_loop_address(name))
 
 
 def _fresh(shape: tuple[int, ...], type_: ValueType) -> np.ndarray:
@@ -113,8 +113,8 @@ class _LoopRun:
 
     def __init__(self, callee: Any, form: LoopForm, values: Sequence[Any]) -> None:
         self.form = form
-        self.cell = cell_of(callee, Roles.of(form))
-        self.in_types, self.out_types = self.cell.in_types, self.cell.out_types
+        self.table = dispatch_table_of(callee, ArgumentLayout.of(form))
+        self.in_types, self.out_types = self.table.in_types, self.table.out_types
         self.length = form.length if form.length is not None else 0
         self.goes = not form.stops or bool(values[form.leading - 1])
         if form.length is None and not form.stops:
@@ -123,7 +123,7 @@ class _LoopRun:
         self._allow()
         first = form.leading
         self.given = [_given(v, t) for v, t in zip(values[first:], self.in_types)]
-        self.frame = _frame(self.cell, self.end if self.goes else 0)
+        self.frame = _frame(self.table, self.end if self.goes else 0)
         self.frame[STEP] = -1 if form.backwards else 1
         self.frame[STOPPED] = int(not self.goes)
         self.numbers = _given(values[0], INT_SCALAR) if form.chosen else np.empty(self.room, np.int64)
@@ -209,10 +209,10 @@ class _LoopRun:
 
     def items(self) -> tuple[Any, ...]:
         form = self.form
-        _drive(self.cell, self.frame, form.chosen)
+        _dispatch(self.table, self.frame, form.chosen)
         while form.stops and not self.frame[STOPPED]:
             self._grow()
-            _drive(self.cell, self.frame, form.chosen)
+            _dispatch(self.table, self.frame, form.chosen)
         done = self.frame[ITERATION]
         final = 0 if form.backwards and form.keeps else done if form.keeps else done % 2
         finals = [_taken(carry[final], t) for carry, t in zip(self.carries, self.in_types)]

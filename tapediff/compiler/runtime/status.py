@@ -5,7 +5,7 @@ from __future__ import annotations
 FAILURE = 1 << 30  # and above: routine number status - FAILURE failed
 OUT_OF_MEMORY = -1
 RECURSION = -2  # calls of callees stand too deep in each other
-NAMED = -3  # no failure: a driver wants the variant whose number the frame has
+NAMED = -3  # no failure: a dispatch loop wants the variant whose number the frame has
 REFUSED = -10  # the entry does not recognise the arguments
 OVERLAP = -11  # an output shares memory with an input
 PENDING = -20  # Python raised an exception while it answered a call from native code; compiler.runtime.dispatch_table keeps it

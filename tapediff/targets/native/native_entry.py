@@ -22,7 +22,7 @@ from ...compiler.runtime import python_entry as entry
 from ...compiler.runtime.call_frame import input_word, output_word
 from ...compiler.runtime.callbacks import callback_address, take_pending
 from ...compiler.runtime.dispatch_loop import CURRENT, DONE
-from ...compiler.runtime.dispatch_table import Cell, _NativeVariant
+from ...compiler.runtime.dispatch_table import DispatchTable, _NativeVariant
 from ...compiler.runtime.status import FAILURE, OUT_OF_MEMORY, RECURSION
 from ...errors import GuardFailed, InvalidTape, ShapeMismatch, is_recoverable
 from ...ir.instruction import FLOAT_SCALAR
@@ -154,12 +154,12 @@ class PathsPoint(Point):
         self._guarded = guarded
         self._lock = new_lock()
         self._paths: dict[Variant, _Path] = {}
-        self._cell = _PathsCell(self)
-        # Cells of before a tape was dropped, in which calls may still be under way.
-        self._retired: list[_PathsCell] = []
+        self._table = _PathsTable(self)
+        # Tables of before a tape was dropped, in which calls may still be under way.
+        self._retired: list[_PathsTable] = []
         self._builtin: Any = None
         self._builtin_state: Any = None
-        super().__init__(shape, errors, self._cell.address, 0)
+        super().__init__(shape, errors, self._table.address, 0)
 
     @property
     @holding("_lock")
@@ -175,18 +175,18 @@ class PathsPoint(Point):
     def error_at(self, x: np.ndarray, status: int) -> BaseException | None:
         return self.errors.take()
 
-    # What the cell asks
+    # What the table asks
 
-    def answer(self, cell: _PathsCell, frame: Any, asker: _Path | None, status: int, outcome: int) -> int:
+    def answer(self, table: _PathsTable, frame: Any, asker: _Path | None, status: int, outcome: int) -> int:
         """One call, by the GuardedTape; from then on native code goes the same way by itself, where it may."""
-        self._free_retired(cell, 1)
+        self._free_retired(table, 1)
         if status == RECURSION:
             raise RecursionError(f"calls of {self._guarded.name} stand too deep in each other")
         x = _copied(frame[input_word(0)], frame[pointer.SIZE_WORD]).reshape(self._shape_for(frame[pointer.SIZE_WORD]))
         variant, value, gradient = self._guarded.answer_at(x)
         result, target = frame[output_word(0, 1)], frame[output_word(1, 1)]
         gradient = np.ascontiguousarray(gradient, np.float64)
-        self._learn(variant, cell, asker, status, outcome)
+        self._learn(variant, table, asker, status, outcome)
         ctypes.c_double.from_address(result).value = float(value)
         # Last of all, and on one line: where an interrupt comes, nothing is to be written.
         return (ctypes.memmove(target, gradient.ctypes.data, gradient.nbytes), DONE)[1]
@@ -202,37 +202,37 @@ class PathsPoint(Point):
                                 got=f"{math.prod(shape)} and {size}", fix="use one GuardedTape for each")  # fmt: skip
         return shape
 
-    def _learn(self, variant: Variant, cell: _PathsCell, asker: _Path | None, status: int, outcome: int) -> None:
+    def _learn(self, variant: Variant, table: _PathsTable, asker: _Path | None, status: int, outcome: int) -> None:
         """Let native code run this tape next, and from the same failed guard on."""
         if not self._guarded.may_run_natively(variant):
             return
         # Made before the lock is taken, as it may compile.
         path = self._paths.get(variant) or _Path(variant)
         if self._guarded.keeps(variant):
-            self._add(variant, path, cell, asker, status, outcome)
+            self._add(variant, path, table, asker, status, outcome)
 
     @holding("_lock")
     def _add(
-        self, variant: Variant, path: _Path, cell: _PathsCell, asker: _Path | None, status: int, outcome: int
+        self, variant: Variant, path: _Path, table: _PathsTable, asker: _Path | None, status: int, outcome: int
     ) -> None:
         if not self._guarded.keeps(variant):
             return
         path = self._paths.get(variant, path)
-        # An interrupt may come before any line: what is in `_paths` is in the cell as well, and the cell is the one in use.
-        self.words[pointer.CELL] = self._cell.address
-        if path not in self._cell.natives:
-            self._cell.add(path)
+        # An interrupt may come before any line: what is in `_paths` is in the table as well, and the table is the one in use.
+        self.words[pointer.DISPATCH_TABLE] = self._table.address
+        if path not in self._table.natives:
+            self._table.add(path)
             self._paths[variant] = path
             self.words[pointer.RELEASES_GIL] |= path.kernel.state[entry.RELEASES_GIL]
             if self._builtin_state is not None:
                 self._builtin_state[entry.RELEASES_GIL] = self.words[pointer.RELEASES_GIL]
-        native = self._cell.natives[path]
-        self._cell.words[CURRENT] = native.address
-        if cell is not self._cell or asker is None or asker is path or not 0 < status < FAILURE:
+        native = self._table.natives[path]
+        self._table.words[CURRENT] = native.address
+        if table is not self._table or asker is None or asker is path or not 0 < status < FAILURE:
             return
         # Arrays are not told apart natively, so no outcome stands for one.
         if not isinstance(asker.variant.outcomes[status - 1], np.ndarray):
-            cell.natives[asker].add_jump(status, outcome, native)
+            table.natives[asker].add_jump(status, outcome, native)
 
     # What the GuardedTape tells and asks
 
@@ -240,8 +240,8 @@ class PathsPoint(Point):
     def note_uses(self) -> None:
         """Count the native answers so far as hits and uses of the tapes that gave them, the current tape as the latest."""
         self._drop_retired(None, 0)
-        current = int(self._cell.words[CURRENT])
-        for path in sorted(self._paths.values(), key=lambda path: self._cell.natives[path].address == current):
+        current = int(self._table.words[CURRENT])
+        for path in sorted(self._paths.values(), key=lambda path: self._table.natives[path].address == current):
             hits = int(path.words[pointer.VARIANT_HITS])
             if hits != path.noted:
                 path.variant.hits += hits - path.noted
@@ -250,35 +250,35 @@ class PathsPoint(Point):
 
     @holding("_lock")
     def forget_dropped(self) -> None:
-        """Leave out the tapes that are no longer kept; calls under way go on in the cell that they are in."""
+        """Leave out the tapes that are no longer kept; calls under way go on in the table that they are in."""
         self._drop_retired(None, 0)
         kept = {v: p for v, p in self._paths.items() if self._guarded.keeps(v)}
         if len(kept) == len(self._paths):
             return
-        made = _PathsCell(self)
+        made = _PathsTable(self)
         for path in kept.values():
             made.add(path)
-        self._retired.append(self._cell)
-        self._cell, self._paths = made, kept
-        self.words[pointer.CELL] = self._cell.address
+        self._retired.append(self._table)
+        self._table, self._paths = made, kept
+        self.words[pointer.DISPATCH_TABLE] = self._table.address
 
     @holding("_lock")
-    def _free_retired(self, cell: _PathsCell | None, own: int) -> None:
-        self._drop_retired(cell, own)
+    def _free_retired(self, table: _PathsTable | None, own: int) -> None:
+        self._drop_retired(table, own)
 
-    def _drop_retired(self, cell: _PathsCell | None, own: int) -> None:
-        """Call under the lock: free the old cells if nobody is in them: no call is under way but `own` many of this thread's, in `cell`."""
+    def _drop_retired(self, table: _PathsTable | None, own: int) -> None:
+        """Call under the lock: free old tables that no call is in: none is under way but `own` many of this thread's, in `table`."""
         # No call that begins now can find them.
         if self._retired and self.words[pointer.ACTIVE] == own:
-            used = self.words[pointer.CELL]
-            self._retired = [old for old in self._retired if old is cell or old.address == used]
+            used = self.words[pointer.DISPATCH_TABLE]
+            self._retired = [old for old in self._retired if old is table or old.address == used]
 
 
 class _Path:
-    """The kernel of one path in the form that drivers run.
+    """The kernel of one path in the form that dispatch loops run.
 
     Attributes:
-        address, state: of the adapter and its words, as the drivers want them of a kernel.
+        address, state: of the adapter and its words, as the dispatch loops want them of a kernel.
         noted: how many of its answers have been counted as hits.
     """
 
@@ -291,13 +291,13 @@ class _Path:
 
 
 class _Answerer:
-    """What a cell has to know of its callee; what the inputs and outputs are, its kernels know."""
+    """What a table has to know of its callee; what the inputs and outputs are, its kernels know."""
 
     in_types = (FLOAT_SCALAR,)
     out_types = (FLOAT_SCALAR, FLOAT_SCALAR)
 
 
-class _PathsCell(Cell):
+class _PathsTable(DispatchTable):
     """The native side of a PathsPoint. It holds the kernels that native code finds through it."""
 
     def __init__(self, point: PathsPoint) -> None:

@@ -189,7 +189,7 @@ def test_what_depends_on_constants_alone_is_computed_once_before_the_loop():
         (RNG.normal(size=50), RNG.normal(size=(9, 50)), RNG.normal(size=50), RNG.normal(size=7)) for _ in range(3)
     ]
     kernel = assert_agree(loop_tape(callee, LoopForm(1, 1, 2, 9, keeps=True)), *points)
-    for variant in kernel.cells[0].variants.values():
+    for variant in kernel.dispatch_tables[0].variants.values():
         before, body_groups = (
             variant.kernel.program.groups[: variant.kernel.program.before],
             variant.kernel.program.groups,

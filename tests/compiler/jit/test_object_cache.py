@@ -129,7 +129,7 @@ def assert_still_right(compilations, count):
 
 
 def test_a_second_process_compiles_nothing(tmp_path):
-    """Every kernel, driver and callee of the second process is on disk, and gives the same bits."""
+    """Every kernel, dispatch loop and callee of the second process is on disk, and gives the same bits."""
     first, compiled = results(start(PROGRAM, tmp_path / "cache"))
     second, compiled_again = results(start(PROGRAM, tmp_path / "cache"))
     assert compiled > 5

@@ -340,7 +340,7 @@ def test_variants_are_compiled_once_and_callers_never_again():
     callee = PathCallee(*DAMPED)
     form = LoopForm(1, 1, 0, 20)
     kernels = [Kernel(loop_tape(callee, form)) for _ in range(2)]
-    assert kernels[0].cells == kernels[1].cells
+    assert kernels[0].dispatch_tables == kernels[1].dispatch_tables
     for kernel in kernels:
         kernel.call(np.array(0.1), RNG.normal(size=20), np.empty(20))
-    assert sorted(kernels[0].cells[0].variants) == [0, 1]
+    assert sorted(kernels[0].dispatch_tables[0].variants) == [0, 1]

@@ -342,7 +342,7 @@ def test_a_loop_that_may_raise_behind_its_guard_is_not_rolled():
 
 
 def test_sub_tapes_with_loops_of_guards_find_their_other_paths():
-    """Variants of a callee are rolled as well, and their drivers look the other path up by what the loop met."""
+    """Variants of a callee are rolled as well, and their dispatch loops look the other path up by what the loop met."""
 
     @td.subtape
     def clipped(v):
