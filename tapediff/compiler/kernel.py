@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import TapediffError, rejection
 from ..ir.instruction import FLOAT_SCALAR, ValueType
-from ..ir.interpreter import Miss
+from ..ir.interpreter import GuardFailure
 from ..ir.outputs import share_memory
 from ..ir.tape import Tape
 from ..ops.calls import LOOP
@@ -145,7 +145,7 @@ class Kernel:
         """New arrays for the outputs that `call` writes."""
         return [np.empty(t.shape, t.dtype) for t in self.written_types]
 
-    def failure(self, status: int | complex, inputs: Sequence[np.ndarray]) -> Miss:
+    def failure(self, status: int | complex, inputs: Sequence[np.ndarray]) -> GuardFailure:
         """What `call` says when it does not succeed: the guard that failed and its outcome.
 
         Raises:

@@ -17,10 +17,10 @@ from ..base.held_locks import holding
 from ..base.source_location import user_site
 from ..errors import InvalidTape, RecursionTooDeep
 from ..ir.instruction import GUARD, ValueType
-from ..ir.interpreter import Miss, run
+from ..ir.interpreter import GuardFailure, run
 from ..ir.rewriter import Rewriter
 from ..ir.tape import Tape
-from ..ops.calls import CALL, CHOSEN, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
+from ..ops.calls import CALL, CALL_VARIANT, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
 from ..passes.pipeline import PREPARE, run_passes
 from ..recording.recorder import Recorder
 from ..transforms.reverse import MASKED, SOLID, pullback
@@ -84,7 +84,7 @@ class Callee:
         """The tape of a variant without its guards; `inputs`, where it ran, for one that may have been dropped."""
         raise NotImplementedError
 
-    def missed(self, number: int | None, miss: Miss | None, inputs: Sequence[Any]) -> int:
+    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Any]) -> int:
         """The variant to try after one failed at a guard, or the first one; recorded if there is none."""
         raise NotImplementedError
 
@@ -112,7 +112,7 @@ class Callee:
         if number is None:
             *outputs, ran = _native(CALL, (self,), values)
             return outputs, int(ran)
-        return list(_native(CHOSEN, (self,), [np.int64(number), *values])), number
+        return list(_native(CALL_VARIANT, (self,), [np.int64(number), *values])), number
 
     def run_loop(self, form: LoopForm, values: Sequence[Any]) -> tuple[Any, ...]:
         """A loop, natively unless it is short and the callee new."""
@@ -238,7 +238,7 @@ class DerivedCallee(Callee):
         ran = 0 if number is None else number
         return run(self.plain_tape(ran, inputs), inputs), ran
 
-    def missed(self, number: int | None, miss: Miss | None, inputs: Sequence[Any]) -> int:
+    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Any]) -> int:
         return 0
 
     def may_compile(self, number: int) -> bool:
@@ -270,7 +270,7 @@ class TapeCallee(Callee):
     def only_tape(self) -> Tape | None:
         return self.plain_tape(0, None)
 
-    def missed(self, number: int | None, miss: Miss | None, inputs: Sequence[Any]) -> int:
+    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Any]) -> int:
         return 0
 
     def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:

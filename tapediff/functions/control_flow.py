@@ -403,9 +403,9 @@ class _Loop:
         handler = caught_outside()
         if handler is not None:
             callee.must_not_fail(handler)
-        record = LOOP(*leading, *operands, callee=callee, form=form)
+        returned = LOOP(*leading, *operands, callee=callee, form=form)
         count = len(callee.out_types) - int(form.stops)
-        results = items_of(record, count)
+        results = items_of(returned, count)
         if body.results is not None:
             self.rest = body.results.parts[1]
         return results[:n], results[n:]

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..ir.instruction import INT_SCALAR
-from ..ir.interpreter import Miss, run
+from ..ir.interpreter import GuardFailure, run
 from ..ir.rewriter import Rewriter
 from ..ir.tape import Tape
-from ..ops.calls import CALL, ITEM
+from ..ops.calls import CALL, GET
 from ..passes.pipeline import run_passes
 from ..passes.simplify.dead_code import dead_code
 from .callee import Callee, without_guards
@@ -63,7 +63,7 @@ class InlinedCallee(Callee):
                 self._plain[number] = known
         return known
 
-    def missed(self, number: int | None, miss: Miss | None, inputs: Sequence[Any]) -> int:
+    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Any]) -> int:
         return self.called.missed(number, miss, self._arguments(inputs))
 
     def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
@@ -86,7 +86,7 @@ class InlinedCallee(Callee):
             if old == self._call:
                 results = dict(enumerate(rewriter.splice(inner, [rewriter.number[i] for i in inputs])))
                 results[len(results)] = rewriter.constant(np.int64(number), INT_SCALAR)
-            elif op is ITEM and inputs[0] == self._call:
+            elif op is GET and inputs[0] == self._call:
                 rewriter.number[old] = results[params[0]]
             else:
                 rewriter.number[old] = rewriter.copy(old)

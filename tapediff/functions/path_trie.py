@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from ..ir.interpreter import Miss
+from ..ir.interpreter import GuardFailure
 from ..ir.keys import outcome_key
 from ..ir.tape import Tape
 
@@ -31,7 +31,7 @@ class PathEntry:
         self.path = tuple(outcome_key(outcome) for outcome in self.outcomes)
         self.forks: dict[int, Fork[Any]] = {}
 
-    def sibling(self, miss: Miss) -> Any:
+    def sibling(self, miss: GuardFailure) -> Any:
         """The most recently used tape that agrees with this one up to the missed guard and has its new outcome."""
         fork = self.forks.get(miss.ordinal)
         others = fork.tapes.get(outcome_key(miss.outcome)) if fork is not None else None

@@ -15,7 +15,7 @@ import numpy as np
 from ..compiler.runtime.status import WRONG_RESULT
 from ..errors import ArgumentMismatch, InvalidRule, UnsupportedFunction
 from ..ir.instruction import BOOL, FLOAT64, INT64, ValueType, is_tracked
-from ..ops.calls import CALL, ITEM
+from ..ops.calls import CALL, GET
 from .callee import Callee
 from .pickling import Portable, found, place_of
 from .pytree import Structure, describe_structure, flatten, has_only_tuples, packed, paths, unflatten
@@ -70,9 +70,9 @@ class Primitive:
         callee = self._callees.get((structure, types))
         if callee is None:
             callee = self._callees[structure, types] = _Forward(self, structure, types)
-        record = CALL(*operands, callee=callee)
+        returned = CALL(*operands, callee=callee)
         assert callee.results is not None, "the call has run"
-        return unflatten(callee.results, items_of(record, callee.output_count))
+        return unflatten(callee.results, items_of(returned, callee.output_count))
 
     def __copy__(self) -> Primitive:
         return self
@@ -219,14 +219,14 @@ class _Forward(_Python):
     def call_rule(self, z_bars: Sequence[Any], z: Any, inputs: Sequence[Any], active: Sequence[bool]) -> list[Any]:
         """The reverse pass of a call: another call, of the rule."""
         back = _rule_of(self)
-        saved = [ITEM(z, k=k) for k in range(self.output_count, len(self.out_types))]
+        saved = [GET(z, k=k) for k in range(self.output_count, len(self.out_types))]
         bars = [
             np.zeros(t.shape) if bar is None else bar
             for bar, t in zip(z_bars[: self.output_count], self.out_types) if t.is_float
         ]  # fmt: skip
-        record = CALL(*saved, *bars, callee=back)
+        returned = CALL(*saved, *bars, callee=back)
         wanted = iter(range(len(back.out_types)))
-        return [ITEM(record, k=next(wanted)) if t.is_float else None for t in self.in_types]
+        return [GET(returned, k=next(wanted)) if t.is_float else None for t in self.in_types]
 
 
 class _Backward(_Python):

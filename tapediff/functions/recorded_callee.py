@@ -13,7 +13,7 @@ import numpy as np
 from ..base.held_locks import holding
 from ..errors import GuardFailed, ShapeMismatch, TrackedValueLeaked, UnsupportedFunction
 from ..ir.instruction import CONSTANT, GUARD, Instruction, ValueType
-from ..ir.interpreter import Miss, run
+from ..ir.interpreter import GuardFailure, run
 from ..ir.keys import has_identities
 from ..ir.tape import Tape
 from ..ops.calls import CALL
@@ -121,7 +121,7 @@ class RecordedCallee(Callee):
     def may_compile(self, number: int) -> bool:
         return number < self._most_compiled
 
-    def missed(self, number: int | None, miss: Miss | None, inputs: Sequence[Any]) -> int:
+    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Any]) -> int:
         paths = self._paths_at(inputs)
         if number is None or miss is None:
             return (paths.last or self._variant(paths, (), None, inputs)).number
@@ -140,7 +140,7 @@ class RecordedCallee(Callee):
         variant = paths.last or self._variant(paths, (), None, inputs)
         while True:
             outputs = _attempt(variant.tape, inputs, len(settled))
-            if type(outputs) is not Miss:
+            if type(outputs) is not GuardFailure:
                 paths.last = variant
                 return outputs, variant.number
             settled = (*variant.outcomes[: outputs.ordinal], outputs.outcome)
@@ -266,7 +266,7 @@ def _attempt(tape: Tape, inputs: Sequence[Any], settled: int) -> Any:
     try:
         return run(tape, inputs, settled)
     except GuardFailed as failure:
-        return Miss(failure.ordinal, failure.outcome)
+        return GuardFailure(failure.ordinal, failure.outcome)
 
 
 def _with_plain_results_as(tape: Tape, types: Sequence[Any]) -> Tape:

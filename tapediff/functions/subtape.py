@@ -18,7 +18,7 @@ from ..ir.arguments import as_data_array, unwrap
 from ..ir.instruction import BOOL, FLOAT64, INT64, ValueType, is_tracked
 from ..ir.keys import value_key
 from ..numpy_api.shaping import stack_objects
-from ..ops.calls import CALL, ITEM
+from ..ops.calls import CALL, GET
 from ..recording.aliases import Aliases
 from ..recording.recorder import current_recorder
 from ..recording.static import Static, boxed, static_of, unboxed
@@ -144,15 +144,15 @@ def value_of(operand: Any) -> Any:
     return operand._value if is_tracked(operand) else operand
 
 
-def items_of(record: Any, count: int) -> list[Any]:
-    return [ITEM(record, k=k) for k in range(count)]
+def items_of(returned: Any, count: int) -> list[Any]:
+    return [GET(returned, k=k) for k in range(count)]
 
 
 def call(callee: RecordedCallee, body: Body, operands: Sequence[Any], leaves: Sequence[Any], frozen: Frozen) -> Any:
     """Record one call; the tree of its results. The leaves are the operands as the program has them."""
-    record = CALL(*operands, callee=callee)
+    returned = CALL(*operands, callee=callee)
     assert body.results is not None, "the call has recorded a variant"
-    results = items_of(record, len(callee.out_types))
+    results = items_of(returned, len(callee.out_types))
     given = [[operand if is_tracked(operand) else leaf] for operand, leaf in zip(operands, leaves)]
     body.aliases.watch(results, [*given, *frozen.originals], frozen)
     return unflatten(body.results, results)

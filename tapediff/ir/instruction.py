@@ -2,7 +2,7 @@
 
     tape        ::= instruction*  inputs  outputs
     instruction ::= v{i} : type = op(v{j}, ..., parameter, ...)   with every j < i
-    type        ::= dtype [ shape ] | stack of type | ( type, ... )
+    type        ::= dtype [ shape ] | dynamic array of type | ( type, ... )
     op          ::= input | constant | guard | a differentiable primitive of tapediff.ops
 
 Instruction i defines value i. A guard defines no usable value: it checks that a value which Python looked at while recording
@@ -58,32 +58,32 @@ INT_SCALAR = ValueType((), INT64)
 BOOL_SCALAR = ValueType((), BOOL)
 
 
-# The dtype of values that are no arrays: records of several values, and stacks.
-RECORD = np.dtype("V8")
+# The dtype of values that are no arrays: tuples of several values, and dynamic arrays.
+TUPLE = np.dtype("V8")
 
 
-class StackType(NamedTuple):
+class DynamicArrayType(NamedTuple):
     """A sequence of arrays of one type whose length is known only when the tape runs."""
 
     item: ValueType
-    dtype: np.dtype = RECORD
+    dtype: np.dtype = TUPLE
 
     shape = property(lambda self: ())
     size = property(lambda self: 1)
     is_float = property(lambda self: self.item.is_float)
 
     def __str__(self) -> str:
-        return f"stack of {self.item}"
+        return f"dynamic array of {self.item}"
 
     def __reduce__(self) -> Any:
-        return StackType, (self.item,)
+        return DynamicArrayType, (self.item,)
 
 
-class RecordType(NamedTuple):
-    """The results of a call or a loop, taken apart by `item` instructions."""
+class TupleType(NamedTuple):
+    """The results of a call or a loop, taken apart by `get` instructions."""
 
-    items: tuple[ValueType | StackType, ...]
-    dtype: np.dtype = RECORD
+    items: tuple[ValueType | DynamicArrayType, ...]
+    dtype: np.dtype = TUPLE
 
     shape = property(lambda self: ())
     size = property(lambda self: 1)
@@ -93,7 +93,7 @@ class RecordType(NamedTuple):
         return f"({', '.join(map(str, self.items))})"
 
     def __reduce__(self) -> Any:
-        return RecordType, (self.items,)
+        return TupleType, (self.items,)
 
 
 class Instruction(NamedTuple):
@@ -102,7 +102,7 @@ class Instruction(NamedTuple):
     op: Any
     inputs: tuple[int, ...]
     params: tuple[Any, ...]
-    type: Any  # ValueType; StackType and RecordType for calls and loops
+    type: Any  # ValueType; DynamicArrayType and TupleType for calls and loops
     site: Site | None
 
 

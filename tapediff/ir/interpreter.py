@@ -114,7 +114,7 @@ def _inline_guard(params: tuple[Any, ...], value: Any, site: Any, tape: Any) -> 
         raise GuardFailed(at=site, ordinal=ordinal, recorded=recorded, outcome=met, turn=tape.turns.get(ordinal))
 
 
-class Miss(NamedTuple):
+class GuardFailure(NamedTuple):
     """A replay that stopped at a guard: which one, and the outcome met there."""
 
     ordinal: int

@@ -1,9 +1,9 @@
 """Calls and loops of callees: functions that are recorded and compiled on their own, with one tape for each path through them.
 
-A callee has several variants, which all have its input and output types. A call gives a record: its results and the number
+A callee has several variants, which all have its input and output types. A call gives a tuple: its results and the number
 of the variant that ran, which the reverse pass uses again. A loop is many calls whose carries are handed on.
 
-Records hold arrays and, where a length is known only when the tape runs, stacks.
+Tuples hold arrays and, where a length is known only when the tape runs, dynamic arrays.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.instruction import INT_SCALAR, RECORD, RecordType, StackType, ValueType
+from ..ir.instruction import INT_SCALAR, TUPLE, DynamicArrayType, TupleType, ValueType
 from .declaration import Op
 from .loop_forms import LoopCotangents, LoopFlow, LoopForm, trajectory_bytes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RecordOp(Op):
+class TupleOp(Op):
     """An op with several results.
 
     `vjp(z_bars, z, *inputs, active, masked, **params)` gives the cotangents of its inputs; z_bars has one entry per item, None
@@ -29,24 +29,24 @@ class RecordOp(Op):
     """
 
 
-class Stack:
+class DynamicArray:
     """A sequence of arrays of one type, as long as a loop happened to run. `array` has its length as first extent."""
 
     __slots__ = ("array",)
 
     shape: tuple[int, ...] = ()
-    dtype = RECORD
+    dtype = TUPLE
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
 
 
-def entries(type_: ValueType, length: int | None) -> ValueType | StackType:
+def entries(type_: ValueType, length: int | None) -> ValueType | DynamicArrayType:
     """The type of one entry per iteration."""
-    return StackType(type_) if length is None else ValueType((length, *type_.shape), type_.dtype)
+    return DynamicArrayType(type_) if length is None else ValueType((length, *type_.shape), type_.dtype)
 
 
-def loop_items(callee: Any, form: LoopForm) -> tuple[ValueType | StackType, ...]:
+def loop_items(callee: Any, form: LoopForm) -> tuple[ValueType | DynamicArrayType, ...]:
     """The types of what a loop returns."""
     last = len(callee.out_types) - int(form.stops)
     items = [*callee.out_types[: form.carries]]
@@ -127,7 +127,7 @@ def loop_with_numpy(callee: Any, form: LoopForm, values: Sequence[Any]) -> tuple
 
 
 def _array(value: Any) -> np.ndarray:
-    return value.array if type(value) is Stack else np.asarray(value)
+    return value.array if type(value) is DynamicArray else np.asarray(value)
 
 
 def _entries(type_: ValueType, column: list[Any], form: LoopForm) -> Any:
@@ -135,7 +135,7 @@ def _entries(type_: ValueType, column: list[Any], form: LoopForm) -> Any:
     array = np.empty((len(column), *type_.shape), type_.dtype)
     for k, entry in enumerate(ordered):
         array[k] = entry
-    return Stack(array) if form.length is None else array
+    return DynamicArray(array) if form.length is None else array
 
 
 # Their derivatives: calls and loops of derived callees, on the variants that ran
@@ -146,7 +146,7 @@ def _call_rule(
 ) -> list[Any]:
     if hasattr(callee, "call_rule"):  # of a user's primitive
         return callee.call_rule(z_bars, z, inputs, active)
-    number = ITEM(z, k=len(callee.out_types))
+    number = GET(z, k=len(callee.out_types))
     return _called_back(callee, number, inputs, z_bars, active, masked)
 
 
@@ -162,10 +162,10 @@ def _called_back(
     seeds = tuple(k for k in range(len(callee.out_types)) if z_bars[k] is not None)
     wrt = tuple(k for k, is_active in enumerate(active) if is_active)
     derived = callee.pullback(wrt, seeds, masked)
-    record = CHOSEN(number, *inputs, *[z_bars[k] for k in seeds], callee=derived)
+    returned = CALL_VARIANT(number, *inputs, *[z_bars[k] for k in seeds], callee=derived)
     cotangents: list[Any] = [None] * len(inputs)
     for place, k in enumerate(wrt):
-        cotangents[k] = ITEM(record, k=place)
+        cotangents[k] = GET(returned, k=place)
     return cotangents
 
 
@@ -196,18 +196,18 @@ def _loop_rule(
     # Cotangents that did not come back are zeros.
     starts = [_or_zeros(z_bars[k], callee.in_types[k]) for k in which.wrt_carries]
     starts += [_or_zeros(None, callee.in_types[form.carries + form.streams + k]) for k in which.wrt_constants]
-    numbers = [] if form.alone else [inputs[0] if form.chosen else ITEM(z, k=trajectories - 1)]
+    numbers = [] if form.alone else [inputs[0] if form.chosen else GET(z, k=trajectories - 1)]
     count: list[Any] = []
     if form.length is None:
-        count = [ITEM(z, k=form.carries + outputs) if form.stops else inputs[form.leading - 1]]
-    streams = [ITEM(z, k=trajectories + k) for k in range(form.carries)]
+        count = [GET(z, k=form.carries + outputs) if form.stops else inputs[form.leading - 1]]
+    streams = [GET(z, k=trajectories + k) for k in range(form.carries)]
     streams += [*inputs[streamed:constant], *(ys_bars[k] for k in which.seeds), *(kept_bars[k] for k in which.kept)]
     back = LoopForm(
         len(starts), len(streams), form.constants, form.length, backwards=not form.backwards, chosen=not form.alone,
         alone=form.alone, recomputes=form.recomputes,
     )  # fmt: skip
     derived = callee.loop_pullback(which)
-    record = LOOP(*numbers, *count, *starts, *streams, *inputs[constant:], callee=derived, form=back)
+    returned = LOOP(*numbers, *count, *starts, *streams, *inputs[constant:], callee=derived, form=back)
     cotangents: list[Any] = [None] * len(inputs)
     # In the order of the loop's items.
     results = [(carried + k, k in flow.solid_carries) for k in which.wrt_carries]
@@ -215,7 +215,7 @@ def _loop_rule(
     results += [(streamed + k, k in flow.solid_streams) for k in which.wrt_streams]
     for place, (k, is_solid) in enumerate(results):
         if active[k]:
-            z_bar = ITEM(record, k=place)
+            z_bar = GET(returned, k=place)
             cotangents[k] = SolidCotangent(z_bar) if is_solid else z_bar
     return cotangents
 
@@ -224,8 +224,8 @@ def _or_zeros(cotangent: Any, type_: ValueType) -> Any:
     return np.zeros(type_.shape, type_.dtype) if cotangent is None else cotangent
 
 
-class ItemPart:
-    """A cotangent that concerns one item of a record."""
+class ItemCotangent:
+    """A cotangent that concerns one item of a tuple."""
 
     __slots__ = ("k", "z_bar")
 
@@ -242,50 +242,50 @@ class SolidCotangent:
         self.z_bar = z_bar
 
 
-ITEM = Op(
-    "item",
-    evaluate=lambda record, k: record[k],
-    infer=lambda record, k: record.items[k],
-    vjp=(lambda z_bar, z, record, k: ItemPart(z_bar, k),),
+GET = Op(
+    "get",
+    evaluate=lambda items, k: items[k],
+    infer=lambda type_, k: type_.items[k],
+    vjp=(lambda z_bar, z, items, k: ItemCotangent(z_bar, k),),
     params=("k",),
-    lower=lambda low, i: low.item(i),
+    lower=lambda low, i: low.get(i),
     promote=(),
     floats_only=False,
     linear=True,
     examples=lambda rng: (),
 )
 
-CALL = RecordOp(
+CALL = TupleOp(
     "call",
     evaluate=_call,
-    infer=lambda *types, callee: RecordType((*callee.out_types, INT_SCALAR)),
+    infer=lambda *types, callee: TupleType((*callee.out_types, INT_SCALAR)),
     vjp=_call_rule,
     params=("callee",),
-    lower=lambda low, i: low.call_record(i),
+    lower=lambda low, i: low.call_tuple(i),
     promote=(),
     floats_only=False,
     examples=lambda rng: (),
 )
 
-CHOSEN = RecordOp(
-    "chosen",
+CALL_VARIANT = TupleOp(
+    "call_variant",
     evaluate=_chosen,
-    infer=lambda *types, callee: RecordType(tuple(callee.out_types)),
+    infer=lambda *types, callee: TupleType(tuple(callee.out_types)),
     vjp=_chosen_rule,
     params=("callee",),
-    lower=lambda low, i: low.chosen_record(i),
+    lower=lambda low, i: low.variant_tuple(i),
     promote=(),
     floats_only=False,
     examples=lambda rng: (),
 )
 
-LOOP = RecordOp(
+LOOP = TupleOp(
     "loop",
     evaluate=_loop,
-    infer=lambda *types, callee, form: RecordType(loop_items(callee, form)),
+    infer=lambda *types, callee, form: TupleType(loop_items(callee, form)),
     vjp=_loop_rule,
     params=("callee", "form"),
-    lower=lambda low, i: low.loop_record(i),
+    lower=lambda low, i: low.loop_tuple(i),
     promote=(),
     floats_only=False,
     examples=lambda rng: (),
@@ -294,4 +294,4 @@ LOOP = RecordOp(
 # A call whose path is known to hold, so that it may be left out where nothing needs its results.
 RECALL = replace(CALL, name="recall")
 
-OPS = (ITEM, CALL, CHOSEN, LOOP, RECALL)
+OPS = (GET, CALL, CALL_VARIANT, LOOP, RECALL)

@@ -89,7 +89,7 @@ INDEX = Op(
     "index",
     evaluate=_index,
     infer=lambda x, region: ValueType(region.shape, x.dtype),
-    vjp=(lambda z_bar, z, x, region: Part(z_bar, region),),
+    vjp=(lambda z_bar, z, x, region: RegionCotangent(z_bar, region),),
     params=("region",),
     lower=lambda low, i: low.index(i),
     promote=(),
@@ -100,7 +100,7 @@ INDEX = Op(
 )
 
 
-class Part(NamedTuple):
+class RegionCotangent(NamedTuple):
     """A cotangent that concerns one region only; `reverse` gathers all parts of a value into one `assemble`."""
 
     z_bar: Any

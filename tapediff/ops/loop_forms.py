@@ -25,13 +25,13 @@ class LoopForm:
     Inputs of a loop, in order: the variant numbers if `chosen`; the number of iterations, if `length` is None and it does not
     stop by itself; whether to begin at all, if it `stops`; initial carries; streams, which hold one entry per iteration; constants.
 
-    Items of its record, in order: the final carries; one stack of entries for each further output of the callee; the number of
+    Items of its results, in order: the final carries; one array of entries for each further output of the callee; the number of
     iterations, if it `stops`; the variant numbers, if it `keeps`, was not given them and there are several; the carries at the
     start of every iteration, if it `keeps`.
 
     Attributes:
         carries, streams, constants: how many inputs of the callee are of each kind, in this order.
-        length: iterations; None where it is known only when the tape runs. Entries are then stacks, else arrays.
+        length: iterations; None where it is known only when the tape runs. Entries are then dynamic arrays, else arrays of fixed length.
         stops: a while loop: the last output of the callee says whether to go on.
         backwards: the iterations take the entries from the last to the first, and put theirs at the same places.
         chosen: which variant runs is given, not decided.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ir.instruction import CONSTANT, GUARD, INPUT
 from ..ir.tape import Tape
-from ..ops.calls import RecordOp
+from ..ops.calls import TupleOp
 
 
 def active_values(tape: Tape, sources: set[int]) -> list[bool]:
@@ -13,7 +13,7 @@ def active_values(tape: Tape, sources: set[int]) -> list[bool]:
     for number, (op, inputs, _, type_, _) in enumerate(tape.instructions):
         if op is INPUT or op is CONSTANT or op is GUARD:
             active.append(number in sources)
-        elif isinstance(op, RecordOp):
+        elif isinstance(op, TupleOp):
             active.append(any(active[i] for i in inputs))
         elif not type_.is_float:
             active.append(False)

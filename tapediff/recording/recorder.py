@@ -43,7 +43,7 @@ from ..numpy_api.shaping import stack_objects
 from ..numpy_api.whole_numbers import WholeNumber, with_floats
 from ..ops import Op
 from ..ops.arithmetic import CONVERT
-from ..ops.calls import Stack
+from ..ops.calls import DynamicArray
 from ..ops.comparison import MASK_OPS, NOT_EQUAL
 from . import numpy_namespace as namespace
 from .aliases import Calls
@@ -194,7 +194,7 @@ class Recorder:
                 raise
             if type(value) is np.float64:
                 type_ = FLOAT_SCALAR
-            elif type(value) is tuple or type(value) is Stack:
+            elif type(value) is tuple or type(value) is DynamicArray:
                 type_ = op.infer(*[self.instructions[i].type for i in ids], **op.named(params))
             else:
                 type_ = self._type_of(value)

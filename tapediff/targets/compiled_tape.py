@@ -15,7 +15,7 @@ from ..errors import ArgumentMismatch, GuardFailed
 from ..functions.rolled_loop import rolled
 from ..ir.arguments import as_inputs, chosen_arguments
 from ..ir.instruction import FLOAT_SCALAR
-from ..ir.interpreter import Miss, inline
+from ..ir.interpreter import GuardFailure, inline
 from ..ir.outputs import check_out
 from ..ir.tape import Tape
 from ..passes.pipeline import run_passes
@@ -94,7 +94,7 @@ class CompiledTape(ShortWay, CompiledCalls):
             outputs = inline(self.tape, as_inputs(self.tape, args))
             return tuple(outputs) if self.tape.returns_tuple else outputs[0]
         answer = self.attempt(None, as_inputs(self.tape, args), None)
-        if isinstance(answer, Miss):
+        if isinstance(answer, GuardFailure):
             raise self._guard_failed(answer)
         return answer[0]
 
@@ -157,7 +157,7 @@ class CompiledTape(ShortWay, CompiledCalls):
         check_out(out, [self.tape.input_types[k] for k in numbers], several)
         outs = None if out is None else (list(out) if several else [out])
         answer = self.attempt(numbers, inputs, outs)
-        if isinstance(answer, Miss):
+        if isinstance(answer, GuardFailure):
             raise self._guard_failed(answer)
         value, gradients = answer
         if out is not None:
@@ -174,7 +174,7 @@ class CompiledTape(ShortWay, CompiledCalls):
             outs: checked arrays that receive the gradients on success, or None for fresh ones.
 
         Returns:
-            (value, gradients), or the Miss at the first guard that failed, with `outs` untouched.
+            (value, gradients), or the GuardFailure at the first guard that failed, with `outs` untouched.
         """
         kernel = self.kernel(argnums)
         arrays = [np.ascontiguousarray(a, t.dtype).reshape(t.shape) for a, t in zip(inputs, kernel.input_types)]
@@ -223,7 +223,7 @@ class CompiledTape(ShortWay, CompiledCalls):
     def __deepcopy__(self, _: Any) -> CompiledTape:
         return self
 
-    def _guard_failed(self, miss: Miss) -> GuardFailed:
+    def _guard_failed(self, miss: GuardFailure) -> GuardFailed:
         guard = next(g for g in self.tape.guards if g.ordinal == miss.ordinal)
         return GuardFailed(at=guard.site, ordinal=miss.ordinal, recorded=guard.outcome, outcome=miss.outcome,
                            turn=self.tape.turns.get(miss.ordinal))  # fmt: skip

@@ -12,7 +12,7 @@ from ..functions.rolled_loop import prepared
 from ..ir.instruction import CONSTANT, FLOAT64, Instruction, ValueType
 from ..ir.tape import Tape
 from ..ops.arithmetic import CONVERT
-from ..ops.calls import ITEM
+from ..ops.calls import GET
 from ..passes.pipeline import PREPARE, run_passes
 from ..passes.simplify.dead_code import dead_code
 from ..transforms.reverse import reverse
@@ -54,7 +54,7 @@ def with_float_output(tape: Tape) -> Tape:
         return tape
     number = tape.outputs[0]
     op, _, params, type_, site = tape.instructions[number]
-    if type_.is_float or op not in (CONSTANT, ITEM):
+    if type_.is_float or op not in (CONSTANT, GET):
         return tape
     as_float = ValueType(type_.shape, FLOAT64)
     added = Instruction(CONVERT, (number,), (FLOAT64,), as_float, site)

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import NewTape, UnstableBranch, describe
 from ..functions.path_messages import most_split_line, short, site_of
 from ..ir.instruction import Guard, ValueType
-from ..ir.interpreter import Miss
+from ..ir.interpreter import GuardFailure
 from .margins import guard_margins, values_at
 from .variant import Variant
 
@@ -100,7 +100,7 @@ class LastMiss:
 def last_miss(
     reason: Reason,
     key: tuple[Any, ...],
-    missed: tuple[Variant, Miss] | None,
+    missed: tuple[Variant, GuardFailure] | None,
     inputs: Sequence[Any],
     kept: Sequence[Variant],
 ) -> LastMiss:

@@ -19,7 +19,7 @@ from ..errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
 from ..functions.path_messages import check_prescribed, site_of, warn
 from ..ir.arguments import chosen_arguments, unwrap
 from ..ir.instruction import FLOAT64, ValueType, is_tracked
-from ..ir.interpreter import Miss, inline, run
+from ..ir.interpreter import GuardFailure, inline, run
 from ..ir.keys import static_key, value_key
 from ..ir.outputs import check_out, deliver
 from ..ir.tape import Tape
@@ -69,7 +69,7 @@ ON_NEW_TAPE = ("compile", "interpret", "raise", "warn")
 INTERPRETED_ANSWERS = 10
 
 
-# attempt(variant, settled) gives the answer, or the Miss at a guard.
+# attempt(variant, settled) gives the answer, or the GuardFailure at a guard.
 Attempt = Callable[[Variant, int], Any]
 
 
@@ -351,9 +351,9 @@ class GuardedTape(ShortWay, GuardedCalls):
             except NonScalarOutput:
                 # A path that has no gradient refuses the points on it, and no others.
                 answer = variant.replay(None, call.bound.inputs, None, settled)
-                if type(answer) is not Miss:
+                if type(answer) is not GuardFailure:
                     raise
-            variant.replays += type(answer) is not Miss
+            variant.replays += type(answer) is not GuardFailure
             return answer
 
         return attempt
@@ -392,7 +392,7 @@ class GuardedTape(ShortWay, GuardedCalls):
         settled = 0
         while variant is not None:
             answer = variant.replay(None, call.bound.inputs, None, settled)
-            if type(answer) is not Miss:
+            if type(answer) is not GuardFailure:
                 return variant.tape
             settled = answer.ordinal + 1
             variant = variant.sibling(answer)
@@ -407,17 +407,17 @@ class GuardedTape(ShortWay, GuardedCalls):
         reconsider one that is settled disagrees with its sibling, and the call ends: it never goes back and forth.
         """
         settled: tuple[Any, ...] = ()
-        missed: tuple[Variant, Miss] | None = None
+        missed: tuple[Variant, GuardFailure] | None = None
         variant = self._kept.last_with(call.key)
         is_new = False
-        hops: list[tuple[Variant, Miss, Variant]] = []
+        hops: list[tuple[Variant, GuardFailure, Variant]] = []
         while True:
             if variant is None:
                 variant, is_new = self._record(call, settled, missed)
             if missed is not None:
                 hops.append((*missed, variant))
             answer = attempt(variant, len(settled))
-            if type(answer) is not Miss:
+            if type(answer) is not GuardFailure:
                 variant.hits += not is_new
                 self._kept.note_use(variant)
                 for left, miss, taken in hops:
@@ -430,7 +430,7 @@ class GuardedTape(ShortWay, GuardedCalls):
             variant = variant.sibling(answer)
 
     def _record(
-        self, call: _Call, settled: tuple[Any, ...], missed: tuple[Variant, Miss] | None
+        self, call: _Call, settled: tuple[Any, ...], missed: tuple[Variant, GuardFailure] | None
     ) -> tuple[Variant, bool]:
         """A tape that starts with the settled outcomes, and whether it is new: another thread may have made it."""
         messages: list[str] = []
@@ -447,7 +447,7 @@ class GuardedTape(ShortWay, GuardedCalls):
 
     @holding("_lock")
     def _find_or_record(
-        self, call: _Call, settled: tuple[Any, ...], missed: tuple[Variant, Miss] | None, messages: list[str]
+        self, call: _Call, settled: tuple[Any, ...], missed: tuple[Variant, GuardFailure] | None, messages: list[str]
     ) -> tuple[Variant, bool]:
         found = self._kept.find(call.key, settled)
         if found is not None:
@@ -489,7 +489,7 @@ class GuardedTape(ShortWay, GuardedCalls):
             messages.append(coarse_guard_text(self.name, self._guard_site, value, guard, reason.outcome))
         return variant, True
 
-    def _recorded(self, call: _Call, settled: tuple[Any, ...], missed: tuple[Variant, Miss] | None) -> Tape:
+    def _recorded(self, call: _Call, settled: tuple[Any, ...], missed: tuple[Variant, GuardFailure] | None) -> Tape:
         if not call.takes_ints:
             return Recorder(self.name, prescribed=settled).run(_recorded, call.bound)
         if missed is None:

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import GuardFailed
 from ..functions.path_trie import PathEntry
 from ..ir.instruction import FLOAT64
-from ..ir.interpreter import Miss, run
+from ..ir.interpreter import GuardFailure, run
 from ..ir.outputs import deliver
 from ..ir.tape import Tape
 from .compiled_tape import CompiledTape
@@ -63,7 +63,7 @@ class Variant(PathEntry):
         """CompiledTape.attempt on the call's inputs."""
         return self.compiled.attempt(argnums, [*inputs, *self.constants], outs)
 
-    def note_jump(self, miss: Miss, taken: Variant) -> None:
+    def note_jump(self, miss: GuardFailure, taken: Variant) -> None:
         """Remember which tape answered after this one missed, where the outcome is a number."""
         if isinstance(miss.outcome, (bool, int)):
             self.jumps[complex(miss.ordinal + 1, miss.outcome)] = taken
@@ -76,7 +76,7 @@ class Variant(PathEntry):
         try:
             outputs = run(tape, [*inputs, *self.constants], settled)
         except GuardFailed as failure:
-            return Miss(failure.ordinal, failure.outcome)
+            return GuardFailure(failure.ordinal, failure.outcome)
         value = deliver(outputs[:1], None, False)
         value = float(value) if type(value) is np.float64 else value
         if argnums is not None:

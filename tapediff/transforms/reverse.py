@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidTape
-from ..ir.instruction import CONSTANT, INPUT, Instruction, StackType, ValueType
+from ..ir.instruction import CONSTANT, INPUT, DynamicArrayType, Instruction, ValueType
 from ..ir.tape import Tape
 from ..ops import Elementwise, Op
 from ..ops.arithmetic import DIVIDE, MULTIPLY
-from ..ops.calls import ITEM, LOOP, ItemPart, LoopForm, SolidCotangent
+from ..ops.calls import GET, LOOP, ItemCotangent, LoopForm, SolidCotangent
 from ..ops.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
-from ..ops.indexing import INDEX, Part, assemble, cover
+from ..ops.indexing import INDEX, RegionCotangent, assemble, cover
 from ..ops.shape import unbroadcast
 from ..passes.activity import active_values
 from ..passes.simplify.smooth_squares import Squares, square_bar_of, square_rules
@@ -126,8 +126,8 @@ class _Adjoints:
         self.recorder = recorder
         self.active = active_values(tape, sources)
         self.dense: dict[int, list[Any]] = {}
-        self.parts: dict[int, list[Part]] = {}
-        # Of records, by item.
+        self.parts: dict[int, list[RegionCotangent]] = {}
+        # Of tuples, by item.
         self.items: dict[int, dict[int, list[Any]]] = {}
         # Values of which some cotangent is MASKED, some is LACKING, and some that concerns all of the value is SOLID.
         self.masked: set[int] = set()
@@ -142,9 +142,9 @@ class _Adjoints:
     def add(self, number: int, cotangent: Any, quality: int) -> None:
         if cotangent is None or not self.active[number]:
             return
-        if isinstance(cotangent, Part):
+        if isinstance(cotangent, RegionCotangent):
             self.parts.setdefault(number, []).append(cotangent)
-        elif isinstance(cotangent, ItemPart):
+        elif isinstance(cotangent, ItemCotangent):
             self.items.setdefault(number, {}).setdefault(cotangent.k, []).append(cotangent.z_bar)
         else:
             self.dense.setdefault(number, []).append(cotangent)
@@ -172,7 +172,7 @@ class _Adjoints:
         if len(dense) == 1:
             return dense[0], self.quality(number)
         instruction = self.tape.instructions[number]
-        loop = instruction.inputs[0] if isinstance(instruction.type, StackType) else -1
+        loop = instruction.inputs[0] if isinstance(instruction.type, DynamicArrayType) else -1
         return self._sum(dense, loop), self.quality(number)
 
     def quality(self, number: int) -> int:
@@ -184,25 +184,25 @@ class _Adjoints:
         return LACKING if number in self.lacking else SOLID
 
     def _sum(self, terms: Sequence[Any], loop: int = -1) -> Any:
-        """The sum of cotangents; of stacks, which are items of a loop."""
+        """The sum of cotangents; of dynamic arrays, which are items of a loop."""
         total = terms[0]
         for term in terms[1:]:
             total = total + term if loop < 0 else self._stacks_added(loop, total, term)
         return total
 
     def _stacks_added(self, number: int, x: Any, y: Any) -> Any:
-        """The sum of two cotangents of a stack that is an item of a loop, which knows its length."""
+        """The sum of two cotangents of a dynamic array that is an item of a loop, which knows its length."""
         loop = self.tape.instructions[number]
         callee, form = loop.params
         count = loop.inputs[form.leading - 1]
         if form.stops:
             count_item = len(callee.out_types) - 1
-            counted = ITEM(self.value(number), k=count_item)
+            counted = GET(self.value(number), k=count_item)
         else:
             counted = self.value(count)
         adder = callee.adder(x.type.item)
-        record = LOOP(counted, x, y, callee=adder, form=LoopForm(0, 2, 0, None))
-        return ITEM(record, k=0)
+        returned = LOOP(counted, x, y, callee=adder, form=LoopForm(0, 2, 0, None))
+        return GET(returned, k=0)
 
     def results(self, wrt: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
         """The value numbers of the cotangents of the tape's inputs, and their qualities."""
@@ -235,10 +235,10 @@ class _Adjoints:
     def _apply_record_rule(self, number: int, instruction: Instruction, items: dict[int, list[Any]]) -> None:
         op: Op = instruction.op
         self.recorder.site = instruction.site
-        types: Any = instruction.type.items  # type: ignore[attr-defined]  # only records have items
+        types: Any = instruction.type.items  # type: ignore[attr-defined]  # only tuples have items
         z_bars: list[Any] = [None] * len(types)
         for k, terms in items.items():
-            z_bars[k] = self._sum(terms, number if isinstance(types[k], StackType) else -1)
+            z_bars[k] = self._sum(terms, number if isinstance(types[k], DynamicArrayType) else -1)
         inputs = [self.value(i) for i in instruction.inputs]
         active = [self.active[i] for i in instruction.inputs]
         rule: Any = op.vjp

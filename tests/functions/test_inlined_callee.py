@@ -5,14 +5,14 @@ import numpy as np
 import tapediff as td
 from tapediff.functions.callee import TapeCallee
 from tapediff.functions.inlined_callee import InlinedCallee, branching_calls
-from tapediff.ops.calls import ITEM, LOOP, LoopForm
+from tapediff.ops.calls import GET, LOOP, LoopForm
 
 
 def loop(tape, inline):
     calls = branching_calls(tape)
     assert len(calls) == 1
     callee = InlinedCallee("body", tape, calls[0]) if inline else TapeCallee("body", tape)
-    return lambda x: ITEM(LOOP(x[0], x[1], x[2], callee=callee, form=LoopForm(2, 0, 1, 60)), k=0)
+    return lambda x: GET(LOOP(x[0], x[1], x[2], callee=callee, form=LoopForm(2, 0, 1, 60)), k=0)
 
 
 def test_it_is_the_loop_with_the_call_in_it():

@@ -1,7 +1,7 @@
 """Callees of the tests of calls and loops, and the check that kernels, listings and replays agree."""
 
 import numpy as np
-from support.path_callee import ITEM, LOOP, Builder, PathCallee, types
+from support.path_callee import GET, LOOP, Builder, PathCallee, types
 
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.compiler.kernel import Kernel
@@ -83,19 +83,19 @@ def there_and_back(callee, back, count):
     given, length, stops = count(b)
     c, x = b.input(types("f")[0]), b.input(types("f")[0])
     form = LoopForm(1, 0, 1, length, stops=stops, keeps=True)
-    record = b.add(LOOP, (*given, c, x), (callee, form))
-    finals, _ = b.items(record)
-    items = [b.add(ITEM, (record,), (k,)) for k in range(len(b.instructions[record].type.items))]
+    returned = b.add(LOOP, (*given, c, x), (callee, form))
+    finals, _ = b.items(returned)
+    items = [b.add(GET, (returned,), (k,)) for k in range(len(b.instructions[returned].type.items))]
     ys = items[1]
     numbers, kept = items[-2], items[-1]
     iterations = [items[2]] if stops else given
     again = LoopForm(1, 2, 0, length, backwards=True, chosen=True, keeps=True)
     second = b.add(LOOP, (numbers, *iterations, finals[0], kept, ys), (back, again))
     third = b.add(
-        LOOP, (numbers, *iterations, finals[0], b.add(ITEM, (second,), (2,)), ys),
+        LOOP, (numbers, *iterations, finals[0], b.add(GET, (second,), (2,)), ys),
         (back, LoopForm(1, 2, 0, length, chosen=True)),
     )  # fmt: skip
-    return b.tape([*finals, b.add(ITEM, (second,), (0,)), b.add(ITEM, (third,), (0,))])
+    return b.tape([*finals, b.add(GET, (second,), (0,)), b.add(GET, (third,), (0,))])
 
 
 def halving(c, x):

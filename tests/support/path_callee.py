@@ -4,10 +4,10 @@ import numpy as np
 
 from tapediff.errors import GuardFailed
 from tapediff.functions.callee import without_guards
-from tapediff.ir.instruction import INPUT, Instruction, StackType, ValueType
+from tapediff.ir.instruction import INPUT, DynamicArrayType, Instruction, ValueType
 from tapediff.ir.interpreter import run
 from tapediff.ir.tape import Tape
-from tapediff.ops.calls import CALL, CHOSEN, ITEM, LOOP, loop_with_numpy
+from tapediff.ops.calls import CALL, CALL_VARIANT, GET, LOOP, loop_with_numpy
 from tapediff.passes.pipeline import run_passes
 from tapediff.recording.recorder import Recorder
 
@@ -110,11 +110,11 @@ class Builder:
         self.inputs.append(self.add(INPUT, (), (len(self.inputs),), type_))
         return self.inputs[-1]
 
-    def items(self, record):
-        """All items of a record that are arrays, and its stacks."""
-        found = [self.add(ITEM, (record,), (k,)) for k in range(len(self.instructions[record].type.items))]
-        return [i for i in found if not isinstance(self.instructions[i].type, StackType)], [
-            i for i in found if isinstance(self.instructions[i].type, StackType)
+    def items(self, returned):
+        """All items of a tuple that are arrays, and its dynamic arrays."""
+        found = [self.add(GET, (returned,), (k,)) for k in range(len(self.instructions[returned].type.items))]
+        return [i for i in found if not isinstance(self.instructions[i].type, DynamicArrayType)], [
+            i for i in found if isinstance(self.instructions[i].type, DynamicArrayType)
         ]
 
     def tape(self, outputs):
@@ -124,15 +124,15 @@ class Builder:
 def call_tape(callee):
     """A tape of one call: all results and the variant's number."""
     b = Builder()
-    record = b.add(CALL, [b.input(t) for t in callee.in_types], (callee,))
-    return b.tape(b.items(record)[0])
+    returned = b.add(CALL, [b.input(t) for t in callee.in_types], (callee,))
+    return b.tape(b.items(returned)[0])
 
 
 def chosen_tape(callee):
     b = Builder()
     number = b.input(types("i")[0])
-    record = b.add(CHOSEN, [number, *[b.input(t) for t in callee.in_types]], (callee,))
-    return b.tape(b.items(record)[0])
+    returned = b.add(CALL_VARIANT, [number, *[b.input(t) for t in callee.in_types]], (callee,))
+    return b.tape(b.items(returned)[0])
 
 
 def loop_tape(callee, form):
@@ -143,5 +143,5 @@ def loop_tape(callee, form):
     given += [b.input(t) for t in callee.in_types[:first]]
     given += [b.input(ValueType((form.length, *t.shape), t.dtype)) for t in callee.in_types[first:last]]
     given += [b.input(t) for t in callee.in_types[last:]]
-    record = b.add(LOOP, given, (callee, form))
-    return b.tape(b.items(record)[0])
+    returned = b.add(LOOP, given, (callee, form))
+    return b.tape(b.items(returned)[0])

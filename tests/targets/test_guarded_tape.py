@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.ir.interpreter import Miss
+from tapediff.ir.interpreter import GuardFailure
 
 A = np.array
 
@@ -194,7 +194,7 @@ def test_the_outcome_a_kernel_reported_is_not_put_to_numpy_again(monkeypatch):
     first = safe._kept.last
     first.call = None
     monkeypatch.setattr(
-        td.CompiledTape, "attempt", disagreeing(first.compiled, td.CompiledTape.attempt, Miss(0, False))
+        td.CompiledTape, "attempt", disagreeing(first.compiled, td.CompiledTape.attempt, GuardFailure(0, False))
     )
     assert td.gradient(safe, A([2.0])) == [4.0]
     assert [v.outcomes for v in safe._kept.all()] == [(True,), (False,)]
@@ -211,8 +211,8 @@ def test_two_tapes_that_disagree_about_a_guard_end_the_call(monkeypatch):
     td.gradient(safe, A([2.0]))
     low, high = safe._kept.all()
     high.call = None
-    monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(low.compiled, td.CompiledTape.attempt, Miss(0, True)))
-    monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(high.compiled, td.CompiledTape.attempt, Miss(0, False)))
+    monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(low.compiled, td.CompiledTape.attempt, GuardFailure(0, True)))
+    monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(high.compiled, td.CompiledTape.attempt, GuardFailure(0, False)))
     out = A([7.0])
     with pytest.raises(td.UnstableBranch) as failure:
         td.gradient(safe, A([1.0]), out=out)

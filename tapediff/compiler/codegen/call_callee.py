@@ -6,8 +6,8 @@ import itertools
 import weakref
 from typing import Any
 
-from ...ir.instruction import INT_SCALAR, StackType
-from ...ops.calls import CHOSEN, LOOP, LoopForm
+from ...ir.instruction import INT_SCALAR, DynamicArrayType
+from ...ops.calls import CALL_VARIANT, LOOP, LoopForm
 from ...ops.loop_forms import trajectory_bytes
 from ..loop_ir.program import Invoke
 from ..math.simd import Code
@@ -33,7 +33,7 @@ from ..runtime.dispatch_table import DispatchTable, dispatch_table_of
 from ..runtime.status import OUT_OF_MEMORY, PENDING
 from ..runtime.workspaces import FREE, STACK_FUNCTIONS
 
-# Entries that a stack has room for at first, when nobody knows how long it will be.
+# Entries that a dynamic array has room for at first, when nobody knows how long it will be.
 FIRST_ENTRIES = 64
 
 # A number that is known when the code is made, or the name of one that is not.
@@ -190,7 +190,7 @@ class _Once(_Invocation):
         super().__init__(item, ONCE, symbol)
 
     def emit(self) -> None:
-        chosen = self.item.op is CHOSEN
+        chosen = self.item.op is CALL_VARIANT
         numbers = self.operand(0) if chosen else self.result(self.outputs)
         self.header(1, numbers, 1)
         for k in range(self.inputs):
@@ -210,7 +210,7 @@ class _Loop(_Invocation):
         # The place of each item that is a stack among those of the loop.
         self.heap: dict[int, int] = {}
         for k, type_ in enumerate(self.types):
-            if isinstance(type_, StackType):
+            if isinstance(type_, DynamicArrayType):
                 self.heap[k] = self.stacks
                 self.stacks += 1
         if self.form.length is None:
@@ -295,7 +295,7 @@ class _Loop(_Invocation):
 
     def _array(self, operand: int, type_: Any) -> str:
         address = self.operand(operand)
-        return self.code.emit(f"load ptr, ptr {address}") if isinstance(type_, StackType) else address
+        return self.code.emit(f"load ptr, ptr {address}") if isinstance(type_, DynamicArrayType) else address
 
     def _point_numbers(self, address: str, length: Number) -> None:
         if self.form.backwards:

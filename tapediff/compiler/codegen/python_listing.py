@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.guard_rows import EACH
-from ...ir.instruction import StackType
+from ...ir.instruction import DynamicArrayType
 from ..linalg.routine_table import ROUTINES
 from ..loop_ir.program import Access, Bands, Call, Exit, Group, Invoke, Literal, Program, Step, neutral
 from ..math.expressions import python_expression
@@ -256,12 +256,12 @@ def _python_invoke(item: Invoke, stacks: list[Any]) -> Any:
     def run(operands: list[np.ndarray], results: list[np.ndarray]) -> None:
         values = []
         for operand, type_ in zip(operands, item.types[0]):
-            if isinstance(type_, StackType):
+            if isinstance(type_, DynamicArrayType):
                 values.append(stacks[int(operand[0])])
             else:
                 values.append(operand[: type_.size].reshape(type_.shape).astype(type_.dtype)[()])
         for result, value, type_ in zip(results, item.op.evaluate(*values, *item.params), item.types[1]):
-            if isinstance(type_, StackType):
+            if isinstance(type_, DynamicArrayType):
                 result[0] = len(stacks)
                 stacks.append(value)
             else:

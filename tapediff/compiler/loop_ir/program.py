@@ -155,9 +155,9 @@ class Invoke:
     Attributes:
         op, params: the instruction's, with the callee and the form of the loop.
         operands: storages with their element offsets, as the op expects them.
-        items: storages with their element offsets, one for each item of the record; those of stacks hold an address.
+        items: storages with their element offsets, one for each item of the tuple; those of dynamic arrays hold an address.
         types: of the operands and of the items.
-        slots: where the carries are during a loop: two places, or one for each iteration; -1 for a stack.
+        slots: where the carries are during a loop: two places, or one for each iteration; -1 for a dynamic array.
         scratch: room for whether a while loop goes on; -1 for none.
     """
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.instruction import INT_SCALAR, Instruction, StackType, ValueType
+from ...ir.instruction import INT_SCALAR, DynamicArrayType, Instruction, ValueType
 from ...ops.calls import LoopForm, loop_items
 from ..loop_ir.program import KINDS, Invoke, Literal
 from ..loop_ir.views import Place
@@ -15,26 +15,26 @@ from .step_builder import CONSTANT_ALIGNMENT, StepBuilder
 # Numbers repeated more often than this are written to memory at every run instead.
 LARGEST_CONSTANT = 64
 
-# A record itself is nowhere; only its items are.
+# A tuple itself is nowhere; only its items are.
 NOWHERE = Place((), -1, 0, (), Literal(0.0, "f64"))
 
 
 class CallLowering(StepBuilder):
-    """The building blocks that calls, loops and items name in their declarations."""
+    """The building blocks that calls, loops and GET name in their declarations."""
 
-    def item(self, i: Instruction) -> None:
-        self.places.append(self.records[i.inputs[0]][i.params[0]])
+    def get(self, i: Instruction) -> None:
+        self.places.append(self.tuples[i.inputs[0]][i.params[0]])
 
-    def call_record(self, i: Instruction) -> None:
+    def call_tuple(self, i: Instruction) -> None:
         self._once(i, (*i.params[0].out_types, INT_SCALAR))
 
-    def chosen_record(self, i: Instruction) -> None:
+    def variant_tuple(self, i: Instruction) -> None:
         self._once(i, i.params[0].out_types)
 
     def _once(self, i: Instruction, types: tuple[ValueType, ...]) -> None:
         self._invoke(i, tuple(self._result(t) for t in types), types)
 
-    def loop_record(self, i: Instruction) -> None:
+    def loop_tuple(self, i: Instruction) -> None:
         callee, form = i.params
         types = loop_items(callee, form)
         further = len(types) - (form.carries if form.keeps else 0)
@@ -59,7 +59,7 @@ class CallLowering(StepBuilder):
         """One place for each iteration and one more, so that each writes its carry where the next one reads it."""
         length = form.length
         if length is None:
-            kept = [self._result(StackType(t)) for t in types]
+            kept = [self._result(DynamicArrayType(t)) for t in types]
             return [self._result(t) for t in types], [-1] * len(kept), kept
         whole = [self.storage((length + 1, *t.shape), KINDS[t.dtype.kind]) for t in types]
         first, last = (1, 0) if form.backwards else (0, length)
@@ -69,8 +69,8 @@ class CallLowering(StepBuilder):
             kept.append(Place((length, *entry.shape), place.storage, entry.offset, place.strides))
         return [_entry(place, last) for place in whole], [place.storage for place in whole], kept
 
-    def _result(self, type_: ValueType | StackType) -> Place:
-        if isinstance(type_, StackType):
+    def _result(self, type_: ValueType | DynamicArrayType) -> Place:
+        if isinstance(type_, DynamicArrayType):
             return self.storage((), "i64")
         return self.storage(type_.shape, KINDS[type_.dtype.kind])
 
@@ -83,7 +83,7 @@ class CallLowering(StepBuilder):
         self.steps.append(
             Invoke(i.op, i.params, operands, places, (operand_types, tuple(types)), slots, scratch, self.site)
         )
-        self.records[len(self.places)] = items
+        self.tuples[len(self.places)] = items
         self.places.append(NOWHERE)
 
     def _operand(self, number: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import UnsupportedFunction
 from ...ir.guard_rows import EACH
-from ...ir.instruction import CONSTANT, GUARD, INPUT, RECORD, Instruction, ValueType
+from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, Instruction, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise
 from ..loop_ir.program import KINDS, Access, Call, Exit, Invoke, Literal, Program, Step
@@ -18,7 +18,7 @@ from .calls import CallLowering
 from .matrices import MatrixLowering
 
 # Floats of 32 bits are computed in 64 and rounded after each operation.
-SUPPORTED = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_), RECORD)
+SUPPORTED = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_), TUPLE)
 
 # Results of these are exact copies of numbers that are rounded already, or no numbers (packed factors).
 NEVER_ROUNDED = (
@@ -33,7 +33,7 @@ NEVER_ROUNDED = (
     "min",
     "lu_factor",
     "convert",
-    "item",
+    "get",
 )
 
 

@@ -23,14 +23,14 @@ CONVERSIONS = {
 
 
 class StepBuilder:
-    """Collects the steps of one tape. `self.places[i]` tells where value i is, `self.records[i]` where the items of record i are."""
+    """Collects the steps of one tape. `self.places[i]` tells where value i is, `self.tuples[i]` where the items of tuple i are."""
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
         self.storages: list[Storage] = []
         self.steps: list[Step | Exit | Call | Invoke] = []
         self.places: list[Place] = []
-        self.records: dict[int, tuple[Place, ...]] = {}
+        self.tuples: dict[int, tuple[Place, ...]] = {}
         self.constants = bytearray()
         self.failures: list[str] = []
         # The arrays that guards look at, and the outcomes that these want.

@@ -19,7 +19,7 @@ from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...errors import InvalidTape, RecursionTooDeep, rejection
 from ...ir.instruction import FLOAT64, ValueType
-from ...ir.interpreter import Miss
+from ...ir.interpreter import GuardFailure
 from .call_frame import (
     ASKED_AT,
     ASKED_STATUS,
@@ -194,7 +194,7 @@ class DispatchTable:
         if status in (WRONG_RESULT, RULE_RAISED):
             raise self.callee.failed(status)
 
-    def _miss(self, variant: _NativeVariant, status: int, outcome: int, frame: _Frame) -> Miss | None:
+    def _miss(self, variant: _NativeVariant, status: int, outcome: int, frame: _Frame) -> GuardFailure | None:
         """The guard and what it met; None if that is not to be found out."""
         kernel = variant.kernel
         item = kernel.exits[status - 1]

@@ -1,4 +1,4 @@
-"""From what native code says about a failed guard to a Miss: the guard and the outcome met there."""
+"""From what native code says about a failed guard to a GuardFailure: the guard and the outcome met there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.guard_rows import EACH, single_outcome
-from ...ir.interpreter import Miss
+from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
 from ..loop_ir.program import Exit, Program
 
@@ -25,10 +25,10 @@ class Exits:
         return self._exits[bisect_right(self._ordinals, ordinal) - 1]
 
 
-def number_miss(item: Exit, ordinal: int, number: float) -> Miss:
+def number_miss(item: Exit, ordinal: int, number: float) -> GuardFailure:
     """A miss at a guard that looked at a number."""
     kind = item.kinds[(ordinal - item.ordinal) % len(item.kinds)] if item.guard_kind == EACH else item.guard_kind
-    return Miss(ordinal, single_outcome(kind, number))
+    return GuardFailure(ordinal, single_outcome(kind, number))
 
 
 def report_for(item: Exit, program: Program) -> np.ndarray:
@@ -39,7 +39,7 @@ def report_for(item: Exit, program: Program) -> np.ndarray:
     return report
 
 
-def reported_miss(item: Exit, ordinal: int, report: np.ndarray, tape: Tape) -> Miss:
+def reported_miss(item: Exit, ordinal: int, report: np.ndarray, tape: Tape) -> GuardFailure:
     """The miss that a run with such a report has left there."""
     if item.guard_kind != "array":
         return number_miss(item, ordinal, float(report[1:].view(np.float64)[0]))
@@ -47,4 +47,4 @@ def reported_miss(item: Exit, ordinal: int, report: np.ndarray, tape: Tape) -> M
     # Kernels hold floats of any size in 64 bits.
     held = np.dtype(np.float64) if recorded.dtype.kind == "f" else recorded.dtype
     outcome = report[1:].view(np.uint8)[: recorded.size * held.itemsize].view(held).reshape(recorded.shape)
-    return Miss(ordinal, outcome.astype(recorded.dtype))
+    return GuardFailure(ordinal, outcome.astype(recorded.dtype))

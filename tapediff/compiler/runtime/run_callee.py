@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.instruction import INT_SCALAR, ValueType
-from ...ops.calls import CHOSEN, LOOP, LoopForm, Stack, loop_with_numpy
+from ...ops.calls import CALL_VARIANT, LOOP, DynamicArray, LoopForm, loop_with_numpy
 from ...ops.loop_forms import trajectory_bytes
 from .call_frame import (
     ASKED_AT,
@@ -37,7 +37,7 @@ FIRST_ENTRIES = 64
 
 
 def run_native(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
-    """The items of a CALL, CHOSEN or LOOP at these values.
+    """The items of a CALL, CALL_VARIANT or LOOP at these values.
 
     Raises:
         numpy.linalg.LinAlgError: a factorisation failed.
@@ -49,14 +49,14 @@ def run_native(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tuple
         return _with_numpy(op, params, values)
     if op is LOOP:
         return _LoopRun(callee, params[1], values).items()
-    return _once(callee, op is CHOSEN, values)
+    return _once(callee, op is CALL_VARIANT, values)
 
 
 def _with_numpy(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
     callee = params[0]
     if op is LOOP:
         return loop_with_numpy(callee, params[1], values)
-    if op is CHOSEN:
+    if op is CALL_VARIANT:
         return tuple(callee.answer(int(values[0]), values[1:])[0])
     outputs, number = callee.answer(None, values)
     return (*outputs, np.int64(number))
@@ -100,7 +100,7 @@ def _fresh(shape: tuple[int, ...], type_: ValueType) -> np.ndarray:
 
 
 def _given(value: Any, type_: ValueType) -> np.ndarray:
-    array = value.array if type(value) is Stack else value
+    array = value.array if type(value) is DynamicArray else value
     return np.asarray(array, widened(type_).dtype, order="C")
 
 
@@ -229,7 +229,7 @@ class _LoopRun:
 
     def _handed_out(self, array: np.ndarray, type_: ValueType) -> Any:
         array = array.astype(type_.dtype, copy=False)
-        return Stack(array) if self.form.length is None else array
+        return DynamicArray(array) if self.form.length is None else array
 
 
 def _longer(array: np.ndarray, entries: int) -> np.ndarray:

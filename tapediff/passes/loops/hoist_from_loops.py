@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...ir.instruction import CONSTANT, INPUT, RecordType, ValueType
+from ...ir.instruction import CONSTANT, INPUT, TupleType, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
 from ...ops.arithmetic import CONVERT
-from ...ops.calls import ITEM, LOOP, LoopForm, RecordOp, loop_items
+from ...ops.calls import GET, LOOP, LoopForm, TupleOp, loop_items
 from ...ops.indexing import INDEX, Region
 from ...ops.shape import RESHAPE
 
@@ -61,13 +61,13 @@ def hoist_from_loops(tape: Tape) -> Tape:
             rewriter.number[number] = _shorter_loop(rewriter, plan, form, operands, values, site)
             moved[number] = _moved_items(plan, form)
             outside[number] = {k: values[v] for k, v in plan.direct.items()}
-        elif op is ITEM and inputs[0] in plans:
+        elif op is GET and inputs[0] in plans:
             whole, k = inputs[0], params[0]
             if k in outside[whole]:
                 rewriter.number[number] = outside[whole][k]
             else:
-                record = (rewriter.number[whole],)
-                rewriter.number[number] = rewriter.emit(ITEM, record, (moved[whole][k],), type_, site)
+                returned = (rewriter.number[whole],)
+                rewriter.number[number] = rewriter.emit(GET, returned, (moved[whole][k],), type_, site)
         else:
             rewriter.number[number] = rewriter.copy(number)
     return rewriter.finish()
@@ -111,8 +111,8 @@ def _kinds(body: Tape, form: LoopForm) -> list[int]:
             continue
         kind = max((kinds[i] for i in inputs), default=CONSTANTS)
         whole = isinstance(op, Elementwise) or op is INDEX or op is CONVERT
-        is_record = isinstance(op, RecordOp) or op is ITEM
-        kinds.append(CARRIES if is_record or (kind == ENTRIES and not whole) else kind)
+        is_tuple_or_item = isinstance(op, TupleOp) or op is GET
+        kinds.append(CARRIES if is_tuple_or_item or (kind == ENTRIES and not whole) else kind)
     return kinds
 
 
@@ -149,7 +149,7 @@ def _shorter_loop(
     first, constants = form.leading + form.carries, form.leading + form.carries + form.streams
     streams = [operands[first + k] for k in plan.streams] + [values[v] for v in plan.crossing]
     new = replace(form, streams=len(streams))
-    type_: Any = RecordType(loop_items(plan.callee, new))
+    type_: Any = TupleType(loop_items(plan.callee, new))
     return rewriter.emit(LOOP, (*operands[:first], *streams, *operands[constants:]), (plan.callee, new), type_, site)
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ...ir.instruction import Instruction, RecordType, ValueType
+from ...ir.instruction import Instruction, TupleType, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.calls import CALL, ITEM, LOOP, RECALL, LoopCotangents, LoopForm, loop_items
+from ...ops.calls import CALL, GET, LOOP, RECALL, LoopCotangents, LoopForm, loop_items
 from ...ops.indexing import ASSEMBLE, INDEX, Region, Regions
 from ...ops.shape import RESHAPE
 from ..activity import active_values
@@ -47,7 +47,7 @@ def _chosen(tape: Tape) -> set[int]:
     asked = _asked(tape)
     items: dict[int, set[int]] = {n: set() for n in loops}
     for number, (op, inputs, params, *_) in enumerate(tape.instructions):
-        if op is ITEM and inputs[0] in items and asked[number]:
+        if op is GET and inputs[0] in items and asked[number]:
             items[inputs[0]].add(params[0])
     return {n for n in loops if items[n] and _hides_lacking(tape.instructions[n], active, items[n])}
 
@@ -84,7 +84,7 @@ def _asked(tape: Tape) -> list[bool]:
         asked[output] = True
     for number in range(len(tape.instructions) - 1, -1, -1):
         type_ = tape.instructions[number].type
-        if asked[number] and (type_.is_float or isinstance(type_, RecordType)):
+        if asked[number] and (type_.is_float or isinstance(type_, TupleType)):
             for i in tape.instructions[number].inputs:
                 asked[i] = True
     return asked
@@ -99,7 +99,7 @@ def _peeled(tape: Tape, chosen: set[int]) -> Tape:
     for number, (op, inputs, params, _, _) in enumerate(tape.instructions):
         if number in chosen:
             results[number] = _Peeling(rewriter, tape.instructions[number]).results()
-        elif op is ITEM and inputs[0] in chosen:
+        elif op is GET and inputs[0] in chosen:
             rewriter.number[number] = results[inputs[0]][params[0]]
         else:
             rewriter.number[number] = rewriter.copy(number)
@@ -124,9 +124,9 @@ class _Peeling:
         streams = self.operands[first:constant]
         shorter = replace(form, length=self.length - 1)
         operands = (*self.operands[:first], *map(self._others, streams), *self.operands[constant:])
-        type_: Any = RecordType(loop_items(callee, shorter))
-        record = rewriter.emit(LOOP, operands, (callee, shorter), type_, self.site)
-        items = [rewriter.emit(ITEM, (record,), (k,), each, self.site) for k, each in enumerate(type_.items)]
+        type_: Any = TupleType(loop_items(callee, shorter))
+        returned = rewriter.emit(LOOP, operands, (callee, shorter), type_, self.site)
+        items = [rewriter.emit(GET, (returned,), (k,), each, self.site) for k, each in enumerate(type_.items)]
         arguments = [*items[: form.carries], *map(self._last, streams), *self.operands[constant:]]
         last = rewriter.splice(callee.only_tape(), arguments)
         return [

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...ir.instruction import INPUT, RecordType, ValueType
+from ...ir.instruction import INPUT, TupleType, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.calls import ITEM, LOOP, LoopForm, loop_items
+from ...ops.calls import GET, LOOP, LoopForm, loop_items
 from ...ops.indexing import ASSEMBLE, INDEX, Region, Regions
 from ..simplify.dead_code import dead_code
 from .save_or_recompute import FEWEST_ITERATIONS, needed_values, worth_keeping
@@ -103,7 +103,7 @@ def _read_by(tape: Tape, reader: int) -> int | None:
     first = form.leading + form.carries
     for operand in tape.instructions[reader].inputs[first : first + form.streams]:
         item = tape.instructions[operand]
-        if item.op is ITEM and tape.instructions[item.inputs[0]].op is LOOP:
+        if item.op is GET and tape.instructions[item.inputs[0]].op is LOOP:
             source, source_form = tape.instructions[item.inputs[0]].params
             if item.params[0] >= _first_kept(source, source_form):
                 return item.inputs[0]
@@ -133,7 +133,7 @@ def _sources(tape: Tape, loop: int, reader: int) -> Sources:
             pass
         elif known is not None and (known < constant) == is_stream:
             found = ("input", known)
-        elif is_stream and item.op is ITEM and item.inputs[0] == loop:
+        elif is_stream and item.op is GET and item.inputs[0] == loop:
             first, place = _first_kept(callee, form), item.params[0]
             if place >= first:
                 found = ("input", place - first)
@@ -214,9 +214,9 @@ class _Keeping:
         for number, (op, inputs, params, type_, site) in enumerate(self.tape.instructions):
             if op is LOOP and (number in self.plans or number in self.readers):
                 rewriter.number[number] = self._loop(number)
-            elif op is ITEM and inputs[0] in self.readers:
+            elif op is GET and inputs[0] in self.readers:
                 place = params[0] + self._moved(inputs[0], params[0])
-                rewriter.number[number] = rewriter.emit(ITEM, (rewriter.number[inputs[0]],), (place,), type_, site)
+                rewriter.number[number] = rewriter.emit(GET, (rewriter.number[inputs[0]],), (place,), type_, site)
             else:
                 rewriter.number[number] = rewriter.copy(number)
         return rewriter.finish()
@@ -234,17 +234,17 @@ class _Keeping:
         readers = self.readers.get(number, [])
         if readers:
             callee = _keeper(callee, [self.plans[reader] for reader in readers])
-        record = _emit_loop(self.rewriter, tuple(operands), (callee, form), site)
+        returned = _emit_loop(self.rewriter, tuple(operands), (callee, form), site)
         place = len(self.tape.instructions[number].params[0].out_types)
         for reader in readers:
             count = len(self.plans[reader].types)
-            self.added[reader] = [self._item(record, place + k) for k in range(count)]
+            self.added[reader] = [self._item(returned, place + k) for k in range(count)]
             place += count
-        return record
+        return returned
 
-    def _item(self, record: int, k: int) -> int:
-        types: Any = self.rewriter.instructions[record].type
-        return self.rewriter.emit(ITEM, (record,), (k,), types.items[k], None)
+    def _item(self, returned: int, k: int) -> int:
+        types: Any = self.rewriter.instructions[returned].type
+        return self.rewriter.emit(GET, (returned,), (k,), types.items[k], None)
 
     def _moved(self, loop: int, item: int) -> int:
         """By how many places an item of a loop has moved: new results stand before what the loop returns of every iteration."""
@@ -284,7 +284,7 @@ def _results(rewriter: Rewriter, plan: Plan) -> list[int]:
         else:
             loop, place = plan.same.items[value]
             type_ = plan.body.instructions[value].type
-            found.append(rewriter.emit(ITEM, (rewriter.number[loop],), (place,), type_, None))
+            found.append(rewriter.emit(GET, (rewriter.number[loop],), (place,), type_, None))
     if not plan.scalars:
         return found
     type_ = plan.types[0]
@@ -294,5 +294,5 @@ def _results(rewriter: Rewriter, plan: Plan) -> list[int]:
 
 
 def _emit_loop(rewriter: Rewriter, operands: tuple[int, ...], params: tuple[Any, ...], site: Any) -> int:
-    type_: Any = RecordType(loop_items(*params))
+    type_: Any = TupleType(loop_items(*params))
     return rewriter.emit(LOOP, operands, params, type_, site)

@@ -9,7 +9,7 @@ from ...ir.instruction import CONSTANT, FLOAT64, INPUT, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise
 from ...ops.arithmetic import CONVERT, DIVIDE, ROOT, SQRT
-from ...ops.calls import ITEM, LOOP, LoopForm, RecordOp
+from ...ops.calls import GET, LOOP, LoopForm, TupleOp
 from ...ops.indexing import INDEX
 from ...ops.products import MATMUL
 from ...ops.reductions import SUM
@@ -105,11 +105,11 @@ def _cone(body: Tape, number: int, available: set[int]) -> set[int]:
 
 def _cost(body: Tape, number: int, follows: bool) -> float:
     op, inputs, params, type_, _ = body.instructions[number]
-    if op in (INDEX, RESHAPE, BROADCAST, ITEM):
+    if op in (INDEX, RESHAPE, BROADCAST, GET):
         return 0.0
     if op is LOOP:
         return _cost_of_loop(*params)
-    if isinstance(op, RecordOp):
+    if isinstance(op, TupleOp):
         return ROUTINE
     types = [body.instructions[i].type for i in inputs]
     if isinstance(op, Elementwise) or op is CONVERT:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...ir.instruction import Instruction, RecordType
+from ...ir.instruction import Instruction, TupleType
 from ...ir.tape import Tape
-from ...ops.calls import ITEM, LOOP, loop_items
+from ...ops.calls import GET, LOOP, loop_items
 
 
 def keep_trajectories(tape: Tape) -> Tape:
@@ -18,7 +18,7 @@ def drop_trajectories(tape: Tape) -> Tape:
     """After differentiation: loops whose carries nobody reads do not store them."""
     unread = {n for n, i in enumerate(tape.instructions) if i.op is LOOP and i.params[1].keeps}
     for instruction in tape.instructions:
-        if instruction.op is ITEM and instruction.inputs[0] in unread:
+        if instruction.op is GET and instruction.inputs[0] in unread:
             callee, form = tape.instructions[instruction.inputs[0]].params
             if instruction.params[0] >= len(loop_items(callee, replace(form, keeps=False))):
                 unread.discard(instruction.inputs[0])
@@ -34,5 +34,5 @@ def _with_loops(tape: Tape, chosen: set[int], *, keeps: bool) -> Tape:
         if keeps and not form.keeps and not form.chosen:
             form = replace(form, alone=callee.only_tape() is not None)
         form = replace(form, keeps=keeps)
-        instructions[number] = Instruction(op, inputs, (callee, form), RecordType(loop_items(callee, form)), site)
+        instructions[number] = Instruction(op, inputs, (callee, form), TupleType(loop_items(callee, form)), site)
     return replace(tape, instructions=tuple(instructions))

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...ir.instruction import CONSTANT, INPUT, Instruction
 from ...ir.tape import Tape
-from ...ops.calls import ITEM, LOOP, LoopForm, RecordOp
+from ...ops.calls import GET, LOOP, LoopForm, TupleOp
 
 # By input of a body: what it is of another one, an input or an output of it, and which; None if nothing.
 Sources = tuple[tuple[str, int] | None, ...]
@@ -59,7 +59,7 @@ def same_values(body: Tape, source: Tape, inputs: Sources) -> SameValues:
                 continue
         if found is not None:
             same.numbers[number] = found
-        elif instruction.op is ITEM and operands[0] in same.loops:
+        elif instruction.op is GET and operands[0] in same.loops:
             same.items[number] = (operands[0], instruction.params[0])
     return same
 
@@ -68,7 +68,7 @@ def _key(instruction: Instruction, operands: tuple[int, ...]) -> Any:
     op, _, params, type_, _ = instruction
     if op is CONSTANT:
         return op, params[0].tobytes(), type_
-    if isinstance(op, RecordOp) and not params[0].is_pure:
+    if isinstance(op, TupleOp) and not params[0].is_pure:
         return object()
     return op, operands, params, type_
 

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, INPUT, Instruction, RecordType, ValueType
+from ...ir.instruction import CONSTANT, INPUT, Instruction, TupleType, ValueType
 from ...ir.tape import Tape
-from ...ops.calls import ITEM, LOOP, LoopForm, loop_items
+from ...ops.calls import GET, LOOP, LoopForm, loop_items
 from .array_builder import ArrayBuilder
 from .guards_of_loops import in_range
 from .repetition import Repetition
@@ -92,10 +92,10 @@ class LoopBody:
         form = LoopForm(len(self.registers), len(self._streams), len(self._constants), count)
         builder.site = self.instructions[self.slots[0]].site
         initial = [builder.value(old) for old in self.registers.values()]
-        type_: Any = RecordType(loop_items(callee, form))
+        type_: Any = TupleType(loop_items(callee, form))
         operands = (*initial, *self._streams, *self._constants)
-        record = builder.emit(LOOP, operands, (callee, form), type_, builder.site)
-        items = [builder.make(ITEM, (record,), (k,)) for k in range(len(type_.items))]
+        returned = builder.emit(LOOP, operands, (callee, form), type_, builder.site)
+        items = [builder.make(GET, (returned,), (k,)) for k in range(len(type_.items))]
         self.results = dict(zip(wanted, items[len(initial) :]))
         return dict(zip(self.registers, items))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ...ir.instruction import BOOL, GUARD, Instruction
 from ...ops.arithmetic import ADD, SUBTRACT
-from ...ops.calls import ITEM, RecordOp
+from ...ops.calls import GET, TupleOp
 from .repetition import Repetition
 from .tape_arrays import Sequence
 from .vectorize import is_batchable
@@ -116,7 +116,7 @@ class _Planner:
         if others or slot in self._makers(slot):
             return True
         instruction = self.instructions[slot]
-        if isinstance(instruction.op, RecordOp) or instruction.op is ITEM:
+        if isinstance(instruction.op, TupleOp) or instruction.op is GET:
             return True
         columns = self.columns[slot]
         values = self.found.values[0]

@@ -30,7 +30,7 @@ from ...ir.instruction import (
 from ...ir.tape import Tape
 from ...ops import linear_algebra, spectral
 from ...ops.arithmetic import ADD, CONVERT, FLOOR_DIVIDE, MAXIMUM, MINIMUM, POWER, REMAINDER, TRUNC
-from ...ops.calls import LOOP, RecordOp
+from ...ops.calls import LOOP, TupleOp
 from ...ops.comparison import NOT_EQUAL
 from ...ops.indexing import ASSEMBLE, GATHER, PUT, SCATTER_ADD, Region, Regions
 from ...ops.shape import RESHAPE
@@ -48,7 +48,7 @@ _MAY_FAIL = frozenset({*linear_algebra.OPS, *spectral.OPS})
 def may_run_off_its_path(instruction: Instruction) -> bool:
     """Whether an instruction ends, and raises nothing, whatever it is given (positions in arrays apart)."""
     op = instruction.op
-    if isinstance(op, RecordOp):
+    if isinstance(op, TupleOp):
         if op is not LOOP or instruction.params[1].length is None:
             return False
         # Loops that were rolled have no variants, and may be looked into.

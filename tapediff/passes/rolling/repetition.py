@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...ir.instruction import GUARD, RECORD
+from ...ir.instruction import GUARD, TUPLE
 from .guards_of_loops import may_be_rolled
 from .tape_arrays import FEWEST_ITERATIONS, Ints, Sequence
 
@@ -203,7 +203,7 @@ class Examination:
         instructions, members = self.sequence.tape.instructions, self.sequence.members
         for slot in np.flatnonzero(reach % p).tolist():
             type_ = instructions[members[self.begin + slot]].type
-            weight = NEVER if type_.dtype is RECORD else type_.size
+            weight = NEVER if type_.dtype is TUPLE else type_.size
             crossings[slot + 1] += weight
             crossings[slot + 1 + int(reach[slot]) % p] -= weight
         total = np.cumsum(crossings)[: 2 * p]
@@ -279,11 +279,11 @@ class Examination:
         return (low, high) if high > low else (start, start)
 
     def _is_closed(self, begin: int, count: int) -> bool:
-        """Whether no record of a call is left behind by the loop without its items."""
+        """Whether no tuple of a call's results is left behind by the loop without its items."""
         sequence, end = self.sequence, begin + self.period * count
         for slot in range(self.period):
             number = int(sequence.members[begin + slot])
-            if sequence.tape.instructions[number].type.dtype is RECORD:
+            if sequence.tape.instructions[number].type.dtype is TUPLE:
                 records = sequence.members[begin + slot : end : self.period]
                 if (sequence.last_use[records] >= end).any():
                     return False

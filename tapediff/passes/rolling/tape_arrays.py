@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...ir.guard_rows import EACH
-from ...ir.instruction import CONSTANT, GUARD, INPUT, RECORD
+from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE
 from ...ir.tape import Tape
-from ...ops.calls import RecordOp
+from ...ops.calls import TupleOp
 from ...ops.indexing import INDEX, Region
 
 # A body is repeated at least so often. What stands on a tape less often is in no body.
@@ -158,7 +158,7 @@ class Sequence:
             op, inputs, *_ = instructions[number]
             operands += inputs
             first.append(len(operands))
-            weights.append(CALL_WEIGHT if isinstance(op, RecordOp) else 1)
+            weights.append(CALL_WEIGHT if isinstance(op, TupleOp) else 1)
         self.operands, self.first = np.array(operands, np.int64), np.array(first, np.int64)
         self.weights = np.concatenate([[0], np.cumsum(np.array(weights, np.int64))])
         self.known = self.position.copy()
@@ -176,9 +176,9 @@ def _is_single(op: Any, params: tuple[Any, ...], type_: Any) -> bool:
     """Whether nothing may be like this instruction: it ends every repetition."""
     if op is GUARD:
         return params[0] == "array"
-    if isinstance(op, RecordOp) and not params[0].is_pure:
+    if isinstance(op, TupleOp) and not params[0].is_pure:
         return True
-    return type_.dtype is not RECORD and type_.size == 0
+    return type_.dtype is not TUPLE and type_.size == 0
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 from ...ir.instruction import CONSTANT, GUARD, INPUT
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.calls import RecordOp
+from ...ops.calls import TupleOp
 
 # Comparing larger constants by content costs more than a second copy.
 LARGEST_COMPARED = 4096
@@ -34,7 +34,7 @@ def _key(op: Any, operands: tuple[int, ...], params: tuple[Any, ...]) -> Any:
     """Equal for instructions that are alike; None for those that nothing is like."""
     if op is INPUT or op is GUARD:
         return None
-    if isinstance(op, RecordOp) and not params[0].is_pure:
+    if isinstance(op, TupleOp) and not params[0].is_pure:
         return None
     if op is CONSTANT:
         array = params[0]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...base.source_location import Site
-from ...ir.instruction import CONSTANT, GUARD, INPUT, RECORD, Instruction, ValueType
+from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, Instruction, ValueType
 from ...ir.interpreter import check_guard
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
@@ -47,7 +47,7 @@ def fold_constants(tape: Tape) -> Tape:
 
 def _folded(rewriter: Rewriter, number: int, instruction: Instruction, operands: tuple[int, ...]) -> int:
     op, _, params, type_, site = instruction
-    if op is CONSTANT or op is INPUT or type_.dtype is RECORD:
+    if op is CONSTANT or op is INPUT or type_.dtype is TUPLE:
         return rewriter.copy(number)
     values = [_constant_value(rewriter, i) for i in operands]
     if all(value is not None for value in values):

@@ -14,7 +14,7 @@ from ...ir.tape import Tape
 from ...ops import Op
 from ...ops.arithmetic import DIVIDE, INTEGER_POWER, MULTIPLY, NEGATIVE, SQUARE, integer_power
 from ...ops.declaration import Rule
-from ...ops.indexing import GATHER, INDEX, Part, assemble
+from ...ops.indexing import GATHER, INDEX, RegionCotangent, assemble
 from ...ops.products import MATMUL
 from ...ops.shape import BROADCAST, RESHAPE, TRANSPOSE, broadcast
 
@@ -60,8 +60,8 @@ class Squares:
     def total(self, number: int) -> tuple[Any, list[int]]:
         """The cotangent of a value's square, and the qualities of its terms."""
         terms, qualities = zip(*self.pending.pop(number))
-        parts = [term for term in terms if isinstance(term, Part)]
-        rest = [term for term in terms if not isinstance(term, Part)]
+        parts = [term for term in terms if isinstance(term, RegionCotangent)]
+        rest = [term for term in terms if not isinstance(term, RegionCotangent)]
         if parts:
             shape = self.tape.instructions[number].type.shape
             rest.append(assemble([p.z_bar for p in parts], [p.region for p in parts], shape))

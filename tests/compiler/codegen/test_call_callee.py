@@ -16,7 +16,7 @@ from support.call_cases import (
     shrinking,
     there_and_back,
 )
-from support.path_callee import CALL, ITEM, LOOP, Builder, PathCallee, call_tape, chosen_tape, loop_tape, types
+from support.path_callee import CALL, GET, LOOP, Builder, PathCallee, call_tape, chosen_tape, loop_tape, types
 
 from tapediff.compiler.kernel import Kernel
 from tapediff.ir.instruction import ValueType
@@ -148,7 +148,7 @@ def test_equal_calls_share_a_function():
     b = Builder()
     x, y = b.input(types("f")[0]), b.input(types("f")[0])
     for _ in range(50):
-        y = b.add(ITEM, (b.add(CALL, (x, y), (callee,)),), (0,))
+        y = b.add(GET, (b.add(CALL, (x, y), (callee,)),), (0,))
     kernel = assert_agree(b.tape([y]), (0.9, 1.0), (-0.9, 1.0), (-0.9, -1.0))
     assert kernel.llvm.count("define internal i32 @tapediff_invoke") == 1
 

@@ -20,14 +20,14 @@ from support.call_cases import (
     there_and_back,
     with_variants,
 )
-from support.path_callee import CALL, CHOSEN, ITEM, LOOP, PathCallee, call_tape, loop_tape, types
+from support.path_callee import CALL, CALL_VARIANT, GET, LOOP, PathCallee, call_tape, loop_tape, types
 
 from tapediff.compiler.kernel import Kernel
 from tapediff.compiler.runtime.dispatch_table import run_native
 from tapediff.compiler.runtime.status import PENDING
 from tapediff.errors import InvalidTape
-from tapediff.ir.interpreter import Miss, run
-from tapediff.ops.calls import LoopForm, Stack
+from tapediff.ir.interpreter import GuardFailure, run
+from tapediff.ops.calls import DynamicArray, LoopForm
 from tapediff.ops.linear_algebra import CHOLESKY
 
 
@@ -40,24 +40,24 @@ def test_run_native_gives_what_numpy_gives(form):
         assert native.dtype == numpy.dtype
         np.testing.assert_allclose(native, numpy, rtol=1e-6)
     loop_form = replace(loop_form, length=None)
-    stacked = [np.int64(9), *point[:4], Stack(point[4]), point[5]]
+    stacked = [np.int64(9), *point[:4], DynamicArray(point[4]), point[5]]
     for native, numpy in zip(run_native(LOOP, (callee, loop_form), stacked), callee.run_loop(loop_form, stacked)):
         assert type(native) is type(numpy) or np.ndim(numpy) == 0
-        arrays = [v.array if isinstance(v, Stack) else v for v in (native, numpy)]
+        arrays = [v.array if isinstance(v, DynamicArray) else v for v in (native, numpy)]
         np.testing.assert_allclose(*arrays, rtol=1e-6)
 
 
 def test_run_native_calls_and_stops():
     callee = PathCallee(branching, types("f", "f"), types("f"))
     assert run_native(CALL, (callee,), [np.array(-1.0), np.array(2.0)]) == (-3.0, 0)
-    assert run_native(CHOSEN, (callee.chosen(),), [np.int64(0), np.array(5.0), np.array(2.0)]) == (3.0,)
+    assert run_native(CALL_VARIANT, (callee.chosen(),), [np.int64(0), np.array(5.0), np.array(2.0)]) == (3.0,)
     shrinks = PathCallee(shrinking, types("f", "f"), types("f", "f", "b"), stops=True)
     form = LoopForm(1, 0, 1, None, stops=True, keeps=True)
     for goes in (True, False):
         values = [np.bool_(goes), np.array(1e7), np.array(0.3)]
         native, numpy = run_native(LOOP, (shrinks, form), values), shrinks.run_loop(form, values)
         for a, b in zip(native, numpy):
-            np.testing.assert_allclose(*(v.array if isinstance(v, Stack) else v for v in (a, b)), rtol=1e-12)
+            np.testing.assert_allclose(*(v.array if isinstance(v, DynamicArray) else v for v in (a, b)), rtol=1e-12)
 
 
 def test_a_callee_whose_results_are_not_known_yet_is_answered_by_numpy():
@@ -85,13 +85,13 @@ def test_a_loop_stands_in_the_body_of_a_loop_and_keeps_its_stacks():
     inner = PathCallee(halving, types("f", "f"), types("f", "f"))
 
     def body(c, count, x):
-        record = LOOP(count, c, x, callee=inner, form=LoopForm(1, 0, 1, None, keeps=True))
+        returned = LOOP(count, c, x, callee=inner, form=LoopForm(1, 0, 1, None, keeps=True))
         back = LOOP(
-            ITEM(record, k=2), count, c, ITEM(record, k=3), callee=squares, form=LoopForm(1, 1, 0, None, chosen=True)
+            GET(returned, k=2), count, c, GET(returned, k=3), callee=squares, form=LoopForm(1, 1, 0, None, chosen=True)
         )
-        if ITEM(record, k=0) > 0.7:
-            return (ITEM(back, k=0),)
-        return (ITEM(record, k=0) + ITEM(back, k=0),)
+        if GET(returned, k=0) > 0.7:
+            return (GET(back, k=0),)
+        return (GET(returned, k=0) + GET(back, k=0),)
 
     squares = PathCallee(lambda s, c: (s * 0.5 + c * c,), types("f", "f"), types("f"), decides=False)
     squares.record([0.0, 0.0])
@@ -109,9 +109,9 @@ def test_calls_stand_in_callees_that_are_called():
     inner = PathCallee(branching, types("f", "f"), types("f"))
 
     def twice(x, y):
-        once = ITEM(CALL(x, y, callee=inner), k=0)
+        once = GET(CALL(x, y, callee=inner), k=0)
         if once > 1.0:
-            return (ITEM(CALL(once, x, callee=inner), k=0),)
+            return (GET(CALL(once, x, callee=inner), k=0),)
         return (once,)
 
     points = [(x, y) for x in (-2.0, 0.5, 3.0) for y in (-1.0, 0.25, 4.0)]
@@ -122,7 +122,7 @@ def recursive():
     def power(n, x):
         if n < 1.0:
             return (x * 0.0 + 1.0,)
-        return (x * ITEM(CALL(n - 1.0, x, callee=callee), k=0),)
+        return (x * GET(CALL(n - 1.0, x, callee=callee), k=0),)
 
     callee = PathCallee(power, types("f", "f"), types("f"))
     return callee
@@ -160,7 +160,7 @@ def guarded_caller(callee):
     def caller(x, y):
         if x > 0.0:
             y = np.sqrt(x)
-        z = ITEM(CALL(x, y, callee=callee), k=0)
+        z = GET(CALL(x, y, callee=callee), k=0)
         if z > 10.0:
             return (z * 2.0,)
         return (z,)
@@ -182,11 +182,11 @@ def test_guards_of_the_caller_keep_their_place_around_calls():
     assert outputs_of(kernel, [np.array(4.0), np.array(1.0)]) == [8.0]
     before = len(calls), callee.asked
     point = [np.array(-4.0), np.array(1.0)]
-    assert kernel.failure(kernel.call(*point), point) == Miss(0, False)
+    assert kernel.failure(kernel.call(*point), point) == GuardFailure(0, False)
     # The call behind the failing guard was not made.
     assert (len(calls), callee.asked) == before
     point = [np.array(100.0), np.array(1.0)]
-    assert kernel.failure(kernel.call(*point), point) == Miss(1, True)
+    assert kernel.failure(kernel.call(*point), point) == GuardFailure(1, True)
 
 
 def test_an_exception_of_user_code_comes_through_the_kernel():
@@ -303,13 +303,13 @@ def test_stacks_are_freed_on_every_way_out():
     callee = PathCallee(halving, types("f", "f"), types("f", "f"))
 
     def caller(count, c, x, limit):
-        record = LOOP(count, c, x, callee=callee, form=LoopForm(1, 0, 1, None, keeps=True))
+        returned = LOOP(count, c, x, callee=callee, form=LoopForm(1, 0, 1, None, keeps=True))
         back = LOOP(
-            ITEM(record, k=2), count, c, ITEM(record, k=3), callee=sums, form=LoopForm(1, 1, 0, None, chosen=True)
+            GET(returned, k=2), count, c, GET(returned, k=3), callee=sums, form=LoopForm(1, 1, 0, None, chosen=True)
         )
         if limit < 0.0:
-            return (ITEM(back, k=0),)
-        return (ITEM(CALL(limit, callee=last), k=0) + ITEM(back, k=0),)
+            return (GET(back, k=0),)
+        return (GET(CALL(limit, callee=last), k=0) + GET(back, k=0),)
 
     sums = PathCallee(lambda s, c: (s + c,), types("f", "f"), types("f"), decides=False)
     sums.record([0.0, 0.0])

@@ -7,7 +7,7 @@ from support.agreement import agree, hessian_agrees
 import tapediff as td
 from tapediff.functions import rolled_loop as rolled
 from tapediff.ir.interpreter import run
-from tapediff.ops.calls import ITEM, LOOP
+from tapediff.ops.calls import GET, LOOP
 from tapediff.passes import pipeline as passes
 from tapediff.passes.loops import save_or_recompute as kept_choice
 from tapediff.passes.loops.save_for_backward import keep_values
@@ -152,7 +152,7 @@ def test_costly_functions_of_the_carry_are_computed_once(f):
 def test_numbers_are_kept_in_one_array():
     tape = gradient_tape(td.record(slopes, np.full(3, 0.3)), (0,))
     forward = loops(tape)[0]
-    items = [i for i in tape.instructions if i.op is ITEM and tape.instructions[i.inputs[0]] is forward]
+    items = [i for i in tape.instructions if i.op is GET and tape.instructions[i.inputs[0]] is forward]
     packed = [i for i in items if len(i.type.shape) == 2]
     assert [i.type.shape[1] > 5 for i in packed] == [True]
 
