@@ -13,6 +13,7 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$(?:\n+```text\n(?P<shown>.*?)^```$)?", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?://)(?P<page>[^)#]*)(?:#(?P<heading>[^)]*))?\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+FILE = re.compile(r"`([\w*./]+(?:\.py|/))`")
 
 
 def blocks(page):
@@ -62,3 +63,17 @@ def test_every_link_to_a_page_of_this_repository_leads_somewhere(page):
         assert target.exists(), link[0]
         if link["heading"]:
             assert link["heading"] in map(anchor, HEADING.findall(target.read_text())), link[0]
+
+
+@pytest.mark.parametrize("page", ["docs/glossary.md", "docs/architecture.md", "CONTRIBUTING.md"])
+def test_every_file_named_in_a_table_exists(page):
+    """Below the package or the repository, or, as in `lower/arrays.py`, `matrices.py`, beside the file named before it."""
+    rows = [row for row in (ROOT / page).read_text().splitlines() if row.startswith("|")]
+    named = [FILE.findall(row) for row in rows]
+    assert sum(map(len, named)) > 10, "else the expression above finds nothing"
+    for files in named:
+        beside = ROOT / "tapediff"
+        for file in files:
+            found = [path for folder in (beside, ROOT / "tapediff", ROOT) for path in folder.glob(file.rstrip("/"))]
+            assert found, f"{page} names {file}"
+            beside = found[0] if file.endswith("/") else found[0].parent
