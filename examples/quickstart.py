@@ -24,7 +24,7 @@ for _ in range(200):
 print("the most probable coefficients:", beta.round(3), "where the gradient is", np.abs(gradient).max().round(9))
 
 
-def loss(x):  # Python decides: inside the unit ball a square, outside it a distance
+def loss(x):  # an ordinary if: quadratic inside the unit ball, linear outside it
     radius = np.sqrt(np.sum(x**2))
     if radius < 1.0:
         return 0.5 * radius**2
@@ -40,5 +40,5 @@ print(safe.explain())
 only_inside = td.compile(loss, inside)
 try:
     td.gradient(only_inside, outside)
-except td.GuardFailed as refusal:  # never an answer from the wrong branch
+except td.GuardFailed as refusal:  # this tape has the other branch only
     print("GuardFailed:", refusal)

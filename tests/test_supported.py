@@ -15,9 +15,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "supported.md"
 HEAD = """# What is supported on tracked arrays
 
 Python's operators, indexing and writing with all of NumPy's indices, `len`, iteration, comparisons, `abs`, `round`, `divmod`, `int`
-and `bool` (which are guards), `np.array`, `np.asarray`, `np.full` and their relatives on tracked values, and the names below, with
-their usual arguments. Anything else is refused with the line that called it
-and, where somebody knows one, another way to write it; nothing is converted without a word. (Made from the package's own tables by
+and `bool` (which are guards), `np.array`, `np.asarray`, `np.full` and their relatives on tracked values, and the functions below, with
+their usual arguments. Everything else raises an error that names the line of the call and, where one is known, another way to write it.
+Tracked values are never converted silently. (Made from the package's own tables by
 `python -m tests.test_supported`.)
 
 ```python
