@@ -21,7 +21,7 @@ from .codegen.emitter import Emitter
 from .codegen.outlining import is_compiled_quickly
 from .codegen.python_listing import listing
 from .jit.native_function import NativeFunction
-from .loop_ir.program import Call, Invoke, Step
+from .loop_ir.program import Invoke, RoutineCall, Step
 from .pipeline import build_program
 from .runtime import python_entry as entry
 from .runtime.callbacks import raise_pending
@@ -99,7 +99,7 @@ class Kernel:
             for item in group.body:
                 if isinstance(item, Step):
                     total += math.prod(item.domain)
-                elif isinstance(item, Call):
+                elif isinstance(item, RoutineCall):
                     total += int(np.prod(item.sizes[:2]))
                 elif isinstance(item, Invoke):
                     total += _iterations(item) * CALL_WORK

@@ -10,7 +10,7 @@ from tapediff.compiler.codegen.emitter import FAILURE, LARGEST_STACK_WORKSPACE
 from tapediff.compiler.codegen.python_listing import listing, run_listing
 from tapediff.compiler.jit.native_function import assembly
 from tapediff.compiler.kernel import Kernel, build_program
-from tapediff.compiler.loop_ir.program import Access, Call, Exit, Step
+from tapediff.compiler.loop_ir.program import Access, Exit, RoutineCall, Step
 from tapediff.compiler.runtime import python_entry as entry
 from tapediff.ir.interpreter import run
 from tapediff.ops.arithmetic import CONVERT
@@ -136,7 +136,7 @@ def test_every_value_is_written_before_it_is_read():
         for group in program.groups:
             for item in group.body:
                 reads = [r.storage for r in item.reads if isinstance(r, Access)] if isinstance(item, Step) else []
-                if isinstance(item, Call):
+                if isinstance(item, RoutineCall):
                     reads = [storage for storage, _ in item.operands[:1]]
                 elif isinstance(item, Exit):
                     assert item.read.storage in written
@@ -153,7 +153,7 @@ def lifetimes(program):
         for item in group.body:
             if isinstance(item, Step):
                 touched = [item.write.storage, *(r.storage for r in item.reads if isinstance(r, Access))]
-            elif isinstance(item, Call):
+            elif isinstance(item, RoutineCall):
                 touched = [item.result, *(storage for storage, _ in item.operands)]
             else:
                 touched = [item.read.storage, item.report[0]]

@@ -13,7 +13,7 @@ from typing import Any
 from ...ir.guard_rows import EACH
 from ..bytecode.emit_call import emit_interpreted
 from ..linalg.routine_table import ROUTINES
-from ..loop_ir.program import Access, Call, Exit, Group, Literal, Program, Step, neutral
+from ..loop_ir.program import Access, Exit, Group, Literal, Program, RoutineCall, Step, neutral
 from ..math.simd import Code, Value, constant, to_f64, trunc
 from ..runtime.status import FAILURE, OUT_OF_MEMORY
 from ..runtime.workspaces import (
@@ -175,7 +175,7 @@ class Emitter(LaneMemory):
             return known
         return self.load(self.address(read.storage, read.offset), self.storages[read.storage].kind)
 
-    def call(self, call: Call) -> None:
+    def call(self, call: RoutineCall) -> None:
         routine = ROUTINES[call.routine]
         operands = [self.address(storage, offset) for storage, offset in call.operands]
         failed = routine.emit(self.code, self.slots, operands, self.base(call.result), call.sizes, self.fresh())

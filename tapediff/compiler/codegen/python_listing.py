@@ -16,7 +16,7 @@ import numpy as np
 from ...ir.guard_rows import EACH
 from ...ir.instruction import DynamicArrayType
 from ..linalg.routine_table import ROUTINES
-from ..loop_ir.program import Access, Bands, Call, Exit, Group, Invoke, Literal, Program, Step, neutral
+from ..loop_ir.program import Access, Bands, Exit, Group, Invoke, Literal, Program, RoutineCall, Step, neutral
 from ..math.expressions import python_expression
 from ..math.function_table import PYTHON_FUNCTIONS
 
@@ -69,7 +69,7 @@ class _Printer:
         touched = set()
         for group in self.program.groups:
             for item in group.body:
-                if isinstance(item, Call):
+                if isinstance(item, RoutineCall):
                     touched |= {item.result, *(storage for storage, _ in item.operands)}
                 elif isinstance(item, Invoke):
                     touched |= {storage for storage, _ in (*item.items, *item.operands)}
@@ -115,7 +115,7 @@ class _Printer:
         self.windows = set()
         return [*begin, *lines, *end]
 
-    def _call(self, call: Call) -> str:
+    def _call(self, call: RoutineCall) -> str:
         operands = ", ".join(f"{self.name(s)}[{offset}:]" for s, offset in call.operands)
         left = (
             f"if {call.routine}([{operands}], {self.name(call.result)}, {call.sizes}): return 'failure', {call.failure}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .program import Access, Call, Exit, Invoke, Literal, Step, Storage
+from .program import Access, Exit, Invoke, Literal, RoutineCall, Step, Storage
 
 
 def read_by(item: Any) -> Iterable[int]:
@@ -21,14 +21,14 @@ def written_by(item: Any) -> Iterable[int]:
     """The storages that a step, a call or an invoke writes."""
     if isinstance(item, Step):
         return [item.write.storage]
-    if isinstance(item, Call):
+    if isinstance(item, RoutineCall):
         return [item.result]
     return item.written if isinstance(item, Invoke) else []
 
 
 def may_veto(item: Any) -> bool:
     """Whether an item may end the run: a guard, a routine that can fail, a callee."""
-    return isinstance(item, (Exit, Invoke)) or (isinstance(item, Call) and item.failure >= 0)
+    return isinstance(item, (Exit, Invoke)) or (isinstance(item, RoutineCall) and item.failure >= 0)
 
 
 def relies_on_guards(item: Any, storages: list[Storage]) -> bool:

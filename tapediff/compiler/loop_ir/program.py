@@ -129,7 +129,7 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RoutineCall:
     """A routine on whole contiguous arrays.
 
     Attributes:

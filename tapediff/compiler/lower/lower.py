@@ -11,7 +11,7 @@ from ...ir.guard_rows import EACH
 from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, Instruction, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise
-from ..loop_ir.program import KINDS, Access, Call, Exit, Invoke, Literal, Program, Step
+from ..loop_ir.program import KINDS, Access, Exit, Invoke, Literal, Program, RoutineCall, Step
 from ..loop_ir.views import Place
 from .arrays import ArrayLowering
 from .calls import CallLowering
@@ -129,10 +129,10 @@ def lower(tape: Tape) -> Lowering:
 def _place_outputs(low: Lowering) -> None:
     """Compute each output where the caller wants it, or copy it there if it is a view, an input, or used elsewhere."""
     read_storages = {r.storage for s in low.steps if isinstance(s, Step) for r in s.reads if isinstance(r, Access)}
-    read_storages |= {pair[0] for s in low.steps if isinstance(s, Call) for pair in s.operands}
+    read_storages |= {pair[0] for s in low.steps if isinstance(s, RoutineCall) for pair in s.operands}
     read_storages |= {s for e in low.steps if isinstance(e, Exit) for s in (e.read.storage, e.report[0])}
     # A routine that can fail would leave half a result with the caller.
-    taken = {s.result for s in low.steps if isinstance(s, Call) and s.failure >= 0}
+    taken = {s.result for s in low.steps if isinstance(s, RoutineCall) and s.failure >= 0}
     for invoke in low.steps:
         if isinstance(invoke, Invoke):
             taken |= {*invoke.written, *(storage for storage, _ in invoke.operands)}

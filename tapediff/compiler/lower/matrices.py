@@ -10,7 +10,7 @@ from ...ir.instruction import Instruction
 from ..linalg.dense_calls import cholesky_scratch, pullback_scratch
 from ..linalg.sorting import scratch_size
 from ..linalg.spectral import cofactors_scratch, eigh_scratch
-from ..loop_ir.program import Call
+from ..loop_ir.program import RoutineCall
 from ..loop_ir.views import Place, contiguous, same_strides
 from .step_builder import StepBuilder
 
@@ -168,7 +168,7 @@ class MatrixLowering(StepBuilder):
             number = len(self.failures)
             self.failures.append(failure)
         pairs = tuple((place.storage, place.offset) for place in operands)
-        self.steps.append(Call(routine, pairs, target.storage, sizes, number, self.site))
+        self.steps.append(RoutineCall(routine, pairs, target.storage, sizes, number, self.site))
 
     def cholesky(self, i: Instruction) -> None:
         n = i.type.shape[1]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...ir.instruction import FLOAT64, Instruction
 from ...ir.tape import Tape
-from ..loop_ir.program import KINDS, Access, Call, Exit, Invoke, Literal, Step, Storage
+from ..loop_ir.program import KINDS, Access, Exit, Invoke, Literal, RoutineCall, Step, Storage
 from ..loop_ir.views import Place, contiguous
 
 CONSTANT_ALIGNMENT = 64
@@ -28,7 +28,7 @@ class StepBuilder:
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
         self.storages: list[Storage] = []
-        self.steps: list[Step | Exit | Call | Invoke] = []
+        self.steps: list[Step | Exit | RoutineCall | Invoke] = []
         self.places: list[Place] = []
         self.tuples: dict[int, tuple[Place, ...]] = {}
         self.constants = bytearray()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...ir.guard_rows import EACH
-from ..loop_ir.program import Access, Call, Exit, Group, Invoke, Literal, Step, Storage
+from ..loop_ir.program import Access, Exit, Group, Invoke, Literal, RoutineCall, Step, Storage
 
 
 def schedule(steps: list[Any], storages: list[Storage]) -> list[Group]:
@@ -30,7 +30,7 @@ def schedule(steps: list[Any], storages: list[Storage]) -> list[Group]:
 def _writes_output(step: Any, storages: list[Storage]) -> bool:
     if isinstance(step, (Exit, Invoke)):
         return False
-    target = step.result if isinstance(step, Call) else step.write.storage
+    target = step.result if isinstance(step, RoutineCall) else step.write.storage
     return storages[target].home == "output"
 
 
@@ -143,7 +143,7 @@ class _Scheduler:
         self.last_veto = -1
 
     def add(self, step: Any) -> None:
-        if isinstance(step, Call):
+        if isinstance(step, RoutineCall):
             self._add_call(step)
         elif isinstance(step, Invoke):
             self._add_invoke(step)
@@ -168,7 +168,7 @@ class _Scheduler:
         """The last group that writes a storage."""
         return self.writers.get(storage, _NONE).last
 
-    def _add_call(self, call: Call) -> None:
+    def _add_call(self, call: RoutineCall) -> None:
         self.groups.append(Group("call", (), [call]))
         number = len(self.groups) - 1
         self._wrote(call.result, number, call)
@@ -288,7 +288,7 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
         for item in group.body:
             if isinstance(item, Step):
                 writer_of.setdefault(item.write.storage, []).append((number, item))
-            elif isinstance(item, Call):
+            elif isinstance(item, RoutineCall):
                 writer_of.setdefault(item.result, []).append((number, item))
             elif isinstance(item, Invoke):
                 for storage in item.written:
@@ -309,7 +309,7 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
                         crosses = _leaves_chunk(read.storage, number, chunks, storages, writer_of)
                         if crosses or _needs_address(read, item, number, storages, writer_of):
                             storages[read.storage].in_memory = True
-            elif isinstance(item, Call):
+            elif isinstance(item, RoutineCall):
                 for storage, _ in (*item.operands, (item.result, 0)):
                     storages[storage].in_memory = True
             elif isinstance(item, Invoke):

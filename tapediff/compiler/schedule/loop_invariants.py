@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..loop_ir.program import Access, Call, Literal, Step, Storage
+from ..loop_ir.program import Access, Literal, RoutineCall, Step, Storage
 
 
 def split_invariants(steps: list[Any], storages: list[Storage], varying: set[int]) -> tuple[list[Any], list[Any]]:
@@ -32,7 +32,7 @@ def split_invariants(steps: list[Any], storages: list[Storage], varying: set[int
 def _written(step: Any) -> tuple[int, ...]:
     if isinstance(step, Step):
         return (step.write.storage,)
-    if isinstance(step, Call):
+    if isinstance(step, RoutineCall):
         return (step.result,)
     return getattr(step, "written", ())
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..codegen.loop_nest import LANES, collapsed
 from ..loop_ir.index_maps import Positions, positions_of
-from ..loop_ir.program import Access, Call, Exit, Group, Invoke, Step, Storage
+from ..loop_ir.program import Access, Exit, Group, Invoke, RoutineCall, Step, Storage
 from ..loop_ir.views import contiguous
 from .cost_model import LOAD, STORE, distance, work
 from .fusion import is_same_point, place_in_memory
@@ -90,7 +90,7 @@ class _Nests:
             self.pinned |= {item.read.storage, item.report[0]}
         else:
             self.pinned |= {storage for storage, _ in item.operands}
-            written = (item.result,) if isinstance(item, Call) else item.written if isinstance(item, Invoke) else ()
+            written = (item.result,) if isinstance(item, RoutineCall) else item.written if isinstance(item, Invoke) else ()
             for storage in written:
                 self.writers.setdefault(storage, []).append(item)
 
