@@ -9,7 +9,7 @@ from .program import Literal
 
 # Not frozen, as for the accesses of a loop program.
 @dataclass(slots=True, unsafe_hash=True)
-class Place:
+class StridedView:
     """Where a value of the tape is found: a strided view of a storage, or a number."""
 
     shape: tuple[int, ...]

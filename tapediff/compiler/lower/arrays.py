@@ -13,7 +13,7 @@ from ...ir.instruction import Instruction
 from ...ops import Elementwise
 from ...ops.indexing import Region
 from ..loop_ir.program import KINDS, Access, Literal, Step
-from ..loop_ir.views import Place, contiguous, reshaped_strides
+from ..loop_ir.views import StridedView, contiguous, reshaped_strides
 from .partition import Box, boxes
 from .step_builder import CONVERSIONS, StepBuilder, rename
 
@@ -48,8 +48,8 @@ class ArrayLowering(StepBuilder):
 
     def elementwise(self, i: Instruction) -> None:
         op, inputs, params, type_, _ = i
-        places = self.places
-        operands = [places[k] for k in inputs]
+        views = self.views
+        operands = [views[k] for k in inputs]
         first = 0 if op.promote is None else 1
         kind = self.kind_of(operands[first]) if len(operands) > first else None
         key = (op, kind, type_.dtype.kind)
@@ -59,7 +59,7 @@ class ArrayLowering(StepBuilder):
         self._expression(i, operands, expression, tuple(op.named(params).items()) if params else ())
 
     def _expression(
-        self, i: Instruction, operands: list[Place], expression: str, parameters: tuple[Any, ...] = ()
+        self, i: Instruction, operands: list[StridedView], expression: str, parameters: tuple[Any, ...] = ()
     ) -> None:
         shape = i.type.shape
         target = self.result(i)
@@ -78,45 +78,45 @@ class ArrayLowering(StepBuilder):
 
     def round_last(self, i: Instruction) -> None:
         """Replace the result just lowered by its values rounded to 32 bits."""
-        self._expression(i, [self.places.pop()], "round_to_float32(r0)")
+        self._expression(i, [self.views.pop()], "round_to_float32(r0)")
 
     def convert(self, i: Instruction) -> None:
-        source = self.places[i.inputs[0]]
+        source = self.views[i.inputs[0]]
         conversion = CONVERSIONS.get((self.kind_of(source), KINDS[i.type.dtype.kind]), "x")
         self._expression(i, [source], rename(conversion, ("x",)))
 
     def reshape(self, i: Instruction) -> None:
-        place = self.places[i.inputs[0]]
-        strides = reshaped_strides(place.shape, place.strides, i.type.shape)
+        view = self.views[i.inputs[0]]
+        strides = reshaped_strides(view.shape, view.strides, i.type.shape)
         if strides is None:
-            place = self.in_memory(i.inputs[0])
+            view = self.in_memory(i.inputs[0])
             strides = contiguous(i.type.shape)
-        self.places.append(replace(place, shape=i.type.shape, strides=strides))
+        self.views.append(replace(view, shape=i.type.shape, strides=strides))
 
     def transpose(self, i: Instruction, axes: tuple[int, ...]) -> None:
-        place = self.places[i.inputs[0]]
-        strides = tuple(place.strides[a] for a in axes)
-        self.places.append(replace(place, shape=i.type.shape, strides=strides))
+        view = self.views[i.inputs[0]]
+        strides = tuple(view.strides[a] for a in axes)
+        self.views.append(replace(view, shape=i.type.shape, strides=strides))
 
     def broadcast(self, i: Instruction) -> None:
-        place = self.places[i.inputs[0]]
-        _, strides = self.spread(place, i.type.shape)
-        self.places.append(replace(place, shape=i.type.shape, strides=strides))
+        view = self.views[i.inputs[0]]
+        _, strides = self.spread(view, i.type.shape)
+        self.views.append(replace(view, shape=i.type.shape, strides=strides))
 
     def index(self, i: Instruction) -> None:
-        self.places.append(self.part(self.places[i.inputs[0]], i.params[0]))
+        self.views.append(self.part(self.views[i.inputs[0]], i.params[0]))
 
-    def part(self, place: Place, region: Region) -> Place:
-        """The view of a region of a place."""
-        offset = place.offset + sum(a * s for a, s in zip(region.starts, place.strides))
-        strides = tuple(step * s for step, s in zip(region.steps, place.strides))
+    def part(self, view: StridedView, region: Region) -> StridedView:
+        """The view of a region of a view."""
+        offset = view.offset + sum(a * s for a, s in zip(region.starts, view.strides))
+        strides = tuple(step * s for step, s in zip(region.steps, view.strides))
         shaped = reshaped_strides(region.counts, strides, region.shape)
         assert shaped is not None, "a region only drops or adds axes of length 1"
-        return replace(place, shape=region.shape, offset=offset, strides=shaped)
+        return replace(view, shape=region.shape, offset=offset, strides=shaped)
 
     def reduce(self, i: Instruction, combine: str) -> None:
         (axes,) = i.params
-        source = self.places[i.inputs[0]]
+        source = self.views[i.inputs[0]]
         target = self.result(i)
         kept = iter(target.strides)
         strides = tuple(0 if k in axes else next(kept) for k in range(len(source.shape)))
@@ -132,16 +132,16 @@ class ArrayLowering(StepBuilder):
 
     def cumulate(self, i: Instruction) -> None:
         axis, backwards = i.params
-        source, target = self.places[i.inputs[0]], self.result(i)
+        source, target = self.views[i.inputs[0]], self.result(i)
         order = [k for k in range(len(source.shape)) if k != axis] + [axis]
         views = []
-        for place in (source, target):
-            strides = [place.strides[k] for k in order]
-            offset = place.offset
+        for view in (source, target):
+            strides = [view.strides[k] for k in order]
+            offset = view.offset
             if backwards:
-                offset += strides[-1] * (place.shape[axis] - 1)
+                offset += strides[-1] * (view.shape[axis] - 1)
                 strides[-1] = -strides[-1]
-            views.append((replace(place, offset=offset), tuple(strides)))
+            views.append((replace(view, offset=offset), tuple(strides)))
         domain = tuple(source.shape[k] for k in order)
         running = source.shape[axis] != 1
         self.step(domain, [views[0]], "r0", views[1][0], views[1][1], "add" if running else None, running=running)
@@ -157,22 +157,22 @@ class ArrayLowering(StepBuilder):
         if not (disjoint and covered == i.type.size):
             self.fill(0.0, target)
         for number, region in zip(i.inputs, regions):
-            part, source = self.part(target, region), self.spread(self.places[number], region.shape)
+            part, source = self.part(target, region), self.spread(self.views[number], region.shape)
             combine = None if disjoint else "add"
             self.step(part.shape, [source], "r0", part, part.strides, combine, beside=disjoint)
 
-    def _sum_in_boxes(self, i: Instruction, whole: list[Box], target: Place) -> None:
+    def _sum_in_boxes(self, i: Instruction, whole: list[Box], target: StridedView) -> None:
         """Each entry is written once: zero, and what the regions that it is in add to it, in their order."""
-        zero = Place((), -1, 0, (), Literal(0.0, "f64"))
+        zero = StridedView((), -1, 0, (), Literal(0.0, "f64"))
         for box in whole:
             reads = [(zero, (0,) * len(box.counts))]
             for k in box.covered_by:
                 region = i.params[0][k]
-                place, strides = self.spread(self.places[i.inputs[k]], region.shape)
+                view, strides = self.spread(self.views[i.inputs[k]], region.shape)
                 along = reshaped_strides(region.shape, strides, region.counts)
                 assert along is not None, "a region only drops or adds axes of length 1"
                 shift = sum(s * (b - a) for s, a, b in zip(along, region.starts, box.starts))
-                reads.append((replace(place, offset=place.offset + shift), along))
+                reads.append((replace(view, offset=view.offset + shift), along))
             offset = target.offset + sum(map(operator.mul, target.strides, box.starts))
             part = replace(target, shape=box.counts, offset=offset)
             sum_ = " + ".join(f"r{k}" for k in range(len(reads)))
@@ -180,13 +180,13 @@ class ArrayLowering(StepBuilder):
 
     def replace(self, i: Instruction) -> None:
         target = self.result(i)
-        self.copy(self.places[i.inputs[0]], target)
+        self.copy(self.views[i.inputs[0]], target)
         for number, region in zip(i.inputs[1:], i.params[0]):
-            self.copy(self.places[number], self.part(target, region))
+            self.copy(self.views[number], self.part(target, region))
 
     def gather(self, i: Instruction) -> None:
         source = self.flat(i.inputs[0])
-        positions = self.places[i.inputs[1]]
+        positions = self.views[i.inputs[1]]
         target = self.result(i)
         shape = i.type.shape
         reads = [self.spread(positions, shape), (source, (0,) * len(shape))]
@@ -195,22 +195,22 @@ class ArrayLowering(StepBuilder):
         else:
             self.step(shape, reads, "r1", target, target.strides, gather=True)
 
-    def flat(self, number: int) -> Place:
+    def flat(self, number: int) -> StridedView:
         """A value whose element k is at offset + k."""
-        place = self.places[number]
-        return place if place.literal is not None else self.in_memory(number)
+        view = self.views[number]
+        return view if view.literal is not None else self.in_memory(number)
 
     def scatter_add(self, i: Instruction) -> None:
         target = self.result(i)
         self.fill(0.0, target)
-        self._scatter(i.inputs[1], self.places[i.inputs[0]], target, "add")
+        self._scatter(i.inputs[1], self.views[i.inputs[0]], target, "add")
 
     def put(self, i: Instruction) -> None:
         target = self.result(i)
-        self.copy(self.places[i.inputs[0]], target)
-        self._scatter(i.inputs[2], self.places[i.inputs[1]], target, None)
+        self.copy(self.views[i.inputs[0]], target)
+        self._scatter(i.inputs[2], self.views[i.inputs[1]], target, None)
 
-    def _scatter(self, positions: int, source: Place, target: Place, combine: str | None) -> None:
-        shape = self.places[positions].shape
-        reads = [self.spread(self.places[positions], shape), self.spread(source, shape)]
+    def _scatter(self, positions: int, source: StridedView, target: StridedView, combine: str | None) -> None:
+        shape = self.views[positions].shape
+        reads = [self.spread(self.views[positions], shape), self.spread(source, shape)]
         self.step(shape, reads, "r1", target, (0,) * len(shape), combine, scatter=True)

@@ -12,7 +12,7 @@ from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, Instruction, ValueT
 from ...ir.tape import Tape
 from ...ops import Elementwise
 from ..loop_ir.program import KINDS, Access, Exit, Invoke, Literal, Program, RoutineCall, Step
-from ..loop_ir.views import Place
+from ..loop_ir.views import StridedView
 from .arrays import ArrayLowering
 from .calls import CallLowering
 from .matrices import MatrixLowering
@@ -46,26 +46,26 @@ _SAME = {
 
 
 class Lowering(ArrayLowering, MatrixLowering, CallLowering):
-    """Collects the steps of one tape. `self.places[i]` tells where value i is."""
+    """Collects the steps of one tape. `self.views[i]` tells where value i is."""
 
     def guard(self, i: Instruction) -> None:
         kind, outcome, ordinal = i.params[:3]
-        place = self.places[i.inputs[0]]
-        self.places.append(Place((), -1, 0, (), Literal(0.0, "f64")))
+        view = self.views[i.inputs[0]]
+        self.views.append(StridedView((), -1, 0, (), Literal(0.0, "f64")))
         if kind in ("array", EACH):
-            self._array_guard(i, place, np.asarray(outcome))
+            self._array_guard(i, view, np.asarray(outcome))
             return
-        if place.literal is not None:
-            fresh = self.storage((), place.literal.kind)
-            self.copy(place, fresh)
-            place = fresh
+        if view.literal is not None:
+            fresh = self.storage((), view.literal.kind)
+            self.copy(view, fresh)
+            view = fresh
         # Integers stay integers: a double could not tell neighbours beyond 2**53 apart.
-        expected = int(outcome) if self.kind_of(place) == "i64" else float(outcome)
+        expected = int(outcome) if self.kind_of(view) == "i64" else float(outcome)
         self.steps.append(
-            Exit(ordinal, kind, Access(place.storage, place.offset, ()), expected, (place.storage, 1), self.site)
+            Exit(ordinal, kind, Access(view.storage, view.offset, ()), expected, (view.storage, 1), self.site)
         )
 
-    def _array_guard(self, i: Instruction, place: Place, outcome: np.ndarray) -> None:
+    def _array_guard(self, i: Instruction, view: StridedView, outcome: np.ndarray) -> None:
         """Compare the whole array with its recorded pattern; the array itself, or its first entry that differs, is what a failure
         reports."""
         kind, _, ordinal, *columns = i.params
@@ -73,24 +73,24 @@ class Lowering(ArrayLowering, MatrixLowering, CallLowering):
         if looked_at in self.looked_at:
             return  # the earlier guard fails first
         self.looked_at.add(looked_at)
-        place = self.in_memory(i.inputs[0])
-        size = int(np.prod(place.shape))
-        if place.literal is None and self.storages[place.storage].size != size:
+        view = self.in_memory(i.inputs[0])
+        size = int(np.prod(view.shape))
+        if view.literal is None and self.storages[view.storage].size != size:
             # What a failure reports is a whole storage, and this is a part of one.
-            part, place = place, self.storage(place.shape, self.kind_of(place))
-            self.copy(part, place)
+            part, view = view, self.storage(view.shape, self.kind_of(view))
+            self.copy(part, view)
         pattern = compared = self.constant(outcome)
         if kind == EACH and (outcome == outcome.flat[0]).all():
             # All one way: there is no pattern to read.
             compared = self.constant(outcome.flat[0])
         same = self.storage((), "i1")
-        shape = place.shape
-        expression = _SAME[self.kind_of(place)]
-        reads = [self.spread(place, shape), self.spread(compared, shape)]
+        shape = view.shape
+        expression = _SAME[self.kind_of(view)]
+        reads = [self.spread(view, shape), self.spread(compared, shape)]
         self.step(shape, reads, expression, same, (0,) * len(shape), "and")
         self.steps.append(
             Exit(
-                ordinal, kind, Access(same.storage, 0, ()), 1.0, (place.storage, size), self.site,
+                ordinal, kind, Access(same.storage, 0, ()), 1.0, (view.storage, size), self.site,
                 pattern=pattern.storage, kinds=columns[0].kinds if columns else (),
             )
         )  # fmt: skip
@@ -104,10 +104,10 @@ def lower(tape: Tape) -> Lowering:
         op = instruction.op
         _require_supported(instruction.type, instruction)
         if op is CONSTANT:
-            low.places.append(low.constant(instruction.params[0]))
+            low.views.append(low.constant(instruction.params[0]))
         elif op is INPUT:
             kind = KINDS[instruction.type.dtype.kind]
-            low.places.append(low.storage(instruction.type.shape, kind, "input", instruction.params[0]))
+            low.views.append(low.storage(instruction.type.shape, kind, "input", instruction.params[0]))
         elif op is GUARD:
             low.guard(instruction)
         elif isinstance(op, Elementwise):
@@ -120,7 +120,7 @@ def lower(tape: Tape) -> Lowering:
             raise UnsupportedFunction(
                 f"{op.name} cannot be compiled", at=instruction.site, fix="replay the tape without compiling"
             )
-        assert len(low.places) == number + 1, f"{op} must define exactly one place"
+        assert len(low.views) == number + 1, f"{op} must define exactly one view"
     low.site = None
     _place_outputs(low)
     return low
@@ -137,15 +137,15 @@ def _place_outputs(low: Lowering) -> None:
         if isinstance(invoke, Invoke):
             taken |= {*invoke.written, *(storage for storage, _ in invoke.operands)}
     for position, number in enumerate(low.tape.outputs):
-        place = low.places[number]
-        storage = low.storages[place.storage] if place.literal is None else None
-        whole = storage is not None and storage.size == int(np.prod(place.shape)) and place.is_contiguous
+        view = low.views[number]
+        storage = low.storages[view.storage] if view.literal is None else None
+        whole = storage is not None and storage.size == int(np.prod(view.shape)) and view.is_contiguous
         if whole and storage.home == "workspace" and storage.number not in taken | read_storages:  # type: ignore[union-attr]
             storage.home, storage.position = "output", position  # type: ignore[union-attr]
             taken.add(storage.number)  # type: ignore[union-attr]
             continue
-        target = low.storage(place.shape, low.kind_of(place), "output", position)
-        low.copy(place, target)
+        target = low.storage(view.shape, low.kind_of(view), "output", position)
+        low.copy(view, target)
 
 
 def _require_supported(type_: ValueType, instruction: Instruction) -> None:

@@ -11,7 +11,7 @@ from ..linalg.dense_calls import cholesky_scratch, pullback_scratch
 from ..linalg.sorting import scratch_size
 from ..linalg.spectral import cofactors_scratch, eigh_scratch
 from ..loop_ir.program import RoutineCall
-from ..loop_ir.views import Place, contiguous, same_strides
+from ..loop_ir.views import StridedView, contiguous, same_strides
 from .step_builder import StepBuilder
 
 # Products below this many multiplications are loops: a BLAS call costs more than it saves.
@@ -32,7 +32,7 @@ class MatrixLowering(StepBuilder):
     """The building blocks that matrix ops name in their declarations."""
 
     def matmul(self, i: Instruction) -> None:
-        x, y = (self.places[k] for k in i.inputs)
+        x, y = (self.views[k] for k in i.inputs)
         x_ndim, y_ndim = len(x.shape), len(y.shape)
         rows = x.shape[-2:-1] if x_ndim > 1 else ()
         columns = y.shape[-1:] if y_ndim > 1 else ()
@@ -56,12 +56,12 @@ class MatrixLowering(StepBuilder):
             (x, x_transposed), (y, y_transposed) = (self.in_memory_or_transposed(k) for k in i.inputs)
             self.call("gemm", [x, y], self.result(i), (m, n, x.shape[-1], x_transposed, y_transposed))
             return
-        x, y = (self.places[k] for k in i.inputs)
+        x, y = (self.views[k] for k in i.inputs)
         x = self.in_memory(i.inputs[0]) if x.literal is not None else x
         y = y if y.literal is None and 1 in y.strides else self.in_memory(i.inputs[1])
         self.call("product", [x, y], self.result(i), (m, n, x.shape[-1], *x.strides, *y.strides))
 
-    def _narrow_product(self, i: Instruction, x: Place, y: Place) -> bool:
+    def _narrow_product(self, i: Instruction, x: StridedView, y: StridedView) -> bool:
         """Long sums for a few elements, all in one loop over the terms; whether it is a product of that kind.
 
         Its vectors are rows of the result, which is how a pullback finds its cotangents, columns, or the terms of each element.
@@ -85,7 +85,7 @@ class MatrixLowering(StepBuilder):
             lines = [((k,), (row, x.strides[1:]), (column, y.strides[:1])) for row in rows for column in columns]
             parts = [(e, ()) for e in range(m * n)]
         for (domain, *reads), (offset, strides) in zip(lines, parts):
-            # A place of its own for each: what several steps add to is kept in memory and not in registers.
+            # A storage of its own for each: what several steps add to is kept in memory and not in registers.
             part = self.storage(domain[1:], "f64")
             self.step(domain, reads, "r0 * r1", part, (0, *part.strides), "add")
             view = replace(target, shape=part.shape, offset=target.offset + offset)
@@ -95,8 +95,8 @@ class MatrixLowering(StepBuilder):
     def _unrolled_product(
         self,
         i: Instruction,
-        x: Place,
-        y: Place,
+        x: StridedView,
+        y: StridedView,
         batch: tuple[int, ...],
         rows: tuple[int, ...],
         columns: tuple[int, ...],
@@ -112,13 +112,13 @@ class MatrixLowering(StepBuilder):
             reads.append((replace(y, offset=y.offset + p * y.strides[-2]), y_strides))
         self.step((*batch, *rows, *columns), reads, expression, target, target.strides)
 
-    def _batch_reads(self, place: Place, own: int, batch_ndim: int) -> tuple[int, ...]:
+    def _batch_reads(self, view: StridedView, own: int, batch_ndim: int) -> tuple[int, ...]:
         """Strides over the batch axes of the result, of an operand whose last axes are its own."""
-        strides = self._batch_strides(place, place.strides[: len(place.strides) - own])
+        strides = self._batch_strides(view, view.strides[: len(view.strides) - own])
         return (0,) * (batch_ndim - len(strides)) + strides
 
     def _matmul_loops(
-        self, i: Instruction, x: Place, y: Place, batch: tuple[int, ...], rows: tuple[int, ...], inner: tuple[int, ...],
+        self, i: Instruction, x: StridedView, y: StridedView, batch: tuple[int, ...], rows: tuple[int, ...], inner: tuple[int, ...],
         columns: tuple[int, ...],
     ) -> None:  # fmt: skip
         """One loop nest in the order in which memory is read: row by row of the matrix, or columns innermost."""
@@ -148,26 +148,26 @@ class MatrixLowering(StepBuilder):
         )
 
     @staticmethod
-    def _batch_strides(place: Place, strides: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(0 if e == 1 else s for s, e in zip(strides, place.shape))
+    def _batch_strides(view: StridedView, strides: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(0 if e == 1 else s for s, e in zip(strides, view.shape))
 
-    def in_memory_or_transposed(self, number: int) -> tuple[Place, int]:
+    def in_memory_or_transposed(self, number: int) -> tuple[StridedView, int]:
         """A matrix as BLAS takes it: contiguous, or the transpose of a contiguous one (1)."""
-        place = self.places[number]
-        if place.literal is None and same_strides(
-            place.strides, tuple(reversed(contiguous(place.shape[::-1]))), place.shape
+        view = self.views[number]
+        if view.literal is None and same_strides(
+            view.strides, tuple(reversed(contiguous(view.shape[::-1]))), view.shape
         ):
-            return place, 1
+            return view, 1
         return self.in_memory(number), 0
 
     def call(
-        self, routine: str, operands: list[Place], target: Place, sizes: tuple[int, ...], failure: str = ""
+        self, routine: str, operands: list[StridedView], target: StridedView, sizes: tuple[int, ...], failure: str = ""
     ) -> None:
         number = -1
         if failure:
             number = len(self.failures)
             self.failures.append(failure)
-        pairs = tuple((place.storage, place.offset) for place in operands)
+        pairs = tuple((view.storage, view.offset) for view in operands)
         self.steps.append(RoutineCall(routine, pairs, target.storage, sizes, number, self.site))
 
     def cholesky(self, i: Instruction) -> None:
@@ -178,7 +178,7 @@ class MatrixLowering(StepBuilder):
         name = "cholesky" if n <= LARGEST_FACTOR else "potrf"
         self._call_or_attempt(i, name, operands, "Matrix is not positive definite")
 
-    def _call_or_attempt(self, i: Instruction, name: str, operands: list[Place], failure: str, *options: int) -> None:
+    def _call_or_attempt(self, i: Instruction, name: str, operands: list[StridedView], failure: str, *options: int) -> None:
         """A factorisation that leaves the kernel where it fails, or notes in its result that it did."""
         attempt = i.op.name.endswith("_attempt")
         sizes = (i.type.shape[1], *options)
@@ -198,7 +198,7 @@ class MatrixLowering(StepBuilder):
             a = self.in_memory(i.inputs[0])
             self.call("trsm", [a, b], self.result(i), (n, k, int(lower), int(transposed), int(unit)), failure)
             return
-        a = self.places[i.inputs[0]]
+        a = self.views[i.inputs[0]]
         a = a if a.literal is None else self.in_memory(i.inputs[0])
         strides = a.strides[::-1] if transposed else a.strides
         self.call(
@@ -219,14 +219,14 @@ class MatrixLowering(StepBuilder):
         self.call("det_sign", [lu], self.result(i), (lu.shape[1],))
 
     def log_abs_det(self, i: Instruction) -> None:
-        lu = self.places[i.inputs[1]]
+        lu = self.views[i.inputs[1]]
         n = lu.shape[1]
         diagonal = replace(lu, shape=(n,), strides=(lu.strides[0] + lu.strides[1],))
         target = self.result(i)
         self.step((n,), [(diagonal, diagonal.strides)], "log(absolute(r0))", target, (0,), "add")
 
     def det(self, i: Instruction) -> None:
-        lu, sign, logarithm = self.places[i.inputs[1]], self.storage((), "f64"), self.storage((), "f64")
+        lu, sign, logarithm = self.views[i.inputs[1]], self.storage((), "f64"), self.storage((), "f64")
         n = lu.shape[1]
         self.call("det_sign", [self.in_memory(i.inputs[1])], sign, (n,))
         diagonal = replace(lu, shape=(n,), strides=(lu.strides[0] + lu.strides[1],))
@@ -247,7 +247,7 @@ class MatrixLowering(StepBuilder):
     def index_routine(self, i: Instruction) -> None:
         name = i.op.name
         # Integers beyond 2**53 have neighbours that are one double.
-        integers = name != "searchsorted" and self.kind_of(self.places[i.inputs[0]]) == "i64"
+        integers = name != "searchsorted" and self.kind_of(self.views[i.inputs[0]]) == "i64"
         operands = [self.in_memory(k) if integers else self.floats_in_memory(k) for k in i.inputs]
         if name == "searchsorted":
             a, v = operands

@@ -12,7 +12,7 @@ import numpy as np
 from ...ir.instruction import FLOAT64, Instruction
 from ...ir.tape import Tape
 from ..loop_ir.program import KINDS, Access, Exit, Invoke, Literal, RoutineCall, Step, Storage
-from ..loop_ir.views import Place, contiguous
+from ..loop_ir.views import StridedView, contiguous
 
 CONSTANT_ALIGNMENT = 64
 
@@ -23,14 +23,14 @@ CONVERSIONS = {
 
 
 class StepBuilder:
-    """Collects the steps of one tape. `self.places[i]` tells where value i is, `self.tuples[i]` where the items of tuple i are."""
+    """Collects the steps of one tape. `self.views[i]` tells where value i is, `self.tuples[i]` where the items of tuple i are."""
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
         self.storages: list[Storage] = []
         self.steps: list[Step | Exit | RoutineCall | Invoke] = []
-        self.places: list[Place] = []
-        self.tuples: dict[int, tuple[Place, ...]] = {}
+        self.views: list[StridedView] = []
+        self.tuples: dict[int, tuple[StridedView, ...]] = {}
         self.constants = bytearray()
         self.failures: list[str] = []
         # The arrays that guards look at, and the outcomes that these want.
@@ -42,56 +42,53 @@ class StepBuilder:
         self.expressions: dict[Any, str] = {}
         self.site: Any = None
 
-    # Storages and places
+    # Storages and views
 
-    def storage(self, shape: tuple[int, ...], kind: str, home: str = "workspace", position: int = -1) -> Place:
+    def storage(self, shape: tuple[int, ...], kind: str, home: str = "workspace", position: int = -1) -> StridedView:
         size = math.prod(shape)
         self.storages.append(Storage(len(self.storages), size, kind, home, position))
-        return Place(shape, len(self.storages) - 1, 0, contiguous(shape))
+        return StridedView(shape, len(self.storages) - 1, 0, contiguous(shape))
 
-    def constant(self, array: np.ndarray) -> Place:
+    def constant(self, array: np.ndarray) -> StridedView:
         kind = KINDS[array.dtype.kind]
         if kind == "f64":
             array = array.astype(np.float64)
         if array.size == 1:
-            return Place(array.shape, -1, 0, (0,) * array.ndim, Literal(array.reshape(-1)[0].item(), kind))
+            return StridedView(array.shape, -1, 0, (0,) * array.ndim, Literal(array.reshape(-1)[0].item(), kind))
         self.constants.extend(b"\0" * (-len(self.constants) % CONSTANT_ALIGNMENT))
-        place = self.storage(array.shape, kind, "constant", len(self.constants))
+        view = self.storage(array.shape, kind, "constant", len(self.constants))
         self.constants.extend(np.ascontiguousarray(array).tobytes())
-        return place
+        return view
 
-    def kind_of(self, place: Place) -> str:
-        return place.literal.kind if place.literal is not None else self.storages[place.storage].kind
+    def kind_of(self, view: StridedView) -> str:
+        return view.literal.kind if view.literal is not None else self.storages[view.storage].kind
 
-    def place(self, number: int) -> Place:
-        return self.places[number]
-
-    def result(self, instruction: Instruction) -> Place:
+    def result(self, instruction: Instruction) -> StridedView:
         shape, dtype = instruction.type
         kind = "f64" if dtype is FLOAT64 else KINDS[dtype.kind]
         if shape == ():
             number = len(self.storages)
             self.storages.append(Storage(number, 1, kind))
-            place = Place((), number, 0, ())
+            view = StridedView((), number, 0, ())
         else:
-            place = self.storage(shape, kind)
-        self.places.append(place)
-        return place
+            view = self.storage(shape, kind)
+        self.views.append(view)
+        return view
 
     # Steps
 
     def step(
-        self, domain: tuple[int, ...], reads: list[tuple[Place, tuple[int, ...]]], expression: str, target: Place,
+        self, domain: tuple[int, ...], reads: list[tuple[StridedView, tuple[int, ...]]], expression: str, target: StridedView,
         strides: tuple[int, ...], combine: str | None = None, **more: Any,
     ) -> None:  # fmt: skip
-        """Append a step; extents of 1 are dropped from the domain. Each read is a place with its strides over the domain."""
+        """Append a step; extents of 1 are dropped from the domain. Each read is a view with its strides over the domain."""
         kept = tuple(k for k, extent in enumerate(domain) if extent != 1)
         accesses: list[Access | Literal] = []
-        for place, read_strides in reads:
-            if place.literal is not None:
-                accesses.append(place.literal)
+        for view, read_strides in reads:
+            if view.literal is not None:
+                accesses.append(view.literal)
             else:
-                accesses.append(Access(place.storage, place.offset, tuple(read_strides[k] for k in kept)))
+                accesses.append(Access(view.storage, view.offset, tuple(read_strides[k] for k in kept)))
         if more.pop("gather", False):
             first, source = accesses[0], accesses[1]
             assert isinstance(source, Access)
@@ -102,39 +99,39 @@ class StepBuilder:
         self.steps.append(Step(tuple(domain[k] for k in kept), tuple(accesses), expression, parameters, write, combine,
                                site=self.site, **more))  # fmt: skip
 
-    def spread(self, place: Place, shape: tuple[int, ...]) -> tuple[Place, tuple[int, ...]]:
-        """A place as a read over a domain of `shape`, by NumPy's broadcasting."""
-        extra = len(shape) - len(place.shape)
-        strides = tuple(0 if e == 1 else s for s, e in zip(place.strides, place.shape))
-        return place, (0,) * extra + strides
+    def spread(self, view: StridedView, shape: tuple[int, ...]) -> tuple[StridedView, tuple[int, ...]]:
+        """A view as a read over a domain of `shape`, by NumPy's broadcasting."""
+        extra = len(shape) - len(view.shape)
+        strides = tuple(0 if e == 1 else s for s, e in zip(view.strides, view.shape))
+        return view, (0,) * extra + strides
 
-    def copy(self, source: Place, target: Place, combine: str | None = None) -> None:
+    def copy(self, source: StridedView, target: StridedView, combine: str | None = None) -> None:
         self.step(target.shape, [self.spread(source, target.shape)], "r0", target, target.strides, combine)
 
-    def fill(self, value: Any, target: Place) -> None:
+    def fill(self, value: Any, target: StridedView) -> None:
         kind = self.storages[target.storage].kind
-        zero = Place((), -1, 0, (), Literal(value, kind))
+        zero = StridedView((), -1, 0, (), Literal(value, kind))
         # One loop over the whole storage, so that the fill is a memset.
         size = self.storages[target.storage].size
-        self.step((size,), [(zero, (0,))], "r0", Place((size,), target.storage, 0, (1,)), (1,))
+        self.step((size,), [(zero, (0,))], "r0", StridedView((size,), target.storage, 0, (1,)), (1,))
 
-    def in_memory(self, number: int) -> Place:
+    def in_memory(self, number: int) -> StridedView:
         """A value as a contiguous array at an address, for a routine; copied if it is a view or a number."""
-        place = self.places[number]
-        if place.is_contiguous:
-            return place
-        fresh = self.storage(place.shape, self.kind_of(place))
-        self.copy(place, fresh)
+        view = self.views[number]
+        if view.is_contiguous:
+            return view
+        fresh = self.storage(view.shape, self.kind_of(view))
+        self.copy(view, fresh)
         return fresh
 
-    def floats_in_memory(self, number: int) -> Place:
+    def floats_in_memory(self, number: int) -> StridedView:
         """As in_memory, with masks and integers turned into floats."""
-        place = self.places[number]
-        conversion = CONVERSIONS.get((self.kind_of(place), "f64"))
+        view = self.views[number]
+        conversion = CONVERSIONS.get((self.kind_of(view), "f64"))
         if conversion is None:
             return self.in_memory(number)
-        fresh = self.storage(place.shape, "f64")
-        self.step(place.shape, [self.spread(place, place.shape)], rename(conversion, ("x",)), fresh, fresh.strides)
+        fresh = self.storage(view.shape, "f64")
+        self.step(view.shape, [self.spread(view, view.shape)], rename(conversion, ("x",)), fresh, fresh.strides)
         return fresh
 
 
