@@ -20,7 +20,7 @@ NEAR_BYTES = 256_000
 
 
 @cache
-def work(expression: str) -> int:
+def cost_of(expression: str) -> int:
     """What it takes to evaluate an expression."""
     total = 0
     for node in ast.walk(ast.parse(expression, mode="eval")):
@@ -34,6 +34,6 @@ def work(expression: str) -> int:
     return total
 
 
-def distance(storage: Storage) -> int:
+def memory_factor(storage: Storage) -> int:
     """How many times as long as from a near cache it takes to read an array."""
     return FAR if storage.bytes > NEAR_BYTES else 1

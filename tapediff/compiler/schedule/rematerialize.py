@@ -16,7 +16,7 @@ from ..codegen.loop_nest import LANES, collapsed
 from ..loop_ir.index_maps import Positions, positions_of
 from ..loop_ir.program import Access, Exit, Group, Invoke, RoutineCall, Step, Storage
 from ..loop_ir.views import contiguous
-from .cost_model import LOAD, STORE, distance, work
+from .cost_model import LOAD, STORE, cost_of, memory_factor
 from .fusion import is_same_point, place_in_memory
 
 # Arrays that are smaller stay: they are in the cache, and a nest of few vectors waits for each chain of steps to end. Two nests of
@@ -137,7 +137,7 @@ class _Nests:
                     return
                 plans.append(plan)
         storage = self.storages[step.write.storage]
-        saved = STORE * distance(storage) * storage.size + self._saved(number, step, needed)
+        saved = STORE * memory_factor(storage) * storage.size + self._saved(number, step, needed)
         if plans and sum(plan.cost for plan in plans) < saved:
             for plan in plans:
                 self._apply(plan)
@@ -187,7 +187,7 @@ class _Nests:
         written = {item.write.storage for item in body}
         added = {r for item in steps for r in item.reads if isinstance(r, Access) and r not in present}
         made = {item.write.storage for item in steps}
-        cost = _times(old, domain) * sum(work(item.expression) for item in steps) - self._load(old, domain)
+        cost = _times(old, domain) * sum(cost_of(item.expression) for item in steps) - self._load(old, domain)
         cost += sum(self._load(read, domain) for read in added if read.storage not in made | written)
         if not self._keeps_its_loops(number, steps):
             return None
@@ -217,7 +217,7 @@ class _Nests:
 
     def _load(self, read: Access, domain: tuple[int, ...]) -> float:
         """What it takes to read a value in a nest."""
-        return LOAD * distance(self.storages[read.storage]) * _times(read, domain)
+        return LOAD * memory_factor(self.storages[read.storage]) * _times(read, domain)
 
     def _saved(self, number: int, step: Step, needed: list[Step]) -> float:
         """What a nest saves when it need not store a result: the steps that nothing else in it needs, and what they read."""
@@ -227,7 +227,7 @@ class _Nests:
         still = {r for item in rest for r in item.reads} | {item.write.storage for item in rest}
         reads = {r for item in dead for r in item.reads if isinstance(r, Access)}
         here = {item.write.storage for item in self.groups[number].body}
-        saved = math.prod(step.domain) * sum(work(item.expression) for item in dead)
+        saved = math.prod(step.domain) * sum(cost_of(item.expression) for item in dead)
         return saved + sum(
             self._load(read, step.domain) for read in reads if read not in still and read.storage not in here
         )
