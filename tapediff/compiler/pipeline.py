@@ -9,30 +9,30 @@ from .lower.lower import Lowering, lower, to_program
 from .schedule.fusion import cut_long, place_in_memory, schedule
 from .schedule.loop_invariants import split_invariants
 from .schedule.memory_plan import ALIGNMENT, plan_memory
-from .schedule.merge_nearly_equal import merge_ragged
-from .schedule.recompute_shifted import recompute_shifted
-from .schedule.rematerialize import compute_again
+from .schedule.merge_nearly_equal import merge_nearly_equal
+from .schedule.recompute_stencils import recompute_stencils
+from .schedule.rematerialize import rematerialize
 from .schedule.row_blocking import form_bands
 
 
 def build_program(tape: Tape) -> Program:
     """The scheduled loop program of a tape, with its memory plan."""
     low = lower(tape)
-    groups = schedule(recompute_shifted(low.steps, low.storages), low.storages)
-    return _planned(low, [], cut_long(compute_again(groups, low.storages)))
+    groups = schedule(recompute_stencils(low.steps, low.storages), low.storages)
+    return _planned(low, [], cut_long(rematerialize(groups, low.storages)))
 
 
 def build_body(tape: Tape, varying: set[int]) -> Program:
     """The program of a loop's body: its first `before` groups run once, as they depend on none of the inputs `varying`."""
     low = lower(tape)
-    early, steps = split_invariants(recompute_shifted(low.steps, low.storages), low.storages, varying)
+    early, steps = split_invariants(recompute_stencils(low.steps, low.storages), low.storages, varying)
     before, groups = schedule(early, low.storages), schedule(steps, low.storages)
-    return _planned(low, before, cut_long(compute_again(groups, low.storages, before)))
+    return _planned(low, before, cut_long(rematerialize(groups, low.storages, before)))
 
 
 def _planned(low: Lowering, before: list[Group], body: list[Group]) -> Program:
     place_in_memory([*before, *body], low.storages)
-    groups = [*before, *merge_ragged(form_bands(body, low.storages), low.storages)]
+    groups = [*before, *merge_nearly_equal(form_bands(body, low.storages), low.storages)]
     program = to_program(low, groups)
     program.before = len(before)
     program.workspace_bytes = plan_memory(groups, low.storages, len(before))

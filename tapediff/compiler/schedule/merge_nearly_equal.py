@@ -14,7 +14,7 @@ SHORTEST = 8 * LANES
 LONGEST_BODY = 200
 
 
-def merge_ragged(groups: list[Group], storages: list[Storage]) -> list[Group]:
+def merge_nearly_equal(groups: list[Group], storages: list[Storage]) -> list[Group]:
     """The groups, where each one-dimensional nest joins the first that it may run with."""
     result: list[Group] = []
     for group in groups:

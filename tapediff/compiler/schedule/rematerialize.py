@@ -31,7 +31,7 @@ LONGEST_NEST = 120
 SHORTEST_ROW = 32
 
 
-def compute_again(groups: list[Group], storages: list[Storage], before: Sequence[Group] = ()) -> list[Group]:
+def rematerialize(groups: list[Group], storages: list[Storage], before: Sequence[Group] = ()) -> list[Group]:
     """The groups with values computed where they are read; those that have nothing left to do are dropped.
 
     Args:

@@ -6,7 +6,7 @@ import pytest
 import tapediff as td
 from tapediff.compiler import pipeline as build
 from tapediff.compiler.codegen.python_listing import run_listing
-from tapediff.compiler.schedule import merge_nearly_equal as ragged
+from tapediff.compiler.schedule import merge_nearly_equal as merging
 
 
 def lengths(x):
@@ -32,7 +32,7 @@ def test_merged_loops_give_the_same_bits(n, monkeypatch):
     td.testing.check_gradient(merged, lengths, x, rtol=1e-5)
     for result, expected in zip(results, outputs(x)):
         np.testing.assert_allclose(result, expected, rtol=1e-12)
-    monkeypatch.setattr(build, "merge_ragged", lambda groups, storages: groups)
+    monkeypatch.setattr(build, "merge_nearly_equal", lambda groups, storages: groups)
     plain = td.value_and_gradient(td.compile(lengths, x), x)
     assert value == plain[0]
     assert np.array_equal(gradient, plain[1])
@@ -71,6 +71,6 @@ def test_nothing_is_written_for_the_caller_before_a_guard():
 
 
 def test_loops_that_differ_by_much_or_are_short_stay_apart():
-    for n, gap in ((400, 30), (ragged.SHORTEST - 1, 1)):
+    for n, gap in ((400, 30), (merging.SHORTEST - 1, 1)):
         compiled = td.compile(lambda x, gap=gap: (np.sum(x**2), np.sum(x[gap:] ** 3)), np.ones(n))
         assert len(nests(compiled, None)) == 2

@@ -89,7 +89,7 @@ FUNCTIONS = {
 
 
 def without(monkeypatch):
-    monkeypatch.setattr(build, "compute_again", lambda groups, storages, before=(): groups)
+    monkeypatch.setattr(build, "rematerialize", lambda groups, storages, before=(): groups)
 
 
 def eagerly(monkeypatch):
@@ -227,7 +227,7 @@ def test_a_part_of_an_array_does_not_stand_for_an_equal_value():
         step([0], "r0", (2, 0), beside=True), step([0], "-r0", (2, n), beside=True), step([1, 1], "r0 * r1", (3, 0)),
     ])  # fmt: skip
     third = Group("straight", (), [Step((), (Access(2, n + 7, ()),), "r0", (), Access(3, 0, ()))])
-    groups = recompute.compute_again([first, second, third], [x, copied, halves, result])
+    groups = recompute.rematerialize([first, second, third], [x, copied, halves, result])
     *_, again, product = groups[0].body
     assert len(groups) == 2
     assert (again.reads, again.expression) == ((Access(0, 0, (1,)),), "r0")

@@ -6,7 +6,7 @@ import pytest
 import tapediff as td
 from tapediff.compiler import pipeline as build
 from tapediff.compiler.codegen.python_listing import run_listing
-from tapediff.compiler.schedule import recompute_shifted as shifted
+from tapediff.compiler.schedule import recompute_stencils as stencils
 from tapediff.targets.derived_tapes import gradient_tape
 
 Y = np.random.default_rng(8).normal(size=6000)
@@ -87,8 +87,8 @@ def as_before(monkeypatch):
 
     def compiled(f, x):
         with monkeypatch.context() as patch:
-            patch.setattr(build, "recompute_shifted", lambda steps, storages: steps)
-            patch.setattr(build, "merge_ragged", lambda groups, storages: groups)
+            patch.setattr(build, "recompute_stencils", lambda steps, storages: steps)
+            patch.setattr(build, "merge_nearly_equal", lambda groups, storages: groups)
             return td.compile(f, x)
 
     return compiled
@@ -235,13 +235,13 @@ def test_no_bit_changes_in_chains_of_shifted_reads(name, as_before, flat_loops):
 def test_the_work_for_chains_of_shifted_reads_grows_as_they_do(name, monkeypatch, flat_loops):
     """Positions worked out for a chain three times as long are three times as many, and a few more as trees at its ends are smaller;
     in quadratic time they would be nine times as many."""
-    original, counts = shifted.positions_of, []
+    original, counts = stencils.positions_of, []
 
     def counted(*args):
         counts[-1] += 1
         return original(*args)
 
-    monkeypatch.setattr(shifted, "positions_of", counted)
+    monkeypatch.setattr(stencils, "positions_of", counted)
     for n in (60, 180):
         counts.append(0)
         build.build_program(gradient_tape(td.record(CHAINS[name](n), np.array([1.3, 0.45])), (0,)))

@@ -32,7 +32,7 @@ MOST_VALUES = 32
 MOST_ROUNDS = 16
 
 
-def recompute_shifted(steps: list[Any], storages: list[Storage]) -> list[Any]:
+def recompute_stencils(steps: list[Any], storages: list[Storage]) -> list[Any]:
     """The steps, with shifted reads of cheap values replaced where all readers of such a value can do without it."""
     if not any(isinstance(step, Step) and step.domain for step in steps):
         return steps
