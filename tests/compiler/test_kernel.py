@@ -173,7 +173,7 @@ def takes_place(program, old, new, alive):
     if len(writes) != 1:
         return False
     (write,) = writes
-    where = {(r.storage, r.offset, r.strides, r.via) for s in body for r in s.reads if isinstance(r, Access) and r.storage == old}
+    where = {(r.storage, r.offset, r.strides, r.index_read) for s in body for r in s.reads if isinstance(r, Access) and r.storage == old}
     last = max(k for k, step in enumerate(body) for r in step.reads if isinstance(r, Access) and r.storage == old)
     target = body[write].write
     return where == {(old, target.offset, target.strides, -1)} and last <= write and body[write].combine is None

@@ -150,8 +150,8 @@ class _Translator:
                 known = self.literals.get(id(read))
                 if known is None:
                     known = self.literals[id(read)] = self.constant(read.value, read.kind)
-            elif read.via >= 0:
-                known = self.load(read, operands[read.via])
+            elif read.index_read >= 0:
+                known = self.load(read, operands[read.index_read])
             else:
                 known = value_of.get(read.storage)
                 if known is None:
@@ -178,11 +178,11 @@ class _Translator:
     def write(self, step: Step, storage: Storage, operands: list[int], value: int) -> None:
         """Write a value that somebody else needs."""
         write = step.write
-        if storage.size == 1 and write.storage not in self.assembled and write.via < 0:
+        if storage.size == 1 and write.storage not in self.assembled and write.index_read < 0:
             self.value_of[write.storage] = value
             self.store(write, value, -1, False)
             return
-        self.store(write, value, operands[write.via] if write.via >= 0 else -1, step.combine is not None)
+        self.store(write, value, operands[write.index_read] if write.index_read >= 0 else -1, step.combine is not None)
 
     # Memory
 
@@ -204,7 +204,7 @@ class _Translator:
         earliest = self.written.get(storage, 1)
         place = self.place(read)
         if index >= 0:
-            # Computed positions are right only behind the guards before.
+            # Computed indices are right only behind the guards before.
             earliest = max(earliest, self.last_exit, self.after([index]))
             place.append(index)
         number = self.add(Load(kind, index >= 0), place, earliest)

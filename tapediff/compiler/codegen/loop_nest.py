@@ -96,7 +96,7 @@ class Nest:
         """First index and active lanes of each vector of an innermost loop that is to be unrolled; none if it is not."""
         extent = self.domain[-1]
         count = -(-extent // self.width)
-        scattered = any(s.write.via >= 0 for s in self.steps)
+        scattered = any(s.write.index_read >= 0 for s in self.steps)
         if group.form != "nest" or len(self.domain) < 2 or scattered:
             return []
         if count > MOST_VECTORS or count * len(self.steps) > MOST_UNROLLED:
@@ -146,7 +146,7 @@ class Nest:
         """At the top of loop `level`'s body (before all loops for -1): read what no inner loop changes."""
         for step in self.steps:
             for read in step.reads:
-                if isinstance(read, Access) and read.via < 0 and self._level_of(read) == level < self.last:
+                if isinstance(read, Access) and read.index_read < 0 and self._level_of(read) == level < self.last:
                     if read.storage not in self.written:
                         self.hoisted[read] = self._hoisted_value(read)
         if level == -1 and self.vectors:
@@ -162,7 +162,7 @@ class Nest:
         """Rows that are the same for every turn of the outer loops are read once."""
         for step in self.steps:
             for read in step.reads:
-                if not isinstance(read, Access) or read.via >= 0 or read.storage in self.written:
+                if not isinstance(read, Access) or read.index_read >= 0 or read.storage in self.written:
                     continue
                 moves = read.strides[-1] != 0 and not any(read.strides[:-1])
                 if (
@@ -192,7 +192,7 @@ class Nest:
 
     def _needs_row(self, access: Access) -> bool:
         storage = self.owner.storages[access.storage]
-        return storage.in_memory and access not in self.rows and (access.via >= 0 or access.strides[-1] != 0)
+        return storage.in_memory and access not in self.rows and (access.index_read >= 0 or access.strides[-1] != 0)
 
     def address(self, access: Access, indices: list[str]) -> str:
         """Address of the access at the given outer indices, with the innermost ones at zero."""
@@ -268,7 +268,7 @@ class Nest:
                 operands.append(self._operand(read, operands, index, active, at_point, loaded))
             if self.accumulators.add(number, step, operands, index, active, vector):
                 continue
-            if step.write.via >= 0:
+            if step.write.index_read >= 0:
                 self._scatter(step, operands[0], self.value(step, operands), active)
             elif step.combine is not None:
                 address = self.lane_address(step.write, index)
@@ -300,10 +300,10 @@ class Nest:
     ) -> Value:
         if isinstance(read, Literal):
             return constant(self.code, read.value, read.kind, 1)
-        if read.via >= 0:
+        if read.index_read >= 0:
             storage = self.owner.storages[read.storage]
             return self.owner.gather(
-                self.rows[read], splat(earlier[read.via], self.width), storage.kind, self.width, active
+                self.rows[read], splat(earlier[read.index_read], self.width), storage.kind, self.width, active
             )
         if read.storage in at_point:
             return at_point[read.storage]
@@ -327,14 +327,14 @@ class Nest:
         place = index if stride == 1 else self.code.emit(f"mul nsw i64 {index}, {stride}")
         return self.code.emit(f"getelementptr {element}, ptr {row}, i64 {place}")
 
-    def _scatter(self, step: Step, positions: Value, value: Value, active: int) -> None:
-        """One lane after the other, as positions may repeat."""
-        positions = splat(positions, self.width)
+    def _scatter(self, step: Step, indices: Value, value: Value, active: int) -> None:
+        """One lane after the other, as indices may repeat."""
+        indices = splat(indices, self.width)
         element = MEMORY_TYPES[value.kind]
         for lane in range(active):
-            place, item = positions.ref, value
+            place, item = indices.ref, value
             if self.width > 1:
-                place = self.code.emit(f"extractelement {TYPES['i64', self.width]} {positions.ref}, i64 {lane}")
+                place = self.code.emit(f"extractelement {TYPES['i64', self.width]} {indices.ref}, i64 {lane}")
                 picked = self.code.emit(f"extractelement {TYPES[value.kind, self.width]} {value.ref}, i64 {lane}")
                 item = Value(self.code, picked, value.kind, 1)
             address = self.code.emit(f"getelementptr {element}, ptr {self.rows[step.write]}, i64 {place}")

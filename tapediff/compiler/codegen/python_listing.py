@@ -143,7 +143,7 @@ class _Printer:
     def _straight(self, step: Step) -> list[str]:
         value = self._value(step, [])
         storage = self.storages[step.write.storage]
-        if storage.size == 1 and step.write.storage not in self.assembled and step.write.via < 0:
+        if storage.size == 1 and step.write.storage not in self.assembled and step.write.index_read < 0:
             lines = [_commented(f"{self.register(storage.number)} = {value}", step.site)]
             if storage.home == "output" or storage.in_memory:
                 lines.append(f"{self.name(storage.number)}[0] = {self.register(storage.number)}")
@@ -158,7 +158,7 @@ class _Printer:
         indices = [f"i{k}" for k in range(len(group.domain))]
         before, lines, after = [], [], []
         for step in group.body:
-            if step.combine is not None and step.write.storage not in self.assembled and not step.running:
+            if step.combine is not None and step.write.storage not in self.assembled and not step.is_scan:
                 name = self._accumulator(step)
                 start = repr(neutral(step.combine, self.storages[step.write.storage].kind)).replace("inf", "np.inf")
                 whole = name if self._in_register(step) else f"{self.name(step.write.storage)}[:]"
@@ -183,14 +183,14 @@ class _Printer:
     def _at_point(self, step: Step, indices: list[str], last: str) -> list[str]:
         value = self._value(step, indices)
         storage = self.storages[step.write.storage]
-        if step.combine is None and step.write.via < 0:
+        if step.combine is None and step.write.index_read < 0:
             register = self.register(storage.number)
             lines = [_commented(f"{register} = {value}", step.site)]
             if storage.in_memory:
                 lines.append(f"{self.name(storage.number)}[{self._address(step.write, indices, step)}] = {register}")
             return lines
         target = f"{self.name(storage.number)}[{self._address(step.write, indices, step)}]"
-        if step.running:
+        if step.is_scan:
             previous = (
                 f"{self.name(storage.number)}[{self._address(step.write, indices, step)} - {step.write.strides[-1]}]"
             )
@@ -211,13 +211,13 @@ class _Printer:
             return f"np.{read.value}" if read.value != read.value else repr(read.value).replace("inf", "np.inf")
         storage = self.storages[read.storage]
         written_here = not storage.in_memory or (storage.size == 1 and storage.home == "output")
-        if storage.home in ("workspace", "output") and written_here and read.via < 0:
+        if storage.home in ("workspace", "output") and written_here and read.index_read < 0:
             return self.register(read.storage)
         if (
             storage.size == 1
             and storage.home == "workspace"
             and read.storage not in self.assembled
-            and read.via < 0
+            and read.index_read < 0
             and not storage.in_memory
         ):
             return self.register(read.storage)
@@ -230,8 +230,8 @@ class _Printer:
         for index, stride in zip(indices, access.strides):
             if stride:
                 terms.append(index if stride == 1 else f"{stride} * {index}")
-        if access.via >= 0 and step is not None:
-            terms.append(self._read(step.reads[access.via], indices, step))
+        if access.index_read >= 0 and step is not None:
+            terms.append(self._read(step.reads[access.index_read], indices, step))
         return " + ".join(terms) or "0"
 
 

@@ -45,7 +45,7 @@ class Accumulators:
         return len(self.rows) + sum(len(names) for names, _ in self.panels.values())
 
     def prepare(self, number: int, step: Step) -> None:
-        if step.write.via >= 0 or self.owner.is_assembled(step.write.storage):
+        if step.write.index_read >= 0 or self.owner.is_assembled(step.write.storage):
             return
         start = self._suffix_start(step)
         if self.nest.vectors and start > self.nest.last:
@@ -56,7 +56,7 @@ class Accumulators:
                 self.owner.slots += [f"{name} = alloca {vector}, align 64" for name in names]
                 self.panels[number] = (names, start)
         elif start <= self.nest.last:
-            vector = TYPES[self.kind(step), 1 if step.running else self.nest.lanes]
+            vector = TYPES[self.kind(step), 1 if step.is_scan else self.nest.lanes]
             name = f"%acc{self.owner.fresh()}"
             self.owner.slots.append(f"{name} = alloca {vector}, align 64")
             self.rows[number] = (name, start)
@@ -67,7 +67,7 @@ class Accumulators:
 
     def _suffix_start(self, step: Step) -> int:
         """The first of the innermost loops that the step reduces over; beyond the last when there is none."""
-        if step.running:
+        if step.is_scan:
             return self.nest.last
         start = len(self.nest.domain)
         while start > 0 and step.write.strides[start - 1] == 0:
@@ -124,7 +124,7 @@ class Accumulators:
         for number, (name, start) in self.rows.items():
             if start == level:
                 step = self.nest.steps[number]
-                width = 1 if step.running else self.nest.lanes
+                width = 1 if step.is_scan else self.nest.lanes
                 self.code.line(
                     f"store {TYPES[self.kind(step), width]} {self._neutral(step, width)}, ptr {name}, align 64"
                 )
@@ -132,7 +132,7 @@ class Accumulators:
     def finish_level(self, level: int) -> None:
         for number, (name, start) in self.rows.items():
             step = self.nest.steps[number]
-            if start != level or step.running:
+            if start != level or step.is_scan:
                 continue
             kind = self.kind(step)
             loaded = self.code.emit(f"load {TYPES[kind, self.nest.lanes]}, ptr {name}, align 64")
@@ -187,14 +187,14 @@ class Accumulators:
             self.owner.store(self.nest.address(step.write, self.nest.indices), total)
 
     def _add_to(self, name: str, step: Step, operands: list[Any], index: str, active: int) -> None:
-        kind, width = self.kind(step), 1 if step.running else self.nest.lanes
+        kind, width = self.kind(step), 1 if step.is_scan else self.nest.lanes
         vector = TYPES[kind, width]
         old = Value(self.code, self.code.emit(f"load {vector}, ptr {name}, align 64"), kind, width)
         new = self._of_pair(step, operands, old) if self.nest.width > width else self.update(step, operands, old)
         if active < self.nest.lanes:
             new = select(Value(self.code, self.owner.mask(self.nest.lanes, active), "i1", self.nest.lanes), new, old)
         self.code.line(f"store {vector} {new.ref}, ptr {name}, align 64")
-        if step.running:
+        if step.is_scan:
             self.owner.store_lanes(self.nest.lane_address(step.write, index), step.write.strides[-1], new, 1)
 
 

@@ -16,10 +16,10 @@ def straight_step(owner: Any, step: Step) -> None:
     for read in step.reads:
         if isinstance(read, Literal):
             operands.append(constant(owner.code, read.value, read.kind))
-        elif read.via >= 0:
+        elif read.index_read >= 0:
             element = MEMORY_TYPES[owner.storages[read.storage].kind]
             address = owner.address(read.storage, read.offset)
-            address = owner.code.emit(f"getelementptr {element}, ptr {address}, i64 {operands[read.via].ref}")
+            address = owner.code.emit(f"getelementptr {element}, ptr {address}, i64 {operands[read.index_read].ref}")
             operands.append(owner.load(address, owner.storages[read.storage].kind))
         else:
             operands.append(owner.scalar(read))
@@ -32,13 +32,13 @@ def straight_step(owner: Any, step: Step) -> None:
 def _write(owner: Any, step: Step, operands: list[Any], value: Value) -> None:
     write = step.write
     storage = owner.storages[write.storage]
-    if storage.size == 1 and not owner.is_assembled(write.storage) and write.via < 0:
+    if storage.size == 1 and not owner.is_assembled(write.storage) and write.index_read < 0:
         owner.set_scalar(write.storage, value)
         return
     address = owner.address(write.storage, write.offset)
-    if write.via >= 0:
+    if write.index_read >= 0:
         address = owner.code.emit(
-            f"getelementptr {MEMORY_TYPES[storage.kind]}, ptr {address}, i64 {operands[write.via].ref}"
+            f"getelementptr {MEMORY_TYPES[storage.kind]}, ptr {address}, i64 {operands[write.index_read].ref}"
         )
     if step.combine is not None:
         value = owner.load(address, storage.kind) + value

@@ -1,4 +1,4 @@
-"""Emits loads and stores of one or several SIMD lanes: contiguous, strided, masked or at computed positions."""
+"""Emits loads and stores of one or several SIMD lanes: contiguous, strided, masked or at computed indices."""
 
 from __future__ import annotations
 

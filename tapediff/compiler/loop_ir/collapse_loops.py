@@ -23,7 +23,7 @@ def collapsed(group: Group) -> Group:
         accesses = [a for s in steps for a in (*s.reads, s.write) if isinstance(a, Access)]
         even = all(a.strides[k] == a.strides[k + 1] * inner for a in accesses)
         reduced = any(s.combine is not None and s.write.strides[k] == 0 and s.write.strides[k + 1] == 0 for s in steps)
-        scattered = any(s.write.via >= 0 for s in steps)
+        scattered = any(s.write.index_read >= 0 for s in steps)
         if even and not scattered and not (reduced and inner % LANES):
             domain[k : k + 2] = [domain[k] * inner]
             steps = [_without_dimension(s, k, tuple(domain)) for s in steps]

@@ -32,13 +32,13 @@ def may_veto(item: Any) -> bool:
 
 
 def relies_on_guards(item: Any, storages: list[Storage]) -> bool:
-    """Whether an item must not run before a guard that stands before it: it ends the run, writes for the caller, or computes
-    positions."""
+    """Whether an item must not run before a guard that stands before it: it ends the run, writes for the caller, or uses
+    computed indices."""
     if may_veto(item) or any(storages[storage].home == "output" for storage in written_by(item)):
         return True
-    return isinstance(item, Step) and _computes_positions(item, storages)
+    return isinstance(item, Step) and _uses_computed_indices(item, storages)
 
 
-def _computes_positions(step: Step, storages: list[Storage]) -> bool:
-    indices = [step.reads[a.via] for a in (*step.reads, step.write) if isinstance(a, Access) and a.via >= 0]
+def _uses_computed_indices(step: Step, storages: list[Storage]) -> bool:
+    indices = [step.reads[a.index_read] for a in (*step.reads, step.write) if isinstance(a, Access) and a.index_read >= 0]
     return any(not isinstance(k, Literal) and storages[k.storage].home != "constant" for k in indices)

@@ -9,7 +9,7 @@ from .views import contiguous
 
 
 @dataclass(frozen=True, slots=True)
-class Positions:
+class IndexMap:
     """Index j of an array is starts[j] + the sum over k of steps[j][k] * loop index k."""
 
     starts: tuple[int, ...]
@@ -23,10 +23,10 @@ class Positions:
             offset += start * stride
             for k, step in enumerate(steps):
                 strides[k] += step * stride
-        return Access(access.storage, offset, tuple(strides), access.via)
+        return Access(access.storage, offset, tuple(strides), access.index_read)
 
 
-def positions_of(read: Access, domain: tuple[int, ...], shape: tuple[int, ...]) -> Positions | None:
+def index_map_of(read: Access, domain: tuple[int, ...], shape: tuple[int, ...]) -> IndexMap | None:
     """Where a read of a contiguous array of `shape` is; None if a loop runs on from one row of the array into the next."""
     lengths = contiguous(shape)
     starts: list[int] = []
@@ -51,4 +51,4 @@ def positions_of(read: Access, domain: tuple[int, ...], shape: tuple[int, ...]) 
                 least += step * (count - 1)
         if least < 0 or most >= extent:
             return None
-    return Positions(tuple(starts), tuple(map(tuple, steps)))
+    return IndexMap(tuple(starts), tuple(map(tuple, steps)))

@@ -60,13 +60,13 @@ class Access:
     """Where a step reads or writes, as a function of the loop indices.
 
     Attributes:
-        via: index of another read of the step whose (integer) value is added to the address; -1 for none.
+        index_read: index of another read of the step whose (integer) value is added to the address; -1 for none.
     """
 
     storage: int
     offset: int
     strides: tuple[int, ...]
-    via: int = -1
+    index_read: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ class Step:
         domain: loop extents, outermost first; none is 1.
         expression: over the names r0, r1, ... of the reads and the names in `parameters`.
         combine: None to assign, else how values that meet at one address are combined.
-        running: store the running total at every point (a cumulative sum along the last loop).
-        beside: a part of an array whose other parts, written by other such steps, are elsewhere in it.
+        is_scan: store the running total at every point (a cumulative sum along the last loop).
+        is_disjoint_part: a part of an array whose other parts, written by other such steps, are elsewhere in it.
     """
 
     domain: tuple[int, ...]
@@ -96,9 +96,9 @@ class Step:
     parameters: tuple[tuple[str, Any], ...]
     write: Access
     combine: str | None = None
-    running: bool = False
+    is_scan: bool = False
     site: Any = None
-    beside: bool = False
+    is_disjoint_part: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -143,8 +143,8 @@ class ArrayLowering(StepBuilder):
                 strides[-1] = -strides[-1]
             views.append((replace(view, offset=offset), tuple(strides)))
         domain = tuple(source.shape[k] for k in order)
-        running = source.shape[axis] != 1
-        self.step(domain, [views[0]], "r0", views[1][0], views[1][1], "add" if running else None, running=running)
+        is_scan = source.shape[axis] != 1
+        self.step(domain, [views[0]], "r0", views[1][0], views[1][1], "add" if is_scan else None, is_scan=is_scan)
 
     def assemble(self, i: Instruction) -> None:
         regions, _, disjoint = i.params
@@ -159,7 +159,7 @@ class ArrayLowering(StepBuilder):
         for number, region in zip(i.inputs, regions):
             part, source = self.part(target, region), self.spread(self.views[number], region.shape)
             combine = None if disjoint else "add"
-            self.step(part.shape, [source], "r0", part, part.strides, combine, beside=disjoint)
+            self.step(part.shape, [source], "r0", part, part.strides, combine, is_disjoint_part=disjoint)
 
     def _sum_in_boxes(self, i: Instruction, whole: list[Box], target: StridedView) -> None:
         """Each entry is written once: zero, and what the regions that it is in add to it, in their order."""
@@ -176,7 +176,7 @@ class ArrayLowering(StepBuilder):
             offset = target.offset + sum(map(operator.mul, target.strides, box.starts))
             part = replace(target, shape=box.counts, offset=offset)
             sum_ = " + ".join(f"r{k}" for k in range(len(reads)))
-            self.step(box.counts, reads, sum_, part, part.strides, beside=True)
+            self.step(box.counts, reads, sum_, part, part.strides, is_disjoint_part=True)
 
     def replace(self, i: Instruction) -> None:
         target = self.result(i)
@@ -186,10 +186,10 @@ class ArrayLowering(StepBuilder):
 
     def gather(self, i: Instruction) -> None:
         source = self.flat(i.inputs[0])
-        positions = self.views[i.inputs[1]]
+        indices = self.views[i.inputs[1]]
         target = self.result(i)
         shape = i.type.shape
-        reads = [self.spread(positions, shape), (source, (0,) * len(shape))]
+        reads = [self.spread(indices, shape), (source, (0,) * len(shape))]
         if source.literal is not None:
             self.step(shape, reads[1:], "r0", target, target.strides)
         else:
@@ -210,7 +210,7 @@ class ArrayLowering(StepBuilder):
         self.copy(self.views[i.inputs[0]], target)
         self._scatter(i.inputs[2], self.views[i.inputs[1]], target, None)
 
-    def _scatter(self, positions: int, source: StridedView, target: StridedView, combine: str | None) -> None:
-        shape = self.views[positions].shape
-        reads = [self.spread(self.views[positions], shape), self.spread(source, shape)]
+    def _scatter(self, indices: int, source: StridedView, target: StridedView, combine: str | None) -> None:
+        shape = self.views[indices].shape
+        reads = [self.spread(self.views[indices], shape), self.spread(source, shape)]
         self.step(shape, reads, "r1", target, (0,) * len(shape), combine, scatter=True)

@@ -89,7 +89,7 @@ class MatrixLowering(StepBuilder):
             part = self.storage(domain[1:], "f64")
             self.step(domain, reads, "r0 * r1", part, (0, *part.strides), "add")
             view = replace(target, shape=part.shape, offset=target.offset + offset)
-            self.step(part.shape, [(part, part.strides)], "r0", view, strides, beside=True)
+            self.step(part.shape, [(part, part.strides)], "r0", view, strides, is_disjoint_part=True)
         return True
 
     def _unrolled_product(

@@ -92,9 +92,9 @@ class StepBuilder:
         if more.pop("gather", False):
             first, source = accesses[0], accesses[1]
             assert isinstance(source, Access)
-            accesses = [first, replace(source, via=0)]
-        via = 0 if more.pop("scatter", False) else -1
-        write = Access(target.storage, target.offset, tuple(strides[k] for k in kept), via)
+            accesses = [first, replace(source, index_read=0)]
+        index_read = 0 if more.pop("scatter", False) else -1
+        write = Access(target.storage, target.offset, tuple(strides[k] for k in kept), index_read)
         parameters = more.pop("parameters", ())
         self.steps.append(Step(tuple(domain[k] for k in kept), tuple(accesses), expression, parameters, write, combine,
                                site=self.site, **more))  # fmt: skip

@@ -88,7 +88,7 @@ class _Writers:
         straight: the last group of straight-line code that writes it; -1 for none.
         other: the last of the other groups that do.
         sole: the step that does so there; None if there are several, or one that no reader can share a nest with.
-        whole: the last group with a writer that is no part beside others, and `whole_in_nest` the last that is no straight-line code.
+        whole: the last group with a writer that is no part of an array, and `whole_in_nest` the last that is no straight-line code.
     """
 
     straight: int = -1
@@ -107,7 +107,7 @@ class _Writers:
         elif number >= self.other:
             shares = form == "nest" and isinstance(item, Step) and number > self.other
             self.other, self.sole = number, item if shares else None
-        if not (isinstance(item, Step) and item.beside):
+        if not (isinstance(item, Step) and item.is_disjoint_part):
             self.whole = max(self.whole, number)
             if form != "straight":
                 self.whole_in_nest = max(self.whole_in_nest, number)
@@ -123,9 +123,9 @@ class _Writers:
     def written_from(self, step: Step) -> int:
         """The first group that may write more of it. Parts of one array stand after the fill, and beside each other."""
         if step.domain != ():
-            last = self.whole if step.beside else self.last
+            last = self.whole if step.is_disjoint_part else self.last
             return last + 1 if last >= 0 else -1
-        last, in_nest = (self.whole, self.whole_in_nest) if step.beside else (self.last, self.other)
+        last, in_nest = (self.whole, self.whole_in_nest) if step.is_disjoint_part else (self.last, self.other)
         return max(last, in_nest + 1 if in_nest >= 0 else -1)
 
 
@@ -204,9 +204,9 @@ class _Scheduler:
         return numbers[place] if place < len(numbers) else -1
 
     def _add_step(self, step: Step) -> None:
-        if step.domain == () and not step.running:
+        if step.domain == () and not step.is_scan:
             number = self._straight(self._earliest_straight(step), step)
-        elif step.running:
+        elif step.is_scan:
             number = self._append("alone", step.domain, step)
         else:
             number = self._first(step.domain, max(self._earliest(step), self._range_checked(step), 0))
@@ -223,7 +223,7 @@ class _Scheduler:
         earliest = 0
         for read in step.reads:
             if type(read) is Access:
-                if read.via >= 0:
+                if read.index_read >= 0:
                     earliest = max(earliest, self._range_checked(step))
                 writers = self.writers.get(read.storage)
                 if writers is not None:
@@ -231,7 +231,7 @@ class _Scheduler:
                     if ready > earliest:
                         earliest = ready
         write = step.write
-        if write.via >= 0:
+        if write.index_read >= 0:
             earliest = max(earliest, self._range_checked(step))
         writers = self.writers.get(write.storage)
         if writers is not None:
@@ -241,8 +241,8 @@ class _Scheduler:
         return earliest
 
     def _range_checked(self, step: Step) -> int:
-        """Computed positions are used only behind the guards recorded before: one of them checks that they are in range."""
-        indices = [step.reads[a.via] for a in (*step.reads, step.write) if type(a) is Access and a.via >= 0]
+        """Computed indices are used only behind the guards recorded before: one of them checks that they are in range."""
+        indices = [step.reads[a.index_read] for a in (*step.reads, step.write) if type(a) is Access and a.index_read >= 0]
         if not indices or all(isinstance(k, Literal) or self.storages[k.storage].home == "constant" for k in indices):
             return -1
         return self.last_exit if step.domain == () else self.last_exit + 1
@@ -274,8 +274,8 @@ def is_same_point(reader: Step, read: Access, writer: Step) -> bool:
     return (
         writer.domain == reader.domain
         and writer.combine is None
-        and read.via < 0
-        and writer.write.via < 0
+        and read.index_read < 0
+        and writer.write.index_read < 0
         and read.offset == writer.write.offset
         and read.strides == writer.write.strides
     )
@@ -304,8 +304,8 @@ def place_in_memory(groups: list[Group], storages: list[Storage]) -> None:
                     if type(read) is not Access or storages[read.storage].in_memory:
                         continue
                     # A number of the same group: the usual case of long straight-line code.
-                    beside = storages[read.storage].size == 1 and writer_of[read.storage][0][0] == number
-                    if not beside or read.via >= 0:
+                    is_local = storages[read.storage].size == 1 and writer_of[read.storage][0][0] == number
+                    if not is_local or read.index_read >= 0:
                         crosses = _leaves_chunk(read.storage, number, chunks, storages, writer_of)
                         if crosses or _needs_address(read, item, number, storages, writer_of):
                             storages[read.storage].in_memory = True
@@ -338,7 +338,7 @@ def _must_be_stored(storage: Storage, writers: list[tuple[int, Any]]) -> bool:
     if len(writers) != 1 or not isinstance(writers[0][1], Step):
         return True
     step = writers[0][1]
-    if step.write.via >= 0 or step.running:
+    if step.write.index_read >= 0 or step.is_scan:
         return True
     if storage.size == 1:
         return False
@@ -349,7 +349,7 @@ def _needs_address(read: Access, step: Step, group: int, storages: list[Storage]
     storage = storages[read.storage]
     if storage.home != "workspace":
         return False
-    if read.via >= 0:
+    if read.index_read >= 0:
         return True
     if storage.size <= 1:
         return False

@@ -49,9 +49,9 @@ def _may_run_early(step: Step, fixed: set[int], storages: list[Storage]) -> bool
         if isinstance(read, Access) and read.storage not in fixed:
             return False
     for access in (*step.reads, step.write):
-        if isinstance(access, Access) and access.via >= 0:
-            # Positions that are computed are used behind the guards that check them.
-            index = step.reads[access.via]
+        if isinstance(access, Access) and access.index_read >= 0:
+            # Computed indices are used behind the guards that check them.
+            index = step.reads[access.index_read]
             if not isinstance(index, Literal) and storages[index.storage].home != "constant":
                 return False
     return True

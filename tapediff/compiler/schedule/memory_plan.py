@@ -77,7 +77,7 @@ class _Overwritten:
             for read in step.reads:
                 if isinstance(read, Access) and (known := reads.get(read.storage)) is not None:
                     item = storages[read.storage]
-                    pattern = (item.size, item.kind, step.domain, read.offset, read.strides, read.via)
+                    pattern = (item.size, item.kind, step.domain, read.offset, read.strides, read.index_read)
                     reads[read.storage] = (pattern, number) if known[0] in ((), pattern) else None
             self.writers.setdefault(step.write.storage, []).append(number)
         for storage, known in reads.items():
@@ -90,9 +90,9 @@ class _Overwritten:
         if len(writers) != 1:
             return -1
         step, write = self.body[writers[0]], self.body[writers[0]].write
-        if step.combine is not None or write.via >= 0 or 0 in write.strides:
+        if step.combine is not None or write.index_read >= 0 or 0 in write.strides:
             return -1
-        arrays = self.arrays.get((new.size, new.kind, step.domain, write.offset, write.strides, write.via), {})
+        arrays = self.arrays.get((new.size, new.kind, step.domain, write.offset, write.strides, write.index_read), {})
         found = next((storage for storage, last in arrays.items() if last <= writers[0]), -1)
         arrays.pop(found, None)
         return found

@@ -31,14 +31,14 @@ def _joined(group: Group, earlier: list[Group], storages: list[Storage]) -> bool
     """Add the group to an earlier nest, past groups that it does not depend on, if there is one that reads what it reads."""
     read = {s for item in group.body for s in read_by(item) if storages[s].in_memory and storages[s].size >= SHORTEST}
     needed = {s for item in group.body for s in read_by(item)}
-    whole = {s for item in group.body if not item.beside for s in written_by(item)}
-    parts = {s for item in group.body if item.beside for s in written_by(item)}
+    whole = {s for item in group.body if not item.is_disjoint_part for s in written_by(item)}
+    parts = {s for item in group.body if item.is_disjoint_part for s in written_by(item)}
     relies = any(relies_on_guards(item, storages) for item in group.body)
     for k in range(len(earlier) - 1, -1, -1):
         other = earlier[k]
         for item in other.body:
             # Parts of one array may be written in any order.
-            apart = isinstance(item, Step) and item.beside
+            apart = isinstance(item, Step) and item.is_disjoint_part
             if not (needed | whole | (set() if apart else parts)).isdisjoint(written_by(item)):
                 return False
         if relies and any(may_veto(item) for item in other.body):

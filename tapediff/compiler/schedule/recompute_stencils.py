@@ -13,7 +13,7 @@ from typing import Any
 
 from ...ops.declaration import has_costly
 from ..loop_ir.dependencies import read_by, written_by
-from ..loop_ir.index_maps import Positions, positions_of
+from ..loop_ir.index_maps import IndexMap, index_map_of
 from ..loop_ir.program import Access, Step, Storage
 from ..loop_ir.views import contiguous
 
@@ -119,9 +119,9 @@ def _needed_whole(steps: list[Any]) -> set[int]:
 
 def _is_elementwise(step: Step, storage: Storage) -> bool:
     """Whether a step assigns each element of a whole array, by a few machine instructions on values at the same point."""
-    if storage.home != "workspace" or storage.size <= 1 or step.combine is not None or step.running or step.beside:
+    if storage.home != "workspace" or storage.size <= 1 or step.combine is not None or step.is_scan or step.is_disjoint_part:
         return False
-    if any(isinstance(access, Access) and access.via >= 0 for access in (*step.reads, step.write)):
+    if any(isinstance(access, Access) and access.index_read >= 0 for access in (*step.reads, step.write)):
         return False
     whole = step.write.offset == 0 and step.write.strides == contiguous(step.domain)
     return whole and math.prod(step.domain) == storage.size and not has_costly(step.expression)
@@ -133,9 +133,9 @@ def _operations(step: Step) -> int:
     return DIVISION if "/" in step.expression or "sqrt" in step.expression else 1
 
 
-def _moved(read: Access, domain: tuple[int, ...], writer: Step) -> Positions | None:
+def _moved(read: Access, domain: tuple[int, ...], writer: Step) -> IndexMap | None:
     """Where the writer's loop is when it computes what is read; None if that cannot be said."""
-    return None if read.via >= 0 else positions_of(read, domain, writer.domain)
+    return None if read.index_read >= 0 else index_map_of(read, domain, writer.domain)
 
 
 class _Tree:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..codegen.loop_nest import LANES, collapsed
-from ..loop_ir.index_maps import Positions, positions_of
+from ..loop_ir.index_maps import IndexMap, index_map_of
 from ..loop_ir.program import Access, Exit, Group, Invoke, RoutineCall, Step, Storage
 from ..loop_ir.views import contiguous
 from .cost_model import LOAD, STORE, cost_of, memory_factor
@@ -71,7 +71,7 @@ class _Nests:
         self.writers: dict[int, list[Any]] = {}
         # By storage: in which groups steps read it, and how often.
         self.readers: dict[int, dict[int, int]] = {}
-        # What something else than a nest reads, or a step at computed positions.
+        # What something else than a nest reads, or a step at computed indices.
         self.pinned: set[int] = set()
         for number, group in enumerate(groups):
             for item in group.body:
@@ -80,11 +80,11 @@ class _Nests:
     def _enter(self, number: int, group: Group, item: Any) -> None:
         if isinstance(item, Step):
             self.writers.setdefault(item.write.storage, []).append(item)
-            by_position = any(a.via >= 0 for a in (*item.reads, item.write) if isinstance(a, Access))
+            by_index = any(a.index_read >= 0 for a in (*item.reads, item.write) if isinstance(a, Access))
             for read in item.reads:
                 if isinstance(read, Access):
                     self._count(read.storage, number, 1)
-                    if by_position or group.form != "nest":
+                    if by_index or group.form != "nest":
                         self.pinned.add(read.storage)
         elif isinstance(item, Exit):
             self.pinned |= {item.read.storage, item.report[0]}
@@ -109,9 +109,9 @@ class _Nests:
 
     def _is_plain(self, step: Step) -> bool:
         storage = self.storages[step.write.storage]
-        if len(self.writers[storage.number]) != 1 or step.combine is not None or step.running or step.beside:
+        if len(self.writers[storage.number]) != 1 or step.combine is not None or step.is_scan or step.is_disjoint_part:
             return False
-        if step.write.via >= 0 or any(isinstance(r, Access) and r.via >= 0 for r in step.reads):
+        if step.write.index_read >= 0 or any(isinstance(r, Access) and r.index_read >= 0 for r in step.reads):
             return False
         is_whole = math.prod(step.domain) == storage.size and step.write.offset == 0
         return is_whole and step.write.strides == contiguous(step.domain)
@@ -120,7 +120,7 @@ class _Nests:
         """Whether a step's result is what a read of it in the same nest gives: no other step writes parts of the array."""
         storage = step.write.storage
         is_one = len(self.writers[storage]) == 1 and self.storages[storage].home == "workspace"
-        return is_one and step.combine is None and step.write.via < 0
+        return is_one and step.combine is None and step.write.index_read < 0
 
     def consider(self, number: int, step: Step) -> None:
         """Have the readers of a step's result in other nests compute it, if that takes less time."""
@@ -178,11 +178,11 @@ class _Nests:
         if len(accesses) != 1:
             return None
         (old,) = accesses
-        positions = positions_of(old, domain, step.domain)
-        if positions is None or _points(old, domain) > self.storages[storage].size:
+        index_map = index_map_of(old, domain, step.domain)
+        if index_map is None or _points(old, domain) > self.storages[storage].size:
             return None
         place = next(k for k, item in enumerate(body) if old in item.reads)
-        steps, new = self._translated(needed, positions, old, domain, body[:place])
+        steps, new = self._translated(needed, index_map, old, domain, body[:place])
         present = {r for item in body for r in item.reads}
         written = {item.write.storage for item in body}
         added = {r for item in steps for r in item.reads if isinstance(r, Access) and r not in present}
@@ -194,7 +194,7 @@ class _Nests:
         return _Again(number, place, old, new, steps, cost)
 
     def _translated(
-        self, needed: list[Step], positions: Positions, old: Access, domain: tuple[int, ...], present: list[Step]
+        self, needed: list[Step], index_map: IndexMap, old: Access, domain: tuple[int, ...], present: list[Step]
     ) -> tuple[list[Step], Access]:
         """The steps over another domain, without those that are there already; and where the last of them leaves its result."""
         known = {_key(item): item.write for item in present if self._is_sole(item)}
@@ -203,7 +203,7 @@ class _Nests:
         result = old
         for step in needed:
             reads = tuple(
-                places.get(r.storage, positions.translated(r)) if isinstance(r, Access) else r for r in step.reads
+                places.get(r.storage, index_map.translated(r)) if isinstance(r, Access) else r for r in step.reads
             )
             moved = replace(step, domain=domain, reads=reads)
             result = known.get(_key(moved), None)

@@ -146,7 +146,7 @@ class _Row:
 
 def _row(access: Access, domain: tuple[int, ...]) -> _Row | None:
     length = access.strides[0] if access.strides else 0
-    if length <= 0 or access.via >= 0:
+    if length <= 0 or access.index_read >= 0:
         return None
     inner = [stride * (extent - 1) for stride, extent in zip(access.strides[1:], domain[1:])]
     first = access.offset + sum(min(0, k) for k in inner)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tapediff.compiler.loop_ir.index_maps import positions_of
+from tapediff.compiler.loop_ir.index_maps import index_map_of
 from tapediff.compiler.loop_ir.program import Access
 from tapediff.compiler.loop_ir.views import contiguous
 
@@ -34,17 +34,17 @@ def test_each_entry_is_found(name):
     """An access of a loop over the array, translated, reads at each point what it read for that entry."""
     array = np.arange(120.0).reshape(SHAPE).copy()
     view = VIEWS[name](array)
-    positions = positions_of(access_of(view), view.shape, SHAPE)
-    assert positions is not None
+    index_map = index_map_of(access_of(view), view.shape, SHAPE)
+    assert index_map is not None
     other = Access(1, 7, (100, 0, 3))
-    moved = positions.translated(other)
+    moved = index_map.translated(other)
     for index in np.ndindex(view.shape):
         i, _, k = np.argwhere(array == view[index])[0]
         assert moved.offset + np.dot(index, moved.strides) == 7 + 100 * i + 3 * k
-    assert positions.translated(Access(0, 0, contiguous(SHAPE))) == access_of(np.broadcast_to(view, view.shape))
+    assert index_map.translated(Access(0, 0, contiguous(SHAPE))) == access_of(np.broadcast_to(view, view.shape))
 
 
 @pytest.mark.parametrize("name", RUNNING_ON)
-def test_a_loop_that_runs_on_into_the_next_row_has_no_positions(name):
+def test_a_loop_that_runs_on_into_the_next_row_has_no_index_map(name):
     view = RUNNING_ON[name](np.arange(120.0).reshape(SHAPE).copy())
-    assert positions_of(access_of(view), view.shape, SHAPE) is None
+    assert index_map_of(access_of(view), view.shape, SHAPE) is None

@@ -103,14 +103,14 @@ def may_take_place(old, new, group):
     if old.size == 1 or (old.size, old.kind) != (new.size, new.kind) or len(writers) != 1:
         return False
     writer = writers[0]
-    if writer.combine is not None or writer.write.via >= 0 or 0 in writer.write.strides:
+    if writer.combine is not None or writer.write.index_read >= 0 or 0 in writer.write.strides:
         return False
     written = False
     for step in group.body:
         for read in step.reads:
             if isinstance(read, Access) and read.storage == old.number:
-                way = (read.offset, read.strides, read.via, step.domain)
-                if written or way != (writer.write.offset, writer.write.strides, writer.write.via, writer.domain):
+                way = (read.offset, read.strides, read.index_read, step.domain)
+                if written or way != (writer.write.offset, writer.write.strides, writer.write.index_read, writer.domain):
                     return False
         written = written or step is writer
         if step.write.storage == old.number:

@@ -233,15 +233,15 @@ def test_no_bit_changes_in_chains_of_shifted_reads(name, as_before, flat_loops):
 
 @pytest.mark.parametrize("name", CHAINS)
 def test_the_work_for_chains_of_shifted_reads_grows_as_they_do(name, monkeypatch, flat_loops):
-    """Positions worked out for a chain three times as long are three times as many, and a few more as trees at its ends are smaller;
+    """Index maps worked out for a chain three times as long are three times as many, and a few more as trees at its ends are smaller;
     in quadratic time they would be nine times as many."""
-    original, counts = stencils.positions_of, []
+    original, counts = stencils.index_map_of, []
 
     def counted(*args):
         counts[-1] += 1
         return original(*args)
 
-    monkeypatch.setattr(stencils, "positions_of", counted)
+    monkeypatch.setattr(stencils, "index_map_of", counted)
     for n in (60, 180):
         counts.append(0)
         build.build_program(gradient_tape(td.record(CHAINS[name](n), np.array([1.3, 0.45])), (0,)))

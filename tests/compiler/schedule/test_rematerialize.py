@@ -76,7 +76,7 @@ def looped(u):
 
 
 def gathered(u):
-    """What is read at computed positions stays in memory."""
+    """What is read at computed indices stays in memory."""
     y = 2.0 * u + 1.0
     order = np.argsort(u)
     return np.sum((y * np.sum(y))[order] * np.cos(y[order[::-1]]))
@@ -224,7 +224,7 @@ def test_a_part_of_an_array_does_not_stand_for_an_equal_value():
 
     first = Group("nest", (n,), [step([0], "r0", (1, 0))])
     second = Group("nest", (n,), [
-        step([0], "r0", (2, 0), beside=True), step([0], "-r0", (2, n), beside=True), step([1, 1], "r0 * r1", (3, 0)),
+        step([0], "r0", (2, 0), is_disjoint_part=True), step([0], "-r0", (2, n), is_disjoint_part=True), step([1, 1], "r0 * r1", (3, 0)),
     ])  # fmt: skip
     third = Group("straight", (), [Step((), (Access(2, n + 7, ()),), "r0", (), Access(3, 0, ()))])
     groups = recompute.rematerialize([first, second, third], [x, copied, halves, result])

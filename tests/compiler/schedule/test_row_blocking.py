@@ -183,8 +183,8 @@ def test_guards_hold_between_the_nests(at, small_blocks):
         td.testing.check_gradient(guarded, f, point)
 
 
-def test_positions_are_used_behind_the_guards_that_check_them(small_blocks):
-    """Computed positions out of range: the error that NumPy gives, and no read beyond the array."""
+def test_indices_are_used_behind_the_guards_that_check_them(small_blocks):
+    """Computed indices out of range: the error that NumPy gives, and no read beyond the array."""
     X, y, b = sample(40, 4)
 
     def f(b):
