@@ -14,7 +14,7 @@ from ...ops import Elementwise
 from ...ops.indexing import Region
 from ..loop_ir.program import KINDS, Access, Literal, Step
 from ..loop_ir.views import StridedView, contiguous, reshaped_strides
-from .partition import Box, boxes
+from .partition import Part, partition
 from .step_builder import CONVERSIONS, StepBuilder, rename
 
 INTEGER_EXPRESSIONS = {
@@ -149,9 +149,9 @@ class ArrayLowering(StepBuilder):
     def assemble(self, i: Instruction) -> None:
         regions, _, disjoint = i.params
         target = self.result(i)
-        whole = boxes(regions, i.type.shape) if not disjoint and self.kind_of(target) == "f64" else None
-        if whole is not None:
-            self._sum_in_boxes(i, whole, target)
+        parts = partition(regions, i.type.shape) if not disjoint and self.kind_of(target) == "f64" else None
+        if parts is not None:
+            self._sum_in_parts(i, parts, target)
             return
         covered = sum(math.prod(r.counts) for r in regions)
         if not (disjoint and covered == i.type.size):
@@ -161,22 +161,22 @@ class ArrayLowering(StepBuilder):
             combine = None if disjoint else "add"
             self.step(part.shape, [source], "r0", part, part.strides, combine, is_disjoint_part=disjoint)
 
-    def _sum_in_boxes(self, i: Instruction, whole: list[Box], target: StridedView) -> None:
-        """Each entry is written once: zero, and what the regions that it is in add to it, in their order."""
+    def _sum_in_parts(self, i: Instruction, parts: list[Part], target: StridedView) -> None:
+        """Write each entry once: zero plus the values of the regions that cover it, in their order."""
         zero = StridedView((), -1, 0, (), Literal(0.0, "f64"))
-        for box in whole:
-            reads = [(zero, (0,) * len(box.counts))]
-            for k in box.covered_by:
+        for part in parts:
+            reads = [(zero, (0,) * len(part.counts))]
+            for k in part.covered_by:
                 region = i.params[0][k]
                 view, strides = self.spread(self.views[i.inputs[k]], region.shape)
                 along = reshaped_strides(region.shape, strides, region.counts)
                 assert along is not None, "a region only drops or adds axes of length 1"
-                shift = sum(s * (b - a) for s, a, b in zip(along, region.starts, box.starts))
+                shift = sum(s * (b - a) for s, a, b in zip(along, region.starts, part.starts))
                 reads.append((replace(view, offset=view.offset + shift), along))
-            offset = target.offset + sum(map(operator.mul, target.strides, box.starts))
-            part = replace(target, shape=box.counts, offset=offset)
+            offset = target.offset + sum(map(operator.mul, target.strides, part.starts))
+            view = replace(target, shape=part.counts, offset=offset)
             sum_ = " + ".join(f"r{k}" for k in range(len(reads)))
-            self.step(box.counts, reads, sum_, part, part.strides, is_disjoint_part=True)
+            self.step(part.counts, reads, sum_, view, view.strides, is_disjoint_part=True)
 
     def replace(self, i: Instruction) -> None:
         target = self.result(i)

@@ -1,4 +1,4 @@
-"""Cuts an array along the edges of the regions that are added up in it: boxes, each of which the same regions cover."""
+"""Partitions an array along the edges of the regions that are added up in it: the same regions cover all entries of a part."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from ...ops.indexing import Region
 
-# Each box is code of its own: beyond so many, or for short arrays, parts are added to zeros one after the other instead.
-MOST_BOXES = 32
+# Each part is code of its own: beyond so many, or for short arrays, the regions are added to zeros one after the other instead.
+MOST_PARTS = 32
 MOST_REGIONS = 8
 SMALLEST_ARRAY = 32
 
 
-class Box(NamedTuple):
+class Part(NamedTuple):
     """Entries from `starts` on, `counts` along each axis, and the numbers of the regions that they are in."""
 
     starts: tuple[int, ...]
@@ -23,22 +23,19 @@ class Box(NamedTuple):
     covered_by: tuple[int, ...]
 
 
-def boxes(regions: Sequence[Region], shape: tuple[int, ...]) -> list[Box] | None:
-    """The boxes of an array of this shape, all of them; None where that is not worth it.
-
-    Regions must be whole stretches along every axis: every second entry, or backwards, is no box.
-    """
+def partition(regions: Sequence[Region], shape: tuple[int, ...]) -> list[Part] | None:
+    """All parts of an array of this shape; None where partitioning does not pay, or a region is strided or backwards."""
     if len(regions) > MOST_REGIONS or math.prod(shape) < SMALLEST_ARRAY:
         return None
     if any(step != 1 and count != 1 for r in regions for step, count in zip(r.steps, r.counts)):
         return None
     intervals = [_intervals(regions, axis, extent) for axis, extent in enumerate(shape)]
-    if math.prod(map(len, intervals)) > MOST_BOXES:
+    if math.prod(map(len, intervals)) > MOST_PARTS:
         return None
     found = []
-    for box in itertools.product(*intervals):
-        covered_by = [k for k, region in enumerate(regions) if _covers(region, box)]
-        found.append(Box(tuple(a for a, _ in box), tuple(b - a for a, b in box), tuple(covered_by)))
+    for part in itertools.product(*intervals):
+        covered_by = [k for k, region in enumerate(regions) if _covers(region, part)]
+        found.append(Part(tuple(a for a, _ in part), tuple(b - a for a, b in part), tuple(covered_by)))
     return found
 
 
@@ -49,5 +46,5 @@ def _intervals(regions: Sequence[Region], axis: int, extent: int) -> list[tuple[
     return list(itertools.pairwise(sorted(edges)))
 
 
-def _covers(region: Region, box: Sequence[tuple[int, int]]) -> bool:
-    return all(a <= first and last <= a + n for a, n, (first, last) in zip(region.starts, region.counts, box))
+def _covers(region: Region, part: Sequence[tuple[int, int]]) -> bool:
+    return all(a <= first and last <= a + n for a, n, (first, last) in zip(region.starts, region.counts, part))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..codegen.loop_nest import LANES, collapsed
+from ..loop_ir.collapse_loops import LANES, collapsed
 from ..loop_ir.index_maps import IndexMap, index_map_of
 from ..loop_ir.program import Access, Exit, Group, Invoke, RoutineCall, Step, Storage
 from ..loop_ir.views import contiguous

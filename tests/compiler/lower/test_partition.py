@@ -1,4 +1,4 @@
-"""Boxes partition an array, and sums in boxes are NumPy's to the bit."""
+"""Parts partition an array, and sums in parts are NumPy's to the bit."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.compiler.loop_ir.program import Step
-from tapediff.compiler.lower.partition import MOST_BOXES, MOST_REGIONS, boxes
+from tapediff.compiler.lower.partition import MOST_PARTS, MOST_REGIONS, partition
 from tapediff.ops.indexing import Region, assemble
 
 
@@ -29,22 +29,22 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_entry_is_in_one_box(name):
-    """And in the regions that the box says, no others."""
+def test_every_entry_is_in_one_part(name):
+    """And in the regions that the part says, no others."""
     shape, regions = CASES[name]
     times = np.zeros(shape, int)
-    for box in boxes(regions, shape):
-        at = tuple(slice(a, a + n) for a, n in zip(box.starts, box.counts))
+    for part in partition(regions, shape):
+        at = tuple(slice(a, a + n) for a, n in zip(part.starts, part.counts))
         times[at] += 1
         for k, each in enumerate(regions):
             inside = np.zeros(shape, bool)
             inside[each.slices] = True
-            assert np.all(inside[at]) if k in box.covered_by else not np.any(inside[at])
+            assert np.all(inside[at]) if k in part.covered_by else not np.any(inside[at])
     assert np.all(times == 1)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_sums_in_boxes_are_numpys_to_the_bit(name):
+def test_sums_in_parts_are_numpys_to_the_bit(name):
     """The kernel and its listing add in the order of the replay; infinities, NaN and the sign of zero are the same."""
     shape, regions = CASES[name]
     rng = np.random.default_rng(4)
@@ -69,11 +69,11 @@ def test_sums_in_boxes_are_numpys_to_the_bit(name):
 
 
 def test_what_is_no_stretch_or_too_much_code_is_not_cut():
-    """Every second entry, backwards, many regions, many boxes, few entries."""
-    assert boxes([Region((0,), (2,), (20,), (20,)), region((0, 40))], (40,)) is None
-    assert boxes([Region((39,), (-1,), (40,), (40,)), region((0, 40))], (40,)) is None
-    assert boxes([region((k, k + 9)) for k in range(MOST_REGIONS + 1)], (400,)) is None
-    assert boxes([region((0, 9)), region((1, 10))], (10,)) is None
+    """Every second entry, backwards, many regions, many parts, few entries."""
+    assert partition([Region((0,), (2,), (20,), (20,)), region((0, 40))], (40,)) is None
+    assert partition([Region((39,), (-1,), (40,), (40,)), region((0, 40))], (40,)) is None
+    assert partition([region((k, k + 9)) for k in range(MOST_REGIONS + 1)], (400,)) is None
+    assert partition([region((0, 9)), region((1, 10))], (10,)) is None
     cube = [region((k, 90 + k), (k, 90 + k), (k, 90 + k)) for k in range(4)]
-    assert boxes(cube, (93, 93, 93)) is None
-    assert len(boxes([region((k, 90 + k)) for k in range(4)], (93,))) <= MOST_BOXES
+    assert partition(cube, (93, 93, 93)) is None
+    assert len(partition([region((k, 90 + k)) for k in range(4)], (93,))) <= MOST_PARTS
