@@ -17,8 +17,8 @@ GRADIENT_RTOL = {"hudson_lynx_hare": 1e-5}
 TARGETS = {"uncompiled": td.record, "compiled": td.compile}
 
 
-# All but keep_trajectories, without which loops cannot be differentiated.
-OPTIONAL = sorted({each.__name__ for each in (*passes.PREPARE, *passes.PIPELINE)} - {"keep_trajectories"} | {"reroll"})
+# All but save_carries, without which loops cannot be differentiated.
+OPTIONAL = sorted({each.__name__ for each in (*passes.PREPARE, *passes.PIPELINE)} - {"save_carries"} | {"reroll"})
 
 
 @functools.cache

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..ir.instruction import INT_SCALAR, TUPLE, DynamicArrayType, TupleType, ValueType
 from .declaration import Op
-from .loop_forms import LoopCotangents, LoopFlow, LoopForm, trajectory_bytes
+from .loop_forms import LoopCotangents, LoopFlow, LoopForm, saved_bytes_limit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,9 +53,9 @@ def loop_items(callee: Any, form: LoopForm) -> tuple[ValueType | DynamicArrayTyp
     items += [entries(type_, form.length) for type_ in callee.out_types[form.carries : last]]
     if form.stops:
         items.append(INT_SCALAR)
-    if form.numbers:
+    if form.returns_variants:
         items.append(entries(INT_SCALAR, form.length))
-    if form.keeps:
+    if form.saves_carries:
         items += [entries(type_, form.length) for type_ in callee.in_types[: form.carries]]
     return tuple(items)
 
@@ -81,7 +81,7 @@ def _loop(*values_callee_form: Any) -> tuple[Any, ...]:
 
 def loop_with_numpy(callee: Any, form: LoopForm, values: Sequence[Any]) -> tuple[Any, ...]:
     """A loop iteration by iteration, with `callee.answer`: the reference for compiled loops."""
-    numbers = _array(values[0]) if form.chosen else None
+    numbers = _array(values[0]) if form.variant_given else None
     first, stop = form.leading, form.leading + form.carries
     carries = [np.array(v)[()] for v in values[first:stop]]
     streams = [_array(v) for v in values[stop : stop + form.streams]]
@@ -94,7 +94,7 @@ def loop_with_numpy(callee: Any, form: LoopForm, values: Sequence[Any]) -> tuple
             count = int(values[form.leading - 1])
     stored = sum(type_.size * type_.dtype.itemsize for type_ in callee.in_types[: form.carries])
     ran: list[int] = []
-    trajectory: list[list[Any]] = []
+    saved: list[list[Any]] = []
     rows: list[Sequence[Any]] = []
     done = 0
     while goes and (count is None or done < count):
@@ -104,13 +104,13 @@ def loop_with_numpy(callee: Any, form: LoopForm, values: Sequence[Any]) -> tuple
         chosen = None if numbers is None else int(numbers[place])
         outputs, number = callee.answer(chosen, [*carries, *(s[place] for s in streams), *constants])
         ran.append(number)
-        trajectory.append(carries)
+        saved.append(carries)
         carries = [np.array(o)[()] for o in outputs[: form.carries]]
         rows.append(outputs[form.carries :])
         if form.stops:
             goes, rows[-1] = bool(outputs[-1]), outputs[form.carries : -1]
         done += 1
-        if form.keeps and form.length is None and done * stored > trajectory_bytes():
+        if form.saves_carries and form.length is None and done * stored > saved_bytes_limit():
             raise form.too_large(done)
     items: list[Any] = list(carries)
     columns: list[tuple[ValueType, list[Any]]] = []
@@ -118,10 +118,10 @@ def loop_with_numpy(callee: Any, form: LoopForm, values: Sequence[Any]) -> tuple
     for k, type_ in enumerate(callee.out_types[form.carries : last]):
         columns.append((type_, [row[k] for row in rows]))
     at_end = len(columns)
-    if form.numbers:
+    if form.returns_variants:
         columns.append((INT_SCALAR, ran))
-    if form.keeps:
-        columns += [(type_, [c[k] for c in trajectory]) for k, type_ in enumerate(callee.in_types[: form.carries])]
+    if form.saves_carries:
+        columns += [(type_, [c[k] for c in saved]) for k, type_ in enumerate(callee.in_types[: form.carries])]
     made = [_entries(type_, column, form) for type_, column in columns]
     return (*items, *made[:at_end], *([np.int64(done)] if form.stops else []), *made[at_end:])
 
@@ -175,10 +175,10 @@ def _loop_rule(
     """The loop in the other direction: its carries are the cotangents of the carries and the sums of those of the constants."""
     carried, streamed = form.leading, form.leading + form.carries
     constant = streamed + form.streams
-    trajectories = len(z_bars) - form.carries
+    first_saved = len(z_bars) - form.carries
     outputs = len(callee.out_types) - form.carries - int(form.stops)
     ys_bars = z_bars[form.carries : form.carries + outputs]
-    kept_bars = z_bars[trajectories:]
+    saved_bars = z_bars[first_saved:]
     flow: LoopFlow = callee.loop_flow(
         LoopCotangents(
             form.carries,
@@ -187,7 +187,7 @@ def _loop_rule(
             tuple(k for k in range(form.streams) if active[streamed + k]),
             tuple(k for k in range(form.constants) if active[constant + k]),
             tuple(k for k, bar in enumerate(ys_bars) if bar is not None),
-            tuple(k for k, bar in enumerate(kept_bars) if bar is not None),
+            tuple(k for k, bar in enumerate(saved_bars) if bar is not None),
             masked=masked,
         ),
         tuple(k for k in range(form.carries) if z_bars[k] is not None),
@@ -196,15 +196,15 @@ def _loop_rule(
     # Cotangents that did not come back are zeros.
     starts = [_or_zeros(z_bars[k], callee.in_types[k]) for k in which.wrt_carries]
     starts += [_or_zeros(None, callee.in_types[form.carries + form.streams + k]) for k in which.wrt_constants]
-    numbers = [] if form.alone else [inputs[0] if form.chosen else GET(z, k=trajectories - 1)]
+    numbers = [] if form.single_variant else [inputs[0] if form.variant_given else GET(z, k=first_saved - 1)]
     count: list[Any] = []
     if form.length is None:
         count = [GET(z, k=form.carries + outputs) if form.stops else inputs[form.leading - 1]]
-    streams = [GET(z, k=trajectories + k) for k in range(form.carries)]
-    streams += [*inputs[streamed:constant], *(ys_bars[k] for k in which.seeds), *(kept_bars[k] for k in which.kept)]
+    streams = [GET(z, k=first_saved + k) for k in range(form.carries)]
+    streams += [*inputs[streamed:constant], *(ys_bars[k] for k in which.seeds), *(saved_bars[k] for k in which.saved)]
     back = LoopForm(
-        len(starts), len(streams), form.constants, form.length, backwards=not form.backwards, chosen=not form.alone,
-        alone=form.alone, recomputes=form.recomputes,
+        len(starts), len(streams), form.constants, form.length, backwards=not form.backwards, variant_given=not form.single_variant,
+        single_variant=form.single_variant, recomputes=form.recomputes,
     )  # fmt: skip
     derived = callee.loop_pullback(which)
     returned = LOOP(*numbers, *count, *starts, *streams, *inputs[constant:], callee=derived, form=back)

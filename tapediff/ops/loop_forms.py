@@ -13,7 +13,7 @@ MOST_BYTES = 1 << 32
 
 
 @cache
-def trajectory_bytes() -> int:
+def saved_bytes_limit() -> int:
     """MOST_BYTES, or a quarter of this machine's memory."""
     return min(MOST_BYTES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)
 
@@ -22,21 +22,21 @@ def trajectory_bytes() -> int:
 class LoopForm:
     """How a loop calls its callee.
 
-    Inputs of a loop, in order: the variant numbers if `chosen`; the number of iterations, if `length` is None and it does not
+    Inputs of a loop, in order: the variant numbers if `variant_given`; the number of iterations, if `length` is None and it does not
     stop by itself; whether to begin at all, if it `stops`; initial carries; streams, which hold one entry per iteration; constants.
 
     Items of its results, in order: the final carries; one array of entries for each further output of the callee; the number of
-    iterations, if it `stops`; the variant numbers, if it `keeps`, was not given them and there are several; the carries at the
-    start of every iteration, if it `keeps`.
+    iterations, if it `stops`; the variant numbers, if it `saves_carries`, was not given them and there are several; the carries at the
+    start of every iteration, if it `saves_carries`.
 
     Attributes:
         carries, streams, constants: how many inputs of the callee are of each kind, in this order.
         length: iterations; None where it is known only when the tape runs. Entries are then dynamic arrays, else arrays of fixed length.
         stops: a while loop: the last output of the callee says whether to go on.
         backwards: the iterations take the entries from the last to the first, and put theirs at the same places.
-        chosen: which variant runs is given, not decided.
-        keeps: return what the reverse pass needs.
-        alone: the callee has one variant, and never another, so that there are no numbers.
+        variant_given: which variant runs is given, not decided.
+        saves_carries: return the carries at the start of every iteration too, which the reverse pass reads.
+        single_variant: the callee has exactly one variant, so no variant numbers are passed.
         recomputes: the reverse pass is to compute everything again that happens inside an iteration.
         most: how many iterations a while loop may take; None for any number.
         site: the line that a while loop, or one of a length known only at run time, stands in; for messages.
@@ -48,9 +48,9 @@ class LoopForm:
     length: int | None
     stops: bool = False
     backwards: bool = False
-    chosen: bool = False
-    keeps: bool = False
-    alone: bool = False
+    variant_given: bool = False
+    saves_carries: bool = False
+    single_variant: bool = False
     recomputes: bool = False
     most: int | None = None
     site: str | None = None
@@ -66,19 +66,19 @@ class LoopForm:
         """What is raised where the values of all iterations, which the reverse pass needs, would take too much memory."""
         return LoopTooLong(
             "the values of a loop's iterations, which its reverse pass needs, take too much memory", at=self.site,
-            got=f"{steps} iterations, {trajectory_bytes() >> 20} MB allowed",
+            got=f"{steps} iterations, {saved_bytes_limit() >> 20} MB allowed",
             fix="see whether the loop ever ends, and give it max_steps=; or ask for the value alone, which stores nothing",
         )  # fmt: skip
 
     @property
-    def numbers(self) -> bool:
+    def returns_variants(self) -> bool:
         """Whether it returns the numbers of the variants that ran."""
-        return self.keeps and not self.chosen and not self.alone
+        return self.saves_carries and not self.variant_given and not self.single_variant
 
     @property
     def leading(self) -> int:
         """How many inputs come before the carries."""
-        return int(self.chosen) + int(self.length is None)
+        return int(self.variant_given) + int(self.length is None)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class LoopCotangents:
         carries, streams: how many the loop has.
         wrt_carries, wrt_streams, wrt_constants: those whose cotangents are wanted.
         seeds: the further results of the callee that have cotangents.
-        kept: the carries whose stored values have cotangents.
+        saved: the carries whose saved values have cotangents.
         lacking: those of `wrt_carries` whose cotangents are exact zeros at some iterations, as nothing asks for them yet.
         discarded: those of `wrt_carries` whose cotangents may be exact zeros because an iteration discards the carry.
         masked: all cotangents may be exact zeros of something that was discarded.
@@ -101,7 +101,7 @@ class LoopCotangents:
     wrt_streams: tuple[int, ...]
     wrt_constants: tuple[int, ...]
     seeds: tuple[int, ...]
-    kept: tuple[int, ...]
+    saved: tuple[int, ...]
     lacking: tuple[int, ...] = ()
     discarded: tuple[int, ...] = ()
     masked: bool = False

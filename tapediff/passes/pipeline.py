@@ -7,8 +7,8 @@ from collections.abc import Callable
 from ..ir.tape import Tape
 from .loops.hoist_from_loops import hoist_from_loops
 from .loops.peel_last_iterations import peel_last_iterations
-from .loops.save_for_backward import keep_values
-from .loops.trajectories import drop_trajectories, keep_trajectories
+from .loops.save_for_backward import save_for_backward
+from .loops.saved_carries import drop_saved_carries, save_carries
 from .simplify.common_subexpressions import common_subexpressions
 from .simplify.dead_code import dead_code
 from .simplify.fold_constants import fold_constants
@@ -24,19 +24,19 @@ STRAIGHTEN: tuple[Pass, ...] = (dead_code, forward_writes, dead_code)
 
 # Before differentiation: one cotangent for equal values, and rewrites that make values and derivatives right where the written
 # form overflows.
-REFINE: tuple[Pass, ...] = (peel_last_iterations, keep_trajectories, common_subexpressions, stable_softplus)
+REFINE: tuple[Pass, ...] = (peel_last_iterations, save_carries, common_subexpressions, stable_softplus)
 
 PREPARE: tuple[Pass, ...] = (*STRAIGHTEN, *REFINE)
 
 # After differentiation, on the joint forward and backward tape.
 PIPELINE: tuple[Pass, ...] = (
     dead_code, forward_writes, sum_before_reshape, sink_broadcasts, fold_constants, sink_broadcasts, common_subexpressions,
-    dead_code, keep_values, dead_code, drop_trajectories, hoist_from_loops, sink_broadcasts, common_subexpressions, dead_code,
+    dead_code, save_for_backward, dead_code, drop_saved_carries, hoist_from_loops, sink_broadcasts, common_subexpressions, dead_code,
 )  # fmt: skip
 
 
 # The names of passes to leave out, to find the one that makes a tape wrong; the tests can be run without each, but for
-# keep_trajectories, without which loops have no derivative.
+# save_carries, without which loops have no derivative.
 LEFT_OUT: set[str] = set()
 
 

@@ -29,7 +29,7 @@ def iteration_types(in_types: Types, out_types: Types, which: LoopCotangents) ->
     """The types of its inputs and outputs, from those of the loop's callee."""
     n, constants = which.carries, which.carries + which.streams
     carried = tuple(in_types[k] for k in (*which.wrt_carries, *(constants + k for k in which.wrt_constants)))
-    cotangents = (*(out_types[n + k] for k in which.seeds), *(in_types[k] for k in which.kept))
+    cotangents = (*(out_types[n + k] for k in which.seeds), *(in_types[k] for k in which.saved))
     streamed = tuple(in_types[n + k] for k in which.wrt_streams)
     return (*carried, *in_types[:constants], *cotangents, *in_types[constants:]), (*carried, *streamed)
 
@@ -46,10 +46,10 @@ def iteration_pullback(tape: Tape, which: LoopCotangents) -> Tape:
         sums = _inputs(recorder, [in_types[constants + k] for k in which.wrt_constants])
         primals = _inputs(recorder, in_types[:constants])
         y_bars = _inputs(recorder, [out_types[n + k] for k in which.seeds])
-        kept_bars = dict(zip(which.kept, _inputs(recorder, [in_types[k] for k in which.kept])))
+        saved_bars = dict(zip(which.saved, _inputs(recorder, [in_types[k] for k in which.saved])))
         held = _inputs(recorder, in_types[constants:])
         found = inline(back, [*primals, *held, *bars, *y_bars])
-        results = [found[j] + kept_bars[k] if k in kept_bars else found[j] for j, k in enumerate(carries)]
+        results = [found[j] + saved_bars[k] if k in saved_bars else found[j] for j, k in enumerate(carries)]
         results += [total + found[len(carries) + j] for j, total in enumerate(sums)]
         return recorder.finish((*results, *found[len(carries) + len(sums) :]))
 
@@ -83,12 +83,12 @@ def loop_flow(tape: Tape, which: LoopCotangents, given: Sequence[int]) -> LoopFl
         given: the carries whose last values have cotangents.
     """
     which = replace(which, wrt_carries=_varied(tape, which))
-    varied, kept = set(which.wrt_carries), set(which.kept) & set(which.wrt_carries)
+    varied, saved = set(which.wrt_carries), set(which.saved) & set(which.wrt_carries)
     # The carries that have cotangents behind the last iteration, the one before it, and so on, until they repeat.
     lives = [set(given) & varied]
     while True:
         back = _pulled_back(tape, which, sorted(lives[-1]))
-        live = kept | {k for k, quality in zip(which.wrt_carries, back.qualities) if quality != ABSENT}
+        live = saved | {k for k, quality in zip(which.wrt_carries, back.qualities) if quality != ABSENT}
         if live in lives:
             break
         lives.append(live)
@@ -96,7 +96,7 @@ def loop_flow(tape: Tape, which: LoopCotangents, given: Sequence[int]) -> LoopFl
     which = replace(
         which,
         wrt_carries=tuple(sorted(wanted)),
-        kept=tuple(sorted(kept & wanted)),
+        saved=tuple(sorted(saved & wanted)),
         lacking=tuple(sorted(wanted.difference(set.intersection(*lives)))),
     )
     back = _pulled_back(tape, which, which.wrt_carries)

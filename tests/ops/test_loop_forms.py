@@ -70,9 +70,9 @@ def test_no_iteration_may_be_allowed():
 @pytest.fixture
 def _little_memory(monkeypatch):
     monkeypatch.setattr(loop_forms, "MOST_BYTES", 1 << 16)
-    loop_forms.trajectory_bytes.cache_clear()
+    loop_forms.saved_bytes_limit.cache_clear()
     yield
-    loop_forms.trajectory_bytes.cache_clear()
+    loop_forms.saved_bytes_limit.cache_clear()
 
 
 @pytest.mark.usefixtures("_little_memory")

@@ -11,9 +11,9 @@ from tapediff.ops.calls import LoopForm
 RNG = np.random.default_rng(0)
 FORMS = {
     "plain": {},
-    "kept": {"keeps": True},
+    "kept": {"saves_carries": True},
     "backwards": {"backwards": True},
-    "kept backwards": {"keeps": True, "backwards": True},
+    "kept backwards": {"saves_carries": True, "backwards": True},
 }
 
 
@@ -82,18 +82,18 @@ def there_and_back(callee, back, count):
     b = Builder()
     given, length, stops = count(b)
     c, x = b.input(types("f")[0]), b.input(types("f")[0])
-    form = LoopForm(1, 0, 1, length, stops=stops, keeps=True)
+    form = LoopForm(1, 0, 1, length, stops=stops, saves_carries=True)
     returned = b.add(LOOP, (*given, c, x), (callee, form))
     finals, _ = b.items(returned)
     items = [b.add(GET, (returned,), (k,)) for k in range(len(b.instructions[returned].type.items))]
     ys = items[1]
     numbers, kept = items[-2], items[-1]
     iterations = [items[2]] if stops else given
-    again = LoopForm(1, 2, 0, length, backwards=True, chosen=True, keeps=True)
+    again = LoopForm(1, 2, 0, length, backwards=True, variant_given=True, saves_carries=True)
     second = b.add(LOOP, (numbers, *iterations, finals[0], kept, ys), (back, again))
     third = b.add(
         LOOP, (numbers, *iterations, finals[0], b.add(GET, (second,), (2,)), ys),
-        (back, LoopForm(1, 2, 0, length, chosen=True)),
+        (back, LoopForm(1, 2, 0, length, variant_given=True)),
     )  # fmt: skip
     return b.tape([*finals, b.add(GET, (second,), (0,)), b.add(GET, (third,), (0,))])
 

@@ -138,7 +138,7 @@ def chosen_tape(callee):
 def loop_tape(callee, form):
     """A tape of one loop of static length."""
     b = Builder()
-    given = [b.input(types(f"i{form.length}")[0])] if form.chosen else []
+    given = [b.input(types(f"i{form.length}")[0])] if form.variant_given else []
     first, last = form.carries, form.carries + form.streams
     given += [b.input(t) for t in callee.in_types[:first]]
     given += [b.input(ValueType((form.length, *t.shape), t.dtype)) for t in callee.in_types[first:last]]

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...ir.instruction import INT_SCALAR, DynamicArrayType
 from ...ops.calls import CALL_VARIANT, LOOP, LoopForm
-from ...ops.loop_forms import trajectory_bytes
+from ...ops.loop_forms import saved_bytes_limit
 from ..loop_ir.program import Invoke
 from ..math.simd import Code
 from ..runtime.call_frame import (
@@ -215,7 +215,7 @@ class _Loop(_Invocation):
                 self.stacks += 1
         if self.form.length is None:
             size = sum(value_bytes(self.types[k].item) for k in self.heap)
-            self.limit = Limit(self.form, trajectory_bytes() // size if size else NO_END)
+            self.limit = Limit(self.form, saved_bytes_limit() // size if size else NO_END)
 
     def emit(self) -> None:
         form = self.form
@@ -234,7 +234,7 @@ class _Loop(_Invocation):
         if form.stops:
             self._run_until_it_stops(pointers)
         else:
-            self.run(form.chosen)
+            self.run(form.variant_given)
         self._deliver()
 
     @property
@@ -283,7 +283,7 @@ class _Loop(_Invocation):
 
     def _point_inputs(self, length: Number) -> None:
         form, types = self.form, self.item.types[0]
-        if form.chosen:
+        if form.variant_given:
             self._point_numbers(self._array(0, types[0]), length)
         for k in range(form.carries, self.inputs):
             number = form.leading + k
@@ -312,7 +312,7 @@ class _Loop(_Invocation):
         if form.stops:
             self.point(output_word(last, self.inputs), "%scratch")
         kept = last + int(form.stops)
-        if form.numbers:
+        if form.returns_variants:
             self._point_numbers(pointers[kept] if kept in pointers else self.result(kept), length)
             kept += 1
         for k in range(form.carries):
@@ -322,7 +322,7 @@ class _Loop(_Invocation):
         """Iterations read a carry at one entry and write it at the next; without a trajectory these are two in turn."""
         form, size = self.form, value_bytes(self.callee.in_types[k])
         base = heap if heap is not None else f"%slot{k}"
-        if form.backwards and form.keeps:
+        if form.backwards and form.saves_carries:
             base = self._moved(base, length, size)
         step, alternates = self.layout.step("carry", False, size)
         back, _ = self.layout.step("carry", True, size)
@@ -356,7 +356,7 @@ class _Loop(_Invocation):
         self.set(END, code.emit(f"select i1 {goes}, i64 {room}, i64 0"))
         self.set(STOPPED, code.emit(f"select i1 {goes}, i64 0, i64 1"))
         if not self.heap:
-            self.run(self.form.chosen)
+            self.run(self.form.variant_given)
             if self._most < NO_END:
                 self._leave_too_long(code.emit(f"icmp eq i64 {self.get(STOPPED)}, 0"), self._most)
             return
@@ -365,7 +365,7 @@ class _Loop(_Invocation):
         code.start(run)
         length, position = "%room", len(code.lines)
         code.line("")  # the phi, whose incoming block is known once the body is emitted
-        self.run(self.form.chosen)
+        self.run(self.form.variant_given)
         stopped = code.emit(f"icmp ne i64 {self.get(STOPPED)}, 0")
         code.line(f"br i1 {stopped}, label %{done}, label %{grow}")
         code.start(grow)
@@ -389,7 +389,7 @@ class _Loop(_Invocation):
         for item, number in self.heap.items():
             pair = self.code.emit(f"getelementptr i64, ptr %stacks, i64 {2 * number}")
             address = self.code.emit(f"load ptr, ptr {pair}")
-            if form.backwards and item >= len(self.types) - form.carries and form.keeps:
+            if form.backwards and item >= len(self.types) - form.carries and form.saves_carries:
                 # The entry before the first is the final carry.
                 address = self._moved(address, 1, value_bytes(self.types[item].item))
             self.code.line(f"store ptr {address}, ptr {self.result(item)}")

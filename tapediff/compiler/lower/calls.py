@@ -37,9 +37,9 @@ class CallLowering(StepBuilder):
     def loop_tuple(self, i: Instruction) -> None:
         callee, form = i.params
         types = loop_items(callee, form)
-        further = len(types) - (form.carries if form.keeps else 0)
+        further = len(types) - (form.carries if form.saves_carries else 0)
         items = [self._result(t) for t in types[form.carries : further]]
-        if form.keeps:
+        if form.saves_carries:
             finals, slots, kept = self._kept_carries(callee.in_types[: form.carries], form)
         else:
             finals, slots = self._alternating_carries(callee.in_types[: form.carries], form)

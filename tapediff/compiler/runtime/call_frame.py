@@ -43,7 +43,7 @@ class ArgumentLayout:
 
     @classmethod
     def of(cls, form: LoopForm) -> ArgumentLayout:
-        return cls(form.carries, form.streams, form.stops, False, form.backwards, form.keeps)
+        return cls(form.carries, form.streams, form.stops, False, form.backwards, form.saves_carries)
 
     def of_input(self, k: int) -> str:
         if self.once or k >= self.carries + self.streams:

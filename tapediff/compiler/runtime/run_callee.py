@@ -11,7 +11,7 @@ import numpy as np
 
 from ...ir.instruction import INT_SCALAR, ValueType
 from ...ops.calls import CALL_VARIANT, LOOP, DynamicArray, LoopForm, loop_with_numpy
-from ...ops.loop_forms import trajectory_bytes
+from ...ops.loop_forms import saved_bytes_limit
 from .call_frame import (
     ASKED_AT,
     END,
@@ -126,7 +126,7 @@ class _LoopRun:
         self.frame = _frame(self.table, self.end if self.goes else 0)
         self.frame[STEP] = -1 if form.backwards else 1
         self.frame[STOPPED] = int(not self.goes)
-        self.numbers = _given(values[0], INT_SCALAR) if form.chosen else np.empty(self.room, np.int64)
+        self.numbers = _given(values[0], INT_SCALAR) if form.variant_given else np.empty(self.room, np.int64)
         self._make_arrays()
         self._point()
 
@@ -135,16 +135,16 @@ class _LoopRun:
         form = self.form
         last = len(self.out_types) - int(form.stops)
         self.ys = [_fresh((self.room, *t.shape), t) for t in self.out_types[form.carries : last]]
-        entries = self.room + 1 if form.keeps else 2
+        entries = self.room + 1 if form.saves_carries else 2
         self.carries = [_fresh((entries, *t.shape), t) for t in self.in_types[: form.carries]]
-        start = self.room if form.keeps and form.backwards else 0
+        start = self.room if form.saves_carries and form.backwards else 0
         for carry, initial in zip(self.carries, self.given):
             carry[start] = initial
         self.goes_on = np.zeros((), np.bool_)
 
     def _point(self) -> None:
         form, frame, count = self.form, self.frame, len(self.in_types)
-        if form.chosen or form.numbers:
+        if form.variant_given or form.returns_variants:
             frame[NUMBERS] = self._start(self.numbers)
         for k in range(form.carries, count):
             array = self.given[k]
@@ -161,7 +161,7 @@ class _LoopRun:
             size = array.strides[0]
             step, mask, base = size, 1, array.ctypes.data
             back = -size
-            if form.keeps:
+            if form.saves_carries:
                 step = -size if form.backwards else size
                 base += self.room * size if form.backwards else 0
                 mask, back = -1, step
@@ -182,9 +182,9 @@ class _LoopRun:
         if form.length is not None:
             return
         held = self.out_types[form.carries : len(self.out_types) - int(form.stops)]
-        held = (*held, *(self.in_types[: form.carries] if form.keeps else ()))
-        size = sum(value_bytes(type_) for type_ in held) + 8 * form.numbers
-        by_memory = trajectory_bytes() // size if size else NO_END
+        held = (*held, *(self.in_types[: form.carries] if form.saves_carries else ()))
+        size = sum(value_bytes(type_) for type_ in held) + 8 * form.returns_variants
+        by_memory = saved_bytes_limit() // size if size else NO_END
         self.is_by_memory = form.most is None or by_memory < form.most
         self.most = by_memory if form.most is None else min(by_memory, form.most)
         if not form.stops and self.room > self.most:
@@ -200,28 +200,28 @@ class _LoopRun:
             raise self.form.too_large(done) if self.is_by_memory else self.form.too_long(done)
         self.room = min(2 * self.room, self.most)
         self.ys = [_longer(y, self.room) for y in self.ys]
-        if self.form.numbers:
+        if self.form.returns_variants:
             self.numbers = _longer(self.numbers, self.room)
-        if self.form.keeps:
+        if self.form.saves_carries:
             self.carries = [_longer(carry, self.room + 1) for carry in self.carries]
         self._point()
         self.frame[END] = self.room
 
     def items(self) -> tuple[Any, ...]:
         form = self.form
-        _dispatch(self.table, self.frame, form.chosen)
+        _dispatch(self.table, self.frame, form.variant_given)
         while form.stops and not self.frame[STOPPED]:
             self._grow()
-            _dispatch(self.table, self.frame, form.chosen)
+            _dispatch(self.table, self.frame, form.variant_given)
         done = self.frame[ITERATION]
-        final = 0 if form.backwards and form.keeps else done if form.keeps else done % 2
+        final = 0 if form.backwards and form.saves_carries else done if form.saves_carries else done % 2
         finals = [_taken(carry[final], t) for carry, t in zip(self.carries, self.in_types)]
         items = [*finals, *(self._handed_out(y[:done], t) for y, t in zip(self.ys, self.out_types[form.carries :]))]
         if form.stops:
             items.append(np.int64(done))
-        if form.numbers:
+        if form.returns_variants:
             items.append(self._handed_out(self.numbers[:done], INT_SCALAR))
-        if form.keeps:
+        if form.saves_carries:
             first = 1 if form.backwards else 0
             for carry, type_ in zip(self.carries, self.in_types):
                 items.append(self._handed_out(carry[first : first + done], type_))

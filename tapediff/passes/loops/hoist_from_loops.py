@@ -155,7 +155,7 @@ def _shorter_loop(
 
 def _moved_items(plan: Plan, form: LoopForm) -> dict[int, int]:
     """Where the items of the loop are that it still returns."""
-    count = len(plan.body.outputs) + (form.carries if form.keeps else 0) + int(form.numbers)
+    count = len(plan.body.outputs) + (form.carries if form.saves_carries else 0) + int(form.returns_variants)
     left = [k for k in range(count) if k not in plan.direct]
     return {k: place for place, k in enumerate(left)}
 

@@ -53,7 +53,7 @@ def _chosen(tape: Tape) -> set[int]:
 
 
 def _may_be_peeled(callee: Any, form: LoopForm) -> bool:
-    if form.length is None or form.length < FEWEST_ITERATIONS or form.keeps or form.chosen or not callee.is_compiled:
+    if form.length is None or form.length < FEWEST_ITERATIONS or form.saves_carries or form.variant_given or not callee.is_compiled:
         return False
     tape = callee.only_tape()
     # A call that may take another path has to stand where it was.

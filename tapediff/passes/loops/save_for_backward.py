@@ -16,18 +16,18 @@ from ...ir.tape import Tape
 from ...ops.calls import GET, LOOP, LoopForm, loop_items
 from ...ops.indexing import ASSEMBLE, INDEX, Region, Regions
 from ..simplify.dead_code import dead_code
-from .save_or_recompute import FEWEST_ITERATIONS, needed_values, worth_keeping
+from .save_or_recompute import FEWEST_ITERATIONS, needed_values, worth_saving
 from .value_numbering import SameValues, Sources, same_values
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a loop keeps for another one, its reader.
+    """Which values a loop saves for another one, its reader.
 
     Attributes:
         loop: the loop's number on the tape.
         body: of the reader.
-        kept: values of that body that the loop has; numbers first, which are packed into one array.
+        residuals: values of that body that the loop has; numbers first, which are packed into one array.
         scalars: how many of them are numbers.
         same: where the loop's body has the values of the reader's.
         streams: which streams the reader still reads.
@@ -36,7 +36,7 @@ class Plan:
 
     loop: int
     body: Tape
-    kept: tuple[int, ...]
+    residuals: tuple[int, ...]
     scalars: int
     same: SameValues
     streams: tuple[int, ...]
@@ -45,12 +45,12 @@ class Plan:
     @property
     def types(self) -> tuple[ValueType, ...]:
         """Of the further results."""
-        types = [self.body.instructions[v].type for v in self.kept]
+        types = [self.body.instructions[v].type for v in self.residuals]
         packed = [ValueType((self.scalars,), types[0].dtype)] if self.scalars else []
         return (*packed, *types[self.scalars :])
 
 
-def keep_values(tape: Tape) -> Tape:
+def save_for_backward(tape: Tape) -> Tape:
     plans: dict[int, Plan] = {}
     for number, instruction in enumerate(tape.instructions):
         plan = _plan(tape, number) if instruction.op is LOOP else None
@@ -58,10 +58,10 @@ def keep_values(tape: Tape) -> Tape:
             plans[number] = plan
     if not plans:
         return tape
-    return _Keeping(tape, plans).rewritten()
+    return _Saving(tape, plans).rewritten()
 
 
-# What is kept
+# Which values are saved
 
 
 def _plan(tape: Tape, reader: int) -> Plan | None:
@@ -77,7 +77,7 @@ def _plan(tape: Tape, reader: int) -> Plan | None:
         return None
     sources = _sources(tape, loop, reader)
     make = lambda: _made(source, source_form, callee, form, sources)  # noqa: E731 -- the next line is its only use
-    made = callee.once(("kept", source, source_form, form, sources), make)
+    made = callee.once(("residuals", source, source_form, form, sources), make)
     return None if made is None else replace(made, loop=loop)
 
 
@@ -105,15 +105,15 @@ def _read_by(tape: Tape, reader: int) -> int | None:
         item = tape.instructions[operand]
         if item.op is GET and tape.instructions[item.inputs[0]].op is LOOP:
             source, source_form = tape.instructions[item.inputs[0]].params
-            if item.params[0] >= _first_kept(source, source_form):
+            if item.params[0] >= _first_saved(source, source_form):
                 return item.inputs[0]
     return None
 
 
-def _first_kept(callee: Any, form: LoopForm) -> int:
+def _first_saved(callee: Any, form: LoopForm) -> int:
     """Which item of a loop is the first carry as it was."""
     items = len(loop_items(callee, form))
-    return items - form.carries if form.keeps else items
+    return items - form.carries if form.saves_carries else items
 
 
 def _sources(tape: Tape, loop: int, reader: int) -> Sources:
@@ -134,7 +134,7 @@ def _sources(tape: Tape, loop: int, reader: int) -> Sources:
         elif known is not None and (known < constant) == is_stream:
             found = ("input", known)
         elif is_stream and item.op is GET and item.inputs[0] == loop:
-            first, place = _first_kept(callee, form), item.params[0]
+            first, place = _first_saved(callee, form), item.params[0]
             if place >= first:
                 found = ("input", place - first)
             elif form.carries <= place < len(callee.out_types):
@@ -146,20 +146,20 @@ def _sources(tape: Tape, loop: int, reader: int) -> Sources:
 def _made(source: Any, source_form: LoopForm, callee: Any, form: LoopForm, sources: Sources) -> Plan | None:
     body, loop_body = callee.variant_tape(0), source.variant_tape(0)
     same = same_values(body, loop_body, sources)
-    kept = worth_keeping(body, same, loop_body, source_form)
-    if not kept:
+    residuals = worth_saving(body, same, loop_body, source_form)
+    if not residuals:
         return None
-    scalars = [v for v in kept if body.instructions[v].type.shape == ()]
-    ordered = (*scalars, *(v for v in kept if body.instructions[v].type.shape != ()))
+    scalars = [v for v in residuals if body.instructions[v].type.shape == ()]
+    ordered = (*scalars, *(v for v in residuals if body.instructions[v].type.shape != ()))
     plan = Plan(-1, body, ordered, len(scalars), same, (), None)
     tape, streams = _reading(plan, form)
     return replace(plan, streams=streams, callee=callee.fixed(tape))
 
 
 def _reading(plan: Plan, form: LoopForm) -> tuple[Tape, tuple[int, ...]]:
-    """The reader's body with the kept values as streams, and which of its own streams it still reads."""
+    """The reader's body with the residuals as streams, and which of its own streams it still reads."""
     body = plan.body
-    needed = needed_values(body, plan.kept)
+    needed = needed_values(body, plan.residuals)
     first, constant = form.carries, form.carries + form.streams
     streams = tuple(k for k in range(form.streams) if body.inputs[first + k] in needed)
     sources = [*body.inputs[:first], *(body.inputs[first + k] for k in streams)]
@@ -169,15 +169,15 @@ def _reading(plan: Plan, form: LoopForm) -> tuple[Tape, tuple[int, ...]]:
     added = [_input(rewriter, type_) for type_ in plan.types]
     for old in body.inputs[constant:]:
         rewriter.number[old] = _input(rewriter, body.instructions[old].type)
-    for place, old in enumerate(plan.kept):
+    for place, old in enumerate(plan.residuals):
         if place < plan.scalars:
             type_ = body.instructions[old].type
             rewriter.number[old] = rewriter.emit(INDEX, (added[0],), (_entry(place, plan.scalars),), type_, None)
         else:
             rewriter.number[old] = added[place - plan.scalars + int(plan.scalars > 0)]
-    kept = set(plan.kept)
+    residuals = set(plan.residuals)
     for number, instruction in enumerate(body.instructions):
-        if instruction.op is not INPUT and number in needed and number not in kept:
+        if instruction.op is not INPUT and number in needed and number not in residuals:
             rewriter.number[number] = rewriter.copy(number)
     outputs = tuple(rewriter.number[v] for v in body.outputs)
     inputs = tuple(k for k, i in enumerate(rewriter.instructions) if i.op is INPUT)
@@ -197,8 +197,8 @@ def _entry(place: int, count: int) -> Region:
 # The new instructions
 
 
-class _Keeping:
-    """A tape whose loops keep values for others."""
+class _Saving:
+    """A tape whose loops save residuals for others."""
 
     def __init__(self, tape: Tape, plans: dict[int, Plan]) -> None:
         self.tape, self.plans = tape, plans
@@ -222,7 +222,7 @@ class _Keeping:
         return rewriter.finish()
 
     def _loop(self, number: int) -> int:
-        """A loop that reads what was kept, or keeps values, or both."""
+        """A loop that reads residuals, or saves some, or both."""
         _, inputs, (callee, form), _, site = self.tape.instructions[number]
         operands = [self.rewriter.number[i] for i in inputs]
         plan = self.plans.get(number)
@@ -233,7 +233,7 @@ class _Keeping:
             callee, form = plan.callee, replace(form, streams=len(streams))
         readers = self.readers.get(number, [])
         if readers:
-            callee = _keeper(callee, [self.plans[reader] for reader in readers])
+            callee = _saving_callee(callee, [self.plans[reader] for reader in readers])
         returned = _emit_loop(self.rewriter, tuple(operands), (callee, form), site)
         place = len(self.tape.instructions[number].params[0].out_types)
         for reader in readers:
@@ -253,13 +253,13 @@ class _Keeping:
         return sum(len(self.plans[reader].types) for reader in self.readers[loop])
 
 
-def _keeper(callee: Any, plans: Sequence[Plan]) -> Any:
+def _saving_callee(callee: Any, plans: Sequence[Plan]) -> Any:
     """The callee that also returns what others read, in their order."""
-    key = ("keeper", *(plan.callee for plan in plans))
-    return callee.once(key, lambda: _made_keeper(callee, plans))
+    key = ("saving", *(plan.callee for plan in plans))
+    return callee.once(key, lambda: _made_saving_callee(callee, plans))
 
 
-def _made_keeper(callee: Any, plans: Sequence[Plan]) -> Any:
+def _made_saving_callee(callee: Any, plans: Sequence[Plan]) -> Any:
     tape: Tape = callee.variant_tape(0)
     rewriter = Rewriter(tape)
     loops = {number: params for plan in plans for number, params in plan.same.loops.items()}
@@ -276,9 +276,9 @@ def _made_keeper(callee: Any, plans: Sequence[Plan]) -> Any:
 
 
 def _results(rewriter: Rewriter, plan: Plan) -> list[int]:
-    """What a keeper returns for a reader."""
+    """The residuals that a saving callee returns for one reader."""
     found: list[int] = []
-    for value in plan.kept:
+    for value in plan.residuals:
         if value in plan.same.numbers:
             found.append(rewriter.number[plan.same.numbers[value]])
         else:

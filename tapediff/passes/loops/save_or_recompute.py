@@ -1,4 +1,4 @@
-"""Chooses what a loop keeps for its reverse pass: what takes longer to compute again than to store and to load."""
+"""Chooses the residuals that a loop saves for its reverse pass: values that take longer to recompute than to store and load."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .value_numbering import SameValues
 # Shorter loops are left alone.
 FEWEST_ITERATIONS = 16
 
-# Bytes that a loop may keep in all, carries included; and beyond which they are no longer in a cache when they are read.
-LARGEST_KEPT = 1 << 27
+# Bytes that a loop may save in all, carries included; and beyond which they are no longer in a cache when they are read.
+LARGEST_SAVED = 1 << 27
 LARGEST_CACHED = 1 << 20
 
 # What it takes, in additions: to store and load a number, near and far; to divide; to compute exp and the like, also for all
@@ -32,15 +32,15 @@ COSTLY, COSTLY_OUTSIDE = 20.0, 3.0
 ROUTINE = 50.0
 
 
-def worth_keeping(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> list[int]:
-    """Which values of a reading body to keep, of those that the body of the loop `form` has as well."""
+def worth_saving(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> list[int]:
+    """Which values of a reading body to save, of those that the body of the loop `form` has as well."""
     needed = needed_values(body)
     follows = _follows_carries(other, form)
     crossing = [n for n in _crossing(body, same, needed) if body.instructions[n].op not in (INPUT, CONSTANT)]
     far = (form.length or 0) * sum(8 * body.instructions[n].type.size for n in crossing) > LARGEST_CACHED
     available: set[int] = set()
-    kept: list[int] = []
-    room = LARGEST_KEPT // (form.length or 1) - sum(
+    residuals: list[int] = []
+    room = LARGEST_SAVED // (form.length or 1) - sum(
         8 * other.instructions[i].type.size for i in other.inputs[: form.carries]
     )
     for number in crossing:
@@ -49,14 +49,14 @@ def worth_keeping(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> 
         cone = _cone(body, number, available)
         costs = sum(_cost(body, n, same.origin(n) in follows) for n in cone)
         fits = 8 * instruction.type.size <= room
-        is_kept = same.origin(number) in follows and _is_array_of_floats(instruction.type) and costs > price and fits
-        if is_kept:
-            kept.append(number)
+        is_saved = same.origin(number) in follows and _is_array_of_floats(instruction.type) and costs > price and fits
+        if is_saved:
+            residuals.append(number)
             room -= 8 * instruction.type.size
             available.add(number)
         else:
             available |= cone
-    return kept
+    return residuals
 
 
 def _is_array_of_floats(type_: ValueType) -> bool:

@@ -41,7 +41,7 @@ def same_values(body: Tape, source: Tape, inputs: Sources) -> SameValues:
     for number, instruction in enumerate(source.instructions):
         if instruction.op is not INPUT:
             known.setdefault(_key(instruction, instruction.inputs), number)
-            if instruction.op is LOOP and not instruction.params[1].keeps:
+            if instruction.op is LOOP and not instruction.params[1].saves_carries:
                 known.setdefault(_key_of_loop(instruction, instruction.inputs), number)
     same = SameValues()
     for position, given in enumerate(inputs):
@@ -76,5 +76,5 @@ def _key(instruction: Instruction, operands: tuple[int, ...]) -> Any:
 def _key_of_loop(instruction: Instruction, operands: tuple[int, ...]) -> Any:
     """Alike for loops of one callee, whatever they return beside its results."""
     callee, form = instruction.params
-    form: LoopForm = replace(form, keeps=False, alone=False)
+    form: LoopForm = replace(form, saves_carries=False, single_variant=False)
     return LOOP, operands, callee.extends or callee, form

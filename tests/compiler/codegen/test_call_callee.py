@@ -67,12 +67,12 @@ def test_a_call_takes_and_returns_every_kind_and_shape():
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-@pytest.mark.parametrize("keeps", [False, True])
-def test_chosen_loops_take_the_variant_of_each_iteration(backwards, keeps):
+@pytest.mark.parametrize("saves_carries", [False, True])
+def test_chosen_loops_take_the_variant_of_each_iteration(backwards, saves_carries):
     callee = PathCallee(*DAMPED)
     for x in (0.0, 1.0):
         callee.answer(None, [np.array(0.0), np.array(x)])
-    form = LoopForm(1, 1, 0, 30, chosen=True, backwards=backwards, keeps=keeps)
+    form = LoopForm(1, 1, 0, 30, variant_given=True, backwards=backwards, saves_carries=saves_carries)
     numbers = RNG.integers(0, 2, 30)
     tape = loop_tape(callee.chosen(), form)
     assert_agree(tape, (numbers, 0.3, RNG.normal(size=30)), (np.sort(numbers), 0.3, RNG.normal(size=30)))
@@ -169,7 +169,7 @@ def test_long_bodies_are_cut_and_still_loop():
         return c, c * x
 
     callee = PathCallee(long_body, types("f", "f", "f"), types("f", "f"))
-    assert_agree(loop_tape(callee, LoopForm(1, 1, 1, 5, keeps=True)), (0.3, RNG.normal(size=5), 0.01))
+    assert_agree(loop_tape(callee, LoopForm(1, 1, 1, 5, saves_carries=True)), (0.3, RNG.normal(size=5), 0.01))
 
 
 def test_what_depends_on_constants_alone_is_computed_once_before_the_loop():
@@ -188,7 +188,7 @@ def test_what_depends_on_constants_alone_is_computed_once_before_the_loop():
     points = [
         (RNG.normal(size=50), RNG.normal(size=(9, 50)), RNG.normal(size=50), RNG.normal(size=7)) for _ in range(3)
     ]
-    kernel = assert_agree(loop_tape(callee, LoopForm(1, 1, 2, 9, keeps=True)), *points)
+    kernel = assert_agree(loop_tape(callee, LoopForm(1, 1, 2, 9, saves_carries=True)), *points)
     for variant in kernel.dispatch_tables[0].variants.values():
         before, body_groups = (
             variant.kernel.program.groups[: variant.kernel.program.before],

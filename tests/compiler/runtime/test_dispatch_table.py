@@ -52,7 +52,7 @@ def test_run_native_calls_and_stops():
     assert run_native(CALL, (callee,), [np.array(-1.0), np.array(2.0)]) == (-3.0, 0)
     assert run_native(CALL_VARIANT, (callee.chosen(),), [np.int64(0), np.array(5.0), np.array(2.0)]) == (3.0,)
     shrinks = PathCallee(shrinking, types("f", "f"), types("f", "f", "b"), stops=True)
-    form = LoopForm(1, 0, 1, None, stops=True, keeps=True)
+    form = LoopForm(1, 0, 1, None, stops=True, saves_carries=True)
     for goes in (True, False):
         values = [np.bool_(goes), np.array(1e7), np.array(0.3)]
         native, numpy = run_native(LOOP, (shrinks, form), values), shrinks.run_loop(form, values)
@@ -85,9 +85,9 @@ def test_a_loop_stands_in_the_body_of_a_loop_and_keeps_its_stacks():
     inner = PathCallee(halving, types("f", "f"), types("f", "f"))
 
     def body(c, count, x):
-        returned = LOOP(count, c, x, callee=inner, form=LoopForm(1, 0, 1, None, keeps=True))
+        returned = LOOP(count, c, x, callee=inner, form=LoopForm(1, 0, 1, None, saves_carries=True))
         back = LOOP(
-            GET(returned, k=2), count, c, GET(returned, k=3), callee=squares, form=LoopForm(1, 1, 0, None, chosen=True)
+            GET(returned, k=2), count, c, GET(returned, k=3), callee=squares, form=LoopForm(1, 1, 0, None, variant_given=True)
         )
         if GET(returned, k=0) > 0.7:
             return (GET(back, k=0),)
@@ -217,7 +217,7 @@ def test_a_failing_factorisation_in_a_callee_raises(decides):
 
     callee = PathCallee(body, types("f", "f2x2"), types("f"), decides=decides)
     callee.record([np.array(0.0), np.eye(2)])
-    form = LoopForm(1, 1, 0, 3, chosen=not decides)
+    form = LoopForm(1, 1, 0, 3, variant_given=not decides)
     kernel = Kernel(loop_tape(callee, form))
     given = [] if decides else [np.zeros(3, np.int64)]
     a = np.stack([np.eye(2), 4.0 * np.eye(2), 9.0 * np.eye(2)])
@@ -234,7 +234,7 @@ def test_a_failing_factorisation_in_a_callee_raises(decides):
 @pytest.mark.parametrize("more", [{"is_compiled": False}, {"most": 1}, {"most": 0}])
 def test_python_answers_where_nothing_may_be_compiled(more):
     callee = PathCallee(*DAMPED, **more)
-    tape = loop_tape(callee, LoopForm(1, 1, 0, 25, keeps=True))
+    tape = loop_tape(callee, LoopForm(1, 1, 0, 25, saves_carries=True))
     assert_agree(tape, (0.3, RNG.normal(size=25)))
     stopping = PathCallee(shrinking, types("f", "f"), types("f", "f", "b"), stops=True, **more)
 
@@ -264,7 +264,7 @@ def test_kernels_that_disagree_with_numpy_are_answered_by_numpy():
 
 def test_threads_share_kernels_and_callees():
     callee = PathCallee(*DAMPED)
-    tape = loop_tape(callee, LoopForm(1, 1, 0, 50, keeps=True))
+    tape = loop_tape(callee, LoopForm(1, 1, 0, 50, saves_carries=True))
     kernel = Kernel(tape)
     points = [RNG.normal(size=50) for _ in range(4)]
     expected = [run(tape, [np.array(0.1), x]) for x in points]
@@ -303,9 +303,9 @@ def test_stacks_are_freed_on_every_way_out():
     callee = PathCallee(halving, types("f", "f"), types("f", "f"))
 
     def caller(count, c, x, limit):
-        returned = LOOP(count, c, x, callee=callee, form=LoopForm(1, 0, 1, None, keeps=True))
+        returned = LOOP(count, c, x, callee=callee, form=LoopForm(1, 0, 1, None, saves_carries=True))
         back = LOOP(
-            GET(returned, k=2), count, c, GET(returned, k=3), callee=sums, form=LoopForm(1, 1, 0, None, chosen=True)
+            GET(returned, k=2), count, c, GET(returned, k=3), callee=sums, form=LoopForm(1, 1, 0, None, variant_given=True)
         )
         if limit < 0.0:
             return (GET(back, k=0),)

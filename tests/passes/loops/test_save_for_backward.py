@@ -10,7 +10,7 @@ from tapediff.ir.interpreter import run
 from tapediff.ops.calls import GET, LOOP
 from tapediff.passes import pipeline as passes
 from tapediff.passes.loops import save_or_recompute as kept_choice
-from tapediff.passes.loops.save_for_backward import keep_values
+from tapediff.passes.loops.save_for_backward import save_for_backward
 from tapediff.passes.pipeline import PIPELINE, run_passes
 from tapediff.targets.derived_tapes import gradient_only, gradient_tape, prepared
 from tapediff.transforms.reverse import reverse
@@ -116,7 +116,7 @@ def test_the_tape_without_the_pass_gives_the_same(f, size):
     x = 0.4 * np.random.default_rng(size + 1).normal(size=size)
     tape = td.record(f, x)
     joint = reverse(prepared(tape), (0,))
-    less = tuple(p for p in PIPELINE if p is not keep_values)
+    less = tuple(p for p in PIPELINE if p is not save_for_backward)
     for each in (gradient_tape(tape, (0,)), joint, run_passes(joint, less, check=True)):
         each.check()
         for a, b in zip(run(joint, [x]), run(each, [x])):
@@ -136,7 +136,7 @@ def test_flat_and_rolled_code_give_the_same(f, size):
     np.testing.assert_allclose(on[1], off[1], rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.skipif("keep_values" in passes.LEFT_OUT, reason="the pass is left out")
+@pytest.mark.skipif("save_for_backward" in passes.LEFT_OUT, reason="the pass is left out")
 @pytest.mark.parametrize("f", [costly, one_number, nested, python_loops])
 def test_costly_functions_of_the_carry_are_computed_once(f):
     """exp, tanh and sin are in the loops that go forward, and not in those that come back."""
@@ -148,7 +148,7 @@ def test_costly_functions_of_the_carry_are_computed_once(f):
         assert not found & {"exp", "tanh", "sin"}
 
 
-@pytest.mark.skipif("keep_values" in passes.LEFT_OUT, reason="the pass is left out")
+@pytest.mark.skipif("save_for_backward" in passes.LEFT_OUT, reason="the pass is left out")
 def test_numbers_are_kept_in_one_array():
     tape = gradient_tape(td.record(slopes, np.full(3, 0.3)), (0,))
     forward = loops(tape)[0]

@@ -9,30 +9,30 @@ from ...ir.tape import Tape
 from ...ops.calls import GET, LOOP, loop_items
 
 
-def keep_trajectories(tape: Tape) -> Tape:
+def save_carries(tape: Tape) -> Tape:
     """Before differentiation: every loop returns the carries of all its iterations, behind its other results."""
-    return _with_loops(tape, {n for n, i in enumerate(tape.instructions) if i.op is LOOP}, keeps=True)
+    return _with_loops(tape, {n for n, i in enumerate(tape.instructions) if i.op is LOOP}, saves_carries=True)
 
 
-def drop_trajectories(tape: Tape) -> Tape:
+def drop_saved_carries(tape: Tape) -> Tape:
     """After differentiation: loops whose carries nobody reads do not store them."""
-    unread = {n for n, i in enumerate(tape.instructions) if i.op is LOOP and i.params[1].keeps}
+    unread = {n for n, i in enumerate(tape.instructions) if i.op is LOOP and i.params[1].saves_carries}
     for instruction in tape.instructions:
         if instruction.op is GET and instruction.inputs[0] in unread:
             callee, form = tape.instructions[instruction.inputs[0]].params
-            if instruction.params[0] >= len(loop_items(callee, replace(form, keeps=False))):
+            if instruction.params[0] >= len(loop_items(callee, replace(form, saves_carries=False))):
                 unread.discard(instruction.inputs[0])
-    return _with_loops(tape, unread, keeps=False)
+    return _with_loops(tape, unread, saves_carries=False)
 
 
-def _with_loops(tape: Tape, chosen: set[int], *, keeps: bool) -> Tape:
+def _with_loops(tape: Tape, chosen: set[int], *, saves_carries: bool) -> Tape:
     if not chosen:
         return tape
     instructions = list(tape.instructions)
     for number in chosen:
         op, inputs, (callee, form), _, site = instructions[number]
-        if keeps and not form.keeps and not form.chosen:
-            form = replace(form, alone=callee.only_tape() is not None)
-        form = replace(form, keeps=keeps)
+        if saves_carries and not form.saves_carries and not form.variant_given:
+            form = replace(form, single_variant=callee.only_tape() is not None)
+        form = replace(form, saves_carries=saves_carries)
         instructions[number] = Instruction(op, inputs, (callee, form), TupleType(loop_items(callee, form)), site)
     return replace(tape, instructions=tuple(instructions))
