@@ -13,8 +13,8 @@ from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, Region, Regions
 from ...ops.shape import BROADCAST, RESHAPE, TRANSPOSE
-from ..simplify.array_entries import SHIFT, own_cells, region_in, split
-from .tape_arrays import Ints, Sequence
+from ..simplify.array_entries import SHIFT, own_entries, region_in, split
+from .tape_arrays import Ints, TapeArrays
 
 # Arrays that are put together of fewer parts are left as they are.
 MANY_PARTS = 8
@@ -27,7 +27,7 @@ class ArrayBuilder(Rewriter):
         site: what is emitted belongs to this line.
     """
 
-    def __init__(self, sequence: Sequence) -> None:
+    def __init__(self, sequence: TapeArrays) -> None:
         super().__init__(sequence.tape)
         self.sequence = sequence
         self.site: Site | None = None
@@ -160,19 +160,19 @@ class ArrayBuilder(Rewriter):
         old = sequence.same[old]
         if 2 * np.count_nonzero(sequence.source[old] >= 0) < old.size:
             return None
-        cells = np.full(shape, -1, np.int64)
-        flat = cells.reshape(-1)
+        entries = np.full(shape, -1, np.int64)
+        flat = entries.reshape(-1)
         for start, end, places in regions.stretches(shape):
             if places is not None:
-                flat[places] = self._cells(old[start:end])
+                flat[places] = self._origins(old[start:end])
             else:
                 number = int(old[start])
                 if sequence.source[number] >= 0:
                     part = (self._source(int(sequence.source[number])) << SHIFT) + self._positions(number)
                 else:
                     new = self.value(number)
-                    part = own_cells(new, self.instructions[new].type.shape)
-                cells[regions[start].slices] = part.reshape(regions[start].counts)
+                    part = own_entries(new, self.instructions[new].type.shape)
+                entries[regions[start].slices] = part.reshape(regions[start].counts)
         filled = np.flatnonzero(flat >= 0)
         pieces = split(filled, flat[filled], shape, _Shapes(self.instructions))
         if any(p.target is None for p in pieces) or 2 * len(pieces) > old.size:
@@ -186,8 +186,8 @@ class ArrayBuilder(Rewriter):
             return self.make(ASSEMBLE, parts, (wide, shape, True))
         return self.make(REPLACE, (base, *parts), (wide,))
 
-    def _cells(self, old: Ints) -> Ints:
-        """The cells of single entries."""
+    def _origins(self, old: Ints) -> Ints:
+        """The origins of single entries, as in array_entries."""
         sources = self.sequence.source[old]
         numbers = np.empty(old.size, np.int64)
         for source in np.unique(sources[sources >= 0]).tolist():

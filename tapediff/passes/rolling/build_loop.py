@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Sequence as Numbers
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,7 +44,7 @@ class LoopBody:
         results: by what it hands out at every iteration, the new number of their array: of a slot, or of a register.
     """
 
-    def __init__(self, rolling: SupportsOperands, slots: Numbers[int], is_guarded: bool) -> None:
+    def __init__(self, rolling: SupportsOperands, slots: Sequence[int], is_guarded: bool) -> None:
         self.is_guarded = is_guarded
         self.rolling, self.slots = rolling, slots
         self.builder, self.found = rolling.builder, rolling.found
@@ -84,7 +83,7 @@ class LoopBody:
         (self._streams if is_array else self._constants)[number] = None
         return ("stream" if is_array else "constant"), number
 
-    def emit(self, make_callee: Any, wanted: Numbers[int | Register]) -> dict[Register, int]:
+    def emit(self, make_callee: Any, wanted: Sequence[int | Register]) -> dict[Register, int]:
         """Emit the loop; gives the last value of every register. `wanted` is what is needed of every iteration."""
         builder, count = self.builder, self.found.count
         tape = self._tape(wanted)
@@ -99,7 +98,7 @@ class LoopBody:
         self.results = dict(zip(wanted, items[len(initial) :]))
         return dict(zip(self.registers, items))
 
-    def _tape(self, wanted: Numbers[int | Register]) -> Tape:
+    def _tape(self, wanted: Sequence[int | Register]) -> Tape:
         """One iteration: registers, streams and constants to the registers' next values and what is wanted."""
         instructions: list[Instruction] = []
         appended = _Appended(instructions)

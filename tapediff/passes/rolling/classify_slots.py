@@ -12,7 +12,7 @@ from ...ir.instruction import BOOL, GUARD, Instruction
 from ...ops.arithmetic import ADD, SUBTRACT
 from ...ops.calls import GET, TupleOp
 from .repetition import Repetition
-from .tape_arrays import Sequence
+from .tape_arrays import TapeArrays
 from .vectorize import is_batchable
 
 
@@ -49,12 +49,12 @@ class BodyPlan:
     guards: tuple[int, ...] = ()
 
 
-def plan_body(sequence: Sequence, found: Repetition) -> BodyPlan:
+def plan_body(sequence: TapeArrays, found: Repetition) -> BodyPlan:
     return _Planner(sequence, found).plan()
 
 
 class _Planner:
-    def __init__(self, sequence: Sequence, found: Repetition) -> None:
+    def __init__(self, sequence: TapeArrays, found: Repetition) -> None:
         self.sequence, self.found = sequence, found
         numbers = sequence.members[found.start : found.start + found.period].tolist()
         self.instructions: list[Instruction] = [sequence.tape.instructions[n] for n in numbers]

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...ir.instruction import GUARD, TUPLE
 from .guards_of_loops import may_be_rolled
-from .tape_arrays import FEWEST_ITERATIONS, Ints, Sequence
+from .tape_arrays import FEWEST_ITERATIONS, Ints, TapeArrays
 
 # So many equal instructions in a row count as the beginning of a repetition.
 WINDOW = 12
@@ -63,7 +63,7 @@ class Repetition:
 class Finder:
     """Finds the repetitions of a sequence one by one, from its beginning to its end."""
 
-    def __init__(self, sequence: Sequence) -> None:
+    def __init__(self, sequence: TapeArrays) -> None:
         self.sequence = sequence
         self.previous = _previous_windows(sequence.tokens)
         places = np.arange(self.previous.size)
@@ -177,7 +177,7 @@ class Examination:
         place: of the instructions that use them; `made`, of those that make them, below `begin` if these are outside.
     """
 
-    def __init__(self, sequence: Sequence, begin: int, period: int, end: int) -> None:
+    def __init__(self, sequence: TapeArrays, begin: int, period: int, end: int) -> None:
         self.sequence, self.begin, self.period = sequence, begin, period
         self.count = (end - begin) // period
         first = sequence.first[begin : begin + period + 1]

@@ -23,7 +23,7 @@ from .build_loop import LoopBody
 from .classify_slots import BodyPlan, RunningSum, plan_body
 from .guards_of_loops import GuardColumn, in_range, make_guard
 from .repetition import Finder, Repetition
-from .tape_arrays import Sequence
+from .tape_arrays import TapeArrays
 from .vectorize import Batch, spread
 
 # Loops around loops are found by looking at the result again.
@@ -49,7 +49,7 @@ def reroll(tape: Tape, make_callee: MakeCallee) -> Tape:
 def _rolled(tape: Tape, make_callee: MakeCallee) -> Tape:
     if len(tape.instructions) < SHORTEST_TAPE:
         return tape
-    sequence = Sequence(tape)
+    sequence = TapeArrays(tape)
     finder = Finder(sequence)
     found = finder.next(0)
     if found is None:
@@ -67,7 +67,7 @@ def _rolled(tape: Tape, make_callee: MakeCallee) -> Tape:
 class Roller(ArrayBuilder):
     """Rebuilds a tape with its repetitions rolled."""
 
-    def __init__(self, sequence: Sequence, make_callee: MakeCallee) -> None:
+    def __init__(self, sequence: TapeArrays, make_callee: MakeCallee) -> None:
         super().__init__(sequence)
         self.make_callee = make_callee
 

@@ -29,7 +29,7 @@ CALL_WEIGHT = 16
 Ints = np.ndarray
 
 
-class Sequence:
+class TapeArrays:
     """A tape as arrays.
 
     Attributes:

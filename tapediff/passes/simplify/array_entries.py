@@ -1,7 +1,7 @@
-"""Where the cells of an array come from: each cell names a value and a position in it; boxes of cells are found again here.
+"""Where the entries of an array come from: each entry names a value and a position in it; boxes of entries are found again here.
 
-A cell is one integer, `value << 32 | position`. Reads and writes of parts, reshapes and transposes of an array are then the same
-operations on its array of cells.
+An entry is one integer, `value << 32 | position`. Reads and writes of parts, reshapes and transposes of an array are then the same
+operations on its array of entries.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SupportsShape(Protocol):
 
 
 class Piece(NamedTuple):
-    """Cells of an array that come from one value: their flat positions in the array and in the value.
+    """Entries of an array that come from one value: their flat positions in the array and in the value.
 
     Attributes:
         target: the box that they fill, or None if they are scattered.
@@ -43,23 +43,23 @@ class Piece(NamedTuple):
     positions: np.ndarray
 
 
-def own_cells(number: int, shape: tuple[int, ...]) -> np.ndarray:
-    """The cells of an array that is value `number` itself."""
+def own_entries(number: int, shape: tuple[int, ...]) -> np.ndarray:
+    """The entries of an array that is value `number` itself."""
     start = number << SHIFT
     return np.arange(start, start + math.prod(shape), dtype=np.int64).reshape(shape)
 
 
-def sources_of(cells: np.ndarray) -> np.ndarray:
-    return np.unique(cells >> SHIFT)
+def sources_of(entries: np.ndarray) -> np.ndarray:
+    return np.unique(entries >> SHIFT)
 
 
-def single_source(cells: np.ndarray) -> int | None:
-    """The value that all of the cells come from, if it is one."""
-    first = int(cells.flat[0]) >> SHIFT
-    return first if cells.size == 1 or bool((cells >> SHIFT == first).all()) else None
+def single_source(entries: np.ndarray) -> int | None:
+    """The value that all of the entries come from, if it is one."""
+    first = int(entries.flat[0]) >> SHIFT
+    return first if entries.size == 1 or bool((entries >> SHIFT == first).all()) else None
 
 
-def cell_region(position: int, shape: tuple[int, ...]) -> Region:
+def entry_region(position: int, shape: tuple[int, ...]) -> Region:
     """The region of a single entry, given by its flat position."""
     starts = []
     for extent in reversed(shape):
@@ -76,7 +76,7 @@ def region_in(positions: np.ndarray, shape: tuple[int, ...]) -> tuple[Region, tu
     """
     long = [a for a, extent in enumerate(positions.shape) if extent > 1]
     start = int(positions.flat[0])
-    starts = cell_region(start, shape).starts
+    starts = entry_region(start, shape).starts
     steps, counts, axes = [1] * len(shape), [1] * len(shape), []
     expected = np.full((1,) * positions.ndim, start, np.int64)
     for a in long:
@@ -87,7 +87,7 @@ def region_in(positions: np.ndarray, shape: tuple[int, ...]) -> tuple[Region, tu
         last = start + int(line[-1])
         if not 0 <= last < math.prod(shape):
             return None
-        moves = [(b, e - s) for b, (s, e) in enumerate(zip(starts, cell_region(last, shape).starts)) if e != s]
+        moves = [(b, e - s) for b, (s, e) in enumerate(zip(starts, entry_region(last, shape).starts)) if e != s]
         if len(moves) != 1 or moves[0][1] % (extent - 1) or moves[0][0] in axes:
             return None
         axis, distance = moves[0]
@@ -115,13 +115,13 @@ def _target_of(places: np.ndarray, shape: tuple[int, ...]) -> Region | None:
     return Region(tuple(starts), tuple(steps), tuple(counts), tuple(counts))
 
 
-def split(places: np.ndarray, cells: np.ndarray, shape: tuple[int, ...], shape_of: SupportsShape) -> list[Piece]:
-    """Few disjoint pieces that make up the cells at ascending flat `places` of an array of `shape`."""
+def split(places: np.ndarray, entries: np.ndarray, shape: tuple[int, ...], shape_of: SupportsShape) -> list[Piece]:
+    """Few disjoint pieces that make up the entries at ascending flat `places` of an array of `shape`."""
     if not places.size:
         return []
-    values = cells >> SHIFT
+    values = entries >> SHIFT
     order = np.argsort(values, kind="stable")
-    values, places, positions = values[order], places[order], (cells & POSITION)[order]
+    values, places, positions = values[order], places[order], (entries & POSITION)[order]
     bounds = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), values.size]
     result: list[Piece] = []
     for start, end in itertools.pairwise(bounds):
@@ -134,13 +134,13 @@ def split(places: np.ndarray, cells: np.ndarray, shape: tuple[int, ...], shape_o
 
 
 def _entry(source: int, places: np.ndarray, positions: np.ndarray, shape: tuple[int, ...]) -> Piece:
-    return Piece(source, cell_region(int(places[0]), shape), places, positions.reshape(()))
+    return Piece(source, entry_region(int(places[0]), shape), places, positions.reshape(()))
 
 
 def _boxes(
     source: int, places: np.ndarray, positions: np.ndarray, shape: tuple[int, ...], source_shape: tuple[int, ...]
 ) -> list[Piece]:
-    """One box if the cells fill one; else their stretches along the last axis, or one scattered piece if these are many."""
+    """One box if the entries fill one; else their stretches along the last axis, or one scattered piece if these are many."""
     target = _target_of(places, shape)
     if target is not None:
         box = positions.reshape(target.counts)
@@ -156,7 +156,7 @@ def _boxes(
         if end - start == 1:
             result.append(_entry(source, places[start:end], positions[start:end], shape))
             continue
-        first = cell_region(int(places[start]), shape)
+        first = entry_region(int(places[start]), shape)
         counts = (*first.counts[:-1], end - start)
         stretch = Region(first.starts, first.steps, counts, counts)
         result.append(Piece(source, stretch, places[start:end], positions[start:end].reshape(counts)))

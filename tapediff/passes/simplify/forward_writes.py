@@ -1,7 +1,7 @@
 """Forwards what was written into an array to where it is read, and makes an array that is written bit by bit all at once.
 
-Every write of a recording makes a new version of the array. Here a version is first only a map of cells (see cells.py): a read of
-some cells becomes a read of the values that were written there, and a version that something needs as a whole array is put
+Every write of a recording makes a new version of the array. Here a version is first only a map of entries (see array_entries.py): a read of
+some entries becomes a read of the values that were written there, and a version that something needs as a whole array is put
 together from these values. A loop that fills n entries so costs n, not n copies of the array, and its derivative as well.
 """
 
@@ -22,7 +22,7 @@ from .array_entries import (
     POSITION,
     SHIFT,
     Piece,
-    own_cells,
+    own_entries,
     region_in,
     single_source,
     sources_of,
@@ -42,12 +42,12 @@ def forward_writes(tape: Tape) -> Tape:
     return forwarder.finish()
 
 
-class _Cells:
+class _Entries:
     """A version of an array.
 
     Attributes:
-        written: its cells, each in the value that was written there.
-        home: its cells in arrays that were put together since, where these hold many of them; None where that is `written`.
+        written: its entries, each in the value that was written there.
+        home: its entries in arrays that were put together since, where these hold many of them; None where that is `written`.
         made: the value that equals all of it, if there is one.
     """
 
@@ -56,26 +56,26 @@ class _Cells:
     def __init__(self, written: np.ndarray, home: np.ndarray | None = None, made: int | None = None) -> None:
         self.written, self.home, self.made = written, home, made
 
-    def copy(self) -> _Cells:
-        return _Cells(self.written.copy(), None if self.home is None else self.home.copy(), self.made)
+    def copy(self) -> _Entries:
+        return _Entries(self.written.copy(), None if self.home is None else self.home.copy(), self.made)
 
     def at_home(self) -> np.ndarray | None:
-        """The cells in larger arrays, if they are known there."""
-        return self.home if self.made is None else own_cells(self.made, self.written.shape)
+        """The entries in larger arrays, if they are known there."""
+        return self.home if self.made is None else own_entries(self.made, self.written.shape)
 
-    def part(self, region: Region) -> _Cells:
+    def part(self, region: Region) -> _Entries:
         home = self.at_home()
-        return _Cells(_box(self.written, region), None if home is None else _box(home, region))
+        return _Entries(_box(self.written, region), None if home is None else _box(home, region))
 
 
 class _Forwarder(Rewriter):
-    """Rebuilds a tape. `versions[i]` holds the cells of old value i, if it was made by writes."""
+    """Rebuilds a tape. `versions[i]` holds the entries of old value i, if it was made by writes."""
 
     def __init__(self, tape: Tape) -> None:
         super().__init__(tape)
-        self.versions: dict[int, _Cells] = {}
+        self.versions: dict[int, _Entries] = {}
         self.shapes = _Shapes(self.instructions)
-        # Which old values are needed as arrays, and the last instruction that needs only to know their cells.
+        # Which old values are needed as arrays, and the last instruction that needs only to know their entries.
         self.needed = [False] * len(tape.instructions)
         self.last_reader = [-1] * len(tape.instructions)
         self.parts: dict[int, set[tuple[Any, ...]]] = {}
@@ -141,22 +141,22 @@ class _Forwarder(Rewriter):
     # What each instruction becomes
 
     def _read(self, number: int, instruction: Instruction) -> None:
-        cells, region = self.versions[instruction.inputs[0]], instruction.params[0]
+        entries, region = self.versions[instruction.inputs[0]], instruction.params[0]
         if self.needed[number]:
-            self.number[number] = self.part(cells, region, instruction.type, instruction.site)
+            self.number[number] = self.part(entries, region, instruction.type, instruction.site)
         if self.last_reader[number] >= 0:
-            self.versions[number] = cells.part(region)
+            self.versions[number] = entries.part(region)
             self.versions[number].made = self.number[number] if self.needed[number] else None
 
     def _reshaped(self, number: int, instruction: Instruction) -> None:
         if self.needed[number]:
             self.number[number] = self.copy(number)
         if self.last_reader[number] >= 0:
-            cells = self._taken(instruction.inputs[0], number)
-            home = cells.at_home()
-            written = np.asarray(instruction.op.evaluate(cells.written, *instruction.params))
+            entries = self._taken(instruction.inputs[0], number)
+            home = entries.at_home()
+            written = np.asarray(instruction.op.evaluate(entries.written, *instruction.params))
             home = None if home is None else np.asarray(instruction.op.evaluate(home, *instruction.params))
-            self.versions[number] = _Cells(written, home, self.number[number] if self.needed[number] else None)
+            self.versions[number] = _Entries(written, home, self.number[number] if self.needed[number] else None)
 
     def _assembled(self, number: int, instruction: Instruction) -> None:
         regions, shape, _ = instruction.params
@@ -166,11 +166,11 @@ class _Forwarder(Rewriter):
             return
         written = np.full(shape, -1, np.int64)
         for i, region in zip(instruction.inputs, regions):
-            written[region.slices] = self._cells_of(i).written.reshape(region.counts)
+            written[region.slices] = self._entries_of(i).written.reshape(region.counts)
         if (written < 0).any():
             zeros = self.constant(np.zeros(shape, instruction.type.dtype), instruction.type)
-            written = np.where(written < 0, own_cells(zeros, shape), written)
-        self.versions[number] = _Cells(written, None, self.number[number] if self.needed[number] else None)
+            written = np.where(written < 0, own_entries(zeros, shape), written)
+        self.versions[number] = _Entries(written, None, self.number[number] if self.needed[number] else None)
 
     def _write(self, number: int, instruction: Instruction) -> None:
         base, *values = instruction.inputs
@@ -178,22 +178,22 @@ class _Forwarder(Rewriter):
         # An array that exists, changed once: as it was written.
         made = self._written_once(number, instruction) if needed and self._exist(instruction.inputs) else None
         if made is None or self.last_reader[number] >= 0:
-            cells = self._taken(base, number, values)
-            home = cells.at_home() if made is None else None
+            entries = self._taken(base, number, values)
+            home = entries.at_home() if made is None else None
             for i, region in zip(values, instruction.params[0]):
-                value = self._cells_of(i)
+                value = self._entries_of(i)
                 value_home = value.at_home()
                 if made is None and value_home is not None and home is None:
-                    home = cells.written.copy()
+                    home = entries.written.copy()
                 if made is None and home is not None:
                     home[region.slices] = (value.written if value_home is None else value_home).reshape(region.counts)
-                cells.written[region.slices] = value.written.reshape(region.counts)
-            cells.home, cells.made = home, made
+                entries.written[region.slices] = value.written.reshape(region.counts)
+            entries.home, entries.made = home, made
             if needed and made is None:
-                made = cells.made = self.part(cells, _all_of(instruction.type.shape), instruction.type, site)
-                cells.home = None
+                made = entries.made = self.part(entries, _all_of(instruction.type.shape), instruction.type, site)
+                entries.home = None
             if self.last_reader[number] >= 0:
-                self.versions[number] = cells
+                self.versions[number] = entries
         if made is not None:
             self.number[number] = made
 
@@ -203,45 +203,45 @@ class _Forwarder(Rewriter):
             return self._in_shape(self.number[instruction.inputs[1]], shape, instruction.site)
         return self.copy(number)
 
-    # The cells of old values
+    # The entries of old values
 
     def _exist(self, numbers: tuple[int, ...]) -> bool:
         return all(self.number[i] >= 0 for i in numbers)
 
-    def _cells_of(self, old: int) -> _Cells:
+    def _entries_of(self, old: int) -> _Entries:
         known = self.versions.get(old)
         if known is None:
-            known = _Cells(own_cells(self.number[old], self.tape.instructions[old].type.shape))
+            known = _Entries(own_entries(self.number[old], self.tape.instructions[old].type.shape))
         return known
 
-    def _taken(self, old: int, reader: int, also_read: list[int] | tuple[()] = ()) -> _Cells:
-        """The cells of a value for `reader` to change: its own if it is the last one to ask for them."""
-        cells = self._cells_of(old)
-        return cells.copy() if old in self.versions and (self.last_reader[old] > reader or old in also_read) else cells
+    def _taken(self, old: int, reader: int, also_read: list[int] | tuple[()] = ()) -> _Entries:
+        """The entries of a value for `reader` to change: its own if it is the last one to ask for them."""
+        entries = self._entries_of(old)
+        return entries.copy() if old in self.versions and (self.last_reader[old] > reader or old in also_read) else entries
 
-    # Values from cells
+    # Values from entries
 
-    def part(self, cells: _Cells, region: Region, type_: ValueType, site: Site | None) -> int:
+    def part(self, entries: _Entries, region: Region, type_: ValueType, site: Site | None) -> int:
         """The value of a region of a version, from as few values as can be."""
-        box = cells.written[region.slices]
+        box = entries.written[region.slices]
         # A piece of another value is no better than a piece of this array, if it exists: their cotangents would be collected apart.
-        whole_only = cells.made is not None and box.size > 1
+        whole_only = entries.made is not None and box.size > 1
         number = self._from_one(box, type_.shape, site, whole_only)
         if number is not None:
             return number
-        if cells.made is not None:
-            return self.emit(INDEX, (cells.made,), (region,), type_, site)
-        if cells.home is not None:
-            box_at_home = cells.home[region.slices]
+        if entries.made is not None:
+            return self.emit(INDEX, (entries.made,), (region,), type_, site)
+        if entries.home is not None:
+            box_at_home = entries.home[region.slices]
             number = self._from_one(box_at_home, type_.shape, site)
             if number is not None:
                 return number
             if sources_of(box_at_home).size < sources_of(box).size:
                 box = box_at_home
         number = self._together(box.reshape(type_.shape), type_, site)
-        if cells.home is None:
-            cells.home = cells.written.copy()
-        cells.home[region.slices] = own_cells(number, region.counts)
+        if entries.home is None:
+            entries.home = entries.written.copy()
+        entries.home[region.slices] = own_entries(number, region.counts)
         return number
 
     def _from_one(
@@ -274,9 +274,9 @@ class _Forwarder(Rewriter):
             return number
         return self.emit(RESHAPE, (number,), (shape,), ValueType(shape, type_.dtype), site)
 
-    def _together(self, cells: np.ndarray, type_: ValueType, site: Site | None) -> int:
-        """A new array of cells from several values."""
-        shape, flat = type_.shape, cells.reshape(-1)
+    def _together(self, entries: np.ndarray, type_: ValueType, site: Site | None) -> int:
+        """A new array of entries from several values."""
+        shape, flat = type_.shape, entries.reshape(-1)
         base, kept = self._base(flat, shape)
         if base is None:
             pieces = split(np.arange(flat.size), flat, shape, self.shapes)
@@ -313,7 +313,7 @@ class _Forwarder(Rewriter):
         return result
 
     def _base(self, flat: np.ndarray, shape: tuple[int, ...]) -> tuple[int | None, np.ndarray]:
-        """The value of this shape that most of the cells are in at their own positions, and which these are."""
+        """The value of this shape that most of the entries are in at their own positions, and which these are."""
         in_place = (flat & POSITION) == np.arange(flat.size)
         sources, counts = np.unique(flat[in_place] >> SHIFT, return_counts=True)
         for k in np.argsort(-counts, kind="stable"):
@@ -326,8 +326,8 @@ class _Forwarder(Rewriter):
         return op is CONSTANT and not np.any(np.frombuffer(params[0].tobytes(), np.uint8))
 
 
-def _box(cells: np.ndarray, region: Region) -> np.ndarray:
-    return np.array(cells[region.slices]).reshape(region.shape)
+def _box(entries: np.ndarray, region: Region) -> np.ndarray:
+    return np.array(entries[region.slices]).reshape(region.shape)
 
 
 class _Shapes:

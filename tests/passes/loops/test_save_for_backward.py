@@ -168,7 +168,7 @@ def test_no_more_is_kept_than_fits(monkeypatch):
     """Without room the tape computes everything again, and gives the same."""
     x = np.array([0.3, 0.2, 0.1])
     expected = td.gradient(td.compile(costly, x), x)
-    monkeypatch.setattr(kept_choice, "LARGEST_KEPT", 8 * 40)
+    monkeypatch.setattr(kept_choice, "LARGEST_SAVED", 8 * 40)
     fresh = lambda x: costly(x) + 0.0 * len(x)
     tape = td.record(lambda x: td.scan(lambda c, t: (np.exp(-c) * x[0] + t, None), x[1], DATA)[0], x)
     (forward, _) = loops(gradient_tape(tape, (0,)))
