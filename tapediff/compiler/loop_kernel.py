@@ -16,8 +16,8 @@ import numpy as np
 from ..ir.tape import Tape
 from .codegen.emitter import Emitter
 from .codegen.outlining import is_compiled_quickly
-from .codegen.reductions import MEMORY_TYPES
 from .jit.native_function import NativeFunction
+from .llvm.values import MEMORY_TYPES
 from .loop_ir.program import Program
 from .math.simd import Value
 from .pipeline import build_body

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
+from ..llvm.values import Code
+from ..loop_ir.program import Exit, Program
 from .translate import CONSTANT, WORKSPACE, Translation
 
 
-def emit_interpreted(owner: Any, translation: Translation) -> None:
-    """Call the handler of the first run; `owner` is the Emitter of the kernel. The kernel keeps the words."""
+class KernelWriter(Protocol):
+    """The kernel that the call is a part of: compiler.codegen.emitter.Emitter.
+
+    Attributes:
+        runs: programs of the interpreter, which live as long as the kernel.
+        addresses: of this process, by the symbols that the text has for them.
+        slots: stack slots, first of all in the function.
+    """
+
+    program: Program
+    code: Code
+    slots: list[str]
+    runs: list[Any]
+    addresses: dict[str, int]
+
+    def fresh(self) -> int: ...
+    def base(self, storage: int) -> str: ...
+    def leave_if(self, fails: str, status: int | str, item: Exit | None = None) -> None: ...
+
+
+def emit_interpreted(owner: KernelWriter, translation: Translation) -> None:
+    """Call the handler of the first run. The kernel keeps the words."""
     code, number = owner.code, owner.fresh()
     words = translation.linked()
     owner.runs.append(words)
@@ -24,6 +46,6 @@ def emit_interpreted(owner: Any, translation: Translation) -> None:
     handler = code.emit(f"load ptr, ptr @{symbol}")
     status = code.emit(f"call i32 {handler}(ptr @{symbol}, ptr {slots}, ptr {slots}, ptr %bases{number}, ptr %report)")
     for item in translation.checks:
-        # What an array was is reported by the kernel, which knows where it is.
+        # An array is reported by the kernel, which knows its address.
         owner.leave_if(code.emit(f"icmp eq i32 {status}, {item.ordinal + 1}"), item.ordinal + 1, item)
     owner.leave_if(code.emit(f"icmp ne i32 {status}, 0"), status)

@@ -18,11 +18,10 @@ from typing import Any
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...ops.declaration import has_costly
-from ..codegen.reductions import MEMORY_TYPES
 from ..jit.native_function import NativeFunction
+from ..llvm.values import MEMORY_TYPES, TYPES
 from ..loop_ir.collapse_loops import LANES
 from ..math.expressions import emit_expression
-from ..math.ir_values import TYPES
 from ..math.simd import Code, Value, to_f64, trunc
 
 HEADER_BYTES = 12

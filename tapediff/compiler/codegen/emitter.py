@@ -13,6 +13,7 @@ from typing import Any
 from ...ir.guard_rows import EACH
 from ..bytecode.emit_call import emit_interpreted
 from ..linalg.routine_table import ROUTINES
+from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.program import Access, Exit, Group, Literal, Program, RoutineCall, Step, neutral
 from ..math.simd import Code, Value, constant, to_f64, trunc
 from ..runtime.status import FAILURE, OUT_OF_MEMORY
@@ -28,7 +29,6 @@ from .call_callee import emit_invoke
 from .loop_guard_report import report_each
 from .loop_nest import Nest
 from .outlining import longest_calling
-from .reductions import MEMORY_TYPES
 from .row_block_loop import emit_bands
 from .scalar_code import straight_step
 from .vector_memory import LaneMemory

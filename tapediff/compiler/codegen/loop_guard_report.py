@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.program import Exit
-from .reductions import MEMORY_TYPES
 
 # The first entry in which two arrays differ, of which it is known that there is one; NaN is equal to NaN.
 _FIRST_DIFFERENCE = """define internal i64 @tapediff_first_difference_{kind}(ptr %met, ptr %recorded) noinline nounwind {{

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..llvm.values import MEMORY_TYPES, TYPES
 from ..loop_ir.collapse_loops import LANES, collapsed
 from ..loop_ir.program import Access, Group, Literal, Step
-from ..math.ir_values import TYPES
 from ..math.simd import Value, constant, splat
 from .outlining import inlined, is_costly, is_short, outlined, runs_in_pairs
-from .reductions import MEMORY_TYPES, Accumulators
+from .reductions import Accumulators
 
 # An innermost loop inside another is unrolled up to this many vectors, and up to this much code; what the outer loops do not
 # change then stays in registers, and so do sums over the outer loops.

@@ -16,10 +16,10 @@ from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...ops.declaration import FUNCTION, has_costly
 from ..jit.native_function import NativeFunction
+from ..llvm.values import TYPES
 from ..loop_ir.program import Group, Program, Step
 from ..math.expressions import emit_expression
 from ..math.function_table import CALLED_BY_ELEMENT
-from ..math.ir_values import TYPES
 from ..math.simd import Code, Value, splat
 
 MOST_INLINED = 12

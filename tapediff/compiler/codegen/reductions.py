@@ -11,12 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..llvm.values import MEMORY_TYPES, TYPES
 from ..loop_ir.program import Step, neutral
 from ..math.function_table import FUNCTIONS
-from ..math.ir_values import TYPES
 from ..math.simd import Value, constant, fma, halves, select, splat
-
-MEMORY_TYPES = {"f64": "double", "i64": "i64", "i1": "i8"}
 
 
 class Accumulators:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.program import Group
 from .loop_nest import Block, Nest, counted
-from .reductions import MEMORY_TYPES
 
 
 def emit_bands(owner: Any, group: Group) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.program import Literal, Step
 from ..math.simd import Value, constant
 from .outlining import inlined, is_costly, outlined
-from .reductions import MEMORY_TYPES
 
 
 def straight_step(owner: Any, step: Step) -> None:

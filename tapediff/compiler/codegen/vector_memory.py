@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..llvm.values import MEMORY_TYPES
 from ..math.simd import Code, Value
-from .reductions import MEMORY_TYPES
 
 
 class LaneMemory:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...base.fork_locks import LLVM_LOCK
 from ...base.held_locks import holding
-from ..cpu import processor
+from ..llvm.cpu import processor
 from . import linking, object_cache
 from . import own_routines as linked
 from . import scipy_symbols as libraries

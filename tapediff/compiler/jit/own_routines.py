@@ -7,8 +7,8 @@ from typing import Any
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ..cpu import has
 from ..linalg import dense_cholesky, dense_pullback, dense_solve, index_routines, tiles
+from ..llvm.cpu import has
 
 _DENSE: dict[str, Callable[[int], str]] = {
     "cholesky": dense_cholesky.cholesky,

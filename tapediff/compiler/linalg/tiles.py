@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from ..math.ir_values import Code
+from ..llvm.values import Code
 
 Tile = list[list[str]]
 

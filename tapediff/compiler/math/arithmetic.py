@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .ir_values import TYPES
+from ..llvm.values import TYPES
 from .simd import (
     Value,
     as_values,

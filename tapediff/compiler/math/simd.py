@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from ..cpu import has
-from .ir_values import TYPES, Code, Value, constant, operand_text, require, splat, type_of
+from ..llvm.cpu import has
+from ..llvm.values import TYPES, Code, Value, constant, operand_text, require, splat, type_of
 
 __all__ = [
     "Code", "Value", "any_lane", "as_values", "bits", "call_rarely", "call_scalar", "ceil", "constant", "copysign", "fabs",

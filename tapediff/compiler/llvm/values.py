@@ -6,6 +6,8 @@ import operator
 import struct
 
 SCALAR = {"f64": "double", "i64": "i64", "i1": "i1"}
+# In memory, a truth value is a byte.
+MEMORY_TYPES = {"f64": "double", "i64": "i64", "i1": "i8"}
 _DOUBLE = struct.Struct(">d")
 
 
