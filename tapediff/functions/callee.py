@@ -23,7 +23,7 @@ from ..ir.tape import Tape
 from ..ops.calls import CALL, CALL_VARIANT, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
 from ..passes.pipeline import PREPARE, run_passes
 from ..recording.recorder import Recorder
-from ..transforms.reverse import MASKED, SOLID, pullback
+from ..transforms.reverse import MAYBE_DISCARDED, NONZERO, pullback
 from ..transforms.reverse_loop import iteration_pullback, iteration_types, loop_flow, whole_flow
 
 # So many calls and iterations of a callee are answered with NumPy before it is compiled, which takes as long as a few hundred.
@@ -127,14 +127,14 @@ class Callee:
 
     # Derivatives
 
-    def pullback(self, wrt: tuple[int, ...], seeds: tuple[int, ...], masked: bool) -> DerivedCallee:
+    def pullback(self, wrt: tuple[int, ...], seeds: tuple[int, ...], maybe_discarded: bool) -> DerivedCallee:
         """The callee that maps the inputs, and cotangents of the results `seeds`, to cotangents of the inputs `wrt`."""
         in_types = (*self.in_types, *(self.out_types[k] for k in seeds))
         out_types = tuple(self.in_types[k] for k in wrt)
         used = range(len(self.in_types))
-        given = dict.fromkeys(seeds, MASKED if masked else SOLID)
+        given = dict.fromkeys(seeds, MAYBE_DISCARDED if maybe_discarded else NONZERO)
         make = lambda tape: pullback(run_passes(tape, PREPARE), wrt, given).tape  # noqa: E731 -- its name is its use
-        return self._derive((wrt, seeds, masked), in_types, out_types, used, make)
+        return self._derive((wrt, seeds, maybe_discarded), in_types, out_types, used, make)
 
     def loop_flow(self, which: LoopCotangents, given: tuple[int, ...]) -> LoopFlow:
         """How cotangents go through a loop of which the last values of the carries `given` have cotangents."""

@@ -107,7 +107,7 @@ def _branch(name: str, choice: Any, functions: Sequence[Any], args: Any, site: A
 
 def _taken(name: str, choice: Any, functions: Sequence[Any], site: Any) -> Any:
     with choice._recorder.at(site):  # the guard stands where td.cond does
-        taken = choice._recorder.look(choice, "bool" if name == "cond" else "int")
+        taken = choice._recorder.observe(choice, "bool" if name == "cond" else "int")
     return _picked(functions, int(taken))
 
 

@@ -18,7 +18,16 @@ import numpy as np
 
 from ..base.source_location import is_library_file
 from ..ir.instruction import is_tracked
-from ..recording.object_snapshot import PLAIN, Contents, Same, array_key, copied, is_stateful, note_written, plain_key
+from ..recording.object_snapshot import (
+    PLAIN,
+    IdentityKey,
+    ObjectSnapshot,
+    array_key,
+    copied,
+    is_stateful,
+    note_mutable,
+    plain_key,
+)
 from ..recording.tracked import TrackedArray
 
 
@@ -63,7 +72,7 @@ class Frozen:
 
     def state_changed(self) -> bool:
         """Whether containers and objects that they close over, or globals, are others by now."""
-        return any(not contents.is_same() for contents in self._held) or self.changed_global() is not None
+        return any(not snapshot.is_same() for snapshot in self._held) or self.changed_global() is not None
 
     def owned(self) -> Frozen:
         """With copies of the arrays, containers and objects, which the program may change from now on, and no recording's values."""
@@ -71,7 +80,7 @@ class Frozen:
         made = copy.copy(self)
         made.tracked, made.originals, made.arrays = [], [], []
         made._functions = [walk.copy(function) for function in self._functions]
-        made._copies = {id(contents.held): copied(contents.held) for contents in self._held}
+        made._copies = {id(snapshot.held): copied(snapshot.held) for snapshot in self._held}
         return made
 
     def filled(self, values: Sequence[Any]) -> tuple[list[Any], Callable[[], bool], set[int]]:
@@ -85,12 +94,12 @@ class Frozen:
             changed = {}
         walk = _Filling(values, changed)
         functions = [walk.copy(function) for function in self._functions]
-        own = [Contents(c.held) for c in self._held if id(c.held) not in changed]
+        own = [ObjectSnapshot(c.held) for c in self._held if id(c.held) not in changed]
 
         def containers_changed() -> bool:
-            for contents in own:
-                if not contents.is_same():
-                    note_written(contents.held)
+            for snapshot in own:
+                if not snapshot.is_same():
+                    note_mutable(snapshot.held)
             return walk.containers_changed()
 
         return functions, containers_changed, walk.arrays
@@ -134,7 +143,7 @@ class _Walk:
             if not _holds_tracked(value):
                 return self._remember(value, self.state(value))
             return self._container(value, kind) if kind in (list, dict) else self._object(value)
-        self.enter(kind, Same(value))
+        self.enter(kind, IdentityKey(value))
         return self._remember(value, value)
 
     def _remember(self, value: Any, made: Any) -> Any:
@@ -154,7 +163,7 @@ class _Walk:
         return value if all(a is b for a, b in zip(new, old)) else made
 
     def _function(self, function: FunctionType) -> Any:
-        self.enter(FunctionType, Same(function.__code__))
+        self.enter(FunctionType, IdentityKey(function.__code__))
         self.meet(function)
         if not function.__closure__ and not function.__defaults__ and not function.__kwdefaults__:
             return self._remember(function, function)
@@ -171,7 +180,7 @@ class _Walk:
         made.__kwdefaults__ = None if kwdefaults is None else {k: self.copy(v) for k, v in kwdefaults.items()}
         for cell, old in zip(cells, function.__closure__ or ()):
             if cell is old:
-                self.enter(CellType, Same(cell))
+                self.enter(CellType, IdentityKey(cell))
                 continue
             try:
                 contents = old.cell_contents
@@ -182,7 +191,7 @@ class _Walk:
 
     def _object(self, value: Any) -> Any:
         """An object whose attributes hold tracked values is copied."""
-        self.enter(type(value), Same(value))
+        self.enter(type(value), IdentityKey(value))
         made = copy.copy(value)
         self._remember(value, made)
         vars(made).update({name: self.copy(part) for name, part in vars(value).items()})
@@ -202,7 +211,7 @@ class _Freezing(_Walk):
         self.originals: list[list[Any]] = []
         self.arrays: list[tuple[np.ndarray, Any]] = []
         self.key: list[Any] = []
-        self.held: list[Contents] = []
+        self.held: list[ObjectSnapshot] = []
         self.globals: list[tuple[dict[str, Any], str, Any, Any]] = []
         self._holes: dict[tuple[int, int], Hole] = {}
         self._met: set[int] = set()
@@ -235,7 +244,7 @@ class _Freezing(_Walk):
         return frozen
 
     def state(self, value: Any) -> Any:
-        self.held.append(Contents(value))
+        self.held.append(ObjectSnapshot(value))
         self.key.append(self.held[-1])
         return value
 
@@ -312,7 +321,7 @@ def _global_key(value: Any) -> Any:
         return plain_key(value)
     if isinstance(value, np.ndarray):
         return array_key(value)
-    return Contents(value) if is_stateful(value) else Same(value)
+    return ObjectSnapshot(value) if is_stateful(value) else IdentityKey(value)
 
 
 # LOAD_GLOBAL and LOAD_NAME, and LOAD_FROM_DICT_OR_GLOBALS, which Python 3.12 has for classes with type parameters.

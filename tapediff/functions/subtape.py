@@ -290,7 +290,7 @@ class _Asked:
             one = leaf.type.size == 1
             kind = "bool" if one and leaf.dtype == BOOL else ("int" if one and leaf.dtype.kind == "i" else "array")
             with leaf._recorder.at(self._site):
-                leaf._recorder.look(leaf, kind)
+                leaf._recorder.observe(leaf, kind)
         self.is_needed |= not leaves or has_values(structure)
 
 

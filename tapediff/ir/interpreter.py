@@ -106,10 +106,10 @@ def inline(tape: Any, inputs: Sequence[Any]) -> list[Any]:
 
 def _inline_guard(params: tuple[Any, ...], value: Any, site: Any, tape: Any) -> None:
     if params[0] == EACH:
-        check_guard(params, value._recorder.look(value, "array") if is_tracked(value) else value, site, 0, tape)
+        check_guard(params, value._recorder.observe(value, "array") if is_tracked(value) else value, site, 0, tape)
         return
     kind, recorded, ordinal = params
-    met = value._recorder.look(value, kind) if is_tracked(value) else outcome_of(kind, value)
+    met = value._recorder.observe(value, kind) if is_tracked(value) else outcome_of(kind, value)
     if not same_outcome(recorded, met):
         raise GuardFailed(at=site, ordinal=ordinal, recorded=recorded, outcome=met, turn=tape.turns.get(ordinal))
 

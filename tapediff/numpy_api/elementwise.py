@@ -37,7 +37,7 @@ def mask_operation(op: Any, bitwise: Any, *operands: Any) -> Any:
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None or y is None:
-        return np.nonzero(condition._recorder.look(as_mask(condition), "array"))
+        return np.nonzero(condition._recorder.observe(as_mask(condition), "array"))
     return SELECT(as_mask(condition), x, y)
 
 

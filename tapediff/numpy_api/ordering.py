@@ -86,7 +86,7 @@ def take(a: Any, indices: Any, axis: int | None = None) -> Any:
 
 
 def nonzero(a: Any) -> Any:
-    return np.nonzero(a._recorder.look(as_mask(a), "array"))
+    return np.nonzero(a._recorder.observe(as_mask(a), "array"))
 
 
 def flatnonzero(a: Any) -> Any:
@@ -102,7 +102,7 @@ def unique(ar: Any) -> Any:
     ordered = sort(np.reshape(ar, (-1,)))
     if ordered.size == 0:
         return ordered
-    is_new = (ordered[1:] != ordered[:-1])._recorder.look(ordered[1:] != ordered[:-1], "array")
+    is_new = (ordered[1:] != ordered[:-1])._recorder.observe(ordered[1:] != ordered[:-1], "array")
     return ordered[np.concatenate([[0], np.nonzero(is_new)[0] + 1])]
 
 

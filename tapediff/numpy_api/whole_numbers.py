@@ -178,7 +178,7 @@ class WholeNumber:
     def __int__(self) -> int:
         if self.bound is None or self.bound > LARGEST_SEEN:
             refuse("an int that Python needs")
-        return _own(self)._recorder.look(self.tracked, "int")
+        return _own(self)._recorder.observe(self.tracked, "int")
 
     def __round__(self, digits: Any = None) -> WholeNumber:
         return self._rounded(RINT) if digits is None else refuse("a number rounded to digits")

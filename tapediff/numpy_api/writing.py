@@ -115,7 +115,7 @@ def _positions(index: Any, shape: tuple[int, ...]) -> Any:
 def without_masks(index: Any) -> Any:
     """Replace tracked masks in an index by their guarded pattern, and lists of tracked integers by arrays."""
     if is_tracked(index):
-        return index._recorder.look(index, "array") if index.dtype == BOOL else index
+        return index._recorder.observe(index, "array") if index.dtype == BOOL else index
     if type(index) is list and any(map(is_tracked, index)):
         return without_masks(stack_objects(np.array(index, dtype=object)))
     return tuple(without_masks(entry) for entry in index) if type(index) is tuple else index

@@ -23,8 +23,8 @@ from .loop_forms import LoopCotangents, LoopFlow, LoopForm, saved_bytes_limit
 class TupleOp(Op):
     """An op with several results.
 
-    `vjp(z_bars, z, *inputs, active, masked, **params)` gives the cotangents of its inputs; z_bars has one entry per item, None
-    where nothing came back. `active` says which inputs are to be differentiated, `masked` whether cotangents may be exact zeros
+    `vjp(z_bars, z, *inputs, active, maybe_discarded, **params)` gives the cotangents of its inputs; z_bars has one entry per item, None
+    where nothing came back. `active` says which inputs are to be differentiated, `maybe_discarded` whether cotangents may be exact zeros
     of something that was discarded.
     """
 
@@ -142,26 +142,26 @@ def _entries(type_: ValueType, column: list[Any], form: LoopForm) -> Any:
 
 
 def _call_rule(
-    z_bars: Sequence[Any], z: Any, *inputs: Any, active: Sequence[bool], masked: bool, callee: Any
+    z_bars: Sequence[Any], z: Any, *inputs: Any, active: Sequence[bool], maybe_discarded: bool, callee: Any
 ) -> list[Any]:
     if hasattr(callee, "call_rule"):  # of a user's primitive
         return callee.call_rule(z_bars, z, inputs, active)
     number = GET(z, k=len(callee.out_types))
-    return _called_back(callee, number, inputs, z_bars, active, masked)
+    return _called_back(callee, number, inputs, z_bars, active, maybe_discarded)
 
 
 def _chosen_rule(
-    z_bars: Sequence[Any], z: Any, number: Any, *inputs: Any, active: Sequence[bool], masked: bool, callee: Any
+    z_bars: Sequence[Any], z: Any, number: Any, *inputs: Any, active: Sequence[bool], maybe_discarded: bool, callee: Any
 ) -> list[Any]:
-    return [None, *_called_back(callee, number, inputs, z_bars, active[1:], masked)]
+    return [None, *_called_back(callee, number, inputs, z_bars, active[1:], maybe_discarded)]
 
 
 def _called_back(
-    callee: Any, number: Any, inputs: Sequence[Any], z_bars: Sequence[Any], active: Sequence[bool], masked: bool
+    callee: Any, number: Any, inputs: Sequence[Any], z_bars: Sequence[Any], active: Sequence[bool], maybe_discarded: bool
 ) -> list[Any]:
     seeds = tuple(k for k in range(len(callee.out_types)) if z_bars[k] is not None)
     wrt = tuple(k for k, is_active in enumerate(active) if is_active)
-    derived = callee.pullback(wrt, seeds, masked)
+    derived = callee.pullback(wrt, seeds, maybe_discarded)
     returned = CALL_VARIANT(number, *inputs, *[z_bars[k] for k in seeds], callee=derived)
     cotangents: list[Any] = [None] * len(inputs)
     for place, k in enumerate(wrt):
@@ -170,7 +170,7 @@ def _called_back(
 
 
 def _loop_rule(
-    z_bars: Sequence[Any], z: Any, *inputs: Any, active: Sequence[bool], masked: bool, callee: Any, form: LoopForm
+    z_bars: Sequence[Any], z: Any, *inputs: Any, active: Sequence[bool], maybe_discarded: bool, callee: Any, form: LoopForm
 ) -> list[Any]:
     """The loop in the other direction: its carries are the cotangents of the carries and the sums of those of the constants."""
     carried, streamed = form.leading, form.leading + form.carries
@@ -188,7 +188,7 @@ def _loop_rule(
             tuple(k for k in range(form.constants) if active[constant + k]),
             tuple(k for k, bar in enumerate(ys_bars) if bar is not None),
             tuple(k for k, bar in enumerate(saved_bars) if bar is not None),
-            masked=masked,
+            maybe_discarded=maybe_discarded,
         ),
         tuple(k for k in range(form.carries) if z_bars[k] is not None),
     )
@@ -210,13 +210,13 @@ def _loop_rule(
     returned = LOOP(*numbers, *count, *starts, *streams, *inputs[constant:], callee=derived, form=back)
     cotangents: list[Any] = [None] * len(inputs)
     # In the order of the loop's items.
-    results = [(carried + k, k in flow.solid_carries) for k in which.wrt_carries]
-    results += [(constant + k, k in flow.solid_constants) for k in which.wrt_constants]
-    results += [(streamed + k, k in flow.solid_streams) for k in which.wrt_streams]
-    for place, (k, is_solid) in enumerate(results):
+    results = [(carried + k, k in flow.nonzero_carries) for k in which.wrt_carries]
+    results += [(constant + k, k in flow.nonzero_constants) for k in which.wrt_constants]
+    results += [(streamed + k, k in flow.nonzero_streams) for k in which.wrt_streams]
+    for place, (k, is_nonzero) in enumerate(results):
         if active[k]:
             z_bar = GET(returned, k=place)
-            cotangents[k] = SolidCotangent(z_bar) if is_solid else z_bar
+            cotangents[k] = NonzeroCotangent(z_bar) if is_nonzero else z_bar
     return cotangents
 
 
@@ -233,7 +233,7 @@ class ItemCotangent:
         self.z_bar, self.k = z_bar, k
 
 
-class SolidCotangent:
+class NonzeroCotangent:
     """A cotangent that is no exact zero of something that was discarded."""
 
     __slots__ = ("z_bar",)

@@ -90,9 +90,9 @@ class LoopCotangents:
         wrt_carries, wrt_streams, wrt_constants: those whose cotangents are wanted.
         seeds: the further results of the callee that have cotangents.
         saved: the carries whose saved values have cotangents.
-        lacking: those of `wrt_carries` whose cotangents are exact zeros at some iterations, as nothing asks for them yet.
+        not_yet_seeded: those of `wrt_carries` whose cotangents are exact zeros at some iterations, as nothing asks for them yet.
         discarded: those of `wrt_carries` whose cotangents may be exact zeros because an iteration discards the carry.
-        masked: all cotangents may be exact zeros of something that was discarded.
+        maybe_discarded: all cotangents may be exact zeros of something that was discarded.
     """
 
     carries: int
@@ -102,9 +102,9 @@ class LoopCotangents:
     wrt_constants: tuple[int, ...]
     seeds: tuple[int, ...]
     saved: tuple[int, ...]
-    lacking: tuple[int, ...] = ()
+    not_yet_seeded: tuple[int, ...] = ()
     discarded: tuple[int, ...] = ()
-    masked: bool = False
+    maybe_discarded: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,12 +113,12 @@ class LoopFlow:
 
     Attributes:
         which: the cotangents that there are.
-        solid_carries, solid_streams, solid_constants: those that are never an exact zero because something was discarded.
-        hides_lacking: whether an iteration selects because of cotangents that are lacking in the first ones.
+        nonzero_carries, nonzero_streams, nonzero_constants: those that are never an exact zero because something was discarded.
+        hides_not_yet_seeded: whether an iteration selects because of cotangents that are not_yet_seeded in the first ones.
     """
 
     which: LoopCotangents
-    solid_carries: frozenset[int] = frozenset()
-    solid_streams: frozenset[int] = frozenset()
-    solid_constants: frozenset[int] = frozenset()
-    hides_lacking: bool = False
+    nonzero_carries: frozenset[int] = frozenset()
+    nonzero_streams: frozenset[int] = frozenset()
+    nonzero_constants: frozenset[int] = frozenset()
+    hides_not_yet_seeded: bool = False

@@ -173,7 +173,7 @@ class Aliases:
         if not arrays:
             return
         nodes = [_Node(self, k) for k in range(len(results))]
-        calls = arrays[0]._recorder.calls
+        calls = arrays[0]._recorder.call_arrays
         sources: list[tuple[_Node, Any]] = []
         for j, given in enumerate(operands):
             for array in given:
@@ -226,7 +226,7 @@ class _Node:
         return Link(self.aliases, self.result, partner)
 
 
-class Calls:
+class CallArrays:
     """What a recording remembers of its calls: the arrays that went in and came out, and plain ones that must stay as they are."""
 
     def __init__(self) -> None:
@@ -281,7 +281,7 @@ def _separate(users: list[tuple[list[_Node], Any]]) -> None:
 
 def _key(array: TrackedArray) -> Any:
     """What stands for an array of a recording: its node, if there is one."""
-    known = array._recorder.calls.nodes.get(id(array))
+    known = array._recorder.call_arrays.nodes.get(id(array))
     return known[1] if known is not None and known[0]() is array else id(array)
 
 
@@ -290,7 +290,7 @@ def _node_of(array: TrackedArray) -> _Node:
     if type(node) is _Node:
         return node
     node = _Node(None, 0)
-    array._recorder.calls.nodes[id(array)] = (weakref.ref(array), node)
+    array._recorder.call_arrays.nodes[id(array)] = (weakref.ref(array), node)
     return node
 
 

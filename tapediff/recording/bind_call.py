@@ -28,7 +28,7 @@ from .static import guarded_value, static_of
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class BoundCall:
     """A function of arrays only, and the arrays it is called with.
 
     Attributes:
@@ -50,7 +50,7 @@ class Call:
 
 def bind_call(
     f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int], whole: Collection[int] = ()
-) -> Call:
+) -> BoundCall:
     """Sort the arguments of f(*args).
 
     Differentiated arguments and floats are differentiable inputs; td.Constant and other arrays are data inputs; Python ints,
@@ -97,7 +97,7 @@ def bind_call(
             )
             raise ArgumentMismatch(f"argument {k} of {name} is {what}, so it has no gradient", fix=fix)
     function = f if not static else _filled_in(f, args, places, wholes)
-    return Call(function, tuple(inputs), tuple(active), tuple(places[k] for k in argnums), tuple(static), name)
+    return BoundCall(function, tuple(inputs), tuple(active), tuple(places[k] for k in argnums), tuple(static), name)
 
 
 def positional(f: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, ...]:

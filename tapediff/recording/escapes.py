@@ -32,17 +32,17 @@ class Escapes(Recorded):
             raise ValueError(
                 "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
             )
-        return self._recorder.look(self, "bool")
+        return self._recorder.observe(self, "bool")
 
     def __int__(self) -> int:
-        return self._recorder.look(self, "int")
+        return self._recorder.observe(self, "int")
 
     __trunc__ = __int__
 
     def __index__(self) -> int:
         if self.type.dtype.kind == "f":
             raise TypeError("only integer scalar arrays can be converted to a scalar index; use int(x)")
-        return self._recorder.look(self, "int")
+        return self._recorder.observe(self, "int")
 
     def __round__(self, digits: int | None = None) -> Any:
         if digits is None:

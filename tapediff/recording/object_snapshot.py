@@ -23,11 +23,11 @@ CONTAINERS = (list, dict, set)
 DEPTH = 4
 
 # The objects that recorded functions were seen to change, such as counters and logs; they are known by identity from then on.
-_MOST_WRITTEN = 4096
-_written: dict[int, Any] = {}
+_MOST_MUTABLE = 4096
+_known_mutable: dict[int, Any] = {}
 
 
-class Same:
+class IdentityKey:
     """The identity of an object, as a key that keeps it alive."""
 
     __slots__ = ("held",)
@@ -36,39 +36,39 @@ class Same:
         self.held = held
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Same and self.held is other.held
+        return type(other) is IdentityKey and self.held is other.held
 
     def __hash__(self) -> int:
         return id(self.held)
 
 
-class Contents:
+class ObjectSnapshot:
     """What a container or object held at one moment, as a key."""
 
     __slots__ = ("content", "held")
 
     def __init__(self, held: Any) -> None:
         self.held = held
-        self.content = content_of(held)
+        self.content = content_key(held)
 
     def is_same(self) -> bool:
         """Whether it still holds that, as far as it matters."""
-        return id(self.held) in _written or self.content == content_of(self.held)
+        return id(self.held) in _known_mutable or self.content == content_key(self.held)
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not Contents:
+        if type(other) is not ObjectSnapshot:
             return False
-        return (self.held is other.held and id(self.held) in _written) or self.content == other.content
+        return (self.held is other.held and id(self.held) in _known_mutable) or self.content == other.content
 
     def __hash__(self) -> int:
         return hash(type(self.held))
 
 
-def note_written(held: Any) -> None:
+def note_mutable(held: Any) -> None:
     """A recorded function changed this object: what it holds is no longer what makes two functions different."""
-    while len(_written) >= _MOST_WRITTEN:
-        del _written[next(iter(_written))]
-    _written[id(held)] = held
+    while len(_known_mutable) >= _MOST_MUTABLE:
+        del _known_mutable[next(iter(_known_mutable))]
+    _known_mutable[id(held)] = held
 
 
 def is_stateful(value: Any) -> bool:
@@ -82,7 +82,7 @@ def is_stateful(value: Any) -> bool:
     )
 
 
-def content_of(value: Any, depth: int = DEPTH) -> Any:
+def content_key(value: Any, depth: int = DEPTH) -> Any:
     """A key that is equal for equal contents."""
     kind = type(value)
     if kind in PLAIN or isinstance(value, np.generic):
@@ -90,16 +90,16 @@ def content_of(value: Any, depth: int = DEPTH) -> Any:
     if isinstance(value, np.ndarray):
         return array_key(value)
     if depth == 0:
-        return Same(value)
+        return IdentityKey(value)
     if kind is list or kind is tuple:
-        return kind, tuple(content_of(part, depth - 1) for part in value)
+        return kind, tuple(content_key(part, depth - 1) for part in value)
     if kind is dict:
-        return kind, tuple((content_of(k, depth - 1), content_of(v, depth - 1)) for k, v in list(value.items()))
+        return kind, tuple((content_key(k, depth - 1), content_key(v, depth - 1)) for k, v in list(value.items()))
     if kind is set:
-        return kind, frozenset(content_of(part, depth - 1) for part in value)
+        return kind, frozenset(content_key(part, depth - 1) for part in value)
     if is_stateful(value):
-        return Same(value), tuple((name, content_of(part, depth - 1)) for name, part in list(vars(value).items()))
-    return Same(value)
+        return IdentityKey(value), tuple((name, content_key(part, depth - 1)) for name, part in list(vars(value).items()))
+    return IdentityKey(value)
 
 
 def plain_key(value: Any) -> Any:
@@ -107,16 +107,16 @@ def plain_key(value: Any) -> Any:
     try:
         return value_key(value)
     except InvalidGuardValue:
-        return Same(value)
+        return IdentityKey(value)
 
 
 def array_key(value: np.ndarray) -> Any:
     """Of a small array: by its content; of a large one by identity and a sample, which shows when it is filled anew."""
     if value.dtype.hasobject:
-        return Same(value)
+        return IdentityKey(value)
     if value.nbytes > LARGEST_COMPARED:
         step = value.size // SAMPLED + 1
-        return Same(value), value.reshape(-1)[::step].tobytes() if value.flags.c_contiguous else b""
+        return IdentityKey(value), value.reshape(-1)[::step].tobytes() if value.flags.c_contiguous else b""
     return np.ndarray, value.dtype.str, value.shape, value.tobytes()
 
 

@@ -46,7 +46,7 @@ from ..ops.arithmetic import CONVERT
 from ..ops.calls import DynamicArray
 from ..ops.comparison import MASK_OPS, NOT_EQUAL
 from . import numpy_namespace as namespace
-from .aliases import Calls
+from .aliases import CallArrays
 from .exception_handlers import handler_of
 from .gc_pause import recording_begins, recording_ends
 from .tracked import TrackedArray
@@ -97,8 +97,8 @@ class Recorder:
         self.branches_to_inline = 0
         # Inputs that stand for Python integers, as isinstance() is to say.
         self.python_ints: set[int] = set()
-        self.calls = Calls()
-        self._looked_at: dict[tuple[int, str], Any] = {}
+        self.call_arrays = CallArrays()
+        self._observed: dict[tuple[int, str], Any] = {}
         self._captures: dict[tuple[int, int], TrackedArray] = {}
         self._float_constants: dict[float, int] = {}
         self._constants: dict[tuple[Any, ...], int] = {}
@@ -387,12 +387,12 @@ class Recorder:
             self.captured.append(TrackedArray(value._recorder, value._id, value._value, value.type))
         return inner
 
-    def look(self, value: TrackedArray, kind: str) -> Any:
+    def observe(self, value: TrackedArray, kind: str) -> Any:
         """Python looks at a value: a guard that it stays what it is. Returns what Python is to see."""
         if _current.get() is not self:
             self._check_usable()
         value._refresh()
-        known = self._looked_at.get((value._id, kind))
+        known = self._observed.get((value._id, kind))
         if known is not None:
             return known
         ordinal = self.guard_count
@@ -403,7 +403,7 @@ class Recorder:
         else:
             outcome = outcome_of(kind, value._value)
         self.guard_count += 1
-        self._looked_at[value._id, kind] = outcome
+        self._observed[value._id, kind] = outcome
         self._append(GUARD, (value._id,), (kind, outcome, ordinal), BOOL_SCALAR)
         if kind == "int" and isinstance(outcome, float):
             return int(outcome)  # NaN or infinity: raises as plain Python does
@@ -438,7 +438,7 @@ class Recorder:
             ) from failure  # fmt: skip
         if self.refusal is not None:
             raise _caught(self.name, *self.refusal)
-        self.calls.finish()
+        self.call_arrays.finish()
         returns_tuple = isinstance(result, (tuple, list)) and not is_tracked(result)
         outputs = [self._output(r) for r in result] if returns_tuple else [self._output(result)]
         return Tape(

@@ -74,7 +74,7 @@ def guarded_value(value: Any) -> Any:
         return value
     if value.type.size == 1 and value.dtype.kind in "bi":
         return bool(value) if value.dtype == BOOL else int(value)
-    return value._recorder.look(value, "array")[()]
+    return value._recorder.observe(value, "array")[()]
 
 
 def boxed(

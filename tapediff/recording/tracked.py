@@ -224,7 +224,7 @@ class TrackedArray(Escapes):
             return part
         if is_tracked_index(index):
             if is_tracked(index) and index.dtype == BOOL:
-                return GATHER(self, positions_of(index._recorder.look(index, "array"), self.shape))
+                return GATHER(self, positions_of(index._recorder.observe(index, "array"), self.shape))
             return GATHER(self, tracked_positions_of(functions.without_masks(index), self.shape))
         return GATHER(self, positions_of(index, self.shape))
 
@@ -259,15 +259,15 @@ class TrackedArray(Escapes):
             new = CONVERT(new, dtype=self.type.dtype)
         self._id, self._value = new._id, new._value
         self._writes += 1
-        if self._recorder.calls.nodes:
-            self._recorder.calls.written(self)
+        if self._recorder.call_arrays.nodes:
+            self._recorder.call_arrays.written(self)
 
     def _wrote_in_place(self, number: int) -> None:
         """This array, which is no view, has a new version, and its value is that of the new one already."""
         self._id = number
         self._writes += 1
-        if self._recorder.calls.nodes:
-            self._recorder.calls.written(self)
+        if self._recorder.call_arrays.nodes:
+            self._recorder.call_arrays.written(self)
 
     def _is_writeable(self) -> bool:
         view = self._view

@@ -24,7 +24,7 @@ from ..ir.keys import static_key, value_key
 from ..ir.outputs import check_out, deliver
 from ..ir.tape import Tape
 from ..numpy_api.whole_numbers import check_parameters
-from ..recording.bind_call import Call, bind_call, positional
+from ..recording.bind_call import BoundCall, bind_call, positional
 from ..recording.int_arguments import ANY_INT_KEY, AnyInt, IntArguments, IntNeeded, may_be_data
 from ..recording.randomness import Draws
 from ..recording.record import plain_value
@@ -76,7 +76,7 @@ Attempt = Callable[[Variant, int], Any]
 class _Call(NamedTuple):
     """A call as the cache sees it."""
 
-    bound: Call
+    bound: BoundCall
     key: tuple[Any, ...]
     specialisation: Specialisation
     args: Sequence[Any]
@@ -304,7 +304,7 @@ class GuardedTape(ShortWay, GuardedCalls):
         )
         return variant, value, gradients[0]
 
-    def _inlined(self, call: Call, out: Any, several: bool) -> tuple[Any, Any]:
+    def _inlined(self, call: BoundCall, out: Any, several: bool) -> tuple[Any, Any]:
         """Inside a recording: f may use its values, so nothing is kept, and the gradient's operations are recorded."""
         tape, inputs = record_nested(call)
         joint = gradient_tape(tape, call.argnums)
@@ -583,7 +583,7 @@ def _is_recording(args: Sequence[Any]) -> bool:
     return current_recorder() is not None or any(is_tracked(unwrap(a)) for a in args)
 
 
-def _recorded(recorder: Recorder, call: Call) -> Tape:
+def _recorded(recorder: Recorder, call: BoundCall) -> Tape:
     tracked = [recorder.input(plain_value(a), active=active) for a, active in zip(call.inputs, call.active)]
     return recorder.finish(call.function(*tracked))
 

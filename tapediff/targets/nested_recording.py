@@ -7,12 +7,12 @@ from typing import Any
 from ..ir.instruction import is_tracked
 from ..ir.interpreter import inline
 from ..ir.tape import Tape
-from ..recording.bind_call import Call
+from ..recording.bind_call import BoundCall
 from ..recording.record import plain_value
 from ..recording.recorder import Recorder
 
 
-def record_nested(call: Call) -> tuple[Tape, list[Any]]:
+def record_nested(call: BoundCall) -> tuple[Tape, list[Any]]:
     """Record a function now; the values of an outer recording that it uses become inputs as well.
 
     Where the function raises, and the outer one catches that, what it looked at before decides the outer path: it is taken over.
@@ -28,6 +28,6 @@ def record_nested(call: Call) -> tuple[Tape, list[Any]]:
     return tape, [*call.inputs, *recorder.captured]
 
 
-def _recorded(recorder: Recorder, call: Call) -> Tape:
+def _recorded(recorder: Recorder, call: BoundCall) -> Tape:
     tracked = [recorder.input(plain_value(a), active=active) for a, active in zip(call.inputs, call.active)]
     return recorder.finish(call.function(*tracked))

@@ -17,7 +17,7 @@ from ..ir.instruction import CONSTANT, INPUT, DynamicArrayType, Instruction, Val
 from ..ir.tape import Tape
 from ..ops import Elementwise, Op
 from ..ops.arithmetic import DIVIDE, MULTIPLY
-from ..ops.calls import GET, LOOP, ItemCotangent, LoopForm, SolidCotangent
+from ..ops.calls import GET, LOOP, ItemCotangent, LoopForm, NonzeroCotangent
 from ..ops.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
 from ..ops.indexing import INDEX, RegionCotangent, assemble, cover
 from ..ops.shape import unbroadcast
@@ -28,7 +28,7 @@ from ..recording.tracked import TrackedArray
 
 # What is known of a cotangent: there is none; it is what the chain rule gives; it may be an exact zero because nothing asks for the
 # value yet, as for the last carries of a loop; it may be an exact zero, in whole or in part, because something discarded the value.
-ABSENT, SOLID, LACKING, MASKED = range(4)
+ABSENT, NONZERO, NOT_YET_SEEDED, MAYBE_DISCARDED = range(4)
 
 
 def reverse(tape: Tape, wrt: Sequence[int], *, seed: bool = False, keep_outputs: bool = True) -> Tape:
@@ -53,7 +53,7 @@ def _reverse(recorder: Recorder, tape: Tape, wrt: Sequence[int], seed: bool, kee
     # Tracked even when it is 1, so that rules broadcast it as an instruction and not as an array of ones.
     one = np.ones(output_type.shape, output_type.dtype)
     start = recorder.input(one, active=True) if seed else recorder.tracked_constant(one)
-    adjoints.add(output, start, SOLID)
+    adjoints.add(output, start, NONZERO)
     adjoints.propagate()
     outputs = [output] if keep_outputs else []
     outputs += adjoints.results(wrt)[0]
@@ -66,13 +66,13 @@ class Pullback:
 
     Attributes:
         tape: from a tape's inputs, and cotangents of its outputs, to cotangents of its inputs.
-        qualities: of the resulting cotangents: ABSENT, SOLID, LACKING or MASKED.
-        hides_lacking: whether it has selections because cotangents are lacking.
+        qualities: of the resulting cotangents: ABSENT, NONZERO, NOT_YET_SEEDED or MAYBE_DISCARDED.
+        hides_not_yet_seeded: whether it has selections because cotangents are lacking.
     """
 
     tape: Tape
     qualities: tuple[int, ...]
-    hides_lacking: bool
+    hides_not_yet_seeded: bool
 
 
 def pullback(tape: Tape, wrt: Sequence[int], seeds: Mapping[int, int]) -> Pullback:
@@ -91,7 +91,7 @@ def _pullback(recorder: Recorder, tape: Tape, wrt: Sequence[int], seeds: Mapping
         adjoints.add(tape.outputs[k], recorder.input(np.ones(type_.shape, type_.dtype), active=True), quality)
     adjoints.propagate()
     outputs, qualities = adjoints.results(wrt)
-    return Pullback(_finished(recorder, outputs), qualities, adjoints.hides_lacking)
+    return Pullback(_finished(recorder, outputs), qualities, adjoints.hides_not_yet_seeded)
 
 
 def _continued(tape: Tape) -> Recorder:
@@ -129,11 +129,11 @@ class _Adjoints:
         self.parts: dict[int, list[RegionCotangent]] = {}
         # Of tuples, by item.
         self.items: dict[int, dict[int, list[Any]]] = {}
-        # Values of which some cotangent is MASKED, some is LACKING, and some that concerns all of the value is SOLID.
-        self.masked: set[int] = set()
-        self.lacking: set[int] = set()
-        self.solid: set[int] = set()
-        self.hides_lacking = False
+        # Values of which some cotangent is MAYBE_DISCARDED, some is NOT_YET_SEEDED, and some that concerns all of the value is NONZERO.
+        self.maybe_discarded: set[int] = set()
+        self.not_yet_seeded: set[int] = set()
+        self.nonzero: set[int] = set()
+        self.hides_not_yet_seeded = False
         self.squares = Squares(tape)
 
     def value(self, number: int) -> TrackedArray:
@@ -148,12 +148,12 @@ class _Adjoints:
             self.items.setdefault(number, {}).setdefault(cotangent.k, []).append(cotangent.z_bar)
         else:
             self.dense.setdefault(number, []).append(cotangent)
-            if quality == SOLID:
-                self.solid.add(number)
-        if quality == MASKED:
-            self.masked.add(number)
-        elif quality == LACKING:
-            self.lacking.add(number)
+            if quality == NONZERO:
+                self.nonzero.add(number)
+        if quality == MAYBE_DISCARDED:
+            self.maybe_discarded.add(number)
+        elif quality == NOT_YET_SEEDED:
+            self.not_yet_seeded.add(number)
 
     def total(self, number: int) -> tuple[Any, int]:
         """The cotangent of a value, and its quality."""
@@ -163,10 +163,10 @@ class _Adjoints:
             shape = self.tape.instructions[number].type.shape
             regions = [p.region for p in parts]
             dense.append(assemble([p.z_bar for p in parts], regions, shape))
-            if number not in self.masked and number not in self.lacking and cover(regions, shape):
-                self.solid.add(number)
+            if number not in self.maybe_discarded and number not in self.not_yet_seeded and cover(regions, shape):
+                self.nonzero.add(number)
             else:
-                self.masked.add(number)
+                self.maybe_discarded.add(number)
         if not dense:
             return None, ABSENT
         if len(dense) == 1:
@@ -177,11 +177,11 @@ class _Adjoints:
 
     def quality(self, number: int) -> int:
         """A sum is an exact zero of something discarded only where all its terms are."""
-        if number in self.solid:
-            return SOLID
-        if number in self.masked:
-            return MASKED
-        return LACKING if number in self.lacking else SOLID
+        if number in self.nonzero:
+            return NONZERO
+        if number in self.maybe_discarded:
+            return MAYBE_DISCARDED
+        return NOT_YET_SEEDED if number in self.not_yet_seeded else NONZERO
 
     def _sum(self, terms: Sequence[Any], loop: int = -1) -> Any:
         """The sum of cotangents; of dynamic arrays, which are items of a loop."""
@@ -244,13 +244,13 @@ class _Adjoints:
         rule: Any = op.vjp
         named = op.named(instruction.params)
         quality = self.quality(number)
-        self.hides_lacking |= quality == LACKING
-        cotangents = rule(z_bars, self.value(number), *inputs, active=active, masked=quality != SOLID, **named)
+        self.hides_not_yet_seeded |= quality == NOT_YET_SEEDED
+        cotangents = rule(z_bars, self.value(number), *inputs, active=active, maybe_discarded=quality != NONZERO, **named)
         for i, cotangent in zip(instruction.inputs, cotangents):
-            if isinstance(cotangent, SolidCotangent):
-                self.add(i, cotangent.z_bar, SOLID)
+            if isinstance(cotangent, NonzeroCotangent):
+                self.add(i, cotangent.z_bar, NONZERO)
             else:
-                self.add(i, cotangent, MASKED)
+                self.add(i, cotangent, MAYBE_DISCARDED)
 
     def _apply_rules(self, number: int, instruction: Instruction, z_bar: Any, quality: int) -> None:
         op: Op = instruction.op
@@ -258,15 +258,15 @@ class _Adjoints:
         inputs = [self.value(i) for i in instruction.inputs]
         z = self.value(number)
         # Parts of an array are looked at when they are all there; see `total`.
-        passed = MASKED if op.masks and op is not INDEX else quality
+        passed = MAYBE_DISCARDED if op.masks and op is not INDEX else quality
         if callable(op.vjp):
             for i, cotangent in zip(instruction.inputs, op.vjp(z_bar, z, *inputs, **named)):
                 self.add(i, cotangent, passed)
             return
-        guarded = quality != SOLID and not self._multiplies_by_finite(instruction)
+        guarded = quality != NONZERO and not self._multiplies_by_finite(instruction)
         if self.squares.is_square(instruction):
             i = instruction.inputs[0]
-            square_bar = self._guarded(op, z_bar, square_bar_of(instruction, z_bar, inputs[0]), quality if guarded else SOLID)
+            square_bar = self._guarded(op, z_bar, square_bar_of(instruction, z_bar, inputs[0]), quality if guarded else NONZERO)
             self.squares.pending.setdefault(i, []).append((square_bar, quality))
             return
         for i, rule in zip(instruction.inputs, op.vjp):
@@ -274,14 +274,14 @@ class _Adjoints:
                 continue
             cotangent = rule(z_bar, z, *inputs, **named)
             if cotangent is not None:
-                self.add(i, self._passed_to(i, op, z_bar, cotangent, quality if guarded else SOLID), passed)
+                self.add(i, self._passed_to(i, op, z_bar, cotangent, quality if guarded else NONZERO), passed)
 
     def _apply_square_rules(self, number: int, instruction: Instruction) -> None:
         """As above, for the cotangent of the value's square."""
         op: Op = instruction.op
         self.recorder.site = instruction.site
         square_bar, qualities = self.squares.total(number)
-        quality = SOLID if SOLID in qualities else max(qualities)
+        quality = NONZERO if NONZERO in qualities else max(qualities)
         named = op.named(instruction.params)
         inputs = [self.value(i) for i in instruction.inputs]
         lead = self.squares.leads[number]
@@ -290,7 +290,7 @@ class _Adjoints:
                 continue
             cotangent = self._passed_to(i, op, square_bar, rule(square_bar, self.value(number), *inputs, **named), quality)
             if k == lead:
-                passed = MASKED if op.masks else quality
+                passed = MAYBE_DISCARDED if op.masks else quality
                 self.squares.pending.setdefault(i, []).append((cotangent, passed))
             else:
                 self.add(i, cotangent, quality)
@@ -306,9 +306,9 @@ class _Adjoints:
 
         A finite product is left alone, as its own derivative is not 0 where the cotangent only happens to be.
         """
-        if quality == SOLID or op.linear or not isinstance(op, Elementwise):
+        if quality == NONZERO or op.linear or not isinstance(op, Elementwise):
             return cotangent
-        self.hides_lacking |= quality == LACKING
+        self.hides_not_yet_seeded |= quality == NOT_YET_SEEDED
         return SELECT(LOGICAL_AND(EQUAL(z_bar, 0.0), IS_NAN(cotangent)), 0.0, cotangent)
 
     def _multiplies_by_finite(self, instruction: Instruction) -> bool:

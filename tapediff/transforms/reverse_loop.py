@@ -20,7 +20,7 @@ from ..ops.calls import LoopCotangents, LoopFlow
 from ..passes.activity import active_values
 from ..passes.loops.reciprocals import multiply_by_reciprocals
 from ..recording.recorder import Recorder
-from .reverse import ABSENT, LACKING, MASKED, SOLID, Pullback, pullback
+from .reverse import ABSENT, MAYBE_DISCARDED, NONZERO, NOT_YET_SEEDED, Pullback, pullback
 
 Types = tuple[ValueType, ...]
 
@@ -62,10 +62,10 @@ def _pulled_back(tape: Tape, which: LoopCotangents, live: Sequence[int]) -> Pull
     """One iteration, with cotangents of the carries `live`: to those of carries, constants and streams."""
     n, constants = which.carries, which.carries + which.streams
     wrt = (*which.wrt_carries, *(constants + k for k in which.wrt_constants), *(n + k for k in which.wrt_streams))
-    seeds = {k: LACKING if k in which.lacking else SOLID for k in live}
-    seeds |= dict.fromkeys(set(live) & set(which.discarded), MASKED)
-    seeds |= dict.fromkeys((n + k for k in which.seeds), SOLID)
-    return pullback(tape, wrt, dict.fromkeys(seeds, MASKED) if which.masked else seeds)
+    seeds = {k: NOT_YET_SEEDED if k in which.not_yet_seeded else NONZERO for k in live}
+    seeds |= dict.fromkeys(set(live) & set(which.discarded), MAYBE_DISCARDED)
+    seeds |= dict.fromkeys((n + k for k in which.seeds), NONZERO)
+    return pullback(tape, wrt, dict.fromkeys(seeds, MAYBE_DISCARDED) if which.maybe_discarded else seeds)
 
 
 def whole_flow(in_types: Types, which: LoopCotangents) -> LoopFlow:
@@ -97,10 +97,10 @@ def loop_flow(tape: Tape, which: LoopCotangents, given: Sequence[int]) -> LoopFl
         which,
         wrt_carries=tuple(sorted(wanted)),
         saved=tuple(sorted(saved & wanted)),
-        lacking=tuple(sorted(wanted.difference(set.intersection(*lives)))),
+        not_yet_seeded=tuple(sorted(wanted.difference(set.intersection(*lives)))),
     )
     back = _pulled_back(tape, which, which.wrt_carries)
-    while (discarded := _with_quality(MASKED, which.wrt_carries, back)) != which.discarded:
+    while (discarded := _with_quality(MAYBE_DISCARDED, which.wrt_carries, back)) != which.discarded:
         # What is discarded in one iteration is a zero in the one before.
         which = replace(which, discarded=discarded)
         back = _pulled_back(tape, which, which.wrt_carries)
@@ -109,7 +109,7 @@ def loop_flow(tape: Tape, which: LoopCotangents, given: Sequence[int]) -> LoopFl
     streams = dict(zip(which.wrt_streams, back.qualities[second:]))
     which = replace(which, wrt_constants=_present(constants), wrt_streams=_present(streams))
     carries = dict(zip(which.wrt_carries, back.qualities))
-    return LoopFlow(which, _solid(carries), _solid(streams), _solid(constants), back.hides_lacking)
+    return LoopFlow(which, _nonzero(carries), _nonzero(streams), _nonzero(constants), back.hides_not_yet_seeded)
 
 
 def _with_quality(quality: int, carries: Sequence[int], back: Pullback) -> tuple[int, ...]:
@@ -120,8 +120,8 @@ def _present(qualities: dict[int, int]) -> tuple[int, ...]:
     return tuple(k for k, quality in qualities.items() if quality != ABSENT)
 
 
-def _solid(qualities: dict[int, int]) -> frozenset[int]:
-    return frozenset(k for k, quality in qualities.items() if quality == SOLID)
+def _nonzero(qualities: dict[int, int]) -> frozenset[int]:
+    return frozenset(k for k, quality in qualities.items() if quality == NONZERO)
 
 
 def _varied(tape: Tape, which: LoopCotangents) -> tuple[int, ...]:

@@ -49,7 +49,7 @@ def _chosen(tape: Tape) -> set[int]:
     for number, (op, inputs, params, *_) in enumerate(tape.instructions):
         if op is GET and inputs[0] in items and asked[number]:
             items[inputs[0]].add(params[0])
-    return {n for n in loops if items[n] and _hides_lacking(tape.instructions[n], active, items[n])}
+    return {n for n in loops if items[n] and _hides_not_yet_seeded(tape.instructions[n], active, items[n])}
 
 
 def _may_be_peeled(callee: Any, form: LoopForm) -> bool:
@@ -60,7 +60,7 @@ def _may_be_peeled(callee: Any, form: LoopForm) -> bool:
     return tape is not None and len(tape) <= LARGEST_BODY and not any(i.op in (CALL, RECALL) for i in tape.instructions)
 
 
-def _hides_lacking(loop: Instruction, active: list[bool], items: set[int]) -> bool:
+def _hides_not_yet_seeded(loop: Instruction, active: list[bool], items: set[int]) -> bool:
     callee, form = loop.params
     carried = [active[i] for i in loop.inputs[form.leading :]]
     streamed, constant = form.carries, form.carries + form.streams
@@ -74,7 +74,7 @@ def _hides_lacking(loop: Instruction, active: list[bool], items: set[int]) -> bo
         (),
     )
     given = tuple(sorted(k for k in items if k < form.carries and callee.out_types[k].is_float))
-    return callee.loop_flow(which, given).hides_lacking
+    return callee.loop_flow(which, given).hides_not_yet_seeded
 
 
 def _asked(tape: Tape) -> list[bool]:
