@@ -6,12 +6,13 @@ anew in the child: all they guard is looked up, made, and then stored in one ass
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
 import weakref
 from typing import Any
+
+from .operating_system import at_fork
 
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -83,5 +84,4 @@ def _in_child() -> None:
             lock._at_fork_reinit()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_in_child)
+at_fork(before=_before, after_in_parent=_after, after_in_child=_in_child)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cache
 
+from ..base.operating_system import memory_bytes
 from ..errors import LoopTooLong
 
 # Bytes that the values of all iterations may take, of loops whose length is known only at run time; less where there is less.
@@ -15,7 +15,7 @@ MOST_BYTES = 1 << 32
 @cache
 def saved_bytes_limit() -> int:
     """MOST_BYTES, or a quarter of this machine's memory."""
-    return min(MOST_BYTES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)
+    return min(MOST_BYTES, (memory_bytes() or 4 * MOST_BYTES) // 4)
 
 
 @dataclass(frozen=True)

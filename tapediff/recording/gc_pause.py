@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
-import os
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..base.current_recording import CURRENT
+from ..base.operating_system import at_fork
 
 T = TypeVar("T")
 
@@ -81,5 +81,4 @@ def _in_child() -> None:
     recording_ends(None)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+at_fork(after_in_child=_in_child)

@@ -9,6 +9,7 @@ from typing import Any
 from ...ir.instruction import INT_SCALAR, DynamicArrayType
 from ...ops.calls import CALL_VARIANT, LOOP, LoopForm
 from ...ops.loop_forms import saved_bytes_limit
+from ..llvm.c_library import FREE
 from ..loop_ir.program import Invoke
 from ..math.simd import Code
 from ..runtime.call_frame import (
@@ -31,7 +32,7 @@ from ..runtime.callbacks import callback_address
 from ..runtime.dispatch_loop import dispatch_loop_address
 from ..runtime.dispatch_table import DispatchTable, dispatch_table_of
 from ..runtime.status import OUT_OF_MEMORY, PENDING
-from ..runtime.workspaces import FREE, STACK_FUNCTIONS
+from ..runtime.workspaces import STACK_FUNCTIONS
 
 # Entries that a dynamic array has room for at first, when nobody knows how long it will be.
 FIRST_ENTRIES = 64

@@ -13,18 +13,19 @@ from typing import Any
 from ...ir.guard_rows import EACH
 from ..bytecode.emit_call import emit_interpreted
 from ..linalg.routine_table import ROUTINES
+from ..llvm.c_library import FREE
 from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.program import Access, Exit, Group, Literal, Program, RoutineCall, Step, neutral
 from ..math.simd import Code, Value, constant, to_f64, trunc
 from ..runtime.status import FAILURE, OUT_OF_MEMORY
 from ..runtime.workspaces import (
-    FREE,
     LARGEST_STACK_WORKSPACE,
     MIX,
     STATE_CONSTANTS,
     WORKSPACE_FUNCTIONS,
 )
 from ..schedule.fusion import CHUNKS
+from ..schedule.memory_plan import ALIGNMENT
 from .call_callee import emit_invoke
 from .loop_guard_report import report_each
 from .loop_nest import Nest
@@ -312,6 +313,8 @@ class Emitter(LaneMemory):
             return [*lines, f"%workspace = alloca [{size} x i8], align 64"]
         self.code.declare(FREE)
         self.code.declare(WORKSPACE_FUNCTIONS)
+        # A multiple of the alignment: macOS refuses other sizes.
+        size += -size % ALIGNMENT
         return [
             *lines,
             f"%workspace = call ptr @tapediff_acquire(ptr %state, i64 {size})",

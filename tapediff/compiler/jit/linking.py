@@ -10,6 +10,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...base.operating_system import IS_MACOS, heap_functions
+from ..llvm.cpu import is_x86
+
 # LLVM's linker keeps 9 kB for everything that it ever linked, and 120 kB for itself. So one serves for so many libraries, and goes
 # with the last of them.
 LIBRARIES_OF_A_LINKER = 16
@@ -33,7 +36,7 @@ class Library:
     def __init__(self, llvm: Any, linker: Any, code: bytes, name: str, addresses: Mapping[str, int]) -> None:
         self._linker = linker
         builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name).add_current_process()
-        for symbol, address in sorted(addresses.items()):
+        for symbol, address in sorted({**heap_functions(), **addresses}.items()):
             builder.import_symbol(symbol, address)
         self._tracker = builder.link(linker, f"tapediff_library_{next(_numbers)}")
         self.address: int = self._tracker[name]
@@ -77,6 +80,11 @@ def known_code(digest: bytes) -> bytes | None:
     return _codes.get(digest)
 
 
+# LLVM has two linkers. The older one, which is a little faster, aborts the process on arm64 where a kernel lies more than 4 GB from the
+# table of the addresses it uses, and nothing keeps them together. LLVM's own choice there, and on macOS, is the newer one.
+USES_JIT_LINK = not is_x86() or IS_MACOS
+
+
 def link(
     llvm: Any, make_machine: Callable[[], Any], digest: bytes, code: bytes, name: str, addresses: Mapping[str, int]
 ) -> Library:
@@ -86,7 +94,8 @@ def link(
         RuntimeError: the linker refuses it.
     """
     if _linker.left <= 0:
-        _linker.engine, _linker.left = llvm.create_lljit_compiler(make_machine()), LIBRARIES_OF_A_LINKER
+        engine = llvm.create_lljit_compiler(make_machine(), use_jit_link=USES_JIT_LINK)
+        _linker.engine, _linker.left = engine, LIBRARIES_OF_A_LINKER
     _linker.left -= 1
     library = Library(llvm, _linker.engine, code, name, addresses)
     key = (digest, name, *sorted(addresses.items()))

@@ -1,8 +1,8 @@
 """Keeps object code on disk between processes: one file for each kernel, named by a digest of all that its machine code depends on.
 
 Off unless the environment variable TAPEDIFF_CACHE_DIR names a directory. The code in it is run, so the directory and its files must
-belong to the user, and nobody else may be able to write to them. Whatever is wrong with the directory, a file or the disk is a
-miss: the kernel is compiled as if there were no cache.
+belong to the user, and nobody else may be able to write to them; where the system does not tell (Windows), it stays off. Whatever is
+wrong with the directory, a file or the disk is a miss: the kernel is compiled as if there were no cache.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import cache
 
 import numpy as np
+
+from ...base.operating_system import HAS_PRIVATE_FILES, is_private, open_new, open_to_read, private_directory
 
 VARIABLE = "TAPEDIFF_CACHE_DIR"
 
@@ -34,14 +36,13 @@ _DIGEST_BYTES = 32
 _HEADER_BYTES = len(MAGIC) + 2 * _DIGEST_BYTES
 
 _SUFFIX, _UNFINISHED = ".o", ".unfinished"
-_WRITERS = stat.S_IWGRP | stat.S_IWOTH
 
 # What this process believes the directory to hold; looked up when it first writes, and whenever it would exceed the bound.
 _believed_bytes: dict[str, int] = {}
 
 
 def is_enabled() -> bool:
-    return bool(os.environ.get(VARIABLE))
+    return HAS_PRIVATE_FILES and bool(os.environ.get(VARIABLE))
 
 
 def key_of(text: str, settings: Sequence[str]) -> bytes:
@@ -81,12 +82,10 @@ def _installed(name: str) -> str:
 def load(key: bytes) -> bytes | None:
     """The object code kept under a key, or None: not there, not whole, or not to be trusted."""
     with suppress(OSError), _directory() as directory:
-        handle = os.open(
-            key.hex() + _SUFFIX, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=directory
-        )
+        handle = open_to_read(key.hex() + _SUFFIX, directory)
         with os.fdopen(handle, "rb") as file:
             found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode) or not _is_private(found) or found.st_size > MOST_BYTES:
+            if not stat.S_ISREG(found.st_mode) or not is_private(found) or found.st_size > MOST_BYTES:
                 return None
             code = _payload(file.read(), key)
             if code is not None:
@@ -110,8 +109,7 @@ def store(key: bytes, code: bytes) -> None:
     """Keep object code under a key, if that is possible: whole or not at all, whatever happens meanwhile."""
     with suppress(OSError), _directory() as directory:
         unfinished = f"{key.hex()}.{os.getpid()}.{secrets.token_hex(4)}{_UNFINISHED}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        handle = os.open(unfinished, flags, 0o600, dir_fd=directory)
+        handle = open_new(unfinished, directory)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(MAGIC + key + _checksum(code) + code)
@@ -126,27 +124,8 @@ def store(key: bytes, code: bytes) -> None:
         _keep_within_bound(directory, _HEADER_BYTES + len(code))
 
 
-@contextmanager
-def _directory() -> Iterator[int]:
-    """The cache's directory, made if it is not there; files in it are opened relative to what was checked here.
-
-    Raises:
-        OSError: there is none that only this user can write to.
-    """
-    path = os.path.expanduser(os.environ[VARIABLE])
-    with suppress(FileExistsError):
-        os.makedirs(path, mode=0o700)
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        if not _is_private(os.fstat(handle)):
-            raise PermissionError(f"{path} belongs to somebody else, or others can write to it")
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _is_private(found: os.stat_result) -> bool:
-    return found.st_uid == os.geteuid() and not found.st_mode & _WRITERS
+def _directory() -> AbstractContextManager[int]:
+    return private_directory(os.path.expanduser(os.environ[VARIABLE]))
 
 
 def _keep_within_bound(directory: int, added: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from functools import cache
 
 
@@ -10,7 +11,16 @@ def processor() -> tuple[str, str]:
     """Its name and its features, as LLVM has them."""
     import llvmlite.binding as llvm
 
-    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    try:
+        features = llvm.get_host_cpu_features().flatten()
+    except RuntimeError:  # what llvmlite raises where LLVM cannot tell
+        features = ""
+    return llvm.get_host_cpu_name(), features
+
+
+def is_x86() -> bool:
+    """Whether it is of the family whose processors have a counter of their cycles that any code may read."""
+    return platform.machine().lower() in ("x86_64", "amd64")
 
 
 @cache

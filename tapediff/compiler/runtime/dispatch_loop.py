@@ -12,11 +12,11 @@ freed while a dispatch loop may read them, so reading needs no lock.
 
 from __future__ import annotations
 
-import resource
 from typing import Any
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
+from ...base.operating_system import stack_bytes
 from ..jit.native_function import NativeFunction
 from .call_frame import END, ITERATION, NUMBERS, STACK, STEP, STOPPED
 from .status import FAILURE, NAMED, PENDING, RECURSION
@@ -51,9 +51,7 @@ def _linked(name: str) -> NativeFunction:
 
 def _stack_limit() -> int:
     """How many bytes calls of callees may take on a thread's stack: half of it."""
-    size = resource.getrlimit(resource.RLIMIT_STACK)[0]
-    # Without a limit, threads get 2 MB.
-    return (1 << 20) if size == resource.RLIM_INFINITY else min(size // 2, 1 << 28)
+    return min(stack_bytes() // 2, 1 << 28)
 
 
 def _slot(name: str, of: str, word: int) -> str:

@@ -11,15 +11,15 @@ Loops that are short enough never pause.
 
 from __future__ import annotations
 
-import os
-import platform
 import threading
 from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
 
+from ...base.operating_system import at_fork
 from ..jit.native_function import NativeFunction
+from ..llvm.c_library import CLOCK, TICKS, now
 from .callbacks import callback_address
 
 CLOCK_WORDS = 3
@@ -27,10 +27,9 @@ CLOCK_WORDS = 3
 # Iterations before the first pause.
 FIRST_SLICE = 128
 
-# Ticks of the clock: of the processor, at about 3 GHz, or nanoseconds. Slices grow quickly, slowly, or shrink; and the longest that
-# signals wait. A call of Python that had to wait for its lock is paid for by as many times as long without one.
-_TICKS = 3 if platform.machine() == "x86_64" else 1
-_QUICK, _SHORT, _LONG, _WAIT = (_TICKS * n for n in (100_000, 2_000_000, 6_000_000, 8_000_000))
+# Slices grow quickly, slowly, or shrink; and the longest that signals wait, in ticks of the clock. A call of Python that had to wait
+# for its lock is paid for by as many times as long without one.
+_QUICK, _SHORT, _LONG, _WAIT = (TICKS * n for n in (100_000, 2_000_000, 6_000_000, 8_000_000))
 _SHARE = 50
 
 # The main thread, and how many threads are to stop.
@@ -45,7 +44,7 @@ def _in_child() -> None:
     _stopped.clear()
 
 
-os.register_at_fork(after_in_child=_in_child)
+at_fork(after_in_child=_in_child)
 
 
 def stop(threads: Iterable[int]) -> None:
@@ -82,20 +81,8 @@ def _linked(addresses: tuple[tuple[str, int], ...]) -> NativeFunction:
     return NativeFunction(_text(), "tapediff_pause", set(), addresses=dict(addresses), is_portable=True)
 
 
-def _now(name: str) -> str:
-    if platform.machine() == "x86_64":
-        return f"%{name} = call i64 @llvm.readcyclecounter()"
-    return f"""%{name}_called = call i32 @clock_gettime(i32 1, ptr %time)
-%{name}_seconds = load i64, ptr %time
-%{name}_rest_slot = getelementptr i64, ptr %time, i64 1
-%{name}_rest = load i64, ptr %{name}_rest_slot
-%{name}_whole = mul i64 %{name}_seconds, 1000000000
-%{name} = add i64 %{name}_whole, %{name}_rest"""
-
-
 def _text() -> str:
-    return f"""declare i64 @llvm.readcyclecounter()
-declare i32 @clock_gettime(i32, ptr)
+    return f"""{CLOCK}
 declare i64 @PyThread_get_thread_ident()
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
@@ -104,7 +91,7 @@ declare i64 @tapediff_look_for_signals(i64)
 define i64 @tapediff_pause(ptr %clock, i64 %iteration, i64 %end) nounwind {{
 entry:
 %time = alloca [2 x i64]
-{_now("now")}
+{now("now")}
 %slice_slot = getelementptr i64, ptr %clock, i64 1
 %due_slot = getelementptr i64, ptr %clock, i64 2
 %slice = load i64, ptr %slice_slot
@@ -147,7 +134,7 @@ store i64 %later, ptr %due_slot
 br label %go
 ask:
 %answer = call i64 @tapediff_look_for_signals(i64 0)
-{_now("after")}
+{now("after")}
 %cost = sub i64 %after, %now
 %share = mul i64 %cost, {_SHARE}
 %pays = call i64 @llvm.smax.i64(i64 %share, i64 {_WAIT})

@@ -5,9 +5,10 @@ A state is the kernel's words in memory: its address, that of its constants, and
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
+
+from ...base.operating_system import free
+from ..llvm.c_library import ALIGNED_ALLOC, REALLOC
 
 # Workspaces up to this size live on the C stack; larger ones are kept between calls, one for each call in progress.
 LARGEST_STACK_WORKSPACE = 1 << 15
@@ -15,7 +16,7 @@ STATE_CONSTANTS, STATE_SLOTS, SLOT_COUNT = 1, 2, 4
 STATE_WORDS = STATE_SLOTS + SLOT_COUNT
 
 # A call takes an idle workspace out of the kernel's state, or makes one; so threads and re-entrant calls never share.
-WORKSPACE_FUNCTIONS = f"""declare ptr @aligned_alloc(i64, i64)
+WORKSPACE_FUNCTIONS = f"""{ALIGNED_ALLOC}
 define internal ptr @tapediff_acquire(ptr %state, i64 %size) noinline {{
 entry:
 br label %look
@@ -57,10 +58,8 @@ done:
 ret void
 }}"""
 
-FREE = "declare void @free(ptr)"
-
 # A stack is an address and its room in bytes; it only grows as long as the function runs that owns it.
-STACK_FUNCTIONS = """declare ptr @realloc(ptr, i64)
+STACK_FUNCTIONS = REALLOC + """
 define internal ptr @tapediff_room(ptr %stack, i64 %bytes) noinline nounwind {
 entry:
 %held = load ptr, ptr %stack
@@ -130,9 +129,7 @@ def aligned_bytes(constants: bytes) -> np.ndarray:
 
 def free_workspaces(state: np.ndarray) -> None:
     """Free the idle workspaces of a state that nobody will use again."""
-    free = ctypes.CDLL(None).free
-    free.argtypes = [ctypes.c_void_p]
     for k in range(STATE_SLOTS, STATE_SLOTS + SLOT_COUNT):
         if state[k]:
-            free(int(state[k]))
+            free()(int(state[k]))
             state[k] = 0

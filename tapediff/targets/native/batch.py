@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from ...base.operating_system import available_threads
 from ...compiler.runtime import c_entry as pointer
 from ...compiler.runtime import signal_checks as pauses
 from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
@@ -133,11 +134,6 @@ def _run(job: _Job, threads: int | None) -> None:
         failures = _share(job, done, rows, min(threads, rows - done))
     if failures:
         _raise(min(failures, key=lambda failure: failure.row))
-
-
-def available_threads() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def _share(job: _Job, first: int, stop: int, threads: int) -> list[_Failure]:

@@ -1,0 +1,151 @@
+"""Programs compile and run in processes that lack what macOS and Windows lack: the tests themselves run on Linux."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# Everything else that is imported is not under test, and knows which system it is on.
+IMPORTS = """
+import concurrent.futures, ctypes, gc, multiprocessing, os, platform, secrets, subprocess, sys, tempfile, types
+import llvmlite.binding as llvm, numba, numpy as np, scipy.linalg, scipy.special
+import scipy.linalg.cython_blas, scipy.linalg.cython_lapack, scipy.special.cython_special
+"""
+
+# Aligned memory begins 64 bytes behind what the heap of Linux gave, so that no other function can free or enlarge it.
+WINDOWS = '''
+text = """declare ptr @malloc(i64)
+declare ptr @realloc(ptr, i64)
+declare void @free(ptr)
+@used = global i64 0
+define ptr @taken(ptr %block) {
+%before = load i64, ptr @used
+%after = add i64 %before, 1
+store i64 %after, ptr @used
+%memory = getelementptr i8, ptr %block, i64 64
+ret ptr %memory
+}
+define ptr @_aligned_malloc(i64 %bytes, i64 %alignment) {
+%more = add i64 %bytes, 64
+%block = call ptr @malloc(i64 %more)
+%memory = call ptr @taken(ptr %block)
+ret ptr %memory
+}
+define ptr @_aligned_realloc(ptr %memory, i64 %bytes, i64 %alignment) {
+%more = add i64 %bytes, 64
+%block = getelementptr i8, ptr %memory, i64 -64
+%new = icmp eq ptr %memory, null
+%held = select i1 %new, ptr null, ptr %block
+%grown = call ptr @realloc(ptr %held, i64 %more)
+%given = call ptr @taken(ptr %grown)
+ret ptr %given
+}
+define void @_aligned_free(ptr %memory) {
+%block = getelementptr i8, ptr %memory, i64 -64
+%none = icmp eq ptr %memory, null
+%held = select i1 %none, ptr null, ptr %block
+call void @free(ptr %held)
+ret void
+}
+define i64 @heap_uses() {
+%count = load i64, ptr @used
+ret i64 %count
+}"""
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+linker = llvm.create_lljit_compiler()
+builder, names = llvm.JITLibraryBuilder().add_ir(text).add_current_process(), ("_aligned_malloc", "_aligned_realloc", "_aligned_free")
+for name in (*names, "heap_uses"):
+    builder.export_symbol(name)
+heap = builder.link(linker, "heap")
+heap_uses = ctypes.CFUNCTYPE(ctypes.c_int64)(heap["heap_uses"])
+C_LIBRARY = types.SimpleNamespace(**{name: ctypes.CFUNCTYPE(None)(heap[name]) for name in names})
+load = ctypes.CDLL
+
+def only_named(name, *arguments, **named):
+    if name is None:
+        raise TypeError("LoadLibrary() argument 1 must be str, not None")
+    return C_LIBRARY if name == "ucrtbase" else load(name, *arguments, **named)
+
+ctypes.CDLL = only_named
+sys.platform = "win32"
+sys.modules["resource"] = None
+for name in ("geteuid", "getuid", "fork", "register_at_fork", "sysconf", "sysconf_names", "sched_getaffinity", "O_NOFOLLOW", "O_DIRECTORY",
+             "O_CLOEXEC", "O_NONBLOCK", "mkfifo"):
+    delattr(os, name)
+os.supports_dir_fd = os.supports_fd = set()
+'''
+
+# Of the clocks, the monotonic one has another number; LLVM cannot tell the features of some processors.
+MACOS = """
+def unknown():
+    raise RuntimeError("failed to get host cpu features")
+
+heap_uses = lambda: 1
+sys.platform = "darwin"
+platform.machine = lambda: "arm64"
+llvm.get_host_cpu_features = unknown
+del os.sched_getaffinity
+"""
+
+LINUX = "heap_uses = lambda: 1"
+
+PROGRAM = """
+import tapediff as td
+
+@td.subtape
+def huber(r):
+    return 0.5 * r * r if abs(r) < 1 else abs(r) - 0.5
+
+def loops(x):
+    carry, _ = td.scan(lambda c, v: (np.sin(c) + huber(v), None), 0.0, x)
+    grown = td.while_loop(lambda s: s < 20.0, lambda s: s * 1.5 + 0.1 * np.cos(s), x[0] + 3.0)
+    return carry + grown + td.special.gammaln(x**2 + 1.5).sum()
+
+def matrices(x):
+    matrix = np.outer(x, x) + 9 * np.eye(len(x))
+    return np.sum(np.linalg.solve(matrix, x)) + np.sum(np.log(np.linalg.eigvalsh(matrix))) + np.linalg.slogdet(matrix)[1]
+
+def large(x):
+    # A workspace of more than 32 kB, which lies on the heap.
+    grid = np.sin(np.add.outer(np.linspace(0, 1, 90), x[0] * np.linspace(0, 1, 90)))
+    return np.sum(grid @ grid.T * 1e-3) + x[1] if x[1] > 0 else x[2]
+
+def long(x):
+    # Long enough to look at the clock.
+    return td.fori_loop(0, 200_000, lambda i, c: np.sin(c) + x[0], x[1]) + np.sum(x)
+
+for f in (loops, matrices, large, long):
+    guarded = td.GuardedTape(f)
+    for x in (np.array([0.3, 1.7, -0.4, 2.0]), np.array([0.5, -1.0, 0.2, 0.1])):
+        value, gradient = td.value_and_gradient(guarded, x)
+        h = 1e-6
+        differences = [(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(4)] if f is not long else gradient
+        # Values of size 100 at most, rounded to 1e-16 and divided by 1e-6; `large` sums 8100 squares.
+        assert np.allclose(gradient, differences, rtol=1e-6, atol=1e-6), (f, gradient, differences)
+        assert np.isclose(value, f(x), rtol=1e-12), f
+
+rows = np.random.default_rng(0).normal(size=(64, 4))
+values, gradients = td.compile(lambda x: np.sum(np.exp(x) * x), rows[0]).batch(rows)
+assert np.allclose(gradients, np.exp(rows) * (1 + rows), rtol=1e-12)
+del guarded
+gc.collect()
+assert heap_uses(), "nothing took aligned memory"
+print("answered")
+"""
+
+
+@pytest.mark.parametrize("system", [WINDOWS, MACOS, LINUX], ids=["Windows", "macOS", "Linux"])
+def test_programs_compile_and_run_without_what_other_systems_lack(system, tmp_path):
+    """Values and gradients by central differences; a directory for the cache is named, which Windows has to leave alone."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TAPEDIFF_CACHE_DIR": str(tmp_path / "cache")}
+    found = subprocess.run(
+        [sys.executable, "-W", "error", "-c", IMPORTS + system + PROGRAM], capture_output=True, text=True, env=environment, timeout=600
+    )
+    assert found.returncode == 0, found.stderr
+    assert found.stdout == "answered\n"
+    assert (tmp_path / "cache").exists() == (system != WINDOWS)
