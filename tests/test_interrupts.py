@@ -69,7 +69,7 @@ class Bound:
         self.safe, self.x, self.g = guarded(), RIGHT.copy(), np.full(3, 7.0)
         self.call = self.safe.bind(self.x, self.g)
         self.call()
-        self._native, self._lock = self.safe._native, self.safe._lock
+        self._native, self._lock = self.safe._native, self.safe._recorder._lock
 
     def at(self, x):
         self.x[:] = x
@@ -86,7 +86,7 @@ class FromC:
     def __init__(self, tape):
         self.tape, self.function = tape, pointer.POINT_TYPE(tape.address)
         self.g, self.value = np.full(3, 7.0), np.full(1, 5.0)
-        self._native, self._lock = tape._native, getattr(tape, "_lock", None)
+        self._native, self._lock = tape._native, getattr(getattr(tape, "_recorder", tape), "_lock", None)
         self.code(RIGHT)
 
     def code(self, x):

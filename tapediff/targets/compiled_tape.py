@@ -11,10 +11,10 @@ import numpy as np
 from ..base.fork_locks import new_lock
 from ..base.held_locks import holding
 from ..compiler.runtime.status import OVERLAP, PENDING, REFUSED
-from ..errors import ArgumentMismatch, GuardFailed
+from ..errors import ArgumentMismatch, GuardFailed, ShapeMismatch
 from ..functions.rolled_loop import rolled
 from ..ir.arguments import as_inputs, chosen_arguments
-from ..ir.instruction import FLOAT_SCALAR
+from ..ir.instruction import FLOAT64, FLOAT_SCALAR
 from ..ir.interpreter import GuardFailure, inline
 from ..ir.outputs import check_out
 from ..ir.tape import Tape
@@ -24,10 +24,11 @@ from ..recording.record import record
 from ..recording.tracked import TrackedArray
 from .derived_tapes import gradient_tape
 from .fast_path import ShortWay, unknown_yet
-from .native.native_calls import CompiledCalls
+from .native.native_calls import NativeCalls, NativeSide, check_vector
 
 if TYPE_CHECKING:
     from ..compiler.kernel import Kernel
+    from .native.native_entry import Point
 
 Argnums = int | Sequence[int]
 
@@ -39,7 +40,7 @@ def raise_pending() -> NoReturn:
     callbacks.raise_pending()
 
 
-class CompiledTape(ShortWay, CompiledCalls):
+class CompiledTape(ShortWay, NativeCalls):
     """A tape with native kernels: one for its value, one for each set of arguments it was differentiated by.
 
     It answers only where the recorded control flow holds and raises GuardFailed elsewhere. Safe to use from several threads
@@ -215,6 +216,26 @@ class CompiledTape(ShortWay, CompiledCalls):
             elif type_.shape == () and not (k == 0 and kernel.returns_value):
                 results[k] = results[k][()]
         return results
+
+    def _make_point(self, shape: tuple[int, ...], native: NativeSide) -> Point:
+        from .native.native_entry import CompiledPoint
+
+        types = self.tape.input_types
+        if len(types) != 1 or types[0].dtype != FLOAT64:
+            raise ArgumentMismatch(
+                "calls from compiled code need a tape of one float64 argument", got=", ".join(map(str, types)),
+                fix="record a function of one vector, with the other arguments filled in",
+            )  # fmt: skip
+        if types[0].shape != shape:
+            raise ShapeMismatch(
+                "the point has another shape than the recorded one", got=f"recorded {types[0].shape}, given {shape}"
+            )
+        return CompiledPoint(self, native.errors)
+
+    def _default_point(self, native: NativeSide) -> Point:
+        types = self.tape.input_types
+        check_vector(*types)
+        return self._point(types[0].shape)
 
     def __reduce__(self) -> Any:
         # Kernels are compiled when they are needed, as object code is for one processor and versions of libraries.

@@ -1,16 +1,15 @@
-"""Examines a tape at one point with NumPy: how far the next branch is, and whether the function still agrees with it."""
+"""Margins: how far a point is from the next branch of a tape, by NumPy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..errors import StaleTape
-from ..ir.instruction import CONSTANT, FLOAT64, GUARD, INPUT, Guard, Instruction
-from ..ir.interpreter import outcome_of, run
+from ..ir.instruction import CONSTANT, GUARD, INPUT, Guard, Instruction
+from ..ir.interpreter import outcome_of
 from ..ir.tape import Tape
 from ..ops import arithmetic, comparison, indexing, reductions
 from ..ops.calls import CALL, LOOP, loop_with_numpy
@@ -30,12 +29,6 @@ PAIRS = (arithmetic.MAXIMUM, arithmetic.MINIMUM, arithmetic.FMAX, arithmetic.FMI
 POSITIONS = (reductions.ARGMAX, reductions.ARGMIN)
 LARGEST = (reductions.MAX, reductions.ARGMAX)
 ROUNDINGS = (arithmetic.RINT, arithmetic.FLOOR, arithmetic.CEIL, arithmetic.TRUNC)
-
-# The plain function and the replay do the same operations in nearly the same order. What differs more is put to a second test.
-SAME_ORDER = {np.dtype(np.float32): 1e-5, FLOAT64: 1e-11}
-# The second test: by how many times the change that a last bit of the arguments makes two values may differ.
-ROUNDING_SHARE = 64.0
-TRIALS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +241,7 @@ def _closest(at: str, kind: str, name: str, left: Any, right: Any, outcome: Any)
     if np.size(left) == 0 or np.size(right) == 0:
         return []
     left, right, outcome = np.broadcast_arrays(left, right, outcome)
-    distance = _apart(left, right)
+    distance = apart(left, right)
     distance = np.where(np.isnan(distance), np.inf, distance)
     distance = np.where(np.equal(left, right), 0.0, distance)  # also of infinities
     index = tuple(int(k) for k in np.unravel_index(int(np.argmin(distance)), distance.shape))
@@ -258,85 +251,7 @@ def _closest(at: str, kind: str, name: str, left: Any, right: Any, outcome: Any)
     return [Margin(at, kind, name, float(a), float(b), 0.0 if tie else float(a) - float(b), came_to, tie, index)]
 
 
-# Whether the function still agrees
-
-
-def check_fresh(tape: Tape, function: Callable[..., Any], inputs: Sequence[Any], at: str) -> None:
-    """Run the plain function beside the replay of a tape whose path holds at `inputs`.
-
-    Raises:
-        StaleTape: they differ by more than rounding.
-    """
-    result = np.errstate(all="ignore")(function)(*[np.array(value, order="C")[()] for value in inputs])
-    returned = list(result) if isinstance(result, (tuple, list)) else [result]
-    recorded = run(tape, inputs, settled=tape.guard_count)
-    for number, (ours, theirs) in enumerate(_paired(tape, recorded, returned, at)):
-        if _is_close(ours, theirs, 0.0):
-            continue
-        moved = max((_distance(ours, other[number]) for other in _neighbours(tape, inputs)), default=0.0)
-        if not _is_close(ours, theirs, ROUNDING_SHARE * moved):
-            raise _stale(tape, ours, theirs, at)
-
-
-def _paired(tape: Tape, recorded: Sequence[Any], returned: Sequence[Any], at: str) -> Iterator[tuple[Any, Any]]:
-    if len(recorded) != len(returned):
-        raise _stale(tape, f"{len(recorded)} values", f"{len(returned)} values", at)
-    for ours, theirs in zip(recorded, returned):
-        ours, theirs = np.asarray(ours), np.asarray(theirs)
-        if ours.shape != theirs.shape:
-            raise _stale(tape, f"an array of shape {ours.shape}", f"an array of shape {theirs.shape}", at)
-        yield ours, theirs
-
-
 @np.errstate(all="ignore")
-def _is_close(ours: Any, theirs: Any, allowed: float) -> bool:
-    relative = SAME_ORDER.get(ours.dtype, 0.0)
-    same = (ours == theirs) | ((ours != ours) & (theirs != theirs))
-    largest = np.max(np.abs(ours), initial=0.0, where=np.isfinite(ours))
-    near = _apart(ours, theirs) <= relative * largest + allowed
-    return bool(np.all(same | near))
-
-
-@np.errstate(all="ignore")
-def _apart(a: Any, b: Any) -> Any:
+def apart(a: Any, b: Any) -> Any:
+    """The distance between the elements of two arrays."""
     return np.abs(np.asarray(a, float) - np.asarray(b, float))
-
-
-def _distance(a: Any, b: Any) -> float:
-    return float(np.max(_apart(a, b), initial=0.0))
-
-
-def _neighbours(tape: Tape, inputs: Sequence[Any]) -> Iterator[list[Any]]:
-    """What the tape returns where the last bit of every argument differs."""
-    rng = np.random.default_rng(0)
-    for _ in range(TRIALS):
-        moved = [
-            value * (1 + np.finfo(value.dtype).eps * rng.choice([-1, 1], np.shape(value)).astype(value.dtype))
-            if value.dtype.kind == "f" else value
-            for value in inputs
-        ]  # fmt: skip
-        try:
-            yield run(tape, moved, settled=tape.guard_count)
-        except np.linalg.LinAlgError:
-            continue  # at the edge of a factorisation's domain; the other neighbours count
-
-
-def _stale(tape: Tape, ours: Any, theirs: Any, at: str) -> StaleTape:
-    if isinstance(ours, np.ndarray) and ours.shape:
-        distance = _apart(ours, theirs)
-        distance[np.isnan(distance)] = np.inf
-        distance[np.equal(ours, theirs) | ((ours != ours) & (theirs != theirs))] = 0.0
-        index = tuple(int(k) for k in np.unravel_index(int(np.argmax(distance)), distance.shape))
-        got = f"the tape gives {ours[index].item()!r}, the function {theirs[index].item()!r}, at {index}"
-    else:
-        got = f"the tape gives {_text(ours)}, the function {_text(theirs)}"
-    return StaleTape(f"{tape.name} no longer computes what its tape was recorded with", at=at, got=got,
-                     tape_value=_plain(ours), function_value=_plain(theirs))  # fmt: skip
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else repr(value.item())
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.ndarray) and value.shape == () else value

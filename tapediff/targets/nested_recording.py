@@ -19,7 +19,7 @@ def record_nested(call: BoundCall) -> tuple[Tape, list[Any]]:
     """
     recorder = Recorder(call.name)
     try:
-        tape = recorder.run(_recorded, call)
+        tape = recorder.run(record_bound, call)
     except Exception:
         inputs = [*call.inputs, *recorder.captured]
         if recorder.guard_count and any(map(is_tracked, inputs)):
@@ -28,6 +28,7 @@ def record_nested(call: BoundCall) -> tuple[Tape, list[Any]]:
     return tape, [*call.inputs, *recorder.captured]
 
 
-def _recorded(recorder: Recorder, call: BoundCall) -> Tape:
+def record_bound(recorder: Recorder, call: BoundCall) -> Tape:
+    """The tape of a bound call."""
     tracked = [recorder.input(plain_value(a), active=active) for a, active in zip(call.inputs, call.active)]
     return recorder.finish(call.function(*tracked))

@@ -215,6 +215,8 @@ def test_copies_of_a_guarded_tape_are_independent():
         with pytest.raises(td.NewTape):
             td.gradient(other, -X)
     assert td.gradient(safe, -X).tolist() == [-1.0, -1.0, -1.0]
+    assert "  2: " in safe.explain()
+    assert "  2: " not in other.explain()
 
 
 @pytest.mark.parametrize("copied", [again, copy.deepcopy], ids=["pickle", "deepcopy"])

@@ -191,13 +191,13 @@ def test_the_outcome_a_kernel_reported_is_not_put_to_numpy_again(monkeypatch):
     safe = td.GuardedTape(cube_or_square, compile_after=1)
     for _ in range(2):
         assert td.gradient(safe, A([2.0])) == pytest.approx([12.0])
-    first = safe._kept.last
+    first = safe._cache.last
     first.call = None
     monkeypatch.setattr(
         td.CompiledTape, "attempt", disagreeing(first.compiled, td.CompiledTape.attempt, GuardFailure(0, False))
     )
     assert td.gradient(safe, A([2.0])) == [4.0]
-    assert [v.outcomes for v in safe._kept.all()] == [(True,), (False,)]
+    assert [v.outcomes for v in safe._cache.all()] == [(True,), (False,)]
 
 
 def disagreeing(compiled, attempt, answer):
@@ -209,7 +209,7 @@ def test_two_tapes_that_disagree_about_a_guard_end_the_call(monkeypatch):
     safe = td.GuardedTape(cube_or_square)
     td.gradient(safe, A([0.5]))
     td.gradient(safe, A([2.0]))
-    low, high = safe._kept.all()
+    low, high = safe._cache.all()
     high.call = None
     monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(low.compiled, td.CompiledTape.attempt, GuardFailure(0, True)))
     monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(high.compiled, td.CompiledTape.attempt, GuardFailure(0, False)))
@@ -465,7 +465,7 @@ def test_the_tape_not_used_for_the_longest_time_is_dropped_and_freed():
     safe = td.GuardedTape(to_the_power_of_its_integer, max_tapes=2)
     td.gradient(safe, 1.5)
     td.gradient(safe, 2.5)
-    dropped = weakref.ref(next(v.compiled for v in safe._kept.all() if v.outcomes == (2,)))
+    dropped = weakref.ref(next(v.compiled for v in safe._cache.all() if v.outcomes == (2,)))
     td.gradient(safe, 1.6)
     with pytest.warns(td.GuardWarning):
         td.gradient(safe, 3.5)
@@ -473,10 +473,10 @@ def test_the_tape_not_used_for_the_longest_time_is_dropped_and_freed():
     assert safe.stats.evictions == 1
     gc.collect()
     assert dropped() is None
-    assert [v.outcomes for v in safe._kept.all()] == [(1,), (3,)]
+    assert [v.outcomes for v in safe._cache.all()] == [(1,), (3,)]
     assert td.gradient(safe, 1.7) == 1.0
     assert td.gradient(safe, 2.5) == 5.0
-    assert [v.outcomes for v in safe._kept.all()] == [(1,), (2,)]
+    assert [v.outcomes for v in safe._cache.all()] == [(1,), (2,)]
     assert safe.stats.evictions == 2
     assert safe.stats.recordings == 4
     assert safe.stats.hits == 2
@@ -494,7 +494,7 @@ def test_hits_of_every_kind_keep_a_tape_from_being_dropped(guard):
             td.value_and_gradient(safe, A(x))
     with pytest.warns(td.GuardWarning):
         td.gradient(safe, 4.5)
-    assert [v.outcomes for v in safe._kept.all()] == [(1,), (3,), (4,)]
+    assert [v.outcomes for v in safe._cache.all()] == [(1,), (3,), (4,)]
 
 
 def test_the_budget_warns_once_and_names_the_line_behind_the_explosion():
@@ -518,7 +518,7 @@ def test_the_budget_warns_once_and_names_the_line_behind_the_explosion():
         "or np.where; or give a coarser guard; or raise max_tapes if memory allows"
     )
     assert warning.filename == __file__
-    assert len(safe._kept.all()) == 8
+    assert len(safe._cache.all()) == 8
 
 
 def test_the_budget_names_a_loop_a_guard_or_the_arguments():
@@ -661,7 +661,7 @@ def test_raising_names_the_guard_and_leaves_what_is_kept():
             'record it beforehand, with on_new_tape="compile"; or compute both sides with np.where',
         )  # fmt: skip
     assert out == 7.0
-    assert [v.number for v in safe._kept.all()] == [1]
+    assert [v.number for v in safe._cache.all()] == [1]
     assert (safe.stats.recordings, safe.stats.hits, safe.stats.misses) == (1, 1, 9)
     safe.on_new_tape = "compile"
     assert td.gradient(safe, A([0.25])) == [0.5]
@@ -1025,7 +1025,7 @@ def test_hits_on_changing_paths_from_several_threads_are_right():
     for thread in threads:
         thread.join()
     assert not errors
-    assert len(safe._kept.all()) <= 3
+    assert len(safe._cache.all()) <= 3
 
 
 # Paths whose result does not depend on the arguments, or has no gradient

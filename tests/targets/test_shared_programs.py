@@ -101,11 +101,11 @@ def test_steps_with_other_constants_are_compiled_together(f):
     for t in (3, 4, 5):
         td.gradient(safe, X, t)
     seconds = safe.stats.seconds_compiling
-    programs = {id(variant.program) for variant in safe._kept.all()}
+    programs = {id(variant.program) for variant in safe._cache.all()}
     for t in range(6, 30):
         td.gradient(safe, X, t)
     assert safe.stats.seconds_compiling == seconds
-    assert len({id(variant.program) for variant in safe._kept.all()} - programs) == 0
+    assert len({id(variant.program) for variant in safe._cache.all()} - programs) == 0
     assert safe.stats.recordings == 27
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,15 +13,12 @@ from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.instruction import FLOAT64, ValueType
 
 if TYPE_CHECKING:
-    from ...ir.tape import Tape
-    from ..tape_cache import KeptTapes
-    from ..variant import Variant
     from .native_entry import Point
 
 _lock = new_lock()
 
 
-class _Native:
+class NativeSide:
     """The points of a tape, and what calls of them have met.
 
     Attributes:
@@ -60,7 +57,7 @@ class NativeCalls:
     __slots__ = ()
 
     # Of its own for each tape that somebody has called natively.
-    _native: _Native | None = None
+    _native: NativeSide | None = None
 
     def value_and_gradient(self, *args: Any, argnums: Any = 0, out: Any = None) -> tuple[Any, Any]:
         """See td.value_and_gradient."""
@@ -215,109 +212,23 @@ class NativeCalls:
         assert native.default is not None
         return native.default
 
-    def _native_side(self) -> _Native:
+    def _native_side(self) -> NativeSide:
         return self._native or self._new_native_side()
 
     @holding(_lock)
-    def _new_native_side(self) -> _Native:
-        self._native = self._native or _Native()
+    def _new_native_side(self) -> NativeSide:
+        self._native = self._native or NativeSide()
         return self._native
 
-    def _make_point(self, shape: tuple[int, ...], native: _Native) -> Point:
+    def _make_point(self, shape: tuple[int, ...], native: NativeSide) -> Point:
         raise NotImplementedError
 
-    def _default_point(self, native: _Native) -> Point:
+    def _default_point(self, native: NativeSide) -> Point:
         raise NotImplementedError
 
 
-class CompiledCalls(NativeCalls):
-    """What calls from compiled code need to know of a CompiledTape."""
-
-    __slots__ = ()
-
-    tape: Tape
-
-    def _make_point(self, shape: tuple[int, ...], native: _Native) -> Point:
-        from .native_entry import CompiledPoint
-
-        types = self.tape.input_types
-        if len(types) != 1 or types[0].dtype != FLOAT64:
-            raise ArgumentMismatch(
-                "calls from compiled code need a tape of one float64 argument", got=", ".join(map(str, types)),
-                fix="record a function of one vector, with the other arguments filled in",
-            )  # fmt: skip
-        if types[0].shape != shape:
-            raise ShapeMismatch(
-                "the point has another shape than the recorded one", got=f"recorded {types[0].shape}, given {shape}"
-            )
-        return CompiledPoint(self, native.errors)  # type: ignore[arg-type]  # the only class that has these calls
-
-    def _default_point(self, native: _Native) -> Point:
-        types = self.tape.input_types
-        _check_vector(*types)
-        return self._point(types[0].shape)
-
-
-class GuardedCalls(NativeCalls):
-    """What calls from compiled code need to know of a GuardedTape, and what it needs to know of them."""
-
-    guard: Any
-    check_every: int
-    compile_after: int
-    _kept: KeptTapes
-
-    def _make_point(self, shape: tuple[int, ...] | None, native: _Native) -> Point:
-        from .native_entry import PathsPoint
-
-        return PathsPoint(self, shape, native.errors)  # type: ignore[arg-type]  # the only class that has these calls
-
-    def _default_point(self, native: _Native) -> Point:
-        kept = [v.tape.input_types for v in self._kept.all()]
-        shapes = [
-            types[0].shape for types in kept if len(types) == 1 and types[0] == ValueType((types[0].size,), FLOAT64)
-        ]
-        if kept and not shapes:
-            _check_vector(*kept[-1])
-        return self._point(shapes[-1]) if shapes else self._make_point(None, native)
-
-    def native_way(self, variant: Variant) -> Callable[..., Any] | None:
-        """The function behind the short way of calls like those of this tape, if native code can choose among the tapes."""
-        from ...compiler.runtime import python_entry as entry
-
-        types = variant.tape.input_types
-        is_one_array = len(types) == 1 and types[0].dtype == FLOAT64
-        if not (is_one_array and self.may_run_natively(variant) and entry.is_available()):
-            return None
-        return self._point(types[0].shape).builtin  # type: ignore[attr-defined]  # a PathsPoint
-
-    def may_run_natively(self, variant: Variant) -> bool:
-        """Whether native code may choose a tape by its guards alone: it is compiled, and Python has no say in the choice."""
-        decides = self.guard is not None or self.check_every
-        compiled = variant.compiled.seconds and variant.replays >= self.compile_after
-        return bool(compiled) and not decides and variant.is_direct and self.keeps(variant)
-
-    def keeps(self, variant: Variant) -> bool:
-        """Whether a tape has not been dropped."""
-        paths = self._kept.by_key.get(variant.key)
-        return paths is not None and variant in paths.tapes
-
-    def note_native_use(self, variant: Variant) -> None:
-        """Note that native code has used a tape lately."""
-        self._kept.touch(variant)
-
-    def _note_native_uses(self) -> None:
-        for point in self._path_points():
-            point.note_uses()
-
-    def _forget_dropped(self) -> None:
-        for point in self._path_points():
-            point.forget_dropped()
-
-    def _path_points(self) -> Sequence[Any]:
-        return () if self._native is None else self._native.all()
-
-
-def _check_vector(*types: ValueType) -> None:
+def check_vector(*types: ValueType) -> None:
+    """Raises ArgumentMismatch unless the inputs are one float64 vector."""
     if len(types) != 1 or len(types[0].shape) != 1 or types[0].dtype != FLOAT64:
         raise ArgumentMismatch(
             "the C function takes one float64 vector, which this tape does not", got=", ".join(map(str, types)),

@@ -28,9 +28,7 @@ from ...errors import GuardFailed, InvalidTape, ShapeMismatch, is_recoverable
 from ...ir.instruction import FLOAT_SCALAR
 
 if TYPE_CHECKING:
-    from ..compiled_tape import CompiledTape
-    from ..guarded_tape import GuardedTape
-    from ..variant import Variant
+    from .owner import CompiledPath, GradientOwner, PathsOwner
 
 # Exceptions of threads that never ask for them are forgotten beyond this many.
 MOST_ERRORS = 64
@@ -120,7 +118,7 @@ class CompiledPoint(Point):
 
     symbol = "tapediff_point"
 
-    def __init__(self, compiled: CompiledTape, errors: Errors) -> None:
+    def __init__(self, compiled: GradientOwner, errors: Errors) -> None:
         kernel = compiled.kernel((0,))
         self._compiled = compiled
         # Held, as the words have its addresses.
@@ -150,10 +148,10 @@ class PathsPoint(Point):
 
     symbol = "tapediff_point_on_paths"
 
-    def __init__(self, guarded: GuardedTape, shape: tuple[int, ...] | None, errors: Errors) -> None:
+    def __init__(self, guarded: PathsOwner, shape: tuple[int, ...] | None, errors: Errors) -> None:
         self._guarded = guarded
         self._lock = new_lock()
-        self._paths: dict[Variant, _Path] = {}
+        self._paths: dict[CompiledPath, _Path] = {}
         self._table = _PathsTable(self)
         # Tables of before a tape was dropped, in which calls may still be under way.
         self._retired: list[_PathsTable] = []
@@ -202,7 +200,7 @@ class PathsPoint(Point):
                                 got=f"{math.prod(shape)} and {size}", fix="use one GuardedTape for each")  # fmt: skip
         return shape
 
-    def _learn(self, variant: Variant, table: _PathsTable, asker: _Path | None, status: int, outcome: int) -> None:
+    def _learn(self, variant: CompiledPath, table: _PathsTable, asker: _Path | None, status: int, outcome: int) -> None:
         """Let native code run this tape next, and from the same failed guard on."""
         if not self._guarded.may_run_natively(variant):
             return
@@ -213,7 +211,7 @@ class PathsPoint(Point):
 
     @holding("_lock")
     def _add(
-        self, variant: Variant, path: _Path, table: _PathsTable, asker: _Path | None, status: int, outcome: int
+        self, variant: CompiledPath, path: _Path, table: _PathsTable, asker: _Path | None, status: int, outcome: int
     ) -> None:
         if not self._guarded.keeps(variant):
             return
@@ -282,9 +280,9 @@ class _Path:
         noted: how many of its answers have been counted as hits.
     """
 
-    def __init__(self, variant: Variant) -> None:
+    def __init__(self, variant: CompiledPath) -> None:
         self.variant = variant
-        self.kernel = variant.compiled.kernel((0,))
+        self.kernel = variant.gradient_kernel()
         self.address = pointer.function_address("tapediff_variant")
         self.state = self.words = np.array([self.kernel.state[0], self.kernel.state.ctypes.data, 0], np.int64)
         self.noted = 0

@@ -320,7 +320,7 @@ def test_the_budget_holds_for_native_calls():
         for k in np.random.default_rng(0).integers(0, 6, size=60):
             x[0] = k + 0.5
             assert call() == x[0] * k
-    assert len(safe._kept.all()) == 3
+    assert len(safe._cache.all()) == 3
     x[0] = 9.5
     call()
     for _ in range(5):

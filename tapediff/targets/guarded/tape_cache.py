@@ -1,15 +1,31 @@
-"""The tapes that a GuardedTape keeps: found by what a call is like, the longest unused dropped beyond a budget."""
+"""TapeCache: the recorded tapes of a GuardedTape, found by the key of a call; the least recently used are dropped beyond a budget."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
-from ..functions.path_trie import Paths
+from ...functions.path_trie import Paths
+from ...ir.interpreter import GuardFailure
+from ...ir.tape import Tape
+from .keyed_call import CallKey
 from .variant import Variant
 
 
-class KeptTapes:
+class CacheUser(Protocol):
+    """Native code that runs recorded tapes by itself."""
+
+    def note_uses(self) -> None:
+        """Add its answers so far to the hits of the tapes that gave them, and note these as used."""
+        ...
+
+    def forget_dropped(self) -> None:
+        """Run no tape any more that is not in the cache."""
+        ...
+
+
+class TapeCache:
     """Tapes by key (argument types, static values, guard value), and in each key by path.
 
     Changed only under the owner's lock; read by calls that hold none, so what they read is replaced and never changed in place.
@@ -17,13 +33,15 @@ class KeptTapes:
     Attributes:
         last: the tape used last of all.
         last_under: the tape used last under a user's guard value, by its type and value.
-        evictions, dropped_hits, dropped_seconds: how many tapes were dropped, and what they had answered and cost.
+        users: native code that runs tapes of the cache.
+        evictions, dropped_hits, dropped_seconds: how many tapes were dropped, their hits and their seconds of compilation.
     """
 
     def __init__(self) -> None:
-        self.by_key: dict[tuple[Any, ...], Paths[Variant]] = {}
+        self.by_key: dict[CallKey, Paths[Variant]] = {}
         self.last: Variant | None = None
         self.last_under: dict[tuple[type, Any], Variant] = {}
+        self.users: list[CacheUser] = []
         self.evictions = self.dropped_hits = 0
         self.dropped_seconds = 0.0
         self._clock = itertools.count(1)
@@ -31,15 +49,36 @@ class KeptTapes:
     def all(self) -> list[Variant]:
         return [variant for paths in list(self.by_key.values()) for variant in paths.tapes]
 
-    def last_with(self, key: tuple[Any, ...]) -> Variant | None:
+    def last_with(self, key: CallKey) -> Variant | None:
         """The tape used last with this key."""
         paths = self.by_key.get(key)
         return paths.last if paths is not None else None
 
-    def find(self, key: tuple[Any, ...], settled: tuple[Any, ...]) -> Variant | None:
-        """A tape with this key whose path starts with the settled outcomes."""
+    def find(self, key: CallKey, decided: tuple[Any, ...]) -> Variant | None:
+        """A tape with this key whose path starts with the decided outcomes."""
         paths = self.by_key.get(key)
-        return paths.find(settled) if paths is not None else None
+        return paths.find(decided) if paths is not None else None
+
+    def tape_at(self, key: CallKey, inputs: Sequence[Any]) -> Tape | None:
+        """The recorded tape whose path holds at this point by NumPy; nothing is recorded or counted."""
+        variant, decided = self.last_with(key), 0
+        while variant is not None:
+            answer = variant.replay(None, inputs, None, decided)
+            if type(answer) is not GuardFailure:
+                return variant.tape
+            decided = answer.ordinal + 1
+            variant = variant.sibling(answer)
+        return None
+
+    def holds(self, variant: Variant) -> bool:
+        """Whether a tape has not been dropped."""
+        paths = self.by_key.get(variant.key)
+        return paths is not None and variant in paths.tapes
+
+    def note_native_uses(self) -> None:
+        """Count the answers of native code so far."""
+        for user in list(self.users):
+            user.note_uses()
 
     def touch(self, variant: Variant) -> None:
         """Note that a tape was used just now."""
@@ -60,10 +99,13 @@ class KeptTapes:
         self.by_key[variant.key] = paths
 
     def drop_beyond(self, budget: int) -> None:
-        """Drop the tapes not used for the longest time."""
-        kept = self.all()
-        for old in sorted(kept, key=lambda v: v.used)[: max(0, len(kept) - budget)]:
+        """Drop the least recently used tapes."""
+        self.note_native_uses()
+        tapes = self.all()
+        for old in sorted(tapes, key=lambda v: v.used)[: max(0, len(tapes) - budget)]:
             self._drop(old)
+        for user in list(self.users):
+            user.forget_dropped()
 
     def _drop(self, variant: Variant) -> None:
         paths = self.by_key[variant.key]

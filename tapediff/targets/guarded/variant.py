@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import GuardFailed
-from ..functions.path_trie import PathEntry
-from ..ir.instruction import FLOAT64
-from ..ir.interpreter import GuardFailure, run
-from ..ir.outputs import deliver
-from ..ir.tape import Tape
-from .compiled_tape import CompiledTape
-from .derived_tapes import gradient_tape_in_use
-from .shared_programs import Program
+from ...errors import GuardFailed
+from ...functions.path_trie import PathEntry
+from ...ir.instruction import FLOAT64
+from ...ir.interpreter import GuardFailure, run
+from ...ir.outputs import deliver
+from ...ir.tape import Tape
+from ..compiled_tape import CompiledTape
+from ..derived_tapes import gradient_tape_in_use
+from ..shared_programs import Program
+from .keyed_call import CallKey
+from .reason import Reason
+
+if TYPE_CHECKING:
+    from ...compiler.kernel import Kernel
 
 
 class Variant(PathEntry):
@@ -32,7 +37,7 @@ class Variant(PathEntry):
     )  # fmt: skip
 
     def __init__(
-        self, tape: Tape, key: Any, number: int, reason: Any, seconds: float, is_direct: bool, program: Program | None = None
+        self, tape: Tape, key: CallKey, number: int, reason: Reason, seconds: float, is_direct: bool, program: Program | None = None
     ) -> None:  # fmt: skip
         super().__init__(tape, number)
         self.program = Program(tape) if program is None else program
@@ -49,6 +54,10 @@ class Variant(PathEntry):
     @property
     def compiled(self) -> CompiledTape:
         return self.program.compiled
+
+    def gradient_kernel(self) -> Kernel:
+        """The kernel of value and gradient by the first argument."""
+        return self.compiled.kernel((0,))
 
     @property
     def replays(self) -> int:
@@ -68,13 +77,13 @@ class Variant(PathEntry):
         if isinstance(miss.outcome, (bool, int)):
             self.jumps[complex(miss.ordinal + 1, miss.outcome)] = taken
 
-    def replay(self, argnums: tuple[int, ...] | None, inputs: Sequence[Any], outs: Any, settled: int) -> Any:
-        """CompiledTape.attempt with NumPy; the first `settled` guards have been decided and are not looked at again."""
+    def replay(self, argnums: tuple[int, ...] | None, inputs: Sequence[Any], outs: Any, decided: int) -> Any:
+        """CompiledTape.attempt with NumPy; the first `decided` guards hold and are not evaluated."""
         tape = self.program.tape
         if argnums is not None:
             tape = gradient_tape_in_use(tape, argnums)
         try:
-            outputs = run(tape, [*inputs, *self.constants], settled)
+            outputs = run(tape, [*inputs, *self.constants], decided)
         except GuardFailed as failure:
             return GuardFailure(failure.ordinal, failure.outcome)
         value = deliver(outputs[:1], None, False)

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NewTape, UnstableBranch, describe
-from ..functions.path_messages import most_split_line, short, site_of
-from ..ir.instruction import Guard, ValueType
-from ..ir.interpreter import GuardFailure
-from .margins import guard_margins, values_at
+from ...errors import NewTape, UnstableBranch, describe
+from ...functions.path_messages import most_split_line, short, site_of
+from ...ir.instruction import Guard
+from ...ir.interpreter import GuardFailure
+from ..margins import guard_margins, values_at
+from .keyed_call import CallKey
+from .reason import Reason, Specialisation
 from .variant import Variant
 
 # A path longer than this is shown by the guards at which tapes part.
@@ -46,35 +48,6 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
-class Specialisation:
-    """What tapes are kept apart by beside their paths, as a user wants to read it."""
-
-    types: tuple[ValueType, ...]
-    static: tuple[Any, ...]
-    guard_value: tuple[Any, ...]  # empty, or one value
-
-    def __str__(self) -> str:
-        parts = [str(type_) for type_ in self.types]
-        parts += [f"argument {position} = {short(value)}" for position, _, value in self.static]
-        parts += [f"guard = {short(value)}" for value in self.guard_value]
-        return ", ".join(parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why a tape was recorded: the first call of its kind, or a guard that came out differently."""
-
-    called_with: Specialisation
-    guard: Guard | None = None
-    outcome: Any = None
-
-    def __str__(self) -> str:
-        if self.guard is None:
-            return f"first call with {self.called_with}"
-        return f"{self.guard.site or 'unknown line'} → {describe(self.outcome)}, was {describe(self.guard.outcome)}"
-
-
-@dataclass(frozen=True, slots=True)
 class LastMiss:
     """A call for which no tape was kept, beside the kept tape that came closest.
 
@@ -99,7 +72,7 @@ class LastMiss:
 
 def last_miss(
     reason: Reason,
-    key: tuple[Any, ...],
+    key: CallKey,
     missed: tuple[Variant, GuardFailure] | None,
     inputs: Sequence[Any],
     kept: Sequence[Variant],
@@ -150,7 +123,7 @@ def most_paths(variants: Sequence[Variant]) -> str:
     """What the kept tapes differ in most: the user's guard, the arguments' types, or a line that Python branches on."""
     line, outcomes, splits = most_split_line(variants)
     calls = [v.reason.called_with for v in variants]
-    by_guard_value = len({v.key[-1] for v in variants})
+    by_guard_value = len({v.key.guard for v in variants})
     by_arguments = len({v.key[:-1] for v in variants})
     if by_guard_value > max(splits, by_arguments):
         example = short(calls[-1].guard_value[0])

@@ -1,0 +1,100 @@
+"""Dispatch: finds the tape whose path holds at a call, following failed guards from tape to tape, and lets it answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import NonScalarOutput
+from ...ir.interpreter import GuardFailure
+from ...recording.int_arguments import IntNeeded
+from .keyed_call import GuardedFunction, KeyedCall
+from .policy import Policy
+from .record_path import Missed, PathRecorder
+from .report import unstable
+from .staleness import StalenessCheck
+from .tape_cache import TapeCache
+from .variant import Variant
+
+# attempt(variant, decided) gives the answer, or the GuardFailure at a guard; the first `decided` guards hold.
+Attempt = Callable[[Variant, int], Any]
+
+
+class Dispatch:
+    """The full path of a call: the tape used last, those that its failed guards lead to, or a new one."""
+
+    __slots__ = ("_cache", "_function", "_policy", "_recorder", "_staleness")
+
+    def __init__(
+        self, function: GuardedFunction, policy: Policy, cache: TapeCache, recorder: PathRecorder, staleness: StalenessCheck
+    ) -> None:  # fmt: skip
+        self._function, self._policy, self._cache = function, policy, cache
+        self._recorder, self._staleness = recorder, staleness
+
+    def answer(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[KeyedCall, Variant, Any]:
+        """Follow a call to its answer, with its ints as data where no recording needs them otherwise.
+
+        Args:
+            call: the call.
+            attempts: how to try a tape, for a call; ints that were data may be specialised on by then.
+
+        Returns:
+            The call that was answered, the tape, and its answer.
+        """
+        self._staleness.check_when_due(call)
+        try:
+            return call, *self._follow(call, attempts(call))
+        except IntNeeded:
+            needed = self._function.ints.data(call.args)
+        # An exception that plain Python raises here may have nothing to do with the ints, so they are specialised on only after it.
+        call = self._function.call(call.args, call.argnums, call.specialisation.guard_value, with_data=False)
+        variant, answer = self._follow(call, attempts(call))
+        self._function.ints.specialised |= {*needed}
+        return call, variant, answer
+
+    def attempt(self, call: KeyedCall, argnums: tuple[int, ...] | None, outs: Any) -> Attempt:
+        """How a tape is tried: replayed with NumPy while it is new, by its kernel from then on."""
+
+        def attempt(variant: Variant, decided: int) -> Any:
+            try:
+                if variant.replays >= self._policy.compile_after:
+                    return variant.attempt(argnums, call.bound.inputs, outs)
+                answer = variant.replay(argnums, call.bound.inputs, outs, decided)
+            except NonScalarOutput:
+                # A path that has no gradient refuses the points on it, and no others.
+                answer = variant.replay(None, call.bound.inputs, None, decided)
+                if type(answer) is not GuardFailure:
+                    raise
+            variant.replays += type(answer) is not GuardFailure
+            return answer
+
+        return attempt
+
+    def _follow(self, call: KeyedCall, attempt: Attempt) -> tuple[Variant, Any]:
+        """Try tapes, the one used last first, until one holds at this point; record one where there is none.
+
+        Every failed guard decides one outcome more, by the tape that failed. Where another tape contradicts a decided outcome,
+        the two disagree and the call ends: it never goes back and forth.
+        """
+        decided: tuple[Any, ...] = ()
+        missed: Missed | None = None
+        variant = self._cache.last_with(call.key)
+        is_new = False
+        hops: list[tuple[Variant, GuardFailure, Variant]] = []
+        while True:
+            if variant is None:
+                variant, is_new = self._recorder.variant(call, decided, missed)
+            if missed is not None:
+                hops.append((*missed, variant))
+            answer = attempt(variant, len(decided))
+            if type(answer) is not GuardFailure:
+                variant.hits += not is_new
+                self._cache.note_use(variant)
+                for left, miss, taken in hops:
+                    left.note_jump(miss, taken)
+                return variant, answer
+            if answer.ordinal < len(decided):
+                raise unstable(variant.tape.guards[answer.ordinal], answer.outcome)
+            decided = (*variant.outcomes[: answer.ordinal], answer.outcome)
+            missed = (variant, answer)
+            variant = variant.sibling(answer)

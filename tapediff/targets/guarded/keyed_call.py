@@ -1,0 +1,95 @@
+"""A call of a guarded function, and the key of the tapes that may answer it: types, static values, the value of the user's guard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...functions.path_messages import site_of
+from ...ir.arguments import unwrap
+from ...ir.instruction import ValueType
+from ...ir.keys import static_key, value_key
+from ...recording.bind_call import BoundCall, bind_call
+from ...recording.int_arguments import ANY_INT_KEY, AnyInt, IntArguments
+from .reason import Specialisation
+
+
+class CallKey(NamedTuple):
+    """Equal for the calls that the same tapes may answer: types and activity of the inputs, static values, the user's guard."""
+
+    types: tuple[ValueType, ...]
+    active: tuple[bool, ...]
+    static: Hashable
+    guard: Hashable
+
+
+class KeyedCall(NamedTuple):
+    """The arguments of one call, sorted, with the key of the tapes recorded for such calls."""
+
+    bound: BoundCall
+    key: CallKey
+    specialisation: Specialisation
+    args: Sequence[Any]
+    argnums: tuple[int, ...]
+
+    @property
+    def takes_ints(self) -> bool:
+        """Whether ints are data."""
+        return any(kind is AnyInt for _, kind, _ in self.bound.static)
+
+
+class GuardedFunction:
+    """The function of a GuardedTape, the user's guard, and which int arguments are data.
+
+    Attributes:
+        f, guard: see GuardedTape.
+        guard_site: where the guard is defined; empty without one.
+        ints: which int arguments are data.
+        name: in messages.
+    """
+
+    __slots__ = ("f", "guard", "guard_site", "ints", "name")
+
+    def __init__(self, f: Callable[..., Any], guard: Callable[..., Any] | None, name: str) -> None:
+        self.f, self.guard, self.name = f, guard, name
+        self.guard_site = "" if guard is None else site_of(guard)
+        self.ints = IntArguments()
+
+    def call(
+        self, args: Sequence[Any], argnums: tuple[int, ...], guard_value: tuple[Any, ...] = (), with_data: bool = True
+    ) -> KeyedCall:
+        """Sort the arguments of a call and make its key.
+
+        Args:
+            args, argnums: the arguments, and those to differentiate by.
+            guard_value: of the user's guard, if it was called already: empty, or one value.
+            with_data: whether ints may be data.
+        """
+        bound = bind_call(self.f, args, argnums, self.ints.data(args) if with_data else ())
+        if self.guard is not None and not guard_value:
+            guard_value = (self.guard(*map(for_guard, args)),)
+        types = tuple(ValueType(a.shape, a.dtype) for a in bound.inputs)
+        specialisation = Specialisation(types, bound.static, guard_value)
+        return KeyedCall(bound, self.key(specialisation, bound.active), specialisation, args, argnums)
+
+    def key(self, specialisation: Specialisation, active: tuple[bool, ...]) -> CallKey:
+        """The key of tapes for calls of one kind, whose inputs are `active`."""
+        static = tuple(
+            (position, ANY_INT_KEY if kind is AnyInt else static_key(value))
+            for position, kind, value in specialisation.static
+        )
+        guard_key = () if self.guard is None else value_key(specialisation.guard_value[0], self.guard_site)
+        return CallKey(specialisation.types, active, static, guard_key)
+
+
+def for_guard(argument: Any) -> Any:
+    """An argument as the user's guard sees it: as it was given, arrays read-only."""
+    argument = unwrap(argument)
+    if isinstance(argument, (list, tuple)) and np.asarray(argument).dtype.kind in "fiub":
+        argument = np.asarray(argument)
+    if isinstance(argument, np.ndarray):
+        argument = argument.view()
+        argument.flags.writeable = False
+    return argument

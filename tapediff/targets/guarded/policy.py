@@ -1,0 +1,69 @@
+"""Policy: how many tapes a GuardedTape keeps, when it compiles and checks them, and when it warns or refuses to record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...errors import ArgumentMismatch
+from .keyed_call import GuardedFunction, KeyedCall
+from .report import LastMiss, budget_text, coarse_guard_text, new_tape_error, new_tape_text
+from .variant import Variant
+
+ON_NEW_TAPE = ("compile", "interpret", "raise", "warn")
+
+# With on_new_tape="interpret": a path is worth compiling when NumPy has answered on it this often.
+INTERPRETED_ANSWERS = 10
+
+
+class Policy:
+    """The settings of a GuardedTape, and the warnings that are given once.
+
+    Attributes:
+        max_tapes, check_every: see GuardedTape.
+        compile_after: how many answers of a new tape are replayed with NumPy; `compile_after_given` is None unless set by the user.
+        warned: the warnings given so far: "budget", "coarse", "draws".
+    """
+
+    def __init__(self, max_tapes: int, compile_after: int | None, on_new_tape: str, check_every: int) -> None:
+        if max_tapes < 1 or (compile_after or 0) < 0 or check_every < 0:
+            raise ArgumentMismatch(
+                "max_tapes must be at least 1, compile_after and check_every at least 0",
+                got=f"max_tapes={max_tapes}, compile_after={compile_after}, check_every={check_every}",
+            )
+        self.max_tapes, self.check_every = max_tapes, check_every
+        self.compile_after_given = compile_after
+        self.on_new_tape = on_new_tape
+        self.warned: set[str] = set()
+
+    @property
+    def on_new_tape(self) -> str:
+        return self._on_new_tape
+
+    @on_new_tape.setter
+    def on_new_tape(self, chosen: str) -> None:
+        if chosen not in ON_NEW_TAPE:
+            raise ArgumentMismatch("on_new_tape is one of " + ", ".join(map(repr, ON_NEW_TAPE)), got=repr(chosen))
+        self._on_new_tape = chosen
+        default = INTERPRETED_ANSWERS if chosen == "interpret" else 0
+        self.compile_after = default if self.compile_after_given is None else self.compile_after_given
+
+    def allow_recording(self, function: GuardedFunction, failure: LastMiss, tapes: Sequence[Variant]) -> None:
+        """Raises NewTape where on_new_tape="raise" and there is a tape already."""
+        if self.on_new_tape == "raise" and tapes:
+            raise new_tape_error(function.name, failure, function.f)
+
+    def warnings(
+        self, function: GuardedFunction, call: KeyedCall, failure: LastMiss, tapes: Sequence[Variant]
+    ) -> list[str]:
+        """The texts of the warnings that a new tape gives cause for; `tapes` includes it, before any is dropped."""
+        name, reason, messages = function.name, failure.reason, []
+        if len(tapes) > self.max_tapes and "budget" not in self.warned:
+            self.warned.add("budget")
+            messages.append(budget_text(name, self.max_tapes, tapes))
+        if self.on_new_tape == "warn" and len(tapes) > 1:
+            messages.append(new_tape_text(name, failure))
+        if reason.guard is not None and function.guard is not None and "coarse" not in self.warned:
+            self.warned.add("coarse")
+            value = call.specialisation.guard_value[0]
+            messages.append(coarse_guard_text(name, function.guard_site, value, reason.guard, reason.outcome))
+        return messages

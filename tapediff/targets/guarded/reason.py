@@ -1,0 +1,45 @@
+"""Why a tape was recorded: the kind of call, and the guard that failed on all recorded tapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import describe
+from ...functions.path_messages import short
+from ...ir.instruction import Guard, ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Specialisation:
+    """The kind of a call, as a user reads it: everything that tapes are kept apart by except their paths.
+
+    Attributes:
+        types: of the inputs.
+        static: position, type and value of the static arguments.
+        guard_value: of the user's guard: empty, or one value.
+    """
+
+    types: tuple[ValueType, ...]
+    static: tuple[tuple[int, type, Any], ...]
+    guard_value: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        parts = [str(type_) for type_ in self.types]
+        parts += [f"argument {position} = {short(value)}" for position, _, value in self.static]
+        parts += [f"guard = {short(value)}" for value in self.guard_value]
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a tape was recorded: the first call of its kind, or a guard that came out differently."""
+
+    called_with: Specialisation
+    guard: Guard | None = None
+    outcome: Any = None
+
+    def __str__(self) -> str:
+        if self.guard is None:
+            return f"first call with {self.called_with}"
+        return f"{self.guard.site or 'unknown line'} → {describe(self.outcome)}, was {describe(self.guard.outcome)}"

@@ -1,0 +1,135 @@
+"""PathRecorder: records and keeps a tape for a call that none of the recorded tapes answers."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from functools import cache
+from typing import Any
+
+from ...base.fork_locks import new_lock
+from ...base.held_locks import holding
+from ...functions.path_messages import check_prescribed, warn
+from ...ir.interpreter import GuardFailure
+from ...ir.tape import Tape
+from ...numpy_api.whole_numbers import check_parameters
+from ...recording.int_arguments import IntNeeded, may_be_data
+from ...recording.randomness import Draws
+from ...recording.recorder import Recorder
+from ..nested_recording import record_bound
+from ..shared_programs import Programs
+from .keyed_call import GuardedFunction, KeyedCall
+from .policy import Policy
+from .reason import Reason
+from .report import LastMiss, last_miss
+from .tape_cache import TapeCache
+from .variant import Variant
+
+# explain() gives the reasons of this many recordings, the latest ones.
+REASONS_KEPT = 1000
+
+# The tape that came closest, and where it failed.
+Missed = tuple[Variant, GuardFailure]
+
+_INFO = 20  # logging.INFO
+
+
+class PathRecorder:
+    """Records the paths of one function.
+
+    Attributes:
+        misses: calls that no recorded tape answered.
+        recordings, seconds_recording: tapes recorded, and the time it took.
+        reasons: why each tape was recorded, by its number.
+        last_failure: the last call that no tape answered.
+    """
+
+    def __init__(self, function: GuardedFunction, policy: Policy, cache: TapeCache) -> None:
+        self._function, self._policy, self._cache = function, policy, cache
+        self._programs = Programs()
+        # Held while a path is recorded and kept; calls that a recorded tape answers never take it.
+        self._lock = new_lock()
+        self.misses = self.recordings = 0
+        self.seconds_recording = 0.0
+        self.reasons: deque[tuple[int, Reason]] = deque(maxlen=REASONS_KEPT)
+        self.last_failure: LastMiss | None = None
+
+    def variant(self, call: KeyedCall, decided: tuple[Any, ...], missed: Missed | None) -> tuple[Variant, bool]:
+        """A tape that starts with the decided outcomes, and whether it is new: another thread may have recorded it."""
+        messages: list[str] = []
+        variant, is_new = self._find_or_record(call, decided, missed, messages)
+        # Nobody listens where nobody has imported logging, which takes 15 ms.
+        if is_new and "logging" in sys.modules and _logger().isEnabledFor(_INFO):
+            _logger().info(
+                "recorded tape %d of %s, %d instructions in %.4f s: %s",
+                variant.number, self._function.name, len(variant.tape), variant.seconds, variant.reason,
+            )  # fmt: skip
+        for message in messages:
+            warn(message)
+        return variant, is_new
+
+    @holding("_lock")
+    def _find_or_record(
+        self, call: KeyedCall, decided: tuple[Any, ...], missed: Missed | None, messages: list[str]
+    ) -> tuple[Variant, bool]:
+        found = self._cache.find(call.key, decided)
+        if found is not None:
+            return found, False
+        failure = self._note_failure(call, missed)
+        self._policy.allow_recording(self._function, failure, self._cache.all())
+        variant = self._record(call, decided, missed, failure.reason)
+        self._cache.insert(variant)
+        messages += self._policy.warnings(self._function, call, failure, self._cache.all())
+        self._cache.drop_beyond(self._policy.max_tapes)
+        return variant, True
+
+    def _note_failure(self, call: KeyedCall, missed: Missed | None) -> LastMiss:
+        self.misses += 1
+        guard = missed[0].tape.guards[missed[1].ordinal] if missed is not None else None
+        reason = Reason(call.specialisation, guard, missed[1].outcome if missed is not None else None)
+        self.last_failure = last_miss(reason, call.key, missed, call.bound.inputs, self._cache.all())
+        return self.last_failure
+
+    def _record(self, call: KeyedCall, decided: tuple[Any, ...], missed: Missed | None, reason: Reason) -> Variant:
+        warned, static = self._policy.warned, call.bound.static
+        draws = None if "draws" in warned else Draws((self._function.f,), [value for _, _, value in static])
+        started = time.perf_counter()
+        tape = self._tape(call, decided, missed)
+        seconds = time.perf_counter() - started
+        if draws is not None and draws.warn(self._function.name):  # before the tape is kept, as a warning may be an error
+            warned.add("draws")
+        if missed is not None:
+            check_prescribed(tape, missed[0].tape, len(decided))
+        self.recordings += 1
+        self.seconds_recording += seconds
+        self.reasons.append((self.recordings, reason))
+        # Where a value is specialised on, its tapes are as a rule the same but for constants.
+        program = self._programs.of(tape) if static else None
+        return Variant(tape, call.key, self.recordings, reason, seconds, not static, program)
+
+    def _tape(self, call: KeyedCall, decided: tuple[Any, ...], missed: Missed | None) -> Tape:
+        """Record the call; raises IntNeeded where an int that would be data has to be specialised on."""
+        recorder = Recorder(self._function.name, prescribed=decided)
+        if not call.takes_ints:
+            return recorder.run(record_bound, call.bound)
+        if missed is None:
+            is_allowed = may_be_data(self._function.f)
+        else:
+            is_allowed = self._function.ints.allows_path(missed[0].tape, missed[1].ordinal)
+        try:
+            if is_allowed:
+                tape = recorder.run(record_bound, call.bound)
+                check_parameters(tape)
+                return tape
+            error = None
+        except Exception as raised:  # noqa: BLE001 -- also an error of the function's own: plain Python decides
+            error = raised
+        self.misses -= 1  # the call is made again
+        raise IntNeeded from error
+
+
+@cache
+def _logger() -> Any:
+    """Asked for once: logging takes a lock for it, which an interrupt could leave taken."""
+    return sys.modules["logging"].getLogger("tapediff")

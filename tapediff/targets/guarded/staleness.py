@@ -1,0 +1,143 @@
+"""Staleness: whether the plain function still agrees with its tapes, as it may read globals and closures that have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...compiler.runtime.status import REFUSED
+from ...errors import StaleTape
+from ...functions.path_messages import site_of
+from ...ir.instruction import FLOAT64
+from ...ir.interpreter import run
+from ...ir.tape import Tape
+from ..margins import apart
+from .keyed_call import GuardedFunction, KeyedCall
+from .policy import Policy
+from .tape_cache import TapeCache
+
+# The plain function and the replay do the same operations in nearly the same order. What differs more is put to a second test.
+SAME_ORDER = {np.dtype(np.float32): 1e-5, FLOAT64: 1e-11}
+# The second test: by how many times the change that a last bit of the arguments makes two values may differ.
+ROUNDING_SHARE = 64.0
+TRIALS = 4
+
+
+class StalenessCheck:
+    """Runs the plain function beside its tape at every so many calls.
+
+    Attributes:
+        calls_left: how many calls until the next check.
+    """
+
+    __slots__ = ("_cache", "_function", "_policy", "calls_left")
+
+    def __init__(self, function: GuardedFunction, policy: Policy, cache: TapeCache) -> None:
+        self._function, self._policy, self._cache = function, policy, cache
+        self.calls_left = policy.check_every
+
+    def counted(self, kernel_call: Callable[..., Any]) -> Callable[..., Any]:
+        """A kernel that refuses the call at which a check is due, so that it takes the full path, which checks."""
+        if not self._policy.check_every:
+            return kernel_call
+
+        def call(*arguments: Any) -> Any:
+            left = self.calls_left
+            if left <= 1:
+                return REFUSED
+            value = kernel_call(*arguments)
+            if type(value) is float:
+                self.calls_left = left - 1
+            return value
+
+        return call
+
+    def check_when_due(self, call: KeyedCall) -> None:
+        """Compare the plain function with the tape recorded for this point; where there is none, the next call is checked."""
+        if not self._policy.check_every:
+            return
+        self.calls_left -= 1
+        if self.calls_left > 0:
+            return
+        tape = self._cache.tape_at(call.key, call.bound.inputs)
+        if tape is not None:
+            check_fresh(tape, call.bound.function, call.bound.inputs, site_of(self._function.f))
+            self.calls_left = self._policy.check_every  # not after a failure: the next call is checked as well
+
+
+def check_fresh(tape: Tape, function: Callable[..., Any], inputs: Sequence[Any], at: str) -> None:
+    """Run the plain function beside the replay of a tape whose path holds at `inputs`.
+
+    Raises:
+        StaleTape: they differ by more than rounding.
+    """
+    result = np.errstate(all="ignore")(function)(*[np.array(value, order="C")[()] for value in inputs])
+    returned = list(result) if isinstance(result, (tuple, list)) else [result]
+    recorded = run(tape, inputs, settled=tape.guard_count)
+    for number, (ours, theirs) in enumerate(_paired(tape, recorded, returned, at)):
+        if _is_close(ours, theirs, 0.0):
+            continue
+        moved = max((_distance(ours, other[number]) for other in _neighbours(tape, inputs)), default=0.0)
+        if not _is_close(ours, theirs, ROUNDING_SHARE * moved):
+            raise _stale(tape, ours, theirs, at)
+
+
+def _paired(tape: Tape, recorded: Sequence[Any], returned: Sequence[Any], at: str) -> Iterator[tuple[Any, Any]]:
+    if len(recorded) != len(returned):
+        raise _stale(tape, f"{len(recorded)} values", f"{len(returned)} values", at)
+    for ours, theirs in zip(recorded, returned):
+        ours, theirs = np.asarray(ours), np.asarray(theirs)
+        if ours.shape != theirs.shape:
+            raise _stale(tape, f"an array of shape {ours.shape}", f"an array of shape {theirs.shape}", at)
+        yield ours, theirs
+
+
+@np.errstate(all="ignore")
+def _is_close(ours: Any, theirs: Any, allowed: float) -> bool:
+    relative = SAME_ORDER.get(ours.dtype, 0.0)
+    same = (ours == theirs) | ((ours != ours) & (theirs != theirs))
+    largest = np.max(np.abs(ours), initial=0.0, where=np.isfinite(ours))
+    near = apart(ours, theirs) <= relative * largest + allowed
+    return bool(np.all(same | near))
+
+
+def _distance(a: Any, b: Any) -> float:
+    return float(np.max(apart(a, b), initial=0.0))
+
+
+def _neighbours(tape: Tape, inputs: Sequence[Any]) -> Iterator[list[Any]]:
+    """The tape's outputs at points that differ in the last bit of every argument."""
+    rng = np.random.default_rng(0)
+    for _ in range(TRIALS):
+        moved = [
+            value * (1 + np.finfo(value.dtype).eps * rng.choice([-1, 1], np.shape(value)).astype(value.dtype))
+            if value.dtype.kind == "f" else value
+            for value in inputs
+        ]  # fmt: skip
+        try:
+            yield run(tape, moved, settled=tape.guard_count)
+        except np.linalg.LinAlgError:
+            continue  # at the edge of a factorisation's domain; the other neighbours count
+
+
+def _stale(tape: Tape, ours: Any, theirs: Any, at: str) -> StaleTape:
+    if isinstance(ours, np.ndarray) and ours.shape:
+        distance = apart(ours, theirs)
+        distance[np.isnan(distance)] = np.inf
+        distance[np.equal(ours, theirs) | ((ours != ours) & (theirs != theirs))] = 0.0
+        index = tuple(int(k) for k in np.unravel_index(int(np.argmax(distance)), distance.shape))
+        got = f"the tape gives {ours[index].item()!r}, the function {theirs[index].item()!r}, at {index}"
+    else:
+        got = f"the tape gives {_text(ours)}, the function {_text(theirs)}"
+    return StaleTape(f"{tape.name} no longer computes what its tape was recorded with", at=at, got=got,
+                     tape_value=_plain(ours), function_value=_plain(theirs))  # fmt: skip
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value.item())
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.ndarray) and value.shape == () else value

@@ -1,0 +1,68 @@
+"""Pickled and copied GuardedTapes: the function by name, the settings and counts, and the tapes with the reasons of their recordings."""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from typing import Any
+
+from ...functions.pickling import Portable, place_of
+from ...recording.static import static_of
+from .keyed_call import GuardedFunction
+from .policy import Policy
+from .record_path import REASONS_KEPT, PathRecorder
+from .tape_cache import TapeCache
+from .variant import Variant
+
+_SETTINGS = ("max_tapes", "check_every", "on_new_tape")
+_COUNTS = ("misses", "recordings", "seconds_recording")
+_CACHE_COUNTS = ("evictions", "dropped_hits", "dropped_seconds")
+
+
+def guarded_state(
+    function: GuardedFunction, policy: Policy, cache: TapeCache, recorder: PathRecorder
+) -> dict[str, Any]:
+    """All but the kernels, which are compiled where they are needed."""
+    f: Any = function.f
+    static = None
+    if static_of(f) is not None and place_of(f) is None:
+        # td.GuardedTape(f, static=...) has wrapped it, which can be done again.
+        f, static = f.__wrapped__, static_of(f)
+    return {
+        "f": Portable(f), "guard": Portable(function.guard), "static": static, "ints": copy.deepcopy(function.ints),
+        "settings": {
+            "name": function.name, "compile_after": policy.compile_after_given,
+            **{name: getattr(policy, name) for name in _SETTINGS},
+        },
+        "warned": sorted(policy.warned), "reasons": list(recorder.reasons),
+        "counts": {name: getattr(recorder, name) for name in _COUNTS},
+        "cache": {name: getattr(cache, name) for name in _CACHE_COUNTS},
+        "variants": [
+            (v.tape, v.key.active, v.number, v.reason, v.seconds, v.is_direct, v.hits, v.replays)
+            for v in sorted(cache.all(), key=lambda variant: variant.used)
+        ],
+    }  # fmt: skip
+
+
+def in_this_process(function: Any) -> Any:
+    """A function of a state: copies within the process keep it as it was put there."""
+    return function.value if type(function) is Portable else function
+
+
+def restore_guarded(
+    function: GuardedFunction, policy: Policy, cache: TapeCache, recorder: PathRecorder, state: dict[str, Any]
+) -> None:
+    """Fill the parts of a GuardedTape that has nothing yet."""
+    function.ints = copy.deepcopy(state["ints"])
+    policy.warned = set(state["warned"])
+    recorder.reasons = deque(state["reasons"], maxlen=REASONS_KEPT)
+    for part, values in ((recorder, state["counts"]), (cache, state["cache"])):
+        for name, value in values.items():
+            setattr(part, name, value)
+    for tape, active, number, reason, seconds, is_direct, hits, replays in state["variants"]:
+        # Keys are made again, as they may hold identities.
+        key = function.key(reason.called_with, active)
+        variant = Variant(tape, key, number, reason, seconds, is_direct)
+        variant.hits, variant.replays = hits, replays
+        cache.insert(variant)
+        cache.note_use(variant)

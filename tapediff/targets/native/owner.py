@@ -1,0 +1,64 @@
+"""The targets that native calls belong to, as far as native code needs to know them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ...ir.tape import Tape
+
+if TYPE_CHECKING:
+    from ...compiler.kernel import Kernel
+
+
+class GradientOwner(Protocol):
+    """A tape with compiled gradients: a CompiledTape."""
+
+    @property
+    def tape(self) -> Tape: ...
+
+    def kernel(self, argnums: tuple[int, ...] | None) -> Kernel: ...
+
+    def value_and_gradient(self, x: Any, /) -> tuple[Any, Any]: ...
+
+
+class CompiledPath(Protocol):
+    """One recorded path of a function: a Variant.
+
+    Attributes:
+        number: recordings are counted from 1.
+        hits: calls that it answered.
+        outcomes: of its guards, in order.
+    """
+
+    number: int
+    hits: int
+    outcomes: tuple[Any, ...]
+
+    def gradient_kernel(self) -> Kernel:
+        """The kernel of value and gradient by the first argument."""
+        ...
+
+
+class PathsOwner(Protocol):
+    """A function with several recorded paths: a GuardedTape."""
+
+    @property
+    def name(self) -> str: ...
+
+    def answer_at(self, x: np.ndarray) -> tuple[Any, float, Any]:
+        """The path taken at x, the value and the gradient; a new path is recorded."""
+        ...
+
+    def may_run_natively(self, path: Any, /) -> bool:
+        """Whether native code may choose this path by guards alone."""
+        ...
+
+    def keeps(self, path: Any, /) -> bool:
+        """Whether a path has not been dropped."""
+        ...
+
+    def note_native_use(self, path: Any, /) -> None:
+        """Note that native code has used a path lately."""
+        ...
