@@ -20,7 +20,7 @@ from ..ops.arithmetic import CONVERT
 from ..ops.calls import LOOP, LoopForm
 from ..recording.recorder import current_recorder
 from .freeze import Frozen, freeze
-from .pytree import Structure, describe_structure, flatten, unflatten
+from .pytree import TreeDef, describe_treedef, flatten, unflatten
 from .recorded_callee import RecordedCallee
 from .subtape import Body, as_operand, call, caught_outside, items_of, kept_callee, type_of, value_of
 
@@ -91,7 +91,7 @@ def _branch(name: str, choice: Any, functions: Sequence[Any], args: Any, site: A
         recorder.branches_to_inline -= 1
         return _taken(name, choice, functions, site)(*args)
     frozen = freeze(*functions)
-    leaves, structure = flatten((choice, args))
+    leaves, treedef = flatten((choice, args))
     operands = [as_operand(leaf) for leaf in leaves] + frozen.tracked
 
     def run(functions: list[Any], tree: Any) -> Any:
@@ -101,8 +101,8 @@ def _branch(name: str, choice: Any, functions: Sequence[Any], args: Any, site: A
     types = [type_of(o) for o in operands]
     names = {getattr(f, "__name__", "f") for f in functions}
     label = f"td.{name}" if "<lambda>" in names else f"td.{name} of {', '.join(sorted(names))}"
-    make = lambda: Body(label, frozen, structure, run)  # noqa: E731 -- the next line is its only use
-    return call(*kept_callee(label, (structure, site), frozen, types, make), operands, leaves, frozen)
+    make = lambda: Body(label, frozen, treedef, run)  # noqa: E731 -- the next line is its only use
+    return call(*kept_callee(label, (treedef, site), frozen, types, make), operands, leaves, frozen)
 
 
 def _taken(name: str, choice: Any, functions: Sequence[Any], site: Any) -> Any:
@@ -141,14 +141,14 @@ def scan(
     """
     if checkpoint not in (None, "sqrt", "none"):
         raise ArgumentMismatch('checkpoint is None, "sqrt" or "none"', got=repr(checkpoint))
-    x_leaves, x_structure = flatten(xs)
+    x_leaves, x_treedef = flatten(xs)
     length = _length(x_leaves, length)
     init_leaves = flatten(init)[0]
     frozen = freeze(f)
     if current_recorder() is None or _is_plain(frozen, [*init_leaves, *x_leaves]):
-        return _plain_scan(f, init, x_structure, x_leaves, length, reverse)
+        return _plain_scan(f, init, x_treedef, x_leaves, length, reverse)
     if (checkpoint == "sqrt" and length >= 4) or (checkpoint is None and _is_large(init_leaves, length)):
-        return _blocked_scan(f, init, x_structure, x_leaves, length, reverse)
+        return _blocked_scan(f, init, x_treedef, x_leaves, length, reverse)
     return _looped_scan(f, init, xs, length, reverse)
 
 
@@ -156,8 +156,8 @@ def _looped_scan(
     f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: int, reverse: bool, recomputes: bool = False
 ) -> tuple[Any, Any]:
     """A scan as one instruction."""
-    x_leaves, x_structure = flatten(xs)
-    init_leaves, structure = flatten(init)
+    x_leaves, x_treedef = flatten(xs)
+    init_leaves, treedef = flatten(init)
     streams = [as_operand(leaf) for leaf in x_leaves]
 
     def run(functions: list[Any], tree: Any) -> Any:
@@ -168,10 +168,10 @@ def _looped_scan(
             )
         return result
 
-    loop = _Loop("td.scan", f, freeze(f), structure, run, x_structure, user_site())
+    loop = _Loop("td.scan", f, freeze(f), treedef, run, x_treedef, user_site())
     form = LoopForm(0, len(streams), 0, length, backwards=reverse, recomputes=recomputes)
     carries, ys = loop.record(init_leaves, streams, form)
-    return unflatten(structure, carries), unflatten(loop.rest, ys)
+    return unflatten(treedef, carries), unflatten(loop.rest, ys)
 
 
 def _is_large(carries: Sequence[Any], length: int) -> bool:
@@ -199,33 +199,33 @@ def _length(leaves: Sequence[Any], length: int | None) -> int:
 
 
 def _plain_scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, structure: Structure, leaves: Sequence[Any], length: int,
+    f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, treedef: TreeDef, leaves: Sequence[Any], length: int,
     reverse: bool,
 ) -> tuple[Any, Any]:  # fmt: skip
     if not length:
         entry = [np.zeros(np.shape(leaf)[1:], np.asarray(leaf).dtype)[()] for leaf in leaves]
-        row, y_structure = flatten(f(_copied(carry), unflatten(structure, entry))[1])
-        return _copied(carry), unflatten(y_structure, [np.zeros((0, *np.shape(y)), np.asarray(y).dtype) for y in row])
+        row, y_treedef = flatten(f(_copied(carry), unflatten(treedef, entry))[1])
+        return _copied(carry), unflatten(y_treedef, [np.zeros((0, *np.shape(y)), np.asarray(y).dtype) for y in row])
     carry = _copied(carry)
     rows: list[list[Any]] = []
-    y_structure = structure
+    y_treedef = treedef
     for k in reversed(range(length)) if reverse else range(length):
-        carry, y = f(carry, unflatten(structure, [np.array(leaf[k])[()] for leaf in leaves]))
+        carry, y = f(carry, unflatten(treedef, [np.array(leaf[k])[()] for leaf in leaves]))
         carry = _copied(carry)
-        row, y_structure = flatten(y)
+        row, y_treedef = flatten(y)
         rows.append([np.array(leaf) for leaf in row])
     ordered = rows[::-1] if reverse else rows
-    return carry, unflatten(y_structure, [np.stack(column) for column in zip(*ordered)])
+    return carry, unflatten(y_treedef, [np.stack(column) for column in zip(*ordered)])
 
 
 def _copied(tree: Any) -> Any:
     """A tree of arrays of its own, which a body may write into: a loop hands on values, inside a recording too."""
-    leaves, structure = flatten(tree)
-    return unflatten(structure, [leaf if is_tracked(leaf) else np.array(leaf)[()] for leaf in leaves])
+    leaves, treedef = flatten(tree)
+    return unflatten(treedef, [leaf if is_tracked(leaf) else np.array(leaf)[()] for leaf in leaves])
 
 
 def _blocked_scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, structure: Structure, leaves: Sequence[Any], length: int,
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, treedef: TreeDef, leaves: Sequence[Any], length: int,
     reverse: bool,
 ) -> tuple[Any, Any]:  # fmt: skip
     """A scan of scans: only the carries between the inner ones are stored, and one inner scan at a time is computed again."""
@@ -241,14 +241,14 @@ def _blocked_scan(
     def block(carry: Any, entries: Any) -> tuple[Any, Any]:
         return scan(f, carry, entries, size, reverse)
 
-    carry, ys = _looped_scan(block, init, unflatten(structure, blocked), blocks, reverse, recomputes=True)
-    y_leaves, y_structure = flatten(ys)
+    carry, ys = _looped_scan(block, init, unflatten(treedef, blocked), blocks, reverse, recomputes=True)
+    y_leaves, y_treedef = flatten(ys)
     y_leaves = [np.reshape(y, (blocks * size, *y.shape[2:])) for y in y_leaves]
     if rest:
-        carry, others = scan(f, carry, unflatten(structure, [a[odd] for a in arrays]), rest, reverse)
+        carry, others = scan(f, carry, unflatten(treedef, [a[odd] for a in arrays]), rest, reverse)
         pairs = [(b, a) if reverse else (a, b) for a, b in zip(y_leaves, flatten(others)[0])]
         y_leaves = [np.concatenate(pair) for pair in pairs]
-    return carry, unflatten(y_structure, y_leaves)
+    return carry, unflatten(y_treedef, y_leaves)
 
 
 def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
@@ -268,7 +268,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     for bound in (lower, upper):
         if not isinstance(bound, (int, np.integer)) and not (is_tracked(bound) and bound.dtype.kind == "i"):
             raise ArgumentMismatch("the bounds of td.fori_loop must be integers", got=repr(bound), fix="use int(n)")
-    leaves, structure = flatten(init)
+    leaves, treedef = flatten(init)
     frozen = freeze(body)
     bounds = [lower, upper]
     if current_recorder() is None or _is_plain(frozen, [*leaves, *bounds]):
@@ -290,7 +290,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     loop = _Loop("td.fori_loop", body, frozen, whole, run, None, user_site())
     leading = [] if runs is not None else [as_operand(upper - lower)]
     carries, _ = loop.record([lower, *leaves], [], LoopForm(0, 0, 0, runs, site=None if runs is not None else str(loop.site)), leading)
-    return unflatten(structure, carries[1:])
+    return unflatten(treedef, carries[1:])
 
 
 def while_loop(
@@ -317,7 +317,7 @@ def while_loop(
     """
     if max_steps is not None and (not isinstance(max_steps, (int, np.integer)) or max_steps < 0):
         raise ArgumentMismatch("max_steps is a number of iterations", got=repr(max_steps), fix="max_steps=1000")
-    leaves, structure = flatten(init)
+    leaves, treedef = flatten(init)
     frozen = freeze(body, cond)
     most = None if max_steps is None else int(max_steps)
     form = LoopForm(0, 0, 0, None, stops=True, most=most, site=str(user_site()))
@@ -333,21 +333,21 @@ def while_loop(
         value = functions[0](tree[0])
         return value, _as_bool(functions[1](value))
 
-    loop = _Loop("td.while_loop", body, frozen, structure, run, None, user_site())
-    first = _first_test(cond, loop.promoted(leaves), structure)
+    loop = _Loop("td.while_loop", body, frozen, treedef, run, None, user_site())
+    first = _first_test(cond, loop.promoted(leaves), treedef)
     carries, _ = loop.record(leaves, [], form, [first])
-    return unflatten(structure, carries)
+    return unflatten(treedef, carries)
 
 
-def _first_test(cond: Callable[[Any], Any], operands: Sequence[Any], structure: Structure) -> Any:
+def _first_test(cond: Callable[[Any], Any], operands: Sequence[Any], treedef: TreeDef) -> Any:
     """cond(init) as a call of its own, so that what Python looks at in there is no guard of the caller."""
     frozen = freeze(cond)
     leaves, operands = operands, [*operands, *frozen.tracked]
     run = lambda functions, tree: _as_bool(functions[0](tree))  # noqa: E731 -- the next line is its only use
-    make = lambda: Body("the test of td.while_loop", frozen, structure, run)  # noqa: E731
+    make = lambda: Body("the test of td.while_loop", frozen, treedef, run)  # noqa: E731
     if not any(map(is_tracked, operands)):
-        return np.bool_(cond(unflatten(structure, operands)))
-    return call(*kept_callee("while test", structure, frozen, [type_of(o) for o in operands], make), operands, leaves, frozen)
+        return np.bool_(cond(unflatten(treedef, operands)))
+    return call(*kept_callee("while test", treedef, frozen, [type_of(o) for o in operands], make), operands, leaves, frozen)
 
 
 def _as_bool(value: Any) -> Any:
@@ -370,13 +370,13 @@ class _Loop:
     """
 
     def __init__(
-        self, name: str, f: Callable[..., Any], frozen: Frozen, structure: Structure, run: Callable[[list[Any], Any], Any],
-        x_structure: Structure | None, site: Any,
+        self, name: str, f: Callable[..., Any], frozen: Frozen, treedef: TreeDef, run: Callable[[list[Any], Any], Any],
+        x_treedef: TreeDef | None, site: Any,
     ) -> None:  # fmt: skip
         self.name = f"{name} of {getattr(f, '__name__', 'f')}"
-        self.frozen, self.structure, self.run, self.site = frozen, structure, run, site
-        self.x_structure = flatten(None)[1] if x_structure is None else x_structure
-        self.rest: Structure = self.x_structure
+        self.frozen, self.treedef, self.run, self.site = frozen, treedef, run, site
+        self.x_treedef = flatten(None)[1] if x_treedef is None else x_treedef
+        self.rest: TreeDef = self.x_treedef
 
     def record(
         self, init: Sequence[Any], streams: Sequence[Any], form: LoopForm, leading: Sequence[Any] = ()
@@ -420,22 +420,22 @@ class _Loop:
         return value[0] if len(value) else np.zeros(item.shape, item.dtype)[()]
 
     def _callee(self, types: Sequence[ValueType], stops: bool) -> tuple[RecordedCallee, Body]:
-        structure = Structure(tuple, (), (self.structure, self.x_structure))
+        treedef = TreeDef(tuple, (), (self.treedef, self.x_treedef))
 
         def run(functions: list[Any], tree: Any) -> Any:
             result = self.run(functions, tree)
             found = flatten(result[0])[1]
-            if found != self.structure:
+            if found != self.treedef:
                 raise ArgumentMismatch(
                     f"the carry of {self.name} changed its structure", at=self.site,
-                    got=f"{describe_structure(found)} after {describe_structure(self.structure)}",
+                    got=f"{describe_treedef(found)} after {describe_treedef(self.treedef)}",
                     fix="return the carry as it came in",
                 )  # fmt: skip
             return result
 
-        make = lambda: Body(self.name, self.frozen, structure, run, keeps_arguments=False)  # noqa: E731
+        make = lambda: Body(self.name, self.frozen, treedef, run, keeps_arguments=False)  # noqa: E731
         return kept_callee(
-            self.name, structure, self.frozen, types, make, stops=stops, branches_to_inline=BRANCHES_TO_INLINE
+            self.name, treedef, self.frozen, types, make, stops=stops, branches_to_inline=BRANCHES_TO_INLINE
         )
 
     def _fitting(self, callee: RecordedCallee, carries: Sequence[Any]) -> list[Any] | None:

@@ -80,9 +80,9 @@ class Paths(Generic[Entry]):
         self.tapes: tuple[Entry, ...] = ()
         self.last: Entry | None = None
 
-    def find(self, settled: tuple[Any, ...]) -> Entry | None:
+    def find(self, decided: tuple[Any, ...]) -> Entry | None:
         """The most recently used tape whose path starts with these outcomes."""
-        prefix = tuple(outcome_key(outcome) for outcome in settled)
+        prefix = tuple(outcome_key(outcome) for outcome in decided)
         return max((v for v in self.tapes if v.path[: len(prefix)] == prefix), key=_last_use, default=None)
 
     def insert(self, entry: Entry) -> None:

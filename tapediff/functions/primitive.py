@@ -18,7 +18,7 @@ from ..ir.instruction import BOOL, FLOAT64, INT64, ValueType, is_tracked
 from ..ops.calls import CALL, GET
 from .callee import Callee
 from .pickling import Portable, found, place_of
-from .pytree import Structure, describe_structure, flatten, has_only_tuples, packed, paths, unflatten
+from .pytree import TreeDef, describe_treedef, flatten, has_only_tuples, packed, paths, unflatten
 from .subtape import as_operand, items_of, type_of
 
 
@@ -62,14 +62,14 @@ class Primitive:
 
     def __call__(self, *args: Any) -> Any:
         """The outputs of forward(*args); one instruction where an argument is tracked."""
-        leaves, structure = flatten(args, arguments=True)
+        leaves, treedef = flatten(args, arguments=True)
         if not any(map(is_tracked, leaves)):
             return _own(_pair(self.name, self.forward(*args))[0])
         operands = [as_operand(leaf) for leaf in leaves]
         types = tuple(map(type_of, operands))
-        callee = self._callees.get((structure, types))
+        callee = self._callees.get((treedef, types))
         if callee is None:
-            callee = self._callees[structure, types] = _Forward(self, structure, types)
+            callee = self._callees[treedef, types] = _Forward(self, treedef, types)
         returned = CALL(*operands, callee=callee)
         assert callee.results is not None, "the call has run"
         return unflatten(callee.results, items_of(returned, callee.output_count))
@@ -177,30 +177,30 @@ class _Python(Callee):
 class _Forward(_Python):
     """The forward function for arguments of certain types; its results are the outputs and then what is saved."""
 
-    def __init__(self, owner: Primitive, structure: Structure, types: Sequence[ValueType]) -> None:
+    def __init__(self, owner: Primitive, treedef: TreeDef, types: Sequence[ValueType]) -> None:
         super().__init__(owner.name, owner.forward, types, owner.is_compiled)
-        self.owner, self.structure = owner, structure
-        self.results: Structure | None = None
-        self.saved: Structure | None = None
+        self.owner, self.treedef = owner, treedef
+        self.results: TreeDef | None = None
+        self.saved: TreeDef | None = None
         self.output_count = 0
         self._rule: _Backward | None = None
 
     def __reduce__(self) -> Any:
         names = ("results", "saved", "output_count", "out_types")
-        return _Forward, (self.owner, self.structure, self.in_types), {name: getattr(self, name) for name in names}
+        return _Forward, (self.owner, self.treedef, self.in_types), {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
     def results_of(self, inputs: Sequence[Any]) -> list[np.ndarray]:
-        outputs, saved = _pair(self.name, _python(self.function)(*unflatten(self.structure, inputs)))
+        outputs, saved = _pair(self.name, _python(self.function)(*unflatten(self.treedef, inputs)))
         leaves, results = flatten(outputs)
-        saved_leaves, saved_structure = flatten(saved)
+        saved_leaves, saved_treedef = flatten(saved)
         arrays = [_as_array(self.name, leaf) for leaf in (*leaves, *saved_leaves)]
         types = tuple(ValueType(a.shape, a.dtype) for a in arrays)
         if self.results is None:
-            self.results, self.saved, self.output_count, self.out_types = results, saved_structure, len(leaves), types
-        elif (types, results, saved_structure) != (self.out_types, self.results, self.saved):
+            self.results, self.saved, self.output_count, self.out_types = results, saved_treedef, len(leaves), types
+        elif (types, results, saved_treedef) != (self.out_types, self.results, self.saved):
             raise InvalidRule(
                 f"{self.name} returned results of other types than before for arguments of the same types",
                 got=f"{', '.join(map(str, types))}, before {', '.join(map(str, self.out_types))}",
@@ -211,9 +211,9 @@ class _Forward(_Python):
     def native_layout(self, names: list[str]) -> tuple[list[str], list[str | None]]:
         assert self.results is not None
         assert self.saved is not None
-        for structure in (self.results, self.saved, *self.structure.parts):
-            _require_tuples(self.name, structure)
-        arguments = [packed(part, names) for part in self.structure.parts]
+        for treedef in (self.results, self.saved, *self.treedef.parts):
+            _require_tuples(self.name, treedef)
+        arguments = [packed(part, names) for part in self.treedef.parts]
         return arguments, [*paths(self.results, "[0]"), *paths(self.saved, "[1]")]
 
     def call_rule(self, z_bars: Sequence[Any], z: Any, inputs: Sequence[Any], active: Sequence[bool]) -> list[Any]:
@@ -268,14 +268,14 @@ class _Backward(_Python):
         saved, bars = names[: self.saved_count], iter(names[self.saved_count :])
         outputs = forward.out_types[: forward.output_count]
         cotangents = [next(bars) if t.is_float else ("0.0" if not t.shape else "None") for t in outputs]
-        for structure in (self.returned, *forward.structure.parts):
-            _require_tuples(self.name, structure)
+        for treedef in (self.returned, *forward.treedef.parts):
+            _require_tuples(self.name, treedef)
         return [packed(forward.saved, saved), packed(forward.results, cotangents)], self._result_paths()
 
     def _result_paths(self) -> list[str | None]:
         types = iter(self.forward.in_types)
         result: list[str | None] = []
-        for position, argument in enumerate(self.forward.structure.parts):
+        for position, argument in enumerate(self.forward.treedef.parts):
             place = f"[{position}]" if self.is_tuple else ""
             given = self.returned.parts[position] if self.is_tuple else self.returned
             expected = [next(types) for _ in range(_count(argument))]
@@ -286,7 +286,7 @@ class _Backward(_Python):
     def checked(self, returned: Any) -> list[np.ndarray]:
         """The cotangents of the float arguments, of the right number and shapes."""
         forward = self.forward
-        arguments = forward.structure.parts
+        arguments = forward.treedef.parts
         self.returned = flatten(returned)[1]
         self.is_tuple = len(arguments) != 1 or (isinstance(returned, tuple) and len(returned) == 1)
         if not self.is_tuple:
@@ -299,19 +299,19 @@ class _Backward(_Python):
             )  # fmt: skip
         types = iter(forward.in_types)
         result: list[np.ndarray] = []
-        for position, (value, structure) in enumerate(zip(returned, arguments)):
-            expected = [next(types) for _ in range(_count(structure))]
-            result += self._argument(position, value, structure, expected)
+        for position, (value, treedef) in enumerate(zip(returned, arguments)):
+            expected = [next(types) for _ in range(_count(treedef))]
+            result += self._argument(position, value, treedef, expected)
         return result
 
-    def _argument(self, position: int, value: Any, structure: Structure, expected: list[ValueType]) -> list[np.ndarray]:
+    def _argument(self, position: int, value: Any, treedef: TreeDef, expected: list[ValueType]) -> list[np.ndarray]:
         if value is None:
             return [np.zeros(t.shape, t.dtype) for t in expected if t.is_float]
         leaves, found = flatten(value)
         if len(leaves) != len(expected):
             raise InvalidRule(
                 f"{self.name} returned a cotangent of another structure than argument {position}",
-                got=f"{describe_structure(found)} for {describe_structure(structure)}", fix="return the argument's structure",
+                got=f"{describe_treedef(found)} for {describe_treedef(treedef)}", fix="return the argument's structure",
             )  # fmt: skip
         arrays = []
         for leaf, type_ in zip(leaves, expected):
@@ -339,16 +339,16 @@ def _rule_of(forward: _Forward) -> _Backward:
     return forward._rule
 
 
-def _require_tuples(name: str, structure: Structure) -> None:
-    if not has_only_tuples(structure):
+def _require_tuples(name: str, treedef: TreeDef) -> None:
+    if not has_only_tuples(treedef):
         raise InvalidRule(
-            f"{name} is compiled, and takes or returns something else than arrays in tuples", got=describe_structure(structure),
+            f"{name} is compiled, and takes or returns something else than arrays in tuples", got=describe_treedef(treedef),
             fix="use tuples, or leave compiled=True out",
         )  # fmt: skip
 
 
-def _count(structure: Structure) -> int:
-    return 1 if structure.kind is None else sum(map(_count, structure.parts))
+def _count(treedef: TreeDef) -> int:
+    return 1 if treedef.kind is None else sum(map(_count, treedef.parts))
 
 
 def _pair(name: str, result: Any) -> tuple[Any, Any]:
@@ -363,8 +363,8 @@ def _pair(name: str, result: Any) -> tuple[Any, Any]:
 
 def _own(outputs: Any) -> Any:
     """The outputs in arrays of their own, as in a tape: they may be arguments, or what the function keeps."""
-    leaves, structure = flatten(outputs)
-    return unflatten(structure, [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
+    leaves, treedef = flatten(outputs)
+    return unflatten(treedef, [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
 
 
 def _as_array(name: str, leaf: Any) -> np.ndarray:

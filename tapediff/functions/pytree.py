@@ -1,4 +1,4 @@
-"""Nested tuples, lists and dicts of arrays, taken apart into their arrays and a structure that can be compared and hashed."""
+"""Pytrees: nested tuples, lists and dicts of arrays, flattened into their arrays and a treedef that can be compared and hashed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..ir.instruction import is_tracked
 from ..ir.keys import static_key
 
 
-class Structure(NamedTuple):
+class TreeDef(NamedTuple):
     """What a tree is beside its arrays: containers, keys, and values that are no arrays.
 
     Attributes:
         kind: the container's type; None for an array, and `type(...)` of a value that is none.
         keys: of a dict; a key of the value that is no array.
-        parts: the structures inside.
+        parts: the treedefs inside.
         value: what is no array, not compared by itself.
     """
 
@@ -28,7 +28,7 @@ class Structure(NamedTuple):
 
 
 class _Value:
-    """A value that is no array, in a structure; equal to others of the same type and bits."""
+    """A value that is no array, in a treedef; equal to others of the same type and bits."""
 
     __slots__ = ("key", "value")
 
@@ -49,23 +49,23 @@ class _Value:
         return _Value, (self.value,)  # the key may be an identity
 
 
-ARRAY = Structure(None)
+ARRAY = TreeDef(None)
 # A Python integer among arguments, which isinstance() is to recognise as one.
-INTEGER = Structure(None, int)
+INTEGER = TreeDef(None, int)
 
 
-def flatten(tree: Any, *, arguments: bool = False) -> tuple[list[Any], Structure]:
-    """The arrays and numbers of a tree, and its structure.
+def flatten(tree: Any, *, arguments: bool = False) -> tuple[list[Any], TreeDef]:
+    """The arrays and numbers of a tree, and its treedef.
 
     Args:
-        tree: tuples, named tuples, lists and dicts of arrays and numbers; other values become part of the structure.
-        arguments: Python integers are told from others; Python bools are part of the structure.
+        tree: tuples, named tuples, lists and dicts of arrays and numbers; other values become part of the treedef.
+        arguments: Python integers are told from others; Python bools are part of the treedef.
     """
     leaves: list[Any] = []
     return leaves, _flatten(tree, leaves, arguments)
 
 
-def _flatten(tree: Any, leaves: list[Any], arguments: bool) -> Structure:
+def _flatten(tree: Any, leaves: list[Any], arguments: bool) -> TreeDef:
     kind = type(tree)
     if is_tracked(tree) or kind is float or kind is int or isinstance(tree, (np.ndarray, np.number, np.bool_)):
         leaves.append(tree)
@@ -74,11 +74,11 @@ def _flatten(tree: Any, leaves: list[Any], arguments: bool) -> Structure:
         leaves.append(tree)
         return ARRAY
     if isinstance(tree, (tuple, list)):
-        return Structure(kind, (), tuple(_flatten(part, leaves, arguments) for part in tree))
+        return TreeDef(kind, (), tuple(_flatten(part, leaves, arguments) for part in tree))
     if kind is dict:
         # In one order, as dicts of another order are equal.
         keys = tuple(sorted(tree) if all(type(key) is str for key in tree) else tree)
-        return Structure(kind, keys, tuple(_flatten(tree[key], leaves, arguments) for key in keys))
+        return TreeDef(kind, keys, tuple(_flatten(tree[key], leaves, arguments) for key in keys))
     try:
         value = _Value(tree)
         hash(value)
@@ -87,16 +87,16 @@ def _flatten(tree: Any, leaves: list[Any], arguments: bool) -> Structure:
             "a value is neither an array, a tuple, list or dict of arrays, nor hashable", got=type(tree).__name__,
             fix="pass its arrays in a tuple or dict",
         ) from error  # fmt: skip
-    return Structure(kind, value)
+    return TreeDef(kind, value)
 
 
-def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
-    """The tree of this structure with these arrays."""
-    return _unflatten(structure, iter(leaves))
+def unflatten(treedef: TreeDef, leaves: Sequence[Any]) -> Any:
+    """The tree of this treedef with these arrays."""
+    return _unflatten(treedef, iter(leaves))
 
 
-def _unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
-    kind, keys, parts = structure
+def _unflatten(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
+    kind, keys, parts = treedef
     if kind is None:
         return next(leaves)
     if isinstance(keys, _Value):
@@ -109,28 +109,28 @@ def _unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
     return kind(made)
 
 
-def integers(structure: Structure) -> list[int]:
+def integers(treedef: TreeDef) -> list[int]:
     """Which arrays of a tree are Python integers."""
-    return [k for k, leaf in enumerate(_leaves(structure)) if leaf == INTEGER]
+    return [k for k, leaf in enumerate(_leaves(treedef)) if leaf == INTEGER]
 
 
-def _leaves(structure: Structure) -> list[Structure]:
-    return [structure] if structure.kind is None else [leaf for part in structure.parts for leaf in _leaves(part)]
+def _leaves(treedef: TreeDef) -> list[TreeDef]:
+    return [treedef] if treedef.kind is None else [leaf for part in treedef.parts for leaf in _leaves(part)]
 
 
-def has_values(structure: Structure) -> bool:
-    """Whether a structure holds values that are no arrays."""
-    return isinstance(structure.keys, _Value) or any(map(has_values, structure.parts))
+def has_values(treedef: TreeDef) -> bool:
+    """Whether a treedef holds values that are no arrays."""
+    return isinstance(treedef.keys, _Value) or any(map(has_values, treedef.parts))
 
 
-def describe_structure(structure: Structure) -> str:
-    """A structure as text, arrays as stars."""
-    kind, keys, parts = structure
+def describe_treedef(treedef: TreeDef) -> str:
+    """A treedef as text, arrays as stars."""
+    kind, keys, parts = treedef
     if kind is None:
         return "*"
     if isinstance(keys, _Value):
         return repr(keys)
-    inside = [describe_structure(part) for part in parts]
+    inside = [describe_treedef(part) for part in parts]
     if kind is dict:
         return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(keys, inside)) + "}"
     text = ", ".join(inside)
@@ -139,25 +139,25 @@ def describe_structure(structure: Structure) -> str:
     return f"({text})" if kind is tuple else f"{kind.__name__}({text})"
 
 
-def packed(structure: Structure, names: list[str]) -> str:
-    """The expression of a tree of this structure, its arrays by these names, in turn; names are taken off the list."""
-    if structure.kind is None:
+def packed(treedef: TreeDef, names: list[str]) -> str:
+    """The expression of a tree of this treedef, its arrays by these names, in turn; names are taken off the list."""
+    if treedef.kind is None:
         return names.pop(0)
-    if not structure.parts and structure.kind not in (tuple, list):
+    if not treedef.parts and treedef.kind not in (tuple, list):
         return repr(None)
-    inside = [packed(part, names) for part in structure.parts]
+    inside = [packed(part, names) for part in treedef.parts]
     return f"({', '.join(inside)}{',' if len(inside) == 1 else ''})"
 
 
-def paths(structure: Structure, path: str = "") -> list[str]:
+def paths(treedef: TreeDef, path: str = "") -> list[str]:
     """How each array of a tree is reached from its root."""
-    if structure.kind is None:
+    if treedef.kind is None:
         return [path]
-    return [p for k, part in enumerate(structure.parts) for p in paths(part, f"{path}[{k}]")]
+    return [p for k, part in enumerate(treedef.parts) for p in paths(part, f"{path}[{k}]")]
 
 
-def has_only_tuples(structure: Structure) -> bool:
+def has_only_tuples(treedef: TreeDef) -> bool:
     """Whether a tree is made of tuples alone, which numba's types can follow."""
-    if structure.kind is None or (not structure.parts and structure.kind is type(None)):
+    if treedef.kind is None or (not treedef.parts and treedef.kind is type(None)):
         return True
-    return structure.kind is tuple and all(map(has_only_tuples, structure.parts))
+    return treedef.kind is tuple and all(map(has_only_tuples, treedef.parts))

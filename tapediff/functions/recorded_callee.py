@@ -128,23 +128,23 @@ class RecordedCallee(Callee):
         variant = self.variants[number]
         sibling = variant.sibling(miss)
         if sibling is None:
-            settled = (*variant.outcomes[: miss.ordinal], miss.outcome)
-            sibling = self._variant(paths, settled, variant, inputs)
+            decided = (*variant.outcomes[: miss.ordinal], miss.outcome)
+            sibling = self._variant(paths, decided, variant, inputs)
         return sibling.number
 
     def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
         if number is not None:
             return run(self.plain_tape(number, inputs), inputs), number
         paths = self._paths_at(inputs)
-        settled: tuple[Any, ...] = ()
+        decided: tuple[Any, ...] = ()
         variant = paths.last or self._variant(paths, (), None, inputs)
         while True:
-            outputs = _attempt(variant.tape, inputs, len(settled))
+            outputs = _attempt(variant.tape, inputs, len(decided))
             if type(outputs) is not GuardFailure:
                 paths.last = variant
                 return outputs, variant.number
-            settled = (*variant.outcomes[: outputs.ordinal], outputs.outcome)
-            variant = variant.sibling(outputs) or self._variant(paths, settled, variant, inputs)
+            decided = (*variant.outcomes[: outputs.ordinal], outputs.outcome)
+            variant = variant.sibling(outputs) or self._variant(paths, decided, variant, inputs)
 
     def ensure(self, inputs: Sequence[Any]) -> None:
         """Record a variant at these inputs if there is none, so that the types of the results are known."""
@@ -169,22 +169,22 @@ class RecordedCallee(Callee):
 
     @holding(LOCK)
     def _variant(
-        self, paths: Paths[PathEntry], settled: tuple[Any, ...], missed: PathEntry | None, inputs: Sequence[Any]
+        self, paths: Paths[PathEntry], decided: tuple[Any, ...], missed: PathEntry | None, inputs: Sequence[Any]
     ) -> PathEntry:
-        """A variant whose path starts with the settled outcomes, recorded unless there is one by now."""
-        found = paths.find(settled)
+        """A variant whose path starts with the decided outcomes, recorded unless there is one by now."""
+        found = paths.find(decided)
         if found is not None:
             return found
-        tape = self._record(inputs, settled)
+        tape = self._record(inputs, decided)
         if missed is not None:
-            check_prescribed(tape, missed.tape, len(settled))
+            check_prescribed(tape, missed.tape, len(decided))
         # A recursive function records the path that it is on once more, further in.
         found = paths.find(tuple(guard.outcome for guard in tape.guards))
         return found or self._keep(paths, tape)
 
-    def _record(self, inputs: Sequence[Any], settled: tuple[Any, ...]) -> Tape:
+    def _record(self, inputs: Sequence[Any], decided: tuple[Any, ...]) -> Tape:
         draws = None if self._warned_draws else Draws(getattr(self._function, "functions", ()))
-        tape = Recorder(self.name, prescribed=settled).run(self._record_into, inputs)
+        tape = Recorder(self.name, prescribed=decided).run(self._record_into, inputs)
         if draws is not None and draws.warn(self.name):
             self._warned_draws = True
         return tape
@@ -262,9 +262,9 @@ class RecordedCallee(Callee):
             self._plain.pop(number, None)
 
 
-def _attempt(tape: Tape, inputs: Sequence[Any], settled: int) -> Any:
+def _attempt(tape: Tape, inputs: Sequence[Any], decided: int) -> Any:
     try:
-        return run(tape, inputs, settled)
+        return run(tape, inputs, decided)
     except GuardFailed as failure:
         return GuardFailure(failure.ordinal, failure.outcome)
 

@@ -26,7 +26,7 @@ from .callee import LOCK, Callee
 from .freeze import Frozen, freeze
 from .path_messages import short, site_of
 from .pickling import Portable, found, place_of
-from .pytree import Structure, describe_structure, flatten, has_values, integers, unflatten
+from .pytree import TreeDef, describe_treedef, flatten, has_values, integers, unflatten
 from .recorded_callee import RecordedCallee
 
 
@@ -35,21 +35,21 @@ class Body:
 
     Args:
         frozen: the functions.
-        structure: of the tree that `run` gets.
+        treedef: of the tree that `run` gets.
         run: run(functions, tree) gives a tree of results.
         keeps_arguments: whether writing into an argument is an error, as the caller's array would have to change too.
     """
 
     def __init__(
-        self, name: str, frozen: Frozen, structure: Structure, run: Callable[[list[Any], Any], Any], *,
+        self, name: str, frozen: Frozen, treedef: TreeDef, run: Callable[[list[Any], Any], Any], *,
         keeps_arguments: bool = True,
     ) -> None:  # fmt: skip
-        self.name, self.structure, self._run, self._keeps_arguments = name, structure, run, keeps_arguments
+        self.name, self.treedef, self._run, self._keeps_arguments = name, treedef, run, keeps_arguments
         self._frozen = frozen.owned()
         self._count = 0
-        self.results: Structure | None = None
+        self.results: TreeDef | None = None
         self.aliases = Aliases(name)
-        self._integers = integers(structure)
+        self._integers = integers(treedef)
         self.site = user_site(2)
 
     @property
@@ -71,14 +71,14 @@ class Body:
         if self._integers:
             arguments[0]._recorder.python_ints = {arguments[k]._id for k in self._integers}
         functions, containers_changed, held = self._frozen.filled(arguments[first_hole:])
-        result = self._run(functions, unflatten(self.structure, arguments[:first_hole]))
-        leaves, structure = flatten(result)
+        result = self._run(functions, unflatten(self.treedef, arguments[:first_hole]))
+        leaves, treedef = flatten(result)
         if self.results is None:
-            self.results = structure
-        elif structure != self.results:
+            self.results = treedef
+        elif treedef != self.results:
             raise ArgumentMismatch(
                 f"{self.name} returned something of another structure than on another path", at=self.site,
-                got=f"{describe_structure(structure)}, before {describe_structure(self.results)}",
+                got=f"{describe_treedef(treedef)}, before {describe_treedef(self.results)}",
                 fix="return the same tuples and dicts on every path",
             )  # fmt: skip
         protected = arguments if self._keeps_arguments else arguments[first_hole:]
@@ -188,12 +188,12 @@ class SubTape:
         args = tuple(map(unwrap, args))
         if current_recorder() is None:
             return self.f(*args, **kwargs)
-        leaves, structure = flatten(boxed(self.static, self.f, args, kwargs), arguments=True)
+        leaves, treedef = flatten(boxed(self.static, self.f, args, kwargs), arguments=True)
         frozen = freeze(self.f) if self.guard is None else freeze(self.f, self.guard, is_live=True)
         operands = [as_operand(leaf) for leaf in leaves] + frozen.tracked
         if not any(map(is_tracked, operands)) or caught_outside():
             return self.f(*args, **kwargs)
-        callee, body = self._callee(structure, frozen, [type_of(o) for o in operands])
+        callee, body = self._callee(treedef, frozen, [type_of(o) for o in operands])
         return call(callee, body, operands, leaves, frozen)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -227,13 +227,13 @@ class SubTape:
         return SubTape(f, guard, self.static, self.max_tapes, self.compiled, self.name, self._callees)
 
     @holding(LOCK)
-    def _callee(self, structure: Structure, frozen: Frozen, types: Sequence[ValueType]) -> tuple[RecordedCallee, Body]:
-        key = (structure, frozen.key, tuple(types))
+    def _callee(self, treedef: TreeDef, frozen: Frozen, types: Sequence[ValueType]) -> tuple[RecordedCallee, Body]:
+        key = (treedef, frozen.key, tuple(types))
         known = self._callees.get(key)
         if known is None:
-            ask = None if self.guard is None else _Asked(self.guard, frozen.owned(), structure)
+            ask = None if self.guard is None else _Asked(self.guard, frozen.owned(), treedef)
             run = functools.partial(_run_guarded, ask)
-            body = Body(self.name, frozen, structure, run)
+            body = Body(self.name, frozen, treedef, run)
             callee = RecordedCallee(
                 self.name, types, body, is_compiled=self.compiled, most_compiled=self.max_tapes, ask=ask
             )
@@ -268,8 +268,8 @@ class _Asked:
         is_needed: whether what the guard returned when recording was not tracked as a whole.
     """
 
-    def __init__(self, guard: Callable[..., Any], frozen: Frozen, structure: Structure) -> None:
-        self.guard, self._frozen, self._structure = guard, frozen, structure
+    def __init__(self, guard: Callable[..., Any], frozen: Frozen, treedef: TreeDef) -> None:
+        self.guard, self._frozen, self._treedef = guard, frozen, treedef
         self.is_needed = False
         code = getattr(guard, "__code__", None)
         self._site = None if code is None else Site(code, 0)
@@ -277,12 +277,12 @@ class _Asked:
     def __call__(self, inputs: Sequence[Any]) -> Any:
         first_hole = len(inputs) - self._frozen.hole_count
         (_, guard), *_ = self._frozen.filled(inputs[first_hole:])
-        args, kwargs = _unboxed(unflatten(self._structure, inputs[:first_hole]))
+        args, kwargs = _unboxed(unflatten(self._treedef, inputs[:first_hole]))
         return value_key(guard(*args, **kwargs), site_of(self.guard))
 
     def look(self, value: Any) -> None:
         """Guard what the guard returned, as far as it is tracked; the rest has to be asked for at every call."""
-        leaves, structure = flatten(value, arguments=True)
+        leaves, treedef = flatten(value, arguments=True)
         for leaf in leaves:
             if not is_tracked(leaf):
                 self.is_needed = True
@@ -291,7 +291,7 @@ class _Asked:
             kind = "bool" if one and leaf.dtype == BOOL else ("int" if one and leaf.dtype.kind == "i" else "array")
             with leaf._recorder.at(self._site):
                 leaf._recorder.observe(leaf, kind)
-        self.is_needed |= not leaves or has_values(structure)
+        self.is_needed |= not leaves or has_values(treedef)
 
 
 def _unboxed(tree: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

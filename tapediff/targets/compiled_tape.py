@@ -23,12 +23,12 @@ from ..recording.gc_pause import without_collections
 from ..recording.record import record
 from ..recording.tracked import TrackedArray
 from .derived_tapes import gradient_tape
-from .fast_path import ShortWay, unknown_yet
+from .fast_path import FastPath, unknown_yet
 from .native.native_calls import NativeCalls, NativeSide, check_vector
 
 if TYPE_CHECKING:
     from ..compiler.kernel import Kernel
-    from .native.native_entry import Point
+    from .native.native_entry import NativeEntry
 
 Argnums = int | Sequence[int]
 
@@ -40,7 +40,7 @@ def raise_pending() -> NoReturn:
     callbacks.raise_pending()
 
 
-class CompiledTape(ShortWay, NativeCalls):
+class CompiledTape(FastPath, NativeCalls):
     """A tape with native kernels: one for its value, one for each set of arguments it was differentiated by.
 
     It answers only where the recorded control flow holds and raises GuardFailed elsewhere. Safe to use from several threads
@@ -54,12 +54,12 @@ class CompiledTape(ShortWay, NativeCalls):
     __slots__ = (
         "__weakref__",
         "_dtype",
+        "_fast",
+        "_fast_value",
         "_kernels",
         "_lock",
         "_native",
         "_shape",
-        "_short",
-        "_short_value",
         "seconds",
         "tape",
     )
@@ -70,15 +70,15 @@ class CompiledTape(ShortWay, NativeCalls):
         self._kernels: dict[tuple[int, ...] | None, Kernel] = {}
         self._lock = new_lock()
         self._native = None
-        self._short: Callable[..., Any] = unknown_yet
-        self._short_value: Callable[..., Any] = unknown_yet
+        self._fast: Callable[..., Any] = unknown_yet
+        self._fast_value: Callable[..., Any] = unknown_yet
         first = tape.input_types[0] if tape.inputs else None
         self._shape = first.shape if first else ()
         self._dtype = first.dtype if first else np.dtype(float)
 
-    def answer(self, args: Sequence[Any], argnums: Argnums, out: Any, named: dict[str, Any], met: Any) -> Any:
-        """See ShortWay."""
-        if met == PENDING:
+    def answer(self, args: Sequence[Any], argnums: Argnums, out: Any, named: dict[str, Any], status: Any) -> Any:
+        """See FastPath."""
+        if status == PENDING:
             raise_pending()
         if named:
             raise ArgumentMismatch("a compiled tape takes its arguments by position", got=", ".join(named))
@@ -86,7 +86,7 @@ class CompiledTape(ShortWay, NativeCalls):
 
     def __call__(self, *args: Any) -> Any:
         """The recorded function's value: a float, an array, or a tuple as the function returned it."""
-        value = self._short_value(*args)
+        value = self._fast_value(*args)
         if type(value) is float:
             return value
         if value == PENDING:
@@ -116,8 +116,8 @@ class CompiledTape(ShortWay, NativeCalls):
     def kernel(self, argnums: tuple[int, ...] | None) -> Kernel:
         """The kernel of value and gradients by `argnums`, or of the outputs alone for None; compiled at first use."""
         known = self._kernels.get(argnums)
-        is_short = argnums != (0,) or self._short is not unknown_yet
-        return known if known is not None and is_short else self._new_kernel(argnums)
+        is_set = argnums != (0,) or self._fast is not unknown_yet
+        return known if known is not None and is_set else self._new_kernel(argnums)
 
     @holding("_lock")
     def _new_kernel(self, argnums: tuple[int, ...] | None) -> Kernel:
@@ -132,9 +132,9 @@ class CompiledTape(ShortWay, NativeCalls):
             self._kernels[argnums] = known
         # An interrupt may come before any line, so that this may be left for the next call.
         if argnums == (0,):
-            self._short = known.call
+            self._fast = known.call
         elif argnums is None and known.tape.output_types == (FLOAT_SCALAR,) and not known.tape.returns_tuple:
-            self._short_value = known.call
+            self._fast_value = known.call
         return known
 
     def _derived(self, argnums: tuple[int, ...] | None) -> Tape:
@@ -217,8 +217,8 @@ class CompiledTape(ShortWay, NativeCalls):
                 results[k] = results[k][()]
         return results
 
-    def _make_point(self, shape: tuple[int, ...], native: NativeSide) -> Point:
-        from .native.native_entry import CompiledPoint
+    def _make_entry(self, shape: tuple[int, ...], native: NativeSide) -> NativeEntry:
+        from .native.native_entry import CompiledEntry
 
         types = self.tape.input_types
         if len(types) != 1 or types[0].dtype != FLOAT64:
@@ -230,12 +230,12 @@ class CompiledTape(ShortWay, NativeCalls):
             raise ShapeMismatch(
                 "the point has another shape than the recorded one", got=f"recorded {types[0].shape}, given {shape}"
             )
-        return CompiledPoint(self, native.errors)
+        return CompiledEntry(self, native.errors)
 
-    def _default_point(self, native: NativeSide) -> Point:
+    def _default_entry(self, native: NativeSide) -> NativeEntry:
         types = self.tape.input_types
         check_vector(*types)
-        return self._point(types[0].shape)
+        return self._entry(types[0].shape)
 
     def __reduce__(self) -> Any:
         # Kernels are compiled when they are needed, as object code is for one processor and versions of libraries.

@@ -48,11 +48,11 @@ def gradient(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, 
     Cost: two to four times the function itself; a function as target is recorded anew at every call.
     """
     if type(target) is CompiledTape or type(target) is GuardedTape:
-        # As in ShortWay.
+        # As in FastPath.
         value = None
         if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
             into = np.empty(target._shape, target._dtype) if out is None else out
-            value = target._short(x, *args, into) if args else target._short(x, into)
+            value = target._fast(x, *args, into) if args else target._fast(x, into)
             if type(value) is float:
                 return into if out is not None or target._shape else into[()]
         return target.answer(given(x, args), argnums, out, named, value)[1]
@@ -64,11 +64,11 @@ def value_and_gradient(
 ) -> tuple[Any, Any]:
     """Value and gradient of a real scalar function; arguments and errors as td.gradient."""
     if type(target) is CompiledTape or type(target) is GuardedTape:
-        # As in ShortWay.
+        # As in FastPath.
         value = None
         if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
             into = np.empty(target._shape, target._dtype) if out is None else out
-            value = target._short(x, *args, into) if args else target._short(x, into)
+            value = target._fast(x, *args, into) if args else target._fast(x, into)
             if type(value) is float:
                 return value, (into if out is not None or target._shape else into[()])
         return target.answer(given(x, args), argnums, out, named, value)

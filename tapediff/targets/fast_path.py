@@ -1,4 +1,4 @@
-"""The short way to a gradient: a call that one native function answers costs no more Python than it takes to reach it."""
+"""The fast path to a gradient: a call that one native function answers costs no more Python than it takes to reach it."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ def given(x: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return () if x is ABSENT else (x, *args)
 
 
-class ShortWay:
+class FastPath:
     """A target with one native function for the value and the gradient by the first argument.
 
     The verbs in derivatives.py go this way as well, with the same lines written out: one Python call more would be a third
     of what they take.
 
     Attributes:
-        _short: called with the arguments and the array for the gradient. Returns a float, the value, where it has written the
+        _fast: called with the arguments and the array for the gradient. Returns a float, the value, where it has written the
             gradient; anything else says why not. It checks type, shape and layout of every argument itself.
         _shape, _dtype: those of a fresh array for the gradient.
     """
 
     __slots__ = ()
 
-    _short: Callable[..., Any]
+    _fast: Callable[..., Any]
     _shape: tuple[int, ...]
     _dtype: np.dtype
 
-    def answer(self, args: Sequence[Any], argnums: Argnums, out: Any, named: dict[str, Any], met: Any) -> Any:
-        """Value and gradient on the full path; `met` is what the short way has come to, None if it was not tried."""
+    def answer(self, args: Sequence[Any], argnums: Argnums, out: Any, named: dict[str, Any], status: Any) -> Any:
+        """Value and gradient on the full path; `status` is what the fast path has come to, None if it was not tried."""
         raise NotImplementedError
 
     def gradient(self, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
@@ -57,7 +57,7 @@ class ShortWay:
         value = None
         if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
             target = np.empty(self._shape, self._dtype) if out is None else out
-            value = self._short(x, *args, target) if args else self._short(x, target)
+            value = self._fast(x, *args, target) if args else self._fast(x, target)
             if type(value) is float:
                 return target if out is not None or self._shape else target[()]
         return self.answer(given(x, args), argnums, out, named, value)[1]
@@ -69,7 +69,7 @@ class ShortWay:
         value = None
         if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
             target = np.empty(self._shape, self._dtype) if out is None else out
-            value = self._short(x, *args, target) if args else self._short(x, target)
+            value = self._fast(x, *args, target) if args else self._fast(x, target)
             if type(value) is float:
                 return value, (target if out is not None or self._shape else target[()])
         return self.answer(given(x, args), argnums, out, named, value)

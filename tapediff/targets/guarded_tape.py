@@ -20,7 +20,7 @@ from ..recording.recorder import Recorder, current_recorder
 from ..recording.static import Static
 from .compiled_tape import raise_pending
 from .derived_tapes import gradient_tape
-from .fast_path import ShortWay, unknown_yet
+from .fast_path import FastPath, unknown_yet
 from .guarded.dispatch import Dispatch
 from .guarded.fast_dispatch import FastDispatch, GuardValue
 from .guarded.keyed_call import GuardedFunction, KeyedCall
@@ -38,7 +38,7 @@ from .nested_recording import record_bound, record_nested
 Argnums = int | Sequence[int]
 
 
-class GuardedTape(ShortWay, GuardedCalls):
+class GuardedTape(FastPath, GuardedCalls):
     """A function that follows its Python branches: one compiled tape for each path, recorded when it is first taken.
 
     Values that Python looked at while recording (`if`, `while`, `int(x)`, masks) are guards. A call runs the tape used
@@ -96,8 +96,8 @@ class GuardedTape(ShortWay, GuardedCalls):
         self._recorder = PathRecorder(function, policy, cache)
         self._staleness = StalenessCheck(function, policy, cache)
         self._dispatch = Dispatch(function, policy, cache, self._recorder, self._staleness)
-        self._fast = FastDispatch(function, cache)
-        self._short: Callable[..., Any] = unknown_yet
+        self._fast_dispatch = FastDispatch(function, cache)
+        self._fast: Callable[..., Any] = unknown_yet
         self._shape: tuple[int, ...] = ()
         self._dtype = FLOAT64
 
@@ -140,7 +140,7 @@ class GuardedTape(ShortWay, GuardedCalls):
     # Calls
 
     def answer(self, args: Sequence[Any], argnums: Argnums, out: Any, named: dict[str, Any], status: Any) -> Any:
-        """See ShortWay."""
+        """See FastPath."""
         if status == KEPT and (raised := self.take_error()) is not None:
             raise raised
         if status == PENDING:
@@ -191,7 +191,7 @@ class GuardedTape(ShortWay, GuardedCalls):
         outs = None if out is None else (list(out) if several else [out])
         call, variant, (value, gradients) = self._gradients(call, outs)
         if numbers == (0,) and variant.is_direct and variant.compiled.seconds:
-            self._shorten(call, variant)
+            self._use_fast_path(call, variant)
         if out is not None:
             return value, out
         gradients = [g[()] if g.shape == () else g for g in gradients]
@@ -200,12 +200,12 @@ class GuardedTape(ShortWay, GuardedCalls):
     def _gradients(self, call: KeyedCall, outs: Any) -> tuple[KeyedCall, Variant, Any]:
         return self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, call.bound.argnums, outs))
 
-    def _shorten(self, call: KeyedCall, variant: Variant) -> None:
+    def _use_fast_path(self, call: KeyedCall, variant: Variant) -> None:
         """Let the next call of this kind take the fast path."""
         variant.call = self._staleness.counted(variant.gradient_kernel().call)
-        self._fast.note(variant, call.specialisation.guard_value)
+        self._fast_dispatch.note(variant, call.specialisation.guard_value)
         self._shape, self._dtype = variant.shape, variant.dtype
-        self._short = self.native_call(variant) or self._fast.by_last
+        self._fast = self.native_call(variant) or self._fast_dispatch.by_last
 
     def _inlined(self, call: BoundCall, out: Any, several: bool) -> tuple[Any, Any]:
         """Inside a recording: f may use its values, so nothing is kept, and the gradient's operations are recorded."""

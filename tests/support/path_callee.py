@@ -32,8 +32,8 @@ class PathCallee:
         self.tapes = []
         self.asked = self.answered = 0
 
-    def record(self, inputs, settled=()):
-        with Recorder(self.name, prescribed=settled) as recorder:
+    def record(self, inputs, decided=()):
+        with Recorder(self.name, prescribed=decided) as recorder:
             arguments = [
                 recorder.input(np.asarray(v, t.dtype), active=t.is_float) for v, t in zip(inputs, self.in_types)
             ]
@@ -50,12 +50,12 @@ class PathCallee:
     def outcomes(self, number):
         return [guard.outcome for guard in self.tapes[number].guards]
 
-    def with_path(self, settled, inputs):
+    def with_path(self, decided, inputs):
         for number in range(len(self.tapes)):
-            met = self.outcomes(number)[: len(settled)]
-            if len(met) == len(settled) and all(np.array_equal(a, b) for a, b in zip(met, settled)):
+            met = self.outcomes(number)[: len(decided)]
+            if len(met) == len(decided) and all(np.array_equal(a, b) for a, b in zip(met, decided)):
                 return number
-        return self.record(inputs, settled)
+        return self.record(inputs, decided)
 
     def missed(self, number, miss, inputs):
         self.asked += 1

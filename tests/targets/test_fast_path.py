@@ -1,4 +1,4 @@
-"""The short way of a call: what one native function answers, and that the rest is as on the full path."""
+"""The fast path of a call: one native function answers, and the rest is as on the full path."""
 
 import threading
 import traceback

@@ -15,7 +15,7 @@ from .tape_cache import TapeCache
 from .variant import Variant
 
 if TYPE_CHECKING:
-    from ..native.native_entry import PathsPoint, Point
+    from ..native.native_entry import NativeEntry, PathsEntry
 
 
 class GuardedCalls(NativeCalls):
@@ -36,13 +36,13 @@ class GuardedCalls(NativeCalls):
 
     def native_call(self, variant: Variant) -> Callable[..., Any] | None:
         """The function behind the fast path of calls like those of this tape, if native code can choose among the tapes."""
-        from ...compiler.runtime import python_entry as entry
+        from ...compiler.runtime import python_entry
 
         types = variant.tape.input_types
         is_one_array = len(types) == 1 and types[0].dtype == FLOAT64
-        if not (is_one_array and self.may_run_natively(variant) and entry.is_available()):
+        if not (is_one_array and self.may_run_natively(variant) and python_entry.is_available()):
             return None
-        return self._point(types[0].shape).builtin  # type: ignore[attr-defined]  # a PathsPoint
+        return self._entry(types[0].shape).builtin  # type: ignore[attr-defined]  # a PathsEntry
 
     def may_run_natively(self, variant: Variant) -> bool:
         """Whether native code may choose a tape by its guards alone: it is compiled, and Python has no say in the choice."""
@@ -58,18 +58,18 @@ class GuardedCalls(NativeCalls):
         """Note that native code has used a tape lately."""
         self._cache.touch(variant)
 
-    def _make_point(self, shape: tuple[int, ...] | None, native: NativeSide) -> PathsPoint:
-        from ..native.native_entry import PathsPoint
+    def _make_entry(self, shape: tuple[int, ...] | None, native: NativeSide) -> PathsEntry:
+        from ..native.native_entry import PathsEntry
 
-        point = PathsPoint(self, shape, native.errors)
-        self._cache.users.append(point)
-        return point
+        entry = PathsEntry(self, shape, native.errors)
+        self._cache.users.append(entry)
+        return entry
 
-    def _default_point(self, native: NativeSide) -> Point:
+    def _default_entry(self, native: NativeSide) -> NativeEntry:
         inputs = [v.tape.input_types for v in self._cache.all()]
         shapes = [
             types[0].shape for types in inputs if len(types) == 1 and types[0] == ValueType((types[0].size,), FLOAT64)
         ]
         if inputs and not shapes:
             check_vector(*inputs[-1])
-        return self._point(shapes[-1]) if shapes else self._make_point(None, native)
+        return self._entry(shapes[-1]) if shapes else self._make_entry(None, native)

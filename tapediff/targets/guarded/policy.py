@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...errors import ArgumentMismatch
 from .keyed_call import GuardedFunction, KeyedCall
-from .report import LastMiss, budget_text, coarse_guard_text, new_tape_error, new_tape_text
+from .report import LastFailure, budget_text, coarse_guard_text, new_tape_error, new_tape_text
 from .variant import Variant
 
 ON_NEW_TAPE = ("compile", "interpret", "raise", "warn")
@@ -47,13 +47,13 @@ class Policy:
         default = INTERPRETED_ANSWERS if chosen == "interpret" else 0
         self.compile_after = default if self.compile_after_given is None else self.compile_after_given
 
-    def allow_recording(self, function: GuardedFunction, failure: LastMiss, tapes: Sequence[Variant]) -> None:
+    def allow_recording(self, function: GuardedFunction, failure: LastFailure, tapes: Sequence[Variant]) -> None:
         """Raises NewTape where on_new_tape="raise" and there is a tape already."""
         if self.on_new_tape == "raise" and tapes:
             raise new_tape_error(function.name, failure, function.f)
 
     def warnings(
-        self, function: GuardedFunction, call: KeyedCall, failure: LastMiss, tapes: Sequence[Variant]
+        self, function: GuardedFunction, call: KeyedCall, failure: LastFailure, tapes: Sequence[Variant]
     ) -> list[str]:
         """The texts of the warnings that a new tape gives cause for; `tapes` includes it, before any is dropped."""
         name, reason, messages = function.name, failure.reason, []

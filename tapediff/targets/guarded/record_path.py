@@ -22,7 +22,7 @@ from ..shared_programs import Programs
 from .keyed_call import GuardedFunction, KeyedCall
 from .policy import Policy
 from .reason import Reason
-from .report import LastMiss, last_miss
+from .report import LastFailure, last_failure
 from .tape_cache import TapeCache
 from .variant import Variant
 
@@ -53,7 +53,7 @@ class PathRecorder:
         self.misses = self.recordings = 0
         self.seconds_recording = 0.0
         self.reasons: deque[tuple[int, Reason]] = deque(maxlen=REASONS_KEPT)
-        self.last_failure: LastMiss | None = None
+        self.last_failure: LastFailure | None = None
 
     def variant(self, call: KeyedCall, decided: tuple[Any, ...], missed: Missed | None) -> tuple[Variant, bool]:
         """A tape that starts with the decided outcomes, and whether it is new: another thread may have recorded it."""
@@ -84,11 +84,11 @@ class PathRecorder:
         self._cache.drop_beyond(self._policy.max_tapes)
         return variant, True
 
-    def _note_failure(self, call: KeyedCall, missed: Missed | None) -> LastMiss:
+    def _note_failure(self, call: KeyedCall, missed: Missed | None) -> LastFailure:
         self.misses += 1
         guard = missed[0].tape.guards[missed[1].ordinal] if missed is not None else None
         reason = Reason(call.specialisation, guard, missed[1].outcome if missed is not None else None)
-        self.last_failure = last_miss(reason, call.key, missed, call.bound.inputs, self._cache.all())
+        self.last_failure = last_failure(reason, call.key, missed, call.bound.inputs, self._cache.all())
         return self.last_failure
 
     def _record(self, call: KeyedCall, decided: tuple[Any, ...], missed: Missed | None, reason: Reason) -> Variant:
@@ -97,7 +97,9 @@ class PathRecorder:
         started = time.perf_counter()
         tape = self._tape(call, decided, missed)
         seconds = time.perf_counter() - started
-        if draws is not None and draws.warn(self._function.name):  # before the tape is kept, as a warning may be an error
+        if draws is not None and draws.warn(
+            self._function.name
+        ):  # before the tape is kept, as a warning may be an error
             warned.add("draws")
         if missed is not None:
             check_prescribed(tape, missed[0].tape, len(decided))

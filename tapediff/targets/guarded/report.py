@@ -48,7 +48,7 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
-class LastMiss:
+class LastFailure:
     """A call for which no tape was kept, beside the kept tape that came closest.
 
     Attributes:
@@ -70,30 +70,30 @@ class LastMiss:
                 *self.sides]  # fmt: skip
 
 
-def last_miss(
+def last_failure(
     reason: Reason,
     key: CallKey,
     missed: tuple[Variant, GuardFailure] | None,
     inputs: Sequence[Any],
     kept: Sequence[Variant],
-) -> LastMiss:
+) -> LastFailure:
     """What explain() tells about a call that no tape could answer; the guard's comparison is computed with NumPy."""
     if missed is not None and reason.guard is not None:
         variant, guard = missed[0], reason.guard
         try:
             sides = guard_margins(variant.tape, values_at(variant.tape, inputs, guard.ordinal), guard)
         except np.linalg.LinAlgError:  # at the edge of the domain, where NumPy and the kernel may disagree
-            return LastMiss(reason, variant.number)
-        return LastMiss(reason, variant.number, sides=tuple(map(str, sides[:LONGEST_PATH_SHOWN])))
+            return LastFailure(reason, variant.number)
+        return LastFailure(reason, variant.number, sides=tuple(map(str, sides[:LONGEST_PATH_SHOWN])))
     closest = max(kept, key=lambda v: (sum(a == b for a, b in zip(v.key, key)), v.used), default=None)
     if closest is None:
-        return LastMiss(reason, None)
-    return LastMiss(reason, closest.number, closest.reason.called_with)
+        return LastFailure(reason, None)
+    return LastFailure(reason, closest.number, closest.reason.called_with)
 
 
 def explanation(
     name: str, max_tapes: int, stats: Stats, variants: Sequence[Variant], reasons: Sequence[tuple[int, Reason]],
-    last: LastMiss | None,
+    last: LastFailure | None,
 ) -> str:  # fmt: skip
     """The text of GuardedTape.explain()."""
     lines = [f"{name}: {len(variants)} of at most {max_tapes} tapes; {stats}"]
@@ -163,7 +163,7 @@ def budget_text(name: str, max_tapes: int, variants: Sequence[Variant]) -> str:
     )
 
 
-def new_tape_text(name: str, miss: LastMiss) -> str:
+def new_tape_text(name: str, miss: LastFailure) -> str:
     at, got = _new_tape_parts(miss)
     return (
         f"{name} met {'a new path' if miss.reason.guard is not None else 'arguments of a new kind'}, "
@@ -172,7 +172,7 @@ def new_tape_text(name: str, miss: LastMiss) -> str:
     )
 
 
-def new_tape_error(name: str, miss: LastMiss, f: Callable[..., Any]) -> NewTape:
+def new_tape_error(name: str, miss: LastFailure, f: Callable[..., Any]) -> NewTape:
     at, got = _new_tape_parts(miss)
     return NewTape(
         f"{name} met {'a path' if miss.reason.guard is not None else 'arguments'} for which no tape is kept",
@@ -181,7 +181,7 @@ def new_tape_error(name: str, miss: LastMiss, f: Callable[..., Any]) -> NewTape:
     )  # fmt: skip
 
 
-def _new_tape_parts(miss: LastMiss) -> tuple[Any, str]:
+def _new_tape_parts(miss: LastFailure) -> tuple[Any, str]:
     guard = miss.reason.guard
     if guard is None:
         return None, str(miss.reason)

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ...base.operating_system import available_threads
-from ...compiler.runtime import c_entry as pointer
+from ...compiler.runtime import c_entry
 from ...compiler.runtime import signal_checks as pauses
 from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
 from ...ir.instruction import FLOAT64
-from .native_entry import Point
+from .native_entry import NativeEntry
 
 # A thread that is to share the work costs about this long, in seconds, to wake.
 WAKING = 100e-6
@@ -36,9 +36,9 @@ def run_batch(tape: Any, X: Any, out: Any, threads: int | None) -> tuple[np.ndar
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1):
         raise ArgumentMismatch("threads must be a positive number", got=repr(threads), fix="leave it out")
     values, gradients = _results(points, out)
-    point = tape._point(points.shape[1:])
+    entry = tape._entry(points.shape[1:])
     if len(points):
-        _run(_Job(point, points, values, gradients), threads)
+        _run(_Job(entry, points, values, gradients), threads)
     return values, gradients
 
 
@@ -70,26 +70,26 @@ def _results(points: np.ndarray, out: Any) -> tuple[np.ndarray, np.ndarray]:
 class _Job:
     """Rows to do, in the form of compiler.runtime.c_entry. Whoever works on it holds it, and so the arrays that its words point to."""
 
-    def __init__(self, point: Point, points: np.ndarray, values: np.ndarray, gradients: np.ndarray) -> None:
-        self.point, self.points, self._results = point, points, (values, gradients)
+    def __init__(self, entry: NativeEntry, points: np.ndarray, values: np.ndarray, gradients: np.ndarray) -> None:
+        self.entry, self.points, self._results = entry, points, (values, gradients)
         # The threads that work on it beside the calling one.
         self._helpers: set[int] = set()
-        self.words = np.zeros(pointer.JOB_WORDS, np.int64)
-        self.words[pointer.JOB_SIZE] = points[0].size
-        self.words[pointer.JOB_POINTS :] = points.ctypes.data, gradients.ctypes.data, values.ctypes.data
+        self.words = np.zeros(c_entry.JOB_WORDS, np.int64)
+        self.words[c_entry.JOB_SIZE] = points[0].size
+        self.words[c_entry.JOB_POINTS :] = points.ctypes.data, gradients.ctypes.data, values.ctypes.data
 
     def begin(self, first: int, stop: int, threads: int) -> None:
         """Hand out the rows from `first` to `stop`."""
-        self.words[pointer.NEXT_ROW], self.words[pointer.ROWS], self.words[pointer.FAILED_ROW] = first, stop, stop
-        self.words[pointer.ROWS_AT_A_TIME] = max(1, (stop - first) // (PORTIONS * threads))
+        self.words[c_entry.NEXT_ROW], self.words[c_entry.ROWS], self.words[c_entry.FAILED_ROW] = first, stop, stop
+        self.words[c_entry.ROWS_AT_A_TIME] = max(1, (stop - first) // (PORTIONS * threads))
 
     def work(self) -> _Failure | None:
         """Do rows until none is left or one fails."""
         row = np.zeros(1, np.int64)
-        words, point = self.words.ctypes.data, self.point
-        status = pointer.rows_function()(point.function, point.user_data, words, row.ctypes.data)
+        words, entry = self.words.ctypes.data, self.entry
+        status = c_entry.rows_function()(entry.function, entry.user_data, words, row.ctypes.data)
         # Exceptions are kept by thread, so they are fetched in the thread that met them.
-        return _Failure(int(row[0]), point.error_at(self.points[row[0]], status)) if status else None
+        return _Failure(int(row[0]), entry.error_at(self.points[row[0]], status)) if status else None
 
     def help(self) -> _Failure | None:
         """Do rows in a thread of the pool."""
@@ -116,7 +116,7 @@ class _Job:
 
     def end(self) -> None:
         """Hand out no more."""
-        self.words[pointer.NEXT_ROW] = self.words[pointer.ROWS]
+        self.words[c_entry.NEXT_ROW] = self.words[c_entry.ROWS]
 
 
 def _run(job: _Job, threads: int | None) -> None:

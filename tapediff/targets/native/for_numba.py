@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.runtime import c_entry as pointer
+from ...compiler.runtime import c_entry
 from ...errors import ArgumentMismatch, GuardFailed, ShapeMismatch, TapediffError
-from .native_entry import Point
+from .native_entry import NativeEntry
 
 
 class GuardFailedNatively(GuardFailed):
@@ -26,12 +26,12 @@ class GuardFailedNatively(GuardFailed):
 _kept: list[Any] = []
 
 
-def numba_function(tape: Any, point: Point) -> Any:
+def numba_function(tape: Any, entry: NativeEntry) -> Any:
     """A numba function of (x, gradient) that returns the value; see NativeCalls.as_numba."""
     from numba import njit
 
-    _kept.append((tape, point))
-    call, raise_for = _caller(point.function, point.user_data), _raiser()
+    _kept.append((tape, entry))
+    call, raise_for = _caller(entry.function, entry.user_data), _raiser()
 
     # boundscheck and the like are the caller's business: there is no index here.
     @njit(nogil=True)
@@ -47,8 +47,8 @@ def numba_function(tape: Any, point: Point) -> Any:
 
 
 # Numba reads numbers from a function's module.
-GUARD_FAILED, NOT_POSITIVE_DEFINITE = pointer.GUARD_FAILED, pointer.NOT_POSITIVE_DEFINITE
-WRONG_SIZE, MISPLACED, NO_MEMORY = pointer.WRONG_SIZE, pointer.MISPLACED, pointer.NO_MEMORY
+GUARD_FAILED, NOT_POSITIVE_DEFINITE = c_entry.GUARD_FAILED, c_entry.NOT_POSITIVE_DEFINITE
+WRONG_SIZE, MISPLACED, NO_MEMORY = c_entry.WRONG_SIZE, c_entry.MISPLACED, c_entry.NO_MEMORY
 
 
 @cache

@@ -13,37 +13,38 @@ from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.instruction import FLOAT64, ValueType
 
 if TYPE_CHECKING:
-    from .native_entry import Point
+    from .native_entry import NativeEntry
 
 _lock = new_lock()
 
 
 class NativeSide:
-    """The points of a tape, and what calls of them have met.
+    """The native entries of a tape.
 
     Attributes:
-        by_shape: points by the shape of what they take.
-        default: the point that is called by address.
+        by_shape: the entries by the shape of their argument.
+        default: the entry that is called by address.
+        errors: the exceptions of their calls.
     """
 
     def __init__(self) -> None:
         from .native_entry import Errors
 
-        self.by_shape: dict[tuple[int, ...], Point] = {}
-        self.default: Point | None = None
+        self.by_shape: dict[tuple[int, ...], NativeEntry] = {}
+        self.default: NativeEntry | None = None
         self.errors = Errors()
 
     @holding(_lock)
-    def take_default(self, made: Point) -> None:
-        """Keep the point that is called by address, unless another thread has made one."""
+    def take_default(self, made: NativeEntry) -> None:
+        """Keep the entry that is called by address, unless another thread has made one."""
         self.default = self.default or made
 
-    def all(self) -> list[Point]:
-        points = list(self.by_shape.values())
-        return points if self.default is None or self.default in points else [*points, self.default]
+    def all(self) -> list[NativeEntry]:
+        entries = list(self.by_shape.values())
+        return entries if self.default is None or self.default in entries else [*entries, self.default]
 
     def __reduce__(self) -> Any:
-        """Addresses mean nothing elsewhere: copies of a tape make points of their own."""
+        """Addresses mean nothing elsewhere: copies of a tape make entries of their own."""
         return _nothing, ()
 
 
@@ -76,12 +77,11 @@ class NativeCalls:
 
         Raises:
             ArgumentMismatch, ShapeMismatch: here, where the arrays or the tape are of another kind.
-            GuardFailed: in calls, for a CompiledTape; a GuardedTape follows the branch. And what td.value_and_gradient raises.
+            GuardFailed: in calls, for a CompiledTape; a GuardedTape follows the branch. And the errors of td.value_and_gradient.
 
         Cost: about 0.05 µs a call beside the kernel.
         """
-        from ...compiler.runtime import c_entry as pointer
-        from ...compiler.runtime import python_entry as entry
+        from ...compiler.runtime import c_entry, python_entry
 
         _check_buffer("x", x)
         _check_buffer("out", out)
@@ -93,17 +93,17 @@ class NativeCalls:
             raise ArgumentMismatch(
                 "out is read-only or shares memory with x", fix="pass an array of its own: np.empty(x.shape)"
             )
-        point = self._point(x.shape)
+        entry = self._entry(x.shape)
 
         def failed(status: int) -> Any:
-            raised = point.error_at(x, status)
+            raised = entry.error_at(x, status)
             if raised is not None:
                 raise raised
             return self.value_and_gradient(x, out=out)[0]
 
-        if entry.is_available():
-            return pointer.bound_builtin(point.function, point.words, x, out, failed)
-        return lambda: failed(pointer.GUARD_FAILED)
+        if python_entry.is_available():
+            return c_entry.bound_builtin(entry.function, entry.state_block, x, out, failed)
+        return lambda: failed(c_entry.GUARD_FAILED)
 
     @property
     def address(self) -> int:
@@ -126,12 +126,12 @@ class NativeCalls:
         Raises:
             ArgumentMismatch: the tape does not take one float64 vector.
         """
-        return self._vector_point().address
+        return self._vector_entry().address
 
     @property
     def user_data(self) -> int:
-        """What the C function at `address` wants as its last argument."""
-        return self._vector_point().user_data
+        """The last argument of the C function at `address`."""
+        return self._vector_entry().user_data
 
     def take_error(self, x: Any = None) -> BaseException | None:
         """The exception behind a status that a native call has returned.
@@ -140,7 +140,7 @@ class NativeCalls:
             x: where that was. Guards and factorisations fail without an exception, which is made by one more call there.
 
         Returns:
-            What the latest such call in this thread has met, or else in any other thread; None if there is nothing. It is
+            The exception of the latest such call in this thread, or else of any other thread; None if there is none. It is
             handed out once.
         """
         found = None if self._native is None else self._native.errors.take(any_thread=True)
@@ -169,7 +169,7 @@ class NativeCalls:
         """
         from .for_numba import numba_function
 
-        return numba_function(self, self._vector_point())
+        return numba_function(self, self._vector_entry())
 
     def batch(self, X: Any, out: Any = None, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Value and gradient at every row.
@@ -183,7 +183,7 @@ class NativeCalls:
             (values, gradients): `out`, or fresh arrays.
 
         Raises:
-            What the first row that fails raises, with the row's number as its attribute `row`. `out` may have been written to.
+            The exception of the first row that fails, with the row's number as its attribute `row`. `out` may have been written to.
 
         Cost: that of the kernel for each row, and about 50 µs for the threads.
         """
@@ -191,24 +191,24 @@ class NativeCalls:
 
         return run_batch(self, X, out, threads)
 
-    # Points
+    # Entries
 
-    def _point(self, shape: tuple[int, ...]) -> Point:
-        """The point that takes arrays of this shape."""
+    def _entry(self, shape: tuple[int, ...]) -> NativeEntry:
+        """The entry that takes arrays of this shape."""
         native = self._native_side()
-        point = native.by_shape.get(shape)
-        if point is None:
+        entry = native.by_shape.get(shape)
+        if entry is None:
             if native.default is not None and native.default.shape == shape:
                 made = native.default
             else:
-                made = self._make_point(shape, native)
-            point = native.by_shape.setdefault(shape, made)
-        return point
+                made = self._make_entry(shape, native)
+            entry = native.by_shape.setdefault(shape, made)
+        return entry
 
-    def _vector_point(self) -> Point:
+    def _vector_entry(self) -> NativeEntry:
         native = self._native_side()
         if native.default is None:
-            native.take_default(self._default_point(native))
+            native.take_default(self._default_entry(native))
         assert native.default is not None
         return native.default
 
@@ -220,10 +220,10 @@ class NativeCalls:
         self._native = self._native or NativeSide()
         return self._native
 
-    def _make_point(self, shape: tuple[int, ...], native: NativeSide) -> Point:
+    def _make_entry(self, shape: tuple[int, ...], native: NativeSide) -> NativeEntry:
         raise NotImplementedError
 
-    def _default_point(self, native: NativeSide) -> Point:
+    def _default_entry(self, native: NativeSide) -> NativeEntry:
         raise NotImplementedError
 
 

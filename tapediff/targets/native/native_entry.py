@@ -1,6 +1,6 @@
-"""Points: what stands behind the C function of a tape: its words, and the exceptions that calls of it have met.
+"""The C-callable gradient of a tape: its state block, and the last exception of each thread.
 
-A CompiledPoint runs one kernel. A PathsPoint runs the kernels of a GuardedTape's paths: it changes between them natively, and asks
+A CompiledEntry runs one kernel. A PathsEntry runs the kernels of a GuardedTape's paths: it changes between them natively, and asks
 the GuardedTape, on the calling thread, where it knows no way on.
 """
 
@@ -17,8 +17,7 @@ import numpy as np
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ...compiler.runtime import c_entry as pointer
-from ...compiler.runtime import python_entry as entry
+from ...compiler.runtime import c_entry, python_entry
 from ...compiler.runtime.call_frame import input_word, output_word
 from ...compiler.runtime.callbacks import callback_address, take_pending
 from ...compiler.runtime.dispatch_loop import CURRENT, DONE
@@ -34,11 +33,11 @@ if TYPE_CHECKING:
 MOST_ERRORS = 64
 
 _ids = itertools.count(1)
-_points: weakref.WeakValueDictionary[int, Point] = weakref.WeakValueDictionary()
+_entries: weakref.WeakValueDictionary[int, NativeEntry] = weakref.WeakValueDictionary()
 
 
 class Errors:
-    """The exceptions that native calls of one tape have met, the latest of each thread."""
+    """The exceptions raised in native calls of one tape, the latest of each thread."""
 
     def __init__(self) -> None:
         self._by_thread: dict[int, BaseException] = {}
@@ -46,7 +45,7 @@ class Errors:
 
     @holding("_lock")
     def keep(self, raised: BaseException) -> None:
-        """Keep what a call in this thread has met."""
+        """Keep the exception of a call in this thread."""
         self._by_thread.pop(threading.get_ident(), None)
         self._by_thread[threading.get_ident()] = raised
         if len(self._by_thread) > MOST_ERRORS:
@@ -58,17 +57,17 @@ class Errors:
         found = self._by_thread.pop(threading.get_ident(), None)
         if found is None and any_thread and self._by_thread:
             found = self._by_thread.popitem()[1]
-        # What has interrupted the keeping.
+        # An interrupt may have come while the exception was kept.
         return take_pending() if found is None else found
 
 
-class Point:
-    """A C function of value and gradient at a point, as far as its caller sees it.
+class NativeEntry:
+    """A C function of value and gradient, with its state.
 
     Attributes:
         symbol: its name in compiler.runtime.c_entry.
-        words: what it is given as its last argument.
-        shape: of the points; None while nobody has called it who could tell.
+        state_block: its last argument.
+        shape: of its argument; None until the first call, where no tape tells.
     """
 
     symbol: str
@@ -76,56 +75,56 @@ class Point:
     def __init__(self, shape: tuple[int, ...] | None, errors: Errors, first: int, second: int) -> None:
         self.shape, self.errors = shape, errors
         number = next(_ids)
-        size = pointer.ANY_SIZE if shape is None else math.prod(shape)
-        callback = callback_address(_point_failed, ("i64", "i64", "ptr", "i32"), "i32")
-        self.words = np.array([first, second, size, number, callback, 0], np.int64)
-        _points[number] = self
+        size = c_entry.ANY_SIZE if shape is None else math.prod(shape)
+        callback = callback_address(_entry_failed, ("i64", "i64", "ptr", "i32"), "i32")
+        self.state_block = np.array([first, second, size, number, callback, 0], np.int64)
+        _entries[number] = self
 
     @property
     def function(self) -> int:
         """Its address, for callers of this package."""
-        return pointer.function_address(self.symbol)
+        return c_entry.function_address(self.symbol)
 
     @property
     def address(self) -> int:
         """The address that is given out: of a function that also says whether the value is finite."""
-        return pointer.function_address(pointer.ADDRESSES[self.symbol])
+        return c_entry.function_address(c_entry.ADDRESSES[self.symbol])
 
     @property
     def user_data(self) -> int:
-        """The address of the words."""
-        return int(self.words.ctypes.data)
+        """The address of the state block."""
+        return int(self.state_block.ctypes.data)
 
     def failed(self, size: int, x: int, status: int) -> int:
-        """What the function returns when a kernel has returned `status`; what was raised is kept. Called by native code."""
+        """The status that the function returns for a kernel's `status`; the exception is kept. Called by native code."""
         raise NotImplementedError
 
     def error_at(self, x: np.ndarray, status: int) -> BaseException | None:
-        """What a call at x in this thread has met that returned `status`; None if it does not come again."""
+        """The exception of a call at x in this thread that returned `status`; None if it does not come again."""
         raise NotImplementedError
 
     def _keep(self, raised: BaseException) -> int:
         self.errors.keep(raised)
         if is_recoverable(raised):
-            return pointer.NOT_POSITIVE_DEFINITE if isinstance(raised, np.linalg.LinAlgError) else pointer.RECOVERABLE
+            return c_entry.NOT_POSITIVE_DEFINITE if isinstance(raised, np.linalg.LinAlgError) else c_entry.RECOVERABLE
         if isinstance(raised, GuardFailed):
-            return pointer.GUARD_FAILED
-        return pointer.NO_MEMORY if isinstance(raised, MemoryError) else pointer.RAISED
+            return c_entry.GUARD_FAILED
+        return c_entry.NO_MEMORY if isinstance(raised, MemoryError) else c_entry.RAISED
 
 
-class CompiledPoint(Point):
-    """The point of a CompiledTape."""
+class CompiledEntry(NativeEntry):
+    """The native entry of a CompiledTape."""
 
     symbol = "tapediff_point"
 
     def __init__(self, compiled: GradientOwner, errors: Errors) -> None:
         kernel = compiled.kernel((0,))
         self._compiled = compiled
-        # Held, as the words have its addresses.
+        # Held, as the state block has its addresses.
         self._kernel = kernel
         address = int(kernel.state[0])
         super().__init__(compiled.tape.input_types[0].shape, errors, address, int(kernel.state.ctypes.data))
-        self.words[pointer.RELEASES_GIL] = kernel.state[entry.RELEASES_GIL]
+        self.state_block[c_entry.RELEASES_GIL] = kernel.state[python_entry.RELEASES_GIL]
 
     def failed(self, size: int, x: int, status: int) -> int:
         if status == OUT_OF_MEMORY:
@@ -133,7 +132,7 @@ class CompiledPoint(Point):
         return self._keep(take_pending() or _lost())
 
     def error_at(self, x: np.ndarray, status: int) -> BaseException | None:
-        if status not in (pointer.GUARD_FAILED, pointer.NOT_POSITIVE_DEFINITE):
+        if status not in (c_entry.GUARD_FAILED, c_entry.NOT_POSITIVE_DEFINITE):
             return self.errors.take()
         self.errors.take()
         try:
@@ -143,8 +142,8 @@ class CompiledPoint(Point):
         return None
 
 
-class PathsPoint(Point):
-    """The point of a GuardedTape, for arguments of one shape."""
+class PathsEntry(NativeEntry):
+    """The native entry of a GuardedTape, for arguments of one shape."""
 
     symbol = "tapediff_point_on_paths"
 
@@ -164,7 +163,7 @@ class PathsPoint(Point):
     def builtin(self) -> Any:
         """A builtin of (x, gradient): a float, the value, or KEPT where an exception waits for `errors.take()`."""
         if self._builtin is None:
-            self._builtin, self._builtin_state = pointer.builtin_on_paths(self.words, self.shape or ())
+            self._builtin, self._builtin_state = c_entry.builtin_on_paths(self.state_block, self.shape or ())
         return self._builtin
 
     def failed(self, size: int, x: int, status: int) -> int:
@@ -173,14 +172,14 @@ class PathsPoint(Point):
     def error_at(self, x: np.ndarray, status: int) -> BaseException | None:
         return self.errors.take()
 
-    # What the table asks
+    # Called by the dispatch table
 
     def answer(self, table: _PathsTable, frame: Any, asker: _Path | None, status: int, outcome: int) -> int:
         """One call, by the GuardedTape; from then on native code goes the same way by itself, where it may."""
         self._free_retired(table, 1)
         if status == RECURSION:
             raise RecursionError(f"calls of {self._guarded.name} stand too deep in each other")
-        x = _copied(frame[input_word(0)], frame[pointer.SIZE_WORD]).reshape(self._shape_for(frame[pointer.SIZE_WORD]))
+        x = _copied(frame[input_word(0)], frame[c_entry.SIZE_WORD]).reshape(self._shape_for(frame[c_entry.SIZE_WORD]))
         variant, value, gradient = self._guarded.answer_at(x)
         result, target = frame[output_word(0, 1)], frame[output_word(1, 1)]
         gradient = np.ascontiguousarray(gradient, np.float64)
@@ -193,7 +192,7 @@ class PathsPoint(Point):
     def _shape_for(self, size: int) -> tuple[int, ...]:
         if self.shape is None:
             self.shape = (size,)
-            self.words[pointer.SIZE] = size
+            self.state_block[c_entry.SIZE] = size
         shape = self.shape
         if math.prod(shape) != size:
             raise ShapeMismatch("two threads called a new tape with points of different sizes",
@@ -217,13 +216,13 @@ class PathsPoint(Point):
             return
         path = self._paths.get(variant, path)
         # An interrupt may come before any line: what is in `_paths` is in the table as well, and the table is the one in use.
-        self.words[pointer.DISPATCH_TABLE] = self._table.address
+        self.state_block[c_entry.DISPATCH_TABLE] = self._table.address
         if path not in self._table.natives:
             self._table.add(path)
             self._paths[variant] = path
-            self.words[pointer.RELEASES_GIL] |= path.kernel.state[entry.RELEASES_GIL]
+            self.state_block[c_entry.RELEASES_GIL] |= path.kernel.state[python_entry.RELEASES_GIL]
             if self._builtin_state is not None:
-                self._builtin_state[entry.RELEASES_GIL] = self.words[pointer.RELEASES_GIL]
+                self._builtin_state[python_entry.RELEASES_GIL] = self.state_block[c_entry.RELEASES_GIL]
         native = self._table.natives[path]
         self._table.words[CURRENT] = native.address
         if table is not self._table or asker is None or asker is path or not 0 < status < FAILURE:
@@ -232,7 +231,7 @@ class PathsPoint(Point):
         if not isinstance(asker.variant.outcomes[status - 1], np.ndarray):
             table.natives[asker].add_jump(status, outcome, native)
 
-    # What the GuardedTape tells and asks
+    # Called by the tape cache
 
     @holding("_lock")
     def note_uses(self) -> None:
@@ -240,7 +239,7 @@ class PathsPoint(Point):
         self._drop_retired(None, 0)
         current = int(self._table.words[CURRENT])
         for path in sorted(self._paths.values(), key=lambda path: self._table.natives[path].address == current):
-            hits = int(path.words[pointer.VARIANT_HITS])
+            hits = int(path.state[c_entry.VARIANT_HITS])
             if hits != path.noted:
                 path.variant.hits += hits - path.noted
                 path.noted = hits
@@ -258,7 +257,7 @@ class PathsPoint(Point):
             made.add(path)
         self._retired.append(self._table)
         self._table, self._paths = made, kept
-        self.words[pointer.DISPATCH_TABLE] = self._table.address
+        self.state_block[c_entry.DISPATCH_TABLE] = self._table.address
 
     @holding("_lock")
     def _free_retired(self, table: _PathsTable | None, own: int) -> None:
@@ -267,8 +266,8 @@ class PathsPoint(Point):
     def _drop_retired(self, table: _PathsTable | None, own: int) -> None:
         """Call under the lock: free old tables that no call is in: none is under way but `own` many of this thread's, in `table`."""
         # No call that begins now can find them.
-        if self._retired and self.words[pointer.ACTIVE] == own:
-            used = self.words[pointer.DISPATCH_TABLE]
+        if self._retired and self.state_block[c_entry.ACTIVE] == own:
+            used = self.state_block[c_entry.DISPATCH_TABLE]
             self._retired = [old for old in self._retired if old is table or old.address == used]
 
 
@@ -276,31 +275,31 @@ class _Path:
     """The kernel of one path in the form that dispatch loops run.
 
     Attributes:
-        address, state: of the adapter and its words, as the dispatch loops want them of a kernel.
+        address, state: of the adapter and its state block, as of a kernel.
         noted: how many of its answers have been counted as hits.
     """
 
     def __init__(self, variant: CompiledPath) -> None:
         self.variant = variant
         self.kernel = variant.gradient_kernel()
-        self.address = pointer.function_address("tapediff_variant")
-        self.state = self.words = np.array([self.kernel.state[0], self.kernel.state.ctypes.data, 0], np.int64)
+        self.address = c_entry.function_address("tapediff_variant")
+        self.state = np.array([self.kernel.state[0], self.kernel.state.ctypes.data, 0], np.int64)
         self.noted = 0
 
 
 class _Answerer:
-    """What a table has to know of its callee; what the inputs and outputs are, its kernels know."""
+    """The types of the callee that the dispatch table stands for: addresses only, as its kernels know the arrays."""
 
     in_types = (FLOAT_SCALAR,)
     out_types = (FLOAT_SCALAR, FLOAT_SCALAR)
 
 
 class _PathsTable(DispatchTable):
-    """The native side of a PathsPoint. It holds the kernels that native code finds through it."""
+    """The native side of a PathsEntry. It holds the kernels that native code finds through it."""
 
-    def __init__(self, point: PathsPoint) -> None:
-        super().__init__(_Answerer, pointer.ROLES)
-        self._point = point
+    def __init__(self, entry: PathsEntry) -> None:
+        super().__init__(_Answerer, c_entry.ROLES)
+        self._entry = entry
         self.natives: dict[_Path, _NativeVariant] = {}
         self._paths_by_address: dict[int, _Path] = {}
 
@@ -311,7 +310,7 @@ class _PathsTable(DispatchTable):
         self.natives[path] = native
 
     def answer(self, frame: Any, asker: int, status: int, outcome: int) -> int:
-        return self._point.answer(self, frame, self._paths_by_address.get(asker), status, outcome)
+        return self._entry.answer(self, frame, self._paths_by_address.get(asker), status, outcome)
 
 
 def _copied(address: int, size: int) -> np.ndarray:
@@ -324,6 +323,6 @@ def _lost() -> BaseException:
     return InvalidTape("native code says that Python has raised an exception, and none is kept")
 
 
-def _point_failed(number: int, size: int, x: int, status: int) -> int:
-    """What the functions of points call; see Point.failed."""
-    return _points[number].failed(size, x, status)
+def _entry_failed(number: int, size: int, x: int, status: int) -> int:
+    """Called by the functions of native entries; see NativeEntry.failed."""
+    return _entries[number].failed(size, x, status)

@@ -331,7 +331,7 @@ def test_the_budget_holds_for_native_calls():
     x[0] = 9.5
     call()
     assert safe.stats.recordings == used
-    point = safe._point((2,))
+    point = safe._entry((2,))
     assert len(point._paths) <= 3
     assert len(point._retired) <= 1
 
