@@ -14,12 +14,10 @@ from support.interrupts import Scenario, numbers_of_lines
 
 import tapediff as td
 from tapediff.compiler.codegen import outlining as functions
-from tapediff.compiler.jit import linking
+from tapediff.compiler.jit import linking, shared_function
 from tapediff.compiler.jit import native_function as native
 from tapediff.compiler.jit import own_routines as linked
 from tapediff.compiler.runtime import c_entry as pointer
-from tapediff.compiler.runtime import callbacks
-from tapediff.compiler.runtime import dispatch_loop as dispatch_loops
 from tapediff.compiler.runtime import python_entry as entry
 
 INTERRUPTS = int(os.environ.get("TAPEDIFF_INTERRUPTS", "140"))
@@ -156,7 +154,7 @@ def check_batch(safe):
 
 # What a process makes once; kept here, as code that was made before goes on using it.
 _MADE_ONCE = [
-    native._shared, functions._shared, linked._linked, dispatch_loops._dispatch_loops, pointer._functions, entry._shared, callbacks._callbacks,
+    native._shared, functions._shared, linked._linked, shared_function._linked, entry._definitions,
     linking._libraries, linking._recent, linking._codes,
 ]  # fmt: skip
 _kept = []

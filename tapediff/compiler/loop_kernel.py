@@ -23,7 +23,7 @@ from .math.simd import Value
 from .pipeline import build_body
 from .runtime.call_frame import END, STACK, STOPPED, ArgumentLayout, input_word, output_word, value_bytes
 from .runtime.guard_reports import Exits
-from .runtime.signal_checks import CLOCK_WORDS, FIRST_SLICE, pause_address
+from .runtime.signal_checks import CLOCK, FIRST_SLICE, PAUSE
 from .runtime.status import PENDING
 from .runtime.workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
 from .schedule.fusion import CHUNKS
@@ -223,7 +223,7 @@ class LoopEmitter(Emitter):
         """At the end of a slice of the iterations: see compiler.runtime.signal_checks."""
         code, interrupted = self.code, self.code.label()
         code.declare("declare i64 @tapediff_pause(ptr, i64, i64)")
-        self.addresses["tapediff_pause"] = pause_address()
+        self.addresses["tapediff_pause"] = PAUSE.address
         code.start(label)
         code.line(f"%slice_next = call i64 @tapediff_pause(ptr %clock, i64 {following}, i64 %end)")
         raised = code.emit("icmp slt i64 %slice_next, 0")
@@ -249,7 +249,7 @@ class LoopEmitter(Emitter):
         enter += self.enter
         if not self.layout.once:
             self.code.declare("declare i64 @llvm.smin.i64(i64, i64)")
-            self.slots.append(f"%clock = alloca [{CLOCK_WORDS} x i64]")
+            self.slots.append(f"%clock = alloca [{CLOCK.size // 8} x i64]")
             enter += ["%slice_slot = getelementptr i64, ptr %clock, i64 1", "store i64 0, ptr %slice_slot"]
             enter += [f"%slice_reach = add i64 %t_first, {FIRST_SLICE}"]
             enter += ["%slice_first = call i64 @llvm.smin.i64(i64 %slice_reach, i64 %end)"]

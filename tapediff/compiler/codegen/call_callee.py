@@ -9,7 +9,6 @@ from typing import Any
 from ...ir.instruction import INT_SCALAR, DynamicArrayType
 from ...ops.calls import CALL_VARIANT, LOOP, LoopForm
 from ...ops.loop_forms import saved_bytes_limit
-from ..llvm.c_library import FREE
 from ..loop_ir.program import Invoke
 from ..math.simd import Code
 from ..runtime.call_frame import (
@@ -32,7 +31,7 @@ from ..runtime.callbacks import callback_address
 from ..runtime.dispatch_loop import dispatch_loop_address
 from ..runtime.dispatch_table import DispatchTable, dispatch_table_of
 from ..runtime.status import OUT_OF_MEMORY, PENDING
-from ..runtime.workspaces import STACK_FUNCTIONS
+from ..runtime.workspaces import block_functions
 
 # Entries that a dynamic array has room for at first, when nobody knows how long it will be.
 FIRST_ENTRIES = 64
@@ -63,8 +62,7 @@ def emit_invoke(owner: Any, item: Invoke) -> None:
     pointers = [owner.address(*pair) for pair in (*item.operands, *item.items)]
     pointers += [owner.base(storage) for storage in (*item.slots, item.scratch) if storage >= 0]
     if stacks:
-        owner.code.declare(FREE)
-        owner.code.declare(STACK_FUNCTIONS)
+        owner.code.declare_all(block_functions())
         pointers.append(owner.code.emit(f"getelementptr i64, ptr %stacks, i64 {2 * owner.stack_count}"))
         owner.stack_count += stacks
     arguments = ", ".join([*(f"ptr {p}" for p in pointers), f"i64 {owner.outermost}"])

@@ -13,16 +13,15 @@ from typing import Any
 from ...ir.guard_rows import EACH
 from ..bytecode.emit_call import emit_interpreted
 from ..linalg.routine_table import ROUTINES
-from ..llvm.c_library import FREE
 from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.program import Access, Exit, Group, Literal, Program, RoutineCall, Step, neutral
 from ..math.simd import Code, Value, constant, to_f64, trunc
 from ..runtime.status import FAILURE, OUT_OF_MEMORY
 from ..runtime.workspaces import (
     LARGEST_STACK_WORKSPACE,
-    MIX,
     STATE_CONSTANTS,
-    WORKSPACE_FUNCTIONS,
+    array_hash,
+    workspace_functions,
 )
 from ..schedule.fusion import CHUNKS
 from ..schedule.memory_plan import ALIGNMENT
@@ -265,7 +264,7 @@ class Emitter(LaneMemory):
         room = self.code.emit("getelementptr i8, ptr %report, i64 8")
         storage = self.storages[item.report[0]]
         if self.mixes_arrays:
-            self.code.declare(MIX)
+            self.code.declare_all(array_hash())
             base = self.base(storage.number)
             mixed = self.code.emit(f"call i64 @tapediff_mix(ptr {base}, i64 {storage.bytes})")
             self.code.line(f"store i64 {mixed}, ptr {room}")
@@ -311,8 +310,7 @@ class Emitter(LaneMemory):
         ]
         if size <= self.largest_on_stack:
             return [*lines, f"%workspace = alloca [{size} x i8], align 64"]
-        self.code.declare(FREE)
-        self.code.declare(WORKSPACE_FUNCTIONS)
+        self.code.declare_all(workspace_functions())
         # A multiple of the alignment: macOS refuses other sizes.
         size += -size % ALIGNMENT
         return [

@@ -1,4 +1,4 @@
-"""LLVM text: typed values whose operators append instructions, and the processor that code is made for.
+"""LLVM text: typed values, whole functions with structured control flow, memory by named fields, and the processor it is made for.
 
-Comes in: Python operators. Goes out: the lines of a function. Open first: `values.py`.
+Comes in: Python operators and calls. Goes out: the text of functions and modules. Open first: `values.py`, then `builder.py`.
 """

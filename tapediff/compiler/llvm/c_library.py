@@ -1,52 +1,62 @@
-"""Functions of the C library that generated code calls, as LLVM text: declared, or written over those that Windows has instead."""
+"""Functions of the C library that generated code calls; on Windows, which lacks these, written over those that it has instead."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from ...base.operating_system import IS_WINDOWS
+from .builder import VOID, Function, Signature, external, included
 from .cpu import is_x86
+from .memory import Layout
+from .values import I32, I64, PTR, Value
 
-ALIGNED_ALLOC = "declare ptr @aligned_alloc(i64, i64)"
-REALLOC = "declare ptr @realloc(ptr, i64)"
-FREE = "declare void @free(ptr)"
-CLOCK_GETTIME = "declare i32 @clock_gettime(i32, ptr)"
 
-# Windows frees aligned memory by another function than other memory, so all of it is aligned.
-ALIGNED_ALLOC_ON_WINDOWS = """declare ptr @_aligned_malloc(i64, i64)
-define internal ptr @aligned_alloc(i64 %alignment, i64 %size) nounwind {
-%made = call ptr @_aligned_malloc(i64 %size, i64 %alignment)
-ret ptr %made
-}"""
-REALLOC_ON_WINDOWS = """declare ptr @_aligned_realloc(ptr, i64, i64)
-define internal ptr @realloc(ptr %held, i64 %size) nounwind {
-%made = call ptr @_aligned_realloc(ptr %held, i64 %size, i64 64)
-ret ptr %made
-}"""
-FREE_ON_WINDOWS = """declare void @_aligned_free(ptr)
-define internal void @free(ptr %held) nounwind {
-call void @_aligned_free(ptr %held)
-ret void
-}"""
-# Its performance counter ticks every 100 ns.
-CLOCK_GETTIME_ON_WINDOWS = """declare i32 @QueryPerformanceCounter(ptr)
-define internal i32 @clock_gettime(i32 %clock, ptr %time) nounwind {
-%answer = call i32 @QueryPerformanceCounter(ptr %time)
-%ticks = load i64, ptr %time
-%seconds = sdiv i64 %ticks, 10000000
-%rest = srem i64 %ticks, 10000000
-%nanoseconds = mul i64 %rest, 100
-%rest_slot = getelementptr i64, ptr %time, i64 1
-store i64 %seconds, ptr %time
-store i64 %nanoseconds, ptr %rest_slot
-ret i32 0
-}"""
-if IS_WINDOWS:
-    ALIGNED_ALLOC, REALLOC, FREE = ALIGNED_ALLOC_ON_WINDOWS, REALLOC_ON_WINDOWS, FREE_ON_WINDOWS
-    CLOCK_GETTIME = CLOCK_GETTIME_ON_WINDOWS
+def aligned_alloc_on_windows() -> Function:
+    """Windows frees aligned memory by another function than other memory, so all of it is aligned."""
+    f = Function("aligned_alloc", PTR, alignment=I64, size=I64)
+    alignment, size = f.parameters
+    f.return_(f.call(external("_aligned_malloc", PTR, I64, I64), size, alignment))
+    return f
 
-# For `now`.
-CLOCK = "declare i64 @llvm.readcyclecounter()" if is_x86() else CLOCK_GETTIME
+
+def realloc_on_windows() -> Function:
+    f = Function("realloc", PTR, held=PTR, size=I64)
+    held, size = f.parameters
+    f.return_(f.call(external("_aligned_realloc", PTR, PTR, I64, I64), held, size, 64))
+    return f
+
+
+def free_on_windows() -> Function:
+    f = Function("free", VOID, held=PTR)
+    f.call(external("_aligned_free", VOID, PTR), *f.parameters)
+    f.return_()
+    return f
+
+
+def clock_gettime_on_windows() -> Function:
+    """Its performance counter ticks every 100 ns."""
+    f = Function("clock_gettime", I32, clock=I32, time=PTR)
+    ticks = f.variable(I64)
+    f.call(external("QueryPerformanceCounter", I32, PTR), ticks.address)
+    time_ = TIME.at(f.parameters[1])
+    time_["seconds"], time_["nanoseconds"] = ticks.value.quotient(10_000_000), ticks.value.remainder(10_000_000) * 100
+    f.return_(0)
+    return f
+
+
+TIME = Layout.of_words(seconds=I64, nanoseconds=I64)
+
+
+def _of_c(name: str, result: str, *parameters: str, on_windows: Callable[[], Function]) -> Signature:
+    return Signature(name, result, parameters, definition="\n".join(included(on_windows())) if IS_WINDOWS else "")
+
+
+ALIGNED_ALLOC = _of_c("aligned_alloc", PTR, I64, I64, on_windows=aligned_alloc_on_windows)
+REALLOC = _of_c("realloc", PTR, PTR, I64, on_windows=realloc_on_windows)
+FREE = _of_c("free", VOID, PTR, on_windows=free_on_windows)
+CLOCK_GETTIME = _of_c("clock_gettime", I32, I32, PTR, on_windows=clock_gettime_on_windows)
+CYCLE_COUNTER = external("llvm.readcyclecounter", I64)
 
 # The number of the clock that nobody sets, which differs between systems.
 MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
@@ -55,13 +65,10 @@ MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
 TICKS = 3 if is_x86() else 1
 
 
-def now(name: str) -> str:
-    """Text that reads the clock into %name; elsewhere than on x86 it takes room for a time at %time."""
+def now(f: Function) -> Value:
+    """The time by the clock, in its ticks."""
     if is_x86():
-        return f"%{name} = call i64 @llvm.readcyclecounter()"
-    return f"""%{name}_called = call i32 @clock_gettime(i32 {MONOTONIC}, ptr %time)
-%{name}_seconds = load i64, ptr %time
-%{name}_rest_slot = getelementptr i64, ptr %time, i64 1
-%{name}_rest = load i64, ptr %{name}_rest_slot
-%{name}_whole = mul i64 %{name}_seconds, 1000000000
-%{name} = add i64 %{name}_whole, %{name}_rest"""
+        return f.call(CYCLE_COUNTER)
+    time_ = f.struct(TIME)
+    f.call(CLOCK_GETTIME, MONOTONIC, time_.pointer)
+    return time_["seconds"] * 1_000_000_000 + time_["nanoseconds"]

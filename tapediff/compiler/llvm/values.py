@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import operator
 import struct
+from collections.abc import Iterable
 
-SCALAR = {"f64": "double", "i64": "i64", "i1": "i1"}
+# Kinds of values. Kernels compute with the first three; the code around them also has bytes, C ints and addresses.
+F64, I64, I1, I8, I32, PTR = "f64", "i64", "i1", "i8", "i32", "ptr"
+SCALAR = {F64: "double", I64: "i64", I1: "i1", I8: "i8", I32: "i32", PTR: "ptr"}
 # In memory, a truth value is a byte.
-MEMORY_TYPES = {"f64": "double", "i64": "i64", "i1": "i8"}
+MEMORY_TYPES = {**SCALAR, I1: "i8"}
 _DOUBLE = struct.Struct(">d")
 
 
@@ -17,6 +20,13 @@ def type_of(kind: str, width: int) -> str:
 
 
 TYPES = {(kind, width): type_of(kind, width) for kind in SCALAR for width in (1, 2, 4, 8, 16)}
+
+
+class _Null:
+    """The address that nothing has."""
+
+
+NULL = _Null()
 
 
 class Code:
@@ -65,9 +75,12 @@ class Code:
         """Record a module-level declaration or helper definition; the same text twice counts once."""
         self.declarations[text] = None
 
+    def declare_all(self, texts: Iterable[str]) -> None:
+        self.declarations |= dict.fromkeys(texts)
+
 
 class Value:
-    """An immutable LLVM value: a name or constant text, of kind f64, i64 or i1, on `width` lanes.
+    """An immutable LLVM value: a name or constant text, of a kind such as f64, i64 or i1, on `width` lanes.
 
     Operators emit the instruction and return its result. Python numbers are taken as constants of the value's own
     kind; a one-lane value beside a wider one is repeated on every lane. `==` and `!=` compare lane by lane, so a
@@ -91,99 +104,120 @@ class Value:
     def __hash__(self) -> int:
         return id(self)
 
-    def __add__(self, other):
+    def __add__(self, other) -> Value:
         return _binary(_ADD, self, other)
 
-    def __radd__(self, other):
+    def __radd__(self, other) -> Value:
         return _binary(_ADD, other, self)
 
-    def __sub__(self, other):
+    def __sub__(self, other) -> Value:
         return _binary(_SUBTRACT, self, other)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other) -> Value:
         return _binary(_SUBTRACT, other, self)
 
-    def __mul__(self, other):
+    def __mul__(self, other) -> Value:
         return _binary(_MULTIPLY, self, other)
 
-    def __rmul__(self, other):
+    def __rmul__(self, other) -> Value:
         return _binary(_MULTIPLY, other, self)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other) -> Value:
         return _binary(_DIVIDE, self, other)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other) -> Value:
         return _binary(_DIVIDE, other, self)
 
-    def __neg__(self):
+    def __neg__(self) -> Value:
         if self.kind == "i64":
             return 0 - self
         require(self, "f64")
         return Value(self.code, self.code.emit(f"fneg {TYPES['f64', self.width]} {self.ref}"), "f64", self.width)
 
-    def __pos__(self):
+    def __pos__(self) -> Value:
         return self
 
-    def __and__(self, other):
+    def __and__(self, other) -> Value:
         return _binary(_AND, self, other)
 
-    def __rand__(self, other):
+    def __rand__(self, other) -> Value:
         return _binary(_AND, other, self)
 
-    def __or__(self, other):
+    def __or__(self, other) -> Value:
         return _binary(_OR, self, other)
 
-    def __ror__(self, other):
+    def __ror__(self, other) -> Value:
         return _binary(_OR, other, self)
 
-    def __xor__(self, other):
+    def __xor__(self, other) -> Value:
         return _binary(_XOR, self, other)
 
     def __rxor__(self, other):
         return _binary(_XOR, other, self)
 
-    def __invert__(self):
+    def __invert__(self) -> Value:
         return _binary(_XOR, self, True if self.kind == "i1" else -1)
 
-    def __lshift__(self, other):
+    def __lshift__(self, other) -> Value:
         return _binary(_SHIFT_LEFT, self, other)
 
-    def __rshift__(self, other):
+    def __rshift__(self, other) -> Value:
         return _binary(_SHIFT_RIGHT, self, other)
 
-    def lshr(self, other):
+    def lshr(self, other) -> Value:
         """Shift right, filling with zeros; `>>` repeats the sign bit."""
         return _binary(_SHIFT_RIGHT_ZEROS, self, other)
 
-    def __lt__(self, other):
+    def below(self, other) -> Value:
+        """Less, as integers without a sign."""
+        return _compare("", "ult", self, other)
+
+    def quotient(self, other) -> Value:
+        """Of two i64, rounded towards zero; not for a divisor of 0, nor for -2**63 / -1."""
+        return _binary(_QUOTIENT, self, other)
+
+    def remainder(self, other) -> Value:
+        """Of that quotient."""
+        return _binary(_REMAINDER, self, other)
+
+    def is_null(self) -> Value:
+        return _compare("", "eq", require(self, "ptr"), NULL)
+
+    def __lt__(self, other) -> Value:
         return _compare("olt", "slt", self, other)
 
-    def __le__(self, other):
+    def __le__(self, other) -> Value:
         return _compare("ole", "sle", self, other)
 
-    def __gt__(self, other):
+    def __gt__(self, other) -> Value:
         return _compare("ogt", "sgt", self, other)
 
-    def __ge__(self, other):
+    def __ge__(self, other) -> Value:
         return _compare("oge", "sge", self, other)
 
-    def eq(self, other):
+    def eq(self, other) -> Value:
         """Equal, lane by lane: false where either is NaN."""
         return _compare("oeq", "eq", self, other)
 
-    def ne(self, other):
+    def ne(self, other) -> Value:
         """Not equal, lane by lane: true where either is NaN."""
         return _compare("une", "ne", self, other)
 
-    __eq__ = eq  # pyright: ignore[reportAssignmentType]  # lane by lane, like NumPy's
-    __ne__ = ne  # pyright: ignore[reportAssignmentType]
+    # Lane by lane, like NumPy's.
+    def __eq__(self, other) -> Value:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _compare("oeq", "eq", self, other)
+
+    def __ne__(self, other) -> Value:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _compare("une", "ne", self, other)
 
 
 _ADD = {"f64": "fadd", "i64": "add"}
 _SUBTRACT = {"f64": "fsub", "i64": "sub"}
 _MULTIPLY = {"f64": "fmul", "i64": "mul"}
 _DIVIDE = {"f64": "fdiv"}
-_AND = {"i64": "and", "i1": "and"}
+_QUOTIENT = {"i64": "sdiv"}
+_REMAINDER = {"i64": "srem"}
+_AND = {"i64": "and", "i1": "and", "i32": "and"}
 _OR = {"i64": "or", "i1": "or"}
 _XOR = {"i64": "xor", "i1": "xor"}
 _SHIFT_LEFT = {"i64": "shl"}
@@ -206,6 +240,8 @@ def _compare(ordered: str, signed: str, a: Value, b) -> Value:
     code, kind, width = a.code, a.kind, a.width
     if b.__class__ is Value and b.width > width:
         width = b.width
+    if kind == "f64" and not ordered:
+        raise TypeError("only whole numbers compare without a sign")
     test = f"fcmp {ordered}" if kind == "f64" else f"icmp {signed}"
     left, right = operand_text(a, kind, width), operand_text(b, kind, width)
     return Value(code, code.emit(f"{test} {TYPES[kind, width]} {left}, {right}"), "i1", width)
@@ -224,10 +260,14 @@ def constant_text(number, kind: str, width: int) -> str:
     # By bits: decimal text would lose -0.0 and NaN payloads, and numpy scalars print their type.
     if kind == "f64":
         text = f"0x{_DOUBLE.pack(number).hex()}"
-    elif kind == "i64":
-        text = str(operator.index(number))
-    else:
+    elif kind == "i1":
         text = "true" if number else "false"
+    elif kind == "ptr":
+        if number is not NULL:
+            raise TypeError("the only constant address is NULL")
+        text = "null"
+    else:
+        text = str(operator.index(number))
     return text if width == 1 else f"splat ({SCALAR[kind]} {text})"
 
 
@@ -255,3 +295,40 @@ def splat(value: Value, width: int) -> Value:
     lane = code.emit(f"insertelement {vector} poison, {scalar} {value.ref}, i64 0")
     lanes = code.emit(f"shufflevector {vector} {lane}, {vector} poison, <{width} x i32> zeroinitializer")
     return Value(code, lanes, kind, width)
+
+
+def widest(operands: tuple) -> tuple[Code, int]:
+    code, width = None, 1
+    for operand in operands:
+        if operand.__class__ is Value:
+            code = operand.code
+            if operand.width > width:
+                width = operand.width
+    if code is None:
+        raise TypeError("at least one operand must be a Value")
+    return code, width
+
+
+def select(condition: Value, a, b) -> Value:
+    """Lane by lane, a where the condition holds, else b; two Python numbers are taken as f64."""
+    code, width = widest((condition, a, b))
+    kind = a.kind if a.__class__ is Value else b.kind if b.__class__ is Value else "f64"
+    test, lanes = operand_text(condition, "i1", width), TYPES[kind, width]
+    left, right = operand_text(a, kind, width), operand_text(b, kind, width)
+    emitted = code.emit(f"select {TYPES['i1', width]} {test}, {lanes} {left}, {lanes} {right}")
+    return Value(code, emitted, kind, width)
+
+
+def convert(instruction: str, x: Value, kind: str) -> Value:
+    """A value in another type by an instruction of LLVM's that converts: sext, zext, trunc, bitcast, sitofp, ptrtoint, ..."""
+    text = f"{instruction} {TYPES[x.kind, x.width]} {x.ref} to {TYPES[kind, x.width]}"
+    return Value(x.code, x.code.emit(text), kind, x.width)
+
+
+def least(a: Value, b) -> Value:
+    """The smaller of two whole numbers."""
+    return select(a < b, a, b)
+
+
+def greatest(a: Value, b) -> Value:
+    return select(a > b, a, b)

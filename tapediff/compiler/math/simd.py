@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 from ..llvm.cpu import has
-from ..llvm.values import TYPES, Code, Value, constant, operand_text, require, splat, type_of
+from ..llvm.values import TYPES, Code, Value, constant, convert, operand_text, require, select, splat, type_of, widest
 
 __all__ = [
     "Code", "Value", "any_lane", "as_values", "bits", "call_rarely", "call_scalar", "ceil", "constant", "copysign", "fabs",
@@ -15,18 +15,6 @@ __all__ = [
 ]  # fmt: skip
 
 _PURE = "nounwind willreturn memory(none)"
-
-
-def _widest(operands: tuple) -> tuple[Code, int]:
-    code, width = None, 1
-    for operand in operands:
-        if operand.__class__ is Value:
-            code = operand.code
-            if operand.width > width:
-                width = operand.width
-    if code is None:
-        raise TypeError("at least one operand must be a Value")
-    return code, width
 
 
 @cache
@@ -46,7 +34,7 @@ def _unary(name: str, x: Value) -> Value:
 
 def fma(a, b, c) -> Value:
     """a * b + c, rounded once."""
-    code, width = _widest((a, b, c))
+    code, width = widest((a, b, c))
     lanes, declaration, call = _intrinsic("fma", 3, width)
     code.declarations[declaration] = None
     a, b, c = operand_text(a, "f64", width), operand_text(b, "f64", width), operand_text(c, "f64", width)
@@ -85,21 +73,11 @@ def fabs(x: Value) -> Value:
 
 def copysign(magnitude, sign) -> Value:
     """The magnitude of one value with the sign bit of another."""
-    code, width = _widest((magnitude, sign))
+    code, width = widest((magnitude, sign))
     lanes, declaration, call = _intrinsic("copysign", 2, width)
     code.declarations[declaration] = None
     left, right = operand_text(magnitude, "f64", width), operand_text(sign, "f64", width)
     return Value(code, code.emit(f"{call}{left}, {lanes} {right})"), "f64", width)
-
-
-def select(condition: Value, a, b) -> Value:
-    """Lane by lane, a where the condition holds, else b; two Python numbers are taken as f64."""
-    code, width = _widest((condition, a, b))
-    kind = a.kind if a.__class__ is Value else b.kind if b.__class__ is Value else "f64"
-    test, lanes = operand_text(condition, "i1", width), TYPES[kind, width]
-    left, right = operand_text(a, kind, width), operand_text(b, kind, width)
-    emitted = code.emit(f"select {TYPES['i1', width]} {test}, {lanes} {left}, {lanes} {right}")
-    return Value(code, emitted, kind, width)
 
 
 def integer_quotient(x, y) -> Value:
@@ -118,14 +96,9 @@ def as_values(x, y) -> tuple[Value, Value]:
     return x, y
 
 
-def _convert(instruction: str, x: Value, kind: str) -> Value:
-    text = f"{instruction} {TYPES[x.kind, x.width]} {x.ref} to {TYPES[kind, x.width]}"
-    return Value(x.code, x.code.emit(text), kind, x.width)
-
-
 def to_f64(x: Value) -> Value:
     """The number as f64: an i64 rounded to nearest, an i1 as 0.0 or 1.0; an f64 is returned as it is."""
-    return x if x.kind == "f64" else _convert("sitofp" if x.kind == "i64" else "uitofp", x, "f64")
+    return x if x.kind == "f64" else convert("sitofp" if x.kind == "i64" else "uitofp", x, "f64")
 
 
 def to_i64(x: Value) -> Value:
@@ -133,7 +106,7 @@ def to_i64(x: Value) -> Value:
     if x.kind == "i64":
         return x
     if x.kind == "i1":
-        return _convert("zext", x, "i64")
+        return convert("zext", x, "i64")
     # The saturating intrinsic: plain fptosi leaves NaN and large numbers undefined, which may differ by width.
     integers, doubles = TYPES["i64", x.width], TYPES["f64", x.width]
     suffix = "i64.f64" if x.width == 1 else f"v{x.width}i64.v{x.width}f64"
@@ -143,12 +116,12 @@ def to_i64(x: Value) -> Value:
 
 def bits(x: Value) -> Value:
     """The bit pattern of an f64 as i64."""
-    return _convert("bitcast", require(x, "f64"), "i64")
+    return convert("bitcast", require(x, "f64"), "i64")
 
 
 def from_bits(x: Value) -> Value:
     """The f64 that has this bit pattern."""
-    return _convert("bitcast", require(x, "i64"), "f64")
+    return convert("bitcast", require(x, "i64"), "f64")
 
 
 # AVX-512 multiplies so many lanes by powers of two in one instruction.
@@ -231,7 +204,7 @@ def call_scalar(symbol: str, *operands, trailing: str = "", attributes: str = ""
 
     Cost: one call per lane; the lanes are walked by a loop in a helper function that the module has once.
     """
-    code, width = _widest(operands)
+    code, width = widest(operands)
     lanes = TYPES["f64", width]
     extra = f", {trailing}" if trailing else ""
     code.symbols.add(symbol)

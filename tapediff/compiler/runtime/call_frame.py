@@ -12,13 +12,19 @@ from dataclasses import dataclass
 
 from ...ir.instruction import ValueType
 from ...ops.calls import LoopForm
+from ..llvm.memory import Layout
+from ..llvm.values import I64, PTR
 from ..loop_ir.program import ITEM_BYTES, KINDS
 
-# The header: iteration to begin with, or the one that a guard stopped; where to end; where variant numbers are and how many
-# words apart; whether a while loop has come to its end; where on this thread's stack the calls of callees begin, 0 for here; the
-# iteration for which Python chose a variant last, and the status that made it do so.
-ITERATION, END, NUMBERS, STEP, STOPPED, STACK, ASKED_AT, ASKED_STATUS = range(8)
-HEADER = 8
+# The header. `iteration`: to begin with, or the one that a guard stopped; `end`: where to end; `numbers`: where variant numbers are, and
+# `step`: how many words apart; `stopped`: whether a while loop has come to its end; `stack`: where on this thread's stack the calls of
+# callees begin, 0 for here; `asked_at`, `asked_status`: the iteration for which Python chose a variant last, and the status it was asked
+# with.
+CALL_FRAME = Layout.of_words(
+    iteration=I64, end=I64, numbers=PTR, step=I64, stopped=I64, stack=I64, asked_at=I64, asked_status=I64
+)
+ITERATION, END, NUMBERS, STEP, STOPPED, STACK, ASKED_AT, ASKED_STATUS = CALL_FRAME.words()
+HEADER = len(CALL_FRAME.words())
 
 NO_END = 1 << 62
 

@@ -9,11 +9,32 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from ...errors import InvalidTape
-from ..jit.native_function import NativeFunction
-from .call_frame import STACK
+from ..jit.shared_function import SharedFunction
+from ..llvm.builder import Function, module_text
+from ..llvm.memory import Struct
+from ..llvm.values import I32, I64, PTR, Value, convert
+from .call_frame import CALL_FRAME
+from .python_api import (
+    CALL_FUNCTION,
+    CLEAR_ERROR,
+    DELETE_ITEM,
+    ENSURE_LOCK,
+    FETCH_ERROR,
+    GET_ITEM,
+    GIVE_BACK_LOCK,
+    HOLD_OBJECT,
+    LONG_AS_LONG_LONG,
+    LONG_FROM_LONG_LONG,
+    LONG_FROM_UNSIGNED,
+    NORMALIZE_EXCEPTION,
+    RELEASE_OBJECT,
+    SET_ITEM,
+    SET_TRACEBACK,
+    THREAD_IDENT,
+)
 
 # The exceptions that native code is returning with, by thread. Not thread-local storage: Python forgets that of threads that it
 # did not start each time they leave it.
@@ -21,8 +42,6 @@ _pending: dict[int, BaseException] = {}
 
 # Where the stack of calls of callees begins, of threads that are in such calls.
 _outermost: dict[int, int] = {}
-
-_callbacks: dict[str, NativeFunction] = {}
 
 
 def take_pending() -> BaseException | None:
@@ -52,110 +71,71 @@ def callback_address(function: Callable[..., int], signature: tuple[str, ...], r
         result: its type, i32 or i64. It returns 0 where the function raises.
     """
     name = f"tapediff_{function.__name__.strip('_')}"
-    known = _callbacks.get(name)
-    if known is None:
-        objects = {"function": function, "pending": _pending, "outermost": _outermost}
-        addresses = {f"tapediff_object_{key}": id(each) for key, each in objects.items()}
-        text = _text(name, signature, result)
-        # Held first: native code does not.
-        _kept.append(function)
-        known = _callbacks.setdefault(name, NativeFunction(text, name, set(), addresses=addresses, is_portable=True))
-    return known.address
+    # Held first: native code does not.
+    _kept.setdefault(name, function)
+    objects = {"function": _kept[name], "pending": _pending, "outermost": _outermost}
+    addresses = {f"tapediff_object_{key}": id(each) for key, each in objects.items()}
+    return SharedFunction(name, lambda: _text(name, signature, result), lambda: addresses).address
 
 
-_kept: list[Any] = []
+_kept: dict[str, Callable[..., int]] = {}
 
-_FORMATS = {"i64": "L", "ptr": "L", "i32": "i"}
+# How PyObject_CallFunction is told of arguments.
+_FORMATS = {I64: "L", PTR: "L", I32: "i"}
 
 
 def _text(name: str, signature: tuple[str, ...], result: str) -> str:
-    parameters = ", ".join(f"{type_} %a{k}" for k, type_ in enumerate(signature))
-    letters = "".join(_FORMATS[type_] for type_ in signature)
+    f = Function(name, result, **{f"a{k}": kind for k, kind in enumerate(signature)})
+    lock = f.call(ENSURE_LOCK)
+    thread = f.call(LONG_FROM_UNSIGNED, f.call(THREAD_IDENT))
+    has_frame = signature[1:2] == (PTR,)
+    before = _enter(f, thread, CALL_FRAME.at(f.parameters[1])) if has_frame else None
     # Between the parentheses a format stands for a tuple, also of one argument.
-    format_ = f"({letters})\\00"
-    given = ", ".join(f"{type_} %a{k}" for k, type_ in enumerate(signature))
-    has_frame = signature[1:2] == ("ptr",)
-    answer = "%number" if result == "i64" else "%short"
-    return f"""declare i32 @PyGILState_Ensure()
-declare void @PyGILState_Release(i32)
-declare ptr @PyObject_CallFunction(ptr, ptr, ...)
-declare i64 @PyLong_AsLongLong(ptr)
-declare ptr @PyLong_FromLongLong(i64)
-declare ptr @PyLong_FromUnsignedLong(i64)
-declare i64 @PyThread_get_thread_ident()
-declare void @Py_DecRef(ptr)
-declare void @Py_IncRef(ptr)
-declare void @PyErr_Fetch(ptr, ptr, ptr)
-declare void @PyErr_NormalizeException(ptr, ptr, ptr)
-declare void @PyErr_Clear()
-declare i32 @PyException_SetTraceback(ptr, ptr)
-declare ptr @PyDict_GetItemWithError(ptr, ptr)
-declare i32 @PyDict_SetItem(ptr, ptr, ptr)
-declare i32 @PyDict_DelItem(ptr, ptr)
-@tapediff_object_function = external global i64
-@tapediff_object_pending = external global i64
-@tapediff_object_outermost = external global i64
-@tapediff_format = internal constant [{len(letters) + 3} x i8] c"{format_}"
-define {result} @{name}({parameters}) nounwind {{
-entry:
-%type = alloca ptr
-%value = alloca ptr
-%traceback = alloca ptr
-%gil = call i32 @PyGILState_Ensure()
-%ident = call i64 @PyThread_get_thread_ident()
-%thread = call ptr @PyLong_FromUnsignedLong(i64 %ident)
-{_ENTER if has_frame else ""}
-%object = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr @tapediff_object_function, ptr @tapediff_format, {given})
-%failed = icmp eq ptr %object, null
-br i1 %failed, label %error, label %answered
-answered:
-%number = call i64 @PyLong_AsLongLong(ptr %object)
-%short = trunc i64 %number to i32
-call void @Py_DecRef(ptr %object)
-br label %leave
-error:
-call void @PyErr_Fetch(ptr %type, ptr %value, ptr %traceback)
-call void @PyErr_NormalizeException(ptr %type, ptr %value, ptr %traceback)
-%raised_type = load ptr, ptr %type
-%raised = load ptr, ptr %value
-%trace = load ptr, ptr %traceback
-%has_no_trace = icmp eq ptr %trace, null
-br i1 %has_no_trace, label %keep, label %with_trace
-with_trace:
-%set = call i32 @PyException_SetTraceback(ptr %raised, ptr %trace)
-br label %keep
-keep:
-%kept = call i32 @PyDict_SetItem(ptr @tapediff_object_pending, ptr %thread, ptr %raised)
-call void @Py_DecRef(ptr %raised_type)
-call void @Py_DecRef(ptr %raised)
-call void @Py_DecRef(ptr %trace)
-br label %leave
-leave:
-%told = phi {result} [ {answer}, %answered ], [ 0, %keep ]
-{_LEAVE if has_frame else ""}
-call void @Py_DecRef(ptr %thread)
-call void @PyErr_Clear()
-call void @PyGILState_Release(i32 %gil)
-ret {result} %told
-}}"""
+    format_ = f.text("tapediff_format", f"({''.join(_FORMATS[kind] for kind in signature)})")
+    answer, answered = f.variable(result, 0), f.call(CALL_FUNCTION, f.external("tapediff_object_function"), format_, *f.parameters)
+    with f.if_(answered.is_null()):
+        _keep_exception(f, thread)
+    with f.else_():
+        number = f.call(LONG_AS_LONG_LONG, answered)
+        answer.value = number if result == I64 else convert("trunc", number, I32)
+        f.call(RELEASE_OBJECT, answered)
+    if before is not None:
+        _leave(f, thread, before)
+    f.call(RELEASE_OBJECT, thread)
+    f.call(CLEAR_ERROR)
+    f.call(GIVE_BACK_LOCK, lock)
+    f.return_(answer.value)
+    return module_text(f)
 
 
-# Calls that the Python function makes count their depth from where the frame does; afterwards from where they did before.
-_ENTER = f"""%stack_slot = getelementptr i64, ptr %a1, i64 {STACK}
-%stack = load i64, ptr %stack_slot
-%stack_object = call ptr @PyLong_FromLongLong(i64 %stack)
-%before = call ptr @PyDict_GetItemWithError(ptr @tapediff_object_outermost, ptr %thread)
-call void @Py_IncRef(ptr %before)
-%entered = call i32 @PyDict_SetItem(ptr @tapediff_object_outermost, ptr %thread, ptr %stack_object)
-call void @Py_DecRef(ptr %stack_object)"""
+def _keep_exception(f: Function, thread: Value) -> None:
+    """Keep the exception for this thread, with its traceback."""
+    type_, raised, traceback = f.variable(PTR), f.variable(PTR), f.variable(PTR)
+    addresses = (type_.address, raised.address, traceback.address)
+    f.call(FETCH_ERROR, *addresses)
+    f.call(NORMALIZE_EXCEPTION, *addresses)
+    with f.if_(~traceback.value.is_null()):
+        f.call(SET_TRACEBACK, raised.value, traceback.value)
+    f.call(SET_ITEM, f.external("tapediff_object_pending"), thread, raised.value)
+    for each in (type_, raised, traceback):
+        f.call(RELEASE_OBJECT, each.value)
 
-_LEAVE = """%was_outside = icmp eq ptr %before, null
-br i1 %was_outside, label %outside, label %inside
-outside:
-%deleted = call i32 @PyDict_DelItem(ptr @tapediff_object_outermost, ptr %thread)
-br label %restored
-inside:
-%restored_item = call i32 @PyDict_SetItem(ptr @tapediff_object_outermost, ptr %thread, ptr %before)
-call void @Py_DecRef(ptr %before)
-br label %restored
-restored:"""
+
+def _enter(f: Function, thread: Value, frame: Struct) -> Value:
+    """Calls that the Python function makes count their depth from where the frame does; gives where they did before, or null."""
+    outermost = f.external("tapediff_object_outermost")
+    stack = f.call(LONG_FROM_LONG_LONG, frame["stack"])
+    before = f.call(GET_ITEM, outermost, thread)
+    f.call(HOLD_OBJECT, before)
+    f.call(SET_ITEM, outermost, thread, stack)
+    f.call(RELEASE_OBJECT, stack)
+    return before
+
+
+def _leave(f: Function, thread: Value, before: Value) -> None:
+    outermost = f.external("tapediff_object_outermost")
+    with f.if_(before.is_null()):
+        f.call(DELETE_ITEM, outermost, thread)
+    with f.else_():
+        f.call(SET_ITEM, outermost, thread, before)
+        f.call(RELEASE_OBJECT, before)

@@ -1,293 +1,210 @@
-"""The native dispatch loops: run a loop on a frame, changing from variant to variant, and ask Python where no variant is known.
+"""The native dispatch loops: run a loop on a call frame, changing from variant to variant, and ask Python where no variant is known.
 
     i32 run_decided(ptr table, ptr frame)     the variants' guards decide which one runs
     i32 run_chosen(ptr table, ptr frame)      the frame has the number of the variant for each iteration
 
-    table    ::= current variant, variants, id, callback           variants ::= count (variant or null)*
-    variant  ::= function, state, number, jumps                    jumps    ::= count (status, outcome, variant)*
+    variants ::= count (variant or null)*          jumps ::= count (status, outcome, variant)*
 
-They return 0, or PENDING when Python has raised an exception. Lists of variants and jumps are replaced as a whole and never
-freed while a dispatch loop may read them, so reading needs no lock.
+They return 0, or PENDING when Python has raised an exception. Lists of variants and jumps are replaced as a whole and never freed while a
+dispatch loop may read them, so reading needs no lock.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from ...base.fork_locks import new_lock
-from ...base.held_locks import holding
 from ...base.operating_system import stack_bytes
-from ..jit.native_function import NativeFunction
-from .call_frame import END, ITERATION, NUMBERS, STACK, STEP, STOPPED
+from ..jit.shared_function import SharedFunction
+from ..llvm.builder import Function, external, module_text
+from ..llvm.memory import Array, Layout, Location, Struct
+from ..llvm.values import I32, I64, NULL, PTR, Value, convert, select
+from .call_frame import CALL_FRAME
 from .status import FAILURE, NAMED, PENDING, RECURSION
 
-CURRENT, VARIANTS, ID, CALLBACK = range(4)
-DISPATCH_TABLE_WORDS = 4
-FUNCTION, STATE, NUMBER, JUMPS = range(4)
+DISPATCH_TABLE = Layout.of_words(current=PTR, variants=PTR, id=I64, callback=PTR)
+VARIANT = Layout.of_words(function=PTR, state=PTR, number=I64, jumps=PTR)
+JUMP = Layout.of_words(status=I64, outcome=I64, variant=PTR)
+REPORT = Layout.of_words(room=I64, outcome=I64)
+CURRENT, VARIANTS, ID, CALLBACK = DISPATCH_TABLE.words()
+JUMPS = VARIANT.word("jumps")
+
+DISPATCH = external("tapediff_run_decided", I32, PTR, PTR)
+LOOP_KERNEL = external("loop_kernel", I32, PTR, PTR, PTR)
+ASK = external("ask", I64, I64, PTR, PTR, I32, I64)
 
 # What the callback answers instead of a variant: an exception is pending; it did the iteration; and the loop stops.
 RAISED, DONE, DONE_AND_STOPS = 0, 2, 3
 
-_lock = new_lock()
-_dispatch_loops: dict[str, NativeFunction] = {}
+
+class _DispatchLoop:
+    """A dispatch loop that is being written.
+
+    Attributes:
+        first, end: the iterations to do.
+        numbers: the number of each iteration's variant, `step` apart.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.f = Function(name, I32, table=PTR, frame=PTR)
+        table, frame = self.f.parameters
+        self.table, self.frame = DISPATCH_TABLE.at(table), CALL_FRAME.at(frame)
+        self.report = self.f.struct(REPORT)
+        self.report["room"], self.report["outcome"] = 0, 0
+        self.first, self.end, self.step = self.frame["iteration"], self.frame["end"], self.frame["step"]
+        self.numbers = Array(self.frame["numbers"], I64)
+        with self.f.if_(self.first >= self.end):
+            self.f.return_(0)
+        self._check_stack()
+
+    def _check_stack(self) -> None:
+        """Leave a recursion that is too deep. The outermost call tells the others where it found the stack."""
+        f, here, outermost = self.f, convert("ptrtoint", self.report.pointer, I64), self.f.variable(I64, self.frame["stack"])
+        with f.if_(outermost.value == 0):
+            outermost.value = here
+        self.frame["stack"] = outermost.value
+        with f.if_(outermost.value - here > min(stack_bytes() // 2, _MOST_STACK), rarely=True):
+            self._call_python(NULL, RECURSION, 0)
+            f.return_(PENDING)
+
+    def _call_python(self, variant: object, status: object, outcome: object) -> Value:
+        return self.f.call(
+            ASK, self.table["id"], self.frame.pointer, variant, status, outcome, address=self.table["callback"]
+        )
+
+    def number_at(self, t: Value) -> Location:
+        """The number of an iteration's variant, in memory."""
+        return self.numbers.at(t * self.step)
+
+    def run(self, variant: Struct) -> Value:
+        """The status of a variant, which does as many iterations as it can."""
+        return self.f.call(
+            LOOP_KERNEL, self.frame.pointer, variant["state"], self.report.pointer, address=variant["function"]
+        )
+
+    def ask(self, variant: Value, status: Value) -> Value:
+        """The address of the variant that Python wants to go on with; null where it did the iteration itself, and more are to do."""
+        f = self.f
+        answer = self._call_python(variant, status, self.report["outcome"])
+        given = f.variable(PTR, NULL)
+        with f.if_(answer == RAISED):
+            f.return_(PENDING)
+        with f.if_((answer == DONE) | (answer == DONE_AND_STOPS)):
+            following = self.frame["iteration"] + 1
+            self.frame["iteration"] = following
+            with f.if_(answer == DONE_AND_STOPS):
+                self.frame["stopped"] = 1
+                f.return_(0)
+            with f.if_(following >= self.end):
+                f.return_(0)
+        with f.else_():
+            given.value = convert("inttoptr", answer, PTR)
+        return given.value
+
+
+# Calls of callees may take half of a thread's stack, and this many bytes at most.
+_MOST_STACK = 1 << 28
+
+
+def _run_decided() -> str:
+    d = _DispatchLoop("tapediff_run_decided")
+    f, table, frame = d.f, d.table, d.frame
+    # At the same iteration only later guards than `least` may send it on, so that it cannot run in circles.
+    current, asked, least = f.variable(PTR, table["current"]), f.variable(I32), f.variable(I32, 0)
+    with f.repeat() as turn:
+        unknown = f.exit()
+        asked.value = 0
+        unknown.leave_if(current.value.is_null(), rarely=True)
+        variant, before = VARIANT.at(current.value), frame["iteration"]
+        status = d.run(variant)
+        after = frame["iteration"]
+        _write_numbers(d, variant, before, after)
+        with f.if_(status == 0):
+            table["current"] = variant.pointer
+            f.return_(0)
+        with f.if_(status == PENDING):
+            f.return_(PENDING)
+        with f.if_(status.below(FAILURE) & (status > select(before == after, least.value, 0))):
+            target = _jump_target(f, variant, convert("zext", status, I64), d.report["outcome"])
+            with f.if_(~target.is_null()):
+                table["current"] = target
+                current.value, least.value = target, status
+                turn.again()
+        asked.value = status
+        unknown.here()
+        given = d.ask(current.value, asked.value)
+        with f.if_(given.is_null()):
+            current.value, least.value = table["current"], 0
+        with f.else_():
+            table["current"] = given
+            current.value, least.value = given, asked.value
+    return module_text(f)
+
+
+def _write_numbers(d: _DispatchLoop, variant: Struct, before: Value, after: Value) -> None:
+    """Write the variant's number for the iterations that it did, where the caller wants to know."""
+    with d.f.if_(~d.numbers.start.is_null() & (before != after)):
+        number = variant["number"]
+        with d.f.loop(before, after) as t:
+            d.number_at(t).value = number
+
+
+def _jump_target(f: Function, variant: Struct, status: Value, outcome: Value) -> Value:
+    """The variant that goes on where this one failed with an outcome; null if none is known."""
+    known, found = variant["jumps"], f.variable(PTR, NULL)
+    jump = f.variable(PTR, Array(known, I64).address(1))
+    search = f.exit()
+    with f.loop(0, Array(known, I64)[0]):
+        entry = JUMP.at(jump.value)
+        with f.if_((entry["status"] == status) & (entry["outcome"] == outcome)):
+            found.value = entry["variant"]
+            search.leave()
+        jump.value = entry.behind()
+    search.here()
+    return found.value
+
+
+def _run_chosen() -> str:
+    d = _DispatchLoop("tapediff_run_chosen")
+    f, frame, end = d.f, d.frame, d.end
+    t, given = f.variable(I64, d.first), f.variable(PTR, NULL)
+    variant, asked = f.variable(PTR), f.variable(I32)
+    with f.repeat() as turn:
+        number, until, ask = d.number_at(t.value).value, _end_of_number(d, t.value), f.exit()
+        variant.value, asked.value = given.value, NAMED
+        with f.if_(given.value.is_null()):
+            variants = Array(d.table["variants"], I64)
+            ask.leave_if(~number.below(variants[0]))
+            variant.value = Array(variants.start, PTR)[number + 1]
+            ask.leave_if(variant.value.is_null())
+        frame["end"] = until
+        status = d.run(VARIANT.at(variant.value))
+        frame["end"] = end
+        with f.if_(status == 0):
+            with f.if_(until >= end):
+                f.return_(0)
+            t.value, given.value = until, NULL
+            turn.again()
+        with f.if_(status == PENDING):
+            f.return_(PENDING)
+        asked.value = status
+        ask.here()
+        given.value = d.ask(variant.value, asked.value)
+        with f.if_(given.value.is_null()):
+            t.value = frame["iteration"]
+    return module_text(f)
+
+
+def _end_of_number(d: _DispatchLoop, t: Value) -> Value:
+    """The first iteration from t on that has another variant than t."""
+    number, until = d.number_at(t).value, d.f.variable(I64, t)
+    with d.f.repeat() as same:
+        until.value += 1
+        same.leave_if(until.value >= d.end)
+        same.leave_if(d.number_at(until.value).value != number)
+    return until.value
+
+
+RUN_DECIDED = SharedFunction("tapediff_run_decided", _run_decided)
+RUN_CHOSEN = SharedFunction("tapediff_run_chosen", _run_chosen)
 
 
 def dispatch_loop_address(name: str) -> int:
-    """The address of a dispatch loop, which is linked when first needed and never freed."""
-    known = _dispatch_loops.get(name)
-    if known is None:
-        known = _linked(name)
-    return known.address
-
-
-@holding(_lock)
-def _linked(name: str) -> NativeFunction:
-    known = _dispatch_loops.get(name)
-    if known is None:
-        symbol = f"tapediff_{name}"
-        known = _dispatch_loops[name] = NativeFunction(_TEXTS[name](symbol), symbol, set(), is_portable=True)
-    return known
-
-
-def _stack_limit() -> int:
-    """How many bytes calls of callees may take on a thread's stack: half of it."""
-    return min(stack_bytes() // 2, 1 << 28)
-
-
-def _slot(name: str, of: str, word: int) -> str:
-    return f"%{name} = getelementptr i64, ptr %{of}, i64 {word}"
-
-
-def _prologue() -> str:
-    """What both dispatch loops begin with: nothing to do, or too deep a recursion. %report is theirs."""
-    return f"""entry:
-%report = alloca [2 x i64], align 16
-store i64 0, ptr %report
-{_slot("outcome_slot", "report", 1)}
-store i64 0, ptr %outcome_slot
-{_slot("t_slot", "frame", ITERATION)}
-{_slot("end_slot", "frame", END)}
-{_slot("stopped_slot", "frame", STOPPED)}
-{_slot("numbers_slot", "frame", NUMBERS)}
-{_slot("step_slot", "frame", STEP)}
-{_slot("id_slot", "table", ID)}
-{_slot("callback_slot", "table", CALLBACK)}
-{_slot("outermost_slot", "frame", STACK)}
-%first = load i64, ptr %t_slot
-%end = load i64, ptr %end_slot
-%numbers = load ptr, ptr %numbers_slot
-%step = load i64, ptr %step_slot
-%some = icmp slt i64 %first, %end
-br i1 %some, label %look_at_stack, label %finished
-look_at_stack:
-%outermost_given = load i64, ptr %outermost_slot
-%here = ptrtoint ptr %report to i64
-%is_outermost = icmp eq i64 %outermost_given, 0
-%outermost = select i1 %is_outermost, i64 %here, i64 %outermost_given
-store i64 %outermost, ptr %outermost_slot
-%used = sub i64 %outermost, %here
-%too_deep = icmp sgt i64 %used, {_stack_limit()}
-br i1 %too_deep, label %deep, label %start, !prof !0
-finished:
-ret i32 0
-deep:
-%id_of_deep = load i64, ptr %id_slot
-%callback_of_deep = load ptr, ptr %callback_slot
-call i64 %callback_of_deep(i64 %id_of_deep, ptr %frame, ptr null, i32 {RECURSION}, i64 0)
-ret i32 {PENDING}"""
-
-
-def _decided(symbol: str) -> str:
-    return f"""define i32 @{symbol}(ptr %table, ptr %frame) nounwind {{
-{_prologue()}
-start:
-{_slot("current_slot", "table", CURRENT)}
-%current = load ptr, ptr %current_slot
-br label %turn
-turn:
-%variant = phi ptr [ %current, %start ], [ %found, %jump ], [ %given, %resume ], [ %kept, %done ]
-%least = phi i32 [ 0, %start ], [ %status, %jump ], [ %asked, %resume ], [ 0, %done ]
-%unknown = icmp eq ptr %variant, null
-br i1 %unknown, label %ask, label %run, !prof !0
-run:
-%before = load i64, ptr %t_slot
-%function = load ptr, ptr %variant
-{_slot("state_slot", "variant", STATE)}
-%state = load ptr, ptr %state_slot
-%status = call i32 %function(ptr %frame, ptr %state, ptr %report)
-%after = load i64, ptr %t_slot
-%wanted = icmp ne ptr %numbers, null
-%moved = icmp ne i64 %before, %after
-%writes = and i1 %wanted, %moved
-br i1 %writes, label %number, label %ran
-number:
-{_slot("number_slot", "variant", NUMBER)}
-%own = load i64, ptr %number_slot
-br label %write
-write:
-%k = phi i64 [ %before, %number ], [ %k_next, %write ]
-%k_place = mul i64 %k, %step
-%k_slot = getelementptr i64, ptr %numbers, i64 %k_place
-store i64 %own, ptr %k_slot
-%k_next = add i64 %k, 1
-%more_numbers = icmp slt i64 %k_next, %after
-br i1 %more_numbers, label %write, label %ran
-ran:
-%ok = icmp eq i32 %status, 0
-br i1 %ok, label %success, label %failed
-success:
-store ptr %variant, ptr %current_slot
-ret i32 0
-failed:
-%at_guard = icmp ult i32 %status, {FAILURE}
-br i1 %at_guard, label %guard, label %fault
-fault:
-%raised_below = icmp eq i32 %status, {PENDING}
-br i1 %raised_below, label %raised, label %ask
-guard:
-; At the same iteration only later guards may send it on, so that it cannot run in circles.
-%least_here = select i1 %moved, i32 0, i32 %least
-%later = icmp sgt i32 %status, %least_here
-%outcome = load i64, ptr %outcome_slot
-br i1 %later, label %search, label %ask
-search:
-{_slot("jumps_slot", "variant", JUMPS)}
-%jumps = load ptr, ptr %jumps_slot
-%count = load i64, ptr %jumps
-%entries = mul i64 %count, 3
-br label %entry_of
-entry_of:
-%j = phi i64 [ 0, %search ], [ %j_next, %other ]
-%left = icmp slt i64 %j, %entries
-br i1 %left, label %compare, label %ask
-compare:
-%j_slot = getelementptr i64, ptr %jumps, i64 %j
-%j_status_slot = getelementptr i64, ptr %j_slot, i64 1
-%j_status = load i64, ptr %j_status_slot
-%j_outcome_slot = getelementptr i64, ptr %j_slot, i64 2
-%j_outcome = load i64, ptr %j_outcome_slot
-%wide = zext i32 %status to i64
-%same_status = icmp eq i64 %j_status, %wide
-%same_outcome = icmp eq i64 %j_outcome, %outcome
-%same = and i1 %same_status, %same_outcome
-br i1 %same, label %jump, label %other
-other:
-%j_next = add i64 %j, 3
-br label %entry_of
-jump:
-%j_variant_slot = getelementptr i64, ptr %j_slot, i64 3
-%found = load ptr, ptr %j_variant_slot
-store ptr %found, ptr %current_slot
-br label %turn
-ask:
-%asked = phi i32 [ 0, %turn ], [ %status, %fault ], [ %status, %guard ], [ %status, %entry_of ]
-%asker = phi ptr [ null, %turn ], [ %variant, %fault ], [ %variant, %guard ], [ %variant, %entry_of ]
-{_asked("%asker", "%asked")}
-resume:
-%given = inttoptr i64 %answer to ptr
-{_slot("current_slot_again", "table", CURRENT)}
-store ptr %given, ptr %current_slot_again
-br label %turn
-done:
-%kept_slot = getelementptr i64, ptr %table, i64 {CURRENT}
-%kept = load ptr, ptr %kept_slot
-br label %turn
-}}
-!0 = !{{!"branch_weights", i32 1, i32 1000}}"""
-
-
-def _asked(variant: str, status: str) -> str:
-    """Ask Python; continues at %resume with the variant that it names, or at %done with the next iteration."""
-    return f"""%met = load i64, ptr %outcome_slot
-%id = load i64, ptr %id_slot
-%callback = load ptr, ptr %callback_slot
-%answer = call i64 %callback(i64 %id, ptr %frame, ptr {variant}, i32 {status}, i64 %met)
-switch i64 %answer, label %resume [ i64 {RAISED}, label %raised i64 {DONE}, label %onward i64 {DONE_AND_STOPS}, label %stop ]
-raised:
-ret i32 {PENDING}
-onward:
-%did = load i64, ptr %t_slot
-%next = add i64 %did, 1
-store i64 %next, ptr %t_slot
-%goes_on = icmp slt i64 %next, %end
-br i1 %goes_on, label %done, label %last
-last:
-ret i32 0
-stop:
-%did_last = load i64, ptr %t_slot
-%beyond = add i64 %did_last, 1
-store i64 %beyond, ptr %t_slot
-store i64 1, ptr %stopped_slot
-ret i32 0"""
-
-
-def _chosen(symbol: str) -> str:
-    return f"""define i32 @{symbol}(ptr %table, ptr %frame) nounwind {{
-{_prologue()}
-start:
-br label %turn
-turn:
-%t = phi i64 [ %first, %start ], [ %until, %ran ], [ %t, %resume ], [ %next, %done ]
-%given = phi ptr [ null, %start ], [ null, %ran ], [ %named, %resume ], [ null, %done ]
-%place = mul i64 %t, %step
-%number_slot = getelementptr i64, ptr %numbers, i64 %place
-%number = load i64, ptr %number_slot
-br label %same
-same:
-%until_before = phi i64 [ %t, %turn ], [ %until, %next_number ]
-%until = add i64 %until_before, 1
-%in_loop = icmp slt i64 %until, %end
-br i1 %in_loop, label %next_number, label %pick
-next_number:
-%other_place = mul i64 %until, %step
-%other_slot = getelementptr i64, ptr %numbers, i64 %other_place
-%other = load i64, ptr %other_slot
-%goes_with = icmp eq i64 %other, %number
-br i1 %goes_with, label %same, label %pick
-pick:
-%is_given = icmp ne ptr %given, null
-br i1 %is_given, label %run, label %look_up
-look_up:
-{_slot("variants_slot", "table", VARIANTS)}
-%variants = load ptr, ptr %variants_slot
-%count = load i64, ptr %variants
-%listed = icmp ult i64 %number, %count
-br i1 %listed, label %take, label %ask
-take:
-%position = add i64 %number, 1
-%entry_slot = getelementptr i64, ptr %variants, i64 %position
-%taken = load ptr, ptr %entry_slot
-%missing = icmp eq ptr %taken, null
-br i1 %missing, label %ask, label %run
-run:
-%variant = phi ptr [ %given, %pick ], [ %taken, %take ]
-%function = load ptr, ptr %variant
-{_slot("state_slot", "variant", STATE)}
-%state = load ptr, ptr %state_slot
-store i64 %until, ptr %end_slot
-%status = call i32 %function(ptr %frame, ptr %state, ptr %report)
-store i64 %end, ptr %end_slot
-%ok = icmp eq i32 %status, 0
-br i1 %ok, label %ran, label %failed
-ran:
-%more = icmp slt i64 %until, %end
-br i1 %more, label %turn, label %finished_all
-finished_all:
-ret i32 0
-failed:
-%raised_below = icmp eq i32 %status, {PENDING}
-br i1 %raised_below, label %raised, label %ask
-ask:
-%asked = phi i32 [ {NAMED}, %look_up ], [ {NAMED}, %take ], [ %status, %failed ]
-%asker = phi ptr [ null, %look_up ], [ null, %take ], [ %variant, %failed ]
-{_asked("%asker", "%asked")}
-resume:
-%named = inttoptr i64 %answer to ptr
-br label %turn
-done:
-br label %turn
-}}
-!0 = !{{!"branch_weights", i32 1, i32 1000}}"""
-
-
-_TEXTS: dict[str, Any] = {"run_decided": _decided, "run_chosen": _chosen}
+    return {"run_decided": RUN_DECIDED, "run_chosen": RUN_CHOSEN}[name].address

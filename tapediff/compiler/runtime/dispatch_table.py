@@ -34,7 +34,7 @@ from .call_frame import (
     value_bytes,
 )  # fmt: skip
 from .callbacks import callback_address, raise_pending
-from .dispatch_loop import CALLBACK, CURRENT, DISPATCH_TABLE_WORDS, DONE, DONE_AND_STOPS, ID, JUMPS, VARIANTS
+from .dispatch_loop import CALLBACK, CURRENT, DISPATCH_TABLE, DONE, DONE_AND_STOPS, ID, JUMPS, VARIANTS
 from .guard_reports import number_miss, report_for, reported_miss
 from .status import FAILURE, NAMED, OUT_OF_MEMORY, PENDING, RECURSION, RULE_RAISED, WRONG_RESULT
 
@@ -99,7 +99,7 @@ class DispatchTable:
         self.variants: dict[int, _NativeVariant] = {}
         self._by_address: dict[int, _NativeVariant] = {}
         self._tables = [np.zeros(1, np.int64)]
-        self.words = np.zeros(DISPATCH_TABLE_WORDS, np.int64)
+        self.words = np.zeros(len(DISPATCH_TABLE.words()), np.int64)
         self.words[VARIANTS] = self._tables[0].ctypes.data
         self.words[CURRENT] = 0
         self.words[ID] = next(_ids)

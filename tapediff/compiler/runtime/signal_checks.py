@@ -5,7 +5,8 @@ A loop runs to the end of a slice of its iterations with the one comparison that
     i64 tapediff_pause(ptr clock, i64 iteration, i64 end)      where the next slice ends; -1 where Python has raised
 
 which makes slices longer or shorter, so that they take some milliseconds, and calls Python about every 10 ms, in the main thread
-alone, as other threads get no signals. `clock` is three words of the loop's: when it paused last, the slice, when to call Python.
+alone, as other threads get no signals. `clock` is three words of the loop's: the time of the last pause, the slice, the time to call
+Python again.
 Loops that are short enough never pause.
 """
 
@@ -13,16 +14,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from functools import cache
 
 import numpy as np
 
 from ...base.operating_system import at_fork
-from ..jit.native_function import NativeFunction
-from ..llvm.c_library import CLOCK, TICKS, now
+from ..jit.shared_function import SharedFunction
+from ..llvm.builder import Function, external, module_text
+from ..llvm.c_library import TICKS, now
+from ..llvm.memory import Array, Layout
+from ..llvm.values import I64, PTR, Value, greatest, least, select
 from .callbacks import callback_address
+from .python_api import THREAD_IDENT
 
-CLOCK_WORDS = 3
+CLOCK = Layout.of_words(paused_at=I64, slice=I64, due=I64)
 
 # Iterations before the first pause.
 FIRST_SLICE = 128
@@ -31,6 +35,10 @@ FIRST_SLICE = 128
 # for its lock is paid for by as many times as long without one.
 _QUICK, _SHORT, _LONG, _WAIT = (TICKS * n for n in (100_000, 2_000_000, 6_000_000, 8_000_000))
 _SHARE = 50
+
+_LONGEST_SLICE = 1 << 40
+
+LOOK_FOR_SIGNALS = external("tapediff_look_for_signals", I64, I64)
 
 # The main thread, and how many threads are to stop.
 _MAIN, _STOPS = range(2)
@@ -66,89 +74,43 @@ def _look_for_signals(_: int) -> int:
     return 1
 
 
-@cache
-def pause_address() -> int:
-    addresses = {
-        "tapediff_look_for_signals": callback_address(_look_for_signals, ("i64",), "i64"),
-        "tapediff_pause_words": int(_words.ctypes.data),
-    }
-    # Held by the cache of the next function.
-    return _linked(tuple(addresses.items())).address
+def _pause() -> str:
+    """LLVM text of the function that loops call."""
+    f = Function("tapediff_pause", I64, clock=PTR, iteration=I64, end=I64)
+    pointer, iteration, end = f.parameters
+    clock, time, words = CLOCK.at(pointer), now(f), Array(f.external("tapediff_pause_words"), I64)
+    slice_, before = clock["slice"], clock["paused_at"]
+    clock["paused_at"] = time
+    new_slice = f.variable(I64, FIRST_SLICE)
+    with f.if_(slice_ == 0):
+        clock["due"] = time + _WAIT
+    with f.else_():
+        new_slice.value = _next_slice(time - before, slice_)
+        with f.if_(time >= clock["due"]):
+            is_main = f.call(THREAD_IDENT) == words[_MAIN]
+            with f.if_(is_main | (words.at(_STOPS).load_atomic("monotonic") != 0)):
+                answer = f.call(LOOK_FOR_SIGNALS, 0)
+                after = now(f)
+                clock["due"] = after + greatest((after - time) * _SHARE, _WAIT)
+                clock["paused_at"] = after
+                with f.if_(answer == 0):
+                    f.return_(-1)
+            with f.else_():
+                clock["due"] = time + _WAIT
+    clock["slice"] = new_slice.value
+    f.return_(least(iteration + new_slice.value, end))
+    return module_text(f)
 
 
-@cache
-def _linked(addresses: tuple[tuple[str, int], ...]) -> NativeFunction:
-    return NativeFunction(_text(), "tapediff_pause", set(), addresses=dict(addresses), is_portable=True)
+def _next_slice(elapsed: Value, slice_: Value) -> Value:
+    """How many iterations to do before the next pause, after so many that took so long."""
+    longer = select(elapsed < _QUICK, slice_ << 3, select(elapsed < _SHORT, slice_ << 1, slice_))
+    return least(greatest(select(elapsed > _LONG, slice_ >> 1, longer), 1), _LONGEST_SLICE)
 
 
-def _text() -> str:
-    return f"""{CLOCK}
-declare i64 @PyThread_get_thread_ident()
-declare i64 @llvm.smin.i64(i64, i64)
-declare i64 @llvm.smax.i64(i64, i64)
-declare i64 @tapediff_look_for_signals(i64)
-@tapediff_pause_words = external global i64
-define i64 @tapediff_pause(ptr %clock, i64 %iteration, i64 %end) nounwind {{
-entry:
-%time = alloca [2 x i64]
-{now("now")}
-%slice_slot = getelementptr i64, ptr %clock, i64 1
-%due_slot = getelementptr i64, ptr %clock, i64 2
-%slice = load i64, ptr %slice_slot
-%before = load i64, ptr %clock
-store i64 %now, ptr %clock
-%is_first = icmp eq i64 %slice, 0
-br i1 %is_first, label %begin, label %measure
-begin:
-%first_due = add i64 %now, {_WAIT}
-store i64 %first_due, ptr %due_slot
-br label %go
-measure:
-%elapsed = sub i64 %now, %before
-%is_quick = icmp slt i64 %elapsed, {_QUICK}
-%is_short = icmp slt i64 %elapsed, {_SHORT}
-%is_long = icmp sgt i64 %elapsed, {_LONG}
-%eight = shl i64 %slice, 3
-%twice = shl i64 %slice, 1
-%half = ashr i64 %slice, 1
-%longer = select i1 %is_short, i64 %twice, i64 %slice
-%much_longer = select i1 %is_quick, i64 %eight, i64 %longer
-%other = select i1 %is_long, i64 %half, i64 %much_longer
-%at_least = call i64 @llvm.smax.i64(i64 %other, i64 1)
-%changed = call i64 @llvm.smin.i64(i64 %at_least, i64 {1 << 40})
-%due = load i64, ptr %due_slot
-%is_due = icmp sge i64 %now, %due
-br i1 %is_due, label %who, label %go
-who:
-%ident = call i64 @PyThread_get_thread_ident()
-%main = load i64, ptr @tapediff_pause_words
-%is_main = icmp eq i64 %ident, %main
-%stops_slot = getelementptr i64, ptr @tapediff_pause_words, i64 {_STOPS}
-%stops = load atomic i64, ptr %stops_slot monotonic, align 8
-%stopping = icmp ne i64 %stops, 0
-%asks = or i1 %is_main, %stopping
-br i1 %asks, label %ask, label %wait
-wait:
-%later = add i64 %now, {_WAIT}
-store i64 %later, ptr %due_slot
-br label %go
-ask:
-%answer = call i64 @tapediff_look_for_signals(i64 0)
-{now("after")}
-%cost = sub i64 %after, %now
-%share = mul i64 %cost, {_SHARE}
-%pays = call i64 @llvm.smax.i64(i64 %share, i64 {_WAIT})
-%next_due = add i64 %after, %pays
-store i64 %next_due, ptr %due_slot
-store i64 %after, ptr %clock
-%raised = icmp eq i64 %answer, 0
-br i1 %raised, label %stop, label %go
-stop:
-ret i64 -1
-go:
-%new_slice = phi i64 [ {FIRST_SLICE}, %begin ], [ %changed, %measure ], [ %changed, %wait ], [ %changed, %ask ]
-store i64 %new_slice, ptr %slice_slot
-%reach = add i64 %iteration, %new_slice
-%until = call i64 @llvm.smin.i64(i64 %reach, i64 %end)
-ret i64 %until
-}}"""
+def _addresses() -> dict[str, int]:
+    look = callback_address(_look_for_signals, ("i64",), "i64")
+    return {LOOK_FOR_SIGNALS.name: look, "tapediff_pause_words": int(_words.ctypes.data)}
+
+
+PAUSE = SharedFunction("tapediff_pause", _pause, _addresses)

@@ -1,121 +1,109 @@
-"""LLVM text of helpers of kernels: workspaces, kept between the calls of a kernel; stacks of loops; a number for an array.
+"""Native functions that kernels have copies of: for workspaces kept between calls, arrays of run-time length, and hashes of arrays.
 
 A state is the kernel's words in memory: its address, that of its constants, and slots for idle workspaces.
 """
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from ...base.operating_system import free
-from ..llvm.c_library import ALIGNED_ALLOC, REALLOC
+from ..llvm.builder import VOID, Function, included
+from ..llvm.c_library import ALIGNED_ALLOC, FREE, REALLOC
+from ..llvm.memory import Array, Layout
+from ..llvm.values import I8, I64, NULL, PTR, convert
 
 # Workspaces up to this size live on the C stack; larger ones are kept between calls, one for each call in progress.
 LARGEST_STACK_WORKSPACE = 1 << 15
-STATE_CONSTANTS, STATE_SLOTS, SLOT_COUNT = 1, 2, 4
+SLOT_COUNT = 4
+KERNEL_STATE = Layout.of_words(kernel=PTR, constants=PTR, **{f"workspace{k}": PTR for k in range(SLOT_COUNT)})
+STATE_CONSTANTS, STATE_SLOTS = KERNEL_STATE.word("constants"), KERNEL_STATE.word("workspace0")
 STATE_WORDS = STATE_SLOTS + SLOT_COUNT
 
-# A call takes an idle workspace out of the kernel's state, or makes one; so threads and re-entrant calls never share.
-WORKSPACE_FUNCTIONS = f"""{ALIGNED_ALLOC}
-define internal ptr @tapediff_acquire(ptr %state, i64 %size) noinline {{
-entry:
-br label %look
-look:
-%k = phi i64 [ {STATE_SLOTS}, %entry ], [ %next, %again ]
-%slot = getelementptr i64, ptr %state, i64 %k
-%held = atomicrmw xchg ptr %slot, i64 0 seq_cst
-%has = icmp ne i64 %held, 0
-br i1 %has, label %found, label %again
-again:
-%next = add i64 %k, 1
-%more = icmp ult i64 %next, {STATE_WORDS}
-br i1 %more, label %look, label %make
-found:
-%workspace = inttoptr i64 %held to ptr
-ret ptr %workspace
-make:
-%made = call ptr @aligned_alloc(i64 64, i64 %size)
-ret ptr %made
-}}
-define internal void @tapediff_release(ptr %state, ptr %workspace) noinline {{
-entry:
-%value = ptrtoint ptr %workspace to i64
-br label %look
-look:
-%k = phi i64 [ {STATE_SLOTS}, %entry ], [ %next, %again ]
-%slot = getelementptr i64, ptr %state, i64 %k
-%swap = cmpxchg ptr %slot, i64 0, i64 %value seq_cst seq_cst
-%kept = extractvalue {{ i64, i1 }} %swap, 1
-br i1 %kept, label %done, label %again
-again:
-%next = add i64 %k, 1
-%more = icmp ult i64 %next, {STATE_WORDS}
-br i1 %more, label %look, label %drop
-drop:
-call void @free(ptr %workspace)
-br label %done
-done:
-ret void
-}}"""
+# A block of memory on the heap with its size in bytes, such as an array of run-time length.
+BLOCK = Layout.of_words(memory=PTR, room=I64)
 
-# A stack is an address and its room in bytes; it only grows as long as the function runs that owns it.
-STACK_FUNCTIONS = REALLOC + """
-define internal ptr @tapediff_room(ptr %stack, i64 %bytes) noinline nounwind {
-entry:
-%held = load ptr, ptr %stack
-%room_slot = getelementptr i64, ptr %stack, i64 1
-%room = load i64, ptr %room_slot
-%enough = icmp ule i64 %bytes, %room
-br i1 %enough, label %keep, label %grow
-keep:
-ret ptr %held
-grow:
-%made = call ptr @realloc(ptr %held, i64 %bytes)
-%failed = icmp eq ptr %made, null
-br i1 %failed, label %full, label %grown
-full:
-ret ptr null
-grown:
-store ptr %made, ptr %stack
-store i64 %bytes, ptr %room_slot
-ret ptr %made
-}
-define internal void @tapediff_free_stacks(ptr %stacks, i64 %count) noinline nounwind {
-entry:
-br label %next
-next:
-%k = phi i64 [ 0, %entry ], [ %k1, %next ]
-%place = shl i64 %k, 1
-%stack = getelementptr i64, ptr %stacks, i64 %place
-%held = load ptr, ptr %stack
-call void @free(ptr %held)
-%k1 = add i64 %k, 1
-%more = icmp ult i64 %k1, %count
-br i1 %more, label %next, label %done
-done:
-ret void
-}"""
 
-# FNV-1a, byte by byte. Arrays taken for the same do no harm: the guards of what runs then are looked at again.
-MIX = """define internal i64 @tapediff_mix(ptr %array, i64 %bytes) noinline nounwind {
-entry:
-br label %look
-look:
-%k = phi i64 [ 0, %entry ], [ %next, %mix ]
-%before = phi i64 [ -3750763034362895579, %entry ], [ %after, %mix ]
-%more = icmp ult i64 %k, %bytes
-br i1 %more, label %mix, label %done
-mix:
-%place = getelementptr i8, ptr %array, i64 %k
-%byte = load i8, ptr %place
-%wide = zext i8 %byte to i64
-%joined = xor i64 %before, %wide
-%after = mul i64 %joined, 1099511628211
-%next = add i64 %k, 1
-br label %look
-done:
-ret i64 %before
-}"""
+@cache
+def workspace_functions() -> list[str]:
+    """`ptr tapediff_acquire(state, size)` and `void tapediff_release(state, workspace)`, as texts of a module.
+
+    A call takes an idle workspace out of the kernel's state, or makes one; so threads and re-entrant calls never share.
+    """
+    return [*included(_acquire()), *included(_release())]
+
+
+def _acquire() -> Function:
+    f = Function("tapediff_acquire", PTR, "noinline nounwind", state=PTR, size=I64)
+    state, size = f.parameters
+    slots = Array(KERNEL_STATE.at(state).location("workspace0").address, PTR)
+    with f.loop(0, SLOT_COUNT) as k:
+        held = slots.at(k).update_atomic("xchg", NULL)
+        with f.if_(~held.is_null()):
+            f.return_(held)
+    f.return_(f.call(ALIGNED_ALLOC, 64, size))
+    return f
+
+
+def _release() -> Function:
+    f = Function("tapediff_release", VOID, "noinline nounwind", state=PTR, workspace=PTR)
+    state, workspace = f.parameters
+    slots = Array(KERNEL_STATE.at(state).location("workspace0").address, PTR)
+    with f.loop(0, SLOT_COUNT) as k, f.if_(slots.at(k).replace_atomic(NULL, workspace)):
+        f.return_()
+    f.call(FREE, workspace)
+    f.return_()
+    return f
+
+
+@cache
+def block_functions() -> list[str]:
+    """`ptr tapediff_room(block, bytes)` and `void tapediff_free_stacks(blocks, count)`, as texts of a module.
+
+    The first makes a block as large as it is asked for, and returns its memory, or null where there is none. A block only grows as
+    long as the function runs that owns it.
+    """
+    return [*included(_room()), *included(_free_blocks())]
+
+
+def _room() -> Function:
+    f = Function("tapediff_room", PTR, "noinline nounwind", block=PTR, bytes=I64)
+    block, size = BLOCK.at(f.parameters[0]), f.parameters[1]
+    held = block["memory"]
+    with f.if_(~block["room"].below(size)):
+        f.return_(held)
+    made = f.call(REALLOC, held, size)
+    with f.if_(~made.is_null()):
+        block["memory"], block["room"] = made, size
+    f.return_(made)
+    return f
+
+
+def _free_blocks() -> Function:
+    f = Function("tapediff_free_stacks", VOID, "noinline nounwind", blocks=PTR, count=I64)
+    blocks, count = f.parameters
+    words = Array(blocks, I64)
+    with f.loop(0, count) as k:
+        f.call(FREE, BLOCK.at(words.address(2 * k))["memory"])
+    f.return_()
+    return f
+
+
+@cache
+def array_hash() -> list[str]:
+    """`i64 tapediff_mix(array, bytes)`, as texts of a module: FNV-1a, byte by byte.
+
+    Arrays of one hash do no harm: the guards of the variant that then runs are checked again.
+    """
+    f = Function("tapediff_mix", I64, "noinline nounwind", array=PTR, bytes=I64)
+    array, count = f.parameters
+    mixed = f.variable(I64, -3750763034362895579)
+    with f.loop(0, count) as k:
+        mixed.value = (mixed.value ^ convert("zext", Array(array, I8)[k], I64)) * 1099511628211
+    f.return_(mixed.value)
+    return included(f)
 
 
 def aligned_bytes(constants: bytes) -> np.ndarray:

@@ -1,0 +1,79 @@
+"""CPython and NumPy as native code sees them: where their objects have their fields, the functions that it calls, builtin functions.
+
+Source: the array object's layout is part of NumPy's stable ABI (numpy/core/include/numpy/ndarraytypes.h, PyArrayObject_fields);
+the calling conventions are CPython's METH_FASTCALL and METH_NOARGS.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from ..llvm.builder import VOID, Function, external
+from ..llvm.memory import Layout
+from ..llvm.values import F64, I32, I64, PTR, Value
+
+# A builtin function is called with its `self`, which is an array here: of words.
+ARRAY_OBJECT = Layout(type=(8, PTR), data=(16, PTR), ndim=(24, I32), extents=(32, PTR), dtype=(56, PTR), flags=(64, I32))
+FLOAT_OBJECT = Layout(type=(8, PTR), value=(16, F64))
+# A dtype's kind, type, byte order, an unused byte and type number. Arrays that were unpickled have dtypes of their own, equal to NumPy's.
+DTYPE_OBJECT = Layout(description=(24, I64))
+DESCRIPTION_MASK = 0xFFFFFFFF00FFFFFF
+
+READABLE = 0x0001 | 0x0100  # C-contiguous, aligned
+WRITEABLE = 0x0400
+
+METH_FASTCALL, METH_NOARGS = 0x80, 0x04
+
+FLOAT_FROM_DOUBLE = external("PyFloat_FromDouble", PTR, F64)
+LONG_FROM_LONG = external("PyLong_FromLong", PTR, I64)
+COMPLEX_FROM_DOUBLES = external("PyComplex_FromDoubles", PTR, F64, F64)
+CALL_ONE_ARGUMENT = external("PyObject_CallOneArg", PTR, PTR, PTR)
+RELEASE_OBJECT = external("Py_DecRef", VOID, PTR)
+SAVE_THREAD = external("PyEval_SaveThread", PTR)
+RESTORE_THREAD = external("PyEval_RestoreThread", VOID, PTR)
+ENSURE_LOCK = external("PyGILState_Ensure", I32)
+GIVE_BACK_LOCK = external("PyGILState_Release", VOID, I32)
+CALL_FUNCTION = external("PyObject_CallFunction", PTR, PTR, PTR, is_variadic=True)
+LONG_AS_LONG_LONG = external("PyLong_AsLongLong", I64, PTR)
+LONG_FROM_LONG_LONG = external("PyLong_FromLongLong", PTR, I64)
+LONG_FROM_UNSIGNED = external("PyLong_FromUnsignedLong", PTR, I64)
+THREAD_IDENT = external("PyThread_get_thread_ident", I64)
+HOLD_OBJECT = external("Py_IncRef", VOID, PTR)
+FETCH_ERROR = external("PyErr_Fetch", VOID, PTR, PTR, PTR)
+NORMALIZE_EXCEPTION = external("PyErr_NormalizeException", VOID, PTR, PTR, PTR)
+CLEAR_ERROR = external("PyErr_Clear", VOID)
+SET_TRACEBACK = external("PyException_SetTraceback", I32, PTR, PTR)
+GET_ITEM = external("PyDict_GetItemWithError", PTR, PTR, PTR)
+SET_ITEM = external("PyDict_SetItem", I32, PTR, PTR, PTR)
+DELETE_ITEM = external("PyDict_DelItem", I32, PTR, PTR)
+
+
+def call_without_lock(f: Function, releases: Value, call: Callable[[], Value]) -> Value:
+    """The status of a call, which gives up the interpreter lock meanwhile if `releases` is not 0."""
+    status = f.variable(I32)
+    with f.if_(releases != 0):
+        thread = f.call(SAVE_THREAD)
+        status.value = call()
+        f.call(RESTORE_THREAD, thread)
+    with f.else_():
+        status.value = call()
+    return status.value
+
+
+class MethodDefinition(ctypes.Structure):
+    """CPython's PyMethodDef; it has to live as long as the builtin functions that are made from it."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+@cache
+def builtin_maker() -> Any:
+    """CPython's maker of builtin functions: of a definition's address, the function's self, and None."""
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return make
