@@ -18,6 +18,7 @@ from ..ir.keys import has_identities
 from ..ir.tape import Tape
 from ..ops.calls import CALL
 from ..passes.pipeline import run_passes
+from ..recording.caught_errors import Failure
 from ..recording.randomness import Draws
 from ..recording.recorder import Recorder
 from .callee import LOCK, Callee, without_guards
@@ -198,7 +199,7 @@ class RecordedCallee(Callee):
             results = tuple(self._function(arguments))
         except Exception as error:
             if recorder.guard_count and recorder.outer is not None:
-                recorder.outer.note_failure(error, self.name, recorder.last_site())
+                recorder.outer.note_failure(Failure(error, self.name, recorder.last_site()))
             raise
         finally:
             recorder.outermost = None

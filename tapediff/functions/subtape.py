@@ -20,6 +20,7 @@ from ..ir.keys import value_key
 from ..numpy_api.shaping import stack_objects
 from ..ops.calls import CALL, GET
 from ..recording.aliases import Aliases
+from ..recording.call_arrays import note_results, watch_results
 from ..recording.recorder import current_recorder
 from ..recording.static import Static, boxed, static_of, unboxed
 from .callee import LOCK, Callee
@@ -93,7 +94,8 @@ class Body:
                 fix="return what it adds, and add it outside",
             )  # fmt: skip
         if self._keeps_arguments:
-            self.aliases.note(leaves, arguments, held, sys.getrefcount(result) > 2 and isinstance(result, (tuple, list, dict)))
+            is_held = sys.getrefcount(result) > 2 and isinstance(result, (tuple, list, dict))
+            note_results(self.aliases, leaves, arguments, held, is_held)
         return leaves
 
 
@@ -154,7 +156,7 @@ def call(callee: RecordedCallee, body: Body, operands: Sequence[Any], leaves: Se
     assert body.results is not None, "the call has recorded a variant"
     results = items_of(returned, len(callee.out_types))
     given = [[operand if is_tracked(operand) else leaf] for operand, leaf in zip(operands, leaves)]
-    body.aliases.watch(results, [*given, *frozen.originals], frozen)
+    watch_results(body.aliases, results, [*given, *frozen.originals], frozen)
     return unflatten(body.results, results)
 
 

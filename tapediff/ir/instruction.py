@@ -12,7 +12,7 @@ is still what it was.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -147,6 +147,10 @@ class Recorded:
     """Base of every value that belongs to a recording; ops look for it among their arguments to know where to record."""
 
     __slots__ = ()
+
+
+# A tracked array, or anything that NumPy takes as an operand.
+Operand: TypeAlias = Any
 
 
 def is_tracked(value: object) -> bool:

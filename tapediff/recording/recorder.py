@@ -1,42 +1,39 @@
 """The recorder: turns operations on tracked arrays into the instructions of one tape.
 
-A recorder belongs to one thread and task (contextvars); recorders nest, and every operation goes to the innermost recorder
-among its operands, so that derivatives of derivatives are never confused.
+A recorder belongs to one thread and task (contextvars). Recorders nest; every operation goes to the innermost recorder among those of its
+operands, so that derivatives of derivatives are never confused. The instructions themselves are kept by `tape_builder.py`, the dtypes of
+operands decided in `promotion.py`.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
-from numpy import asarray  # NumPy's own; see namespace.py
+from numpy import asarray  # NumPy's own; see numpy_namespace.py
 
 from ..base.current_recording import CURRENT
 from ..base.current_recording import current_recorder as current_recorder
-from ..base.source_location import Site, is_library_file, user_site
+from ..base.source_location import Site, user_site
 from ..errors import (
     ArgumentMismatch,
     RefusedByRecording,
     TrackedValueEscaped,
     TrackedValueLeaked,
-    UnsupportedFunction,
     rejection,
 )
 from ..ir.instruction import (
     BOOL,
     BOOL_SCALAR,
-    CONSTANT,
     FLOAT64,
     FLOAT_SCALAR,
     GUARD,
     INPUT,
-    Instruction,
-    ValueType,
+    Operand,
     is_tracked,
-)  # fmt: skip
+)
 from ..ir.interpreter import outcome_of
 from ..ir.tape import Tape
 from ..numpy_api.shaping import stack_objects
@@ -46,70 +43,62 @@ from ..ops.arithmetic import CONVERT
 from ..ops.calls import DynamicArray
 from ..ops.comparison import MASK_OPS, NOT_EQUAL
 from . import numpy_namespace as namespace
-from .aliases import CallArrays
+from .call_arrays import CallArrays
+from .caught_errors import VALUE_FAILURES, Failure, Refusal, failure_caught, refusal_caught
 from .exception_handlers import handler_of
 from .gc_pause import recording_begins, recording_ends
+from .promotion import are_integers, common_dtype, constant_operand
+from .tape_builder import TapeBuilder
 from .tracked import TrackedArray
-
-# Calling the class costs three times as much, and a recording makes one instruction per operation.
-_new_tuple = tuple.__new__
 
 _current = CURRENT
 
-# The dtypes that constants keep where an operation does not promote its operands.
-_KINDS = {np.dtype(np.float32): np.dtype(np.float32), BOOL: BOOL}
-
-# What an operation raises because of the values it meets: not positive definite, or numpy.errstate(all="raise").
-VALUE_FAILURES = (np.linalg.LinAlgError, ArithmeticError, RuntimeWarning)
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-class Recorder:
-    """Collects the instructions of one tape. Use as a context manager; it restores the outer recorder whatever happens.
+class Recorder(TapeBuilder):
+    """Collects the instructions of one tape. Use as a context manager, or `run`; the outer recorder is restored in any case.
 
     Args:
         name: the recorded function's name.
-        concrete: keep NumPy values beside the instructions (needed to run user code); False records types only.
+        concrete: compute NumPy values beside the instructions, as user code needs them; False computes types only.
         prescribed: outcomes that the first guards must take, whatever NumPy says; see GuardedTape.
+
+    Attributes:
+        captured: the values of outer recordings that became inputs of this one.
+        failure, refusal: the first of each that was raised; if they are still there at the end, user code caught them.
+        entry_frame: id of the frame in which the recording began; code further out is not part of the recorded function.
+        is_called: the outer recording calls this one's tape; otherwise it takes over the operations.
+        branches_to_inline: how many td.cond in a loop body may still become paths of the body.
+        python_ints: inputs that stand for Python integers, as isinstance() must say.
+        call_arrays: arrays that went into calls of sub-tapes, or came out, and may share memory.
     """
 
     def __init__(self, name: str = "f", *, concrete: bool = True, prescribed: Sequence[Any] = ()) -> None:
-        self.name = name
+        super().__init__(name)
         self.concrete = concrete
         self.prescribed = prescribed
-        self.instructions: list[Instruction] = []
-        self.inputs: list[int] = []
-        self.active_inputs: list[int] = []
         self.captured: list[TrackedArray] = []
-        self.site: Site | None = None
-        # Frames from here on belong to who called the recorded function; operations without a line of their own are at this site.
-        self.outermost: Any = None
-        self.outermost_site: Site | None = None
-        self.failure: tuple[Exception, str, Site | None] | None = None
-        self.refusal: tuple[RefusedByRecording, Site | None] | None = None
+        self.failure: Failure | None = None
+        self.refusal: Refusal | None = None
         self.is_open = False
-        # The frame in which the recording began; code further out does not belong to what is recorded.
-        self.entered = 0
-        # The outer recording calls this one's tape, where else it takes over the operations.
+        self.entry_frame = 0
         self.is_called = False
         self.outer: Recorder | None = None
         self.level = 0
         self.guard_count = 0
         self.branches_to_inline = 0
-        # Inputs that stand for Python integers, as isinstance() is to say.
         self.python_ints: set[int] = set()
         self.call_arrays = CallArrays()
         self._observed: dict[tuple[int, str], Any] = {}
         self._captures: dict[tuple[int, int], TrackedArray] = {}
-        self._float_constants: dict[float, int] = {}
-        self._constants: dict[tuple[Any, ...], int] = {}
-        self._types: dict[tuple[Any, ...], ValueType] = {}
-        self._sites: dict[int, Site] = {}
 
     def __enter__(self) -> Recorder:
         self.outer = _current.get()
         self.level = self.outer.level + 1 if self.outer is not None else 1
         self.is_open = True
-        self.entered = id(sys._getframe(1))
+        self.entry_frame = id(sys._getframe(1))
         _current.set(self)
         recording_begins(self)
         if self.outer is None:
@@ -119,22 +108,22 @@ class Recorder:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self._end()
         if isinstance(error, (ValueError, SystemError)) and isinstance(error.__cause__, TrackedValueEscaped):
-            # NumPy replaces it where a value is stored into a plain array, and C code that does not look for it in between.
+            # NumPy replaces it where a value is stored into a plain array, and so does C code in between that ignores it.
             raise error.__cause__
 
-    def run(self, body: Callable[..., Any], *args: Any) -> Any:
-        """What `body(recorder, *args)` returns, recording. Nothing goes on being recorded, whatever interrupts it."""
+    def run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
+        """Call `body(recorder, *args)` and return its result, recording. The recording ends in any case, also by an interrupt."""
         # An interrupt may come before any line, also within __exit__, and when a `with` of several lines is left.
         try:
             try:
-                with self: return body(self, *args)  # fmt: skip  # noqa: E701 -- see above
+                with self: return body(self, *args, **named)  # fmt: skip  # noqa: E701 -- see above
             finally:
                 self._end()
         finally:
             self._end()
 
     def _end(self) -> None:
-        """Bring back what was before; once more does no harm."""
+        """Restore the outer recorder. May be called again."""
         self.is_open = False
         if self.outer is None:
             namespace.recording_ends(self)
@@ -144,10 +133,11 @@ class Recorder:
 
     # Operations
 
-    def apply(self, op: Op, args: Sequence[Any], params: tuple[Any, ...] = ()) -> TrackedArray:
+    def apply(self, op: Op, args: Sequence[Operand], params: tuple[Any, ...] = ()) -> TrackedArray:
         """Record one operation on operands of which at least one is tracked, and compute its value."""
         if _current.get() is not self:
             self._check_usable()
+        # One loop for all operands, without further calls for the usual ones: it runs once for every recorded operation.
         ids: list[int] = []
         values: list[Any] = []
         plain: list[int] = []
@@ -155,7 +145,7 @@ class Recorder:
         for position, argument in enumerate(args):
             kind = type(argument)
             if kind is int and op.promote is None:
-                number: Any = float(argument)
+                number: Operand = float(argument)
                 argument, kind = number, float
             if kind is TrackedArray:
                 if argument._view is not None:
@@ -180,96 +170,37 @@ class Recorder:
                 ids.append(-1)
                 values.append(argument)
         if not all_float64:
-            if op.integers is not None and self._are_integers(op, args):
+            if op.integers is not None and are_integers(op, args):
                 return op.integers(*args, **op.named(params))
             plain = [position for position, argument in enumerate(args) if type(argument) is not TrackedArray]
             self._promote(op, args, ids, values, plain, all_float64)
         elif plain:
             self._promote(op, args, ids, values, plain, all_float64)
-        if self.concrete:
-            try:
-                value = op.evaluate(*values, *params)
-            except VALUE_FAILURES as failure:
-                self.note_failure(rejection(failure), f"{op.name}(...)", user_site())
-                raise
-            if type(value) is np.float64:
-                type_ = FLOAT_SCALAR
-            elif type(value) is tuple or type(value) is DynamicArray:
-                type_ = op.infer(*[self.instructions[i].type for i in ids], **op.named(params))
-            else:
-                type_ = self._type_of(value)
-        else:
-            value = None
+        if not self.concrete:
             types = [self.instructions[i][3] for i in ids]
             type_ = op.infer(*types, **op.named(params)) if params else op.infer(*types)
+            return TrackedArray(self, self._append(op, tuple(ids), params, type_), None, type_)
+        try:
+            value = op.evaluate(*values, *params)
+        except VALUE_FAILURES as failure:
+            self.note_failure(Failure(rejection(failure), f"{op.name}(...)", user_site()))
+            raise
+        if type(value) is np.float64:
+            type_ = FLOAT_SCALAR
+        elif type(value) is tuple or type(value) is DynamicArray:
+            type_ = op.infer(*[self.instructions[i].type for i in ids], **op.named(params))
+        else:
+            type_ = self.type_of(value)
         return TrackedArray(self, self._append(op, tuple(ids), params, type_), value, type_)
 
-    def note_failure(self, failure: Exception, name: str, site: Site | None) -> None:
-        """Something raised because of its values. If the user's code catches that, they have escaped unguarded."""
-        recorder: Recorder | None = self
-        while recorder is not None:
-            recorder.failure = recorder.failure or (failure, name, site)
-            recorder = recorder.outer
-
-    def handler_of(self, kind: type[BaseException], *, managers: bool = True) -> Site | None:
-        """The handler that may catch an exception raised now, in what this recording's operations become part of."""
-        recorder = self
-        while recorder.outer is not None and not recorder.is_called:
-            recorder = recorder.outer
-        return handler_of(kind, recorder.entered, managers=managers)
-
-    def note_refusal(self, refusal: RefusedByRecording) -> None:
-        """A tracked value could not do what a plain one does. If the user's code catches that, plain Python goes another way."""
-        recorder: Recorder | None = self
-        while recorder is not None:
-            if recorder.refusal is None:
-                recorder.refusal = refusal, handler_of(type(refusal), recorder.entered)
-            recorder = recorder.outer
-
-    def append(self, op: Any, ids: tuple[int, ...], params: tuple[Any, ...], type_: ValueType) -> int:
-        """Record an operation whose value the caller has worked out."""
-        return self._append(op, ids, params, type_)
-
-    def _append(self, op: Any, ids: tuple[int, ...], params: tuple[Any, ...], type_: ValueType) -> int:
-        site = self.site
-        if site is None:
-            frame: Any = sys._getframe(2)
-            while is_library_file(frame.f_code.co_filename):
-                if frame.f_back is None:
-                    break
-                if frame is self.outermost:
-                    frame = None
-                    break
-                frame = frame.f_back
-            if frame is None:
-                site = self.outermost_site
-            else:
-                # Code objects are hashed by content, slowly; one address and offset stand for the place as long as it is kept.
-                place = (id(frame.f_code) << 20) + frame.f_lasti
-                site = self._sites.get(place)
-                if site is None:
-                    site = self._sites[place] = Site(frame.f_code, frame.f_lasti)
-        instructions = self.instructions
-        instructions.append(_new_tuple(Instruction, (op, ids, params, type_, site)))
-        return len(instructions) - 1
-
-    def _type_of(self, value: Any) -> ValueType:
-        key = (value.shape, value.dtype)
-        type_ = self._types.get(key)
-        if type_ is None:
-            # One dtype object per kind, so that `is` works as a fast comparison.
-            dtype = FLOAT64 if value.dtype == FLOAT64 else value.dtype
-            type_ = self._types[key] = ValueType(value.shape, dtype)
-        return type_
-
     def _promote(
-        self, op: Op, args: Sequence[Any], ids: list[int], values: list[Any], plain: list[int], all_float64: bool
+        self, op: Op, args: Sequence[Operand], ids: list[int], values: list[Any], plain: list[int], all_float64: bool
     ) -> None:
         """Fill in constants and insert conversions so that the operands have the types the op works on."""
         together = range(len(args)) if op.promote is None else op.promote
         common: np.dtype | None = None
         if together and (not all_float64 or any(p in together and type(args[p]) not in (float, int) for p in plain)):
-            common = self._common_dtype(op, [args[p] for p in together])
+            common = common_dtype(op, [args[p] for p in together])
         elif together:
             common = FLOAT64
         for position in plain:
@@ -290,30 +221,7 @@ class Recorder:
             if converted is not None:
                 ids[position], values[position] = converted._id, converted._value
 
-    @staticmethod
-    def _are_integers(op: Op, args: Sequence[Any]) -> bool:
-        operands = args if op.promote is None else [args[p] for p in op.promote]
-        return np.result_type(*map(_kind_of, operands)).kind in "iub"
-
-    @staticmethod
-    def _common_dtype(op: Op, operands: Sequence[Any]) -> np.dtype:
-        """NumPy's promotion (NEP 50): Python numbers adapt to arrays."""
-        if op in MASK_OPS:
-            return BOOL
-        common = np.result_type(*map(_kind_of, operands))
-        if common.kind == "b" and op.masks_as_integers:
-            return np.dtype(np.int64)
-        if common.kind in "iub" and op.floats_only:
-            return FLOAT64
-        if common.kind in "iu":
-            return np.dtype(np.int64)
-        if common.kind == "c":
-            raise UnsupportedFunction(
-                "complex numbers met a tracked array", at=user_site(4), fix="keep real and imaginary parts apart"
-            )
-        return FLOAT64 if common == FLOAT64 else common
-
-    def _constant_operand(self, argument: Any, dtype: np.dtype | None, op: Op) -> tuple[int, Any]:
+    def _constant_operand(self, argument: Operand, dtype: np.dtype | None, op: Op) -> tuple[int, Any]:
         array = asarray(argument)
         if array.dtype == object:
             tracked = stack_objects(array)
@@ -321,36 +229,10 @@ class Recorder:
             if dtype is not None and tracked.dtype != dtype:
                 tracked = NOT_EQUAL(tracked, 0.0) if dtype == BOOL else CONVERT(tracked, dtype=dtype)
             return tracked._id, tracked._value
-        if array.dtype.kind not in "fiub":
-            raise UnsupportedFunction(
-                f"{op.name} of a tracked array and {array.dtype} values", at=user_site(4), got=repr(argument)[:60],
-                fix="tapediff differentiates real functions; convert the other operand to floats",
-            )  # fmt: skip
-        if dtype is None:
-            dtype = _KINDS.get(array.dtype, FLOAT64 if array.dtype.kind == "f" else np.dtype(np.int64))
-        # A copy, so that a tape means the values it was recorded with.
-        array = array.astype(dtype, order="C", copy=True)
+        array = constant_operand(op, argument, array, dtype)
         return self.constant(array), array[()] if array.shape == () else array
 
-    def constant(self, array: np.ndarray) -> int:
-        """The value number of a constant; equal bits of equal dtype and shape share one."""
-        if array.shape == () and array.dtype is FLOAT64:
-            number = float(array)
-            if number == number and number != 0.0:
-                known = self._float_constants.get(number)
-                if known is None:
-                    known = self._float_constants[number] = self._new_constant(array)
-                return known
-        key = (array.shape, array.dtype.char, array.tobytes() if array.size <= 1024 else _digest(array))
-        known = self._constants.get(key)
-        if known is None:
-            known = self._constants[key] = self._new_constant(array)
-        return known
-
-    def _new_constant(self, array: np.ndarray) -> int:
-        array.flags.writeable = False
-        self.instructions.append(Instruction(CONSTANT, (), (array,), self._type_of(array), None))
-        return len(self.instructions) - 1
+    # Inputs, captures, guards
 
     def tracked_constant(self, array: np.ndarray) -> TrackedArray:
         """A tracked array that starts as a constant, so that tracked values can be written into it."""
@@ -358,18 +240,11 @@ class Recorder:
         number = self.constant(array.copy())
         return TrackedArray(self, number, array[()] if array.shape == () else array, self.instructions[number].type)
 
-    # Inputs, captures, guards, results
-
-    def input(self, value: Any, *, active: bool) -> TrackedArray:
+    def input(self, value: Operand, *, active: bool) -> TrackedArray:
         """A new argument of the tape."""
         array = np.array(value, order="C")
-        type_ = self._type_of(array)
-        position = len(self.inputs)
-        self.instructions.append(Instruction(INPUT, (), (position,), type_, None))
-        self.inputs.append(len(self.instructions) - 1)
-        if active:
-            self.active_inputs.append(position)
-        return TrackedArray(self, self.inputs[-1], array[()] if array.shape == () else array, type_)
+        number = self.new_input(array, active)
+        return TrackedArray(self, number, array[()] if array.shape == () else array, self.instructions[number].type)
 
     def capture(self, value: TrackedArray) -> TrackedArray:
         """An outer recording's value as an input of this one, so that derivatives flow to it."""
@@ -388,7 +263,7 @@ class Recorder:
         return inner
 
     def observe(self, value: TrackedArray, kind: str) -> Any:
-        """Python looks at a value: a guard that it stays what it is. Returns what Python is to see."""
+        """Record a guard on a value that Python needs. Returns the outcome: the plain value for Python to use."""
         if _current.get() is not self:
             self._check_usable()
         value._refresh()
@@ -409,35 +284,43 @@ class Recorder:
             return int(outcome)  # NaN or infinity: raises as plain Python does
         return outcome
 
-    @contextmanager
-    def at(self, site: Site | None) -> Iterator[None]:
-        """Record what follows as done at a certain line."""
-        before, self.site = self.site, site
-        try:
-            yield
-        finally:
-            self.site = before
+    # Errors that user code may catch
 
-    def last_site(self) -> Site | None:
-        """The user's line that recorded the latest operation."""
-        return next((i.site for i in reversed(self.instructions) if i.site is not None), None)
+    def note_failure(self, failure: Failure) -> None:
+        """Remember an error that depends on values. If user code catches it, they have escaped without a guard."""
+        recorder: Recorder | None = self
+        while recorder is not None:
+            recorder.failure = recorder.failure or failure
+            recorder = recorder.outer
+
+    def note_refusal(self, refusal: RefusedByRecording) -> None:
+        """Remember an error that plain values do not raise. If user code catches it, the plain function goes another way."""
+        recorder: Recorder | None = self
+        while recorder is not None:
+            if recorder.refusal is None:
+                recorder.refusal = Refusal(refusal, handler_of(type(refusal), recorder.entry_frame))
+            recorder = recorder.outer
+
+    def handler_of(self, kind: type[BaseException], *, managers: bool = True) -> Site | None:
+        """The handler in the recorded function that may catch an exception raised now."""
+        recorder = self
+        while recorder.outer is not None and not recorder.is_called:
+            recorder = recorder.outer
+        return handler_of(kind, recorder.entry_frame, managers=managers)
 
     def origin(self, value: TrackedArray) -> str:
-        """What made a value, for error messages."""
+        """The operation that made a value, for error messages."""
         op = self.instructions[value._id].op
         return "an argument" if op is INPUT else f"{op.name}(...)"
+
+    # Results
 
     def finish(self, result: Any) -> Tape:
         """The tape that returns `result`: a tracked value, a number or array, or a tuple of these."""
         if self.failure is not None:
-            failure, name, site = self.failure
-            raise UnsupportedFunction(
-                f"{self.name} caught the error of {name}, which depends on values that a tape cannot guard",
-                at=site, got=f"{type(failure).__name__}: {failure}",
-                fix="test the values before the call, with an `if`; or catch the error outside the recorded function",
-            ) from failure  # fmt: skip
+            raise failure_caught(self.name, self.failure) from self.failure.error
         if self.refusal is not None:
-            raise _caught(self.name, *self.refusal)
+            raise refusal_caught(self.name, self.refusal) from self.refusal.error
         self.call_arrays.finish()
         returns_tuple = isinstance(result, (tuple, list)) and not is_tracked(result)
         outputs = [self._output(r) for r in result] if returns_tuple else [self._output(result)]
@@ -450,7 +333,7 @@ class Recorder:
             returns_tuple,
         )
 
-    def _output(self, result: Any) -> int:
+    def _output(self, result: Operand) -> int:
         if type(result) is TrackedArray:
             if result._recorder is not self:
                 result = self.capture(result)
@@ -485,47 +368,6 @@ class Recorder:
             )  # fmt: skip
 
 
-@contextmanager
-def refusals_forgotten() -> Iterator[None]:
-    """For an attempt of this package's own, which goes another way where it is refused."""
-    before: list[tuple[Recorder, Any]] = []
-    recorder = _current.get()
-    while recorder is not None:
-        before.append((recorder, recorder.refusal))
-        recorder = recorder.outer
-    try:
-        yield
-    finally:
-        for recorder, refusal in before:
-            recorder.refusal = refusal
-
-
-def _caught(name: str, refusal: RefusedByRecording, handler: Site | None) -> UnsupportedFunction:
-    error = UnsupportedFunction(
-        f"{name} went on after an error that only a recording raises, so its tape would not be what the plain function does",
-        at=refusal.at if handler is None else f"{refusal.at}, caught at {handler}",
-        got=f"{type(refusal).__name__}: {refusal.what}",
-        fix=refusal.fix or "do without the `except`, or decide before it with an `if`",
-    )  # fmt: skip
-    error.__cause__ = refusal
-    return error
-
-
-def _kind_of(operand: Any) -> Any:
-    """What np.result_type is to know of an operand: Python numbers adapt to arrays (NEP 50)."""
-    if is_tracked(operand):
-        return operand.dtype
-    if type(operand) in (int, float, bool):
-        return operand
-    array = asarray(operand)
-    return np.result_type(*map(_kind_of, array.flat)) if array.dtype == object else array.dtype
-
-
-def _digest(array: np.ndarray) -> bytes:
-    import hashlib  # 4 ms, and rarely needed
-
-    return hashlib.blake2b(array.tobytes(), digest_size=16).digest()
-
-
 def is_recording() -> bool:
+    """Whether the calling code runs as part of a recording."""
     return _current.get() is not None

@@ -1,7 +1,7 @@
-"""Tracked arrays: what the recorded function computes with instead of ndarrays.
+"""Tracked arrays: the recorded function computes with them in place of NumPy's arrays.
 
-Operators, methods and NumPy's protocols record instructions; where a value would leave the recording, see escapes.py. A write is
-functional inside: it makes a new version, which the array and all its views then stand for.
+Operators, methods and NumPy's protocols record instructions. Conversions to plain Python values are in escapes.py, writes and views in
+views.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 
 from .. import numpy_api as functions
 from ..base.source_location import user_site
-from ..errors import UnsupportedFunction, UnsupportedMethod
-from ..ir.instruction import BOOL, ValueType, is_tracked
+from ..errors import UnsupportedMethod
+from ..ir.instruction import BOOL, is_tracked
 from ..numpy_api.alternatives import instead_of
 from ..numpy_api.indexing import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
 from ..numpy_api.whole_numbers import WholeNumber
@@ -37,37 +37,7 @@ from ..ops.arithmetic import (
 )  # fmt: skip
 from ..ops.indexing import GATHER, INDEX, Region, replace
 from ..ops.products import MATMUL
-from .escapes import Escapes
-
-
-class View(NamedTuple):
-    """How a tracked array is a view of another: a write to either is seen by both, as in NumPy.
-
-    Attributes:
-        read: the view's value from that of the base.
-        write: the base's next value from it and the view's; None for a view that is read-only.
-        writes_seen: how many writes to the base the view's value includes.
-        root: the array at the end of the chain of bases, which every write to a view reaches.
-        root_writes: how many writes to the root the view's value includes: none are missing while it has no more.
-        region: where the view is, if it is a box of the base.
-    """
-
-    base: TrackedArray
-    read: Callable[[Any], Any]
-    write: Callable[[Any, Any], Any] | None
-    writes_seen: int
-    root: TrackedArray
-    root_writes: int
-    region: Region | None = None
-
-
-def view_of(
-    base: TrackedArray, read: Callable[[Any], Any], write: Callable[[Any, Any], Any] | None, region: Region | None = None
-) -> View:
-    """A view whose value has just been read."""
-    outer = base._view
-    root, root_writes = (base, base._writes) if outer is None else (outer.root, outer.root_writes)
-    return View(base, read, write, base._writes, root, root_writes, region)
+from .views import Versioned, view_of
 
 
 def _binary(op: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -89,20 +59,12 @@ def _binary(op: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return forward, reflected
 
 
-class TrackedArray(Escapes):
-    """A value of a recording. Behaves as the float, integer or array it stands for; see the module's docstring."""
+class TrackedArray(Versioned):
+    """A value of a recording. It behaves like the float, integer or array that it stands for."""
 
-    __slots__ = ("__weakref__", "_id", "_recorder", "_value", "_view", "_writes", "type")
+    __slots__ = ()
 
-    def __init__(self, recorder: Any, number: int, value: Any, type_: ValueType) -> None:
-        self._recorder = recorder
-        self._id = number
-        self._value = value
-        self.type = type_
-        self._view: View | None = None
-        self._writes = 0
-
-    # What it looks like
+    # Attributes of an array
 
     @property
     def __class__(self) -> type:  # so that isinstance() checks in library code take their usual path
@@ -152,8 +114,8 @@ class TrackedArray(Escapes):
     _not_equal, _ = _binary(comparison.NOT_EQUAL)
     del _
 
-    # A class that compares element by element must say again how it hashes.
-    __hash__ = Escapes.__hash__
+    # A class that defines __eq__ has no __hash__ unless it says so.
+    __hash__ = Versioned.__hash__
 
     def __eq__(self, other: object) -> Any:
         return self._equal(other)
@@ -230,85 +192,6 @@ class TrackedArray(Escapes):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         functions.assign(self, index, value)
-
-    def _store(self, new: Any) -> None:
-        """Make `new` this array's value, and that of every array it is a view of."""
-        if not self._is_writeable():
-            raise ValueError("assignment destination is read-only")
-        written: list[TrackedArray] = []
-        array = self
-        array._set(new)
-        while (view := array._view) is not None:
-            assert view.write is not None, "checked above"
-            written.append(array)
-            view.base._set(view.write(view.base, array))
-            array = view.base
-        for part in written:
-            view = part._view
-            assert view is not None, "a view stays one"
-            part._view = view._replace(writes_seen=view.base._writes, root_writes=array._writes)
-
-    def _set(self, new: Any) -> None:
-        """Make `new` the value of this array alone."""
-        if new._recorder is not self._recorder:
-            raise UnsupportedFunction(
-                "an array of an outer recording was written to inside an inner one",
-                at=user_site(), fix="copy it first: x = x.copy()",
-            )  # fmt: skip
-        if new.type.dtype != self.type.dtype:
-            new = CONVERT(new, dtype=self.type.dtype)
-        self._id, self._value = new._id, new._value
-        self._writes += 1
-        if self._recorder.call_arrays.nodes:
-            self._recorder.call_arrays.written(self)
-
-    def _wrote_in_place(self, number: int) -> None:
-        """This array, which is no view, has a new version, and its value is that of the new one already."""
-        self._id = number
-        self._writes += 1
-        if self._recorder.call_arrays.nodes:
-            self._recorder.call_arrays.written(self)
-
-    def _is_writeable(self) -> bool:
-        view = self._view
-        while view is not None:
-            if view.write is None:
-                return False
-            view = view.base._view
-        return True
-
-    def _refresh(self) -> None:
-        """Read this view again if the array it looks into was written to since."""
-        view = self._view
-        if view is None:
-            return
-        root = view.root
-        root._refresh()
-        if view.root_writes == root._writes:
-            return
-        # The views between this one and the root, which may be any number.
-        stale: list[TrackedArray] = []
-        array = self
-        while (view := array._view) is not None and view.root_writes != root._writes:
-            stale.append(array)
-            array = view.base
-        for part in reversed(stale):
-            part._read_again(root._writes)
-
-    def _read_again(self, root_writes: int) -> None:
-        """Read this view of a base that is as it should be."""
-        view = self._view
-        assert view is not None, "only views are read again"
-        if view.base._writes != view.writes_seen:
-            new = view.read(view.base)
-            self._id, self._value = new._id, new._value
-            self._writes += 1
-        self._view = view._replace(writes_seen=view.base._writes, root_writes=root_writes)
-
-    def _as_view(self, base: TrackedArray, read: Callable[..., Any], write: Callable[..., Any] | None) -> TrackedArray:
-        if self is not base:
-            self._view = view_of(base, read, write)
-        return self
 
     def reshape(self, *shape: Any, order: str = "C") -> Any:
         shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape

@@ -14,8 +14,9 @@ from ..ir.outputs import check_out, deliver
 from ..ir.tape import Tape
 from ..ops.structure import STOP_GRADIENT
 from ..recording.bind_call import bind_call, positional
+from ..recording.caught_errors import refusals_forgotten
 from ..recording.record import plain_value
-from ..recording.recorder import current_recorder, refusals_forgotten
+from ..recording.recorder import current_recorder
 from ..recording.tracked import TrackedArray
 from .compiled_tape import CompiledTape
 from .derived_tapes import gradient_only, gradient_tape, gradient_tape_in_use, jvp_tape, vjp_tape, with_float_output

@@ -523,7 +523,7 @@ def as_nested_gradient(f):
 def test_a_recording_whose_own_error_was_caught_is_refused(f, way):
     """The handler's answer is not the plain function's; the error says where it was raised."""
     assert np.isfinite(f(X))
-    with pytest.raises(td.UnsupportedFunction, match="went on after an error that only a recording raises") as refused:
+    with pytest.raises(td.UnsupportedFunction, match="caught an error that only a recording raises") as refused:
         way(f)
     assert "test_exception_handlers.py" in str(refused.value)
     assert not td.is_recording()
@@ -535,7 +535,7 @@ def test_both_lines_are_named():
         td.record(conversion, X)
     first = conversion.__code__.co_firstlineno
     assert str(refused.value) == (
-        "conversion went on after an error that only a recording raises, so its tape would not be what the plain function does\n"
+        "conversion caught an error that only a recording raises, so its tape would not do what the plain function does\n"
         f"  at:  test_exception_handlers.py:{first + 2} in conversion, caught at test_exception_handlers.py:{first + 3} in conversion\n"
         "  got: TrackedValueEscaped: a tracked value was converted to a Python float, which would drop its gradient\n"
         "  fix: use NumPy's functions instead of math's (np.log, not math.log), and keep arrays of tracked values tracked: "

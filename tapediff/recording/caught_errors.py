@@ -1,0 +1,70 @@
+"""Errors of a recording that the user's code caught: the plain function would have gone another way, so there is no tape.
+
+An operation that failed because of its values (a singular matrix), and a refusal, which plain arrays do not meet. The recorder notes both
+when they are raised; whoever catches them, the recording ends with one of the errors below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.current_recording import current_recorder
+from ..base.source_location import Site
+from ..errors import RefusedByRecording, UnsupportedFunction
+
+# Raised by operations because of their values: not positive definite, or numpy.errstate(all="raise").
+VALUE_FAILURES = (np.linalg.LinAlgError, ArithmeticError, RuntimeWarning)
+
+
+class Failure(NamedTuple):
+    """An exception that an operation raised because of its values."""
+
+    error: Exception
+    operation: str
+    site: Site | None
+
+
+class Refusal(NamedTuple):
+    """An error that only tracked values raise, and the handler that may catch it."""
+
+    error: RefusedByRecording
+    handler: Site | None
+
+
+def failure_caught(name: str, failure: Failure) -> UnsupportedFunction:
+    """The error of a recorded function that caught the failure of an operation where there was no guard on it."""
+    return UnsupportedFunction(
+        f"{name} caught the error of {failure.operation}, which depends on values that a tape cannot guard",
+        at=failure.site, got=f"{type(failure.error).__name__}: {failure.error}",
+        fix="test the values before the call, with an `if`; or catch the error outside the recorded function",
+    )  # fmt: skip
+
+
+def refusal_caught(name: str, refusal: Refusal) -> UnsupportedFunction:
+    """The error of a recorded function that caught a refusal."""
+    error, handler = refusal
+    return UnsupportedFunction(
+        f"{name} caught an error that only a recording raises, so its tape would not do what the plain function does",
+        at=error.at if handler is None else f"{error.at}, caught at {handler}",
+        got=f"{type(error).__name__}: {error.what}",
+        fix=error.fix or "remove the `except`, or decide with an `if` before the call",
+    )  # fmt: skip
+
+
+@contextmanager
+def refusals_forgotten() -> Iterator[None]:
+    """For code of this package that tries an operation, and does something else if it is refused."""
+    before = []
+    recorder = current_recorder()
+    while recorder is not None:
+        before.append((recorder, recorder.refusal))
+        recorder = recorder.outer
+    try:
+        yield
+    finally:
+        for recorder, refusal in before:
+            recorder.refusal = refusal

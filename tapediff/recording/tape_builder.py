@@ -1,0 +1,129 @@
+"""The instructions of a tape while it grows: appended one by one, with constants shared and the user's line on each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import numpy as np
+
+from ..base.source_location import Site, is_library_file
+from ..ir.instruction import CONSTANT, FLOAT64, INPUT, Instruction, StructuralOp, ValueType
+from ..ops import Op
+
+# Calling the class costs three times as much, and a recording makes one instruction per operation.
+_new_tuple = tuple.__new__
+
+
+class TapeBuilder:
+    """A list of instructions. Values are known by number here; see Recorder for the tracked arrays made of them.
+
+    Attributes:
+        name: the recorded function's name.
+        inputs, active_inputs: as of a Tape.
+        site: the line of all operations that follow; None to find the user's line for each.
+        outermost: frames from here on belong to the caller of the recorded function; operations without a line of their own
+            are recorded at `outermost_site`.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.instructions: list[Instruction] = []
+        self.inputs: list[int] = []
+        self.active_inputs: list[int] = []
+        self.site: Site | None = None
+        self.outermost: FrameType | None = None
+        self.outermost_site: Site | None = None
+        self._float_constants: dict[float, int] = {}
+        self._constants: dict[Hashable, int] = {}
+        self._types: dict[Hashable, ValueType] = {}
+        self._sites: dict[int, Site] = {}
+
+    def append(self, op: Op, ids: tuple[int, ...], params: tuple[object, ...], type_: ValueType) -> int:
+        """Record an operation whose value the caller has computed. Returns its number."""
+        return self._append(op, ids, params, type_)
+
+    def _append(
+        self, op: Op | StructuralOp, ids: tuple[int, ...], params: tuple[object, ...], type_: ValueType
+    ) -> int:
+        site = self.site
+        if site is None:
+            frame: FrameType | None = sys._getframe(2)
+            while is_library_file(frame.f_code.co_filename):  # type: ignore[union-attr]  # None is left by break
+                if frame.f_back is None:  # type: ignore[union-attr]
+                    break
+                if frame is self.outermost:
+                    frame = None
+                    break
+                frame = frame.f_back  # type: ignore[union-attr]
+            if frame is None:
+                site = self.outermost_site
+            else:
+                # Code objects are hashed by content, slowly; address and offset identify the line as long as it is kept.
+                place = (id(frame.f_code) << 20) + frame.f_lasti
+                site = self._sites.get(place)
+                if site is None:
+                    site = self._sites[place] = Site(frame.f_code, frame.f_lasti)
+        instructions = self.instructions
+        instructions.append(_new_tuple(Instruction, (op, ids, params, type_, site)))
+        return len(instructions) - 1
+
+    @contextmanager
+    def at(self, site: Site | None) -> Iterator[None]:
+        """Record the following operations at a certain line."""
+        before, self.site = self.site, site
+        try:
+            yield
+        finally:
+            self.site = before
+
+    def last_site(self) -> Site | None:
+        """The user's line that recorded the latest operation."""
+        return next((i.site for i in reversed(self.instructions) if i.site is not None), None)
+
+    def type_of(self, value: np.ndarray | np.generic) -> ValueType:
+        """The type of a value; one object for all values of a type."""
+        key = (value.shape, value.dtype)
+        type_ = self._types.get(key)
+        if type_ is None:
+            # One dtype object per kind, so that `is` works as a fast comparison.
+            dtype = FLOAT64 if value.dtype == FLOAT64 else value.dtype
+            type_ = self._types[key] = ValueType(value.shape, dtype)
+        return type_
+
+    def new_input(self, array: np.ndarray, active: bool) -> int:
+        """The value number of one more input."""
+        position = len(self.inputs)
+        self.instructions.append(Instruction(INPUT, (), (position,), self.type_of(array), None))
+        self.inputs.append(len(self.instructions) - 1)
+        if active:
+            self.active_inputs.append(position)
+        return self.inputs[-1]
+
+    def constant(self, array: np.ndarray) -> int:
+        """The value number of a constant; equal bits of equal dtype and shape share one."""
+        if array.shape == () and array.dtype is FLOAT64:
+            number = float(array)
+            if number == number and number != 0.0:
+                known = self._float_constants.get(number)
+                if known is None:
+                    known = self._float_constants[number] = self._new_constant(array)
+                return known
+        key = (array.shape, array.dtype.char, array.tobytes() if array.size <= 1024 else _digest(array))
+        known = self._constants.get(key)
+        if known is None:
+            known = self._constants[key] = self._new_constant(array)
+        return known
+
+    def _new_constant(self, array: np.ndarray) -> int:
+        array.flags.writeable = False
+        self.instructions.append(Instruction(CONSTANT, (), (array,), self.type_of(array), None))
+        return len(self.instructions) - 1
+
+
+def _digest(array: np.ndarray) -> bytes:
+    import hashlib  # 4 ms, and rarely needed
+
+    return hashlib.blake2b(array.tobytes(), digest_size=16).digest()
