@@ -27,9 +27,6 @@ from .path_trie import PathEntry, Paths
 from .pickling import remembered
 from .rolled_loop import rolled
 
-# Operations that raise LinAlgError.
-FACTORISATIONS = ("cholesky", "lu_solve", "triangular_solve", "eigh")
-
 
 class RecordedCallee(Callee):
     """A callee that records a variant when its path is first taken.
@@ -240,7 +237,7 @@ class RecordedCallee(Callee):
             self._refuse_failures(variant.tape)
 
     def _refuse_failures(self, tape: Tape) -> None:
-        failing = next((i for i in tape.instructions if i.op.name in FACTORISATIONS), None)
+        failing = next((i for i in tape.instructions if i.op.raises), None)
         if failing is not None:
             raise UnsupportedFunction(
                 f"{self.name} may fail within an `except` that stands around the loop",

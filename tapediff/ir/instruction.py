@@ -11,8 +11,9 @@ is still what it was.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -22,6 +23,11 @@ from ..errors import describe
 FLOAT64 = np.dtype(np.float64)
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
+
+# A value that ops compute with: an array, a number, or a tracked array. No static type covers all that can be done with any of them.
+Operand: TypeAlias = Any
+# The static parameters of an instruction, in the order of its op's names for them.
+Params: TypeAlias = tuple[Any, ...]
 
 
 class ValueType(NamedTuple):
@@ -96,20 +102,36 @@ class TupleType(NamedTuple):
         return TupleType, (self.items,)
 
 
-class Instruction(NamedTuple):
-    """One operation: its primitive, the values it reads, its static parameters, the type of its result, the user's line."""
-
-    op: Any
-    inputs: tuple[int, ...]
-    params: tuple[Any, ...]
-    type: Any  # ValueType; DynamicArrayType and TupleType for calls and loops
-    site: Site | None
+AnyType: TypeAlias = ValueType | DynamicArrayType | TupleType
 
 
-class StructuralOp:
+class Primitive:
+    """An op, as instructions hold it: one of the three below, or one that `ops/` declares.
+
+    Its attributes are fields of `ops.declaration.Op`; those that have a value here hold for an op that declares nothing else.
+    """
+
+    name: str
+    evaluate: Callable[..., Operand]
+    infer: Callable[..., AnyType]
+    checked: Callable[..., Operand] | None
+    compares: Callable[..., tuple[Operand, Operand, Operand]] | None = None
+    squared: tuple[Callable[..., Operand] | None, ...] | None = None
+    jump: Callable[[np.ndarray], np.ndarray] | None = None
+    moves: bool = False
+    is_view: bool = False
+    raises: bool = False
+
+    def named(self, params: Params) -> dict[str, Any]:
+        """The static parameters by name."""
+        raise NotImplementedError
+
+    def __call__(self, *args: Operand, **named: Any) -> Operand:
+        raise NotImplementedError
+
+
+class StructuralOp(Primitive):
     """An op without mathematics: input, constant and guard."""
-
-    __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -119,6 +141,16 @@ class StructuralOp:
 
     def __reduce__(self) -> str:
         return self.name.upper()  # pickled by the name that it has in this module
+
+
+class Instruction(NamedTuple):
+    """One operation: its primitive, the values it reads, its static parameters, the type of its result, the user's line."""
+
+    op: Primitive
+    inputs: tuple[int, ...]
+    params: Params
+    type: Any  # ValueType; DynamicArrayType and TupleType for calls and loops
+    site: Site | None
 
 
 INPUT = StructuralOp("input")  # params: (position,)
@@ -143,16 +175,40 @@ class Guard:
         return f"{self.site or 'unknown line'} → {describe(self.outcome)}"
 
 
+class SupportsRecording(Protocol):
+    """A recording, as the values that belong to it know it: the Recorder.
+
+    Attributes:
+        level: how deep it is nested in other recordings.
+        site: the user's line that instructions are recorded for; None to look it up.
+    """
+
+    level: int
+    site: Site | None
+
+    def apply(self, op: Any, args: Sequence[Operand], params: Params = ()) -> Operand: ...
+
+    def look(self, value: Any, kind: str) -> Any: ...
+
+
 class Recorded:
     """Base of every value that belongs to a recording; ops look for it among their arguments to know where to record."""
 
     __slots__ = ()
-
-
-# A tracked array, or anything that NumPy takes as an operand.
-Operand: TypeAlias = Any
+    _recorder: SupportsRecording
 
 
 def is_tracked(value: object) -> bool:
     """Whether a value belongs to a recording."""
     return isinstance(value, Recorded)
+
+
+def innermost_recorder(values: Iterable[object]) -> SupportsRecording | None:
+    """The innermost recording that any of the values belongs to."""
+    recorder = None
+    for value in values:
+        if isinstance(value, Recorded):
+            candidate = value._recorder
+            if recorder is None or candidate.level > recorder.level:
+                recorder = candidate
+    return recorder

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ..base.source_location import Site
-from .instruction import CONSTANT, INPUT, Instruction, ValueType
+from .instruction import CONSTANT, INPUT, AnyType, Instruction, Operand, Params, Primitive, ValueType
 from .tape import Tape
 
 # Calling the class costs three times as much, and every pass makes most instructions again.
@@ -25,12 +24,12 @@ class Rewriter:
         self.number: list[int] = [-1] * len(tape.instructions)
 
     def emit(
-        self, op: Any, inputs: tuple[int, ...], params: tuple[Any, ...], type_: ValueType, site: Site | None
+        self, op: Primitive, inputs: tuple[int, ...], params: Params, type_: AnyType, site: Site | None
     ) -> int:
         self.instructions.append(_new_tuple(Instruction, (op, inputs, params, type_, site)))
         return len(self.instructions) - 1
 
-    def constant(self, value: Any, type_: ValueType) -> int:
+    def constant(self, value: Operand, type_: ValueType) -> int:
         array = np.array(value, dtype=type_.dtype, order="C")
         array.flags.writeable = False
         return self.emit(CONSTANT, (), (array,), ValueType(array.shape, type_.dtype), None)

@@ -109,11 +109,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "trace": shaping.trace, "repeat": shaping.repeat, "take": ordering.take, "dot": products.dot, "nonzero": ordering.nonzero,
     "searchsorted": ordering.searchsorted, "ptp": reducing.ptp, "conj": lambda a: a,
     "fabs": elementwise.fabs, "sort": writing.sort_in_place, "fill": writing.fill, "put": writing.put,
-    # NumPy's object loops call methods by these names on each element of an object array.
-    **{name: BY_FUNCTION[getattr(np, name)] for name in (
-        "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh",
-        "arctanh", "exp2", "expm1", "log2", "log10", "log1p", "square", "floor", "ceil", "rint", "trunc", "cbrt",
-        "isnan", "isfinite", "isinf", "sign", "logical_not", "reciprocal")},
+    # NumPy's object loops call methods by the names of the functions of one argument on each element of an object array.
+    **{function.__name__: op for function, op in BY_FUNCTION.items() if isinstance(function, np.ufunc) and function.nin == 1},
 }  # fmt: skip
 
 

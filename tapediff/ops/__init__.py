@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copyreg
+from collections.abc import Callable
 from typing import Any
 
 from . import (
@@ -18,6 +20,7 @@ from . import (
     spectral,
     structure,
 )
+from .calls import TupleOp
 from .declaration import Elementwise, Op
 
 FAMILIES = (
@@ -36,7 +39,7 @@ FAMILIES = (
 )
 
 REGISTRY: dict[str, Op] = {}
-BY_FUNCTION: dict[Any, Op] = {}
+BY_FUNCTION: dict[Callable[..., Any], Op] = {}
 for _family in FAMILIES:
     for _op in _family.OPS:
         if _op.name in REGISTRY:
@@ -44,6 +47,15 @@ for _family in FAMILIES:
         REGISTRY[_op.name] = _op
         for _function in _op.answers:
             BY_FUNCTION[_function] = _op
+
+
+def registered(name: str) -> Op:
+    """The op of this name, which is how ops are pickled."""
+    return REGISTRY[name]
+
+
+for _class in (Op, Elementwise, TupleOp):
+    copyreg.pickle(_class, lambda op: (registered, (op.name,)))
 
 # SciPy's ufuncs are found by name: importing SciPy to build this table would take longer than the rest of tapediff.
 BY_SCIPY_NAME: dict[str, Op] = {

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from ..ir.instruction import INT_SCALAR, TUPLE, DynamicArrayType, TupleType, ValueType
+from ..ir.instruction import INT_SCALAR, TUPLE, DynamicArrayType, Operand, TupleType, ValueType
 from .declaration import Op
 from .loop_forms import LoopCotangents, LoopFlow, LoopForm, saved_bytes_limit
 
@@ -46,7 +45,7 @@ def entries(type_: ValueType, length: int | None) -> ValueType | DynamicArrayTyp
     return DynamicArrayType(type_) if length is None else ValueType((length, *type_.shape), type_.dtype)
 
 
-def loop_items(callee: Any, form: LoopForm) -> tuple[ValueType | DynamicArrayType, ...]:
+def loop_items(callee: Operand, form: LoopForm) -> tuple[ValueType | DynamicArrayType, ...]:
     """The types of what a loop returns."""
     last = len(callee.out_types) - int(form.stops)
     items = [*callee.out_types[: form.carries]]
@@ -63,23 +62,23 @@ def loop_items(callee: Any, form: LoopForm) -> tuple[ValueType | DynamicArrayTyp
 # What they compute with NumPy
 
 
-def _call(*values_and_callee: Any) -> tuple[Any, ...]:
+def _call(*values_and_callee: Operand) -> tuple[Operand, ...]:
     *values, callee = values_and_callee
     outputs, number = callee.run(None, values)
     return (*outputs, np.int64(number))
 
 
-def _chosen(number: Any, *values_and_callee: Any) -> tuple[Any, ...]:
+def _chosen(number: Operand, *values_and_callee: Operand) -> tuple[Operand, ...]:
     *values, callee = values_and_callee
     return tuple(callee.run(int(number), values)[0])
 
 
-def _loop(*values_callee_form: Any) -> tuple[Any, ...]:
+def _loop(*values_callee_form: Operand) -> tuple[Operand, ...]:
     *values, callee, form = values_callee_form
     return callee.run_loop(form, values)
 
 
-def loop_with_numpy(callee: Any, form: LoopForm, values: Sequence[Any]) -> tuple[Any, ...]:
+def loop_with_numpy(callee: Operand, form: LoopForm, values: Sequence[Operand]) -> tuple[Operand, ...]:
     """A loop iteration by iteration, with `callee.answer`: the reference for compiled loops."""
     numbers = _array(values[0]) if form.variant_given else None
     first, stop = form.leading, form.leading + form.carries
@@ -94,8 +93,8 @@ def loop_with_numpy(callee: Any, form: LoopForm, values: Sequence[Any]) -> tuple
             count = int(values[form.leading - 1])
     stored = sum(type_.size * type_.dtype.itemsize for type_ in callee.in_types[: form.carries])
     ran: list[int] = []
-    saved: list[list[Any]] = []
-    rows: list[Sequence[Any]] = []
+    saved: list[list[Operand]] = []
+    rows: list[Sequence[Operand]] = []
     done = 0
     while goes and (count is None or done < count):
         if form.most is not None and done >= form.most:
@@ -112,8 +111,8 @@ def loop_with_numpy(callee: Any, form: LoopForm, values: Sequence[Any]) -> tuple
         done += 1
         if form.saves_carries and form.length is None and done * stored > saved_bytes_limit():
             raise form.too_large(done)
-    items: list[Any] = list(carries)
-    columns: list[tuple[ValueType, list[Any]]] = []
+    items: list[Operand] = list(carries)
+    columns: list[tuple[ValueType, list[Operand]]] = []
     last = len(callee.out_types) - int(form.stops)
     for k, type_ in enumerate(callee.out_types[form.carries : last]):
         columns.append((type_, [row[k] for row in rows]))
@@ -126,11 +125,11 @@ def loop_with_numpy(callee: Any, form: LoopForm, values: Sequence[Any]) -> tuple
     return (*items, *made[:at_end], *([np.int64(done)] if form.stops else []), *made[at_end:])
 
 
-def _array(value: Any) -> np.ndarray:
+def _array(value: Operand) -> np.ndarray:
     return value.array if type(value) is DynamicArray else np.asarray(value)
 
 
-def _entries(type_: ValueType, column: list[Any], form: LoopForm) -> Any:
+def _entries(type_: ValueType, column: list[Operand], form: LoopForm) -> Operand:
     ordered = column[::-1] if form.backwards else column
     array = np.empty((len(column), *type_.shape), type_.dtype)
     for k, entry in enumerate(ordered):
@@ -142,8 +141,8 @@ def _entries(type_: ValueType, column: list[Any], form: LoopForm) -> Any:
 
 
 def _call_rule(
-    z_bars: Sequence[Any], z: Any, *inputs: Any, active: Sequence[bool], maybe_discarded: bool, callee: Any
-) -> list[Any]:
+    z_bars: Sequence[Operand], z: Operand, *inputs: Operand, active: Sequence[bool], maybe_discarded: bool, callee: Operand
+) -> list[Operand]:
     if hasattr(callee, "call_rule"):  # of a user's primitive
         return callee.call_rule(z_bars, z, inputs, active)
     number = GET(z, k=len(callee.out_types))
@@ -151,27 +150,27 @@ def _call_rule(
 
 
 def _chosen_rule(
-    z_bars: Sequence[Any], z: Any, number: Any, *inputs: Any, active: Sequence[bool], maybe_discarded: bool, callee: Any
-) -> list[Any]:
+    z_bars: Sequence[Operand], z: Operand, number: Operand, *inputs: Operand, active: Sequence[bool], maybe_discarded: bool, callee: Operand
+) -> list[Operand]:
     return [None, *_called_back(callee, number, inputs, z_bars, active[1:], maybe_discarded)]
 
 
 def _called_back(
-    callee: Any, number: Any, inputs: Sequence[Any], z_bars: Sequence[Any], active: Sequence[bool], maybe_discarded: bool
-) -> list[Any]:
+    callee: Operand, number: Operand, inputs: Sequence[Operand], z_bars: Sequence[Operand], active: Sequence[bool], maybe_discarded: bool
+) -> list[Operand]:
     seeds = tuple(k for k in range(len(callee.out_types)) if z_bars[k] is not None)
     wrt = tuple(k for k, is_active in enumerate(active) if is_active)
     derived = callee.pullback(wrt, seeds, maybe_discarded)
     returned = CALL_VARIANT(number, *inputs, *[z_bars[k] for k in seeds], callee=derived)
-    cotangents: list[Any] = [None] * len(inputs)
+    cotangents: list[Operand] = [None] * len(inputs)
     for place, k in enumerate(wrt):
         cotangents[k] = GET(returned, k=place)
     return cotangents
 
 
 def _loop_rule(
-    z_bars: Sequence[Any], z: Any, *inputs: Any, active: Sequence[bool], maybe_discarded: bool, callee: Any, form: LoopForm
-) -> list[Any]:
+    z_bars: Sequence[Operand], z: Operand, *inputs: Operand, active: Sequence[bool], maybe_discarded: bool, callee: Operand, form: LoopForm
+) -> list[Operand]:
     """The loop in the other direction: its carries are the cotangents of the carries and the sums of those of the constants."""
     carried, streamed = form.leading, form.leading + form.carries
     constant = streamed + form.streams
@@ -197,7 +196,7 @@ def _loop_rule(
     starts = [_or_zeros(z_bars[k], callee.in_types[k]) for k in which.wrt_carries]
     starts += [_or_zeros(None, callee.in_types[form.carries + form.streams + k]) for k in which.wrt_constants]
     numbers = [] if form.single_variant else [inputs[0] if form.variant_given else GET(z, k=first_saved - 1)]
-    count: list[Any] = []
+    count: list[Operand] = []
     if form.length is None:
         count = [GET(z, k=form.carries + outputs) if form.stops else inputs[form.leading - 1]]
     streams = [GET(z, k=first_saved + k) for k in range(form.carries)]
@@ -208,7 +207,7 @@ def _loop_rule(
     )  # fmt: skip
     derived = callee.loop_pullback(which)
     returned = LOOP(*numbers, *count, *starts, *streams, *inputs[constant:], callee=derived, form=back)
-    cotangents: list[Any] = [None] * len(inputs)
+    cotangents: list[Operand] = [None] * len(inputs)
     # In the order of the loop's items.
     results = [(carried + k, k in flow.nonzero_carries) for k in which.wrt_carries]
     results += [(constant + k, k in flow.nonzero_constants) for k in which.wrt_constants]
@@ -220,7 +219,7 @@ def _loop_rule(
     return cotangents
 
 
-def _or_zeros(cotangent: Any, type_: ValueType) -> Any:
+def _or_zeros(cotangent: Operand, type_: ValueType) -> Operand:
     return np.zeros(type_.shape, type_.dtype) if cotangent is None else cotangent
 
 
@@ -229,7 +228,7 @@ class ItemCotangent:
 
     __slots__ = ("k", "z_bar")
 
-    def __init__(self, z_bar: Any, k: int) -> None:
+    def __init__(self, z_bar: Operand, k: int) -> None:
         self.z_bar, self.k = z_bar, k
 
 
@@ -238,7 +237,7 @@ class NonzeroCotangent:
 
     __slots__ = ("z_bar",)
 
-    def __init__(self, z_bar: Any) -> None:
+    def __init__(self, z_bar: Operand) -> None:
         self.z_bar = z_bar
 
 
@@ -249,6 +248,8 @@ GET = Op(
     vjp=(lambda z_bar, z, items, k: ItemCotangent(z_bar, k),),
     params=("k",),
     lower=lambda low, i: low.get(i),
+    is_view=True,
+    exact=True,
     promote=(),
     floats_only=False,
     linear=True,

@@ -3,56 +3,50 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 import numpy as np
 
-from ..ir.instruction import BOOL
-from .declaration import MASK, REAL, elementwise, predicate
+from ..ir.instruction import BOOL, Operand
+from .declaration import Elementwise, comparison, property_of_float
+from .samples import MASK, REAL
 
-LESS = predicate("less", operator.lt, "x < y", (np.less,))
-LESS_EQUAL = predicate("less_equal", operator.le, "x <= y", (np.less_equal,))
-GREATER = predicate("greater", operator.gt, "x > y", (np.greater,))
-GREATER_EQUAL = predicate("greater_equal", operator.ge, "x >= y", (np.greater_equal,))
-EQUAL = predicate("equal", operator.eq, "equal(x, y)", (np.equal,))
-NOT_EQUAL = predicate("not_equal", operator.ne, "not_equal(x, y)", (np.not_equal,))
-IS_NAN = predicate("isnan", np.isnan, "isnan(x)", (np.isnan,), arity=1, floats_only=True)
-IS_INF = predicate("isinf", np.isinf, "isinf(x)", (np.isinf,), arity=1, floats_only=True)
-IS_FINITE = predicate("isfinite", np.isfinite, "isfinite(x)", (np.isfinite,), arity=1, floats_only=True)
-SIGNBIT = predicate("signbit", np.signbit, "signbit(x)", (np.signbit,), arity=1, floats_only=True)
+LESS = comparison("less", operator.lt, "x < y", "logical_not(x) & y")
+LESS_EQUAL = comparison("less_equal", operator.le, "x <= y", "logical_not(x) | y")
+GREATER = comparison("greater", operator.gt, "x > y", "x & logical_not(y)")
+GREATER_EQUAL = comparison("greater_equal", operator.ge, "x >= y", "x | logical_not(y)")
+EQUAL = comparison("equal", operator.eq, "equal(x, y)")
+NOT_EQUAL = comparison("not_equal", operator.ne, "not_equal(x, y)")
+IS_NAN = property_of_float("isnan", np.isnan, np.nan)
+IS_INF = property_of_float("isinf", np.isinf, np.inf)
+IS_FINITE = property_of_float("isfinite", np.isfinite, np.inf)
+SIGNBIT = property_of_float("signbit", np.signbit, 0.0)
 
-# The logic ops take masks only; the recorder turns numbers into masks (x != 0) first.
-LOGICAL_AND = elementwise(
-    "logical_and", np.logical_and, "x & y", (None, None), result=BOOL, floats_only=False, linear=True,
-    answers=(np.logical_and,), samples=(MASK, MASK),
-)  # fmt: skip
-LOGICAL_OR = elementwise(
-    "logical_or", np.logical_or, "x | y", (None, None), result=BOOL, floats_only=False, linear=True,
-    answers=(np.logical_or,), samples=(MASK, MASK),
-)  # fmt: skip
-LOGICAL_XOR = elementwise(
-    "logical_xor", np.logical_xor, "x ^ y", (None, None), result=BOOL, floats_only=False, linear=True,
-    answers=(np.logical_xor,), samples=(MASK, MASK),
-)  # fmt: skip
-LOGICAL_NOT = elementwise(
-    "logical_not", np.logical_not, "~x", (None,), result=BOOL, floats_only=False, linear=True,
-    answers=(np.logical_not,), samples=(MASK,),
-)  # fmt: skip
+
+def _logic(function: np.ufunc, scalar: str, arity: int = 2) -> Elementwise:
+    """Declare an op on masks; the recorder turns numbers into masks (x != 0) first."""
+    return Elementwise(
+        function.__name__, function, scalar, vjp=(None,) * arity, result=BOOL, floats_only=False, linear=True,
+        answers=(function,), samples=(MASK,) * arity,
+    )  # fmt: skip
+
+
+LOGICAL_AND = _logic(np.logical_and, "x & y")
+LOGICAL_OR = _logic(np.logical_or, "x | y")
+LOGICAL_XOR = _logic(np.logical_xor, "x ^ y")
+LOGICAL_NOT = _logic(np.logical_not, "~x", arity=1)
 MASK_OPS = (LOGICAL_AND, LOGICAL_OR, LOGICAL_XOR, LOGICAL_NOT)
 
 
-def _select(c: Any, x: Any, y: Any) -> Any:
+def _select(c: Operand, x: Operand, y: Operand) -> Operand:
     chosen = np.where(c, x, y)
     return chosen[()] if chosen.ndim == 0 else chosen
 
 
-SELECT = elementwise(
+SELECT = Elementwise(
     "select", _select, "select(c, x, y)",
-    (None,
-     lambda z_bar, z, c, x, y: SELECT(c, z_bar, 0.0),
-     lambda z_bar, z, c, x, y: SELECT(c, 0.0, z_bar)),
+    vjp=(None, lambda z_bar, z, c, x, y: SELECT(c, z_bar, 0.0), lambda z_bar, z, c, x, y: SELECT(c, 0.0, z_bar)),
     promote=(1, 2), floats_only=False, linear=True, masks=True, samples=(MASK, REAL, REAL),
-)  # fmt: skip
+)
 
 OPS = (
     LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL, IS_NAN, IS_INF, IS_FINITE, SIGNBIT, *MASK_OPS, SELECT,

@@ -1,4 +1,4 @@
-"""What an op declares: its NumPy evaluation, its type rule, its derivative rules, its lowering, and the samples tests draw.
+"""The declaration of an op: NumPy evaluation, type rule, derivative rules, lowering, and every fact that another stage reads.
 
 A derivative rule is written once, as a function of tracked values: `rule(z_bar, z, x, y, ..., **params)` gives the cotangent of
 one input. For elementwise ops the caller sums the cotangent over broadcast axes, so rules ignore broadcasting.
@@ -6,21 +6,38 @@ one input. For elementwise ops the caller sums the cotangent over broadcast axes
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..ir.instruction import BOOL, ValueType, is_tracked
+from ..ir.instruction import BOOL, Instruction, Operand, Params, Primitive, ValueType, innermost_recorder
+from .building_blocks import Batch, Lowering
+from .samples import REAL, Domain
+from .scalar_expressions import has_costly, has_division
 
-Rule = Callable[..., Any] | None
+Rule = Callable[..., Operand] | None
+# A function of tracked arrays, and the arrays to call it on.
+Example = tuple[Callable[..., Operand], tuple[Operand, ...]]
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How the same operation of all iterations of a loop becomes one operation on arrays with one more leading axis.
+
+    Attributes:
+        emit: `emit(batch, instruction)`, by one of the building blocks of `Batch`.
+        suits: `suits(instruction, types, fixed)`: whether it can be done; the types of the operands at one iteration, and which
+            of them are the same at all iterations.
+    """
+
+    emit: Callable[[Batch, Instruction], int]
+    suits: Callable[[Instruction, Sequence[ValueType], Sequence[bool]], bool] = lambda i, types, fixed: True
 
 
 @dataclass(frozen=True, eq=False)
-class Op:
+class Op(Primitive):
     """A differentiable primitive.
 
     Attributes:
@@ -31,56 +48,86 @@ class Op:
             `(z_bar, z, *inputs, **params) -> sequence of cotangents` for ops of any arity.
         params: names of the static parameters, in order.
         lower: `lower(lowering, instruction)` emits loops or library calls; elementwise ops leave it to their scalar expression.
+
+      How NumPy converts operands:
         promote: positions of the inputs that NumPy promotes to one dtype; None for all.
         floats_only: integers are promoted to float64 first, as NumPy does for exp or divide.
         masks_as_integers: masks are promoted to int64 first, where NumPy has no loop for them and takes its smallest integers.
-        integers: what answers instead where all operands that are promoted are integers or masks, as NumPy's loop for these does
-            something else than convert them: it keeps them, or there is no such op.
+        integers: the op or composition that answers instead where all operands that are promoted are integers or masks, as NumPy's
+            loop for these does not convert them to floats.
+
+      For derivatives:
         linear: the rules do not multiply the cotangent by anything that could be infinite.
         masks: the op discards some of its inputs, so that their cotangent is an exact zero.
         squared: of an op with a kink whose square has none, such as abs: rules that take the cotangent of the square instead.
-        checked: of an op that fails on some values: the op and a guard on its success, recorded instead of the op where user code may
-            catch the failure.
+        not_differentiated: positions of inputs whose derivative is dropped on purpose or not known.
+
+      For passes and compiler:
+        moves: every entry of the result is an entry of the first input, picked or repeated by position: a rearrangement.
+        is_view: no code in a kernel: the result is the operand's memory, read in another way.
+        exact: the result needs no rounding to 32 bits: copies of entries that are rounded, or no numbers.
+        additions: `additions(type, input_types)`: how many additions it takes about as long as; None for a routine.
+        batching: how all iterations of a loop are done at once; None where they cannot be.
+        positions: of an op that reads or writes entries by flat position: the input that holds the positions, and the input that is
+            the array, or None where its shape is the first parameter.
+        lapack: a routine of LAPACK's kind, which may fail, or not end, on values that a guard before it excludes.
+        raises: raises LinAlgError on some values.
+        fails_on_integers: raises, or traps in a kernel, on some integers.
+        checked: of an op that raises: the op and a guard on its success, recorded instead of the op where user code may catch
+            the failure.
+
+      For margins:
+        compares: of a comparison, a sort, or an op with a kink: `compares(z, *inputs, *params)` gives the two arrays whose
+            distance decides, and the outcome: (left, right, outcome).
+        jump: of a rounding: `jump(x)` is the number nearest to x at which the result changes.
+
+      For NumPy's functions and the tests:
         answers: the NumPy and SciPy callables this op implements when called on tracked values.
         samples: one domain per input, from which the tests draw.
-        not_differentiated: positions of inputs whose derivative is dropped on purpose or not known.
         sample_params: static parameters that the tests try with the samples.
-        examples: for ops that arbitrary arrays do not suit, what the tests call instead: `examples(rng)` gives pairs of a function
+        examples: for ops that arbitrary arrays do not suit, calls for the tests instead: `examples(rng)` gives pairs of a function
             of tracked arrays and the arrays to call it on.
     """
 
     name: str
-    evaluate: Callable[..., Any]
+    evaluate: Callable[..., Operand]
+    _: KW_ONLY
     infer: Callable[..., Any]
-    vjp: tuple[Rule, ...] | Callable[..., Sequence[Any]]
+    vjp: tuple[Rule, ...] | Callable[..., Sequence[Operand]]
     params: tuple[str, ...] = ()
-    lower: Callable[..., None] | None = None
+    lower: Callable[[Lowering, Instruction], None] | None = None
     promote: tuple[int, ...] | None = None
     floats_only: bool = True
     masks_as_integers: bool = False
-    integers: Callable[..., Any] | None = None
+    integers: Callable[..., Operand] | None = None
     linear: bool = False
     masks: bool = False
     squared: tuple[Rule, ...] | None = None
-    checked: Callable[..., Any] | None = None
-    answers: tuple[Any, ...] = ()
-    samples: tuple[Any, ...] = ()
     not_differentiated: tuple[int, ...] = ()
+    moves: bool = False
+    is_view: bool = False
+    exact: bool = False
+    additions: Callable[[ValueType, Sequence[ValueType]], float] | None = None
+    batching: Batching | None = None
+    positions: tuple[int, int | None] | None = None
+    lapack: bool = False
+    raises: bool = False
+    fails_on_integers: bool = False
+    checked: Callable[..., Operand] | None = None
+    compares: Callable[..., tuple[Operand, Operand, Operand]] | None = None
+    jump: Callable[[np.ndarray], np.ndarray] | None = None
+    answers: tuple[Callable[..., Any], ...] = ()
+    samples: tuple[Domain, ...] = ()
     sample_params: tuple[dict[str, Any], ...] = ({},)
-    examples: Callable[[np.random.Generator], Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]] | None = None
+    examples: Callable[[np.random.Generator], Sequence[Example]] | None = None
 
-    def named(self, params: tuple[Any, ...]) -> dict[str, Any]:
+    def named(self, params: Params) -> dict[str, Any]:
         return dict(zip(self.params, params))
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Operand, **named: Any) -> Operand:
         """Record on the innermost recording that an argument belongs to; evaluate with NumPy when none does."""
         params = tuple(named[name] for name in self.params)
-        recorder: Any = None
-        for argument in args:
-            if is_tracked(argument):
-                candidate = argument._recorder
-                if recorder is None or candidate.level > recorder.level:
-                    recorder = candidate
+        recorder = innermost_recorder(args)
         if recorder is None:
             return self.evaluate(*args, *params)
         return recorder.apply(self, args, params)
@@ -88,15 +135,11 @@ class Op:
     def __repr__(self) -> str:
         return self.name
 
-    def __reduce__(self) -> Any:
-        return _registered, (self.name,)
 
-
-def _registered(name: str) -> Op:
-    """The op of this name, which is how ops are pickled."""
-    from . import REGISTRY
-
-    return REGISTRY[name]
+def declared_op(instruction: Instruction) -> Op:
+    """The op of an instruction that is no input, constant or guard."""
+    assert isinstance(instruction.op, Op)
+    return instruction.op
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,58 +149,40 @@ class Elementwise(Op):
     Attributes:
         scalar: the operation on one element as an expression in the names `arguments`, over the vocabulary of
             compiler.math.function_table; the kernel and its readable listing are both made from it.
+        integer_scalar, mask_scalar: the expression on integers and on masks, where it is another one.
+        result: the result's dtype; None for that of the promoted inputs.
         arguments: the names used in `scalar`, one per input.
-        by_element: whether it calls a scalar routine, SciPy's for example, for every element; others run on packed registers.
+        infer: the type rule, which follows from `result` and `promote`.
     """
 
-    scalar: str = ""
-    arguments: tuple[str, ...] = ()
-    by_element: bool = False
+    scalar: str
+    integer_scalar: str = field(default="", kw_only=True)
+    mask_scalar: str = field(default="", kw_only=True)
+    result: np.dtype | None = field(default=None, kw_only=True)
+    batching: Batching | None = field(default=Batching(lambda batch, i: batch.elementwise(i)), kw_only=True)
+    arguments: tuple[str, ...] = field(init=False)
+    infer: Callable[..., ValueType] = field(init=False)
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.vjp, tuple)
+        names = ("x", "y", "w") if self.promote is None else ("c", "x", "y")
+        object.__setattr__(self, "arguments", names[: len(self.vjp)])
+        object.__setattr__(self, "infer", _type_rule(self.result, self.promote))
 
     @property
     def is_costly(self) -> bool:
         """Whether it takes more than a few machine instructions: exp, sin, lgamma and the like."""
         return has_costly(self.scalar)
 
-
-# The functions of scalar expressions that are a machine instruction or a few.
-_CHEAP = frozenset(
-    ("select", "sqrt", "absolute", "maximum", "minimum", "equal", "not_equal", "to_f64", "to_i64", "floor", "ceil", "rint", "trunc",
-     "sign", "isnan", "isfinite", "isinf", "fma", "logical_not", "round_to_float32", "copysign")
-)  # fmt: skip
-# The names of functions in a scalar expression.
-FUNCTION = re.compile(r"\b([a-z]\w*)\(")
+    @property
+    def divides(self) -> bool:
+        """Whether it takes as long as a division."""
+        return has_division(self.scalar)
 
 
-@cache
-def has_costly(expression: str) -> bool:
-    """Whether a scalar expression calls exp, sin, lgamma or the like."""
-    return any(name not in _CHEAP for name in FUNCTION.findall(expression))
-
-
-def elementwise(
-    name: str,
-    evaluate: Callable[..., Any],
-    scalar: str,
-    vjp: tuple[Rule, ...],
-    *,
-    result: np.dtype | None = None,
-    params: tuple[str, ...] = (),
-    promote: tuple[int, ...] | None = None,
-    floats_only: bool = True,
-    masks_as_integers: bool = False,
-    integers: Callable[..., Any] | None = None,
-    linear: bool = False,
-    masks: bool = False,
-    squared: tuple[Rule, ...] | None = None,
-    answers: tuple[Any, ...] = (),
-    samples: tuple[Any, ...] = (),
-    not_differentiated: tuple[int, ...] = (),
-    sample_params: tuple[dict[str, Any], ...] = ({},),
-    by_element: bool = False,
-) -> Elementwise:
-    """Declare an elementwise op; `result` fixes the result dtype, else it is that of the promoted inputs."""
-    arguments = ("x", "y", "w")[: len(vjp)] if promote is None else ("c", "x", "y")[: len(vjp)]
+def _type_rule(result: np.dtype | None, promote: tuple[int, ...] | None) -> Callable[..., ValueType]:
+    """The type rule of an elementwise op."""
+    first = 0 if promote is None else promote[0]
 
     def infer(*types: ValueType, **_: Any) -> ValueType:
         shape = types[0].shape
@@ -166,58 +191,22 @@ def elementwise(
         if len(types) > 1:
             shapes = {type_.shape for type_ in types}
             shape = np.broadcast_shapes(*shapes) if len(shapes) > 1 else shape
-        dtype = result if result is not None else types[0 if promote is None else promote[0]].dtype
-        return ValueType(shape, dtype)
+        return ValueType(shape, result if result is not None else types[first].dtype)
 
+    return infer
+
+
+def comparison(name: str, evaluate: Callable[..., Operand], scalar: str, mask_scalar: str = "") -> Elementwise:
+    """Declare a comparison of two numbers, which has a boolean result and therefore no derivative."""
     return Elementwise(
-        name=name,
-        evaluate=evaluate,
-        infer=infer,
-        vjp=vjp,
-        params=params,
-        promote=promote,
-        floats_only=floats_only,
-        masks_as_integers=masks_as_integers,
-        integers=integers,
-        linear=linear,
-        masks=masks,
-        squared=squared,
-        answers=answers,
-        samples=samples,
-        not_differentiated=not_differentiated,
-        sample_params=sample_params,
-        scalar=scalar,
-        arguments=arguments,
-        by_element=by_element,
-    )
-
-
-def predicate(
-    name: str, evaluate: Callable[..., Any], scalar: str, answers: tuple[Any, ...], arity: int = 2, floats_only: bool = False
-) -> Elementwise:
-    """Declare an elementwise op with a boolean result and therefore no derivative."""
-    return elementwise(
-        name, evaluate, scalar, (None,) * arity, result=BOOL, floats_only=floats_only, linear=True, answers=answers,
-        samples=(REAL,) * arity,
+        name, evaluate, scalar, vjp=(None, None), result=BOOL, mask_scalar=mask_scalar, floats_only=False, linear=True,
+        compares=lambda z, x, y: (x, y, z), answers=(getattr(np, name),), samples=(REAL, REAL),
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Domain:
-    """An interval that tests draw from; a mask for kind "b"."""
-
-    low: float
-    high: float
-    kind: str = "f"
-
-    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-        return np.asarray(rng.random(shape) < 0.5 if self.kind == "b" else rng.uniform(self.low, self.high, shape))
-
-
-MASK = Domain(0.0, 1.0, "b")
-REAL = Domain(-3.0, 3.0)
-NONZERO = Domain(0.3, 3.0)
-POSITIVE = Domain(0.1, 5.0)
-UNIT = Domain(-0.9, 0.9)
-PROBABILITY = Domain(0.05, 0.95)
-ABOVE_ONE = Domain(1.1, 5.0)
+def property_of_float(name: str, evaluate: Callable[..., Operand], boundary: float) -> Elementwise:
+    """Declare a mask of floats such as isnan; `boundary` is where it changes, NaN where no distance leads."""
+    return Elementwise(
+        name, evaluate, f"{name}(x)", vjp=(None,), result=BOOL, linear=True, compares=lambda z, x: (x, boundary, z),
+        answers=(getattr(np, name),), samples=(REAL,),
+    )  # fmt: skip

@@ -9,14 +9,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy import asarray  # NumPy's own, also while recording; see namespace.py
 
-from ..ir.instruction import ValueType
+from ..ir.instruction import Operand, ValueType
 from .comparison import SELECT
-from .declaration import Op
+from .declaration import Batching, Op
 
 
 class Region(NamedTuple):
@@ -79,7 +79,7 @@ _APART = Regions((
 ))  # fmt: skip
 
 
-def _index(x: Any, region: Region) -> Any:
+def _index(x: Operand, region: Region) -> Operand:
     if region.shape == ():
         return asarray(x)[region.starts]
     return asarray(x)[region.slices].reshape(region.shape)
@@ -92,6 +92,10 @@ INDEX = Op(
     vjp=(lambda z_bar, z, x, region: RegionCotangent(z_bar, region),),
     params=("region",),
     lower=lambda low, i: low.index(i),
+    moves=True,
+    is_view=True,
+    exact=True,
+    batching=Batching(lambda batch, i: batch.index(i)),
     promote=(),
     floats_only=False,
     linear=True,
@@ -103,11 +107,11 @@ INDEX = Op(
 class RegionCotangent(NamedTuple):
     """A cotangent that concerns one region only; `reverse` gathers all parts of a value into one `assemble`."""
 
-    z_bar: Any
+    z_bar: Operand
     region: Region
 
 
-def _write(out: np.ndarray, parts: Any, regions: Regions, add: bool) -> np.ndarray:
+def _write(out: np.ndarray, parts: Operand, regions: Regions, add: bool) -> np.ndarray:
     """Write, or add, every part into its region; where they overlap the last one stays."""
     flat = out.reshape(-1) if out.flags.c_contiguous else out.flat
     for start, end, positions in regions.stretches(out.shape):
@@ -125,7 +129,7 @@ def _write(out: np.ndarray, parts: Any, regions: Regions, add: bool) -> np.ndarr
     return out
 
 
-def _assemble(*parts_and_params: Any) -> Any:
+def _assemble(*parts_and_params: Operand) -> Operand:
     *parts, regions, shape, disjoint = parts_and_params
     dtype = np.result_type(*{np.asarray(part).dtype for part in parts})
     return _write(np.zeros(shape, dtype), parts, regions, not disjoint)
@@ -138,6 +142,7 @@ ASSEMBLE = Op(
     vjp=lambda z_bar, z, *parts, regions, shape, disjoint: [INDEX(z_bar, region=r) for r in regions],
     params=("regions", "shape", "disjoint"),
     lower=lambda low, i: low.assemble(i),
+    batching=Batching(lambda batch, i: batch.assembled(i), lambda i, types, fixed: bool(i.params[2])),
     floats_only=False,
     linear=True,
     examples=lambda rng: [
@@ -150,7 +155,7 @@ ASSEMBLE = Op(
 )
 
 
-def assemble(parts: list[Any], regions: Iterable[Region], shape: tuple[int, ...]) -> Any:
+def assemble(parts: list[Operand], regions: Iterable[Region], shape: tuple[int, ...]) -> Operand:
     """Zeros of `shape` with every part added into its region."""
     regions = Regions(regions)
     return ASSEMBLE(*parts, regions=regions, shape=shape, disjoint=are_disjoint(regions, shape))
@@ -178,12 +183,12 @@ def cover(regions: Sequence[Region], shape: tuple[int, ...]) -> bool:
     return size == math.prod(shape) and are_disjoint(Regions(regions), shape)
 
 
-def _replace(*operands_and_regions: Any) -> Any:
+def _replace(*operands_and_regions: Operand) -> Operand:
     x, *parts, regions = operands_and_regions
     return _write(np.array(x), parts, regions, False)
 
 
-def _replace_rules(z_bar: Any, z: Any, x: Any, *parts: Any, regions: Regions) -> list[Any]:
+def _replace_rules(z_bar: Operand, z: Operand, x: Operand, *parts: Operand, regions: Regions) -> list[Operand]:
     """The array keeps the cotangent of what was not written over; each part takes that of its region."""
     if len(regions) == 1:
         kept = replace(z_bar, np.zeros(regions[0].shape, x.dtype), regions[0])
@@ -202,6 +207,8 @@ REPLACE = Op(
     vjp=_replace_rules,
     params=("regions",),
     lower=lambda low, i: low.replace(i),
+    exact=True,
+    batching=Batching(lambda batch, i: batch.replaced(i)),
     floats_only=False,
     linear=True,
     masks=True,
@@ -220,7 +227,7 @@ REPLACE = Op(
 )
 
 
-def replace(x: Any, part: Any, region: Region) -> Any:
+def replace(x: Operand, part: Operand, region: Region) -> Operand:
     """The array x with another part in a region."""
     return REPLACE(x, part, regions=Regions((region,)))
 
@@ -231,6 +238,10 @@ GATHER = Op(
     infer=lambda x, positions: ValueType(positions.shape, x.dtype),
     vjp=(lambda z_bar, z, x, positions: SCATTER_ADD(z_bar, positions, shape=x.shape), None),
     lower=lambda low, i: low.gather(i),
+    moves=True,
+    exact=True,
+    positions=(1, 0),
+    batching=Batching(lambda batch, i: batch.gathered(i), lambda i, types, fixed: fixed[0] or fixed[1]),
     promote=(),
     floats_only=False,
     linear=True,
@@ -241,7 +252,7 @@ GATHER = Op(
 )
 
 
-def _scatter_add(v: Any, positions: Any, shape: tuple[int, ...]) -> Any:
+def _scatter_add(v: Operand, positions: Operand, shape: tuple[int, ...]) -> Operand:
     size = int(np.prod(shape))
     sums = np.bincount(np.ravel(positions), np.ravel(v), size) if size else np.zeros(0)
     return sums.astype(np.asarray(v).dtype, copy=False).reshape(shape)
@@ -254,6 +265,7 @@ SCATTER_ADD = Op(
     vjp=(lambda z_bar, z, v, positions, shape: GATHER(z_bar, positions), None),
     params=("shape",),
     lower=lambda low, i: low.scatter_add(i),
+    positions=(1, None),
     promote=(),
     floats_only=False,
     linear=True,
@@ -264,7 +276,7 @@ SCATTER_ADD = Op(
 )
 
 
-def _put(x: Any, v: Any, positions: Any) -> Any:
+def _put(x: Operand, v: Operand, positions: Operand) -> Operand:
     out = np.array(x)
     # The copy of a transposed array is laid out column by column, and its reshape is not a view.
     if out.flags.c_contiguous:
@@ -274,7 +286,7 @@ def _put(x: Any, v: Any, positions: Any) -> Any:
     return out
 
 
-def _put_values_rule(z_bar: Any, z: Any, x: Any, v: Any, positions: Any) -> Any:
+def _put_values_rule(z_bar: Operand, z: Operand, x: Operand, v: Operand, positions: Operand) -> Operand:
     """Where positions repeat, only the entry written last received its value and so the cotangent."""
     order = np.arange(int(np.prod(positions.shape)), dtype=np.float64).reshape(positions.shape)
     last = GATHER(PUT(np.zeros(x.shape), order, positions), positions)
@@ -291,6 +303,8 @@ PUT = Op(
         None,
     ),
     lower=lambda low, i: low.put(i),
+    exact=True,
+    positions=(2, 0),
     promote=(0, 1),
     floats_only=False,
     linear=True,
@@ -301,6 +315,12 @@ PUT = Op(
     ],
 )
 
+def _neighbours(z: Operand, x: Operand, axis: int) -> tuple[Operand, Operand, Operand]:
+    """Entries next to each other in sorted order."""
+    ordered = np.moveaxis(np.sort(x, axis=axis), axis, -1)
+    return ordered[..., 1:], ordered[..., :-1], True
+
+
 ARGSORT = Op(
     "argsort",
     evaluate=lambda x, axis: np.argsort(x, axis=axis, kind="stable"),
@@ -308,6 +328,7 @@ ARGSORT = Op(
     vjp=(None,),
     params=("axis",),
     lower=lambda low, i: low.index_routine(i),
+    compares=_neighbours,
     promote=(),
     floats_only=False,
     examples=lambda rng: [
@@ -321,6 +342,12 @@ ARGSORT = Op(
     ],
 )
 
+
+def _with_sorted(z: Operand, a: Operand, v: Operand, side: str) -> tuple[Operand, Operand, Operand]:
+    value = np.asarray(v)[..., None]
+    return value, a, np.greater(value, a)
+
+
 SEARCHSORTED = Op(
     "searchsorted",
     evaluate=lambda a, v, side: np.asarray(np.searchsorted(a, v, side=side))[()],
@@ -328,6 +355,8 @@ SEARCHSORTED = Op(
     vjp=(None, None),
     params=("side",),
     lower=lambda low, i: low.index_routine(i),
+    compares=_with_sorted,
+    batching=Batching(lambda batch, i: batch.searched(i), lambda i, types, fixed: fixed[0]),
     floats_only=True,
     examples=lambda rng: [
         (lambda a, v, s=side: SEARCHSORTED(a, v, side=s), (np.array([0.0, 1.0, 1.0, 2.5]), values))

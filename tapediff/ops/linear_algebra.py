@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from ..ir.instruction import ValueType, is_tracked
+from ..ir.instruction import Operand, ValueType, is_tracked
 from .declaration import Op
 from .products import MATMUL
 
@@ -19,18 +18,18 @@ def _definite(rng: np.random.Generator, n: int) -> np.ndarray:
     return a @ a.T / n + np.eye(n)
 
 
-def require(succeeds: Any, message: str) -> None:
+def require(succeeds: Operand, message: str) -> None:
     """Raise what NumPy raises unless a factorisation has succeeded: a guard, where that depends on tracked values."""
     if not succeeds:
         raise np.linalg.LinAlgError(message)
 
 
-def require_regular(triangle: Any, message: str) -> None:
+def require_regular(triangle: Operand, message: str) -> None:
     """Raise unless a triangular matrix can be divided by."""
     require(np.all(np.diagonal(triangle) != 0.0), message)
 
 
-def _checked_cholesky(a: Any) -> Any:
+def _checked_cholesky(a: Operand) -> Operand:
     if not (is_tracked(a) and a.size):
         return CHOLESKY(a)
     packed = CHOLESKY_ATTEMPT(a)
@@ -38,7 +37,7 @@ def _checked_cholesky(a: Any) -> Any:
     return packed[:-1]
 
 
-def _checked_lu_solve(a: Any, lu: Any, b: Any, transposed: bool) -> Any:
+def _checked_lu_solve(a: Operand, lu: Operand, b: Operand, transposed: bool) -> Operand:
     require_regular(lu[:-1], "Singular matrix")
     return LU_SOLVE(a, lu, b, transposed=transposed)
 
@@ -57,13 +56,13 @@ def pulled_back(z: np.ndarray, z_bar: np.ndarray) -> np.ndarray:
     return x_bar
 
 
-def _symmetric(lower: Any) -> Any:
+def _symmetric(lower: Operand) -> Operand:
     """The symmetric matrix with this lower triangle."""
     below = lower * np.tril(np.ones(lower.shape), -1)
     return lower * np.eye(lower.shape[-1]) + below + np.transpose(below)
 
 
-def _pullback_factor_rule(w_bar: Any, w: Any, z: Any, z_bar: Any) -> Any:
+def _pullback_factor_rule(w_bar: Operand, w: Operand, z: Operand, z_bar: Operand) -> Operand:
     """Of the pullback in the factor z. With s the symmetric matrix of w_bar and m = z^-1 s z^-T, w_bar . w = z_bar . z half(m)."""
     half, m = _lower_half(z.shape[-1]), _within(z, _symmetric(w_bar))
     inner = MATMUL(np.transpose(z), z_bar) * half
@@ -72,7 +71,7 @@ def _pullback_factor_rule(w_bar: Any, w: Any, z: Any, z_bar: Any) -> Any:
     return (MATMUL(z_bar * lower, np.transpose(m * half)) - MATMUL(pulled, m)) * lower
 
 
-def _within(z: Any, symmetric: Any) -> Any:
+def _within(z: Operand, symmetric: Operand) -> Operand:
     """z^-1 s z^-T."""
     left = TRIANGULAR_SOLVE(z, symmetric, lower=True, transposed=False, unit=False)
     return TRIANGULAR_SOLVE(z, np.transpose(left), lower=True, transposed=False, unit=False)
@@ -88,6 +87,7 @@ CHOLESKY_PULLBACK = Op(
         lambda w_bar, w, z, z_bar: MATMUL(z, _within(z, _symmetric(w_bar)) * _lower_half(z.shape[-1])),
     ),
     lower=lambda low, i: low.cholesky_pullback(i),
+    lapack=True,
     examples=lambda rng: [
         (lambda a, b: CHOLESKY_PULLBACK(CHOLESKY(a), b), (_definite(rng, n), rng.normal(size=(n, n))))
         for n in (1, 2, 5, 11)
@@ -102,15 +102,17 @@ CHOLESKY = Op(
     # For the function that NumPy computes: it reads the lower triangle only.
     vjp=(lambda z_bar, z, x: CHOLESKY_PULLBACK(z, z_bar),),
     lower=lambda low, i: low.cholesky(i),
+    lapack=True,
+    raises=True,
     checked=_checked_cholesky,
     examples=lambda rng: [(CHOLESKY, (_definite(rng, n),)) for n in (1, 2, 5)],
 )
 
 
-def attempted(factorise: Callable[..., Any], rows: int) -> Callable[..., Any]:
+def attempted(factorise: Callable[..., Operand], rows: int) -> Callable[..., Operand]:
     """The packed result of a factorisation and, at the start of one more row, whether it succeeded: 1 or 0."""
 
-    def evaluate(x: Any, *params: Any) -> Any:
+    def evaluate(x: Operand, *params: Operand) -> Operand:
         n = x.shape[0]
         packed = np.zeros((n + rows + 1, n), x.dtype)
         try:
@@ -130,17 +132,18 @@ CHOLESKY_ATTEMPT = Op(
     infer=lambda x: ValueType((x.shape[0] + 1, x.shape[1]), x.dtype),
     vjp=(lambda z_bar, z, x: CHOLESKY_PULLBACK(z[:-1], z_bar[:-1]),),
     lower=lambda low, i: low.cholesky(i),
+    lapack=True,
     examples=lambda rng: [(CHOLESKY_ATTEMPT, (_definite(rng, n),)) for n in (1, 2, 5)],
 )
 
 
-def _triangular_solve(a: Any, b: Any, lower: bool, transposed: bool, unit: bool) -> Any:
+def _triangular_solve(a: Operand, b: Operand, lower: bool, transposed: bool, unit: bool) -> Operand:
     from scipy.linalg import solve_triangular
 
     return solve_triangular(a, b, trans=1 if transposed else 0, lower=lower, unit_diagonal=unit, check_finite=False)
 
 
-def _triangular_matrix_rule(z_bar: Any, z: Any, a: Any, b: Any, lower: bool, transposed: bool, unit: bool) -> Any:
+def _triangular_matrix_rule(z_bar: Operand, z: Operand, a: Operand, b: Operand, lower: bool, transposed: bool, unit: bool) -> Operand:
     """-b_bar z^T (or its transpose), on the triangle that is read."""
     b_bar = TRIANGULAR_SOLVE(a, z_bar, lower=lower, transposed=not transposed, unit=unit)
     left, right = (z, b_bar) if transposed else (b_bar, z)
@@ -162,6 +165,8 @@ TRIANGULAR_SOLVE = Op(
     ),
     params=("lower", "transposed", "unit"),
     lower=lambda low, i: low.triangular_solve(i),
+    lapack=True,
+    raises=True,
     examples=lambda rng: [
         (
             lambda a, b, how=how: TRIANGULAR_SOLVE(a, b, lower=how[0], transposed=how[1], unit=how[2]),
@@ -172,7 +177,7 @@ TRIANGULAR_SOLVE = Op(
 )
 
 
-def _lu_factor(x: Any) -> Any:
+def _lu_factor(x: Operand) -> Operand:
     """LAPACK's factors of the transpose, and its pivots as 32-bit integers in a last row: one value holds both, as in a kernel.
 
     The layout is that of a kernel's compiler.linalg.routine_table to the bit, as a constant's factors are computed here and used there.
@@ -188,7 +193,7 @@ def _lu_factor(x: Any) -> Any:
     return lu
 
 
-def _pivots(lu: Any) -> np.ndarray:
+def _pivots(lu: Operand) -> np.ndarray:
     return np.array(lu[-1]).view(np.int32)[: lu.shape[1]] - 1
 
 
@@ -199,12 +204,14 @@ LU_FACTOR = Op(
     # Nothing is differentiated through the factors: solve and log_abs_det state their derivative in the matrix itself.
     vjp=(None,),
     lower=lambda low, i: low.lu_factor(i),
+    lapack=True,
+    exact=True,
     # Part of the last row is not used and holds anything, so only what is made of the factors can be compared.
     examples=lambda rng: [(lambda a: DET_SIGN(LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (1, 3, 8)],
 )
 
 
-def _lu_solve(a: Any, lu: Any, b: Any, transposed: bool) -> Any:
+def _lu_solve(a: Operand, lu: Operand, b: Operand, transposed: bool) -> Operand:
     from scipy.linalg import lu_solve
 
     if (np.diagonal(lu[:-1]) == 0.0).any():
@@ -212,7 +219,7 @@ def _lu_solve(a: Any, lu: Any, b: Any, transposed: bool) -> Any:
     return lu_solve((lu[:-1].T, _pivots(lu)), b, trans=0 if transposed else 1, check_finite=False)
 
 
-def _lu_matrix_rule(z_bar: Any, z: Any, a: Any, lu: Any, b: Any, transposed: bool) -> Any:
+def _lu_matrix_rule(z_bar: Operand, z: Operand, a: Operand, lu: Operand, b: Operand, transposed: bool) -> Operand:
     b_bar = LU_SOLVE(a, lu, z_bar, transposed=not transposed)
     left, right = (z, b_bar) if transposed else (b_bar, z)
     full = left[:, None] * right[None, :] if len(z.shape) == 1 else MATMUL(left, np.transpose(right))
@@ -230,6 +237,8 @@ LU_SOLVE = Op(
     ),
     params=("transposed",),
     lower=lambda low, i: low.lu_solve(i),
+    lapack=True,
+    raises=True,
     checked=_checked_lu_solve,
     examples=lambda rng: [
         (
@@ -242,7 +251,7 @@ LU_SOLVE = Op(
 )
 
 
-def _lu_sign(lu: Any) -> Any:
+def _lu_sign(lu: Operand) -> Operand:
     n = lu.shape[1]
     swaps = np.count_nonzero(_pivots(lu) != np.arange(n))
     return lu.dtype.type(np.prod(np.sign(np.diagonal(lu))) * (-1.0) ** swaps)
@@ -254,6 +263,7 @@ DET_SIGN = Op(
     infer=lambda lu: ValueType((), lu.dtype),
     vjp=(None,),
     lower=lambda low, i: low.det_sign(i),
+    lapack=True,
     examples=lambda rng: [(lambda a: DET_SIGN(LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (1, 2, 4, 5)],
 )
 
@@ -266,6 +276,7 @@ LOG_ABS_DET = Op(
         None,
     ),
     lower=lambda low, i: low.log_abs_det(i),
+    lapack=True,
     examples=lambda rng: [(lambda a: LOG_ABS_DET(a, LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (1, 2, 5, 9)],
 )
 

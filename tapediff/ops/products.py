@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from ..ir.instruction import BOOL, ValueType, is_tracked
-from .declaration import Op
+from ..ir.instruction import BOOL, Instruction, Operand, ValueType, is_tracked
+from .declaration import Batching, Op
 from .shape import unbroadcast
 
 
@@ -18,7 +18,7 @@ def _infer(x: ValueType, y: ValueType) -> ValueType:
     return ValueType((*batch, *rows, *columns), x.dtype)
 
 
-def _left_rule(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
+def _left_rule(z_bar: Operand, z: Operand, x: Operand, y: Operand) -> Operand:
     x_ndim, y_ndim = len(x.shape), len(y.shape)
     if x_ndim == 1 and y_ndim == 1:
         return z_bar * y
@@ -29,7 +29,7 @@ def _left_rule(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
     return unbroadcast(MATMUL(z_bar, np.swapaxes(y, -1, -2)), x.shape)
 
 
-def _right_rule(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
+def _right_rule(z_bar: Operand, z: Operand, x: Operand, y: Operand) -> Operand:
     x_ndim, y_ndim = len(x.shape), len(y.shape)
     if x_ndim == 1 and y_ndim == 1:
         return z_bar * x
@@ -42,7 +42,7 @@ def _right_rule(z_bar: Any, z: Any, x: Any, y: Any) -> Any:
     return unbroadcast(MATMUL(np.swapaxes(x, -1, -2), z_bar), y.shape)
 
 
-def _product_of_integers(x: Any, y: Any) -> Any:
+def _product_of_integers(x: Operand, y: Operand) -> Operand:
     """Sums of products, as the routines on matrices are for floats; masks are true where any product is."""
     x, y = (v if is_tracked(v) else np.asarray(v) for v in (x, y))
     rows, columns = (x if x.ndim > 1 else x[None, :]), (y if y.ndim > 1 else y[:, None])
@@ -54,6 +54,14 @@ def _product_of_integers(x: Any, y: Any) -> Any:
     return result[..., 0] if x.ndim == y.ndim == 1 else result[..., 0, :] if x.ndim == 1 else result
 
 
+# Larger products are left to BLAS, one by one.
+LARGEST_BATCHED = 2000
+
+
+def _is_small_product(i: Instruction, types: Sequence[ValueType], fixed: Sequence[bool]) -> bool:
+    return i.type.size * types[0].shape[-1] <= LARGEST_BATCHED and max(len(t.shape) for t in types) <= 2
+
+
 MATMUL = Op(
     "matmul",
     evaluate=np.matmul,
@@ -61,6 +69,8 @@ MATMUL = Op(
     integers=_product_of_integers,
     vjp=(_left_rule, _right_rule),
     lower=lambda low, i: low.matmul(i),
+    additions=lambda type_, types: 2.0 * type_.size * types[0].shape[-1],
+    batching=Batching(lambda batch, i: batch.product(i), _is_small_product),
     answers=(np.matmul,),
     examples=lambda rng: (
         [

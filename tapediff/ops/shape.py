@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..ir.instruction import ValueType, is_tracked
-from .declaration import Op
+from ..ir.instruction import Operand, ValueType, is_tracked
+from .declaration import Batching, Op
 from .reductions import SUM
 
 RESHAPE = Op(
@@ -17,6 +15,10 @@ RESHAPE = Op(
     vjp=(lambda z_bar, z, x, shape: reshape(z_bar, x.shape),),
     params=("shape",),
     lower=lambda low, i: low.reshape(i),
+    moves=True,
+    is_view=True,
+    exact=True,
+    batching=Batching(lambda batch, i: batch.reshaped(i)),
     promote=(),
     floats_only=False,
     linear=True,
@@ -36,6 +38,10 @@ TRANSPOSE = Op(
     vjp=(lambda z_bar, z, x, axes: TRANSPOSE(z_bar, axes=tuple(int(a) for a in np.argsort(axes))),),
     params=("axes",),
     lower=lambda low, i: low.transpose(i, i.params[0]),
+    moves=True,
+    is_view=True,
+    exact=True,
+    batching=Batching(lambda batch, i: batch.transposed(i)),
     promote=(),
     floats_only=False,
     linear=True,
@@ -52,6 +58,10 @@ BROADCAST = Op(
     vjp=(lambda z_bar, z, x, shape: unbroadcast(z_bar, x.shape),),
     params=("shape",),
     lower=lambda low, i: low.broadcast(i),
+    moves=True,
+    is_view=True,
+    exact=True,
+    batching=Batching(lambda batch, i: batch.broadcast(i)),
     promote=(),
     floats_only=False,
     linear=True,
@@ -62,15 +72,15 @@ BROADCAST = Op(
 )
 
 
-def reshape(x: Any, shape: tuple[int, ...]) -> Any:
+def reshape(x: Operand, shape: tuple[int, ...]) -> Operand:
     return x if np.shape(x) == shape else RESHAPE(x, shape=shape)
 
 
-def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
+def broadcast(x: Operand, shape: tuple[int, ...]) -> Operand:
     return x if np.shape(x) == shape else BROADCAST(x, shape=shape)
 
 
-def unbroadcast(z_bar: Any, shape: tuple[int, ...]) -> Any:
+def unbroadcast(z_bar: Operand, shape: tuple[int, ...]) -> Operand:
     """Sum a cotangent over the axes along which a value of `shape` was broadcast; grow it where the rule left it smaller."""
     # np.shape of a tracked array takes the long way through NumPy's dispatch.
     given = z_bar.shape if is_tracked(z_bar) else np.shape(z_bar)

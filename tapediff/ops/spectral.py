@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..ir.instruction import ValueType, is_tracked
+from ..ir.instruction import Operand, ValueType, is_tracked
 from .declaration import Op
 from .linear_algebra import DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE, attempted, require
 from .products import MATMUL
 
 
-def _eigh(x: Any, lower: bool) -> Any:
+def _eigh(x: Operand, lower: bool) -> Operand:
     values, vectors = np.linalg.eigh(x, "L" if lower else "U")
     return np.concatenate([vectors.T, values[None]])
 
 
-def _eigh_rule(z_bar: Any, z: Any, x: Any, lower: bool) -> Any:
+def _eigh_rule(z_bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:
     """Giles (2008), section 3.1, for the function that NumPy computes: it reads one triangle only.
 
     The vectors of a repeated eigenvalue have no derivative: where their cotangents turn them into each other it is NaN, and so it is for
@@ -42,7 +40,7 @@ def _separated(rng: np.random.Generator, n: int) -> np.ndarray:
     return (vectors * (np.arange(n) + rng.uniform(-0.3, 0.3, n))) @ vectors.T
 
 
-def _checked_eigh(a: Any, lower: bool) -> Any:
+def _checked_eigh(a: Operand, lower: bool) -> Operand:
     if not (is_tracked(a) and a.size):
         return EIGH(a, lower=lower)
     packed = EIGH_ATTEMPT(a, lower=lower)
@@ -58,6 +56,8 @@ EIGH = Op(
     vjp=(_eigh_rule,),
     params=("lower",),
     lower=lambda low, i: low.eigh(i),
+    lapack=True,
+    raises=True,
     checked=_checked_eigh,
     examples=lambda rng: [
         (lambda a, t=lower: EIGH(a, lower=t), (_separated(rng, n),)) for n in (1, 2, 5) for lower in (True, False)
@@ -72,6 +72,7 @@ EIGH_ATTEMPT = Op(
     vjp=(lambda z_bar, z, x, lower: _eigh_rule(z_bar[:-1], z[:-1], x, lower),),
     params=("lower",),
     lower=lambda low, i: low.eigh(i),
+    lapack=True,
     examples=lambda rng: [(lambda a: EIGH_ATTEMPT(a, lower=True), (_separated(rng, n),)) for n in (1, 2, 5)],
 )
 
@@ -83,7 +84,7 @@ def cofactors(x: np.ndarray) -> np.ndarray:
     return np.sign(np.linalg.det(u) * np.linalg.det(v)) * ((u * others) @ v)
 
 
-def _cofactor_rule(z_bar: Any, z: Any, x: Any) -> Any:
+def _cofactor_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
     """Of a matrix that can be inverted: d cof(x) = (tr(x^-1 dx) - cof(x) dx^T / det(x)) x^-T det(x)."""
     inner = np.sum(z_bar * z) * np.eye(x.shape[0]) - MATMUL(z, np.transpose(z_bar))
     return np.transpose(LU_SOLVE(x, LU_FACTOR(x), np.transpose(inner), transposed=False))
@@ -95,12 +96,13 @@ COFACTORS = Op(
     infer=lambda x: x,
     vjp=(_cofactor_rule,),
     lower=lambda low, i: low.cofactors(i),
+    lapack=True,
     examples=lambda rng: [(COFACTORS, (rng.normal(size=(n, n)),)) for n in (2, 3, 4, 7)],
 )
 
 
 @np.errstate(divide="ignore")
-def _det(x: Any, lu: Any) -> Any:
+def _det(x: Operand, lu: Operand) -> Operand:
     """As NumPy computes it: the product of the diagonal itself could overflow on the way."""
     return DET_SIGN.evaluate(lu) * np.exp(LOG_ABS_DET.evaluate(x, lu))
 
@@ -111,6 +113,7 @@ DET = Op(
     infer=lambda x, lu: ValueType((), x.dtype),
     vjp=(lambda z_bar, z, x, lu: z_bar * COFACTORS(x), None),
     lower=lambda low, i: low.det(i),
+    lapack=True,
     examples=lambda rng: [(lambda a: DET(a, LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (2, 4, 5, 9)],
 )
 

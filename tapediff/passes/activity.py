@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..ir.instruction import CONSTANT, GUARD, INPUT
 from ..ir.tape import Tape
 from ..ops.calls import TupleOp
+from ..ops.declaration import Op
 
 
 def active_values(tape: Tape, sources: set[int]) -> list[bool]:
@@ -15,7 +16,7 @@ def active_values(tape: Tape, sources: set[int]) -> list[bool]:
             active.append(number in sources)
         elif isinstance(op, TupleOp):
             active.append(any(active[i] for i in inputs))
-        elif not type_.is_float:
+        elif not type_.is_float or not isinstance(op, Op):
             active.append(False)
         elif callable(op.vjp):
             active.append(any(active[i] for i in inputs))

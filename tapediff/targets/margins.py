@@ -11,24 +11,9 @@ import numpy as np
 from ..ir.instruction import CONSTANT, GUARD, INPUT, Guard, Instruction
 from ..ir.interpreter import outcome_of
 from ..ir.tape import Tape
-from ..ops import arithmetic, comparison, indexing, reductions
+from ..ops.arithmetic import CONVERT, TRUNC
 from ..ops.calls import CALL, LOOP, loop_with_numpy
-
-COMPARISONS = (
-    comparison.LESS, comparison.LESS_EQUAL, comparison.GREATER, comparison.GREATER_EQUAL, comparison.EQUAL,
-    comparison.NOT_EQUAL,
-)  # fmt: skip
-# What a predicate of one value compares it with. Nothing is a distance from NaN.
-COMPARED_WITH = {
-    comparison.IS_NAN: np.nan,
-    comparison.IS_INF: np.inf,
-    comparison.IS_FINITE: np.inf,
-    comparison.SIGNBIT: 0.0,
-}
-PAIRS = (arithmetic.MAXIMUM, arithmetic.MINIMUM, arithmetic.FMAX, arithmetic.FMIN)
-POSITIONS = (reductions.ARGMAX, reductions.ARGMIN)
-LARGEST = (reductions.MAX, reductions.ARGMAX)
-ROUNDINGS = (arithmetic.RINT, arithmetic.FLOOR, arithmetic.CEIL, arithmetic.TRUNC)
+from ..ops.comparison import SELECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +59,7 @@ def margins(tape: Tape, inputs: Sequence[Any]) -> list[Margin]:
         if instruction.op in (CALL, LOOP):
             found += _inside(tape, values, instruction)
         if number in needed:
-            found += _kinks(tape, values, instruction)
+            found += _kinks(tape, values, number)
     return found
 
 
@@ -145,22 +130,12 @@ def _decisions(tape: Tape, values: Sequence[Any], top: int, at: str, kind: str, 
         instruction = tape.instructions[number]
         op, ids = instruction.op, instruction.inputs
         operands = [values[i] for i in ids]
-        if op in COMPARISONS:
-            found += _closest(at, kind, op.name, operands[0], operands[1], values[number])
-            # Integers and truth values change where what they were counted from does.
+        if op.compares is not None and not instruction.type.is_float:
+            found += _closest(at, kind, op.name, *op.compares(values[number], *operands, *instruction.params))
+            # Integers and truth values change where the comparisons that they were made by do.
             below = [i for i in ids if i not in seen and not tape.instructions[i].type.is_float]
             seen.update(below)
             pending += reversed(below)
-        elif op in COMPARED_WITH:
-            found += _closest(at, kind, op.name, operands[0], COMPARED_WITH[op], values[number])
-        elif op in POSITIONS:
-            found += _closest(at, kind, op.name, *_best_two(op, operands[0], instruction.params[0]), values[number])
-        elif op is indexing.ARGSORT:
-            ordered = np.moveaxis(np.sort(operands[0], axis=instruction.params[0]), instruction.params[0], -1)
-            found += _closest(at, kind, op.name, ordered[..., 1:], ordered[..., :-1], True)
-        elif op is indexing.SEARCHSORTED:
-            value = np.asarray(operands[1])[..., None]
-            found += _closest(at, kind, op.name, value, operands[0], np.greater(value, operands[0]))
         elif instruction.type.is_float and not _is_count(tape, instruction):
             found += _number(tape, values, number, at, kind, looked_at)
         else:
@@ -172,7 +147,7 @@ def _decisions(tape: Tape, values: Sequence[Any], top: int, at: str, kind: str, 
 
 def _is_count(tape: Tape, instruction: Instruction) -> bool:
     """A float made from integers or truth values, which change where those do."""
-    return instruction.op is arithmetic.CONVERT and not tape.instructions[instruction.inputs[0]].type.is_float
+    return instruction.op is CONVERT and not tape.instructions[instruction.inputs[0]].type.is_float
 
 
 def _number(tape: Tape, values: Sequence[Any], number: int, at: str, kind: str, looked_at: str) -> list[Margin]:
@@ -180,51 +155,23 @@ def _number(tape: Tape, values: Sequence[Any], number: int, at: str, kind: str, 
     value = values[number]
     if looked_at == "bool":
         return _closest(at, kind, "not_equal", value, 0.0, np.not_equal(value, 0.0))
-    op: Any = arithmetic.TRUNC
-    if tape.instructions[number].op in ROUNDINGS:
-        op = tape.instructions[number].op
-        value = values[tape.instructions[number].inputs[0]]
-    return _closest(at, kind, "int", value, _nearest_step(op, np.asarray(value)), op.evaluate(value))
-
-
-def _nearest_step(op: Any, value: np.ndarray) -> np.ndarray:
-    """The number nearest to `value` at which its whole part changes."""
-    if op is arithmetic.RINT:
-        return np.floor(value) + 0.5
-    nearest = np.rint(value)
-    if op is arithmetic.TRUNC:  # -0.9 and 0.9 have the same whole part
-        return np.where(np.abs(value) < 1.0, np.copysign(1.0, value), nearest)
-    return nearest
-
-
-def _best_two(op: Any, value: Any, axes: tuple[int, ...] | int | None) -> tuple[Any, Any]:
-    """The two entries that compete along the axes that an extremum is taken over."""
-    value = np.asarray(value)
-    axes = tuple(range(value.ndim)) if axes is None else (axes,) if isinstance(axes, int) else tuple(axes)
-    kept = [k for k in range(value.ndim) if k not in axes]
-    rows = np.transpose(value, (*kept, *axes)).reshape(*[value.shape[k] for k in kept], -1)
-    if rows.shape[-1] < 2:
-        return np.empty(0), np.empty(0)
-    ordered = np.sort(rows, axis=-1)
-    return (ordered[..., -1], ordered[..., -2]) if op in LARGEST else (ordered[..., 0], ordered[..., 1])
-
-
-def _kinks(tape: Tape, values: Sequence[Any], instruction: Instruction) -> list[Margin]:
-    op, ids, params, type_, site = instruction
-    at = str(site or "unknown line")
-    if op is comparison.SELECT:
-        return _decisions(tape, values, ids[0], at, "where", "bool")
-    if not type_.is_float:
-        return []
-    if op in PAIRS:
-        left, right = values[ids[0]], values[ids[1]]
-    elif op is arithmetic.ABSOLUTE or op is arithmetic.ROOT:
-        left, right = values[ids[0]], 0.0
-    elif op is reductions.MAX or op is reductions.MIN:
-        left, right = _best_two(op, values[ids[0]], params[0])
+    rounding = tape.instructions[number].op
+    if rounding.jump is None:
+        rounding = TRUNC
     else:
+        value = values[tape.instructions[number].inputs[0]]
+    assert rounding.jump is not None
+    return _closest(at, kind, "int", value, rounding.jump(np.asarray(value)), rounding.evaluate(value))
+
+
+def _kinks(tape: Tape, values: Sequence[Any], number: int) -> list[Margin]:
+    op, ids, params, type_, site = tape.instructions[number]
+    at = str(site or "unknown line")
+    if op is SELECT:
+        return _decisions(tape, values, ids[0], at, "where", "bool")
+    if op.compares is None or not type_.is_float:
         return []
-    return _closest(at, "kink", op.name, left, right, np.greater(left, right))
+    return _closest(at, "kink", op.name, *op.compares(values[number], *[values[i] for i in ids], *params))
 
 
 def _needed_by_outputs(tape: Tape) -> set[int]:

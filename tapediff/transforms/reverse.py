@@ -19,6 +19,7 @@ from ..ops import Elementwise, Op
 from ..ops.arithmetic import DIVIDE, MULTIPLY
 from ..ops.calls import GET, LOOP, ItemCotangent, LoopForm, NonzeroCotangent
 from ..ops.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
+from ..ops.declaration import declared_op
 from ..ops.indexing import INDEX, RegionCotangent, assemble, cover
 from ..ops.shape import unbroadcast
 from ..passes.activity import active_values
@@ -233,7 +234,7 @@ class _Adjoints:
         self.recorder.site = None
 
     def _apply_record_rule(self, number: int, instruction: Instruction, items: dict[int, list[Any]]) -> None:
-        op: Op = instruction.op
+        op = declared_op(instruction)
         self.recorder.site = instruction.site
         types: Any = instruction.type.items  # type: ignore[attr-defined]  # only tuples have items
         z_bars: list[Any] = [None] * len(types)
@@ -253,7 +254,7 @@ class _Adjoints:
                 self.add(i, cotangent, MAYBE_DISCARDED)
 
     def _apply_rules(self, number: int, instruction: Instruction, z_bar: Any, quality: int) -> None:
-        op: Op = instruction.op
+        op = declared_op(instruction)
         named = op.named(instruction.params)
         inputs = [self.value(i) for i in instruction.inputs]
         z = self.value(number)
@@ -278,7 +279,7 @@ class _Adjoints:
 
     def _apply_square_rules(self, number: int, instruction: Instruction) -> None:
         """As above, for the cotangent of the value's square."""
-        op: Op = instruction.op
+        op = declared_op(instruction)
         self.recorder.site = instruction.site
         square_bar, qualities = self.squares.total(number)
         quality = NONZERO if NONZERO in qualities else max(qualities)

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ...ops.declaration import FUNCTION, has_costly
+from ...ops.scalar_expressions import called_functions, has_costly
 from ..jit.native_function import NativeFunction
 from ..llvm.values import TYPES
 from ..loop_ir.program import Group, Program, Step
@@ -46,7 +46,7 @@ def runs_in_pairs(steps: list[Step]) -> bool:
 
 @cache
 def _calls_out(expression: str) -> bool:
-    return any(name in CALLED_BY_ELEMENT for name in FUNCTION.findall(expression))
+    return any(name in CALLED_BY_ELEMENT for name in called_functions(expression))
 
 
 def is_short(group: Group) -> bool:

@@ -17,37 +17,22 @@ from ..loop_ir.views import StridedView, contiguous, reshaped_strides
 from .partition import Part, partition
 from .step_builder import CONVERSIONS, StepBuilder, rename
 
-INTEGER_EXPRESSIONS = {
-    "absolute": "select(x < 0, 0 - x, x)",
-    "maximum": "select(x < y, y, x)",
-    "minimum": "select(x < y, x, y)",
-    "sign": "select(x < 0, 0 - 1, to_i64(x > 0))",
-    "floor_divide": "integer_floor_divide(x, y)",
-    "remainder": "integer_mod(x, y)",
-}
-# NumPy's arithmetic on masks is logic.
-MASK_EXPRESSIONS = {
-    "add": "x | y", "multiply": "x & y", "maximum": "x | y", "minimum": "x & y", "absolute": "x", "square": "x",
-    "less": "logical_not(x) & y", "less_equal": "logical_not(x) | y",
-    "greater": "x & logical_not(y)", "greater_equal": "x | logical_not(y)",
-}  # fmt: skip
-
 
 def _expression_of(op: Elementwise, kind: str | None, result: str) -> str:
     """The expression of an op on operands of a kind, in terms of r0, r1, ..."""
     expression = op.scalar
     if kind == "i64" and result == "i":
-        expression = INTEGER_EXPRESSIONS.get(op.name, expression)
+        expression = op.integer_scalar or expression
     elif kind == "i1":
-        expression = MASK_EXPRESSIONS.get(op.name, expression)
+        expression = op.mask_scalar or expression
     return rename(expression, op.arguments)
 
 
 class ArrayLowering(StepBuilder):
     """The building blocks that array ops name in their declarations."""
 
-    def elementwise(self, i: Instruction) -> None:
-        op, inputs, params, type_, _ = i
+    def elementwise(self, i: Instruction, op: Elementwise) -> None:
+        _, inputs, params, type_, _ = i
         views = self.views
         operands = [views[k] for k in inputs]
         first = 0 if op.promote is None else 1

@@ -10,7 +10,7 @@ from ...errors import UnsupportedFunction
 from ...ir.guard_rows import EACH
 from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, Instruction, ValueType
 from ...ir.tape import Tape
-from ...ops import Elementwise
+from ...ops import Elementwise, Op
 from ..loop_ir.program import KINDS, Access, Exit, Invoke, Literal, Program, RoutineCall, Step
 from ..loop_ir.views import StridedView
 from .arrays import ArrayLowering
@@ -19,23 +19,6 @@ from .matrices import MatrixLowering
 
 # Floats of 32 bits are computed in 64 and rounded after each operation.
 SUPPORTED = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_), TUPLE)
-
-# Results of these are exact copies of numbers that are rounded already, or no numbers (packed factors).
-NEVER_ROUNDED = (
-    "index",
-    "reshape",
-    "transpose",
-    "broadcast",
-    "gather",
-    "replace",
-    "put",
-    "max",
-    "min",
-    "lu_factor",
-    "convert",
-    "get",
-)
-
 
 # Whether two entries of an array that Python looked at are the same to it: floats by their bits, where one NaN is like another.
 _SAME = {
@@ -111,10 +94,10 @@ def lower(tape: Tape) -> Lowering:
         elif op is GUARD:
             low.guard(instruction)
         elif isinstance(op, Elementwise):
-            low.elementwise(instruction)
-        elif op.lower is not None:
+            low.elementwise(instruction, op)
+        elif isinstance(op, Op) and op.lower is not None:
             op.lower(low, instruction)
-            if instruction.type.dtype == np.float32 and op.name not in NEVER_ROUNDED:
+            if instruction.type.dtype == np.float32 and not op.exact:
                 low.round_last(instruction)
         else:
             raise UnsupportedFunction(

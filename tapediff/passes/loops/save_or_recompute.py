@@ -7,13 +7,8 @@ from typing import Any
 
 from ...ir.instruction import CONSTANT, FLOAT64, INPUT, ValueType
 from ...ir.tape import Tape
-from ...ops import Elementwise
-from ...ops.arithmetic import CONVERT, DIVIDE, ROOT, SQRT
-from ...ops.calls import GET, LOOP, LoopForm, TupleOp
-from ...ops.indexing import INDEX
-from ...ops.products import MATMUL
-from ...ops.reductions import SUM
-from ...ops.shape import BROADCAST, RESHAPE
+from ...ops import Elementwise, Op
+from ...ops.calls import LOOP, LoopForm, TupleOp
 from .value_numbering import SameValues
 
 # Shorter loops are left alone.
@@ -105,25 +100,16 @@ def _cone(body: Tape, number: int, available: set[int]) -> set[int]:
 
 def _cost(body: Tape, number: int, follows: bool) -> float:
     op, inputs, params, type_, _ = body.instructions[number]
-    if op in (INDEX, RESHAPE, BROADCAST, GET):
+    if op.is_view:
         return 0.0
     if op is LOOP:
         return _cost_of_loop(*params)
-    if isinstance(op, TupleOp):
-        return ROUTINE
-    types = [body.instructions[i].type for i in inputs]
-    if isinstance(op, Elementwise) or op is CONVERT:
-        each = (
-            (COSTLY if follows else COSTLY_OUTSIDE)
-            if getattr(op, "is_costly", False)
-            else DIVIDED
-            if op in (DIVIDE, SQRT, ROOT)
-            else 1.0
-        )
+    if isinstance(op, Elementwise):
+        each = (COSTLY if follows else COSTLY_OUTSIDE) if op.is_costly else DIVIDED if op.divides else 1.0
         return each * type_.size
-    if op is MATMUL:
-        return 2.0 * type_.size * types[0].shape[-1]
-    return float(types[0].size) if op is SUM else ROUTINE + type_.size
+    if isinstance(op, Op) and op.additions is not None:
+        return op.additions(type_, [body.instructions[i].type for i in inputs])
+    return ROUTINE if isinstance(op, TupleOp) else ROUTINE + type_.size
 
 
 def _cost_of_loop(callee: Any, form: LoopForm) -> float:

@@ -28,22 +28,16 @@ from ...ir.instruction import (
     ValueType,
 )
 from ...ir.tape import Tape
-from ...ops import linear_algebra, spectral
-from ...ops.arithmetic import ADD, CONVERT, FLOOR_DIVIDE, MAXIMUM, MINIMUM, POWER, REMAINDER, TRUNC
+from ...ops import Op
+from ...ops.arithmetic import ADD, CONVERT, MAXIMUM, MINIMUM, TRUNC
 from ...ops.calls import LOOP, TupleOp
 from ...ops.comparison import NOT_EQUAL
-from ...ops.indexing import ASSEMBLE, GATHER, PUT, SCATTER_ADD, Region, Regions
+from ...ops.indexing import ASSEMBLE, Region, Regions
 from ...ops.shape import RESHAPE
 from .vectorize import Emitter
 
 # Whole numbers up to here are the same as floats.
 LARGEST_WHOLE = 2.0**53
-
-# The operand that holds positions in an array, and the operand that is the array, or None where its shape is a parameter.
-POSITIONED: dict[Any, tuple[int, int | None]] = {GATHER: (1, 0), PUT: (2, 0), SCATTER_ADD: (1, None)}
-
-_MAY_FAIL = frozenset({*linear_algebra.OPS, *spectral.OPS})
-
 
 def may_run_off_its_path(instruction: Instruction) -> bool:
     """Whether an instruction ends, and raises nothing, whatever it is given (positions in arrays apart)."""
@@ -59,8 +53,7 @@ def may_run_off_its_path(instruction: Instruction) -> bool:
             and all(map(may_run_off_its_path, tape.instructions))
         )
     # NumPy has no negative powers of integers, and processors no integer division by zero.
-    is_integer = instruction.type.dtype == INT64 and op in (POWER, FLOOR_DIVIDE, REMAINDER)
-    return not is_integer and op not in _MAY_FAIL
+    return not isinstance(op, Op) or not (op.lapack or (op.fails_on_integers and instruction.type.dtype == INT64))
 
 
 def may_be_rolled(body: Sequence[Instruction], guards: Sequence[Instruction]) -> bool:
@@ -77,8 +70,10 @@ def may_be_rolled(body: Sequence[Instruction], guards: Sequence[Instruction]) ->
 
 def in_range(emitter: Emitter, tape: Tape, instruction: Instruction, operands: tuple[int, ...]) -> tuple[int, ...]:
     """New operands of an instruction of `tape`, with positions kept within the array: they stand behind a guard that may have failed."""
-    place, array = POSITIONED.get(instruction.op, (-1, None))
-    if place < 0 or emitter.instructions[operands[place]].op is CONSTANT:
+    if not isinstance(instruction.op, Op) or instruction.op.positions is None:
+        return operands
+    place, array = instruction.op.positions
+    if emitter.instructions[operands[place]].op is CONSTANT:
         return operands
     shape = instruction.params[0] if array is None else tape.instructions[instruction.inputs[array]].type.shape
     least, most = (emitter.constant(v, INT_SCALAR) for v in (0, math.prod(shape) - 1))

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from ...ir.instruction import CONSTANT, INT64, Instruction, ValueType
-from ...ops import Elementwise
-from ...ops.arithmetic import ADD, CONVERT
+from ...ops import Op
+from ...ops.arithmetic import ADD
 from ...ops.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, SEARCHSORTED, Region, Regions
 from ...ops.products import MATMUL
-from ...ops.reductions import ALL, ANY, ARGMAX, ARGMIN, CUMSUM, MAX, MIN, SUM
 from ...ops.shape import BROADCAST, RESHAPE, TRANSPOSE
-
-# Larger products are left to BLAS, one by one.
-LARGEST_PRODUCT = 2000
 
 # Larger arrays than this are not made of all iterations together.
 LARGEST_ARRAY = 1 << 22
@@ -49,8 +45,9 @@ class Batch:
     def emit(self, instruction: Instruction) -> int:
         """The number of the value of all iterations; its first axis is theirs."""
         op = instruction.op
-        rule = _elementwise if isinstance(op, Elementwise) or op is CONVERT else RULES[op]
-        return rule(self, instruction)
+        batching = op.batching if isinstance(op, Op) else None
+        assert batching is not None, "is_batchable says which instructions have one"
+        return batching.emit(self, instruction)
 
     def shape(self, k: int) -> tuple[int, ...]:
         """The shape of an operand at one iteration."""
@@ -69,6 +66,86 @@ class Batch:
         wider = (self.count, *(1,) * (rank - len(shape)), *shape)
         return self.emitter.make(RESHAPE, (self.operands[k],), (wider,))
 
+    # The building blocks that ops name
+
+    def elementwise(self, i: Instruction) -> int:
+        rank = len(i.type.shape)
+        operands = tuple(self.with_rank(k, rank) for k in range(len(self.operands)))
+        return self.emitter.make(i.op, operands, i.params)
+
+    def reduced(self, i: Instruction) -> int:
+        axes = tuple(a + 1 for a in i.params[0])
+        return self.emitter.make(i.op, (self.operands[0],), (axes,))
+
+    def along_axis(self, i: Instruction) -> int:
+        axis, *others = i.params
+        return self.emitter.make(i.op, (self.operands[0],), (axis + 1, *others))
+
+    def reshaped(self, i: Instruction) -> int:
+        return self.emitter.make(RESHAPE, (self.operands[0],), ((self.count, *i.params[0]),))
+
+    def transposed(self, i: Instruction) -> int:
+        return self.emitter.make(
+            TRANSPOSE, (self.operands[0],), ((0, *(a + 1 for a in i.params[0])),)
+        )  # fmt: skip
+
+    def broadcast(self, i: Instruction) -> int:
+        (shape,) = i.params
+        return self.emitter.make(BROADCAST, (self.with_rank(0, len(shape)),), ((self.count, *shape),))
+
+    def index(self, i: Instruction) -> int:
+        return self.emitter.make(INDEX, (self.operands[0],), (widened(i.params[0], self.count),))
+
+    def assembled(self, i: Instruction) -> int:
+        regions, shape, disjoint = i.params
+        wide = Regions(widened(r, self.count) for r in regions)
+        parts = tuple(self.whole(k) for k in range(len(self.operands)))
+        return self.emitter.make(ASSEMBLE, parts, (wide, (self.count, *shape), disjoint))
+
+    def replaced(self, i: Instruction) -> int:
+        wide = Regions(widened(r, self.count) for r in i.params[0])
+        return self.emitter.make(REPLACE, tuple(self.whole(k) for k in range(len(self.operands))), (wide,))
+
+    def gathered(self, i: Instruction) -> int:
+        array, positions = self.operands
+        if self.batched[0]:
+            size = math.prod(self.shape(0))
+            starts = (np.arange(self.count, dtype=np.int64) * size).reshape(-1, *(1,) * len(self.shape(1)))
+            known = self.emitter.instructions[positions]
+            if known.op is CONSTANT:
+                moved = known.params[0] + starts
+                positions = self.emitter.constant(moved, ValueType(moved.shape, INT64))
+            else:
+                first = self.emitter.constant(starts, ValueType(starts.shape, INT64))
+                from_start = spread(self.emitter, positions, self.count)
+                positions = self.emitter.make(ADD, (from_start, first))
+        return self.emitter.make(GATHER, (array, positions))
+
+    def searched(self, i: Instruction) -> int:
+        """All values at once in the array that is the same for all of them."""
+        return self.emitter.make(SEARCHSORTED, (self.operands[0], self.operands[1]), i.params)
+
+    def product(self, i: Instruction) -> int:
+        """Vectors become matrices of one row or column, as NumPy's product of stacks knows matrices only."""
+        operands = []
+        for k, column in ((0, False), (1, True)):
+            number, shape = self.operands[k], self.shape(k)
+            if len(shape) == 1:
+                matrix = (*shape, 1) if column else (1, *shape)
+                leading = (self.count,) if self.batched[k] else ()
+                number = self.emitter.make(RESHAPE, (number,), ((*leading, *matrix),))
+            operands.append(number)
+        result = self.emitter.make(MATMUL, tuple(operands))
+        shape = (self.count, *i.type.shape)
+        if self.emitter.instructions[result].type.shape == shape:
+            return result
+        return self.emitter.make(RESHAPE, (result,), (shape,))
+
+
+def widened(region: Region, count: int) -> Region:
+    """The same region of every entry along a new first axis."""
+    return Region((0, *region.starts), (1, *region.steps), (count, *region.counts), (count, *region.shape))
+
 
 def spread(emitter: Emitter, number: int, count: int) -> int:
     """A value repeated along a new first axis."""
@@ -78,120 +155,6 @@ def spread(emitter: Emitter, number: int, count: int) -> int:
 def is_batchable(instruction: Instruction, types: Sequence[ValueType], count: int, fixed: Sequence[bool]) -> bool:
     """Whether all iterations can be done at once; `fixed` tells which operands are the same in all of them."""
     op = instruction.op
-    if instruction.type.size * count > LARGEST_ARRAY:
+    if not isinstance(op, Op) or op.batching is None or instruction.type.size * count > LARGEST_ARRAY:
         return False
-    if isinstance(op, Elementwise) or op is CONVERT:
-        return True
-    if op is GATHER:
-        return fixed[0] or fixed[1]
-    if op is MATMUL:
-        inner = types[0].shape[-1]
-        return instruction.type.size * inner <= LARGEST_PRODUCT and max(len(t.shape) for t in types) <= 2
-    if op is SEARCHSORTED:
-        return fixed[0]
-    return op in RULES and (op is not ASSEMBLE or bool(instruction.params[2]))
-
-
-def _elementwise(batch: Batch, instruction: Instruction) -> int:
-    rank = len(instruction.type.shape)
-    operands = tuple(batch.with_rank(k, rank) for k in range(len(batch.operands)))
-    return batch.emitter.make(instruction.op, operands, instruction.params)
-
-
-def _reduced(batch: Batch, instruction: Instruction) -> int:
-    axes = tuple(a + 1 for a in instruction.params[0])
-    return batch.emitter.make(instruction.op, (batch.operands[0],), (axes,))
-
-
-def _along_axis(batch: Batch, instruction: Instruction) -> int:
-    axis, *others = instruction.params
-    return batch.emitter.make(instruction.op, (batch.operands[0],), (axis + 1, *others))
-
-
-def _reshaped(batch: Batch, instruction: Instruction) -> int:
-    return batch.emitter.make(RESHAPE, (batch.operands[0],), ((batch.count, *instruction.params[0]),))
-
-
-def _transposed(batch: Batch, instruction: Instruction) -> int:
-    return batch.emitter.make(
-        TRANSPOSE, (batch.operands[0],), ((0, *(a + 1 for a in instruction.params[0])),)
-    )  # fmt: skip
-
-
-def _broadcast(batch: Batch, instruction: Instruction) -> int:
-    (shape,) = instruction.params
-    return batch.emitter.make(BROADCAST, (batch.with_rank(0, len(shape)),), ((batch.count, *shape),))
-
-
-def widened(region: Region, count: int) -> Region:
-    """The same region of every entry along a new first axis."""
-    return Region((0, *region.starts), (1, *region.steps), (count, *region.counts), (count, *region.shape))
-
-
-def _index(batch: Batch, instruction: Instruction) -> int:
-    return batch.emitter.make(INDEX, (batch.operands[0],), (widened(instruction.params[0], batch.count),))
-
-
-def _assembled(batch: Batch, instruction: Instruction) -> int:
-    regions, shape, disjoint = instruction.params
-    wide = Regions(widened(r, batch.count) for r in regions)
-    parts = tuple(batch.whole(k) for k in range(len(batch.operands)))
-    return batch.emitter.make(ASSEMBLE, parts, (wide, (batch.count, *shape), disjoint))
-
-
-def _replaced(batch: Batch, instruction: Instruction) -> int:
-    wide = Regions(widened(r, batch.count) for r in instruction.params[0])
-    return batch.emitter.make(REPLACE, tuple(batch.whole(k) for k in range(len(batch.operands))), (wide,))
-
-
-def _gathered(batch: Batch, instruction: Instruction) -> int:
-    array, positions = batch.operands
-    if batch.batched[0]:
-        size = math.prod(batch.shape(0))
-        starts = (np.arange(batch.count, dtype=np.int64) * size).reshape(-1, *(1,) * len(batch.shape(1)))
-        known = batch.emitter.instructions[positions]
-        if known.op is CONSTANT:
-            moved = known.params[0] + starts
-            positions = batch.emitter.constant(moved, ValueType(moved.shape, INT64))
-        else:
-            first = batch.emitter.constant(starts, ValueType(starts.shape, INT64))
-            from_start = spread(batch.emitter, positions, batch.count)
-            positions = batch.emitter.make(ADD, (from_start, first))
-    return batch.emitter.make(GATHER, (array, positions))
-
-
-def _searched(batch: Batch, instruction: Instruction) -> int:
-    """All values at once in the array that is the same for all of them."""
-    return batch.emitter.make(SEARCHSORTED, (batch.operands[0], batch.operands[1]), instruction.params)
-
-
-def _product(batch: Batch, instruction: Instruction) -> int:
-    """Vectors become matrices of one row or column, as NumPy's product of stacks knows matrices only."""
-    operands = []
-    for k, column in ((0, False), (1, True)):
-        number, shape = batch.operands[k], batch.shape(k)
-        if len(shape) == 1:
-            matrix = (*shape, 1) if column else (1, *shape)
-            leading = (batch.count,) if batch.batched[k] else ()
-            number = batch.emitter.make(RESHAPE, (number,), ((*leading, *matrix),))
-        operands.append(number)
-    result = batch.emitter.make(MATMUL, tuple(operands))
-    shape = (batch.count, *instruction.type.shape)
-    if batch.emitter.instructions[result].type.shape == shape:
-        return result
-    return batch.emitter.make(RESHAPE, (result,), (shape,))
-
-
-RULES: dict[Any, Callable[[Batch, Instruction], int]] = {
-    **dict.fromkeys((SUM, MAX, MIN, ALL, ANY), _reduced),
-    **dict.fromkeys((ARGMAX, ARGMIN, CUMSUM), _along_axis),
-    RESHAPE: _reshaped,
-    TRANSPOSE: _transposed,
-    BROADCAST: _broadcast,
-    INDEX: _index,
-    ASSEMBLE: _assembled,
-    REPLACE: _replaced,
-    GATHER: _gathered,
-    MATMUL: _product,
-    SEARCHSORTED: _searched,
-}
+    return op.batching.suits(instruction, types, fixed)

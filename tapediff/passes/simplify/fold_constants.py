@@ -14,14 +14,10 @@ from ...ir.tape import Tape
 from ...ops.arithmetic import DIVIDE, MULTIPLY, NEGATIVE, PRODUCT_OR_ZERO
 from ...ops.comparison import SELECT
 from ...ops.indexing import ASSEMBLE, INDEX, Region
-from ...ops.shape import BROADCAST, RESHAPE, TRANSPOSE
+from ...ops.shape import RESHAPE
 
 # A folded constant lives in memory as long as the tape: a broadcast scalar stays an instruction.
 LARGEST_GROWTH = 4096
-
-# These cost nothing in a kernel, while a folded one would be a second copy of the data.
-VIEWS = (TRANSPOSE, RESHAPE, BROADCAST)
-
 
 # What may leave a value as it is without any constant among its operands.
 _SIMPLIFIED = (SELECT, NEGATIVE, RESHAPE, ASSEMBLE, INDEX)
@@ -50,13 +46,15 @@ def _folded(rewriter: Rewriter, number: int, instruction: Instruction, operands:
     if op is CONSTANT or op is INPUT or type_.dtype is TUPLE:
         return rewriter.copy(number)
     values = [_constant_value(rewriter, i) for i in operands]
-    if all(value is not None for value in values):
+    known = [value for value in values if value is not None]
+    if len(known) == len(values):
         if op is GUARD:
-            check_guard(params, values[0], site)
+            check_guard(params, known[0], site)
             return -1
-        is_view = op in VIEWS and type_.size > 64
-        if not is_view and type_.size <= max(LARGEST_GROWTH, sum(value.size for value in values)):  # type: ignore[union-attr]
-            return rewriter.constant(op.evaluate(*[v[()] for v in values], *params), type_)  # type: ignore[index]
+        # A view costs nothing in a kernel, while a folded one would be a second copy of the data.
+        is_view = op.is_view and type_.size > 64 and type_.size >= known[0].size
+        if not is_view and type_.size <= max(LARGEST_GROWTH, sum(value.size for value in known)):
+            return rewriter.constant(op.evaluate(*[v[()] for v in known], *params), type_)
     if op is PRODUCT_OR_ZERO and values[0] is not None and values[0].all():
         return rewriter.emit(MULTIPLY, operands, (), type_, site)
     same = _unchanged(rewriter, instruction, operands, values)

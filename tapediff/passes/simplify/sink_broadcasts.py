@@ -38,7 +38,7 @@ def _elementwise(rewriter: Rewriter, instruction: Instruction) -> int | None:
     operands = tuple(_before_broadcast(rewriter, rewriter.number[i], len(type_.shape)) for i in inputs)
     if operands == tuple(rewriter.number[i] for i in inputs):
         return None
-    natural: ValueType = op.infer(*(rewriter.instructions[i].type for i in operands), **op.named(params))
+    natural = op.infer(*(rewriter.instructions[i].type for i in operands), **op.named(params))
     return _broadcast(rewriter, rewriter.emit(op, operands, params, natural, site), instruction)
 
 

@@ -11,15 +11,11 @@ from typing import Any
 
 from ...ir.instruction import Instruction
 from ...ir.tape import Tape
-from ...ops import Op
 from ...ops.arithmetic import DIVIDE, INTEGER_POWER, MULTIPLY, NEGATIVE, SQUARE, integer_power
-from ...ops.declaration import Rule
-from ...ops.indexing import GATHER, INDEX, RegionCotangent, assemble
+from ...ops.declaration import Rule, declared_op
+from ...ops.indexing import RegionCotangent, assemble
 from ...ops.products import MATMUL
-from ...ops.shape import BROADCAST, RESHAPE, TRANSPOSE, broadcast
-
-# Squares are rearranged as what is squared.
-REARRANGING = (INDEX, GATHER, RESHAPE, TRANSPOSE, BROADCAST)
+from ...ops.shape import broadcast
 
 
 class Squares:
@@ -35,7 +31,7 @@ class Squares:
         self.pending: dict[int, list[tuple[Any, int]]] = {}
         self.leads: dict[int, int] = {}
         for number, instruction in enumerate(tape.instructions):
-            if getattr(instruction.op, "squared", None) is not None:
+            if instruction.op.squared is not None:
                 self.leads[number] = -1
             elif self.leads:
                 self._look_through(number, instruction)
@@ -45,7 +41,7 @@ class Squares:
         if op is MULTIPLY:
             if inputs[0] != inputs[1] and (inputs[0] in self.leads or inputs[1] in self.leads):
                 self.leads[number] = 0 if inputs[0] in self.leads else 1
-        elif (op is NEGATIVE or op is DIVIDE or op in REARRANGING) and inputs[0] in self.leads:
+        elif (op is NEGATIVE or op is DIVIDE or op.moves) and inputs[0] in self.leads:
             self.leads[number] = 0
 
     def is_square(self, instruction: Instruction) -> bool:
@@ -84,7 +80,7 @@ def square_rules(instruction: Instruction, lead: int) -> tuple[Rule, ...]:
 
     They give the operands' cotangents; for the operand at position `lead`, its square's.
     """
-    op: Op = instruction.op
+    op = declared_op(instruction)
     if lead < 0:
         assert op.squared is not None
         return op.squared

@@ -1,0 +1,102 @@
+"""What is known of an op stands in its declaration: no other file holds a table of ops, by name or by the op itself."""
+
+import ast
+import copy
+import importlib
+import pickle
+import pkgutil
+from pathlib import Path
+
+import numpy as np
+
+import tapediff as td
+from tapediff.compiler.lower.lower import lower
+from tapediff.ops import REGISTRY, Op
+
+PACKAGE = Path(td.__file__).parent
+
+# So many ops together are a table.
+FEWEST = 3
+
+# By path: words that are names of ops as well, or rewrites of the ops that a pass is about.
+EXCEPTIONS = {
+    "passes/simplify/fold_constants.py": "the ops whose rewriting the pass writes out",
+    "passes/simplify/forward_writes.py": "the ops whose rewriting the pass writes out",
+    "compiler/math": "functions of scalar expressions",
+    "compiler/codegen/python_listing.py": "how entries are combined",
+    "compiler/loop_ir/program.py": "how entries are combined",
+    "compiler/linalg": "routines on matrices",
+    "compiler/jit/own_routines.py": "routines on matrices",
+    "special.py": "SciPy's public names",
+    "numpy_api/dispatch.py": "methods of NumPy's arrays",
+    "recording/numpy_namespace.py": "functions of NumPy",
+}
+
+
+def modules():
+    for found in pkgutil.walk_packages(td.__path__, "tapediff."):
+        if not found.name.startswith("tapediff.ops"):
+            yield importlib.import_module(found.name)
+
+
+def tables(module):
+    """The literals of a module that hold several ops, as source."""
+    for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
+        if isinstance(node, ast.Dict):
+            groups = [node.keys, node.values]
+        elif isinstance(node, (ast.Tuple, ast.List, ast.Set)) and not isinstance(getattr(node, "ctx", None), ast.Store):
+            groups = [node.elts]
+        else:
+            continue
+        if any(sum(is_op(each, module) for each in group) >= FEWEST for group in groups):
+            yield ast.unparse(node)
+
+
+def is_op(node, module):
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value in REGISTRY
+    if isinstance(node, ast.Name):
+        return isinstance(getattr(module, node.id, None), Op)
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return isinstance(getattr(getattr(module, node.value.id, None), node.attr, None), Op)
+    return False
+
+
+def test_no_file_outside_ops_holds_a_table_of_ops():
+    """So a new op is declared in one place, and nothing else has to know of it."""
+    found = {}
+    for module in modules():
+        path = Path(module.__file__).relative_to(PACKAGE).as_posix()
+        held = list(tables(module))
+        if held:
+            found[path] = held
+    unexpected = {path: held for path, held in found.items() if not any(path.startswith(known) for known in EXCEPTIONS)}
+    assert unexpected == {}
+    assert [known for known in EXCEPTIONS if not any(path.startswith(known) for path in found)] == []
+
+
+def test_ops_are_pickled_by_name():
+    for op in REGISTRY.values():
+        assert pickle.loads(pickle.dumps(op)) is op
+        assert copy.deepcopy(op) is op
+
+
+def test_what_moves_entries_is_exact_and_can_be_batched():
+    """A rearrangement rounds nothing, and does so for all iterations of a loop as well."""
+    for op in REGISTRY.values():
+        if op.moves:
+            assert op.exact
+            assert op.batching is not None
+
+
+def test_views_of_arrays_cost_nothing_in_a_kernel():
+    """What a declaration calls a view has no loop of its own: its kernel is that of the values around it."""
+    views = [op for op in REGISTRY.values() if op.is_view and op.examples is not None]
+    checked = 0
+    for op in views:
+        for call, arrays in op.examples(np.random.default_rng(0)):
+            tape = td.record(call, *arrays)
+            if [i.op for i in tape.instructions if i.op.name != "input"] == [op] and len(tape.instructions) > len(arrays):
+                assert all(step.expression == "r0" for step in lower(tape).steps), op
+                checked += 1
+    assert checked > 10
