@@ -20,12 +20,10 @@ hypothesis.settings.load_profile("reproducible")
 
 def pytest_configure(config):
     """TAPEDIFF_WITHOUT=hoist_from_loops pytest: everything once more without that pass; "reroll" leaves Python loops flat."""
-    from tapediff.functions import rolled_loop as rolled
-    from tapediff.passes import pipeline as passes
+    from tapediff.base.settings import settings
 
     _share_kernels(config)
-    passes.LEFT_OUT.update(filter(None, os.environ.get("TAPEDIFF_WITHOUT", "").split(",")))
-    rolled.ROLL = "reroll" not in passes.LEFT_OUT
+    settings.left_out.update(filter(None, os.environ.get("TAPEDIFF_WITHOUT", "").split(",")))
 
 
 def _share_kernels(config):
@@ -42,6 +40,6 @@ def _share_kernels(config):
 @pytest.fixture
 def flat_loops(monkeypatch):
     """Python loops stay laid out flat, for tests of what flat tapes are made into."""
-    from tapediff.functions import rolled_loop as rolled
+    from tapediff.base.settings import settings
 
-    monkeypatch.setattr(rolled, "ROLL", False)
+    monkeypatch.setattr(settings, "left_out", settings.left_out | {"reroll"})

@@ -7,7 +7,7 @@ import pytest
 from posteriors import models
 
 import tapediff as td
-from tapediff.functions import rolled_loop as rolled
+from tapediff.base.settings import settings
 from tapediff.passes import pipeline as passes
 
 # Stan and NumPy sum in different orders: 1e-10 leaves five digits for that. The predator-prey model is an ODE, which
@@ -49,8 +49,7 @@ def test_without_any_one_of_the_passes_the_answer_is_the_same(name, without, mon
     target, points = target_and_points(name, "compiled")
     if name == "hudson_lynx_hare" and without == "reroll":
         pytest.skip("48 000 operations laid out flat take seconds to compile; the shorter loops are tested")
-    monkeypatch.setattr(passes, "LEFT_OUT", {without})
-    monkeypatch.setattr(rolled, "ROLL", without != "reroll")
+    monkeypatch.setattr(settings, "left_out", {without})
     log_density, _ = models.load(name)
     other = td.compile(log_density, points[0][0])
     for unconstrained, _, _ in points[:2]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from ..base.settings import settings
 from ..ir.tape import Tape
 from ..passes.pipeline import REFINE, STRAIGHTEN, run_passes
 from ..passes.simplify.dead_code import dead_code
 
-# Whether loops are rolled at all; the tests compare both.
-ROLL = True
-
 
 def rolled(tape: Tape) -> Tape:
     """The tape with its Python loops as loops."""
-    if not ROLL:
+    if not settings.roll_loops:
         return tape
     known = tape.derived.get("rolled")
     if known is None:
@@ -28,4 +26,4 @@ def rolled(tape: Tape) -> Tape:
 
 def prepared(tape: Tape) -> Tape:
     """The tape ready to be differentiated."""
-    return run_passes(rolled(tape), REFINE) if ROLL else run_passes(tape, (*STRAIGHTEN, *REFINE))
+    return run_passes(rolled(tape), REFINE) if settings.roll_loops else run_passes(tape, (*STRAIGHTEN, *REFINE))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..base.settings import settings
 from ..ir.tape import Tape
 from .loops.hoist_from_loops import hoist_from_loops
 from .loops.peel_last_iterations import peel_last_iterations
@@ -35,17 +36,12 @@ PIPELINE: tuple[Pass, ...] = (
 )  # fmt: skip
 
 
-# The names of passes to leave out, to find the one that makes a tape wrong; the tests can be run without each, but for
-# save_carries, without which loops have no derivative.
-LEFT_OUT: set[str] = set()
-
-
 def run_passes(tape: Tape, passes: tuple[Pass, ...] = PIPELINE, *, check: bool = False) -> Tape:
     """Apply the passes in order; `check` verifies the tape after each, naming the pass that broke it."""
     # The tape that each pass left: it would find nothing more to do there.
     settled: dict[Pass, Tape] = {}
     for each in passes:
-        if each.__name__ in LEFT_OUT or settled.get(each) is tape:
+        if each.__name__ in settings.left_out or settled.get(each) is tape:
             continue
         before, tape = tape, each(tape)
         settled[each] = tape

@@ -1,4 +1,4 @@
-"""The fast path to a gradient: a call that one native function answers costs no more Python than it takes to reach it."""
+"""Fast path to a gradient: if the arguments match the kernel, call it directly; otherwise `answer`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ABSENT: Any = inspect.Parameter.empty
 
 
 def unknown_yet(*_: Any) -> int:
-    """Stands where a native function will be."""
+    """In place of a native function that is not compiled yet."""
     return REFUSED
 
 
@@ -33,8 +33,8 @@ def given(x: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 class FastPath:
     """A target with one native function for the value and the gradient by the first argument.
 
-    The verbs in derivatives.py go this way as well, with the same lines written out: one Python call more would be a third
-    of what they take.
+    The verbs in derivatives.py have the same lines written out. Of the 0.16 µs that td.gradient(c, x, out=g) takes, a verb that
+    calls the method adds 0.25, as keywords are packed anew; methods that are the verbs themselves add 0.02, as they test for a target.
 
     Attributes:
         _fast: called with the arguments and the array for the gradient. Returns a float, the value, where it has written the
@@ -49,7 +49,7 @@ class FastPath:
     _dtype: np.dtype
 
     def answer(self, args: Sequence[Any], argnums: Argnums, out: Any, named: dict[str, Any], status: Any) -> Any:
-        """Value and gradient on the full path; `status` is what the fast path has come to, None if it was not tried."""
+        """Value and gradient on the full path; `status` is that of the fast path, None if it was not tried."""
         raise NotImplementedError
 
     def gradient(self, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:

@@ -21,8 +21,7 @@ from functools import cache
 import numpy as np
 
 from ...base.operating_system import HAS_PRIVATE_FILES, is_private, open_new, open_to_read, private_directory
-
-VARIABLE = "TAPEDIFF_CACHE_DIR"
+from ...base.settings import settings
 
 # Beyond this many bytes the files that were not used for the longest time are deleted.
 MOST_BYTES = 512 << 20
@@ -42,18 +41,18 @@ _believed_bytes: dict[str, int] = {}
 
 
 def is_enabled() -> bool:
-    return HAS_PRIVATE_FILES and bool(os.environ.get(VARIABLE))
+    return HAS_PRIVATE_FILES and settings.cache_directory is not None
 
 
-def key_of(text: str, settings: Sequence[str]) -> bytes:
+def key_of(text: str, options: Sequence[str]) -> bytes:
     """The name of a kernel: equal only where the machine code would be, as far as anything is known that it depends on.
 
     Args:
         text: LLVM text without addresses of this process.
-        settings: of the code generator, and the processor that it generates for.
+        options: of the code generator, and the processor that it generates for.
     """
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-    for part in (*versions(), *settings, text):
+    for part in (*versions(), *options, text):
         encoded = part.encode()
         # Lengths first, so that no two lists of parts run together to the same bytes.
         digest.update(len(encoded).to_bytes(8, "little"))
@@ -125,12 +124,18 @@ def store(key: bytes, code: bytes) -> None:
 
 
 def _directory() -> AbstractContextManager[int]:
-    return private_directory(os.path.expanduser(os.environ[VARIABLE]))
+    return private_directory(_path())
+
+
+def _path() -> str:
+    directory = settings.cache_directory
+    assert directory is not None, "asked only where the cache is enabled"
+    return directory
 
 
 def _keep_within_bound(directory: int, added: int) -> None:
     """Delete the files that were not used for the longest time, where there is too much; best effort, other processes do the same."""
-    path = os.path.expanduser(os.environ[VARIABLE])
+    path = _path()
     _believed_bytes[path] = _believed_bytes.get(path, MOST_BYTES) + added
     if _believed_bytes[path] <= MOST_BYTES:
         return

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.base.settings import CACHE_VARIABLE
 from tapediff.compiler.codegen import outlining as functions
-from tapediff.compiler.jit import linking, object_cache
+from tapediff.compiler.jit import linking
 from tapediff.compiler.jit import native_function as native
 
 
 @pytest.fixture
 def compilations(monkeypatch):
     """The texts that were compiled: none is known from the disk or from another test."""
-    monkeypatch.delenv(object_cache.VARIABLE, raising=False)
+    monkeypatch.delenv(CACHE_VARIABLE, raising=False)
     monkeypatch.setattr(linking, "_libraries", WeakValueDictionary())
     monkeypatch.setattr(linking, "_recent", OrderedDict())
     monkeypatch.setattr(linking, "_codes", OrderedDict())

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.base.settings import CACHE_VARIABLE
 from tapediff.compiler.jit import linking, object_cache
 from tapediff.compiler.jit import native_function as native
 
@@ -75,9 +76,9 @@ def nothing_linked(monkeypatch):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An enabled cache, which does not exist yet; the way from Python into kernels is compiled before."""
-    monkeypatch.delenv(object_cache.VARIABLE, raising=False)
+    monkeypatch.delenv(CACHE_VARIABLE, raising=False)
     compile_one()
-    monkeypatch.setenv(object_cache.VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr(object_cache, "_believed_bytes", {})
     return tmp_path / "cache"
 
@@ -91,7 +92,7 @@ def compilations(monkeypatch):
 
 
 def start(program, folder, **more):
-    environment = {**os.environ, object_cache.VARIABLE: str(folder), "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, CACHE_VARIABLE: str(folder), "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
         [sys.executable, "-c", program], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more
     )
@@ -154,7 +155,7 @@ def test_equal_kernels_hit_within_a_process(folder, compilations):
 
 def test_nothing_is_written_unless_asked_for(tmp_path, monkeypatch):
     """Without the variable there is no cache."""
-    monkeypatch.delenv(object_cache.VARIABLE, raising=False)
+    monkeypatch.delenv(CACHE_VARIABLE, raising=False)
     monkeypatch.chdir(tmp_path)
     compile_one()
     assert not object_cache.is_enabled()
@@ -303,7 +304,7 @@ def test_what_is_made_is_private(folder):
 def test_an_impossible_directory_is_a_miss(tmp_path, monkeypatch, compilations, path):
     """A file, a place where nothing can be made, no directory, a strange name and one that is too long."""
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv(object_cache.VARIABLE, str(tmp_path / path))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / path))
     assert_still_right(compilations, 1)
     if path != "\udcff":
         assert_still_right(compilations, 1)
@@ -349,7 +350,7 @@ def test_a_process_killed_before_the_rename_leaves_nothing_that_hits(tmp_path, m
     assert unfinished.exists()
     old = time.time() - 2 * object_cache.OLDEST_UNFINISHED
     os.utime(unfinished, (old, old))
-    monkeypatch.setenv(object_cache.VARIABLE, str(folder))
+    monkeypatch.setenv(CACHE_VARIABLE, str(folder))
     object_cache.store(KEY, CODE)
     assert not unfinished.exists()
     assert results(start(PROGRAM, folder)) == (printed, 0)

@@ -5,8 +5,8 @@ import pytest
 from support.agreement import agree, by_numpy, hessian_agrees
 
 import tapediff as td
+from tapediff.base.settings import settings
 from tapediff.ops.calls import LOOP
-from tapediff.passes import pipeline as passes
 from tapediff.targets.derived_tapes import gradient_tape
 
 RNG = np.random.default_rng(5)
@@ -83,7 +83,7 @@ def selections(tape):
     return sum(i.op.name == "select" for body in bodies for i in body.instructions)
 
 
-@pytest.mark.skipif("peel_last_iterations" in passes.LEFT_OUT, reason="the pass is left out")
+@pytest.mark.skipif("peel_last_iterations" in settings.left_out, reason="the pass is left out")
 @pytest.mark.parametrize("f", FUNCTIONS[:4])
 def test_loops_do_not_look_for_zeros(f):
     """A selection in an iteration stands in the way of the next one."""

@@ -5,10 +5,9 @@ import pytest
 from support.agreement import agree, hessian_agrees
 
 import tapediff as td
-from tapediff.functions import rolled_loop as rolled
+from tapediff.base.settings import settings
 from tapediff.ir.interpreter import run
 from tapediff.ops.calls import GET, LOOP
-from tapediff.passes import pipeline as passes
 from tapediff.passes.loops import save_or_recompute as kept_choice
 from tapediff.passes.loops.save_for_backward import save_for_backward
 from tapediff.passes.pipeline import PIPELINE, run_passes
@@ -127,16 +126,16 @@ def test_the_tape_without_the_pass_gives_the_same(f, size):
 def test_flat_and_rolled_code_give_the_same(f, size):
     x = 0.4 * np.random.default_rng(size + 1).normal(size=size)
     on = td.value_and_gradient(td.compile(f, x), x)
-    before, rolled.ROLL = rolled.ROLL, False
+    before, settings.left_out = settings.left_out, settings.left_out | {"reroll"}
     try:
         off = td.value_and_gradient(td.compile(td.record(f, x)), x)
     finally:
-        rolled.ROLL = before
+        settings.left_out = before
     np.testing.assert_allclose(on[0], off[0], rtol=1e-11)
     np.testing.assert_allclose(on[1], off[1], rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.skipif("save_for_backward" in passes.LEFT_OUT, reason="the pass is left out")
+@pytest.mark.skipif("save_for_backward" in settings.left_out, reason="the pass is left out")
 @pytest.mark.parametrize("f", [costly, one_number, nested, python_loops])
 def test_costly_functions_of_the_carry_are_computed_once(f):
     """exp, tanh and sin are in the loops that go forward, and not in those that come back."""
@@ -148,7 +147,7 @@ def test_costly_functions_of_the_carry_are_computed_once(f):
         assert not found & {"exp", "tanh", "sin"}
 
 
-@pytest.mark.skipif("save_for_backward" in passes.LEFT_OUT, reason="the pass is left out")
+@pytest.mark.skipif("save_for_backward" in settings.left_out, reason="the pass is left out")
 def test_numbers_are_kept_in_one_array():
     tape = gradient_tape(td.record(slopes, np.full(3, 0.3)), (0,))
     forward = loops(tape)[0]

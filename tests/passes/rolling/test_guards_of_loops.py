@@ -5,6 +5,7 @@ import pytest
 from support.agreement import by_numpy
 
 import tapediff as td
+from tapediff.base.settings import settings
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.functions import rolled_loop as rolled
 from tapediff.targets.derived_tapes import gradient_tape
@@ -39,11 +40,11 @@ def point(change):
 
 
 def with_rolling(is_on, call):
-    kept, rolled.ROLL = rolled.ROLL, is_on
+    kept, settings.left_out = settings.left_out, settings.left_out - {"reroll"} if is_on else settings.left_out | {"reroll"}
     try:
         return call()
     finally:
-        rolled.ROLL = kept
+        settings.left_out = kept
 
 
 def said(call):

@@ -1,0 +1,35 @@
+"""Settings of the process. Users need the kernel cache only; the rest is for tests, and for whoever looks for a mistake."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+# Names the directory of the kernel cache; none is used where it is not set.
+CACHE_VARIABLE = "TAPEDIFF_CACHE_DIR"
+
+
+@dataclass(slots=True)
+class Settings:
+    """Switches.
+
+    Attributes:
+        left_out: names of passes to leave out, to find the one that makes a tape wrong; "reroll" leaves Python loops flat. The tests
+            can be run without each, but for save_carries, without which loops have no derivative.
+    """
+
+    left_out: set[str] = field(default_factory=set)
+
+    @property
+    def roll_loops(self) -> bool:
+        """Whether Python loops on a tape become loops again."""
+        return "reroll" not in self.left_out
+
+    @property
+    def cache_directory(self) -> str | None:
+        """The directory of the kernel cache."""
+        directory = os.environ.get(CACHE_VARIABLE)
+        return os.path.expanduser(directory) if directory else None
+
+
+settings = Settings()
