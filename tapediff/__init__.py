@@ -27,18 +27,26 @@ if TYPE_CHECKING:  # what type checkers and editors read; a test holds it equal 
     from .functions.subtape import SubTape, checkpoint, subtape
     from .functions.primitive import Primitive, primitive
     from .functions.control_flow import cond, fori_loop, scan, switch, while_loop
-    from .targets.derivatives import grad, gradient, hessian, jacobian, stop_gradient, value_and_grad, value_and_gradient
+    from .targets.derivatives import (
+        grad, gradient, hessian, jacfwd, jacobian, jacrev, stop_gradient, value_and_grad, value_and_gradient,
+    )  # fmt: skip
+    from .targets.operators import (
+        derivative, hvp, jvp, linearize, second_derivative, value_and_derivative,
+        value_and_jacobian, value_derivative_and_second_derivative, value_gradient_and_hessian, value_gradient_and_hvp, vjp,
+    )  # fmt: skip
     from . import linalg, special, testing
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentMismatch", "CompiledTape", "Constant", "DtypeMismatch", "FrozenRandomWarning", "GuardFailed", "GuardWarning", "GuardedTape",
-    "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "NewTape", "NonScalarOutput", "Primitive", "ShapeMismatch",
-    "StaleTape", "SubTape", "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch",
-    "UnsupportedFunction", "checkpoint", "compile", "cond", "empty", "fori_loop", "full", "grad", "gradient", "hessian",
-    "is_recording", "jacobian", "linalg", "ones", "primitive", "record", "scan", "special", "static", "stop_gradient", "subtape",
-    "switch", "testing", "value_and_grad", "value_and_gradient", "while_loop", "zeros",
+    "ArgumentMismatch", "CompiledTape", "Constant", "DtypeMismatch", "FrozenRandomWarning", "GuardFailed", "GuardWarning",
+    "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "NewTape", "NonScalarOutput",
+    "Primitive", "ShapeMismatch", "StaleTape", "SubTape", "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked",
+    "UnstableBranch", "UnsupportedFunction", "checkpoint", "compile", "cond", "derivative", "empty", "fori_loop", "full", "grad",
+    "gradient", "hessian", "hvp", "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linearize", "ones", "primitive",
+    "record", "scan", "second_derivative", "special", "static", "stop_gradient", "subtape", "switch", "testing",
+    "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian", "value_derivative_and_second_derivative",
+    "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "while_loop", "zeros",
 ]  # fmt: skip
 
 MODULES = {
@@ -59,7 +67,11 @@ MODULES = {
     "functions.subtape": "SubTape checkpoint subtape",
     "functions.primitive": "Primitive primitive",
     "functions.control_flow": "cond fori_loop scan switch while_loop",
-    "targets.derivatives": "grad gradient hessian jacobian stop_gradient value_and_grad value_and_gradient",
+    "targets.derivatives": "grad gradient hessian jacfwd jacobian jacrev stop_gradient value_and_grad value_and_gradient",
+    "targets.operators": (
+        "derivative hvp jvp linearize second_derivative value_and_derivative value_and_jacobian "
+        "value_derivative_and_second_derivative value_gradient_and_hessian value_gradient_and_hvp vjp"
+    ),
 }
 """The public names of each module. No module is called like one of them: loading it would put the module in the name's place."""
 

@@ -14,23 +14,28 @@ from ..compiler.runtime.status import OVERLAP, PENDING, REFUSED
 from ..errors import ArgumentMismatch, GuardFailed, ShapeMismatch
 from ..functions.rolled_loop import rolled
 from ..ir.arguments import as_inputs, chosen_arguments
-from ..ir.instruction import FLOAT64, FLOAT_SCALAR
+from ..ir.instruction import FLOAT64, FLOAT_SCALAR, is_tracked
 from ..ir.interpreter import GuardFailure, inline
 from ..ir.outputs import check_out
 from ..ir.tape import Tape
 from ..passes.pipeline import run_passes
 from ..recording.gc_pause import without_collections
 from ..recording.record import record
-from ..recording.tracked import TrackedArray
 from .derived_tapes import gradient_tape
+from .evaluation import Evaluation, check_last, fitting, replayed
 from .fast_path import FastPath, unknown_yet
 from .native.native_calls import NativeCalls, NativeSide, check_vector
+from .operator_tapes import Numbers, Operator
+from .operators import OperatorMethods
 
 if TYPE_CHECKING:
     from ..compiler.kernel import Kernel
     from .native.native_entry import NativeEntry
 
 Argnums = int | Sequence[int]
+
+# Of a kernel: the argnums of a gradient, an operator, None for the value.
+Key = tuple[int, ...] | Operator | None
 
 
 def raise_pending() -> NoReturn:
@@ -40,7 +45,7 @@ def raise_pending() -> NoReturn:
     callbacks.raise_pending()
 
 
-class CompiledTape(FastPath, NativeCalls):
+class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     """A tape with native kernels: one for its value, one for each set of arguments it was differentiated by.
 
     It answers only where the recorded control flow holds and raises GuardFailed elsewhere. Safe to use from several threads
@@ -67,7 +72,7 @@ class CompiledTape(FastPath, NativeCalls):
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
         self.seconds = 0.0
-        self._kernels: dict[tuple[int, ...] | None, Kernel] = {}
+        self._kernels: dict[Key, Kernel] = {}
         self._lock = new_lock()
         self._native = None
         self._fast: Callable[..., Any] = unknown_yet
@@ -91,7 +96,7 @@ class CompiledTape(FastPath, NativeCalls):
             return value
         if value == PENDING:
             raise_pending()
-        if any(type(a) is TrackedArray for a in args):
+        if any(map(is_tracked, args)):
             outputs = inline(self.tape, as_inputs(self.tape, args))
             return tuple(outputs) if self.tape.returns_tuple else outputs[0]
         answer = self.attempt(None, as_inputs(self.tape, args), None)
@@ -113,14 +118,14 @@ class CompiledTape(FastPath, NativeCalls):
         """
         return self.kernel(self._default()).workspace_bytes
 
-    def kernel(self, argnums: tuple[int, ...] | None) -> Kernel:
-        """The kernel of value and gradients by `argnums`, or of the outputs alone for None; compiled at first use."""
+    def kernel(self, argnums: Key) -> Kernel:
+        """The kernel of value and gradients by `argnums`, of an operator, or of the outputs alone for None; compiled at first use."""
         known = self._kernels.get(argnums)
         is_set = argnums != (0,) or self._fast is not unknown_yet
         return known if known is not None and is_set else self._new_kernel(argnums)
 
     @holding("_lock")
-    def _new_kernel(self, argnums: tuple[int, ...] | None) -> Kernel:
+    def _new_kernel(self, argnums: Key) -> Kernel:
         known = self._kernels.get(argnums)
         if known is None:
             # Imported when the first kernel is compiled, so that `import tapediff` stays fast.
@@ -137,8 +142,10 @@ class CompiledTape(FastPath, NativeCalls):
             self._fast_value = known.call
         return known
 
-    def _derived(self, argnums: tuple[int, ...] | None) -> Tape:
-        """What a kernel computes."""
+    def _derived(self, argnums: Key) -> Tape:
+        """The tape that a kernel computes."""
+        if isinstance(argnums, Operator):
+            return argnums.tape(self.tape)
         return run_passes(rolled(self.tape)) if argnums is None else gradient_tape(self.tape, argnums)
 
     def _default(self) -> tuple[int, ...] | None:
@@ -150,7 +157,7 @@ class CompiledTape(FastPath, NativeCalls):
     def _evaluate(self, args: Sequence[Any], argnums: Argnums, out: Any) -> tuple[Any, Any]:
         """The full path: any layout, lists, td.Constant, several gradients; checks everything before it computes."""
         numbers, several = chosen_arguments(argnums, len(args), self.tape.name) if args else ((0,), False)
-        if any(type(a) is TrackedArray for a in args):
+        if any(map(is_tracked, args)):
             value, *gradients = inline(gradient_tape(self.tape, numbers), as_inputs(self.tape, args))
             return value, tuple(gradients) if several else gradients[0]
         inputs = as_inputs(self.tape, args)
@@ -177,14 +184,22 @@ class CompiledTape(FastPath, NativeCalls):
         Returns:
             (value, gradients), or the GuardFailure at the first guard that failed, with `outs` untouched.
         """
-        kernel = self.kernel(argnums)
+        outputs = self._outputs(self.kernel(argnums), inputs, None if argnums is None else outs)
+        if isinstance(outputs, GuardFailure):
+            return outputs
+        value, *gradients = outputs
+        if argnums is None:
+            return ((value, *gradients) if self.tape.returns_tuple else value), []
+        return value, gradients if outs is None else list(outs)
+
+    def _outputs(self, kernel: Kernel, inputs: Sequence[Any], outs: Sequence[np.ndarray] | None) -> list[Any] | GuardFailure:
+        """All outputs of a kernel; the last ones are in `outs` as well, which stay as they are where a guard fails."""
         arrays = [np.ascontiguousarray(a, t.dtype).reshape(t.shape) for a, t in zip(inputs, kernel.input_types)]
         targets = kernel.fresh_outputs()
-        written = targets
-        if outs is not None and argnums is not None:
-            written = list(outs)
-            if all(w.dtype == t.dtype for w, t in zip(written, kernel.written_types)):
-                targets = written
+        outs = () if outs is None else outs
+        first = len(targets) - len(outs)
+        if outs and first >= 0 and all(o.dtype == t.dtype for o, t in zip(outs, kernel.written_types[first:])):
+            targets[first:] = outs
         status = kernel.call(*arrays, *targets)
         if status in (REFUSED, OVERLAP):
             # The kernel cannot write there (layout, overlap with an input) or read from there (alignment): use copies.
@@ -197,15 +212,38 @@ class CompiledTape(FastPath, NativeCalls):
                     "a compiled tape was called with arguments it cannot read", fix="pass NumPy arrays"
                 )
             return kernel.failure(status, arrays)
-        value, *gradients = self._narrowed(kernel, status, targets)
-        if argnums is None:
-            return ((value, *gradients) if self.tape.returns_tuple else value), []
-        if outs is None:
-            return value, gradients
-        for target, array in zip(written, targets):
-            if target is not array:
-                target[...] = array
-        return value, written
+        for out, target in zip(reversed(outs), reversed([status, *targets])):
+            if out is not target:
+                out[...] = target
+        return self._narrowed(kernel, status, targets)
+
+    def operate(
+        self, args: Sequence[Any], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Any], out: Any, several: bool
+    ) -> Evaluation:
+        """See evaluation.evaluate."""
+        inputs, operator = as_inputs(self.tape, args), build(argnums)
+        derived = operator.tape(self.tape)
+        check_last(out, derived, several)
+        given = [*inputs, *fitting(derived, len(inputs), vectors, self.tape.name)]
+        if any(map(is_tracked, given)):
+            return Evaluation(inline(derived, given), self.tape, argnums, replayed(self.tape))
+        outputs = self.run_operator(operator, given, out if several or out is None else [out])
+        if isinstance(outputs, GuardFailure):
+            raise self._guard_failed(outputs)
+        return Evaluation(outputs, self.tape, argnums, self.run_unguarded, out is not None)
+
+    def run_operator(self, operator: Operator, inputs: Sequence[Any], outs: Any = None) -> list[Any] | GuardFailure:
+        """The outputs of an operator's tape by its kernel, the last ones also in `outs`; or the failure of a guard."""
+        return self._outputs(self.kernel(operator), inputs, outs)
+
+    def run_unguarded(self, operator: Operator, inputs: Sequence[Any]) -> list[Any]:
+        """As above, at a point whose path is known to hold; recorded where an input is tracked."""
+        if any(map(is_tracked, inputs)):
+            return inline(operator.tape(self.tape), inputs)
+        outputs = self.run_operator(operator, inputs)
+        if isinstance(outputs, GuardFailure):
+            raise self._guard_failed(outputs)
+        return outputs
 
     def _narrowed(self, kernel: Kernel, value: float, arrays: list[np.ndarray]) -> list[Any]:
         """All outputs in the dtypes of the tape; arrays without dimensions become numbers."""

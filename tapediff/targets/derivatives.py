@@ -7,23 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentMismatch, UnsupportedFunction
-from ..ir.arguments import as_inputs, chosen_arguments
-from ..ir.interpreter import inline, run
+from ..ir.arguments import chosen_arguments
 from ..ir.outputs import check_out, deliver
 from ..ir.tape import Tape
 from ..ops.structure import STOP_GRADIENT
-from ..recording.bind_call import bind_call, positional
-from ..recording.caught_errors import refusals_forgotten
+from ..recording.bind_call import positional
 from ..recording.record import plain_value
 from ..recording.recorder import current_recorder
 from ..recording.tracked import TrackedArray
+from . import operators
 from .compiled_tape import CompiledTape
-from .derived_tapes import gradient_only, gradient_tape, gradient_tape_in_use, jvp_tape, vjp_tape, with_float_output
+from .derived_tapes import gradient_tape, gradient_tape_in_use
+from .evaluation import replay, traced
 from .fast_path import ABSENT, FIRST, given
 from .guarded_tape import GuardedTape
-from .nested_recording import record_nested
-from .shared_programs import is_small, programs_of
 
 Argnums = int | Sequence[int]
 
@@ -78,10 +75,10 @@ def value_and_gradient(
         arguments = positional(target, arguments, named)
     name = getattr(target, "name", None) or getattr(target, "__name__", type(target).__name__)
     numbers, several = chosen_arguments(argnums, len(arguments), name)
-    tape, inputs, numbers = _traced(target, arguments, numbers)
+    tape, inputs, numbers = traced(target, arguments, numbers)
     joint = gradient_tape(tape, numbers) if isinstance(target, Tape) else gradient_tape_in_use(tape, numbers)
     check_out(out, [tape.input_types[k] for k in numbers], several)
-    value, *gradients = _run(joint, inputs)
+    value, *gradients = replay(joint, inputs)
     return _as_number(value), deliver(gradients, out, several)
 
 
@@ -129,90 +126,78 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
 COMPILE_AFTER = 3
 
 
-def jacobian(target: Any, x: Any, *rest: Any, **named: Any) -> Any:
+def jacobian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, **options: Any) -> Any:
     """Jacobian of a function from an array of shape S to an array of shape T.
 
     Args:
-        target: function, Tape, CompiledTape or GuardedTape.
-        x: the point, shape S; the first argument. Further arguments follow, by position or name.
+        target: function, Tape, CompiledTape or GuardedTape. td.jacobian(f) alone is a function that returns the Jacobian of f.
+        x, args: the point; further arguments of a function or GuardedTape also by name.
+        argnums: which argument to differentiate by; a tuple gives a tuple of Jacobians.
+        mode: "forward" or "reverse"; unless given, whichever takes fewer sweeps.
+        out: array (or tuple of arrays) that receives the Jacobian.
 
     Returns:
-        Array of shape (*T, *S): entry [t, s] is d f[t] / d x[s].
+        Array of shape (*T, *S): entry [t, s] is d f[t] / d x[s]. A tuple of these where f returns a tuple.
 
-    Cost: min(size of T, size of S) sweeps: reverse for few outputs, forward for few inputs.
+    Raises:
+        NonScalarOutput: the target returns no float.
+        ArgumentMismatch: an unknown mode.
+        GuardFailed: a Tape or CompiledTape was asked for a path that it does not hold.
+
+    Cost: min(size of T, size of S) sweeps, all in one pass over the tape; entries that are zero at every point are not computed, and
+        columns or rows that have no entries at the same places share a sweep.
     """
-    args = positional(target, (x, *rest), named) if named else (x, *rest)
-    tape, inputs, _ = _traced(target, args, (0,))
-    return _jacobian(tape, inputs)
+    if x is ABSENT:
+        return _later(operators.jacobian, target, argnums, **options)
+    return operators.jacobian(target, x, *args, argnums=argnums, **options)
 
 
-def hessian(target: Any, x: Any, *rest: Any, **named: Any) -> Any:
+def hessian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, **options: Any) -> Any:
     """Hessian of a scalar function of an array of shape S.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape. td.hessian(f) alone is a function that returns the Hessian of f.
+        x, args: the point; further arguments of a function or GuardedTape also by name.
+        argnums: which argument to differentiate by; a tuple gives a tuple of tuples of blocks.
+        out: array that receives the Hessian (a tuple of tuples of arrays for several arguments).
 
     Returns:
         Array of shape (*S, *S).
 
-    Cost: as many Hessian-vector products as x has entries.
+    Raises:
+        NonScalarOutput: the target does not return one real scalar.
+        GuardFailed: a Tape or CompiledTape was asked for a path that it does not hold.
+
+    Cost: as many Hessian-vector products as x has entries, all in one pass over the tape; of sparse Hessians, as many as there are
+        groups of columns without entries in the same row.
     """
-    args = positional(target, (x, *rest), named) if named else (x, *rest)
-    tape, inputs, _ = _traced(target, args, (0,))
-    return _jacobian(gradient_only(tape, 0), inputs)
+    if x is ABSENT:
+        return _later(operators.hessian, target, argnums, **options)
+    return operators.hessian(target, x, *args, argnums=argnums, **options)
 
 
-def _jacobian(tape: Tape, inputs: Sequence[Any]) -> Any:
-    tape = with_float_output(tape)
-    shape_in = tape.input_types[0].shape
-    type_out = tape.output_types[0]
-    n_in, n_out = tape.input_types[0].size, type_out.size
-    forward = n_in < n_out and _is_twice_differentiable(tape)
-    product = jvp_tape(tape, 0) if forward else vjp_tape(tape, 0)
-    basis = np.eye(n_in if forward else n_out, dtype=type_out.dtype)
-    seed_shape = shape_in if forward else type_out.shape
-    sweeps = [_run(product, [*inputs, row.reshape(seed_shape)[()]])[0] for row in basis]
-    if not sweeps:
-        return np.zeros((*type_out.shape, *shape_in))
-    stacked = np.stack(sweeps)
-    if not forward:
-        return np.reshape(stacked, (*type_out.shape, *shape_in))
-    columns = np.reshape(stacked, (n_in, n_out))
-    return np.reshape(np.transpose(columns), (*type_out.shape, *shape_in))
+def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """A function that returns the Jacobian of f by forward sweeps, in JAX's spelling; see td.jacobian."""
+    return _later(operators.jacobian, f, argnums, mode="forward")
 
 
-def _is_twice_differentiable(tape: Tape) -> bool:
-    """Whether the forward product exists, which is the derivative of the reverse one: not through a user's own rule."""
-    try:
-        with refusals_forgotten():
-            jvp_tape(tape, 0)
-    except UnsupportedFunction:
-        return False
-    return True
+def jacrev(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """A function that returns the Jacobian of f by reverse sweeps, in JAX's spelling; see td.jacobian."""
+    return _later(operators.jacobian, f, argnums, mode="reverse")
 
 
-def _run(tape: Tape, inputs: Sequence[Any]) -> list[Any]:
-    if any(type(value) is TrackedArray for value in inputs):
-        return inline(tape, inputs)
-    return run(tape, inputs)
+def _later(verb: Callable[..., Any], f: Any, argnums: Argnums, **options: Any) -> Callable[..., Any]:
+    """A function of f's arguments. It keeps one GuardedTape of f, so that Python control flow is followed at every call."""
+    is_plain = callable(f) and not isinstance(f, (Tape, CompiledTape, GuardedTape))
+    kept = GuardedTape(f, compile_after=COMPILE_AFTER) if is_plain else f
+    name = getattr(f, "__name__", None) or getattr(f, "name", type(f).__name__)
 
+    def derivative_of(*args: Any, **named: Any) -> Any:
+        return verb(f if current_recorder() is not None else kept, *args, argnums=argnums, **options, **named)
 
-def _traced(target: Any, args: Sequence[Any], argnums: tuple[int, ...]) -> tuple[Tape, list[Any], tuple[int, ...]]:
-    """A tape of the target at `args`, its inputs there, and the argnums counted among them."""
-    if isinstance(target, GuardedTape):
-        return (*target.tape_for(args), argnums)
-    if isinstance(target, CompiledTape):
-        target = target.tape
-    if isinstance(target, Tape):
-        return target, as_inputs(target, args), argnums
-    if not callable(target):
-        raise ArgumentMismatch("the target of a derivative must be callable or a tape", got=type(target).__name__,
-                               fix="pass the function itself: td.gradient(f, x)")  # fmt: skip
-    call = bind_call(target, args, argnums)
-    tape, inputs = record_nested(call)
-    programs = programs_of(target) if current_recorder() is None else None
-    if programs is not None and is_small(tape):
-        # Recorded anew at every call, and nearly always the same but for some constants.
-        program = programs.of(tape)
-        tape, inputs = program.tape, [*inputs, *program.constants(tape)]
-    return tape, inputs, call.argnums
+    derivative_of.__name__ = f"{verb.__name__}_of_{name}"
+    derivative_of.__doc__ = f"{verb.__name__.capitalize()} of {name} with respect to argument {argnums}."
+    return derivative_of
 
 
 def _with_aux(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], argnums: Argnums) -> Any:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from ..errors import ArgumentMismatch, NonScalarOutput
 from ..functions.rolled_loop import prepared
@@ -85,61 +82,3 @@ def gradient_tape_in_use(tape: Tape, argnums: tuple[int, ...]) -> Tape:
     require_differentiable(tape, argnums)
     tape.derived[first_use] = True
     return dead_code(reverse(run_passes(with_floats, PREPARE), argnums))
-
-
-def vjp_tape(tape: Tape, argnum: int) -> Tape:
-    """Inputs: those of the tape and a cotangent of its output. Output: the cotangent of argument `argnum`."""
-    key = ("vjp", argnum)
-    made = tape.derived.get(key)
-    if made is None:
-        require_differentiable(tape, (argnum,))
-        with_floats = with_float_output(tape)
-        if tape.returns_tuple or not with_floats.output_types[0].is_float:
-            raise NonScalarOutput(f"{tape.name} must return one real array to be differentiated",
-                                  got=", ".join(map(str, tape.output_types)), fix="return one floating-point array")  # fmt: skip
-        product = reverse(prepared(with_floats), (argnum,), seed=True, keep_outputs=False)
-        made = tape.derived[key] = run_passes(replace(product, returns_tuple=False))
-    return made
-
-
-def jvp_tape(tape: Tape, argnum: int) -> Tape:
-    """Inputs: those of the tape and a tangent of argument `argnum`. Output: the tangent of its output.
-
-    The transpose of the vector-Jacobian product, which is linear in its cotangent, so each rule is written once. Its derivative by the
-    cotangent is taken at one of no zeros, on which nothing depends but the tests whether a cotangent is zero because its value was
-    discarded: at a cotangent of zeros every value would look discarded, and an infinite derivative would come out as 0.
-    """
-    key = ("jvp", argnum)
-    made = tape.derived.get(key)
-    if made is None:
-        transposed = prepared(vjp_tape(tape, argnum))
-        product = reverse(transposed, (len(transposed.inputs) - 1,), seed=True, keep_outputs=False)
-        made = tape.derived[key] = run_passes(_at_cotangent_without_zeros(product, len(tape.inputs)))
-    return made
-
-
-def _at_cotangent_without_zeros(product: Tape, position: int) -> Tape:
-    """The tape with its input at `position` made a constant, of entries that do not cancel each other either."""
-    instructions = list(product.instructions)
-    type_ = instructions[product.inputs[position]].type
-    cotangent = np.array(0.5 + np.modf(GOLDEN * np.arange(1, type_.size + 1))[0], type_.dtype).reshape(type_.shape)
-    instructions[product.inputs[position]] = Instruction(CONSTANT, (), (cotangent,), type_, None)
-    inputs = (*product.inputs[:position], *product.inputs[position + 1 :])
-    for k, number in enumerate(inputs):
-        instructions[number] = instructions[number]._replace(params=(k,))
-    active = tuple(k - (k > position) for k in product.active_inputs if k != position)
-    return replace(product, instructions=tuple(instructions), inputs=inputs, active_inputs=active, returns_tuple=False)
-
-
-# Multiples of the golden ratio modulo 1 are spread as evenly as can be, and no sum of few of them is zero.
-GOLDEN = (1 + 5**0.5) / 2
-
-
-def gradient_only(tape: Tape, argnum: int) -> Tape:
-    """The gradient as the single output of a tape, to be differentiated again."""
-    key: Any = ("gradient only", argnum)
-    made = tape.derived.get(key)
-    if made is None:
-        joint = gradient_tape(tape, (argnum,))
-        made = tape.derived[key] = replace(joint, outputs=joint.outputs[1:], returns_tuple=False)
-    return made

@@ -20,6 +20,7 @@ from ..recording.recorder import Recorder, current_recorder
 from ..recording.static import Static
 from .compiled_tape import raise_pending
 from .derived_tapes import gradient_tape
+from .evaluation import Evaluation, evaluate
 from .fast_path import FastPath, unknown_yet
 from .guarded.dispatch import Dispatch
 from .guarded.fast_dispatch import FastDispatch, GuardValue
@@ -34,11 +35,13 @@ from .guarded.tape_cache import TapeCache
 from .guarded.variant import Variant
 from .margins import Margin, margins
 from .nested_recording import record_bound, record_nested
+from .operator_tapes import Numbers, Operator
+from .operators import OperatorMethods
 
 Argnums = int | Sequence[int]
 
 
-class GuardedTape(FastPath, GuardedCalls):
+class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
     """A function that follows its Python branches: one compiled tape for each path, recorded when it is first taken.
 
     Values that Python looked at while recording (`if`, `while`, `int(x)`, masks) are guards. A call runs the tape used
@@ -159,6 +162,16 @@ class GuardedTape(FastPath, GuardedCalls):
             return bound.function(*bound.inputs)
         call = self._function.call(args, ())
         return self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None, None))[2][0]
+
+    def operate(
+        self, args: Sequence[Any], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Any], out: Any, several: bool
+    ) -> Evaluation:
+        """See evaluation.evaluate."""
+        if _is_recording((*args, *vectors)):
+            return evaluate(self.f, args, argnums, build, vectors, out, several)
+        call = self._function.call(args, argnums)
+        attempts = lambda call: self._dispatch.operate(call, build(call.bound.argnums), vectors, out, several)  # noqa: E731
+        return self._dispatch.answer(call, attempts)[2]
 
     def tape_for(self, args: Sequence[Any]) -> tuple[Tape, list[Any]]:
         """The tape whose path holds at `args`, and its inputs there, for derivatives of any kind.

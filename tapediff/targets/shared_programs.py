@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType, MethodType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from ..ir.instruction import CONSTANT, INPUT, Instruction
 from ..ir.tape import Tape
-from .compiled_tape import CompiledTape
 
 # Of one function: programs of other paths, or of other shapes.
 MOST_PROGRAMS = 4
@@ -31,32 +30,32 @@ class Program:
     Attributes:
         tape: it; the inputs that were constants come last.
         lifted: the instructions that they are.
-        compiled: its kernels.
-        replays: how many answers came from the NumPy replay.
     """
 
-    __slots__ = ("base", "compiled", "lifted", "replays", "tape")
+    __slots__ = ("base", "lifted", "tape")
 
     def __init__(self, base: Tape, lifted: tuple[int, ...] = ()) -> None:
         self.base, self.lifted = base, lifted
         self.tape = _lift(base, lifted) if lifted else base
-        self.compiled = CompiledTape(self.tape)
-        self.replays = 0
 
     def constants(self, tape: Tape) -> list[Any]:
         """What it takes, after the arguments, to do what a tape does."""
         return [tape.instructions[k].params[0] for k in self.lifted]
 
 
-class Programs:
+P = TypeVar("P", bound=Program)
+
+
+class Programs(Generic[P]):
     """The programs of one function."""
 
-    __slots__ = ("known",)
+    __slots__ = ("_make", "known")
 
-    def __init__(self) -> None:
-        self.known: tuple[Program, ...] = ()
+    def __init__(self, make: type[P]) -> None:
+        self._make = make
+        self.known: tuple[P, ...] = ()
 
-    def of(self, tape: Tape) -> Program:
+    def of(self, tape: Tape) -> P:
         """The program that does what a tape does; made of the tape if there is none yet."""
         for program in self.known:
             differing = differing_constants(program.base, tape)
@@ -64,21 +63,21 @@ class Programs:
                 continue
             if not set(differing) <= set(program.lifted):
                 lifted = tuple(sorted({*program.lifted, *differing}))
-                self._keep(Program(program.base, lifted), program)
+                self._keep(self._make(program.base, lifted), program)
                 return self.known[0]
             return program
-        self._keep(Program(tape), None)
+        self._keep(self._make(tape), None)
         return self.known[0]
 
-    def _keep(self, program: Program, instead_of: Program | None) -> None:
+    def _keep(self, program: P, instead_of: P | None) -> None:
         rest = [p for p in self.known if p is not instead_of]
         self.known = (program, *rest[: MOST_PROGRAMS - 1])  # replaced, never changed: other threads read it
 
 
-_of_functions: OrderedDict[int, tuple[CodeType, Programs]] = OrderedDict()
+_of_functions: OrderedDict[int, tuple[CodeType, Programs[Program]]] = OrderedDict()
 
 
-def programs_of(f: Callable[..., Any]) -> Programs | None:
+def programs_of(f: Callable[..., Any]) -> Programs[Program] | None:
     """The programs of a function that is recorded at every call: of its code, as a lambda is made anew each time."""
     while type(f) is MethodType:
         f = f.__func__
@@ -86,7 +85,7 @@ def programs_of(f: Callable[..., Any]) -> Programs | None:
         return None
     known = _of_functions.get(id(f.__code__))
     if known is None:
-        known = _of_functions[id(f.__code__)] = f.__code__, Programs()
+        known = _of_functions[id(f.__code__)] = f.__code__, Programs(Program)
         while len(_of_functions) > MOST_FUNCTIONS:
             _of_functions.popitem(last=False)
     return known[1]

@@ -44,7 +44,7 @@ def reverse(tape: Tape, wrt: Sequence[int], *, seed: bool = False, keep_outputs:
     Returns:
         A tape with outputs (output, *cotangents), or the cotangents alone.
     """
-    return _continued(tape).run(_reverse, tape, wrt, seed, keep_outputs)
+    return continued(tape).run(_reverse, tape, wrt, seed, keep_outputs)
 
 
 def _reverse(recorder: Recorder, tape: Tape, wrt: Sequence[int], seed: bool, keep_outputs: bool) -> Tape:
@@ -58,7 +58,7 @@ def _reverse(recorder: Recorder, tape: Tape, wrt: Sequence[int], seed: bool, kee
     adjoints.propagate()
     outputs = [output] if keep_outputs else []
     outputs += adjoints.results(wrt)[0]
-    return _finished(recorder, outputs)
+    return finished(recorder, outputs)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def pullback(tape: Tape, wrt: Sequence[int], seeds: Mapping[int, int]) -> Pullba
     Args:
         seeds: the qualities of those cotangents, by position.
     """
-    return _continued(tape).run(_pullback, tape, wrt, seeds)
+    return continued(tape).run(_pullback, tape, wrt, seeds)
 
 
 def _pullback(recorder: Recorder, tape: Tape, wrt: Sequence[int], seeds: Mapping[int, int]) -> Pullback:
@@ -92,10 +92,10 @@ def _pullback(recorder: Recorder, tape: Tape, wrt: Sequence[int], seeds: Mapping
         adjoints.add(tape.outputs[k], recorder.input(np.ones(type_.shape, type_.dtype), active=True), quality)
     adjoints.propagate()
     outputs, qualities = adjoints.results(wrt)
-    return Pullback(_finished(recorder, outputs), qualities, adjoints.hides_not_yet_seeded)
+    return Pullback(finished(recorder, outputs), qualities, adjoints.hides_not_yet_seeded)
 
 
-def _continued(tape: Tape) -> Recorder:
+def continued(tape: Tape) -> Recorder:
     """A recorder that goes on behind a tape's last instruction, knowing types only."""
     recorder = Recorder(tape.name, concrete=False)
     recorder.instructions.extend(tape.instructions)
@@ -105,7 +105,7 @@ def _continued(tape: Tape) -> Recorder:
     return recorder
 
 
-def _finished(recorder: Recorder, outputs: Sequence[int]) -> Tape:
+def finished(recorder: Recorder, outputs: Sequence[int]) -> Tape:
     inputs, active = tuple(recorder.inputs), tuple(recorder.active_inputs)
     return Tape(tuple(recorder.instructions), inputs, tuple(outputs), recorder.name, active, True)
 

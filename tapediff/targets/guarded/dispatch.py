@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import NonScalarOutput
 from ...ir.interpreter import GuardFailure
 from ...recording.int_arguments import IntNeeded
+from ..evaluation import Evaluation, check_last, fitting, replayed
+from ..operator_tapes import Operator
 from .keyed_call import GuardedFunction, KeyedCall
 from .policy import Policy
 from .record_path import Missed, PathRecorder
@@ -67,6 +69,31 @@ class Dispatch:
                     raise
             variant.replays += type(answer) is not GuardFailure
             return answer
+
+        return attempt
+
+    def operate(self, call: KeyedCall, operator: Operator, vectors: Sequence[Any], out: Any, several: bool) -> Attempt:
+        """How a tape is tried for an operator; the answer is an Evaluation."""
+
+        def attempt(variant: Variant, decided: int) -> Evaluation | GuardFailure:
+            tape, inputs = variant.program.tape, [*call.bound.inputs, *variant.constants]
+            is_replayed = variant.replays < self._policy.compile_after
+            try:
+                derived = operator.tape(tape)
+            except NonScalarOutput:
+                # A path that has no such derivative refuses the points on it, and no others.
+                answer = variant.replay(None, call.bound.inputs, None, decided)
+                if type(answer) is GuardFailure:
+                    return answer
+                raise
+            check_last(out, derived, several)
+            given = [*inputs, *fitting(derived, len(inputs), vectors, tape.name)]
+            outputs = variant.operate(operator, given, out if several or out is None else [out], decided, is_replayed)
+            if isinstance(outputs, GuardFailure):
+                return outputs
+            variant.replays += is_replayed
+            further = replayed(tape) if is_replayed else variant.compiled.run_unguarded
+            return Evaluation(outputs, tape, operator.wrt, further, out is not None and not is_replayed)
 
         return attempt
 

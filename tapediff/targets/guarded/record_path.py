@@ -19,6 +19,7 @@ from ...recording.randomness import Draws
 from ...recording.recorder import Recorder
 from ..nested_recording import record_bound
 from ..shared_programs import Programs
+from .compiled_program import CompiledProgram
 from .keyed_call import GuardedFunction, KeyedCall
 from .policy import Policy
 from .reason import Reason
@@ -47,7 +48,7 @@ class PathRecorder:
 
     def __init__(self, function: GuardedFunction, policy: Policy, cache: TapeCache) -> None:
         self._function, self._policy, self._cache = function, policy, cache
-        self._programs = Programs()
+        self._programs = Programs(CompiledProgram)
         # Held while a path is recorded and kept; calls that a recorded tape answers never take it.
         self._lock = new_lock()
         self.misses = self.recordings = 0

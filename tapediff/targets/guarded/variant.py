@@ -15,7 +15,8 @@ from ...ir.outputs import deliver
 from ...ir.tape import Tape
 from ..compiled_tape import CompiledTape
 from ..derived_tapes import gradient_tape_in_use
-from ..shared_programs import Program
+from ..operator_tapes import Operator
+from .compiled_program import CompiledProgram
 from .keyed_call import CallKey
 from .reason import Reason
 
@@ -37,10 +38,10 @@ class Variant(PathEntry):
     )  # fmt: skip
 
     def __init__(
-        self, tape: Tape, key: CallKey, number: int, reason: Reason, seconds: float, is_direct: bool, program: Program | None = None
+        self, tape: Tape, key: CallKey, number: int, reason: Reason, seconds: float, is_direct: bool, program: CompiledProgram | None = None
     ) -> None:  # fmt: skip
         super().__init__(tape, number)
-        self.program = Program(tape) if program is None else program
+        self.program = CompiledProgram(tape) if program is None else program
         self.constants = self.program.constants(tape)
         self.key, self.reason, self.seconds, self.is_direct = key, reason, seconds, is_direct
         self.hits = 0
@@ -71,6 +72,19 @@ class Variant(PathEntry):
     def attempt(self, argnums: tuple[int, ...] | None, inputs: Sequence[Any], outs: Any) -> Any:
         """CompiledTape.attempt on the call's inputs."""
         return self.compiled.attempt(argnums, [*inputs, *self.constants], outs)
+
+    def operate(self, operator: Operator, inputs: Sequence[Any], outs: Any, decided: int, is_replayed: bool) -> list[Any] | GuardFailure:
+        """The outputs of an operator's tape, by its kernel or with NumPy; the first `decided` guards hold for NumPy.
+
+        Args:
+            inputs: those of the call, the constants, and the operator's vectors.
+        """
+        if not is_replayed:
+            return self.compiled.run_operator(operator, inputs, outs)
+        try:
+            return run(operator.tape(self.program.tape), inputs, decided)
+        except GuardFailed as failure:
+            return GuardFailure(failure.ordinal, failure.outcome)
 
     def note_jump(self, miss: GuardFailure, taken: Variant) -> None:
         """Remember which tape answered after this one missed, where the outcome is a number."""

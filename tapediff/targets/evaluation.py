@@ -1,0 +1,137 @@
+"""An operator at a point: the target's tape that holds there, and the operator's tape of it, run.
+
+By its kernel for compiled targets, with NumPy for others; its instructions become part of a recording that is going on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentMismatch, ShapeMismatch
+from ..ir.arguments import as_inputs, unwrap
+from ..ir.instruction import ValueType, is_tracked
+from ..ir.interpreter import inline, run
+from ..ir.outputs import check_out, deliver
+from ..ir.tape import Tape
+from ..recording.bind_call import bind_call
+from ..recording.recorder import current_recorder
+from .nested_recording import record_nested
+from .operator_tapes import Numbers, Operator
+from .shared_programs import is_small, programs_of
+
+Run = Callable[[Operator, Sequence[Any]], list[Any]]
+
+
+class Evaluation:
+    """An operator at a point: its outputs, and where further operators at the same point come from.
+
+    Attributes:
+        outputs: as the operator's tape gives them.
+        tape: the function's own tape at the point.
+        wrt: the inputs of the tape that the operator differentiates with respect to.
+        run: run(operator, inputs) gives the outputs of another operator of `tape`.
+        is_written: the caller's arrays have their results.
+    """
+
+    __slots__ = ("is_written", "outputs", "run", "tape", "wrt")
+
+    def __init__(self, outputs: list[Any], tape: Tape, wrt: Numbers, run: Run, is_written: bool = False) -> None:
+        self.outputs, self.tape, self.wrt, self.run, self.is_written = outputs, tape, wrt, run, is_written
+
+    def delivered(self, results: Sequence[Any], out: Any, several: bool) -> Any:
+        """Results as arrays of their own, or in the caller's."""
+        if out is not None and self.is_written:
+            return out
+        found = deliver(results, out, several)
+        return found if several or out is not None else as_number(found)
+
+
+def as_number(value: Any) -> Any:
+    return float(value) if type(value) is np.float64 else value
+
+
+def replayed(tape: Tape) -> Run:
+    """How operators of a tape are run with NumPy."""
+    return lambda operator, inputs: replay(operator.tape(tape), inputs)
+
+
+def replay(tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    """The outputs with NumPy, or recorded where an input is tracked."""
+    return inline(tape, inputs) if any(map(is_tracked, inputs)) else run(tape, inputs)
+
+
+def traced(target: Any, args: Sequence[Any], argnums: Numbers) -> tuple[Tape, list[Any], Numbers]:
+    """A tape of a function or Tape at `args`, its inputs there, and the argnums counted among them."""
+    if isinstance(target, Tape):
+        return target, as_inputs(target, args), argnums
+    if not callable(target):
+        raise ArgumentMismatch("the target of a derivative must be callable or a tape", got=type(target).__name__,
+                               fix="pass the function itself: td.gradient(f, x)")  # fmt: skip
+    call = bind_call(target, args, argnums)
+    tape, inputs = record_nested(call)
+    programs = programs_of(target) if current_recorder() is None else None
+    if programs is not None and is_small(tape):
+        # Recorded anew at every call, and nearly always the same but for some constants.
+        program = programs.of(tape)
+        tape, inputs = program.tape, [*inputs, *program.constants(tape)]
+    return tape, inputs, call.argnums
+
+
+def evaluate(
+    target: Any, args: Sequence[Any], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Any] = (),
+    out: Any = None, several: bool = False,
+) -> Evaluation:  # fmt: skip
+    """An operator of any target at a point.
+
+    Args:
+        argnums: what to differentiate with respect to, counted from the front.
+        build: the operator, of the positions of these arguments among a tape's inputs.
+        vectors: the tangents or cotangents.
+        out: the caller's array for the last output or, if `several`, arrays for the last outputs; checked here.
+    """
+    operate = getattr(target, "operate", None)
+    if operate is not None:
+        return operate(args, argnums, build, vectors, out, several)
+    tape, inputs, wrt = traced(target, args, argnums)
+    derived = build(wrt).tape(tape)
+    check_last(out, derived, several)
+    given = fitting(derived, len(tape.inputs), vectors, tape.name)
+    return Evaluation(replay(derived, [*inputs, *given]), tape, wrt, replayed(tape))
+
+
+def check_last(out: Any, derived: Tape, several: bool) -> None:
+    """Raises where the caller's arrays do not fit the last outputs of a tape."""
+    if out is not None:
+        count = len(out) if several else 1
+        check_out(out, derived.output_types[len(derived.outputs) - count :], several)
+
+
+def fitting(derived: Tape, first: int, vectors: Sequence[Any], name: str) -> list[Any]:
+    """Tangents or cotangents in the types that a tape takes from input `first` on.
+
+    Raises:
+        ArgumentMismatch, ShapeMismatch: their number or a shape is another.
+    """
+    types = derived.input_types[first:]
+    if len(types) != len(vectors):
+        raise ArgumentMismatch(
+            f"a derivative of {name} takes {len(types)} tangents or cotangents", got=f"{len(vectors)}",
+            fix="pass one for each argument that is differentiated, or for each result",
+        )  # fmt: skip
+    return [_fitting(vector, type_, name) for vector, type_ in zip(vectors, types)]
+
+
+def _fitting(vector: Any, type_: ValueType, name: str) -> Any:
+    vector = unwrap(vector)
+    given = vector.shape if is_tracked(vector) else np.shape(vector)
+    if given != type_.shape:
+        raise ShapeMismatch(
+            f"a tangent or cotangent for {name} has another shape than its argument or result",
+            got=f"{given} for {type_.shape}", fix="pass an array of that shape; of many, with one more axis in front",
+        )  # fmt: skip
+    return vector if is_tracked(vector) else np.asarray(vector, type_.dtype)[()]
+
+

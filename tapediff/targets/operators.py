@@ -1,0 +1,437 @@
+"""Derivatives of every kind, of any target: products with Jacobians and Hessians, and these matrices as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentMismatch, ShapeMismatch
+from ..ir.arguments import chosen_arguments, unwrap
+from ..ir.instruction import is_tracked
+from ..ir.outputs import deliver
+from ..ir.tape import Tape
+from ..recording.bind_call import positional
+from . import operator_tapes as tapes
+from .evaluation import Evaluation, as_number, evaluate, fitting
+from .operator_tapes import Numbers, Operator
+
+Argnums = int | Sequence[int]
+
+
+def _named(target: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(positional(target, args, named)) if named else args
+
+
+def _name(target: Any) -> str:
+    return str(getattr(target, "name", None) or getattr(target, "__name__", type(target).__name__))
+
+
+def _numbers(argnums: Argnums, args: Sequence[Any], target: Any) -> tuple[Numbers, bool]:
+    return chosen_arguments(argnums, len(args), _name(target))
+
+
+def _structured(outputs: Sequence[Any], tape: Tape) -> Any:
+    """A function's results, as it returned them."""
+    fresh = deliver(outputs, None, True)
+    return fresh if tape.returns_tuple else as_number(fresh[0])
+
+
+def count_of(vectors: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> int | None:
+    """How many tangents or cotangents are given at once: None for one, without an axis for it."""
+    given = [np.shape(unwrap(v)) if not is_tracked(v) else v.shape for v in vectors]
+    if not given or any(len(g) != len(s) + 1 for g, s in zip(given, shapes)) or len(given) != len(shapes):
+        return None
+    counts = {g[0] for g in given}
+    if len(counts) != 1:
+        raise ShapeMismatch("tangents or cotangents differ in how many there are", got=", ".join(map(str, given)),
+                            fix="give all of them the same first extent")  # fmt: skip
+    return counts.pop()
+
+
+def _shape(argument: Any) -> tuple[int, ...]:
+    argument = unwrap(argument)
+    return argument.shape if is_tracked(argument) else np.shape(argument)
+
+
+# Products with vectors
+
+
+def jvp(target: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """Value and Jacobian-vector product: how results change as the arguments move along `tangents`.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape.
+        primals: the arguments, a tuple.
+        tangents: for each argument an array of its shape, or None for one that does not move; with one axis more in front in all of
+            them, many tangents at once.
+
+    Returns:
+        (y, y_dot): both as the function returns them; results that are not floats have tangents of zeros.
+
+    Raises:
+        ShapeMismatch: a tangent of another shape than its argument.
+        UnsupportedFunction: a rule of td.primitive that is not differentiable itself is on the way.
+        GuardFailed: a Tape or CompiledTape was asked for a path that it does not hold.
+
+    Cost: one to three times the function, whatever the size of the arguments.
+    Source: the signature is that of jax.jvp; the product is the transpose of the vector-Jacobian product.
+    """
+    primals, tangents = _pairs(primals, tangents, "td.jvp(f, (x,), (v,))")
+    moving = tuple(k for k, v in enumerate(tangents) if v is not None)
+    vectors = [tangents[k] for k in moving]
+    count = count_of(vectors, [_shape(primals[k]) for k in moving])
+    build = lambda wrt: Operator(tapes.jvp_tape, wrt, True, count, len(vectors))  # noqa: E731 -- its name is its use
+    found = evaluate(target, primals, moving, build, vectors)
+    kept = len(found.tape.outputs)
+    return _structured(found.outputs[:kept], found.tape), _tangents(found.outputs[kept:], found.tape, count)
+
+
+def _pairs(primals: Any, tangents: Any, fix: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    for name, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise ArgumentMismatch(f"{name} must be a tuple with one entry for each argument", got=type(given).__name__, fix=fix)
+    if len(primals) != len(tangents):
+        raise ArgumentMismatch(
+            "there must be one tangent for each argument", got=f"{len(primals)} arguments, {len(tangents)} tangents",
+            fix="pass None for one that does not move",
+        )  # fmt: skip
+    return tuple(primals), tuple(tangents)
+
+
+def _tangents(found: Sequence[Any], tape: Tape, count: int | None) -> Any:
+    """One for each result; zeros for those that are not floats."""
+    rest = iter(deliver(found, None, True))
+    # A path that returns an integer is differentiated as one that returns that float.
+    one = len(tape.outputs) == 1
+    leading = () if count is None else (count,)
+    given = [next(rest) if one or t.is_float else np.zeros((*leading, *t.shape)) for t in tape.output_types]
+    return tuple(given) if tape.returns_tuple else as_number(given[0])
+
+
+def vjp(target: Any, *primals: Any) -> tuple[Any, Callable[..., tuple[Any, ...]]]:
+    """Value, and the function from cotangents of the results to cotangents of the arguments.
+
+    The function is evaluated once, here, and its guards are checked here; the second half may be called any number of times, also
+    later and from other threads.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape.
+        primals: the arguments; td.Constant(...) and integers are not differentiated.
+
+    Returns:
+        (y, pull): pull(y_bar), for several results pull(y_bar, z_bar) or pull((y_bar, z_bar)), gives a tuple with the cotangent of each
+        argument, None for those that are not differentiated. With one axis more in front, many cotangents at once.
+
+    Cost: pull takes one to three times the function, whatever the size of the arguments; what it needs is kept with it.
+    Source: the signature is that of jax.vjp.
+    """
+    return _split(target, primals, tapes.vjp_tape)
+
+
+def linearize(target: Any, *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """Value, and the function from tangents of the arguments to tangents of the results; see td.vjp and td.jvp.
+
+    Returns:
+        (y, push): push(*tangents), one for each argument that is differentiated.
+
+    Source: the signature is that of jax.linearize.
+    """
+    return _split(target, primals, tapes.jvp_tape)
+
+
+def _split(target: Any, primals: tuple[Any, ...], make: Callable[..., Tape]) -> tuple[Any, Callable[..., Any]]:
+    numbers = tuple(k for k, p in enumerate(primals) if _is_active(p))
+    if not numbers:
+        raise ArgumentMismatch(f"{_name(target)} was given no argument to differentiate with respect to",
+                               got=f"{len(primals)} arguments", fix="pass floats or float arrays")  # fmt: skip
+    forward = lambda wrt: Operator(tapes.Forward(make), wrt, True)  # noqa: E731 -- its name is its use
+    found = evaluate(target, primals, numbers, forward)
+    return _structured(found.outputs[: len(found.tape.outputs)], found.tape), Linear(found, make, numbers, len(primals))
+
+
+class Linear:
+    """The second half of a product with a Jacobian: takes the vectors, and may be called any number of times."""
+
+    def __init__(self, found: Evaluation, make: Callable[..., Tape], numbers: Numbers, count: int) -> None:
+        self._tape, self._run, self._wrt = found.tape, found.run, found.wrt
+        self._residuals = found.outputs[len(found.tape.outputs) :]
+        self._make, self._numbers, self._count = tapes.Backward(make), numbers, count
+        self._is_pullback = make is tapes.vjp_tape
+        self._types = self._make(self._tape, self._wrt, False).input_types[len(self._residuals) :]
+
+    def __call__(self, *vectors: Any) -> Any:
+        given = self._chosen(vectors, len(self._types))
+        count = count_of(given, [t.shape for t in self._types])
+        operator = Operator(self._make, self._wrt, False, count, len(self._types))
+        given = fitting(operator.tape(self._tape), len(self._residuals), given, self._tape.name)
+        outputs = self._run(operator, [*self._residuals, *given])
+        if not self._is_pullback:
+            return _tangents(outputs, self._tape, count)
+        cotangents: list[Any] = [None] * self._count
+        for k, cotangent in zip(self._numbers, deliver(outputs, None, True)):
+            cotangents[k] = as_number(cotangent)
+        return tuple(cotangents)
+
+    def _chosen(self, vectors: tuple[Any, ...], count: int) -> list[Any]:
+        """The vectors without those for results that are not floats."""
+        results = len(self._tape.outputs)
+        if len(vectors) == 1 and isinstance(vectors[0], (tuple, list)) and self._is_pullback and self._tape.returns_tuple:
+            vectors = tuple(vectors[0])
+        if self._is_pullback and len(vectors) == results != count:
+            return [v for v, t in zip(vectors, self._tape.output_types) if t.is_float]
+        return list(vectors)
+
+    def __repr__(self) -> str:
+        return f"<{'pullback' if self._is_pullback else 'pushforward'} of {self._tape.name}>"
+
+
+def _is_active(argument: Any) -> bool:
+    if is_tracked(argument):
+        return bool(argument.type.is_float)
+    if isinstance(argument, (list, tuple)):
+        return np.asarray(argument).dtype.kind == "f"
+    return type(argument) is float or (isinstance(argument, (np.ndarray, np.floating)) and argument.dtype.kind == "f")
+
+
+def hvp(target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
+    """Hessian of a scalar function times a vector, without forming the Hessian.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape; maps its arguments to a real scalar.
+        x: the first argument.
+        v: the vector, of the shape of the argument that `argnums` names, for several of them a tuple; with one axis more in front, many.
+        args, named: further arguments, by position and by name.
+        argnums: which argument to differentiate by; a tuple gives a tuple of products, of the Hessian by all of them.
+        out: array (or tuple of arrays) that receives the product.
+
+    Returns:
+        Array of the shape of v, in the units of f(x) / x.
+
+    Raises:
+        NonScalarOutput: the target does not return one real scalar.
+        ShapeMismatch: v has another shape than x.
+        GuardFailed: a Tape or CompiledTape was asked for a path that it does not hold.
+
+    Cost: about two to three gradients, whatever the size of x.
+    Source: Pearlmutter (1994), Neural Computation 6(1); here the gradient of a tape is a tape, whose pullback is taken.
+    """
+    arguments = _named(target, (x, *args), named)
+    return _hvp(target, arguments, v, argnums, out, keep=False)[1]
+
+
+def value_gradient_and_hvp(
+    target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, **named: Any
+) -> tuple[Any, Any, Any]:
+    """Value, gradient, and the Hessian times a vector, computed together; see td.hvp."""
+    found, product = _hvp(target, _named(target, (x, *args), named), v, argnums, None, keep=True)
+    several = isinstance(argnums, (tuple, list))
+    value, *gradients = deliver(found, None, True)
+    return as_number(value), tuple(gradients) if several else as_number(gradients[0]), product
+
+
+def _hvp(target: Any, args: tuple[Any, ...], v: Any, argnums: Argnums, out: Any, keep: bool) -> tuple[list[Any], Any]:
+    numbers, several = _numbers(argnums, args, target)
+    vectors = list(v) if several else [v]
+    shapes = [_shape(args[k]) for k in numbers]
+    count = count_of(vectors, shapes)
+    build = lambda wrt: Operator(tapes.hvp_tape, wrt, keep, count, len(vectors))  # noqa: E731 -- its name is its use
+    found = evaluate(target, args, numbers, build, vectors, out, several)
+    products = found.outputs[len(found.outputs) - len(numbers) :]
+    return found.outputs[: len(found.outputs) - len(numbers)], found.delivered(products, out, several)
+
+
+# Matrices
+
+
+def jacobian(
+    target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
+) -> Any:
+    """Jacobian of a function from an array of shape S to an array of shape T.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape.
+        x, args, named: the point.
+        argnums: which argument to differentiate by; a tuple gives a tuple of Jacobians.
+        mode: "forward" or "reverse"; unless given, whichever takes fewer sweeps.
+        out: array (or tuple of arrays) that receives the Jacobian.
+
+    Returns:
+        Array of shape (*T, *S): entry [t, s] is d f[t] / d x[s]. A tuple of these where f returns a tuple.
+
+    Raises:
+        NonScalarOutput: the target returns no float.
+        ArgumentMismatch: an unknown mode.
+
+    Cost: min(size of T, size of S) sweeps, all in one pass over the tape; entries that are zero at every point are not computed, and
+        columns or rows that have no entries at the same places share a sweep.
+    """
+    if mode not in (None, "forward", "reverse"):
+        raise ArgumentMismatch("mode of a Jacobian", got=repr(mode), fix='"forward", "reverse", or None for the cheaper one')
+    return _matrix(target, _named(target, (x, *args), named), argnums, out, tapes.jacobian_tape, False, mode)[1]
+
+
+def value_and_jacobian(
+    target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
+) -> tuple[Any, Any]:
+    """Value and Jacobian, computed together; see td.jacobian."""
+    found, blocks = _matrix(target, _named(target, (x, *args), named), argnums, out, tapes.jacobian_tape, True, mode)
+    return _structured(found.outputs[: len(found.tape.outputs)], found.tape), blocks
+
+
+def hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
+    """Hessian of a scalar function of an array of shape S.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape.
+        x, args, named: the point.
+        argnums: which argument to differentiate by; a tuple gives a tuple of tuples of blocks.
+        out: array that receives the Hessian (a tuple of tuples of arrays for several arguments).
+
+    Returns:
+        Array of shape (*S, *S).
+
+    Raises:
+        NonScalarOutput: the target does not return one real scalar.
+
+    Cost: as many Hessian-vector products as x has entries, all in one pass over the tape; of sparse Hessians, as many as there are
+        groups of columns without entries in the same row.
+    """
+    return _matrix(target, _named(target, (x, *args), named), argnums, out, tapes.hessian_tape, False, None)[1]
+
+
+def value_gradient_and_hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, **named: Any) -> tuple[Any, Any, Any]:
+    """Value, gradient and Hessian, computed together; see td.hessian."""
+    found, blocks = _matrix(target, _named(target, (x, *args), named), argnums, None, tapes.hessian_tape, True, None)
+    value, *gradients = deliver(found.outputs[: 1 + len(found.wrt)], None, True)
+    return as_number(value), tuple(gradients) if isinstance(argnums, (tuple, list)) else as_number(gradients[0]), blocks
+
+
+def _matrix(
+    target: Any, args: tuple[Any, ...], argnums: Argnums, out: Any, make: Callable[..., Tape], keep: bool, mode: str | None
+) -> tuple[Evaluation, Any]:
+    """The blocks of a matrix, nested as JAX nests them: by result, where there are several, then by argument, where there are."""
+    numbers, several = _numbers(argnums, args, target)
+    build = lambda wrt: Operator(make, wrt, keep, mode=mode)  # noqa: E731 -- its name is its use
+    flat = None if out is None else _flat(out)
+    found = evaluate(target, args, numbers, build, (), flat, True)
+    is_hessian = make is tapes.hessian_tape
+    kept = (1 + len(numbers) if is_hessian else len(found.tape.outputs)) * keep
+    blocks = found.delivered(found.outputs[kept:], flat, True)
+    if out is not None:
+        return found, out
+    rows = [blocks[k : k + len(numbers)] for k in range(0, len(blocks), len(numbers))]
+    nested = [tuple(row) if several else row[0] for row in rows]
+    by_result = several if is_hessian else found.tape.returns_tuple
+    return found, tuple(nested) if by_result else nested[0]
+
+
+def _flat(out: Any) -> list[Any]:
+    return [array for each in out for array in _flat(each)] if isinstance(out, (tuple, list)) else [out]
+
+
+# Functions of a number
+
+
+def derivative(target: Any, x: Any, /, *args: Any, **named: Any) -> Any:
+    """Derivative of a function of one number, which may return anything.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape.
+        x: the number; further arguments follow, by position or name.
+
+    Returns:
+        As the function returns: a number, an array, or a tuple of these.
+
+    Raises:
+        ShapeMismatch: x is no number.
+
+    Cost: one to three times the function.
+    """
+    return value_and_derivative(target, x, *args, **named)[1]
+
+
+def value_and_derivative(target: Any, x: Any, /, *args: Any, **named: Any) -> tuple[Any, Any]:
+    """Value and derivative of a function of one number, computed together; see td.derivative."""
+    arguments = _named(target, (x, *args), named)
+    _require_number(target, arguments[0])
+    return jvp(target, arguments, (1.0, *(None,) * (len(arguments) - 1)))
+
+
+def second_derivative(target: Any, x: Any, /, *args: Any, **named: Any) -> Any:
+    """Second derivative of a function of one number; see td.derivative."""
+    return value_derivative_and_second_derivative(target, x, *args, **named)[2]
+
+
+def value_derivative_and_second_derivative(target: Any, x: Any, /, *args: Any, **named: Any) -> tuple[Any, Any, Any]:
+    """Value, derivative and second derivative of a function of one number, computed together; see td.derivative."""
+    arguments = _named(target, (x, *args), named)
+    _require_number(target, arguments[0])
+    found = evaluate(target, arguments, (0,), lambda wrt: Operator(tapes.second_tape, wrt, True))
+    first = len(found.tape.outputs)
+    count = (len(found.outputs) - first) // 2
+    return (
+        _structured(found.outputs[:first], found.tape), _tangents(found.outputs[first : first + count], found.tape, None),
+        _tangents(found.outputs[first + count :], found.tape, None),
+    )  # fmt: skip
+
+
+def _require_number(target: Any, x: Any) -> None:
+    if _shape(x) != ():
+        raise ShapeMismatch(f"the argument of {_name(target)} is no number", got=f"shape {_shape(x)}",
+                            fix="td.gradient or td.jacobian of a function of an array")  # fmt: skip
+
+
+class OperatorMethods:
+    """The operators as methods of a target."""
+
+    __slots__ = ()
+
+    def jacobian(self, x: Any, /, *args: Any, **options: Any) -> Any:
+        """See td.jacobian."""
+        return jacobian(self, x, *args, **options)
+
+    def value_and_jacobian(self, x: Any, /, *args: Any, **options: Any) -> tuple[Any, Any]:
+        """See td.value_and_jacobian."""
+        return value_and_jacobian(self, x, *args, **options)
+
+    def hessian(self, x: Any, /, *args: Any, **options: Any) -> Any:
+        """See td.hessian."""
+        return hessian(self, x, *args, **options)
+
+    def value_gradient_and_hessian(self, x: Any, /, *args: Any, **options: Any) -> tuple[Any, Any, Any]:
+        """See td.value_gradient_and_hessian."""
+        return value_gradient_and_hessian(self, x, *args, **options)
+
+    def hvp(self, x: Any, v: Any, /, *args: Any, **options: Any) -> Any:
+        """See td.hvp."""
+        return hvp(self, x, v, *args, **options)
+
+    def value_gradient_and_hvp(self, x: Any, v: Any, /, *args: Any, **options: Any) -> tuple[Any, Any, Any]:
+        """See td.value_gradient_and_hvp."""
+        return value_gradient_and_hvp(self, x, v, *args, **options)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        """See td.jvp."""
+        return jvp(self, primals, tangents)
+
+    def vjp(self, *primals: Any) -> tuple[Any, Callable[..., tuple[Any, ...]]]:
+        """See td.vjp."""
+        return vjp(self, *primals)
+
+    def linearize(self, *primals: Any) -> tuple[Any, Callable[..., Any]]:
+        """See td.linearize."""
+        return linearize(self, *primals)
+
+    def derivative(self, x: Any, /, *args: Any, **named: Any) -> Any:
+        """See td.derivative."""
+        return derivative(self, x, *args, **named)
+
+    def value_and_derivative(self, x: Any, /, *args: Any, **named: Any) -> tuple[Any, Any]:
+        """See td.value_and_derivative."""
+        return value_and_derivative(self, x, *args, **named)
+
+    def second_derivative(self, x: Any, /, *args: Any, **named: Any) -> Any:
+        """See td.second_derivative."""
+        return second_derivative(self, x, *args, **named)

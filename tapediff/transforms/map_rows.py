@@ -1,0 +1,293 @@
+"""One evaluation of a tape for each row of some of its inputs, all in one tape.
+
+Values that no row reaches are computed once. The others get a leading axis: by one instruction where the op has a rule for it,
+otherwise by a loop over the rows of that instruction alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..ir.instruction import CONSTANT, GUARD, INPUT, INT64, DynamicArrayType, Instruction, TupleType, ValueType
+from ..ir.rewriter import Rewriter
+from ..ir.tape import Tape
+from ..ops.arithmetic import MULTIPLY
+from ..ops.calls import CALL, GET, LOOP, RECALL, LoopForm, TupleOp, loop_items
+from ..ops.indexing import PUT, SCATTER_ADD
+from ..ops.linear_algebra import LU_SOLVE, TRIANGULAR_SOLVE
+from ..ops.products import MATMUL
+from ..ops.reductions import SUM
+from ..ops.shape import RESHAPE, TRANSPOSE
+from ..passes.rolling.vectorize import Batch, is_batchable, spread
+
+
+class RowsCannotBeMapped(Exception):
+    """A guard depends on a row."""
+
+
+class HasDynamicArrays(Exception):
+    """A value of run-time length would have to get an axis for the rows."""
+
+
+LoopCallee = Callable[[Tape], Any]
+
+
+def map_rows(tape: Tape, rows: Sequence[int], count: int, loop_callee: LoopCallee, shared: int = 0) -> Tape:
+    """The tape of `count` evaluations.
+
+    Args:
+        tape: any tape.
+        rows: positions of the inputs that get a leading axis of length `count`; the other inputs are the same for all rows.
+        count: how many rows there are.
+        loop_callee: makes the callee of a loop from the tape of one iteration.
+        shared: so many outputs, the first ones, are the same for all rows and stay as they are.
+
+    Returns:
+        A tape of the same inputs and outputs. Every other output has a leading axis of length `count`.
+
+    Raises:
+        RowsCannotBeMapped: control flow depends on a row.
+
+    Cost: linear in the number of instructions.
+    """
+    try:
+        return _Rows(tape, frozenset(rows), count, loop_callee).mapped(shared)
+    except HasDynamicArrays:
+        return _loop_of_all(tape, rows, count, loop_callee, shared)
+
+
+def _loop_of_all(tape: Tape, rows: Sequence[int], count: int, loop_callee: LoopCallee, shared: int) -> Tape:
+    """A loop over the rows whose body is everything but the guards, which are checked once."""
+    made = Rewriter(tape)
+    reached = _reached(tape, rows)
+    if any(reached[i] for i in tape.outputs[:shared]):
+        raise RowsCannotBeMapped
+    for number, (op, _, params, type_, site) in enumerate(tape.instructions):
+        if not reached[number]:
+            made.number[number] = made.copy(number)
+        elif op is INPUT:
+            made.number[number] = made.emit(INPUT, (), params, ValueType((count, *type_.shape), type_.dtype), site)
+    body = _body_of_all(tape, rows, reached, shared)
+    order = [*rows, *(k for k in range(len(tape.inputs)) if k not in rows)]
+    callee = loop_callee(body)
+    form = LoopForm(0, len(rows), len(order) - len(rows), count, single_variant=True)
+    type_: Any = TupleType(loop_items(callee, form))
+    loop = made.emit(LOOP, tuple(made.number[tape.inputs[k]] for k in order), (callee, form), type_, None)
+    items = [made.emit(GET, (loop,), (k,), type_.items[k], None) for k in range(len(body.outputs))]
+    outputs = (*(made.number[i] for i in tape.outputs[:shared]), *items)
+    return replace(
+        tape, instructions=tuple(made.instructions), inputs=tuple(made.number[i] for i in tape.inputs), outputs=outputs
+    )
+
+
+def _body_of_all(tape: Tape, rows: Sequence[int], reached: Sequence[bool], shared: int) -> Tape:
+    """One row: the inputs with rows come first, as a loop's streams do."""
+    body = Rewriter(tape)
+    order = [*rows, *(k for k in range(len(tape.inputs)) if k not in rows)]
+    for position, k in enumerate(order):
+        old = tape.inputs[k]
+        body.number[old] = body.emit(INPUT, (), (position,), tape.instructions[old].type, None)
+    for number, (op, inputs, params, type_, site) in enumerate(tape.instructions):
+        if op is GUARD and any(reached[i] for i in inputs):
+            raise RowsCannotBeMapped
+        if op is not INPUT and op is not GUARD:
+            operands = tuple([body.number[i] for i in inputs])
+            body.number[number] = body.emit(RECALL if op is CALL else op, operands, params, type_, site)
+    inputs = tuple(body.number[tape.inputs[k]] for k in order)
+    outputs = tuple(body.number[i] for i in tape.outputs[shared:])
+    active = tuple(k for k, i in enumerate(inputs) if body.instructions[i].type.is_float)
+    return Tape(tuple(body.instructions), inputs, outputs, tape.name, active, True)
+
+
+def _reached(tape: Tape, rows: Sequence[int]) -> list[bool]:
+    """Which values depend on a row."""
+    reached = [False] * len(tape.instructions)
+    for number, (op, inputs, params, _, _) in enumerate(tape.instructions):
+        reached[number] = params[0] in rows if op is INPUT else any(reached[i] for i in inputs)
+    return reached
+
+
+class _Rows(Rewriter):
+    """Rebuilds a tape; `per_row[i]` tells whether value i has the leading axis."""
+
+    def __init__(self, tape: Tape, rows: frozenset[int], count: int, loop_callee: LoopCallee) -> None:
+        super().__init__(tape)
+        self.rows, self.count, self.loop_callee = rows, count, loop_callee
+        self.per_row: list[bool] = [False] * len(tape.instructions)
+        self.site: Any = None
+
+    def make(self, op: Any, inputs: tuple[int, ...], params: tuple[Any, ...] = ()) -> int:
+        type_ = op.infer(*[self.instructions[i].type for i in inputs], **op.named(params))
+        return self.emit(op, inputs, params, type_, self.site)
+
+    def mapped(self, shared: int) -> Tape:
+        for number, instruction in enumerate(self.tape.instructions):
+            self.site = instruction.site
+            if self.number[number] < 0:
+                self._map(number, instruction)
+        if any(self.per_row[i] for i in self.tape.outputs[:shared]):
+            raise RowsCannotBeMapped
+        outputs = [self.number[i] if k < shared else self._whole(i) for k, i in enumerate(self.tape.outputs)]
+        return replace(
+            self.tape, instructions=tuple(self.instructions), inputs=tuple(self.number[i] for i in self.tape.inputs),
+            outputs=tuple(outputs),
+        )  # fmt: skip
+
+    def _whole(self, old: int) -> int:
+        return self.number[old] if self.per_row[old] else spread(self, self.number[old], self.count)
+
+    def _map(self, number: int, instruction: Instruction) -> None:
+        op, inputs, params, type_, site = instruction
+        if op is INPUT and params[0] in self.rows:
+            self.per_row[number] = True
+            self.number[number] = self.emit(INPUT, (), params, ValueType((self.count, *type_.shape), type_.dtype), site)
+        elif not any(self.per_row[i] for i in inputs):
+            self.number[number] = self.copy(number)
+        elif op is GUARD:
+            raise RowsCannotBeMapped
+        else:
+            self.per_row[number] = True
+            self._map_dependent(number, instruction)
+
+    def _map_dependent(self, number: int, instruction: Instruction) -> None:
+        types = [self.tape.instructions[i].type for i in instruction.inputs]
+        batched = [self.per_row[i] for i in instruction.inputs]
+        operands = [self.number[i] for i in instruction.inputs]
+        rule = RULES.get(instruction.op)
+        made = None if rule is None else rule(self, instruction, operands, batched)
+        if made is not None:
+            self.number[number] = made
+        elif rule is None and is_batchable(instruction, types, self.count, [not b for b in batched]):
+            self.number[number] = Batch(self, self.count, operands, batched).emit(instruction)
+        else:
+            self._loop(number, instruction, batched)
+
+    def _loop(self, number: int, instruction: Instruction, batched: Sequence[bool]) -> None:
+        """A loop over the rows whose body is one instruction, with the items that are taken of it."""
+        if any(not isinstance(self.tape.instructions[i].type, ValueType) for i in instruction.inputs):
+            raise HasDynamicArrays
+        items = list(self._items_of(number)) if isinstance(instruction.op, TupleOp) else [number]
+        body, operands, streams = self._body(instruction, items, batched)
+        callee = self.loop_callee(body)
+        form = LoopForm(0, streams, len(operands) - streams, self.count, single_variant=True)
+        type_: Any = TupleType(loop_items(callee, form))
+        loop = self.emit(LOOP, tuple(operands), (callee, form), type_, instruction.site)
+        for k, item in enumerate(items):
+            self.per_row[item] = True
+            self.number[item] = self.emit(GET, (loop,), (k,), type_.items[k], instruction.site)
+
+    def _items_of(self, number: int) -> Iterator[int]:
+        for later in range(number + 1, len(self.tape.instructions)):
+            instruction = self.tape.instructions[later]
+            if instruction.op is GET and instruction.inputs[0] == number:
+                if isinstance(instruction.type, DynamicArrayType):
+                    raise HasDynamicArrays
+                yield later
+
+    def _body(self, instruction: Instruction, items: Sequence[int], batched: Sequence[bool]) -> tuple[Tape, list[int], int]:
+        """The tape of one row, the operands of the loop, and how many of them are streams."""
+        order = [k for k, b in enumerate(batched) if b] + [k for k, b in enumerate(batched) if not b]
+        read = [instruction.inputs[k] for k in order]
+        body = Rewriter(self.tape)
+        inputs = []
+        for position, old in enumerate(read):
+            inputs.append(body.emit(INPUT, (), (position,), self.tape.instructions[old].type, None))
+        places = dict(zip(order, inputs))
+        made = body.keep(instruction, tuple(places[k] for k in range(len(order))))
+        outputs = [made]
+        if isinstance(instruction.op, TupleOp):
+            outputs = [body.keep(self.tape.instructions[item], (made,)) for item in items]
+        active = tuple(k for k, old in enumerate(read) if self.tape.instructions[old].type.is_float)
+        tape = Tape(tuple(body.instructions), tuple(inputs), tuple(outputs), self.tape.name, active, True)
+        return tape, [self.number[old] for old in read], sum(batched)
+
+
+# Rules for a leading axis, of ops whose operands are partly the same for all rows. None: the rule does not fit, so a loop is made.
+
+
+def _transposed(rows: _Rows, number: int, axes: Sequence[int]) -> int:
+    return rows.make(TRANSPOSE, (number,), (tuple(axes),))
+
+
+def _reshaped(rows: _Rows, number: int, shape: Sequence[int]) -> int:
+    return number if rows.instructions[number].type.shape == tuple(shape) else rows.make(RESHAPE, (number,), (tuple(shape),))
+
+
+def _product(rows: _Rows, instruction: Instruction, operands: list[int], batched: list[bool]) -> int:
+    """One product of matrices instead of one for each row, where a side is the same for all."""
+    left, right = operands
+    shapes = [rows.instructions[i].type.shape for i in operands]
+    x, y = (s[1:] if b else s for s, b in zip(shapes, batched))
+    if all(batched) and len(x) == len(y) == 1:
+        return rows.make(SUM, (rows.make(MULTIPLY, (left, right)),), ((1,),))
+    if batched[0] and not batched[1] and len(y) <= 2:
+        # The rows of all left sides below each other.
+        whole = _reshaped(rows, left, (math.prod(shapes[0][:-1]), x[-1]))
+        return _reshaped(rows, rows.make(MATMUL, (whole, right)), (rows.count, *instruction.type.shape))
+    if batched[1] and not batched[0] and len(y) == 1 and len(x) == 1:
+        return rows.make(MATMUL, (right, left))
+    if batched[1] and not batched[0] and len(y) == 1 and len(x) == 2:
+        return rows.make(MATMUL, (right, _transposed(rows, left, (1, 0))))
+    wide = []
+    for number, shape, is_row, column in ((left, x, batched[0], False), (right, y, batched[1], True)):
+        leading = (rows.count,) if is_row else ()
+        if len(shape) == 1:
+            number = _reshaped(rows, number, (*leading, *shape, 1) if column else (*leading, 1, *shape))
+            shape = (*shape, 1) if column else (1, *shape)
+        rank = max(len(x), len(y), 2)
+        if is_row and len(shape) < rank:
+            number = _reshaped(rows, number, (rows.count, *(1,) * (rank - len(shape)), *shape))
+        wide.append(number)
+    return _reshaped(rows, rows.make(MATMUL, tuple(wide)), (rows.count, *instruction.type.shape))
+
+
+def _solve(rows: _Rows, instruction: Instruction, operands: list[int], batched: list[bool]) -> int | None:
+    """The right-hand sides of all rows as columns of one matrix."""
+    if any(batched[:-1]):
+        return None
+    *matrix, sides = operands
+    n, columns = instruction.type.shape[0], math.prod(instruction.type.shape[1:])
+    if len(instruction.type.shape) == 1:
+        stacked = _transposed(rows, sides, (1, 0))
+        return _transposed(rows, rows.make(instruction.op, (*matrix, stacked), instruction.params), (1, 0))
+    stacked = _reshaped(rows, _transposed(rows, sides, (1, 0, 2)), (n, rows.count * columns))
+    solved = rows.make(instruction.op, (*matrix, stacked), instruction.params)
+    return _transposed(rows, _reshaped(rows, solved, (n, rows.count, columns)), (1, 0, 2))
+
+
+def _shifted_positions(rows: _Rows, number: int, size: int) -> int | None:
+    """Positions in the array of row k, as positions in the array of all rows; None unless they are known."""
+    known = rows.instructions[number]
+    if known.op is not CONSTANT:
+        return None
+    starts = (np.arange(rows.count, dtype=np.int64) * size).reshape(-1, *(1,) * len(known.type.shape))
+    moved = known.params[0] + starts
+    return rows.constant(moved, ValueType(moved.shape, INT64))
+
+
+def _scattered(rows: _Rows, instruction: Instruction, operands: list[int], batched: list[bool]) -> int | None:
+    (shape,) = instruction.params
+    positions = None if batched[1] else _shifted_positions(rows, operands[1], math.prod(shape))
+    return None if positions is None else rows.make(SCATTER_ADD, (operands[0], positions), ((rows.count, *shape),))
+
+
+def _put(rows: _Rows, instruction: Instruction, operands: list[int], batched: list[bool]) -> int | None:
+    positions = None if batched[2] else _shifted_positions(rows, operands[2], instruction.type.size)
+    if positions is None:
+        return None
+    whole = [n if b else spread(rows, n, rows.count) for n, b in zip(operands[:2], batched)]
+    return rows.make(PUT, (*whole, positions))
+
+
+RULES: dict[Any, Callable[[_Rows, Instruction, list[int], list[bool]], int | None]] = {
+    MATMUL: _product,
+    TRIANGULAR_SOLVE: _solve,
+    LU_SOLVE: _solve,
+    SCATTER_ADD: _scattered,
+    PUT: _put,
+}

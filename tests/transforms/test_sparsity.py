@@ -1,0 +1,104 @@
+"""Patterns of Jacobians: they hold every entry that is not zero, and the programs that people write have sparse ones."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import tapediff as td
+from tapediff.ir.interpreter import run
+from tapediff.ops import REGISTRY
+from tapediff.targets.derived_tapes import gradient_tape
+from tapediff.targets.operator_tapes import vjp_tape
+from tapediff.transforms.coloring import column_colors, symmetric_colors
+from tapediff.transforms.sparsity import jacobian_pattern
+from tests.ops.test_ops import EVERY_OP, cases, recorded
+
+
+@EVERY_OP
+def test_no_entry_that_is_not_zero_is_left_out(name):
+    """For every op of the registry, none named: what the reverse pass finds is in the pattern."""
+    for call, arrays in cases(name):
+        arrays = [np.asarray(a) for a in arrays]
+        tape = recorded(call, arrays, REGISTRY[name].not_differentiated)
+        if tape.returns_tuple or not tape.output_types[0].is_float:
+            continue
+        size = tape.output_types[0].size
+        for k in tape.active_inputs:
+            pattern = jacobian_pattern(tape, [k], [0])
+            if pattern is None or not size:
+                continue
+            product = vjp_tape(tape, (k,))
+            cotangents = np.eye(size, dtype=tape.output_types[0].dtype).reshape(size, *tape.output_types[0].shape)
+            rows = [np.ravel(run(product, [*arrays, cotangent[()]])[0]) for cotangent in cotangents]
+            assert not (np.stack(rows) != 0)[~pattern.toarray()].any(), (name, k)
+
+
+def pattern_of(f, *args, wrt=(0,)):
+    tape = td.record(f, *args)
+    return jacobian_pattern(tape, wrt, range(len(tape.outputs))).toarray()
+
+
+def test_differences_of_neighbours_are_two_diagonals():
+    """The Jacobian of x[1:] - x[:-1] ** 2."""
+    found = pattern_of(lambda x: x[1:] - x[:-1] ** 2, np.ones(5))
+    assert (found == (np.eye(4, 5) + np.eye(4, 5, 1) > 0)).all()
+
+
+def test_the_hessian_of_a_chain_is_tridiagonal():
+    """Rosenbrock's function couples neighbours."""
+    rosenbrock = lambda x: np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+    joint = gradient_tape(td.record(rosenbrock, np.ones(6)), (0,))
+    found = jacobian_pattern(joint, [0], [1]).toarray()
+    assert (found == (abs(np.subtract.outer(range(6), range(6))) <= 1)).all()
+
+
+def test_entries_that_are_zero_at_the_recorded_point_only_are_kept():
+    """A pattern holds everywhere on the path."""
+    assert pattern_of(lambda x: x * x[::-1], np.zeros(3)).sum() == 5
+
+
+def test_several_arguments_are_columns_one_after_the_other():
+    """In the order in which they are asked for."""
+    found = pattern_of(lambda x, y: (x * y, y.sum()), np.ones(2), np.ones(2), wrt=(1, 0))
+    assert found.astype(int).tolist() == [[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 0, 0]]
+
+
+def random_pattern(rng, rows, columns, density):
+    pattern = scipy.sparse.random_array((rows, columns), density=density, rng=rng, format="csr")
+    pattern.data[:] = 1
+    return pattern.astype(bool)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_columns_of_one_colour_share_no_row(seed):
+    """For random patterns."""
+    rng = np.random.default_rng(seed)
+    pattern = random_pattern(rng, 12, 15, rng.uniform(0.02, 0.3))
+    colors = column_colors(pattern)
+    for color in range(colors.max() + 1):
+        assert (pattern.toarray()[:, colors == color].sum(axis=1) <= 1).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_entry_of_a_symmetric_matrix_can_be_read_directly(seed):
+    """From its own row or, where that has a colour of its own, from its column; also with a few full rows."""
+    rng = np.random.default_rng(seed)
+    half = random_pattern(rng, 15, 15, rng.uniform(0.02, 0.15)).toarray()
+    half[rng.integers(0, 15, seed % 4)] = True
+    matrix = scipy.sparse.csr_array(half | half.T | np.eye(15, dtype=bool))
+    values = rng.normal(size=(15, 15)) * matrix.toarray()
+    values = values + values.T
+    colors = symmetric_colors(matrix)
+    products = np.stack([values[:, colors == c].sum(axis=1) for c in range(colors.max() + 1)])
+    alone = np.bincount(colors)[colors] == 1
+    for i, j in zip(*np.nonzero(matrix.toarray())):
+        at, by = (j, i) if alone[i] and not alone[j] else (i, j)
+        assert products[colors[by], at] == pytest.approx(values[i, j], abs=1e-12)
+
+
+def test_an_arrow_takes_two_colours():
+    """A variable that everything depends on, as in a hierarchical model."""
+    arrow = np.eye(50, dtype=bool)
+    arrow[0] = arrow[:, 0] = True
+    assert symmetric_colors(scipy.sparse.csr_array(arrow)).max() + 1 == 2
+    assert column_colors(scipy.sparse.csr_array(arrow)) is None or column_colors(scipy.sparse.csr_array(arrow)).max() + 1 == 50
