@@ -18,7 +18,7 @@ TARGETS = {"uncompiled": td.record, "compiled": td.compile}
 
 
 # All but save_carries, without which loops cannot be differentiated.
-OPTIONAL = sorted({each.__name__ for each in (*passes.PREPARE, *passes.PIPELINE)} - {"save_carries"} | {"reroll"})
+OPTIONAL = sorted({stage.run.__name__ for stage in (*passes.PREPARE, *passes.PIPELINE)} - {"save_carries"} | {"reroll"})
 
 
 @functools.cache

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ..base.settings import settings
 from ..ir.tape import Tape
@@ -20,33 +21,72 @@ from .simplify.sum_before_reshape import sum_before_reshape
 
 Pass = Callable[[Tape], Tape]
 
-# Before Python loops are rolled: what was written to arrays instead of the arrays.
-STRAIGHTEN: tuple[Pass, ...] = (dead_code, forward_writes, dead_code)
 
-# Before differentiation: one cotangent for equal values, and rewrites that make values and derivatives right where the written
-# form overflows.
-REFINE: tuple[Pass, ...] = (peel_last_iterations, save_carries, common_subexpressions, stable_softplus)
+class Stage(NamedTuple):
+    """A pass at its place in a pipeline.
 
-PREPARE: tuple[Pass, ...] = (*STRAIGHTEN, *REFINE)
+    Attributes:
+        run: the pass.
+        why: why it stands here.
+        preserves: passes that find nothing to do behind this one, if they found nothing before it.
+    """
+
+    run: Pass
+    why: str
+    preserves: tuple[Pass, ...] = ()
+
+
+# fmt: off
+# Before Python loops are rolled.
+STRAIGHTEN = (
+    Stage(dead_code, "the next passes have less to read"),
+    Stage(forward_writes, "a repeated body is found by its values, not through versions of an array that it fills"),
+    Stage(dead_code, "the versions of arrays that nothing reads any more"),
+)
+
+# Before differentiation.
+REFINE = (
+    Stage(peel_last_iterations, "the reverse loop then has all cotangents in every iteration, and need not select"),
+    Stage(save_carries, "the reverse loop reads them; without them loops have no derivative"),
+    Stage(common_subexpressions, "one cotangent for equal values"),
+    Stage(stable_softplus, "log(1 + exp(x)) overflows as written, and so would its derivative"),
+)
+
+PREPARE = (*STRAIGHTEN, *REFINE)
 
 # After differentiation, on the joint forward and backward tape.
-PIPELINE: tuple[Pass, ...] = (
-    dead_code, forward_writes, sum_before_reshape, sink_broadcasts, fold_constants, sink_broadcasts, common_subexpressions,
-    dead_code, save_for_backward, dead_code, drop_saved_carries, hoist_from_loops, sink_broadcasts, common_subexpressions, dead_code,
-)  # fmt: skip
+PIPELINE = (
+    Stage(dead_code, "derivatives of what is not active, and values that only they would have read"),
+    Stage(forward_writes, "the cotangents of writes are reads and writes of parts as well"),
+    Stage(sum_before_reshape, "sums stand behind the reshapes that undo broadcasts; earlier they run with the loop before"),
+    Stage(sink_broadcasts, "operations on the smaller arrays, where several broadcast operands meet"),
+    Stage(fold_constants, "constants meet only once broadcasts are out of the way"),
+    Stage(sink_broadcasts, "folding leaves fewer operands, all of which may be broadcast now"),
+    Stage(common_subexpressions, "values that the rules compute again"),
+    Stage(dead_code, "what folding and sinking replaced; before loops compare what they read", preserves=(common_subexpressions,)),
+    Stage(save_for_backward, "residuals, where loading is cheaper than computing again"),
+    Stage(dead_code, "streams and items that are not read any more"),
+    Stage(drop_saved_carries, "only now is known which loops' carries are read"),
+    Stage(hoist_from_loops, "what does not depend on the carries, once residuals have made it a stream"),
+    Stage(sink_broadcasts, "hoisted values are broadcast over the iterations"),
+    Stage(common_subexpressions, "values hoisted from the loop and from its reverse"),
+    Stage(dead_code, "nothing unused is compiled"),
+)
+# fmt: on
 
 
-def run_passes(tape: Tape, passes: tuple[Pass, ...] = PIPELINE, *, check: bool = False) -> Tape:
+def run_passes(tape: Tape, stages: Sequence[Stage] = PIPELINE, *, check: bool = False) -> Tape:
     """Apply the passes in order; `check` verifies the tape after each, naming the pass that broke it."""
     # The tape that each pass left: it would find nothing more to do there.
     settled: dict[Pass, Tape] = {}
-    for each in passes:
-        if each.__name__ in settings.left_out or settled.get(each) is tape:
+    for run, _, preserves in stages:
+        if run.__name__ in settings.left_out or settled.get(run) is tape:
             continue
-        before, tape = tape, each(tape)
-        settled[each] = tape
-        if each is dead_code and settled.get(common_subexpressions) is before:
-            settled[common_subexpressions] = tape
+        before, tape = tape, run(tape)
+        settled[run] = tape
+        for other in preserves:
+            if settled.get(other) is before:
+                settled[other] = tape
         if check:
             tape.check()
     return tape

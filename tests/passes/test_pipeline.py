@@ -1,10 +1,12 @@
 """The passes: each keeps the outputs, shortens what it is named for, and leaves guards as they are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.passes.pipeline import PIPELINE, PREPARE, run_passes
+from tapediff.passes.pipeline import PIPELINE, PREPARE, Stage, run_passes
 from tapediff.passes.simplify.common_subexpressions import common_subexpressions
 from tapediff.passes.simplify.dead_code import dead_code
 from tapediff.passes.simplify.fold_constants import fold_constants
@@ -16,7 +18,7 @@ from tapediff.targets.derived_tapes import gradient_tape
 from tapediff.transforms.reverse import reverse
 
 X = np.array([1.0, -2.0, 3.0])
-EVERY_PASS = sorted({*PREPARE, *PIPELINE}, key=lambda each: each.__name__)
+EVERY_PASS = sorted({stage.run for stage in (*PREPARE, *PIPELINE)}, key=lambda each: each.__name__)
 
 
 def names(tape):
@@ -254,8 +256,8 @@ def written(x):
 @pytest.mark.parametrize("f", [guarded, written])
 def test_without_any_one_of_the_passes_the_answers_are_the_same(f, each):
     tape = td.record(f, X)
-    prepared = run_passes(tape, tuple(p for p in PREPARE if p is not each), check=True)
-    joint = run_passes(reverse(prepared, (0,)), tuple(p for p in PIPELINE if p is not each), check=True)
+    prepared = run_passes(tape, [s for s in PREPARE if s.run is not each], check=True)
+    joint = run_passes(reverse(prepared, (0,)), [s for s in PIPELINE if s.run is not each], check=True)
     expected = gradient_tape(td.record(f, X), (0,))(X * 1.01)
     value, gradient = joint(X * 1.01)
     assert value == pytest.approx(expected[0], rel=1e-14)
@@ -348,3 +350,29 @@ def test_the_cotangents_of_a_quotient_share_a_division():
             np.testing.assert_allclose(slope(np.array([x, y, 0.0]))[1], [1.0 / y, -(1.0 / y) * (x / y), 0.0], rtol=1e-15)
         assert np.isinf(slope(np.array([1.0, 0.0, 0.0]))[1][:2]).all()
         assert np.isnan(slope(np.array([0.0, 0.0, 0.0]))[1][1])
+
+
+def test_a_pass_that_would_find_nothing_is_not_run_again():
+    """After a pass, and one that preserves its result, it is skipped; after one that changes the tape it is run."""
+    runs = []
+
+    def counted(tape):
+        runs.append(tape)
+        return tape
+
+    same, changed = (lambda tape: tape), (lambda tape: replace(tape))
+    tape = td.record(lambda x: x * 2.0, X)
+    for stages, count in (
+        ([Stage(counted, ""), Stage(counted, "")], 1),
+        ([Stage(counted, ""), Stage(same, ""), Stage(counted, "")], 1),
+        ([Stage(counted, ""), Stage(changed, ""), Stage(counted, "")], 2),
+        ([Stage(counted, ""), Stage(changed, "", preserves=(counted,)), Stage(counted, "")], 1),
+        ([Stage(changed, "", preserves=(counted,)), Stage(counted, "")], 1),
+    ):
+        runs.clear()
+        run_passes(tape, stages)
+        assert len(runs) == count
+
+
+def test_every_stage_says_why_it_stands_there():
+    assert all(len(stage.why.split()) > 3 for stage in (*PREPARE, *PIPELINE))
