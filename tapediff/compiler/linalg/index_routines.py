@@ -1,4 +1,4 @@
-"""Routines that find positions, argmax, argsort and searchsorted: in Python, for the readable listing of kernels, and as LLVM text.
+"""Index routines, argmax, argsort and searchsorted: in Python, for the readable listing of kernels, and as LLVM text.
 
 They work on flat arrays by plain indexing. The Python functions are the reference, and the text follows them line by line, but for
 argsort. The order among equal elements and the place of NaN are NumPy's.
@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import sorting
+from ..llvm.builder import VOID, Function, module_text
+from ..llvm.memory import Array
+from ..llvm.values import F64, I64, PTR, select
+from .sorting import argsort as argsort_text
 
 
 def argmax(x: Any, out: Any, before: int, extent: int, after: int) -> None:
@@ -36,7 +39,7 @@ def argmin(x: Any, out: Any, before: int, extent: int, after: int) -> None:
 
 
 def argsort(x: Any, scratch: Any, out: Any, before: int, extent: int, after: int, integers: int) -> None:
-    """Stable, NaN last. The text has other ways to the same order; see `sorting`."""
+    """Stable, NaN last. The text has other algorithms with the same result; see `sorting`."""
     for b in range(before):
         for a in range(after):
             start = b * extent * after + a
@@ -72,113 +75,54 @@ INDEX_ROUTINES = {
 
 # The same routines as LLVM text.
 
-
-def _extremum(name: str, beats: str, type_: str) -> str:
-    is_nan, is_number = ("fcmp uno", "fcmp ord") if type_ == "double" else ("icmp ne", "icmp eq")
-    return f"""define void @tapediff_index_{name}(ptr %x, ptr %out, i64 %before, i64 %extent, i64 %after) nounwind {{
-entry:
-%rows = mul i64 %before, %after
-%block = mul i64 %extent, %after
-br label %row
-row:
-%r = phi i64 [ 0, %entry ], [ %r1, %found ]
-%more_rows = icmp slt i64 %r, %rows
-br i1 %more_rows, label %begin, label %done
-begin:
-%b = sdiv i64 %r, %after
-%a = srem i64 %r, %after
-%skipped = mul i64 %b, %block
-%start = add i64 %skipped, %a
-%first_slot = getelementptr {type_}, ptr %x, i64 %start
-%first = load {type_}, ptr %first_slot
-br label %look
-look:
-%k = phi i64 [ 1, %begin ], [ %k1, %compare ]
-%best = phi i64 [ 0, %begin ], [ %best_next, %compare ]
-%top = phi {type_} [ %first, %begin ], [ %top_next, %compare ]
-%more = icmp slt i64 %k, %extent
-br i1 %more, label %compare, label %found
-compare:
-%offset = mul i64 %k, %after
-%place = add i64 %start, %offset
-%slot = getelementptr {type_}, ptr %x, i64 %place
-%value = load {type_}, ptr %slot
-%beats = {beats} {type_} %value, %top
-%is_nan = {is_nan} {type_} %value, %value
-%top_is_number = {is_number} {type_} %top, %top
-%first_nan = and i1 %is_nan, %top_is_number
-%better = or i1 %beats, %first_nan
-%best_next = select i1 %better, i64 %k, i64 %best
-%top_next = select i1 %better, {type_} %value, {type_} %top
-%k1 = add i64 %k, 1
-br label %look
-found:
-%out_slot = getelementptr i64, ptr %out, i64 %r
-store i64 %best, ptr %out_slot
-%r1 = add i64 %r, 1
-br label %row
-done:
-ret void
-}}"""
-
-
-_SEARCHSORTED = """define void @tapediff_index_searchsorted(ptr %sorted, ptr %wanted, ptr %out, i64 %extent, i64 %count, i64 %right) \
-nounwind {
-entry:
-%is_right = icmp ne i64 %right, 0
-br label %each
-each:
-%k = phi i64 [ 0, %entry ], [ %k1, %put ]
-%more = icmp slt i64 %k, %count
-br i1 %more, label %take, label %done
-take:
-%slot = getelementptr double, ptr %wanted, i64 %k
-%value = load double, ptr %slot
-%is_nan = fcmp uno double %value, %value
-br label %search
-search:
-%low = phi i64 [ 0, %take ], [ %low_next, %look ]
-%high = phi i64 [ %extent, %take ], [ %high_next, %look ]
-%apart = icmp slt i64 %low, %high
-br i1 %apart, label %look, label %put
-look:
-%both = add i64 %low, %high
-%middle = lshr i64 %both, 1
-%m_slot = getelementptr double, ptr %sorted, i64 %middle
-%other = load double, ptr %m_slot
-%not_above = fcmp ole double %other, %value
-%to_right = or i1 %not_above, %is_nan
-%below = fcmp olt double %other, %value
-%is_number = fcmp ord double %other, %other
-%number_before_nan = and i1 %is_nan, %is_number
-%to_left = or i1 %below, %number_before_nan
-%goes_right = select i1 %is_right, i1 %to_right, i1 %to_left
-%beyond = add i64 %middle, 1
-%low_next = select i1 %goes_right, i64 %beyond, i64 %low
-%high_next = select i1 %goes_right, i64 %high, i64 %middle
-br label %search
-put:
-%out_slot = getelementptr i64, ptr %out, i64 %k
-store i64 %low, ptr %out_slot
-%k1 = add i64 %k, 1
-br label %each
-done:
-ret void
-}"""
-
 PREFIX = "tapediff_index_"
 
 
 def index_text(name: str) -> str:
     """The routine as LLVM text."""
     if name == "argsort":
-        return sorting.argsort(PREFIX + name)
+        return argsort_text(PREFIX + name)
     if name == "searchsorted":
-        return _SEARCHSORTED
-    return _extremum(name, *_EXTREMA[name])
+        return _searchsorted()
+    return _extremum(name, _EXTREMA[name])
 
 
-_EXTREMA = {
-    "argmax": ("fcmp ogt", "double"), "argmin": ("fcmp olt", "double"),
-    "argmax_integers": ("icmp sgt", "i64"), "argmin_integers": ("icmp slt", "i64"),
-}  # fmt: skip
+_EXTREMA = {"argmax": F64, "argmin": F64, "argmax_integers": I64, "argmin_integers": I64}
+
+
+def _extremum(name: str, kind: str) -> str:
+    f = Function(PREFIX + name, VOID, x=PTR, out=PTR, before=I64, extent=I64, after=I64)
+    x, out, before, extent, after = f.parameters
+    best, top = f.variable(I64), f.variable(kind)
+    with f.loop(0, before) as b, f.loop(0, after) as a:
+        start = b * (extent * after) + a
+        best.value, top.value = 0, Array(x, kind)[start]
+        with f.loop(1, extent) as k:
+            value, least_or_most = Array(x, kind)[start + k * after], top.value
+            beats = value > least_or_most if name.startswith("argmax") else value < least_or_most
+            better = beats | ((value != value) & (least_or_most == least_or_most))
+            best.value, top.value = select(better, k, best.value), select(better, value, least_or_most)
+        Array(out, I64)[b * after + a] = best.value
+    f.return_()
+    return module_text(f)
+
+
+def _searchsorted() -> str:
+    f = Function(PREFIX + "searchsorted", VOID, sorted=PTR, wanted=PTR, out=PTR, extent=I64, count=I64, right=I64)
+    sorted_values, wanted, out = Array(f.parameters[0], F64), Array(f.parameters[1], F64), Array(f.parameters[2], I64)
+    extent, count, right = f.parameters[3:]
+    low, high = f.variable(I64), f.variable(I64)
+    with f.loop(0, count) as k:
+        value = wanted[k]
+        low.value, high.value = 0, extent
+        with f.repeat() as search:
+            search.leave_if(low.value >= high.value)
+            middle = (low.value + high.value) >> 1
+            other, is_nan = sorted_values[middle], value != value
+            to_right = (other <= value) | is_nan
+            to_left = (other < value) | (is_nan & (other == other))
+            goes_right = select(right != 0, to_right, to_left)
+            low.value, high.value = select(goes_right, middle + 1, low.value), select(goes_right, high.value, middle)
+        out[k] = low.value
+    f.return_()
+    return module_text(f)

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .tiles import TileWriter
+from ..llvm.builder import VOID, Exit, Function, external, module_text
+from ..llvm.memory import Array, Location
+from ..llvm.values import F64, I1, I64, PTR, Value, constant, convert, lane, least, mask, select, splat
 
 # Ranks of a row are counted by n² / 8 comparisons of vectors up to this length, where both ways take 2.5 us.
 LONGEST_COUNTED = 128
@@ -27,6 +29,8 @@ LONG = 32768
 MOST_MOVES = 4
 
 _LARGEST = 2**63 - 1
+_LEADING_ZEROS = external("llvm.ctlz.i64", I64, I64, I1)
+_TRAILING_ZEROS = external("llvm.cttz.i64", I64, I64, I1)
 
 
 def scratch_size(extent: int) -> int:
@@ -36,77 +40,81 @@ def scratch_size(extent: int) -> int:
 
 def argsort(name: str) -> str:
     """The function of: numbers, scratch, positions; rows before, numbers in a row, rows after, and whether numbers are integers."""
-    parameters = ("ptr x", "ptr scratch", "ptr out", "i64 before", "i64 extent", "i64 after", "i64 integers")
-    w = TileWriter(name, parameters, "void", LANES)
-    short = w.compare("sle", "%extent", LONGEST_COUNTED)
-    block = w.times("%extent", "%after")
-    with w.loop(0, "%before") as b, w.loop(0, "%after") as a:
-        start = w.add(w.times(b, block), a)
-        with w.when(short):
-            _by_ranks(w, start)
-        with w.when(w.compare("sgt", "%extent", LONGEST_COUNTED)):
-            _by_digits(w, start)
-    w.code.line("ret void")
-    return "\n".join([*w.code.declarations, w.text()])
+    f = Function(name, VOID, x=PTR, scratch=PTR, out=PTR, before=I64, extent=I64, after=I64, integers=I64)
+    x, scratch, out, before, extent, after, integers = f.parameters
+    with f.loop(0, before) as b, f.loop(0, after) as a:
+        start = b * (extent * after) + a
+        row = _Row(f, Array(x, F64).since(start), Array(scratch, I64), Array(out, I64).since(start), extent, after, integers)
+        with f.if_(extent <= LONGEST_COUNTED):
+            _by_ranks(row)
+        with f.else_():
+            _by_digits(row)
+    f.return_()
+    return module_text(f)
 
 
-def _key(w: TileWriter, start: str, k: str) -> str:
-    """The number at a place of the row as an i64 with the same order."""
-    emit = w.code.emit
-    place = w.at("%x", w.add(start, w.times(k, "%after")))
-    value = w.number(place)
-    pattern = emit(f"bitcast double {emit(f'fadd double {value}, 0.0')} to i64")
-    flips = emit(f"and i64 {emit(f'ashr i64 {pattern}, 63')}, {_LARGEST}")
-    ordered = emit(f"xor i64 {pattern}, {flips}")
-    of_float = w.choose(emit(f"fcmp uno double {value}, {value}"), _LARGEST, ordered)
-    return w.choose(w.compare("ne", "%integers", 0), _read(w, place), of_float)
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of `extent` numbers, `step` apart, and its order, which is to be written as far apart."""
 
+    f: Function
+    numbers: Array
+    scratch: Array
+    order: Array
+    extent: Value
+    step: Value
+    integers: Value
 
-def _read(w: TileWriter, slot: str) -> str:
-    return w.code.emit(f"load i64, ptr {slot}")
+    def key(self, k: Value | int) -> Value:
+        """A number as an i64 with the same order."""
+        at = k * self.step
+        number, whole = self.numbers[at], Array(self.numbers.start, I64)[at]
+        pattern = convert("bitcast", number + 0.0, I64)
+        ordered = pattern ^ ((pattern >> 63) & _LARGEST)
+        return select(self.integers != 0, whole, select(number != number, _LARGEST, ordered))
 
+    def unsigned_key(self, k: Value | int) -> Value:
+        return self.key(k) ^ (-_LARGEST - 1)
 
-def _write(w: TileWriter, value: str | int, slot: str) -> None:
-    w.code.line(f"store i64 {value}, ptr {slot}")
+    def write(self, rank: Value, k: Value) -> None:
+        self.order[rank * self.step] = k
+
+    def write_all(self, position_of: Callable[[Value], Value]) -> None:
+        with self.f.loop(0, self.extent) as rank:
+            self.write(rank, position_of(rank))
+
+    def variable(self, initial: Value | int | None = None) -> Location:
+        return self.f.variable(I64, initial)
 
 
 # Short rows
 
 
-def _by_ranks(w: TileWriter, start: str) -> None:
+def _by_ranks(row: _Row) -> None:
     """As many numbers come before one as are smaller, or equal and before it in the row."""
-    emit, vector = w.code.emit, f"<{LANES} x i64>"
-    with w.loop(0, "%extent") as k:
-        _write(w, _key(w, start, k), w.at("%scratch", k))
-    with w.loop("%extent", w.add("%extent", LANES)) as k:
-        _write(w, _LARGEST, w.at("%scratch", k))
-    ranks = w.slot(vector)
-    with w.loop(0, "%extent", LANES) as first:
-        mine = emit(f"load {vector}, ptr {w.at('%scratch', first)}, align 8")
-        w.code.line(f"store {vector} zeroinitializer, ptr {ranks}")
+    f, keys, extent = row.f, row.scratch, row.extent
+    with f.loop(0, extent) as k:
+        keys[k] = row.key(k)
+    with f.loop(extent, extent + LANES) as k:
+        keys[k] = _LARGEST
+    ranks = f.variable(I64, width=LANES)
+    with f.loop(0, extent, LANES) as first:
+        mine = keys.lanes(first, LANES).value
+        ranks.value = 0
 
-        def count(other: str, how: str, lanes: str = "") -> None:
-            filled = emit(f"insertelement {vector} poison, i64 {_read(w, w.at('%scratch', other))}, i64 0")
-            spread = emit(f"shufflevector {vector} {filled}, {vector} poison, <{LANES} x i32> zeroinitializer")
-            is_before = emit(f"icmp {how} {vector} {spread}, {mine}")
-            if lanes:
-                is_equal = emit(f"and <{LANES} x i1> {emit(f'icmp eq {vector} {spread}, {mine}')}, {lanes}")
-                is_before = emit(f"or <{LANES} x i1> {is_before}, {is_equal}")
-            one = emit(f"sext <{LANES} x i1> {is_before} to {vector}")
-            before = emit(f"load {vector}, ptr {ranks}")
-            w.code.line(f"store {vector} {emit(f'sub {vector} {before}, {one}')}, ptr {ranks}")
+        def add(is_before: Value) -> None:
+            ranks.value -= convert("sext", is_before, I64)
 
-        with w.loop(0, first) as other:
-            count(other, "sle")
-        for lane in range(LANES):
-            later = ", ".join(f"i1 {'true' if k > lane else 'false'}" for k in range(LANES))
-            count(w.add(first, lane), "slt", f"<{later}>")
-        with w.loop(w.add(first, LANES), "%extent") as other:
-            count(other, "slt")
-        with w.loop(first, w.least(w.add(first, LANES), "%extent")) as k:
-            lane = w.subtract(k, first)
-            rank = emit(f"extractelement {vector} {emit(f'load {vector}, ptr {ranks}')}, i64 {lane}")
-            _write(w, k, w.at("%out", w.add(start, w.times(rank, "%after"))))
+        with f.loop(0, first) as other:
+            add(splat(keys[other], LANES) <= mine)
+        for number in range(LANES):
+            other = splat(keys[first + number], LANES)
+            later = mask(f, [k > number for k in range(LANES)])
+            add((other < mine) | ((other == mine) & later))
+        with f.loop(first + LANES, extent) as other:
+            add(splat(keys[other], LANES) < mine)
+        with f.loop(first, least(first + LANES, extent)) as k:
+            row.write(lane(ranks.value, k - first), k)
 
 
 # Long rows: records of the leading bits of a key, unsigned, and a position in one number; where that is not enough, of the whole key and
@@ -115,240 +123,173 @@ def _by_ranks(w: TileWriter, start: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """Two arrays of n records, of which one is being filled from the other, and how to read them.
+    """Two arrays of records, of which one is being filled from the other.
 
     Attributes:
-        source, target: slots that hold their addresses.
+        source, target: variables that hold their addresses.
         words: numbers in a record, 1 or 2. The first is what digits are taken from.
     """
 
-    w: TileWriter
-    source: str
-    target: str
+    row: _Row
+    source: Location
+    target: Location
     words: int
 
-    @property
-    def type(self) -> str:
-        return "i64" if self.words == 1 else "<2 x i64>"
+    def at(self, records: Value, k: Value) -> Location:
+        return Array(records, I64).lanes(k * self.words, self.words)
 
-    def place(self, records: str, k: str, behind: int = 0) -> str:
-        return self.w.at(records, self.w.times(k, self.words), -behind * self.words)
+    def before(self, records: Value, k: Value) -> Location:
+        return Array(self.at(records, k).address, I64).lanes(-self.words, self.words)
 
-    def load(self, place: str) -> str:
-        return self.w.code.emit(f"load {self.type}, ptr {place}, align 8")
+    def first_word(self, records: Value, k: Value) -> Location:
+        return Location(self.at(records, k).address, I64)
 
-    def store(self, record: str, place: str) -> None:
-        self.w.code.line(f"store {self.type} {record}, ptr {place}, align 8")
-
-    def current(self) -> str:
-        return self.w.code.emit(f"load ptr, ptr {self.source}")
+    def swap(self) -> None:
+        self.source.value, self.target.value = self.target.value, self.source.value
 
 
-def _by_digits(w: TileWriter, start: str) -> None:
-    emit = w.code.emit
-    w.code.declare("declare i64 @llvm.ctlz.i64(i64, i1)")
-    keys = w.at("%scratch", 1 << WIDE)
-    varying, rises, falls = _keys(w, start, keys)
-    unused = emit(f"call i64 @llvm.ctlz.i64(i64 {emit(f'or i64 {varying}, 1')}, i1 false)")
-    digit = w.choose(w.compare("slt", "%extent", SHORTEST_WIDE), NARROW, WIDE)
-    in_order, packed, whole, done = (w.code.label() for _ in range(4))
-    w.code.line(f"br i1 {emit(f'or i1 {rises}, {falls}')}, label %{in_order}, label %{packed}")
-    w.code.start(in_order)
-    last = w.subtract("%extent", 1)
-    _write_out(w, start, lambda k: w.choose(rises, k, w.subtract(last, k)))
-    w.code.line(f"br label %{done}")
-    w.code.start(packed)
-    _by_leading_bits(w, start, keys, varying, unused, digit, whole)
-    w.code.line(f"br label %{done}")
-    w.code.start(whole)
-    _by_whole_keys(w, start, w.subtract(64, unused), digit)
-    w.code.line(f"br label %{done}")
-    w.code.start(done)
+def _by_digits(row: _Row) -> None:
+    f, keys = row.f, row.scratch.since(1 << WIDE)
+    varying, rises, falls = _keys(row, keys)
+    unused = f.call(_LEADING_ZEROS, varying | 1, False)
+    digit = select(row.extent < SHORTEST_WIDE, _constant(row, NARROW), WIDE)
+    done, too_many = f.exit(), f.exit()
+    with f.if_(rises | falls):
+        row.write_all(lambda k: select(rises, k, row.extent - 1 - k))
+        done.leave()
+    _by_leading_bits(row, keys, varying, unused, digit, too_many)
+    done.leave()
+    too_many.here()
+    _by_whole_keys(row, 64 - unused, digit)
+    done.here()
 
 
-def _keys(w: TileWriter, start: str, keys: str) -> tuple[str, str, str]:
-    """Writes them; the bits in which they differ, whether none is below the one before it, and whether every one is."""
-    emit = w.code.emit
-    together, common, before, falls, rises = (w.slot("i64") for _ in range(5))
-    first = _unsigned_key(w, start, "0")
-    for slot, value in ((together, first), (common, first), (before, first), (falls, 1), (rises, 1)):
-        _write(w, value, slot)
-    _write(w, first, keys)
-    with w.loop(1, "%extent") as k:
-        key = _unsigned_key(w, start, k)
-        _write(w, emit(f"or i64 {_read(w, together)}, {key}"), together)
-        _write(w, emit(f"and i64 {_read(w, common)}, {key}"), common)
-        is_below = emit(f"zext i1 {w.compare('ult', key, _read(w, before))} to i64")
-        _write(w, emit(f"and i64 {_read(w, falls)}, {is_below}"), falls)
-        _write(w, emit(f"and i64 {_read(w, rises)}, {w.subtract(1, is_below)}"), rises)
-        _write(w, key, before)
-        _write(w, key, w.at(keys, k))
-    varying = emit(f"xor i64 {_read(w, together)}, {_read(w, common)}")
-    return varying, w.compare("ne", _read(w, rises), 0), w.compare("ne", _read(w, falls), 0)
+def _constant(row: _Row, number: int) -> Value:
+    return constant(row.f, number, I64)
 
 
-def _unsigned_key(w: TileWriter, start: str, k: str) -> str:
-    return w.code.emit(f"xor i64 {_key(w, start, k)}, {-_LARGEST - 1}")
+def _keys(row: _Row, keys: Array) -> tuple[Value, Value, Value]:
+    """Writes them; gives the bits in which they differ, whether none is below the one before it, and whether every one is."""
+    f, first = row.f, row.unsigned_key(_constant(row, 0))
+    any_bits, all_bits, before = row.variable(first), row.variable(first), row.variable(first)
+    falls, rises = f.variable(I1, True), f.variable(I1, True)
+    keys[0] = first
+    with f.loop(1, row.extent) as k:
+        key = row.unsigned_key(k)
+        any_bits.value |= key
+        all_bits.value &= key
+        is_below = key.below(before.value)
+        falls.value &= is_below
+        rises.value &= ~is_below
+        before.value = key
+        keys[k] = key
+    return any_bits.value ^ all_bits.value, rises.value, falls.value
 
 
-def _by_leading_bits(
-    w: TileWriter, start: str, keys: str, varying: str, unused: str, digit: str, otherwise: str
-) -> None:
-    """Goes to the label `otherwise` where too many keys differ only in the bits that positions take the place of."""
-    emit = w.code.emit
-    first = w.at(keys, "%extent")
-    records = _Records(w, w.slot("ptr"), w.slot("ptr"), 1)
-    w.code.line(f"store ptr {first}, ptr {records.source}")
-    w.code.line(f"store ptr {w.at(first, '%extent')}, ptr {records.target}")
-    taken = w.subtract(64, emit(f"call i64 @llvm.ctlz.i64(i64 {w.subtract('%extent', 1)}, i1 false)"))
-    position = w.subtract(emit(f"shl i64 1, {taken}"), 1)
-    leading = emit(f"xor i64 {position}, -1")
-    with w.loop(0, "%extent") as k:
-        aligned = emit(f"shl i64 {_read(w, w.at(keys, k))}, {unused}")
-        _write(w, emit(f"or i64 {emit(f'and i64 {aligned}, {leading}')}, {k}"), w.at(first, k))
-    aligned = emit(f"shl i64 {varying}, {unused}")
-    w.code.declare("declare i64 @llvm.cttz.i64(i64, i1)")
-    equal = emit(f"call i64 @llvm.cttz.i64(i64 {aligned}, i1 false)")
-    _sort(records, w.choose(w.compare("slt", equal, taken), taken, equal), "64", digit)
-    hidden = emit(f"and i64 {aligned}, {position}")
-    with w.when(w.compare("ne", hidden, 0)):
-
-        def whole_key(record: str) -> str:
-            return _read(w, w.at(keys, emit(f"and i64 {record}, {position}")))
-
-        budget = w.slot("i64")
-        _write(w, w.times("%extent", MOST_MOVES), budget)
-        _insert(records, whole_key, budget, otherwise, leading)
-    last = records.current()
-    _write_out(w, start, lambda k: emit(f"and i64 {_read(w, w.at(last, k))}, {position}"))
+def _by_leading_bits(row: _Row, keys: Array, varying: Value, unused: Value, digit: Value, too_many: Exit) -> None:
+    """Leaves where too many keys differ only in the bits that positions take the place of."""
+    f, extent, first = row.f, row.extent, keys.since(row.extent)
+    records = _Records(row, f.variable(PTR, first.start), f.variable(PTR, first.address(extent)), 1)
+    taken = 64 - f.call(_LEADING_ZEROS, extent - 1, False)
+    position = (_constant(row, 1) << taken) - 1
+    with f.loop(0, extent) as k:
+        first[k] = ((keys[k] << unused) & ~position) | k
+    aligned = varying << unused
+    equal = f.call(_TRAILING_ZEROS, aligned, False)
+    _sort(records, select(equal < taken, taken, equal), _constant(row, 64), digit)
+    with f.if_(aligned & position != 0):
+        budget = row.variable(extent * MOST_MOVES)
+        _insert(records, lambda record: keys[record & position], budget, too_many, ~position)
+    last = Array(records.source.value, I64)
+    row.write_all(lambda k: last[k] & position)
 
 
-def _by_whole_keys(w: TileWriter, start: str, bits: str, digit: str) -> None:
-    records = _Records(w, w.slot("ptr"), w.slot("ptr"), 2)
-    first = w.at("%scratch", 1 << WIDE)
-    w.code.line(f"store ptr {first}, ptr {records.source}")
-    w.code.line(f"store ptr {w.at(first, w.times('%extent', 2))}, ptr {records.target}")
-    with w.loop(0, "%extent") as k:
-        _write(w, _unsigned_key(w, start, k), records.place(first, k))
-        _write(w, k, w.at(first, w.times(k, 2), 1))
-    _sort(records, "0", bits, digit)
-    last = records.current()
-    _write_out(w, start, lambda k: _read(w, w.at(last, w.times(k, 2), 1)))
+def _by_whole_keys(row: _Row, bits: Value, digit: Value) -> None:
+    f, first = row.f, row.scratch.since(1 << WIDE)
+    records = _Records(row, f.variable(PTR, first.start), f.variable(PTR, first.address(row.extent * 2)), 2)
+    with f.loop(0, row.extent) as k:
+        first[k * 2] = row.unsigned_key(k)
+        first[k * 2 + 1] = k
+    _sort(records, _constant(row, 0), bits, digit)
+    last = Array(records.source.value, I64)
+    row.write_all(lambda k: last[k * 2 + 1])
 
 
-def _write_out(w: TileWriter, start: str, position_of: Callable[[str], str]) -> None:
-    with w.loop(0, "%extent") as k:
-        _write(w, position_of(k), w.at("%out", w.add(start, w.times(k, "%after"))))
-
-
-def _sort(records: _Records, lowest: str, end: str, digit: str) -> None:
+def _sort(records: _Records, lowest: Value, end: Value, digit: Value) -> None:
     """By the bits of their first words from `lowest` to `end`: by the leading digits and insertions, else by all digits."""
-    w = records.w
-    low, shift, budget = w.slot("i64"), w.slot("i64"), w.slot("i64")
-    leading = w.subtract(end, w.choose(w.compare("slt", "%extent", LONG), FEW_LEADING, MANY_LEADING))
-    _write(w, w.choose(w.compare("sgt", leading, lowest), leading, lowest), low)
-    attempt, over, done = w.code.label(), w.code.label(), w.code.label()
-    w.code.line(f"br label %{attempt}")
-    w.code.start(attempt)
-    _write(w, _read(w, low), shift)
-    head, inside, sorted_ = w.code.label(), w.code.label(), w.code.label()
-    w.code.line(f"br label %{head}")
-    w.code.start(head)
-    w.code.line(f"br i1 {w.compare('slt', _read(w, shift), end)}, label %{inside}, label %{sorted_}")
-    w.code.start(inside)
-    _round(records, shift, digit)
-    w.code.line(f"br label %{head}")
-    w.code.start(sorted_)
-    _write(w, w.times("%extent", MOST_MOVES), budget)
-
-    def first_word(record: str) -> str:
-        return record if records.words == 1 else w.code.emit(f"extractelement <2 x i64> {record}, i64 0")
-
-    _insert(records, first_word, budget, over)
-    w.code.line(f"br label %{done}")
-    w.code.start(over)
-    # Rounds are stable, so whatever order the insertions left is a good one to begin again with all digits.
-    _write(w, lowest, low)
-    w.code.line(f"br label %{attempt}")
-    w.code.start(done)
+    row, f = records.row, records.row.f
+    leading = end - select(row.extent < LONG, _constant(row, FEW_LEADING), MANY_LEADING)
+    low, shift, budget = row.variable(select(leading > lowest, leading, lowest)), row.variable(), row.variable()
+    with f.repeat() as attempt:
+        shift.value = low.value
+        with f.repeat() as rounds:
+            rounds.leave_if(shift.value >= end)
+            _round(records, shift.value, digit)
+            shift.value += digit
+        budget.value = row.extent * MOST_MOVES
+        over = f.exit()
+        _insert(records, lambda record: record if records.words == 1 else lane(record, 0), budget, over)
+        attempt.leave()
+        over.here()
+        # Rounds are stable, so whatever order the insertions left is a good one to begin again with all digits.
+        low.value = lowest
 
 
-def _round(records: _Records, shift_slot: str, digit: str) -> None:
+def _round(records: _Records, shift: Value, digit: Value) -> None:
     """Sorts the records by one digit into the other array, which then takes the first one's place."""
-    w, emit = records.w, records.w.code.emit
-    source, target = records.current(), emit(f"load ptr, ptr {records.target}")
-    shift, size = _read(w, shift_slot), emit(f"shl i64 1, {digit}")
-    mask = w.subtract(size, 1)
+    row, f = records.row, records.row.f
+    source, target, size, counters = records.source.value, records.target.value, _constant(row, 1) << digit, row.scratch
 
-    def counter(k: str) -> str:
-        digits = emit(f"lshr i64 {_read(w, records.place(source, k))}, {shift}")
-        return w.at("%scratch", emit(f"and i64 {digits}, {mask}"))
+    def counter(k: Value) -> Location:
+        return counters.at(records.first_word(source, k).value.lshr(shift) & (size - 1))
 
-    with w.loop(0, size) as k:
-        _write(w, 0, w.at("%scratch", k))
-    with w.loop(0, "%extent") as k:
-        slot = counter(k)
-        _write(w, w.add(_read(w, slot), 1), slot)
-    total = w.slot("i64")
-    _write(w, 0, total)
-    with w.loop(0, size) as k:
-        slot, so_far = w.at("%scratch", k), _read(w, total)
-        _write(w, w.add(so_far, _read(w, slot)), total)
-        _write(w, so_far, slot)
-    with w.loop(0, "%extent") as k:
-        record, slot = records.load(records.place(source, k)), counter(k)
-        place = _read(w, slot)
-        _write(w, w.add(place, 1), slot)
-        records.store(record, records.place(target, place))
-    w.code.line(f"store ptr {target}, ptr {records.source}")
-    w.code.line(f"store ptr {source}, ptr {records.target}")
-    _write(w, w.add(shift, digit), shift_slot)
+    with f.loop(0, size) as k:
+        counters[k] = 0
+    with f.loop(0, row.extent) as k:
+        counter(k).value += 1
+    total = row.variable(0)
+    with f.loop(0, size) as k:
+        so_far = total.value
+        total.value = so_far + counters[k]
+        counters[k] = so_far
+    with f.loop(0, row.extent) as k:
+        record, place = records.at(source, k).value, counter(k)
+        rank = place.value
+        place.value = rank + 1
+        records.at(target, rank).value = record
+    records.swap()
 
 
 def _insert(
-    records: _Records, key_of: Callable[[str], str], budget: str, over: str, same: str | None = None
+    records: _Records, key_of: Callable[[Value], Value], budget: Location, over: Exit, same: Value | None = None
 ) -> None:
-    """Straight insertion, for records that are nearly in order; goes to the label `over` when the budget of moves is spent.
+    """Straight insertion, for records that are nearly in order; leaves when the budget of moves is spent.
 
     Args:
         key_of: what a record is compared by.
         same: a mask; records that differ in it are in order already.
     """
-    w, emit = records.w, records.w.code.emit
-    place, array = w.slot("i64"), records.current()
+    row, f, array = records.row, records.row.f, records.source.value
+    place = row.variable()
 
-    def is_late(key: str, neighbour: str) -> str:
-        return w.compare("ugt", key_of(records.load(neighbour)), key)
-
-    def insert(k: str) -> None:
-        record = records.load(records.place(array, k))
+    def insert(k: Value) -> None:
+        record = records.at(array, k).value
         key = key_of(record)
-        with w.when(is_late(key, records.place(array, k, 1))):
-            _write(w, k, place)
-            head, look, move, put, onward = (w.code.label() for _ in range(5))
-            w.code.line(f"br label %{head}")
-            w.code.start(head)
-            m = _read(w, place)
-            w.code.line(f"br i1 {w.compare('sgt', m, 0)}, label %{look}, label %{put}")
-            w.code.start(look)
-            before = records.place(array, m, 1)
-            w.code.line(f"br i1 {is_late(key, before)}, label %{move}, label %{put}")
-            w.code.start(move)
-            records.store(records.load(before), records.place(array, m))
-            _write(w, w.subtract(m, 1), place)
-            w.code.line(f"br label %{head}")
-            w.code.start(put)
-            landed = _read(w, place)
-            records.store(record, records.place(array, landed))
-            left = w.subtract(_read(w, budget), w.subtract(k, landed))
-            _write(w, left, budget)
-            w.code.line(f"br i1 {w.compare('slt', left, 0)}, label %{over}, label %{onward}")
-            w.code.start(onward)
+        with f.if_(key.below(key_of(records.before(array, k).value))):
+            place.value = k
+            with f.repeat() as move:
+                move.leave_if(place.value <= 0)
+                other = records.before(array, place.value).value
+                move.leave_if(~key.below(key_of(other)))
+                records.at(array, place.value).value = other
+                place.value -= 1
+            records.at(array, place.value).value = record
+            budget.value -= k - place.value
+            over.leave_if(budget.value < 0)
 
-    with w.loop(1, "%extent") as k:
+    with f.loop(1, row.extent) as k:
         if same is None:
             insert(k)
         else:
-            differing = emit(f"xor i64 {records.load(records.place(array, k, 1))}, {records.load(records.place(array, k))}")
-            with w.when(w.compare("eq", emit(f"and i64 {differing}, {same}"), 0)):
+            with f.if_((records.before(array, k).value ^ records.at(array, k).value) & same == 0):
                 insert(k)

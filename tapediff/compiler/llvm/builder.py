@@ -171,9 +171,9 @@ class Function(Code):
         self.declare(f'@{symbol} = internal constant [{len(text) + 1} x i8] c"{text}\\00"')
         return Value(self, f"@{symbol}", PTR, 1)
 
-    def variable(self, kind: str, initial: Operand | None = None) -> Location:
-        """A variable on the stack; without an initial value it has none."""
-        made = Location(self._slot(TYPES[kind, 1]), kind)
+    def variable(self, kind: str, initial: Operand | None = None, width: int = 1) -> Location:
+        """A variable on the stack, of so many lanes; without an initial value it has none."""
+        made = Location(self._slot(TYPES[kind, width]), kind, width)
         if initial is not None:
             made.value = initial
         return made

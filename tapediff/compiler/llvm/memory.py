@@ -16,26 +16,29 @@ BYTES = {"f64": 8, "i64": 8, "i1": 1, "i8": 1, "i32": 4, "ptr": 8}
 
 
 class Location:
-    """A value in memory: reading `value` emits a load, assigning to it a store."""
+    """A value in memory, or several that become SIMD lanes: reading `value` emits a load, assigning to it a store."""
 
-    __slots__ = ("address", "kind")
+    __slots__ = ("address", "kind", "width")
 
-    def __init__(self, address: Value, kind: str) -> None:
-        self.address, self.kind = require(address, PTR), kind
+    def __init__(self, address: Value, kind: str, width: int = 1) -> None:
+        self.address, self.kind, self.width = require(address, PTR), kind, width
 
     @property
     def value(self) -> Value:
-        return self._made(f"load {TYPES[self.kind, 1]}, ptr {self.address.ref}")
+        return self._made(f"load {TYPES[self.kind, self.width]}, ptr {self.address.ref}{self._alignment()}")
 
     @value.setter
     def value(self, new: Operand) -> None:
-        self.address.code.line(f"store {self._operand(new)}, ptr {self.address.ref}")
+        self.address.code.line(f"store {self._operand(new)}, ptr {self.address.ref}{self._alignment()}")
+
+    def _alignment(self) -> str:
+        return "" if self.width == 1 else f", align {BYTES[self.kind]}"
 
     def _operand(self, value: Operand) -> str:
-        return f"{TYPES[self.kind, 1]} {operand_text(value, self.kind, 1)}"
+        return f"{TYPES[self.kind, self.width]} {operand_text(value, self.kind, self.width)}"
 
     def _made(self, text: str) -> Value:
-        return Value(self.address.code, self.address.code.emit(text), self.kind, 1)
+        return Value(self.address.code, self.address.code.emit(text), self.kind, self.width)
 
     # Between threads
 
@@ -72,6 +75,10 @@ class Array:
 
     def at(self, k: Number) -> Location:
         return Location(self.address(k), self.kind)
+
+    def lanes(self, k: Number, width: int) -> Location:
+        """So many elements from one on."""
+        return Location(self.address(k), self.kind, width)
 
     def since(self, k: Number) -> Array:
         """The elements from one on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 # Kinds of values. Kernels compute with the first three; the code around them also has bytes, C ints and addresses.
 F64, I64, I1, I8, I32, PTR = "f64", "i64", "i1", "i8", "i32", "ptr"
@@ -332,3 +332,14 @@ def least(a: Value, b) -> Value:
 
 def greatest(a: Value, b) -> Value:
     return select(a > b, a, b)
+
+
+def lane(x: Value, k: Value | int) -> Value:
+    """One of the lanes of a value."""
+    name = x.code.emit(f"extractelement {TYPES[x.kind, x.width]} {x.ref}, i64 {operand_text(k, 'i64', 1)}")
+    return Value(x.code, name, x.kind, 1)
+
+
+def mask(code: Code, lanes: Sequence[bool]) -> Value:
+    """A constant truth value on each lane."""
+    return Value(code, f"<{', '.join(f'i1 {str(holds).lower()}' for holds in lanes)}>", I1, len(lanes))
