@@ -24,8 +24,8 @@ from .jit.native_function import NativeFunction
 from .loop_ir.program import Invoke, RoutineCall, Step
 from .pipeline import build_program
 from .runtime import python_entry as entry
+from .runtime.call_frame import widened
 from .runtime.callbacks import raise_pending
-from .runtime.dispatch_table import widened
 from .runtime.guard_reports import Exits, number_miss, report_for, reported_miss
 from .runtime.status import FAILURE, OUT_OF_MEMORY, OVERLAP, PENDING, REFUSED
 from .runtime.workspaces import SLOT_COUNT, aligned_bytes, free_workspaces

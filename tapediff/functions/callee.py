@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from ..passes.pipeline import PREPARE, run_passes
 from ..recording.recorder import Recorder
 from ..transforms.reverse import MAYBE_DISCARDED, NONZERO, pullback
 from ..transforms.reverse_loop import iteration_pullback, iteration_types, loop_flow, whole_flow
+
+if TYPE_CHECKING:
+    from ..compiler.runtime.call_frame import ArgumentLayout
+    from ..compiler.runtime.native_callee import NativeKernel
 
 # So many calls and iterations of a callee are answered with NumPy before it is compiled, which takes as long as a few hundred.
 NUMPY_ANSWERS = 100
@@ -90,6 +94,21 @@ class Callee:
 
     def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
         """Results at these inputs with NumPy, by the given variant or the one that holds there, and its number."""
+        raise NotImplementedError
+
+    def loop_kernel(self, number: int, layout: ArgumentLayout) -> Callable[[], NativeKernel]:
+        """Compiles a variant for loops that feed it in a certain way."""
+        # Imported when something is first compiled, so that `import tapediff` stays fast.
+        from ..compiler.loop_kernel import LoopKernel
+
+        tape = self.variant_tape(number)
+        if (tape.input_types, tape.output_types) != (self.in_types, self.out_types):
+            # Native code would write beyond the room that its callers made for it.
+            raise InvalidTape(f"a variant of {self.name} has other types than the first", got=str(tape.output_types))
+        return lambda: LoopKernel(tape, layout)
+
+    def failed(self, status: int) -> Exception:
+        """The exception for a status that only native code of the callee's own returns."""
         raise NotImplementedError
 
     def may_compile(self, number: int) -> bool:
@@ -302,6 +321,6 @@ def without_guards(tape: Tape) -> Tape:
 
 def _native(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
     # Imported when something is first compiled, so that `import tapediff` stays fast.
-    from ..compiler.runtime.dispatch_table import run_native
+    from ..compiler.runtime.run_callee import run_native
 
     return run_native(op, params, values)

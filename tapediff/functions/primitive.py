@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from .callee import Callee
 from .pickling import Portable, found, place_of
 from .pytree import TreeDef, describe_treedef, flatten, has_only_tuples, packed, paths, unflatten
 from .subtape import as_operand, items_of, type_of
+
+if TYPE_CHECKING:
+    from ..compiler.runtime.call_frame import ArgumentLayout
+    from ..compiler.runtime.native_callee import NativeKernel
 
 
 class Primitive:
@@ -151,11 +155,10 @@ class _Python(Callee):
     def may_compile(self, number: int) -> bool:
         return True
 
-    def loop_kernel(self) -> Any:
-        """What native code calls instead of a compiled tape."""
+    def loop_kernel(self, number: int, layout: ArgumentLayout) -> Callable[[], NativeKernel]:
         from ..compiler.runtime.numba_functions import NumbaCall
 
-        return NumbaCall(self)
+        return lambda: NumbaCall(self)
 
     def native_layout(self, names: list[str]) -> tuple[list[str], list[str | None]]:
         """The function's arguments as expressions of the inputs' names, and where each result is in what it returns."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tapediff.errors import GuardFailed
-from tapediff.functions.callee import without_guards
+from tapediff.functions.callee import Callee, without_guards
 from tapediff.ir.instruction import INPUT, DynamicArrayType, Instruction, ValueType
 from tapediff.ir.interpreter import run
 from tapediff.ir.tape import Tape
@@ -20,7 +20,7 @@ def types(*texts):
 
 
 class PathCallee:
-    """What compiler.runtime.dispatch_table asks of a callee, as simply as can be."""
+    """A NativeCallee, as simple as can be."""
 
     is_pure = True
     may_branch = True
@@ -73,6 +73,9 @@ class PathCallee:
                 return run(self.tapes[number], inputs), number
             except GuardFailed as failed:
                 number = self.with_path((*self.outcomes(number)[: failed.ordinal], failed.outcome), inputs)
+
+    def loop_kernel(self, number, layout):
+        return Callee.loop_kernel(self, number, layout)
 
     def variant_tape(self, number):
         return run_passes(self.tapes[number] if self.decides else without_guards(self.tapes[number]))

@@ -29,7 +29,7 @@ from ..runtime.call_frame import (
 )  # fmt: skip
 from ..runtime.callbacks import callback_address
 from ..runtime.dispatch_loop import dispatch_loop_address
-from ..runtime.dispatch_table import DispatchTable, dispatch_table_of
+from ..runtime.dispatch_table import CalleeTable, dispatch_table_of
 from ..runtime.status import OUT_OF_MEMORY, PENDING
 from ..runtime.workspaces import block_functions
 
@@ -87,7 +87,7 @@ class _Invocation:
         self.symbol, self.addresses = symbol, dict[str, int]()
         self.callee = item.params[0]
         self.layout = layout
-        self.table: DispatchTable = dispatch_table_of(self.callee, layout)
+        self.table: CalleeTable = dispatch_table_of(self.callee, layout)
         self.inputs, self.outputs = len(self.callee.in_types), len(self.callee.out_types)
         self.stacks = 0
         self.limit: Limit | None = None

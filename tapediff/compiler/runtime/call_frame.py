@@ -8,9 +8,14 @@ backwards; carries that nobody keeps alternate between two places (mask 1); cons
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from ...ir.instruction import ValueType
+import numpy as np
+
+from ...ir.instruction import FLOAT64, ValueType
 from ...ops.calls import LoopForm
 from ..llvm.memory import Layout
 from ..llvm.values import I64, PTR
@@ -87,3 +92,24 @@ def frame_words(inputs: int, outputs: int) -> int:
 def value_bytes(type_: ValueType) -> int:
     """The bytes of a value in kernels, which know floats of 64 bits only."""
     return type_.size * ITEM_BYTES[KINDS[type_.dtype.kind]]
+
+
+def widened(type_: ValueType) -> ValueType:
+    """The type in which a value crosses between kernels: floats have 64 bits."""
+    return ValueType(type_.shape, FLOAT64) if type_.dtype == np.float32 else type_
+
+
+# A call frame as Python sees it: an array of words.
+Frame = Any
+
+
+def new_frame(words: Sequence[int]) -> Frame:
+    return (ctypes.c_int64 * len(words))(*words)
+
+
+def address_at(frame: Frame, word: int, role: str, t: int) -> int:
+    """Where the value of a role is at iteration t, by the three words from `word` on."""
+    if role == "constant":
+        return frame[word]
+    place = t & frame[word + 2] if role == "carry" else t
+    return frame[word] + place * frame[word + 1]

@@ -45,7 +45,7 @@ class NumbaCall:
                 fix="leave compiled=True out, so that it is called back in Python; or keep to what numba supports",
             ) from error  # fmt: skip
         self.text = text
-        self.address = self._function.address
+        self.address = int(self._function.address or 0)
         self.state = np.zeros(1, np.int64)
 
 

@@ -25,12 +25,14 @@ from .call_frame import (
     ArgumentLayout,
     frame_words,
     input_word,
+    new_frame,
     output_word,
     value_bytes,
+    widened,
 )  # fmt: skip
 from .callbacks import outermost, raise_pending
 from .dispatch_loop import dispatch_loop_address
-from .dispatch_table import DispatchTable, dispatch_table_of, new_frame, widened
+from .dispatch_table import DispatchTable, dispatch_table_of
 
 # Entries that there is room for at first, when nobody knows how long a loop will run.
 FIRST_ENTRIES = 64

@@ -21,7 +21,7 @@ from ...compiler.runtime import c_entry, python_entry
 from ...compiler.runtime.call_frame import input_word, output_word
 from ...compiler.runtime.callbacks import callback_address, take_pending
 from ...compiler.runtime.dispatch_loop import CURRENT, DONE
-from ...compiler.runtime.dispatch_table import DispatchTable, _NativeVariant
+from ...compiler.runtime.dispatch_table import DispatchTable, NativeVariant
 from ...compiler.runtime.status import FAILURE, OUT_OF_MEMORY, RECURSION
 from ...errors import GuardFailed, InvalidTape, ShapeMismatch, is_recoverable
 from ...ir.instruction import FLOAT_SCALAR
@@ -287,24 +287,18 @@ class _Path:
         self.noted = 0
 
 
-class _Answerer:
-    """The types of the callee that the dispatch table stands for: addresses only, as its kernels know the arrays."""
-
-    in_types = (FLOAT_SCALAR,)
-    out_types = (FLOAT_SCALAR, FLOAT_SCALAR)
-
-
 class _PathsTable(DispatchTable):
     """The native side of a PathsEntry. It holds the kernels that native code finds through it."""
 
     def __init__(self, entry: PathsEntry) -> None:
-        super().__init__(_Answerer, c_entry.ROLES)
+        # Addresses only: its kernels know the arrays.
+        super().__init__((FLOAT_SCALAR,), (FLOAT_SCALAR, FLOAT_SCALAR), c_entry.ROLES)
         self._entry = entry
-        self.natives: dict[_Path, _NativeVariant] = {}
+        self.natives: dict[_Path, NativeVariant] = {}
         self._paths_by_address: dict[int, _Path] = {}
 
     def add(self, path: _Path) -> None:
-        native = _NativeVariant(path, path.variant.number)
+        native = NativeVariant(path, path.variant.number)
         # An interrupt may come before any line: what is in `natives` is in the other table as well.
         self._paths_by_address[native.address] = path
         self.natives[path] = native

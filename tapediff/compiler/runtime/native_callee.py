@@ -1,0 +1,55 @@
+"""The interfaces between dispatch tables and callees: what native code asks a callee for, and the kernels that it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...ir.instruction import ValueType
+from ...ir.interpreter import GuardFailure
+from ...ir.tape import Tape
+from ..loop_ir.program import Program
+from .call_frame import ArgumentLayout
+from .guard_reports import Exits
+
+
+class NativeKernel(Protocol):
+    """Native code of a variant.
+
+    Attributes:
+        address: of `i32 function(ptr frame, ptr state, ptr report)`; see compiler.loop_kernel.
+        state: its words, of which the function is given the address.
+    """
+
+    @property
+    def address(self) -> int: ...
+    @property
+    def state(self) -> np.ndarray: ...
+
+
+class TapeKernel(NativeKernel, Protocol):
+    """Native code of a variant that is a tape: only these fail at guards or in routines."""
+
+    tape: Tape
+    program: Program
+    exits: Exits
+    failures: Sequence[str]
+
+
+class NativeCallee(Protocol):
+    """A callee as dispatch tables see it; see functions.callee.Callee for the methods."""
+
+    name: str
+    in_types: tuple[ValueType, ...]
+    out_types: tuple[ValueType, ...]
+    is_compiled: bool
+    # Its dispatch tables; None until there is one.
+    native: Any
+
+    def loop_kernel(self, number: int, layout: ArgumentLayout) -> Callable[[], NativeKernel]: ...
+    def may_compile(self, number: int) -> bool: ...
+    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Any]) -> int: ...
+    def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]: ...
+    def failed(self, status: int) -> Exception: ...
