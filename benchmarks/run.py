@@ -99,7 +99,7 @@ def kernel_facts(problem):
         target = target.tape_for((problem.points[0],))[0]
         target = td.compile(target)
     kernel = target.kernel((0,))
-    groups = [group.form for group in kernel.program.groups]
+    groups = [type(group).__name__ for group in kernel.program.groups]
     return {
         "instructions": len(target.tape), "of the gradient": len(kernel.tape), "groups": len(groups),
         "forms": {form: groups.count(form) for form in dict.fromkeys(groups)}, "workspace bytes": kernel.workspace_bytes,

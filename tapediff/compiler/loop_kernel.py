@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from .codegen.emitter import Emitter
 from .codegen.outlining import is_compiled_quickly
 from .jit.native_function import NativeFunction
 from .llvm.values import MEMORY_TYPES
-from .loop_ir.program import Program
+from .loop_ir.program import Group, Outlined, Program
 from .math.simd import Value
 from .pipeline import build_body
 from .runtime.call_frame import END, STACK, STOPPED, ArgumentLayout, input_word, output_word, value_bytes
@@ -26,7 +26,6 @@ from .runtime.guard_reports import Exits
 from .runtime.signal_checks import CLOCK, FIRST_SLICE, PAUSE
 from .runtime.status import PENDING
 from .runtime.workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
-from .schedule.fusion import CHUNKS
 
 # Smaller than for kernels, as calls of callees may stand deep in each other.
 LARGEST_STACK_WORKSPACE = 1 << 12
@@ -86,7 +85,7 @@ class LoopEmitter(Emitter):
         # By home and position: the storage; and of the carries that travel in registers, their first values and kinds.
         self._storage_at = {(s.home, s.position): s for s in program.storages if s.home in ("input", "output")}
         self._carried: dict[int, tuple[str, str]] = {}
-        self._has_chunks = any(group.form in CHUNKS.values() for group in program.groups)
+        self._has_chunks = any(isinstance(group, Outlined) for group in program.groups)
 
     def base(self, storage: int) -> str:
         item = self.storages[storage]
@@ -162,7 +161,7 @@ class LoopEmitter(Emitter):
 
     # After each iteration
 
-    def _body(self, groups: list[Any]) -> None:
+    def _body(self, groups: Sequence[Group]) -> None:
         code, before = self.code, self.program.before
         # What a code begins with is the block that this continues; see _module.
         code.block = "enter"

@@ -1,53 +1,67 @@
-"""From tape to scheduled loop program: lower, fuse, decide what is stored and what computed again, and where."""
+"""From tape to scheduled loop program: lower, recompute stencils, fuse, rematerialize, place in memory, block by rows, merge, plan memory.
+
+Each stage takes groups and storages and gives new ones.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..ir.tape import Tape
-from .bytecode.translate import translated
-from .loop_ir.program import Group, Program
-from .lower.lower import Lowering, lower, to_program
-from .schedule.fusion import cut_long, place_in_memory, schedule
+from .bytecode.translate import Translation, translated
+from .loop_ir.program import Group, Interpreted, Program, Storage, assembled
+from .lower.lower import Lowered, lower
+from .schedule.fusion import schedule
 from .schedule.loop_invariants import split_invariants
 from .schedule.memory_plan import ALIGNMENT, plan_memory
 from .schedule.merge_nearly_equal import merge_nearly_equal
+from .schedule.placement import place_in_memory
 from .schedule.recompute_stencils import recompute_stencils
 from .schedule.rematerialize import rematerialize
-from .schedule.row_blocking import form_bands
+from .schedule.row_blocking import block_rows
+from .schedule.split_long import split_long
 
 
 def build_program(tape: Tape) -> Program:
     """The scheduled loop program of a tape, with its memory plan."""
-    low = lower(tape)
-    groups = schedule(recompute_stencils(low.steps, low.storages), low.storages)
-    return _planned(low, [], cut_long(rematerialize(groups, low.storages)))
+    lowered = lower(tape)
+    steps, storages = recompute_stencils(lowered.steps, lowered.storages)
+    groups, storages = rematerialize(schedule(steps, storages), storages)
+    return _planned(lowered, storages, [], split_long(groups))
 
 
 def build_body(tape: Tape, varying: set[int]) -> Program:
     """The program of a loop's body: its first `before` groups run once, as they depend on none of the inputs `varying`."""
-    low = lower(tape)
-    early, steps = split_invariants(recompute_stencils(low.steps, low.storages), low.storages, varying)
-    before, groups = schedule(early, low.storages), schedule(steps, low.storages)
-    return _planned(low, before, cut_long(rematerialize(groups, low.storages, before)))
+    lowered = lower(tape)
+    steps, storages = recompute_stencils(lowered.steps, lowered.storages)
+    early, steps = split_invariants(steps, storages, varying)
+    before, groups = schedule(early, storages), schedule(steps, storages)
+    groups, storages = rematerialize(groups, storages, before)
+    return _planned(lowered, storages, before, split_long(groups))
 
 
-def _planned(low: Lowering, before: list[Group], body: list[Group]) -> Program:
-    place_in_memory([*before, *body], low.storages)
-    groups = [*before, *merge_nearly_equal(form_bands(body, low.storages), low.storages)]
-    program = to_program(low, groups)
-    program.before = len(before)
-    program.workspace_bytes = plan_memory(groups, low.storages, len(before))
-    _translate(program)
-    return program
+def _planned(lowered: Lowered, storages: Sequence[Storage], before: list[Group], body: list[Group]) -> Program:
+    """The program of groups that run once and of those after them."""
+    storages = place_in_memory([*before, *body], storages)
+    body, storages = block_rows(body, storages)
+    groups = [*before, *merge_nearly_equal(body, storages)]
+    storages, workspace_bytes = plan_memory(groups, storages, len(before))
+    groups, slots = _translated(groups, storages)
+    slots_at = 0
+    if slots:
+        slots_at = workspace_bytes + -workspace_bytes % ALIGNMENT
+        workspace_bytes = slots_at + 8 * slots
+    return Program(
+        lowered.tape.name, storages, groups, lowered.constants, len(lowered.tape.inputs), len(lowered.tape.outputs),
+        lowered.failures, workspace_bytes, len(before), slots_at,
+    )  # fmt: skip
 
 
-def _translate(program: Program) -> None:
-    """Translate what is to be interpreted. The values of one group are not needed in the next, so all use the same slots."""
-    interpreted = [group for group in program.groups if group.form == "interpreted"]
-    if not interpreted:
-        return
-    assembled = program.assembled()
-    program.slots_at = program.workspace_bytes + -program.workspace_bytes % ALIGNMENT
-    for group in interpreted:
-        group.translation = translated(program, group, assembled)
-    slots = max(group.translation.slots for group in interpreted)
-    program.workspace_bytes = program.slots_at + 8 * slots
+def _translated(groups: list[Group], storages: Sequence[Storage]) -> tuple[list[Group], int]:
+    """The groups, with byte code for those that are interpreted, and how many values that has at once. Values of one group are not
+    needed in the next, so all use the same slots."""
+    if not any(isinstance(group, Interpreted) for group in groups):
+        return groups, 0
+    several = assembled(groups)
+    groups = [translated(storages, group, several) if isinstance(group, Interpreted) else group for group in groups]
+    return groups, max(group.slots for group in groups if isinstance(group, Translation))

@@ -10,7 +10,7 @@ from tapediff.compiler.codegen.emitter import FAILURE, LARGEST_STACK_WORKSPACE
 from tapediff.compiler.codegen.python_listing import listing, run_listing
 from tapediff.compiler.jit.native_function import assembly
 from tapediff.compiler.kernel import Kernel, build_program
-from tapediff.compiler.loop_ir.program import Access, Exit, RoutineCall, Step
+from tapediff.compiler.loop_ir.program import Access, Exit, LoopNest, RoutineCall, Step
 from tapediff.compiler.runtime import python_entry as entry
 from tapediff.ir.interpreter import run
 from tapediff.ops.arithmetic import CONVERT
@@ -27,7 +27,7 @@ def program_of(f, *args, gradient=False):
 
 
 def nests(program):
-    return [group for group in program.groups if group.form == "nest"]
+    return [group for group in program.groups if isinstance(group, LoopNest)]
 
 
 def two_reductions(x):

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...ir.guard_rows import EACH
-from ..loop_ir.program import Access, Exit, Group, Literal, Program, Step, Storage
+from ..loop_ir.program import Access, Exit, Interpreted, Literal, Step, Storage
 from .handlers import Check, Constants, End, Handler, Load, Operation, Store, addresses_of
 
 # Where the addresses that loads and stores begin at come from: the number of an input's or output's storage, or one of these.
@@ -23,8 +24,8 @@ LARGEST_OFFSET = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Translation:
-    """A program of the interpreter.
+class Translation(Interpreted):
+    """A group with its byte code.
 
     Attributes:
         words: the runs; all but the addresses of the handlers, which stand at `headers`.
@@ -53,15 +54,15 @@ class Translation:
         return words
 
 
-def translated(program: Program, group: Group, assembled: frozenset[int]) -> Translation:
-    """The program of an interpreted group, once the memory plan is made."""
-    translator = _Translator(program.storages, assembled)
+def translated(storages: Sequence[Storage], group: Interpreted, assembled: frozenset[int]) -> Translation:
+    """The byte code of an interpreted group, once the memory plan is made; `assembled` are the storages that several steps write."""
+    translator = _Translator(storages, assembled)
     for item in group.body:
         if isinstance(item, Exit):
             translator.exit(item)
         else:
             translator.step(item)
-    return translator.finish()
+    return translator.finish(group)
 
 
 class _Run:
@@ -78,7 +79,7 @@ class _Run:
 class _Translator:
     """The growing program."""
 
-    def __init__(self, storages: list[Storage], assembled: frozenset[int]) -> None:
+    def __init__(self, storages: Sequence[Storage], assembled: frozenset[int]) -> None:
         self.storages = storages
         self.assembled = assembled
         self.runs: list[_Run] = [_Run(Constants())]
@@ -247,7 +248,7 @@ class _Translator:
 
     # The whole program
 
-    def finish(self) -> Translation:
+    def finish(self, group: Interpreted) -> Translation:
         self.runs.append(_Run(End()))
         starts, slots, headers, flat = [], 0, [], []
         for run in self.runs:
@@ -262,7 +263,7 @@ class _Translator:
         words = (-1 - numbers).astype(np.uint32)
         words[is_value] = slot_of[numbers[is_value]]
         handlers = tuple([run.handler for run in self.runs])
-        return Translation(words, np.array(headers), handlers, slots, tuple(self.bases), tuple(self.checks))
+        return Translation(group.body, words, np.array(headers), handlers, slots, tuple(self.bases), tuple(self.checks))
 
 
 _OPERANDS = frozenset(f"r{k}" for k in range(8))

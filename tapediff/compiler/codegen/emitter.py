@@ -8,13 +8,32 @@ outputs before the last guard has passed.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ...ir.guard_rows import EACH
 from ..bytecode.emit_call import emit_interpreted
+from ..bytecode.translate import Translation
 from ..linalg.routine_table import ROUTINES
 from ..llvm.values import MEMORY_TYPES
-from ..loop_ir.program import Access, Exit, Group, Literal, Program, RoutineCall, Step, neutral
+from ..loop_ir.program import (
+    Access,
+    EmptyReduction,
+    Exit,
+    Group,
+    Interpreted,
+    Invoke,
+    Literal,
+    LoopNest,
+    Outlined,
+    Program,
+    RoutineCall,
+    RowBlocks,
+    Scan,
+    Step,
+    Straight,
+    neutral,
+)  # fmt: skip
 from ..math.simd import Code, Value, constant, to_f64, trunc
 from ..runtime.status import FAILURE, OUT_OF_MEMORY
 from ..runtime.workspaces import (
@@ -23,13 +42,12 @@ from ..runtime.workspaces import (
     array_hash,
     workspace_functions,
 )
-from ..schedule.fusion import CHUNKS
 from ..schedule.memory_plan import ALIGNMENT
 from .call_callee import emit_invoke
 from .loop_guard_report import report_each
 from .loop_nest import Nest
 from .outlining import longest_calling
-from .row_block_loop import emit_bands
+from .row_block_loop import emit_row_blocks
 from .scalar_code import straight_step
 from .vector_memory import LaneMemory
 
@@ -101,7 +119,7 @@ class Emitter(LaneMemory):
         """A loop that sets a whole storage to one number."""
         item = self.storages[storage]
         step = Step((item.size,), (Literal(value, item.kind),), "r0", (), Access(storage, 0, (1,)))
-        Nest(self, Group("nest", (item.size,), [step])).emit()
+        Nest(self, LoopNest((item.size,), (step,))).emit()
 
     def set_scalar(self, storage: int, value: Value) -> None:
         self.scalars[storage] = value
@@ -112,32 +130,34 @@ class Emitter(LaneMemory):
     # Groups
 
     def group(self, group: Group) -> None:
-        if group.form == "call":
-            self.call(group.body[0])
-        elif group.form == "invoke":
-            emit_invoke(self, group.body[0])
-        elif group.form == "bands":
-            emit_bands(self, group)
-        elif group.form in CHUNKS.values():
-            self._call_chunk(group)
-        elif group.form == "interpreted":
-            emit_interpreted(self, group.translation)
-        elif group.form == "straight":
-            for item in group.body:
-                self.exit(item) if isinstance(item, Exit) else straight_step(self, item)
-        elif self._clears(group):
-            self._clear(group.body[0])
-        elif 0 in group.domain:
-            for step in group.body:
+        match group:
+            case Straight(body):
+                for item in body:
+                    self.exit(item) if isinstance(item, Exit) else straight_step(self, item)
+            case LoopNest() if self._clears(group):
+                self._clear(group.body[0])
+            case LoopNest() | Scan():
+                Nest(self, group).emit()
+            case EmptyReduction(step):
                 self._empty_reduction(step)
-        else:
-            Nest(self, group).emit()
+            case RowBlocks():
+                emit_row_blocks(self, group)
+            case Outlined(inner):
+                self._call_chunk(inner)
+            case Translation():
+                emit_interpreted(self, group)
+            case RoutineCall():
+                self.call(group)
+            case Invoke():
+                emit_invoke(self, group)
+            case Interpreted():
+                raise AssertionError("the pipeline translates interpreted groups")
 
-    def _clears(self, group: Group) -> bool:
+    def _clears(self, nest: LoopNest) -> bool:
         """Whether a nest does no more than set a stretch of memory to zero."""
-        if group.form != "nest" or len(group.domain) != 1 or len(group.body) != 1:
+        if len(nest.domain) != 1 or len(nest.body) != 1:
             return False
-        step = group.body[0]
+        step = nest.body[0]
         source = step.reads[0]
         is_zero = (
             isinstance(source, Literal)
@@ -199,7 +219,7 @@ class Emitter(LaneMemory):
     def _truth(value: Value) -> Value:
         return value if value.kind == "i1" else value.ne(0.0 if value.kind == "f64" else 0)
 
-    def _call_chunk(self, group: Group) -> None:
+    def _call_chunk(self, group: Straight | LoopNest | Scan) -> None:
         """Code too long for one function: a function of its own, which hands back a status."""
         chunk = _Chunk(self, f"{self.name}_chunk{self.fresh()}")
         for declaration in chunk.definition(group):
@@ -223,7 +243,7 @@ class Emitter(LaneMemory):
         self._body(self.program.groups)
         return "\n".join(self._module())
 
-    def _body(self, groups: list[Group]) -> None:
+    def _body(self, groups: Sequence[Group]) -> None:
         for group in groups:
             self.group(group)
         self._leave(0)
@@ -331,10 +351,9 @@ class _Chunk(Emitter):
         super().__init__(owner.program, name, owner)
         self.mixes_arrays = owner.mixes_arrays
 
-    def definition(self, group: Group) -> list[str]:
+    def definition(self, group: Straight | LoopNest | Scan) -> list[str]:
         """The function's text, after the declarations that it needs."""
-        form = next(form for form, chunk in CHUNKS.items() if chunk == group.form)
-        self._body([Group(form, group.domain, group.body)])
+        self._body([group])
         parameters = "ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report"
         head = [f"define internal i32 @{self.name}({parameters}) noinline nounwind {{", "entry:"]
         text = "\n".join([*head, *self.slots, *self.entry, "br label %body", "body:", *self.code.lines, "}"])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..llvm.values import MEMORY_TYPES, TYPES
 from ..loop_ir.collapse_loops import LANES, collapsed
-from ..loop_ir.program import Access, Group, Literal, Step
+from ..loop_ir.program import Access, Literal, LoopNest, Scan, Step
 from ..math.simd import Value, constant, splat
 from .outlining import inlined, is_costly, is_short, outlined, runs_in_pairs
 from .reductions import Accumulators
@@ -66,15 +66,15 @@ class Block:
 class Nest:
     """Emits one group. `owner` is the kernel's Emitter, which knows the base address of each storage."""
 
-    def __init__(self, owner: Any, group: Group) -> None:
+    def __init__(self, owner: Any, group: LoopNest | Scan) -> None:
         self.owner = owner
         self.code = owner.code
         extent = group.domain[0]
-        group = collapsed(group) if group.form == "nest" else group
+        group = collapsed(group) if isinstance(group, LoopNest) else group
         self.domain = group.domain
-        self.steps: list[Step] = group.body
+        self.steps: Sequence[Step] = group.body
         self.last = len(self.domain) - 1
-        self.lanes = 1 if group.form == "alone" else lanes_for(self.domain[-1])
+        self.lanes = 1 if isinstance(group, Scan) else lanes_for(self.domain[-1])
         # Of the point that is being emitted: that many lanes, or twice as many.
         self.width = self.lanes
         self.is_short = is_short(group)
@@ -88,16 +88,16 @@ class Nest:
         self.vectors = self._vectors(group)
         self.accumulators = Accumulators(self)
         self.resident: dict[tuple[Access, int], Value] = {}
-        # Of nests in bands: the rows to run, and how many turns of the outermost loop, which may be merged, each is.
+        # In row blocks: the rows to run, and how many turns of the outermost loop, which may be merged, each is.
         self.block: Block | None = None
         self.turns = self.domain[0] // extent
 
-    def _vectors(self, group: Group) -> list[tuple[int, int]]:
+    def _vectors(self, group: LoopNest | Scan) -> list[tuple[int, int]]:
         """First index and active lanes of each vector of an innermost loop that is to be unrolled; none if it is not."""
         extent = self.domain[-1]
         count = -(-extent // self.width)
         scattered = any(s.write.index_read >= 0 for s in self.steps)
-        if group.form != "nest" or len(self.domain) < 2 or scattered:
+        if isinstance(group, Scan) or len(self.domain) < 2 or scattered:
             return []
         if count > MOST_VECTORS or count * len(self.steps) > MOST_UNROLLED:
             return []

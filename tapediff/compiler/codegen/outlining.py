@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -17,7 +18,19 @@ from ...base.held_locks import holding
 from ...ops.scalar_expressions import called_functions, has_costly
 from ..jit.native_function import NativeFunction
 from ..llvm.values import TYPES
-from ..loop_ir.program import Group, Program, Step
+from ..loop_ir.program import (
+    EmptyReduction,
+    Group,
+    Invoke,
+    Item,
+    LoopNest,
+    Outlined,
+    Program,
+    RowBlocks,
+    Scan,
+    Step,
+    Straight,
+)  # fmt: skip
 from ..math.expressions import emit_expression
 from ..math.function_table import CALLED_BY_ELEMENT
 from ..math.simd import Code, Value, splat
@@ -30,11 +43,11 @@ MOST_INLINED_IN_LOOPS = 100
 LONGEST_CALLING = 1024
 
 
-def is_costly(step: Any) -> bool:
+def is_costly(step: Item) -> bool:
     return isinstance(step, Step) and has_costly(step.expression)
 
 
-def runs_in_pairs(steps: list[Step]) -> bool:
+def runs_in_pairs(steps: Sequence[Step]) -> bool:
     """Whether a loop of these steps takes less time with two vectors at once.
 
     One vector of a costly function is a chain of operations that wait for each other; of two, one computes while the other waits:
@@ -49,16 +62,20 @@ def _calls_out(expression: str) -> bool:
     return any(name in CALLED_BY_ELEMENT for name in called_functions(expression))
 
 
+# Groups that are code of the kernel's own.
+_OWN_CODE = (Straight, LoopNest, Scan, EmptyReduction, RowBlocks, Outlined)
+
+
 def is_short(group: Group) -> bool:
     """Whether a group runs so few times that a call in it does not matter."""
-    return group.form not in ("call", "invoke", "interpreted") and math.prod(group.domain) <= LONG_LOOP
+    return isinstance(group, _OWN_CODE) and math.prod(group.domain) <= LONG_LOOP
 
 
 def longest_calling(program: Program) -> int:
     """How many points a loop may have whose costly functions are calls; 0 where a program has no more than are worth inlining."""
     counts = {LONG_LOOP: 0, LONGEST_CALLING: 0}
     for group in program.groups:
-        if group.form not in ("call", "invoke", "interpreted"):
+        if isinstance(group, _OWN_CODE):
             costly, points = sum(map(is_costly, group.body)), math.prod(group.domain)
             for longest in counts:
                 counts[longest] += costly if points <= longest else 0
@@ -86,13 +103,13 @@ def is_compiled_quickly(program: Program, length: int = 0) -> bool:
     16 000 steps of a recurrence with sin: optimised 1.0 s of compiling and 57 us a call, quickly 0.17 s and 67 us. 9000 steps on
     rows of three numbers: 3.2 s and 14 us, quickly 1.2 s and 19 us.
     """
-    code = CALL_STEPS * sum(group.form == "invoke" for group in program.groups)
+    code = CALL_STEPS * sum(isinstance(group, Invoke) for group in program.groups)
     looped = longest = 0
     for group in program.groups:
-        points = math.prod(group.domain)
         if is_short(group):
             code += len(group.body)
-        elif group.form not in ("call", "invoke", "interpreted"):
+        elif isinstance(group, _OWN_CODE):
+            points = math.prod(group.domain)
             looped += len(group.body) * points // VECTOR
             longest = max(longest, points)
     if length > LONGEST_OPTIMISED_TEXT and length > LEAST_TEXT_FOR_A_VECTOR * looped:

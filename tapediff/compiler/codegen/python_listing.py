@@ -15,8 +15,26 @@ import numpy as np
 
 from ...ir.guard_rows import EACH
 from ...ir.instruction import DynamicArrayType
+from ..bytecode.translate import Translation
 from ..linalg.routine_table import ROUTINES
-from ..loop_ir.program import Access, Bands, Exit, Group, Invoke, Literal, Program, RoutineCall, Step, neutral
+from ..loop_ir.program import (
+    Access,
+    EmptyReduction,
+    Exit,
+    Group,
+    Interpreted,
+    Invoke,
+    Literal,
+    LoopNest,
+    Outlined,
+    Program,
+    RoutineCall,
+    RowBlocks,
+    Scan,
+    Step,
+    Straight,
+    neutral,
+)  # fmt: skip
 from ..math.expressions import python_expression
 from ..math.function_table import PYTHON_FUNCTIONS
 
@@ -37,7 +55,7 @@ class _Printer:
         self.assembled = program.assembled()
         self.invokes = invoke_names(program)
         # Storages that hold the rows from `first` on.
-        self.windows: set[int] = set()
+        self.block_buffers: set[int] = set()
 
     def name(self, storage: int) -> str:
         item = self.storages[storage]
@@ -80,39 +98,43 @@ class _Printer:
         return [self.storages[k] for k in sorted(touched) if k >= 0 and self.storages[k].in_memory]
 
     def _group(self, group: Group) -> list[str]:
-        if group.form == "call":
-            return [self._call(group.body[0])]
-        if group.form == "invoke":
-            return [self._invoke(group.body[0])]
-        if group.form in ("straight", "chunk", "interpreted"):
-            lines = [
-                line
-                for item in group.body
-                for line in (self._exit(item) if isinstance(item, Exit) else self._straight(item))
-            ]
-            if group.form == "interpreted":
-                runs = len(group.translation.headers)
-                lines.insert(0, f"# the next {len(group.body)} steps are interpreted, in {runs} runs")
-            return lines
-        if group.bands is not None:
-            return self._bands(group, group.bands)
-        before, loops, after = self._nest(group, [f"range({extent})" for extent in group.domain])
-        return [*before, *loops, *after]
+        match group:
+            case Straight():
+                return self._items(group)
+            case LoopNest() | Scan() | EmptyReduction():
+                before, loops, after = self._nest(group, [f"range({extent})" for extent in group.domain])
+                return [*before, *loops, *after]
+            case RowBlocks():
+                return self._row_blocks(group)
+            case Outlined(inner):
+                return self._group(inner)
+            case Interpreted():
+                runs = f", in {len(group.headers)} runs" if isinstance(group, Translation) else ""
+                return [f"# the next {len(group.body)} steps are interpreted{runs}", *self._items(group)]
+            case RoutineCall():
+                return [self._call(group)]
+            case Invoke():
+                return [self._invoke(group)]
 
-    def _bands(self, group: Group, bands: Bands) -> list[str]:
-        count, rows = group.domain[0], bands.rows
+    def _items(self, group: Straight | Interpreted) -> list[str]:
+        """The lines of code outside loops."""
+        lines = [self._exit(item) if isinstance(item, Exit) else self._straight(item) for item in group.body]
+        return [line for of_item in lines for line in of_item]
+
+    def _row_blocks(self, group: RowBlocks) -> list[str]:
+        (count,), rows = group.domain, group.rows
         last = count // rows * rows - rows
         lines = [
             f"for first in range(0, {last + rows}, {rows}):",
             f"    stop = {count} if first == {last} else first + {rows}",
         ]
         begin, end = [], []
-        self.windows = {storage for storage, _ in bands.windows}
-        for nest in bands.nests:
+        self.block_buffers = {storage for storage, _ in group.block_buffers}
+        for nest in group.nests:
             before, loops, after = self._nest(nest, ["range(first, stop)", *(f"range({k})" for k in nest.domain[1:])])
             begin, end = [*begin, *before], [*end, *after]
             lines += ["    " + line for line in loops]
-        self.windows = set()
+        self.block_buffers = set()
         return [*begin, *lines, *end]
 
     def _call(self, call: RoutineCall) -> str:
@@ -153,7 +175,7 @@ class _Printer:
             value = COMBINED[step.combine].format(target, value)
         return [_commented(f"{target} = {value}", step.site)]
 
-    def _nest(self, group: Group, ranges: list[str]) -> tuple[list[str], list[str], list[str]]:
+    def _nest(self, group: LoopNest | Scan | EmptyReduction, ranges: list[str]) -> tuple[list[str], list[str], list[str]]:
         """A nest's lines: before its loops, the loops, and behind them."""
         indices = [f"i{k}" for k in range(len(group.domain))]
         before, lines, after = [], [], []
@@ -162,7 +184,7 @@ class _Printer:
                 name = self._accumulator(step)
                 start = repr(neutral(step.combine, self.storages[step.write.storage].kind)).replace("inf", "np.inf")
                 whole = name if self._in_register(step) else f"{self.name(step.write.storage)}[:]"
-                (lines if step.write.storage in self.windows else before).append(f"{whole} = {start}")
+                (lines if step.write.storage in self.block_buffers else before).append(f"{whole} = {start}")
                 if self._in_register(step) and self.storages[step.write.storage].in_memory:
                     after.append(f"{self.name(step.write.storage)}[0] = {name}")
         for depth, (index, turns) in enumerate(zip(indices, ranges)):
@@ -225,7 +247,7 @@ class _Printer:
 
     def _address(self, access: Access, indices: list[str], step: Step | None = None) -> str:
         terms = [str(access.offset)] if access.offset else []
-        if access.storage in self.windows:
+        if access.storage in self.block_buffers:
             indices = [f"({indices[0]} - first)", *indices[1:]]
         for index, stride in zip(indices, access.strides):
             if stride:
@@ -241,14 +263,14 @@ def _commented(line: str, site: object) -> str:
 
 def invoke_names(program: Program) -> dict[int, str]:
     """A name for each call or loop of a callee, by the identity of its Invoke."""
-    found = [item for group in program.groups if group.form == "invoke" for item in group.body]
+    found = [group for group in program.groups if isinstance(group, Invoke)]
     return {id(i): re.sub(r"\W+", "_", f"{i.op.name}_{i.params[0].name}_{k}") for k, i in enumerate(found)}
 
 
 def _python_invokes(program: Program) -> dict[str, Any]:
     """What the calls and loops of callees do, by the evaluation of their ops."""
     names, stacks = invoke_names(program), []
-    items = [item for group in program.groups if group.form == "invoke" for item in group.body]
+    items = [group for group in program.groups if isinstance(group, Invoke)]
     return {names[id(item)]: _python_invoke(item, stacks) for item in items}
 
 

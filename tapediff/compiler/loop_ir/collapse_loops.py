@@ -1,17 +1,16 @@
-"""Merges the loops of a nest where that changes nothing but their number."""
+"""Merges neighbouring loops of a nest where every address advances evenly through both."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from .program import Access, Group, Step
+from .program import Access, Literal, LoopNest, Step
 
 # Entries that an innermost loop takes at a time, in SIMD lanes.
 LANES = 8
 
 
-def collapsed(group: Group) -> Group:
+def collapsed(group: LoopNest) -> LoopNest:
     """Merge neighbouring loops wherever every address advances evenly through both.
 
     A loop that a reduction runs over is merged only when its rows fill all lanes, which keeps the order of accumulation.
@@ -28,13 +27,12 @@ def collapsed(group: Group) -> Group:
             domain[k : k + 2] = [domain[k] * inner]
             steps = [_without_dimension(s, k, tuple(domain)) for s in steps]
         k -= 1
-    return Group(group.form, tuple(domain), steps)
+    return LoopNest(tuple(domain), tuple(steps))
 
 
 def _without_dimension(step: Step, k: int, domain: tuple[int, ...]) -> Step:
-    def shorter(access: Any) -> Any:
-        if not isinstance(access, Access):
-            return access
+    def shorter(access: Access) -> Access:
         return replace(access, strides=access.strides[:k] + access.strides[k + 1 :])
 
-    return replace(step, domain=domain, reads=tuple(map(shorter, step.reads)), write=shorter(step.write))
+    reads = tuple([read if isinstance(read, Literal) else shorter(read) for read in step.reads])
+    return replace(step, domain=domain, reads=reads, write=shorter(step.write))

@@ -1,14 +1,13 @@
-"""What the items of a loop program read and write, and which must not overtake a guard."""
+"""Reads and writes of the items of a loop program, and which items must not overtake a guard."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from .program import Access, Exit, Invoke, Literal, RoutineCall, Step, Storage
+from .program import Access, Exit, Invoke, Item, Literal, RoutineCall, Step, Storage
 
 
-def read_by(item: Any) -> Iterable[int]:
+def read_by(item: Item) -> Iterable[int]:
     """The storages that a step, a call, an invoke or an exit reads."""
     if isinstance(item, Step):
         return [r.storage for r in item.reads if isinstance(r, Access)]
@@ -17,28 +16,39 @@ def read_by(item: Any) -> Iterable[int]:
     return [storage for storage, _ in item.operands]
 
 
-def written_by(item: Any) -> Iterable[int]:
+def written_by(item: Item) -> Iterable[int]:
     """The storages that a step, a call or an invoke writes."""
     if isinstance(item, Step):
         return [item.write.storage]
     if isinstance(item, RoutineCall):
         return [item.result]
-    return item.written if isinstance(item, Invoke) else []
+    return item.written if isinstance(item, Invoke) else ()
 
 
-def may_veto(item: Any) -> bool:
+def may_veto(item: Item) -> bool:
     """Whether an item may end the run: a guard, a routine that can fail, a callee."""
     return isinstance(item, (Exit, Invoke)) or (isinstance(item, RoutineCall) and item.failure >= 0)
 
 
-def relies_on_guards(item: Any, storages: list[Storage]) -> bool:
-    """Whether an item must not run before a guard that stands before it: it ends the run, writes for the caller, or uses
-    computed indices."""
+def relies_on_guards(item: Item, storages: Sequence[Storage]) -> bool:
+    """Whether an item must stay behind the guards before it: it may fail, writes for the caller, or uses computed indices."""
     if may_veto(item) or any(storages[storage].home == "output" for storage in written_by(item)):
         return True
     return isinstance(item, Step) and _uses_computed_indices(item, storages)
 
 
-def _uses_computed_indices(step: Step, storages: list[Storage]) -> bool:
+def _uses_computed_indices(step: Step, storages: Sequence[Storage]) -> bool:
     indices = [step.reads[a.index_read] for a in (*step.reads, step.write) if isinstance(a, Access) and a.index_read >= 0]
     return any(not isinstance(k, Literal) and storages[k.storage].home != "constant" for k in indices)
+
+
+def is_same_point(reader: Step, read: Access, writer: Step) -> bool:
+    """Whether the reader reads, at every loop point, exactly what the writer assigned at that point."""
+    return (
+        writer.domain == reader.domain
+        and writer.combine is None
+        and read.index_read < 0
+        and writer.write.index_read < 0
+        and read.offset == writer.write.offset
+        and read.strides == writer.write.strides
+    )

@@ -1,21 +1,27 @@
 """The loop program: storages, loop steps, library calls and guard exits, between the tape and native code.
 
     program ::= group*
-    group   ::= nest(domain, step*)        one loop nest over `domain`, all steps at every point of their own domains
-              | bands(rows, nest*)         nests over the same rows, run one after the other on each block of rows
-              | straight((step | exit)*)   scalars and guards, outside loops
-              | call(routine)              BLAS, LAPACK or an index routine
-              | invoke(callee)             a call or a loop of a function that is compiled on its own
+    group   ::= Straight((step | exit)*)          numbers and guards, outside loops
+              | LoopNest(domain, step*)           one nest of loops; each step at every point of its own domain
+              | Scan(step)                        a nest that stores running totals along its last loop
+              | EmptyReduction(step)              a reduction over no entries: the neutral element
+              | RowBlocks(nest*, rows)            nests over the same rows, one after the other on each block of rows
+              | Outlined(straight | nest | scan)  the same, as a function of its own
+              | Interpreted((step | exit)*)       straight-line code that is run as byte code
+              | RoutineCall(routine)              BLAS, LAPACK or an index routine
+              | Invoke(callee)                    a call or a loop of a function that is compiled on its own
     step    ::= write[address] (combine)= expression(read[address], ...)
     address ::= storage, offset + sum of stride * loop index (+ the value of another read)
 
-A storage is written once, by one step or by a fill followed by steps on parts of it, and read only afterwards.
+Every group has a `body`: its steps, exits and calls in their order. A storage is written once, by one step or by a fill followed
+by steps on parts of it, and read only afterwards.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -32,14 +38,14 @@ def neutral(combine: str, kind: str) -> float | int | bool:
     return INTEGER_NEUTRAL[combine] if kind == "i64" else NEUTRAL[combine]
 
 
-@dataclass(slots=True)
-class Storage:
+# A named tuple, as frozen dataclasses take three times as long to make, and there is one for every operation.
+class Storage(NamedTuple):
     """Memory for one array, or a register for one number.
 
     Attributes:
         home: "input", "constant", "output" or "workspace".
         position: which input or output; byte offset in the constants or in the workspace.
-        in_memory: whether anything needs it at an address; a workspace storage may live in registers alone.
+        in_memory: whether anything needs it at an address. A workspace storage may live in registers alone: schedule.placement decides.
     """
 
     number: int
@@ -47,7 +53,7 @@ class Storage:
     kind: str
     home: str = "workspace"
     position: int = -1
-    in_memory: bool = True
+    in_memory: bool = False
 
     @property
     def bytes(self) -> int:
@@ -147,6 +153,10 @@ class RoutineCall:
     failure: int = -1
     site: Any = None
 
+    @property
+    def body(self) -> tuple[RoutineCall]:
+        return (self,)
+
 
 @dataclass(frozen=True, slots=True)
 class Invoke:
@@ -171,55 +181,130 @@ class Invoke:
     site: Any = None
 
     @property
+    def body(self) -> tuple[Invoke]:
+        return (self,)
+
+    @property
     def written(self) -> tuple[int, ...]:
         """The storages that it writes."""
         rest = [s for s in (*self.slots, self.scratch) if s >= 0]
         return tuple(dict.fromkeys([*(storage for storage, _ in self.items), *rest]))
 
 
-@dataclass(slots=True)
-class Group:
-    """Steps that run together: a loop nest, nests in bands, straight-line code, one call, or one invoke.
-
-    Attributes:
-        bands: of nests that run block by block, how; their steps are in the body, too.
-        translation: of straight-line code that is interpreted, its program; see compiler.bytecode.translate.
-    """
-
-    form: str
-    domain: tuple[int, ...] = ()
-    body: list[Any] = field(default_factory=list)
-    bands: Bands | None = None
-    translation: Any = None
+Item: TypeAlias = Step | Exit | RoutineCall | Invoke
 
 
 @dataclass(frozen=True, slots=True)
-class Bands:
-    """Nests whose outermost loop is cut into blocks of rows, so that what one leaves in the cache is there for the next.
+class Straight:
+    """Steps and guards outside loops, on numbers."""
+
+    body: tuple[Step | Exit, ...]
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoopNest:
+    """One nest of loops. Extents of `domain` are at least 1; a step's own may be a little shorter in the last loop."""
+
+    domain: tuple[int, ...]
+    body: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One step that stores the running total at every point of its last loop."""
+
+    step: Step
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        return self.step.domain
+
+    @property
+    def body(self) -> tuple[Step, ...]:
+        return (self.step,)
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyReduction:
+    """A reduction over a domain without points: its result is the neutral element."""
+
+    step: Step
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        return self.step.domain
+
+    @property
+    def body(self) -> tuple[Step, ...]:
+        return (self.step,)
+
+
+@dataclass(frozen=True, slots=True)
+class RowBlocks:
+    """Nests whose outermost loop is cut into blocks of rows, so that each finds in the cache the rows that the one before wrote.
 
     Attributes:
         nests: in order; the outermost loops of all are over the same rows.
-        rows: of a block; the last one has what is left over, too.
-        windows: storages that hold one block at a time, and how long a row of each is.
+        rows: of a block; the last one has the remaining rows, too.
+        block_buffers: storages that hold one block at a time, and how long a row of each is.
     """
 
-    nests: tuple[Group, ...]
+    nests: tuple[LoopNest, ...]
     rows: int
-    windows: tuple[tuple[int, int], ...]
+    block_buffers: tuple[tuple[int, int], ...]
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        """The rows; nests may have more loops inside."""
+        return self.nests[0].domain[:1]
+
+    @property
+    def body(self) -> tuple[Step, ...]:
+        return tuple([step for nest in self.nests for step in nest.body])
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Outlined:
+    """A group that becomes a function of its own; numbers go to and from other functions through the workspace."""
+
+    group: Straight | LoopNest | Scan
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        return self.group.domain
+
+    @property
+    def body(self) -> tuple[Step | Exit, ...]:
+        return self.group.body
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreted:
+    """Long straight-line code that is run as byte code. compiler.bytecode.translate.Translation is one with its byte code."""
+
+    body: tuple[Step | Exit, ...]
+
+
+Group: TypeAlias = Straight | LoopNest | Scan | EmptyReduction | RowBlocks | Outlined | Interpreted | RoutineCall | Invoke
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """A scheduled loop program and its memory plan.
 
     Attributes:
+        failures: messages of the routines that can fail, by failure number.
         before: how many groups run once, before the iterations of a loop kernel.
-        slots_at: where in the workspace the interpreter has its values.
+        slots_at: byte offset of the interpreter's values in the workspace.
     """
 
     name: str
-    storages: list[Storage]
-    groups: list[Group]
+    storages: Sequence[Storage]
+    groups: Sequence[Group]
     constants: bytes
     input_count: int
     output_count: int
@@ -229,11 +314,15 @@ class Program:
     slots_at: int = 0
 
     def assembled(self) -> frozenset[int]:
-        """Storages that several steps write: filled first and then added to, so that no reduction initialises them."""
-        seen: set[int] = set()
-        several: set[int] = set()
-        for group in self.groups:
-            for item in group.body:
-                if isinstance(item, Step):
-                    (several if item.write.storage in seen else seen).add(item.write.storage)
-        return frozenset(several)
+        return assembled(self.groups)
+
+
+def assembled(groups: Iterable[Group]) -> frozenset[int]:
+    """Storages that several steps write: filled first and then added to, so that no reduction initialises them."""
+    seen: set[int] = set()
+    several: set[int] = set()
+    for group in groups:
+        for item in group.body:
+            if isinstance(item, Step):
+                (several if item.write.storage in seen else seen).add(item.write.storage)
+    return frozenset(several)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ...ir.guard_rows import EACH
 from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, Instruction, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
-from ..loop_ir.program import KINDS, Access, Exit, Invoke, Literal, Program, RoutineCall, Step
+from ..loop_ir.program import KINDS, Access, Exit, Invoke, Item, Literal, RoutineCall, Step, Storage
 from ..loop_ir.views import StridedView
 from .arrays import ArrayLowering
 from .calls import CallLowering
@@ -79,8 +80,23 @@ class Lowering(ArrayLowering, MatrixLowering, CallLowering):
         )  # fmt: skip
 
 
-def lower(tape: Tape) -> Lowering:
-    """The unfused steps of a tape, ending with the copies into its outputs."""
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """The unfused steps of a tape, ending with the copies into its outputs.
+
+    Attributes:
+        failures: messages of the routines that can fail, by failure number.
+    """
+
+    tape: Tape
+    storages: tuple[Storage, ...]
+    steps: tuple[Item, ...]
+    constants: bytes
+    failures: tuple[str, ...]
+
+
+def lower(tape: Tape) -> Lowered:
+    """The loop steps of a tape, in its order."""
     low = Lowering(tape)
     for number, instruction in enumerate(tape.instructions):
         low.site = instruction.site
@@ -106,7 +122,7 @@ def lower(tape: Tape) -> Lowering:
         assert len(low.views) == number + 1, f"{op} must define exactly one view"
     low.site = None
     _place_outputs(low)
-    return low
+    return Lowered(tape, tuple(low.storages), tuple(low.steps), bytes(low.constants), tuple(low.failures))
 
 
 def _place_outputs(low: Lowering) -> None:
@@ -119,16 +135,21 @@ def _place_outputs(low: Lowering) -> None:
     for invoke in low.steps:
         if isinstance(invoke, Invoke):
             taken |= {*invoke.written, *(storage for storage, _ in invoke.operands)}
+    taken |= read_storages
     for position, number in enumerate(low.tape.outputs):
         view = low.views[number]
         storage = low.storages[view.storage] if view.literal is None else None
-        whole = storage is not None and storage.size == int(np.prod(view.shape)) and view.is_contiguous
-        if whole and storage.home == "workspace" and storage.number not in taken | read_storages:  # type: ignore[union-attr]
-            storage.home, storage.position = "output", position  # type: ignore[union-attr]
-            taken.add(storage.number)  # type: ignore[union-attr]
+        if storage is not None and _fills(view, storage) and storage.number not in taken:
+            low.storages[storage.number] = storage._replace(home="output", position=position, in_memory=True)
+            taken.add(storage.number)
             continue
         target = low.storage(view.shape, low.kind_of(view), "output", position)
         low.copy(view, target)
+
+
+def _fills(view: StridedView, storage: Storage) -> bool:
+    """Whether a view is the whole of a workspace storage."""
+    return storage.home == "workspace" and storage.size == math.prod(view.shape) and view.is_contiguous
 
 
 def _require_supported(type_: ValueType, instruction: Instruction) -> None:
@@ -137,10 +158,3 @@ def _require_supported(type_: ValueType, instruction: Instruction) -> None:
             f"compiling {type_.dtype} arithmetic", at=instruction.site,
             fix="convert the arguments to float64, or replay the tape without compiling",
         )  # fmt: skip
-
-
-def to_program(low: Lowering, groups: list[Any]) -> Program:
-    return Program(
-        low.tape.name, low.storages, groups, bytes(low.constants), len(low.tape.inputs), len(low.tape.outputs),
-        tuple(low.failures),
-    )  # fmt: skip

@@ -46,7 +46,7 @@ class StepBuilder:
 
     def storage(self, shape: tuple[int, ...], kind: str, home: str = "workspace", position: int = -1) -> StridedView:
         size = math.prod(shape)
-        self.storages.append(Storage(len(self.storages), size, kind, home, position))
+        self.storages.append(Storage(len(self.storages), size, kind, home, position, home != "workspace"))
         return StridedView(shape, len(self.storages) - 1, 0, contiguous(shape))
 
     def constant(self, array: np.ndarray) -> StridedView:

@@ -6,73 +6,83 @@ the other in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from ..loop_ir.dependencies import read_by, written_by
-from ..loop_ir.program import Access, Group, Storage
+from ..loop_ir.program import Access, Group, LoopNest, Outlined, Storage
 
 ALIGNMENT = 64
 SMALL = 8
 
 
-def plan_memory(groups: list[Group], storages: list[Storage], before: int = 0) -> int:
-    """Set each stored workspace array's byte offset; returns the bytes needed in all.
+def plan_memory(groups: Sequence[Group], storages: Sequence[Storage], before: int = 0) -> tuple[list[Storage], int]:
+    """The storages, with a byte offset for each that is stored in the workspace; and the bytes needed in all.
 
-    The first `before` groups run once and the others again and again, so what the former write is needed until the end.
+    The first `before` groups run once and the others again and again, so their results are needed until the end.
     """
     first, last = _lifetimes(groups, storages, before)
-    ending: dict[int, list[int]] = {}
-    for storage, number in last.items():
-        ending.setdefault(number, []).append(storage)
-    starting: dict[int, list[int]] = {}
-    for storage, number in first.items():
-        starting.setdefault(number, []).append(storage)
+    ending = _by_group(last)
+    starting = _by_group(first)
     # Numbers are packed beside each other, in front of the arrays.
     numbers, arrays = _Space(), _Space()
-    for number in range(len(groups)):
+    offsets: dict[int, int] = {}
+    for number, group in enumerate(groups):
         left = dict.fromkeys(k for k in ending.get(number, ()) if _is_planned(storages[k]))
         begun = [storages[k] for k in starting.get(number, ()) if _is_planned(storages[k])]
-        overwritten = _Overwritten(groups[number], left, storages) if left and begun else None
+        overwritten = _Overwritten(group, left, storages) if left and begun else None
         for item in begun:
             known = -1 if overwritten is None else overwritten.by(item)
             if known >= 0:
                 del left[known]
-                item.position = storages[known].position
+                offsets[item.number] = offsets[known]
             else:
-                item.position = numbers.take(SMALL) if item.size == 1 else arrays.take(_rounded(item.bytes))
+                offsets[item.number] = numbers.take(SMALL) if item.size == 1 else arrays.take(_rounded(item.bytes))
         for storage in left:
             item = storages[storage]
             if item.size == 1:
-                numbers.give(item.position, SMALL)
+                numbers.give(offsets[storage], SMALL)
             else:
-                arrays.give(item.position, _rounded(item.bytes))
+                arrays.give(offsets[storage], _rounded(item.bytes))
     start = numbers.end + -numbers.end % ALIGNMENT
-    for storage in first:
+    planned = list(storages)
+    for storage, offset in offsets.items():
         item = storages[storage]
-        if item.home == "workspace" and item.in_memory and item.size != 1:
-            item.position += start
-    return start + arrays.end
+        planned[storage] = item._replace(position=offset if item.size == 1 else start + offset)
+    return planned, start + arrays.end
+
+
+def _by_group(groups: dict[int, int]) -> dict[int, list[int]]:
+    """The storages of each group, from the group of each storage."""
+    storages: dict[int, list[int]] = {}
+    for storage, number in groups.items():
+        storages.setdefault(number, []).append(storage)
+    return storages
 
 
 def _is_planned(item: Storage) -> bool:
     return item.home == "workspace" and item.in_memory
 
 
+# Size and kind of an array, and domain, offset, strides and index read of the accesses to it.
+_Pattern: TypeAlias = tuple[int, str, tuple[int, ...], int, tuple[int, ...], int]
+
+
 class _Overwritten:
     """Arrays over which a nest may write others: it reads them for the last time, each entry before it is written over.
 
     Attributes:
-        arrays: those that are left, and which step is the last to read each, by size, kind, loop and where in it they are read.
+        arrays: those that are left, with the number of the last step that reads each, by the pattern of these reads.
         writers: of each storage: the numbers of the steps that write it.
     """
 
-    def __init__(self, group: Group, left: Iterable[int], storages: list[Storage]) -> None:
-        self.body = group.body if group.form in ("nest", "nest chunk") else []
-        self.arrays: dict[Any, dict[int, int]] = {}
+    def __init__(self, group: Group, left: Iterable[int], storages: Sequence[Storage]) -> None:
+        nest = group.group if isinstance(group, Outlined) else group
+        self.body = nest.body if isinstance(nest, LoopNest) else ()
+        self.arrays: dict[_Pattern, dict[int, int]] = {}
         self.writers: dict[int, list[int]] = {}
-        # How and by which step each is read; None where that is in several ways.
-        reads: dict[int, tuple[Any, int] | None] = {k: ((), -1) for k in left if storages[k].size != 1}
+        # The pattern and the last step of its reads, an empty one before the first; None where there are several patterns.
+        reads: dict[int, tuple[_Pattern | tuple[()], int] | None] = {k: ((), -1) for k in left if storages[k].size != 1}
         for number, step in enumerate(self.body):
             for read in step.reads:
                 if isinstance(read, Access) and (known := reads.get(read.storage)) is not None:
@@ -81,7 +91,7 @@ class _Overwritten:
                     reads[read.storage] = (pattern, number) if known[0] in ((), pattern) else None
             self.writers.setdefault(step.write.storage, []).append(number)
         for storage, known in reads.items():
-            if known is not None and storage not in self.writers:
+            if known is not None and known[0] and storage not in self.writers:
                 self.arrays.setdefault(known[0], {})[storage] = known[1]
 
     def by(self, new: Storage) -> int:
@@ -98,7 +108,7 @@ class _Overwritten:
         return found
 
 
-def _lifetimes(groups: list[Group], storages: list[Storage], before: int) -> tuple[dict[int, int], dict[int, int]]:
+def _lifetimes(groups: Sequence[Group], storages: Sequence[Storage], before: int) -> tuple[dict[int, int], dict[int, int]]:
     """The first and the last group that needs each storage that has an address."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -126,11 +136,8 @@ class _Space:
         self.end = 0
 
     def take(self, size: int) -> int:
-        fitting = (
-            size
-            if self.free.get(size)
-            else min((n for n, starts in self.free.items() if starts and n > size), default=0)
-        )
+        longer = (n for n, starts in self.free.items() if starts and n > size)
+        fitting = size if self.free.get(size) else min(longer, default=0)
         if not fitting:
             self.end += size
             return self.end - size

@@ -1,23 +1,24 @@
-"""Computes cheap values again where they are read shifted, instead of storing them for another loop.
+"""Computes cheap values again where a stencil reads them shifted, instead of storing them for another loop.
 
-y[1:] - y[:-1] reads y[i + 1] and y[i]. They cannot share a loop with what computes y[i], but with what computes the two from x they
-can. The operations and the values are the same, so no bit changes.
+y[1:] - y[:-1] reads y[i + 1] and y[i]. It cannot share a loop with the step that computes y[i], but it can with copies of that step
+that compute the two from x. The operations and the values are the same, so no bit changes.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import TypeGuard
 
 from ...ops.scalar_expressions import has_costly
 from ..loop_ir.dependencies import read_by, written_by
 from ..loop_ir.index_maps import IndexMap, index_map_of
-from ..loop_ir.program import Access, Step, Storage
+from ..loop_ir.program import Access, Item, Literal, Step, Storage
 from ..loop_ir.views import contiguous
 
-# What one step may compute again, in cheap operations; a division counts as so many. Arrays that stay in the first-level cache are
+# Cheap operations that one step may compute again; a division counts as DIVISION of them. Arrays that stay in the first-level cache are
 # stored and read at little cost: for 1000 second differences 0.23 us stored and 0.30 us computed again, for 100 000 of them 50 and
 # 27 us. Neither pays for planes of 100 x 100, whose edges make many short loops.
 MOST_OPERATIONS = 16
@@ -27,20 +28,23 @@ SMALLEST_LARGE = 2500
 DIVISION = 4
 # Each reader has code of its own for it.
 MOST_READERS = 12
-# Trees of values are looked at no further than this, and no more often; then all that their reader reads is stored.
+# Larger trees of values are cut, and after so many rounds all values that a reader reads shifted are stored.
 MOST_VALUES = 32
 MOST_ROUNDS = 16
 
 
-def recompute_stencils(steps: list[Any], storages: list[Storage]) -> list[Any]:
-    """The steps, with shifted reads of cheap values replaced where all readers of such a value can do without it."""
+def recompute_stencils(
+    steps: Sequence[Item], storages: Sequence[Storage]
+) -> tuple[Sequence[Item], Sequence[Storage]]:
+    """The steps, with shifted reads of cheap values replaced where all readers of such a value can do without it; and the storages."""
     if not any(isinstance(step, Step) and step.domain for step in steps):
-        return steps
+        return steps, storages
     sources = _Sources(steps, storages)
     if not sources.readers:
-        return steps
-    _store_what_is_dear(sources)
-    result: list[Any] = []
+        return steps, storages
+    _store_costly(sources)
+    storages = list(storages)
+    result: list[Item] = []
     for step in steps:
         if isinstance(step, Step) and any(sources.is_shifted(read, step) for read in step.reads):
             copies = _Copies(step, sources, storages)
@@ -48,27 +52,27 @@ def recompute_stencils(steps: list[Any], storages: list[Storage]) -> list[Any]:
             result += copies.steps
             step = replace(step, reads=reads)
         result.append(step)
-    return _without_unread(result, sources)
+    return _without_unread(result, sources), storages
 
 
 class _Sources:
     """The values that one step computes element by element, and where they are read.
 
     Attributes:
-        writers: of each storage that a step could compute again: that step.
-        places: and where in the program it stands.
+        writers: by storage that a step could compute again: that step.
+        numbers: and its place in the program.
         readers: the steps that read such a storage elsewhere than at the point that writes it.
-        stored: those that are stored all the same.
+        stored: the storages that are stored nevertheless.
     """
 
-    def __init__(self, steps: list[Any], storages: list[Storage]) -> None:
+    def __init__(self, steps: Sequence[Item], storages: Sequence[Storage]) -> None:
         self.writers: dict[int, Step] = {}
-        self.places: dict[int, int] = {}
+        self.numbers: dict[int, int] = {}
         self.readers: dict[int, list[Step]] = {}
         self.stored = _needed_whole(steps)
         self.operands: dict[tuple[Access, tuple[int, ...]], list[Access] | None] = {}
         several: set[int] = set()
-        for place, step in enumerate(steps):
+        for number, step in enumerate(steps):
             if isinstance(step, Step):
                 storage = step.write.storage
                 if storage in self.writers or storage in several or not _is_elementwise(step, storages[storage]):
@@ -76,10 +80,10 @@ class _Sources:
                     self.writers.pop(storage, None)
                 else:
                     self.writers[storage] = step
-                    self.places[storage] = place
-        for step in steps:
-            for read in step.reads if isinstance(step, Step) else ():
-                if isinstance(read, Access) and self.is_shifted(read, step):
+                    self.numbers[storage] = number
+        for step in [step for step in steps if isinstance(step, Step)]:
+            for read in step.reads:
+                if self.is_shifted(read, step):
                     self.readers.setdefault(read.storage, []).append(step)
         for storage, readers in self.readers.items():
             # Where a value is repeated, by broadcasting for example, it would be computed again each time.
@@ -87,22 +91,22 @@ class _Sources:
             if repeated or len(readers) > MOST_READERS:
                 self.stored.add(storage)
 
-    def is_computed(self, read: Any) -> bool:
-        """Whether a value is not stored, but computed by who reads it shifted."""
-        return isinstance(read, Access) and read.storage in self.writers and read.storage not in self.stored
+    def is_computed(self, read: Access) -> bool:
+        """Whether a value is not stored: steps that read it shifted compute it themselves."""
+        return read.storage in self.writers and read.storage not in self.stored
 
-    def is_shifted(self, read: Any, reader: Step) -> bool:
+    def is_shifted(self, read: Access | Literal, reader: Step) -> TypeGuard[Access]:
         """Whether a step reads a value, which is to be computed again, elsewhere than at the point that writes it."""
-        if not self.is_computed(read):
+        if not isinstance(read, Access) or not self.is_computed(read):
             return False
         writer = self.writers[read.storage]
         return reader.domain != writer.domain or read != writer.write
 
     def shifted_by(self, reader: Step) -> list[Access]:
-        return [read for read in reader.reads if isinstance(read, Access) and self.is_shifted(read, reader)]
+        return [read for read in reader.reads if self.is_shifted(read, reader)]
 
     def operands_of(self, read: Access, domain: tuple[int, ...]) -> list[Access] | None:
-        """What a value is computed from, where a loop over a domain reads it; None if that cannot be said."""
+        """The operands of a value, where a loop over a domain reads it; None if there is no index map."""
         if (read, domain) not in self.operands:
             writer = self.writers[read.storage]
             moved = _moved(read, domain, writer)
@@ -111,8 +115,8 @@ class _Sources:
         return self.operands[read, domain]
 
 
-def _needed_whole(steps: list[Any]) -> set[int]:
-    """What routines, callees and guards read, and what those write, be it after a step that gives the first value."""
+def _needed_whole(steps: Sequence[Item]) -> set[int]:
+    """The storages that routines, callees and guards read or write."""
     others = [step for step in steps if not isinstance(step, Step)]
     return {storage for item in others for storage in (*read_by(item), *written_by(item))}
 
@@ -134,22 +138,22 @@ def _operations(step: Step) -> int:
 
 
 def _moved(read: Access, domain: tuple[int, ...], writer: Step) -> IndexMap | None:
-    """Where the writer's loop is when it computes what is read; None if that cannot be said."""
+    """The writer's loop indices as functions of the reader's; None if they are not affine."""
     return None if read.index_read >= 0 else index_map_of(read, domain, writer.domain)
 
 
 class _Tree:
-    """What it takes to compute again all that one step reads shifted: values by where they are read, the nearest first.
+    """The values that one step needs to compute again all that it reads shifted; those it reads itself come first.
 
-    It ends at MOST_VALUES, as what needs more is too dear anyway. Sets of values are the bits of a number.
+    It is cut at MOST_VALUES: larger ones cost too much anyway. Sets of values are the bits of a number.
 
     Attributes:
         storages: of each value.
-        direct: how many the step itself reads; they are the first.
+        direct: how many the step itself reads.
         operations: for all of them.
-        is_cut: whether there is more to it.
-        lost: the set of those of which it cannot be said where they are in their writer's loop.
-        reached: of each value, the set of those that it takes, itself included.
+        is_cut: whether there are more values.
+        lost: the set of values without an index map into their writer's loop.
+        reached: for each value, the set of values it is computed from, itself included.
     """
 
     def __init__(self, step: Step, sources: _Sources) -> None:
@@ -170,7 +174,7 @@ class _Tree:
         self.reached = self._reached(operands)
 
     def _enter(self, reads: list[Access], values: list[Access]) -> list[int]:
-        """The numbers of values, which they are given where they are new."""
+        """The numbers of values; new ones get the next."""
         numbers = []
         for read in reads:
             number = self.number_of.get(read)
@@ -187,14 +191,14 @@ class _Tree:
 
     def _reached(self, operands: list[list[int]]) -> list[int]:
         reached = [0] * len(operands)
-        for k in sorted(range(len(operands)), key=lambda k: self.sources.places[self.storages[k]]):
+        for k in sorted(range(len(operands)), key=lambda k: self.sources.numbers[self.storages[k]]):
             reached[k] = 1 << k
             for operand in operands[k]:
                 reached[k] |= reached[operand]
         return reached
 
-    def dearest(self) -> int:
-        """The storage that takes the most to compute at all the places where it is needed."""
+    def costliest(self) -> int:
+        """The storage that takes the most operations at all points where it is needed."""
         prices: dict[int, int] = {}
         for k, storage in enumerate(self.storages):
             price = _operations(self.sources.writers[storage])
@@ -206,10 +210,10 @@ class _Tree:
         return max(costs, key=lambda storage: costs[storage])
 
 
-def _store_what_is_dear(sources: _Sources) -> None:
-    """Add to what is stored until the rest can be computed by all who read it, in few operations."""
+def _store_costly(sources: _Sources) -> None:
+    """Add to the stored values until every reader can compute the rest in few operations."""
     waiting = {id(step): step for readers in sources.readers.values() for step in readers}
-    # Whose trees a storage is in: they are to be looked at again when it is stored.
+    # The steps whose trees contain a storage: they are considered again when it is stored.
     trees_with: dict[int, list[Step]] = {}
     for round_ in count(1):
         refused: set[int] = set()
@@ -228,10 +232,10 @@ def _store_what_is_dear(sources: _Sources) -> None:
 
 
 def _refused(tree: _Tree, step: Step, sources: _Sources) -> set[int]:
-    """Storages of a tree that are to be stored, as it cannot be computed, or in too many operations."""
+    """Storages of a tree that must be stored: those without an index map, and the costliest if it takes too many operations."""
     refused = {tree.storages[k] for k in range(tree.direct) if tree.reached[k] & tree.lost}
     if tree.is_cut or tree.operations > _most_operations(step, tree.storages[: tree.direct], sources):
-        refused.add(tree.dearest())
+        refused.add(tree.costliest())
     return refused
 
 
@@ -243,7 +247,7 @@ def _most_operations(step: Step, storages: list[int], sources: _Sources) -> int:
 
 
 class _Copies:
-    """The steps that compute again what one step reads shifted, over that step's domain."""
+    """The steps that compute the shifted reads of one step over that step's domain."""
 
     def __init__(self, reader: Step, sources: _Sources, storages: list[Storage]) -> None:
         self.reader = reader
@@ -252,17 +256,15 @@ class _Copies:
         self.steps: list[Step] = []
         self.known: dict[Access, Access] = {}
 
-    def read(self, read: Any) -> Any:
-        """What to read in place of a value: the same one computed here, or itself if it is stored."""
+    def read(self, read: Access) -> Access:
+        """The access that replaces one to a value: to the copy computed here, or itself if the value is stored."""
         if not self.sources.is_computed(read):
             return read
         if read not in self.known:
             writer, domain = self.sources.writers[read.storage], self.reader.domain
             moved = _moved(read, domain, writer)
-            assert moved is not None, "only what can be computed again is not stored"
-            reads = tuple(
-                self.read(moved.translated(a)) if isinstance(a, Access) else a for a in writer.reads
-            )
+            assert moved is not None, "values without an index map are stored"
+            reads = tuple(self.read(moved.translated(a)) if isinstance(a, Access) else a for a in writer.reads)
             number = len(self.storages)
             self.storages.append(Storage(number, math.prod(domain), self.storages[read.storage].kind))
             write = Access(number, 0, contiguous(domain))
@@ -271,17 +273,16 @@ class _Copies:
         return self.known[read]
 
 
-def _without_unread(steps: list[Any], sources: _Sources) -> list[Any]:
-    """Drop the steps whose values nobody reads any more."""
+def _without_unread(steps: list[Item], sources: _Sources) -> list[Item]:
+    """Drop the steps whose values are not read any more."""
     counts: dict[int, int] = {}
     for step in steps:
         for read in step.reads if isinstance(step, Step) else ():
             if isinstance(read, Access):
                 counts[read.storage] = counts.get(read.storage, 0) + 1
-    kept = []
+    kept: list[Item] = []
     for step in reversed(steps):
-        storage = step.write.storage if isinstance(step, Step) else -1
-        if storage in sources.writers and storage not in sources.stored and not counts.get(storage):
+        if isinstance(step, Step) and sources.is_computed(step.write) and not counts.get(step.write.storage):
             for read in step.reads:
                 if isinstance(read, Access):
                     counts[read.storage] -= 1

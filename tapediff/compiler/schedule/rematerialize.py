@@ -1,8 +1,9 @@
-"""Computes cheap values again in the nests that read them, instead of storing them and reading them back.
+"""Rematerialisation: computes cheap values again in the nests that read them, instead of storing them and loading them back.
 
 A step goes where its operands are first ready, which is often a nest that has no other use for its result: then it moves to its
-reader, and costs no more there. Where it stays, too, it is computed once more if that takes less time than memory does. Operands
-are what is in memory anyway. The value is the same to the last bit: the same operations on the same numbers.
+reader, and costs no more there. If another step needs it where it stands, it is computed once more if that takes less time than
+memory does. Only operands that are in memory anyway are read. Values are the same to the last bit: the same operations on the
+same numbers.
 """
 
 from __future__ import annotations
@@ -10,49 +11,56 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ..loop_ir.collapse_loops import LANES, collapsed
+from ..loop_ir.dependencies import is_same_point, read_by, written_by
 from ..loop_ir.index_maps import IndexMap, index_map_of
-from ..loop_ir.program import Access, Exit, Group, Invoke, RoutineCall, Step, Storage
+from ..loop_ir.program import Access, Group, Item, LoopNest, Step, Storage
 from ..loop_ir.views import contiguous
 from .cost_model import LOAD, STORE, cost_of, memory_factor
-from .fusion import is_same_point, place_in_memory
+from .placement import place_in_memory
 
 # Arrays that are smaller stay: they are in the cache, and a nest of few vectors waits for each chain of steps to end. Two nests of
 # 200 elements with a division and a logarithm took 0.28 us, and one 0.31.
 SMALLEST = 512
 # Longer chains of steps stay: each is code in every nest that reads its result.
 MOST_STEPS = 6
-# Longer nests are left as they are, as are values that they read: looking through each for every value takes too long, and there
-# is enough to compute in it while memory answers.
+# Longer nests are left as they are, and so are values that they read: searching each for every value takes too long, and there is
+# enough to compute in it while memory answers.
 LONGEST_NEST = 120
 # A nest whose loops merge into one long one is left so, unless its rows are as long as this.
 SHORTEST_ROW = 32
 
 
-def rematerialize(groups: list[Group], storages: list[Storage], before: Sequence[Group] = ()) -> list[Group]:
-    """The groups with values computed where they are read; those that have nothing left to do are dropped.
+def rematerialize(
+    groups: Sequence[Group], storages: Sequence[Storage], before: Sequence[Group] = ()
+) -> tuple[list[Group], list[Storage]]:
+    """The groups with values computed where they are read, without those that are empty then; and the storages.
 
     Args:
-        before: groups that run once before these, which only read what they write.
+        before: groups that run once before these, which only read storages that they write.
     """
-    if not any(group.form == "nest" for group in groups):
-        return groups
-    groups = [Group(group.form, group.domain, list(group.body)) for group in groups]
-    place_in_memory([*before, *groups], storages)
-    nests = _Nests(groups, storages)
-    for number, group in enumerate(groups):
-        is_looked_at = group.form == "nest" and len(group.body) <= LONGEST_NEST
-        for step in list(group.body) if is_looked_at else ():
+    if not any(isinstance(group, LoopNest) for group in groups):
+        return list(groups), list(storages)
+    nests = _Nests(groups, place_in_memory([*before, *groups], storages))
+    for number, nest in nests.nests.items():
+        for step in list(nest.body) if len(nest.body) <= LONGEST_NEST else ():
             if nests.may_move(step):
                 nests.consider(number, step)
-    return [group for group in groups if group.body]
+    return nests.scheduled(), nests.storages
 
 
 @dataclass(slots=True)
-class _Again:
-    """What one nest computes instead of reading a value: steps before the one at `place`, of which the last gives the value."""
+class _Nest:
+    """A loop nest whose body changes."""
+
+    domain: tuple[int, ...]
+    body: list[Step]
+
+
+@dataclass(slots=True)
+class _Recomputation:
+    """The steps that one nest computes instead of reading a value: they go before the one at `place`, the last gives the value."""
 
     number: int
     place: int
@@ -63,36 +71,47 @@ class _Again:
 
 
 class _Nests:
-    """The groups, and who reads and writes what in them."""
+    """The nests of a program, and who reads and writes the storages.
 
-    def __init__(self, groups: list[Group], storages: list[Storage]) -> None:
+    Attributes:
+        nests: by the number of their group.
+        writers: by storage: the items that write it.
+        readers: by storage: in which nests steps read it, and how often.
+        pinned: storages that another group than a nest reads, or a step at computed indices.
+    """
+
+    def __init__(self, groups: Sequence[Group], storages: list[Storage]) -> None:
         self.groups = groups
         self.storages = storages
-        self.writers: dict[int, list[Any]] = {}
-        # By storage: in which groups steps read it, and how often.
+        self.nests: dict[int, _Nest] = {}
+        self.writers: dict[int, list[Item]] = {}
         self.readers: dict[int, dict[int, int]] = {}
-        # What something else than a nest reads, or a step at computed indices.
         self.pinned: set[int] = set()
         for number, group in enumerate(groups):
+            if isinstance(group, LoopNest):
+                self.nests[number] = _Nest(group.domain, list(group.body))
             for item in group.body:
-                self._enter(number, group, item)
+                for storage in written_by(item):
+                    self.writers.setdefault(storage, []).append(item)
+                if isinstance(item, Step):
+                    self._enter_reads(number, item)
+                else:
+                    self.pinned.update(read_by(item))
 
-    def _enter(self, number: int, group: Group, item: Any) -> None:
-        if isinstance(item, Step):
-            self.writers.setdefault(item.write.storage, []).append(item)
-            by_index = any(a.index_read >= 0 for a in (*item.reads, item.write) if isinstance(a, Access))
-            for read in item.reads:
-                if isinstance(read, Access):
-                    self._count(read.storage, number, 1)
-                    if by_index or group.form != "nest":
-                        self.pinned.add(read.storage)
-        elif isinstance(item, Exit):
-            self.pinned |= {item.read.storage, item.report[0]}
-        else:
-            self.pinned |= {storage for storage, _ in item.operands}
-            written = (item.result,) if isinstance(item, RoutineCall) else item.written if isinstance(item, Invoke) else ()
-            for storage in written:
-                self.writers.setdefault(storage, []).append(item)
+    def _enter_reads(self, number: int, step: Step) -> None:
+        by_index = any(a.index_read >= 0 for a in (*step.reads, step.write) if isinstance(a, Access))
+        for storage in read_by(step):
+            self._count(storage, number, 1)
+            if by_index or number not in self.nests:
+                self.pinned.add(storage)
+
+    def scheduled(self) -> list[Group]:
+        """The groups as they are now."""
+        changed = [
+            LoopNest(nest.domain, tuple(nest.body)) if (nest := self.nests.get(number)) else group
+            for number, group in enumerate(self.groups)
+        ]
+        return [group for group in changed if group.body]
 
     def _count(self, storage: int, number: int, change: int) -> None:
         counts = self.readers.setdefault(storage, {})
@@ -127,7 +146,7 @@ class _Nests:
         needed = self._needed(number, step)
         if needed is None:
             return
-        plans: list[_Again] = []
+        plans: list[_Recomputation] = []
         count = len(self.storages)
         for reader in self.readers.get(step.write.storage, {}):
             if reader != number:
@@ -141,7 +160,7 @@ class _Nests:
         if plans and sum(plan.cost for plan in plans) < saved:
             for plan in plans:
                 self._apply(plan)
-            storage.in_memory = False
+            self.storages[storage.number] = storage._replace(in_memory=False)
             self._drop_unread(number, needed)
         else:
             del self.storages[count:]
@@ -154,23 +173,23 @@ class _Nests:
                 if not isinstance(read, Access) or self._is_available(read.storage):
                     continue
                 writer = self.writers[read.storage][0]
-                if not self._is_plain(writer) or not is_same_point(current, read, writer):
+                if not isinstance(writer, Step) or not self._is_plain(writer) or not is_same_point(current, read, writer):
                     return None
                 if not any(writer is known for known in found):
                     found.append(writer)
             if len(found) > MOST_STEPS:
                 return None
         chosen = set(map(id, found))
-        return [item for item in self.groups[number].body if id(item) in chosen]
+        return [item for item in self.nests[number].body if id(item) in chosen]
 
     def _is_available(self, storage: int) -> bool:
         """Whether a value can be read anywhere behind its writer."""
         item = self.storages[storage]
         return item.home in ("input", "constant") or item.size == 1 or item.in_memory
 
-    def _planned(self, number: int, step: Step, needed: list[Step]) -> _Again | None:
-        """What a nest would do instead of reading a step's result, and by how much longer that takes; None if it cannot."""
-        body, domain = self.groups[number].body, self.groups[number].domain
+    def _planned(self, number: int, step: Step, needed: list[Step]) -> _Recomputation | None:
+        """How a nest would compute a step's result, and the time that this takes beyond reading it; None if it cannot."""
+        body, domain = self.nests[number].body, self.nests[number].domain
         if len(body) > LONGEST_NEST:
             return None
         storage = step.write.storage
@@ -191,42 +210,42 @@ class _Nests:
         cost += sum(self._load(read, domain) for read in added if read.storage not in made | written)
         if not self._keeps_its_loops(number, steps):
             return None
-        return _Again(number, place, old, new, steps, cost)
+        return _Recomputation(number, place, old, new, steps, cost)
 
     def _translated(
         self, needed: list[Step], index_map: IndexMap, old: Access, domain: tuple[int, ...], present: list[Step]
     ) -> tuple[list[Step], Access]:
-        """The steps over another domain, without those that are there already; and where the last of them leaves its result."""
+        """The steps over another domain, without those that are there already; and the access to the last one's result."""
         known = {_key(item): item.write for item in present if self._is_sole(item)}
-        places: dict[int, Access] = {}
+        results: dict[int, Access] = {}
         steps: list[Step] = []
         result = old
         for step in needed:
             reads = tuple(
-                places.get(r.storage, index_map.translated(r)) if isinstance(r, Access) else r for r in step.reads
+                results.get(r.storage, index_map.translated(r)) if isinstance(r, Access) else r for r in step.reads
             )
             moved = replace(step, domain=domain, reads=reads)
             result = known.get(_key(moved), None)
             if result is None:
-                fresh = replace(self.storages[step.write.storage], number=len(self.storages), in_memory=False)
+                fresh = self.storages[step.write.storage]._replace(number=len(self.storages), in_memory=False)
                 self.storages.append(fresh)
                 result = Access(fresh.number, old.offset, old.strides)
                 steps.append(replace(moved, write=result))
-            places[step.write.storage] = result
+            results[step.write.storage] = result
         return steps, result
 
     def _load(self, read: Access, domain: tuple[int, ...]) -> float:
-        """What it takes to read a value in a nest."""
+        """The cost of reading a value in a nest."""
         return LOAD * memory_factor(self.storages[read.storage]) * _times(read, domain)
 
     def _saved(self, number: int, step: Step, needed: list[Step]) -> float:
-        """What a nest saves when it need not store a result: the steps that nothing else in it needs, and what they read."""
+        """The cost that a nest saves when it need not store a result: the steps that nothing else in it needs, and their reads."""
         dead = self._unread(number, step, needed)
         gone = set(map(id, dead))
-        rest = [item for item in self.groups[number].body if id(item) not in gone]
+        rest = [item for item in self.nests[number].body if id(item) not in gone]
         still = {r for item in rest for r in item.reads} | {item.write.storage for item in rest}
         reads = {r for item in dead for r in item.reads if isinstance(r, Access)}
-        here = {item.write.storage for item in self.groups[number].body}
+        here = {item.write.storage for item in self.nests[number].body}
         saved = math.prod(step.domain) * sum(cost_of(item.expression) for item in dead)
         return saved + sum(
             self._load(read, step.domain) for read in reads if read not in still and read.storage not in here
@@ -246,12 +265,12 @@ class _Nests:
 
     def _keeps_its_loops(self, number: int, steps: list[Step]) -> bool:
         """Whether the loops of a nest still merge as they did, or its rows are long enough by themselves."""
-        group = self.groups[number]
-        after = collapsed(Group("nest", group.domain, [*steps, *group.body])).domain
-        return after[-1] >= SHORTEST_ROW or len(after) == len(collapsed(group).domain)
+        nest = self.nests[number]
+        after = collapsed(LoopNest(nest.domain, (*steps, *nest.body))).domain
+        return after[-1] >= SHORTEST_ROW or len(after) == len(collapsed(LoopNest(nest.domain, tuple(nest.body))).domain)
 
-    def _apply(self, plan: _Again) -> None:
-        body = self.groups[plan.number].body
+    def _apply(self, plan: _Recomputation) -> None:
+        body = self.nests[plan.number].body
         for step in plan.steps:
             self.writers[step.write.storage] = [step]
         for k in range(plan.place, len(body)):
@@ -275,7 +294,7 @@ class _Nests:
                 self._count(read.storage, number, change)
 
     def _drop_unread(self, number: int, needed: list[Step]) -> None:
-        body = self.groups[number].body
+        body = self.nests[number].body
         for item in reversed(needed):
             if not self.readers.get(item.write.storage):
                 body[:] = [step for step in body if step is not item]
@@ -283,16 +302,16 @@ class _Nests:
 
 
 def _points(read: Access, domain: tuple[int, ...]) -> int:
-    """How often a nest computes what depends on the loop indices as this access does: what inner loops do not change is hoisted."""
+    """How often a nest computes a value that depends on the loop indices as this access does; inner loops hoist the rest."""
     level = max((k for k, stride in enumerate(read.strides) if stride), default=-1)
     return math.prod(domain[: level + 1])
 
 
 def _times(read: Access, domain: tuple[int, ...]) -> int:
-    """How long that takes, in elements on lanes: outside the innermost loop numbers are computed one at a time."""
+    """The same in elements on SIMD lanes: outside the innermost loop numbers are computed one at a time."""
     points = _points(read, domain)
     return points if read.strides and read.strides[-1] else LANES * points
 
 
-def _key(step: Step) -> tuple[Any, ...]:
+def _key(step: Step) -> tuple[object, ...]:
     return (step.expression, step.parameters, step.reads)

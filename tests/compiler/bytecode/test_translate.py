@@ -12,7 +12,8 @@ import tapediff as td
 from tapediff.compiler.bytecode.handlers import LANES
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.compiler.kernel import Kernel
-from tapediff.compiler.schedule import fusion as schedule
+from tapediff.compiler.loop_ir.program import Interpreted, Outlined, Straight
+from tapediff.compiler.schedule import split_long as schedule
 from tapediff.ops import REGISTRY, Elementwise
 from tapediff.ops.arithmetic import CONVERT
 from tapediff.passes.pipeline import run_passes
@@ -37,7 +38,7 @@ def interpreted(monkeypatch, flat_loops):
 
 
 def groups_of(kernel):
-    return [group for group in kernel.program.groups if group.form == "interpreted"]
+    return [group for group in kernel.program.groups if isinstance(group, Interpreted)]
 
 
 def answers(kernel, inputs):
@@ -322,7 +323,7 @@ def test_only_long_straight_line_code_is_interpreted(flat_loops, monkeypatch):
         f, points = irregular(count, 7, width=60)
         compiled = td.compile(f, points[0])
         kernel = compiled.kernel((0,))
-        steps = sum(len(g.body) for g in kernel.program.groups if g.form in ("straight", "chunk", "interpreted"))
+        steps = sum(len(g.body) for g in kernel.program.groups if isinstance(g, (Straight, Outlined, Interpreted)))
         return steps, groups_of(kernel), compiled.source
 
     steps, found, source = groups(schedule.MOST_COMPILED // 20)
@@ -347,5 +348,5 @@ def test_equal_operations_stand_together(interpreted):
     kernel = Kernel(run_passes(td.record(f, np.linspace(0.0, 1.0, 200))))
     (group,) = groups_of(kernel)
     # 199 additions that follow each other, and about one run for each kind of operation.
-    assert len(group.translation.headers) < 215
+    assert len(group.headers) < 215
     assert len(group.body) > 800

@@ -25,7 +25,7 @@ import sys
 import numpy as np
 import tapediff as td
 from tapediff.compiler.jit import native_function as native
-from tapediff.compiler.schedule import fusion as schedule
+from tapediff.compiler.schedule import split_long as schedule
 
 made = []
 object_code = native.object_code

@@ -7,8 +7,9 @@ from support.side_by_side import times_as_long
 
 import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.loop_ir.program import LoopNest, Outlined, Scan, Straight
 from tapediff.compiler.lower.lower import lower
-from tapediff.compiler.schedule import fusion
+from tapediff.compiler.schedule import split_long
 from tapediff.compiler.schedule.fusion import LONGEST_NEST, schedule
 from tapediff.passes.pipeline import run_passes
 
@@ -116,6 +117,11 @@ def test_scheduling_takes_time_in_proportion():
     assert times_as_long(scheduling(4000), scheduling(1000), limit=9) < 9
 
 
+def outlined(compiled):
+    """The forms of the groups that are functions of their own."""
+    return [type(group.group) for group in compiled.kernel((0,)).program.groups if isinstance(group, Outlined)]
+
+
 @pytest.mark.parametrize("name", FILLS)
 def test_loops_as_functions_of_their_own_give_the_same_bits(name, monkeypatch):
     """Many loops are cut into functions, also within the body of a td.scan; numbers between them go through memory."""
@@ -130,9 +136,9 @@ def test_loops_as_functions_of_their_own_give_the_same_bits(name, monkeypatch):
             return np.sum(f(x) ** 2) * np.max(x) + td.scan(lambda c, _: (c + np.sum(f(x * c)), None), 0.5, length=3)[0]
 
     whole = td.value_and_gradient(td.compile(total, x), x)
-    monkeypatch.setattr(fusion, "MOST_IN_LOOPS", 0)
+    monkeypatch.setattr(split_long, "MOST_IN_LOOPS", 0)
     cut = td.compile(total, x)
-    assert any(group.form == "nest chunk" for group in cut.kernel((0,)).program.groups)
+    assert LoopNest in outlined(cut)
     value, gradient = td.value_and_gradient(cut, x)
     assert value == whole[0]
     assert np.array_equal(gradient, whole[1])
@@ -146,9 +152,9 @@ def test_cumulative_sums_as_functions_of_their_own_give_the_same_bits(monkeypatc
 
     x = np.random.default_rng(4).normal(size=50)
     whole = td.value_and_gradient(td.compile(f, x), x)
-    monkeypatch.setattr(fusion, "MOST_IN_LOOPS", 0)
+    monkeypatch.setattr(split_long, "MOST_IN_LOOPS", 0)
     cut = td.compile(f, x)
-    assert any(group.form == "alone chunk" for group in cut.kernel((0,)).program.groups)
+    assert Scan in outlined(cut)
     value, gradient = td.value_and_gradient(cut, x)
     assert value == whole[0]
     assert np.array_equal(gradient, whole[1])
@@ -172,9 +178,9 @@ def test_short_stretches_between_calls_as_functions_of_their_own_give_the_same_b
 
     x = np.array([0.3, 1.2, 0.7])
     whole = td.compile(f, x)
-    monkeypatch.setattr(fusion, "MOST_STRAIGHT", 0)
+    monkeypatch.setattr(split_long, "MOST_STRAIGHT", 0)
     cut = td.compile(f, x)
-    assert any(group.form == "chunk" for group in cut.kernel((0,)).program.groups)
+    assert Straight in outlined(cut)
     for point in (x, 2.0 * x, np.array([2.0, -0.5, 1.0])):
         value, gradient = td.value_and_gradient(cut, point)
         other = td.value_and_gradient(whole, point)

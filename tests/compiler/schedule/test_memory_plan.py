@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.compiler.loop_ir.program import Access, Group, Literal, Step, Storage
+from tapediff.compiler.loop_ir.program import Access, Literal, LoopNest, Scan, Step, Storage
 from tapediff.compiler.schedule.memory_plan import _Overwritten
 
 rng = np.random.default_rng(6)
@@ -92,7 +92,7 @@ def test_an_array_takes_the_place_of_the_last_one_read_where_it_is_written():
 
     compiled = td.compile(f, np.linspace(0.0, 1.0, 4000))
     program = compiled.kernel(None).program
-    assert len([group for group in program.groups if group.form == "nest"]) > 10
+    assert len([group for group in program.groups if isinstance(group, LoopNest)]) > 10
     assert compiled.kernel(None).workspace_bytes < 1.1 * 8 * 4000
 
 
@@ -120,7 +120,7 @@ def may_take_place(old, new, group):
 
 def random_nest(rng):
     """Steps over one domain that read and write a few storages of two sizes, at one of three offsets, some in turn and some twice."""
-    storages = [Storage(k, int(rng.choice([8, 8, 8, 12])), str(rng.choice(["f64", "f64", "i64"]))) for k in range(10)]
+    storages = [Storage(k, int(rng.choice([8, 8, 8, 12])), str(rng.choice(["f64", "f64", "i64"])), in_memory=True) for k in range(10)]
     body = []
     for k in range(6, 10):
         reads = [
@@ -131,7 +131,7 @@ def random_nest(rng):
         write = Access(target, int(rng.choice([0, 0, 0, 1])), (1,))
         combine = "add" if rng.random() < 0.1 else None
         body.append(Step((8,), (Literal(1.0, "f64"), *reads), "r0", (), write, combine))
-    return storages, Group("nest", (8,), body)
+    return storages, LoopNest((8,), tuple(body))
 
 
 def test_arrays_are_written_over_where_every_entry_was_read_before():
@@ -152,6 +152,6 @@ def test_arrays_are_written_over_where_every_entry_was_read_before():
 def test_nothing_is_written_over_by_a_routine_or_outside_loops():
     """Those read their operands in any order."""
     step = Step((8,), (Access(0, 0, (1,)),), "r0", (), Access(1, 0, (1,)))
-    storages = [Storage(0, 8, "f64"), Storage(1, 8, "f64")]
-    assert _Overwritten(Group("nest", (8,), [step]), [0], storages).by(storages[1]) == 0
-    assert _Overwritten(Group("alone", (8,), [step]), [0], storages).by(storages[1]) == -1
+    storages = [Storage(k, 8, "f64", in_memory=True) for k in range(2)]
+    assert _Overwritten(LoopNest((8,), (step,)), [0], storages).by(storages[1]) == 0
+    assert _Overwritten(Scan(step), [0], storages).by(storages[1]) == -1

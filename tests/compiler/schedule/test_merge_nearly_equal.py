@@ -6,6 +6,7 @@ import pytest
 import tapediff as td
 from tapediff.compiler import pipeline as build
 from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.compiler.loop_ir.program import LoopNest, Straight
 from tapediff.compiler.schedule import merge_nearly_equal as merging
 
 
@@ -43,7 +44,7 @@ def test_merged_loops_give_the_same_bits(n, monkeypatch):
 
 
 def nests(compiled, argnums=(0,)):
-    return [group for group in compiled.kernel(argnums).program.groups if group.form == "nest"]
+    return [group for group in compiled.kernel(argnums).program.groups if isinstance(group, LoopNest)]
 
 
 def test_a_loop_that_needs_the_others_result_waits():
@@ -64,8 +65,8 @@ def test_nothing_is_written_for_the_caller_before_a_guard():
         return x[1:] * 3.0
 
     compiled = td.compile(f, x)
-    forms = [group.form for group in compiled.kernel(None).program.groups]
-    assert forms == ["nest", "straight", "nest"]
+    forms = [type(group) for group in compiled.kernel(None).program.groups]
+    assert forms == [LoopNest, Straight, LoopNest]
     with pytest.raises(td.GuardFailed):
         compiled(-x)
 

@@ -10,7 +10,7 @@ import tapediff as td
 from tapediff.compiler import pipeline as build
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.compiler.kernel import Kernel
-from tapediff.compiler.loop_ir.program import Access, Group, Step, Storage
+from tapediff.compiler.loop_ir.program import Access, LoopNest, Step, Storage, Straight
 from tapediff.compiler.schedule import rematerialize as recompute
 from tapediff.targets.derived_tapes import gradient_tape
 
@@ -89,7 +89,7 @@ FUNCTIONS = {
 
 
 def without(monkeypatch):
-    monkeypatch.setattr(build, "rematerialize", lambda groups, storages, before=(): groups)
+    monkeypatch.setattr(build, "rematerialize", lambda groups, storages, before=(): (groups, storages))
 
 
 def eagerly(monkeypatch):
@@ -222,12 +222,12 @@ def test_a_part_of_an_array_does_not_stand_for_an_equal_value():
     def step(read, expression, write, **more):
         return Step((n,), tuple(Access(k, 0, (1,)) for k in read), expression, (), Access(*write, (1,)), **more)
 
-    first = Group("nest", (n,), [step([0], "r0", (1, 0))])
-    second = Group("nest", (n,), [
+    first = LoopNest((n,), (step([0], "r0", (1, 0)),))
+    second = LoopNest((n,), (
         step([0], "r0", (2, 0), is_disjoint_part=True), step([0], "-r0", (2, n), is_disjoint_part=True), step([1, 1], "r0 * r1", (3, 0)),
-    ])  # fmt: skip
-    third = Group("straight", (), [Step((), (Access(2, n + 7, ()),), "r0", (), Access(3, 0, ()))])
-    groups = recompute.rematerialize([first, second, third], [x, copied, halves, result])
+    ))  # fmt: skip
+    third = Straight((Step((), (Access(2, n + 7, ()),), "r0", (), Access(3, 0, ())),))
+    groups, _ = recompute.rematerialize([first, second, third], [x, copied, halves, result])
     *_, again, product = groups[0].body
     assert len(groups) == 2
     assert (again.reads, again.expression) == ((Access(0, 0, (1,)),), "r0")

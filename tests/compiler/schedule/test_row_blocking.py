@@ -1,4 +1,4 @@
-"""Nests in bands give the bits that they give one after the other, read large arrays once, and leave guards where they are."""
+"""Nests in row blocks give the bits that they give one after the other, read large arrays once, and leave guards where they are."""
 
 import numpy as np
 import pytest
@@ -7,17 +7,18 @@ import tapediff as td
 from tapediff.compiler import pipeline as build
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.compiler.loop_ir.dependencies import read_by
-from tapediff.compiler.schedule import row_blocking as bands
+from tapediff.compiler.loop_ir.program import RowBlocks
+from tapediff.compiler.schedule import row_blocking
 
 rng = np.random.default_rng(5)
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Bands for arrays of any size, in the shortest blocks."""
-    monkeypatch.setattr(bands, "SMALLEST_SHARED", 1)
-    monkeypatch.setattr(bands, "BLOCK_BYTES", 1)
-    monkeypatch.setattr(bands, "SHORTEST_BLOCK", 8)
+    """Row blocks for arrays of any size, in the shortest blocks."""
+    monkeypatch.setattr(row_blocking, "SMALLEST_SHARED", 1)
+    monkeypatch.setattr(row_blocking, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(row_blocking, "SHORTEST_BLOCK", 8)
 
 
 def logistic(X, y):
@@ -105,19 +106,19 @@ def sample(n, d):
 
 
 def forms(compiled):
-    return [group.form for group in compiled.kernel((0,)).program.groups]
+    return [type(group) for group in compiled.kernel((0,)).program.groups]
 
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(("n", "d"), [(16, 3), (17, 8), (24, 1), (33, 9), (63, 16), (100, 70), (129, 5)])
-def test_bands_change_no_bit(name, n, d, small_blocks, monkeypatch):
-    """Value and gradient with bands, without, by the listing and by NumPy; with whole and with cut blocks and vectors."""
+def test_row_blocks_change_no_bit(name, n, d, small_blocks, monkeypatch):
+    """Value and gradient in row blocks, without, by the listing and by NumPy; with whole and with cut blocks and vectors."""
     X, y, b = sample(n, d)
     f = MODELS[name](X, y)
-    banded = td.compile(f, b)
-    value, gradient = td.value_and_gradient(banded, b)
-    program = banded.kernel((0,)).program
-    assert "bands" in forms(banded) or name in ("columns_first", "cumulative") or d == 1 or n == 16
+    blocked = td.compile(f, b)
+    value, gradient = td.value_and_gradient(blocked, b)
+    program = blocked.kernel((0,)).program
+    assert RowBlocks in forms(blocked) or name in ("columns_first", "cumulative") or d == 1 or n == 16
     listed = [np.empty(()), np.empty(d + 1)]
     run_listing(program, [b], listed)
     # Sums in another order.
@@ -127,20 +128,20 @@ def test_bands_change_no_bit(name, n, d, small_blocks, monkeypatch):
         # NumPy sums in 32 bits.
         np.testing.assert_allclose(value, f(b), rtol=1e-5)
     else:
-        td.testing.check_gradient(banded, f, b, rtol=1e-5)
-    monkeypatch.setattr(build, "form_bands", lambda groups, storages: groups)
+        td.testing.check_gradient(blocked, f, b, rtol=1e-5)
+    monkeypatch.setattr(build, "block_rows", lambda groups, storages: (groups, storages))
     plain = td.compile(f, b)
-    assert "bands" not in forms(plain)
+    assert RowBlocks not in forms(plain)
     assert value == td.value_and_gradient(plain, b)[0]
     assert np.array_equal(gradient, td.gradient(plain, b))
 
 
 @pytest.mark.parametrize("name", ["logistic", "linear", "gathered", "mixture", "scattered"])
-def test_large_models_run_in_bands(name):
+def test_large_models_run_in_row_blocks(name):
     """With the limits as they are, and no array of as many numbers as the matrix in the workspace: at most two of one a row."""
     X, y, b = sample(4000, 12)
     compiled = td.compile(MODELS[name](X, y), b)
-    assert forms(compiled).count("bands") == 1
+    assert forms(compiled).count(RowBlocks) == 1
     assert compiled.kernel((0,)).workspace_bytes < 90_000
 
 
@@ -150,13 +151,13 @@ def test_a_matrix_is_read_by_one_group():
     program = td.compile(logistic(X, y), b).kernel((0,)).program
     matrix = max(program.storages, key=lambda s: s.size if s.home == "constant" else 0)
     users = [g for g in program.groups if any(matrix.number in read_by(item) for item in g.body)]
-    assert [g.form for g in users] == ["bands"]
-    assert len(users[0].bands.nests) == 3
+    assert [type(g) for g in users] == [RowBlocks]
+    assert len(users[0].nests) == 3
 
 
 def test_small_models_do_not():
     X, y, b = sample(100, 10)
-    assert "bands" not in forms(td.compile(logistic(X, y), b))
+    assert RowBlocks not in forms(td.compile(logistic(X, y), b))
 
 
 @pytest.mark.parametrize("at", ["sum", "row", "argument"])
@@ -172,7 +173,7 @@ def test_guards_hold_between_the_nests(at, small_blocks):
         return np.sum(np.exp(z) * y) * b[0]
 
     compiled = td.compile(f, b)
-    assert "bands" in forms(compiled)
+    assert RowBlocks in forms(compiled)
     td.testing.check_gradient(compiled, f, b)
     out = np.full(b.shape, 7.0)
     with pytest.raises(td.GuardFailed):
@@ -216,8 +217,8 @@ def test_a_factorisation_between_the_nests_still_fails(small_blocks):
     assert np.all(out == 7.0)
 
 
-def test_bands_in_the_body_of_a_loop(small_blocks, monkeypatch):
-    """A product inside td.scan, in another order of groups every iteration; bits as without bands."""
+def test_row_blocks_in_the_body_of_a_loop(small_blocks, monkeypatch):
+    """A product inside td.scan, in another order of groups every iteration; bits as without row blocks."""
     X, y, b = sample(40, 4)
 
     def f(b):
@@ -228,7 +229,7 @@ def test_bands_in_the_body_of_a_loop(small_blocks, monkeypatch):
 
     value, gradient = td.value_and_gradient(td.compile(f, b), b)
     td.testing.check_gradient(td.compile(f, b), f, b)
-    monkeypatch.setattr(build, "form_bands", lambda groups, storages: groups)
+    monkeypatch.setattr(build, "block_rows", lambda groups, storages: (groups, storages))
     plain = td.value_and_gradient(td.compile(f, b), b)
     assert value == plain[0]
     assert np.array_equal(gradient, plain[1])
