@@ -75,7 +75,7 @@ class Kernel:
         self.seconds = time.perf_counter() - start
 
     def _fits_entry(self) -> bool:
-        return entry.is_available() and len(self.input_types) + len(self.written_types) <= entry.MOST_ARGUMENTS
+        return len(self.input_types) + len(self.written_types) <= entry.MOST_ARGUMENTS
 
     def _make_state(self) -> np.ndarray:
         inputs, outputs = self.input_types, self.written_types
@@ -125,7 +125,7 @@ class Kernel:
         )
 
     def _call_by_address(self, *arrays: Any) -> Any:
-        """Does what `call` does, for interpreters whose object layout the native entry does not know."""
+        """Does what `call` does, for kernels of more arguments than the entry has room for."""
         inputs_count = len(self.input_types)
         expected = [*self.input_types, *self.written_types]
         if len(arrays) != len(expected):

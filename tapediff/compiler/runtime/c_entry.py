@@ -25,13 +25,13 @@ from . import python_entry as entry
 from .call_frame import CALL_FRAME, ONCE, frame_words, input_word, output_word
 from .dispatch_loop import DISPATCH, RUN_DECIDED
 from .python_api import (
-    ARRAY_OBJECT,
     CALL_ONE_ARGUMENT,
     FLOAT_FROM_DOUBLE,
     LONG_FROM_LONG,
     METH_NOARGS,
     RELEASE_OBJECT,
     MethodDefinition,
+    Reader,
     builtin_maker,
     call_without_lock,
 )
@@ -221,10 +221,10 @@ def _rows() -> str:
     return module_text(f)
 
 
-def _bound() -> str:
+def _bound(name: str, reader: Reader) -> str:
     """The builtin without arguments: the value, or what the handler returns for a status."""
-    f = Function("tapediff_bound", PTR, self=PTR, none=PTR)
-    bound, value = BOUND.at(ARRAY_OBJECT.at(f.parameters[0])["data"]), f.variable(F64)
+    f = Function(name, PTR, self=PTR, none=PTR)
+    bound, value = BOUND.at(reader.state_address(f, f.parameters[0])), f.variable(F64)
     function, words = bound["function"], bound["words"]
     arguments = (bound["size"], bound["x"], bound["gradient"], value.address, words)
     releases = POINT.at(words)["releases_gil"]
@@ -266,7 +266,8 @@ _FUNCTIONS = {
         SharedFunction("tapediff_paths_kernel", _paths_kernel, _linked_to(_POINT_ON_PATHS)),
         SharedFunction("tapediff_variant", _variant),
         SharedFunction("tapediff_rows", _rows),
-        SharedFunction("tapediff_bound", _bound),
+        SharedFunction("tapediff_bound", lambda: _bound("tapediff_bound", entry.BY_LAYOUT)),
+        SharedFunction("tapediff_portable_bound", lambda: _bound("tapediff_portable_bound", entry.BY_PROTOCOL)),
     )
 }  # fmt: skip
 
@@ -298,8 +299,8 @@ class _Words(np.ndarray):
 
 
 @cache
-def _bound_definition() -> tuple[Any, Any]:
-    definition = MethodDefinition(b"tapediff_bound", function_address("tapediff_bound"), METH_NOARGS, None)
+def _bound_definition(name: str) -> tuple[Any, Any]:
+    definition = MethodDefinition(b"tapediff_bound", function_address(name), METH_NOARGS, None)
     return definition, builtin_maker()
 
 
@@ -308,5 +309,6 @@ def bound_builtin(function: int, words: np.ndarray, x: np.ndarray, gradient: np.
     values = [function, words.ctypes.data, x.size, x.ctypes.data, gradient.ctypes.data, id(failed)]
     bound = np.array(values, np.int64).view(_Words)
     bound.keeps = (words, x, gradient, failed)
-    definition, make = _bound_definition()
-    return make(ctypes.addressof(definition), bound, None)
+    is_known = entry.is_available()
+    definition, make = _bound_definition("tapediff_bound" if is_known else "tapediff_portable_bound")
+    return make(ctypes.addressof(definition), (entry.BY_LAYOUT if is_known else entry.BY_PROTOCOL).bound(bound), None)

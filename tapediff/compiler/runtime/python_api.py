@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ..llvm.builder import VOID, Function, external
-from ..llvm.memory import Layout
+import numpy as np
+
+from ..llvm.builder import VOID, Exit, Function, external
+from ..llvm.memory import Array, Layout, Struct
 from ..llvm.values import F64, I32, I64, PTR, Value
 
 # A builtin function is called with its `self`, which is an array here: of words.
@@ -21,6 +24,9 @@ FLOAT_OBJECT = Layout(type=(8, PTR), value=(16, F64))
 # A dtype's kind, type, byte order, an unused byte and type number. Arrays that were unpickled have dtypes of their own, equal to NumPy's.
 DTYPE_OBJECT = Layout(description=(24, I64))
 DESCRIPTION_MASK = 0xFFFFFFFF00FFFFFF
+
+# Their addresses take 8 kB on the stack of the entry. Kernels of more are called through ctypes.
+MOST_ARGUMENTS = 1024
 
 READABLE = 0x0001 | 0x0100  # C-contiguous, aligned
 WRITEABLE = 0x0400
@@ -61,6 +67,29 @@ def call_without_lock(f: Function, releases: Value, call: Callable[[], Value]) -
     with f.else_():
         status.value = call()
     return status.value
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How an entry reads the objects that Python calls it with.
+
+    Attributes:
+        bound: makes the `self` of a builtin function from the state of a kernel, which it keeps alive.
+        state_address: emits how the address of the state is found in `self`.
+        checked_address: emits how the address of an argument's numbers is found; of the exit to leave by where the argument is not as
+            wanted, all arguments, the number of this one, its SPECIFICATION, and whether it is an input.
+    """
+
+    bound: Callable[[np.ndarray], Any]
+    state_address: Callable[[Function, Value], Value]
+    checked_address: Callable[[Exit, Value, Value, Struct, Value], Value]
+
+
+def check_extents(refused: Exit, extents: Array, wanted: Struct, ndim: Value) -> None:
+    """Go on with the extents only that stand behind what is wanted."""
+    expected = Array(wanted.behind(), I64)
+    with refused.function.loop(0, ndim) as d:
+        refused.leave_if(extents[d] != expected[d])
 
 
 class MethodDefinition(ctypes.Structure):

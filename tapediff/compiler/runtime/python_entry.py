@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import sysconfig
 from functools import cache
 from typing import Any
@@ -20,6 +21,7 @@ from ..jit.shared_function import SharedFunction
 from ..llvm.builder import Exit, Function, external, module_text
 from ..llvm.memory import Array, Layout, Struct
 from ..llvm.values import F64, I1, I32, I64, PTR, Value, convert, select
+from .portable_entry import BY_PROTOCOL, format_of
 from .python_api import (
     ARRAY_OBJECT,
     COMPLEX_FROM_DOUBLES,
@@ -29,11 +31,14 @@ from .python_api import (
     FLOAT_OBJECT,
     LONG_FROM_LONG,
     METH_FASTCALL,
+    MOST_ARGUMENTS,
     READABLE,
     WRITEABLE,
     MethodDefinition,
+    Reader,
     builtin_maker,
     call_without_lock,
+    check_extents,
 )
 from .status import FAILURE, OVERLAP, REFUSED
 from .workspaces import KERNEL_STATE
@@ -41,27 +46,28 @@ from .workspaces import KERNEL_STATE
 # The state of a kernel with what the entry needs to know of it. Behind it follow the specifications of inputs and outputs, each of
 # which ends with the extents.
 ENTRY_STATE = KERNEL_STATE.followed_by(inputs=I64, outputs=I64, returns_value=I64, releases_gil=I64)
-SPECIFICATION = Layout.of_words(dtype=PTR, ndim=I64, flags=I64, bytes=I64)
+SPECIFICATION = Layout.of_words(dtype=PTR, ndim=I64, flags=I64, bytes=I64, format=I64)
 RELEASES_GIL = ENTRY_STATE.word("releases_gil")
 
 # `i32 kernel(inputs, outputs, state, report)`; see compiler.codegen.emitter. A report begins with the bytes that it has room for.
 KERNEL = external("kernel", I32, PTR, PTR, PTR, PTR)
 REPORT = Layout.of_words(room=I64, outcome=F64)
 
-# Their addresses take 8 kB on the stack. Kernels of more are called through ctypes.
-MOST_ARGUMENTS = 1024
-
 
 def specification(type_: ValueType, written: bool) -> list[int]:
     """What the entry checks an argument against: a SPECIFICATION and the extents."""
     flags = READABLE | (WRITEABLE if written else 0)
-    return [id(np.dtype(type_.dtype)), len(type_.shape), flags, type_.size * type_.dtype.itemsize, *type_.shape]
+    dtype = np.dtype(type_.dtype)
+    return [id(dtype), len(type_.shape), flags, type_.size * dtype.itemsize, format_of(dtype), *type_.shape]
 
 
 @cache
 def is_available() -> bool:
-    """Whether this interpreter and this NumPy lay out their objects as python_api says; looked up on objects made for it."""
-    if sysconfig.get_config_var("Py_GIL_DISABLED") or ctypes.sizeof(ctypes.c_void_p) != 8:
+    """Whether this interpreter and this NumPy lay out their objects as python_api says; looked up on objects made for it.
+
+    TAPEDIFF_ENTRY=portable in the environment says no.
+    """
+    if os.environ.get("TAPEDIFF_ENTRY") == "portable" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
     array, number = np.zeros((2, 3)), 1.5
     word, short = ctypes.c_int64.from_address, ctypes.c_int32.from_address
@@ -91,11 +97,12 @@ def callable_for(state: np.ndarray) -> Any:
     Returns a float (the kernel's value, or 0.0) on success; a complex number when a guard fails: its position + 1, and the
     outcome there (NaN for arrays); an int status otherwise.
     """
-    definition = _definitions.get("entry")
+    entry, reader = (ENTRY, BY_LAYOUT) if is_available() else (PORTABLE_ENTRY, BY_PROTOCOL)
+    definition = _definitions.get(entry.name)
     if definition is None:
-        made = MethodDefinition(b"tapediff_kernel", ENTRY.address, METH_FASTCALL, None)
-        definition = _definitions.setdefault("entry", made)
-    return builtin_maker()(ctypes.addressof(definition), state, None)
+        made = MethodDefinition(b"tapediff_kernel", entry.address, METH_FASTCALL, None)
+        definition = _definitions.setdefault(entry.name, made)
+    return builtin_maker()(ctypes.addressof(definition), reader.bound(state), None)
 
 
 def _known_objects() -> dict[str, int]:
@@ -107,11 +114,11 @@ def _known_objects() -> dict[str, int]:
     }
 
 
-def text() -> str:
-    """LLVM text of the entry."""
-    f = Function("tapediff_entry", PTR, self=PTR, args=PTR, count=I64)
+def _text(name: str, reader: Reader) -> str:
+    """LLVM text of an entry."""
+    f = Function(name, PTR, self=PTR, args=PTR, count=I64)
     self, args, count = f.parameters
-    state = ENTRY_STATE.at(ARRAY_OBJECT.at(self)["data"])
+    state = ENTRY_STATE.at(reader.state_address(f, self))
     inputs, outputs, returns_value = state["inputs"], state["outputs"], state["returns_value"]
     value, report, pointers = f.variable(F64, 0.0), f.struct(REPORT), f.array(PTR, MOST_ARGUMENTS + 1)
     report["room"], report["outcome"] = 0, math.nan
@@ -121,7 +128,8 @@ def text() -> str:
     specification = f.variable(PTR, state.behind())
     with f.loop(0, count) as k:
         wanted, is_input = SPECIFICATION.at(specification.value), k < inputs
-        pointers[k + select(is_input, 0, returns_value)] = _checked_address(refused, args, k, wanted, is_input)
+        address = reader.checked_address(refused, args, k, wanted, is_input)
+        pointers[k + select(is_input, 0, returns_value)] = address
         specification.value = _next(wanted)
     overlaps = _overlaps()
     with f.if_(f.call(overlaps.signature, pointers.start, state.pointer, inputs, outputs, returns_value)):
@@ -175,9 +183,7 @@ def _check_array(refused: Exit, array: Struct, wanted: Struct) -> None:
     same_ndim = convert("sext", array["ndim"], I64) == ndim
     has_flags = convert("zext", array["flags"], I64) & flags == flags
     refused.leave_if(~(same_dtype & same_ndim & has_flags))
-    extents, expected = Array(array["extents"], I64), Array(wanted.behind(), I64)
-    with refused.function.loop(0, ndim) as d:
-        refused.leave_if(extents[d] != expected[d])
+    check_extents(refused, Array(array["extents"], I64), wanted, ndim)
 
 
 def _overlaps() -> Function:
@@ -203,4 +209,11 @@ def _overlaps() -> Function:
     return f
 
 
-ENTRY = SharedFunction("tapediff_entry", text, _known_objects)
+BY_LAYOUT = Reader(lambda state: state, lambda f, self: ARRAY_OBJECT.at(self)["data"], _checked_address)
+
+
+def _entry(name: str, reader: Reader) -> SharedFunction:
+    return SharedFunction(name, lambda: _text(name, reader), _known_objects)
+
+
+ENTRY, PORTABLE_ENTRY = _entry("tapediff_entry", BY_LAYOUT), _entry("tapediff_portable_entry", BY_PROTOCOL)

@@ -36,11 +36,9 @@ class GuardedCalls(NativeCalls):
 
     def native_call(self, variant: Variant) -> Callable[..., Any] | None:
         """The function behind the fast path of calls like those of this tape, if native code can choose among the tapes."""
-        from ...compiler.runtime import python_entry
-
         types = variant.tape.input_types
         is_one_array = len(types) == 1 and types[0].dtype == FLOAT64
-        if not (is_one_array and self.may_run_natively(variant) and python_entry.is_available()):
+        if not (is_one_array and self.may_run_natively(variant)):
             return None
         return self._entry(types[0].shape).builtin  # type: ignore[attr-defined]  # a PathsEntry
 

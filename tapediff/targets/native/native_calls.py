@@ -81,7 +81,7 @@ class NativeCalls:
 
         Cost: about 0.05 µs a call beside the kernel.
         """
-        from ...compiler.runtime import c_entry, python_entry
+        from ...compiler.runtime import c_entry
 
         _check_buffer("x", x)
         _check_buffer("out", out)
@@ -101,9 +101,7 @@ class NativeCalls:
                 raise raised
             return self.value_and_gradient(x, out=out)[0]
 
-        if python_entry.is_available():
-            return c_entry.bound_builtin(entry.function, entry.state_block, x, out, failed)
-        return lambda: failed(c_entry.GUARD_FAILED)
+        return c_entry.bound_builtin(entry.function, entry.state_block, x, out, failed)
 
     @property
     def address(self) -> int:

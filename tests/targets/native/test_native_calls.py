@@ -193,8 +193,8 @@ def test_bind_refuses_out_that_cannot_be_written():
         two.bind(x, np.empty(3))
 
 
-def test_bind_works_where_builtins_cannot_be_made(monkeypatch):
-    """On interpreters that the native entry does not know, a Python function does the same."""
+def test_bind_works_where_the_layout_of_objects_is_unknown(monkeypatch):
+    """On interpreters whose objects the native entry does not know, another function does the same."""
     x, out = np.full(3, 2.0), np.empty(3)
     tape = td.compile(branching, x)
     monkeypatch.setattr(entry, "is_available", lambda: False)
