@@ -26,7 +26,7 @@ from .pipeline import build_program
 from .runtime import python_entry as entry
 from .runtime.call_frame import widened
 from .runtime.callbacks import raise_pending
-from .runtime.guard_reports import Exits, number_miss, report_for, reported_miss
+from .runtime.guard_reports import Exits, number_failure, report_for, reported_failure
 from .runtime.status import FAILURE, OUT_OF_MEMORY, OVERLAP, PENDING, REFUSED
 from .runtime.workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
 
@@ -34,7 +34,7 @@ from .runtime.workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
 # other threads want it.
 SHORT_WORK = 20_000
 
-# What one iteration of a callee is taken for.
+# The assumed work of one iteration of a callee.
 CALL_WORK = 200
 
 
@@ -42,8 +42,8 @@ class Kernel:
     """Native code for all outputs of a tape.
 
     Attributes:
-        tape: what it computes.
-        call: builtin function (*inputs, *output arrays) -> float; a complex number, guard + 1 and the outcome it met, when a
+        tape: the tape that it runs.
+        call: builtin function (*inputs, *output arrays) -> float; a complex number, guard + 1 and its outcome, when a
             guard fails; an int status otherwise. See compiler.runtime.python_entry.
         returns_value: whether the first output is a scalar that `call` returns instead of writing it to an array.
         seconds: how long compiling took.
@@ -125,7 +125,7 @@ class Kernel:
         )
 
     def _call_by_address(self, *arrays: Any) -> Any:
-        """Does what `call` does, for kernels of more arguments than the entry has room for."""
+        """`call` for kernels of more arguments than the entry has room for."""
         inputs_count = len(self.input_types)
         expected = [*self.input_types, *self.written_types]
         if len(arrays) != len(expected):
@@ -146,7 +146,7 @@ class Kernel:
         return [np.empty(t.shape, t.dtype) for t in self.written_types]
 
     def failure(self, status: int | complex, inputs: Sequence[np.ndarray]) -> GuardFailure:
-        """What `call` says when it does not succeed: the guard that failed and its outcome.
+        """The reason for which `call` did not succeed: the guard that failed and its outcome.
 
         Raises:
             numpy.linalg.LinAlgError: a factorisation failed, as the plain function would say.
@@ -162,7 +162,7 @@ class Kernel:
         ordinal = int(status.real) - 1
         item = self._exits[ordinal]
         if item.guard_kind != "array" and type(status) is complex:
-            return number_miss(item, ordinal, status.imag)
+            return number_failure(item, ordinal, status.imag)
         status = int(status.real)
         report = report_for(item, self.program)
         scratch = [np.empty(t.shape, t.dtype) for t in self.output_types]
@@ -170,7 +170,7 @@ class Kernel:
         if again != status:
             raise TapediffError("a kernel gave two different answers to the same arguments",
                                 fix="do not change the arguments from another thread during a call")  # fmt: skip
-        return reported_miss(item, ordinal, report, self.tape)
+        return reported_failure(item, ordinal, report, self.tape)
 
 
 def _iterations(item: Invoke) -> int:

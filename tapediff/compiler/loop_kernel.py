@@ -38,7 +38,7 @@ class LoopKernel:
         address: of the native function.
         state: its constants and idle workspaces, in words.
         exits: its guards by their ordinals.
-        failures: what its routines say when they fail.
+        failures: messages of its routines.
     """
 
     def __init__(self, tape: Tape, layout: ArgumentLayout) -> None:
@@ -163,7 +163,7 @@ class LoopEmitter(Emitter):
 
     def _body(self, groups: Sequence[Group]) -> None:
         code, before = self.code, self.program.before
-        # What a code begins with is the block that this continues; see _module.
+        # The code continues the block that _module begins with.
         code.block = "enter"
         for group in groups[:before]:
             self.group(group)

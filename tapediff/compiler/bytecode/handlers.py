@@ -33,7 +33,7 @@ UNROLLED = 4
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a handler does: one expression of values.
+    """A handler that computes one expression of values.
 
     Attributes:
         kinds: of the operands r0, r1, ...
@@ -83,10 +83,10 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A guard. Operands: the value, what is expected, the guard's ordinal.
+    """A guard. Operands: the value, the expected outcome, the guard's ordinal.
 
     Attributes:
-        expects_nan: NaN was met when recorded, which is equal to nothing.
+        expects_nan: the recorded outcome is NaN, which is equal to nothing.
     """
 
     guard_kind: str
@@ -297,18 +297,18 @@ class _Writer:
         code = self.code
         value = self._value(self._word(start, 0), handler.kind)
         if handler.guard_kind == "int":
-            met = trunc(value) if handler.kind == "f64" else value
+            outcome = trunc(value) if handler.kind == "f64" else value
             expected = self._value(self._word(start, 1), handler.kind)
-            fails = met.eq(met) if handler.expects_nan else met.ne(expected)
+            fails = outcome.eq(outcome) if handler.expects_nan else outcome.ne(expected)
         else:
-            met = value if value.kind == "i1" else value.ne(0.0 if value.kind == "f64" else 0)
-            fails = met ^ self._value(self._word(start, 1), "i1")
+            outcome = value if value.kind == "i1" else value.ne(0.0 if value.kind == "f64" else 0)
+            fails = outcome ^ self._value(self._word(start, 1), "i1")
         failed, onward = code.label(), code.label()
         code.line(f"br i1 {fails.ref}, label %{failed}, label %{onward}")
         code.start(failed)
         if handler.guard_kind != "array":
             room = code.emit("getelementptr i8, ptr %report, i64 8")
-            code.line(f"store double {to_f64(met).ref}, ptr {room}")
+            code.line(f"store double {to_f64(outcome).ref}, ptr {room}")
         status = code.emit(f"trunc i64 {self._word(start, 2)} to i32")
         code.line(f"ret i32 {code.emit(f'add i32 {status}, 1')}")
         code.start(onward)

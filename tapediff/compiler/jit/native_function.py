@@ -49,7 +49,7 @@ class NativeFunction:
         text: LLVM text.
         name: of the function in it that is exported.
         symbols: external routines that it calls; those of SciPy's libraries are looked up.
-        quickly: leave out what takes the code generator most of its time.
+        quickly: leave out the slowest optimisations of the code generator.
         addresses: of further symbols, which the text only declares.
         is_portable: the text has no addresses of this process in it, so its code may be kept on disk for others.
 
@@ -75,7 +75,7 @@ class NativeFunction:
     def _make(
         self, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
     ) -> tuple[bytes, bytes] | None:
-        """Link code, which is made unless it is there or on disk; gives what is to be kept there."""
+        """Link code, which is made unless it is there or on disk; gives the key and code to be kept there."""
         digest = linking.digest_of(text, quickly)
         library, to_be_kept = linking.known_library(digest, name, addresses), None
         if library is None:
@@ -88,7 +88,7 @@ class NativeFunction:
 def _linked(
     digest: bytes, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
 ) -> tuple[linking.Library, tuple[bytes, bytes] | None]:
-    """The library of a text, and what of it is to be kept on disk."""
+    """The library of a text, and the key and code to be kept on disk."""
     llvm, key = _toolchain()[0], None
 
     def link(code: bytes) -> linking.Library:
@@ -149,7 +149,7 @@ def optimised(text: str, quickly: bool = False) -> Any:
 
 def _run(module: Any, passes: tuple[str, ...]) -> None:
     llvm, machine = _toolchain()
-    # Of its own: what it is told of a run refers to memory that LLVM frees after the run.
+    # Of its own: it refers to memory of a run that LLVM frees after the run.
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
     # Used again and again, as LLVM forgets 3 kB with each of them.
     managers = _shared["managers"]

@@ -36,7 +36,7 @@ _HEADER_BYTES = len(MAGIC) + 2 * _DIGEST_BYTES
 
 _SUFFIX, _UNFINISHED = ".o", ".unfinished"
 
-# What this process believes the directory to hold; looked up when it first writes, and whenever it would exceed the bound.
+# Bytes in each directory, as far as this process knows; looked up when it first writes, and whenever it would exceed the bound.
 _believed_bytes: dict[str, int] = {}
 
 

@@ -20,7 +20,7 @@ _MODULES = {
     "lapack": "scipy.linalg.cython_lapack",
 }
 # Some of SciPy's functions exist for several types, as "__pyx_fuse_1erf"; which number is the double one differs.
-# What NumPy's LAPACK may call a routine: as NumPy's wheels name it, with integers of 64 bits, and as other builds do.
+# Names of a routine in NumPy's LAPACK: as NumPy's wheels name it, with integers of 64 bits, and as other builds do.
 _NAMES_IN_NUMPY = ("scipy_{}_64_", "{}_64_", "scipy_{}_", "{}_")
 _ALL_DOUBLE = re.compile(r"double \((double, )+int __pyx_skip_dispatch\)")
 

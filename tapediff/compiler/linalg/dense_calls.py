@@ -36,7 +36,7 @@ def cholesky_scratch(n: int) -> int:
 
 
 def pullback_scratch(n: int) -> int:
-    """The factor, the cotangent so far, and what the factor's diagonal divides by."""
+    """The factor, the cotangent so far, and the inverses of the factor's diagonal."""
     rows = -(-n // 16) * 16
     return 2 * rows * padded_stride(n) + rows
 

@@ -29,7 +29,7 @@ def cholesky_pullback(lanes: int) -> str:
         inverse = w.code.emit(f"fdiv double 1.0, {w.number(w.at('%f', w.times(r, w.add('%stride', 1))))}")
         w.code.line(f"store double {inverse}, ptr {w.at(inverses, r)}")
     with w.loop(0, size, lanes) as i, w.loop(0, w.add(i, 1), block) as j:
-        # In place: what is below has been read by nothing yet, and what is above by all that need it.
+        # In place: tiles below are still to be read, tiles above are not needed any more.
         place = w.at(work, w.times(i, "%stride"), j)
         left = w.at("%f", w.times(i, "%stride"), i)
         zeros = [["zeroinitializer"] * 2 for _ in range(lanes)]
@@ -69,7 +69,7 @@ def _pull_tile(lanes: int) -> TileWriter:
 
 
 def _copy_lower(w: TileWriter, source: str, target: str, size: str) -> None:
-    """A lower triangle in whole tiles, with zeros around it: what stands above it may be infinite."""
+    """A lower triangle in whole tiles, with zeros around it: entries above it may be infinite."""
     with w.loop(0, size) as r:
         count = w.choose(w.compare("slt", r, "%n"), w.add(r, 1), 0)
         start, row = w.at(source, w.times(r, "%n")), w.at(target, w.times(r, "%stride"))

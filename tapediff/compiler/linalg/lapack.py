@@ -1,4 +1,4 @@
-"""What a kernel calls of SciPy's LAPACK and BLAS, by symbol: emitters and the same in Python. See compiler.linalg.routine_table.
+"""Calls of SciPy's LAPACK and BLAS by symbol: emitters and the same in Python. See compiler.linalg.routine_table.
 
 Matrices are row-major; LAPACK sees their transposes.
 """

@@ -22,8 +22,8 @@ LANES = 8
 # takes fewer rounds.
 NARROW, WIDE = 8, 11
 SHORTEST_WIDE = 2048
-# Bits that are sorted by at first, in rows shorter than LONG and in longer ones: of the sign, of the exponent, and so many more. What
-# these leave out of order is inserted, unless that moves more than MOST_MOVES a number.
+# Leading bits that are sorted by at first, in rows shorter than LONG and in longer ones. Numbers that these leave out of order are
+# inserted, unless that moves more than MOST_MOVES a number.
 FEW_LEADING, MANY_LEADING = 22, 33
 LONG = 32768
 MOST_MOVES = 4
@@ -127,7 +127,7 @@ class _Records:
 
     Attributes:
         source, target: variables that hold their addresses.
-        words: numbers in a record, 1 or 2. The first is what digits are taken from.
+        words: numbers in a record, 1 or 2. Digits are taken from the first.
     """
 
     row: _Row
@@ -266,7 +266,7 @@ def _insert(
     """Straight insertion, for records that are nearly in order; leaves when the budget of moves is spent.
 
     Args:
-        key_of: what a record is compared by.
+        key_of: the number by which a record is compared.
         same: a mask; records that differ in it are in order already.
     """
     row, f, array = records.row, records.row.f, records.source.value

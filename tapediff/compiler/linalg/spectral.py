@@ -15,7 +15,7 @@ _INTEGERS_PER_DOUBLE = 2
 
 
 def eigh_scratch(n: int) -> int:
-    """What dsyevd asks for: 1 + 6 n + 2 n^2 doubles and 3 + 5 n integers, of 64 bits in some builds."""
+    """Workspace of dsyevd: 1 + 6 n + 2 n^2 doubles and 3 + 5 n integers, of 64 bits in some builds."""
     return (1 + 6 * n + 2 * n * n) + (3 + 5 * n)
 
 
@@ -28,7 +28,7 @@ def _long(code: Code, value: int) -> str:
 def eigh(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> str:
     """The eigenvectors in rows, which LAPACK takes for columns, and the eigenvalues in a last one.
 
-    NumPy's routine, on the same triangle of a copy in the same order: what else is an eigenvector has other signs.
+    NumPy's routine, on the same triangle of a copy in the same order: other routines choose other signs of eigenvectors.
     """
     n, lower = sizes
     code.declare(TRANSPOSE)
@@ -56,7 +56,7 @@ def eigh_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int
 
 
 def _svd_doubles(n: int) -> int:
-    """At least what dgesdd asks for with all vectors: 4 n^2 + 7 n."""
+    """Workspace of dgesdd with all vectors, at least: 4 n^2 + 7 n."""
     return 4 * n * n + 7 * n + 64
 
 
@@ -68,7 +68,7 @@ def cofactors_scratch(n: int) -> int:
 def cofactors(
     code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
 ) -> str:
-    """By the singular values of the transpose, which is what LAPACK sees; the cofactors' transpose is then in its order too."""
+    """By the singular values of the transpose, which LAPACK is given; the cofactors' transpose is then in its order too."""
     (n,) = sizes
     matrix, start = operands[1], 0
     places = []

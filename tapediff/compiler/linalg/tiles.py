@@ -1,4 +1,4 @@
-"""Writes LLVM functions on matrices by square tiles of vectors that stay in registers: what the dense_* modules are made of.
+"""Writes LLVM functions on matrices by square tiles of vectors that stay in registers, for the dense_* modules.
 
 A tile is `lanes` rows of one or more vectors of `lanes` doubles. A vector of 8 rows and two vectors of columns leaves room in 32 wide
 registers, one of 4 by two vectors of 4 in 16 narrower ones; both keep the units for multiply-add busy from the first-level cache.

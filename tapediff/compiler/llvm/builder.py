@@ -74,7 +74,7 @@ class Exit:
         self.function.start(onward)
 
     def here(self) -> None:
-        """The place: what is written now comes next, also for code that comes to its end just before."""
+        """Mark the place. Code written just before goes on here too."""
         if not self.function.has_ended:
             self.leave()
         self.function.start(self._label)

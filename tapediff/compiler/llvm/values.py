@@ -30,7 +30,7 @@ NULL = _Null()
 
 
 class Code:
-    """The growing body of one LLVM function, and what it needs declared in its module.
+    """The growing body of one LLVM function, and the declarations that it needs in its module.
 
     Attributes:
         lines: the instructions and labels so far.

@@ -170,7 +170,7 @@ def _towards(rest: Value, y: Value, opposite: Value, same: Value | None = None) 
 
 
 def round_to_float32(x: Value) -> Value:
-    """The nearest number that 32 bits can hold: what float32 arithmetic gives, where 64 bits were computed in."""
+    """The nearest number that 32 bits can hold: the result of float32 arithmetic, from one of 64 bits."""
     code, wide = x.code, TYPES["f64", x.width]
     narrow = wide.replace("double", "float")
     rounded = code.emit(f"fptrunc {wide} {x.ref} to {narrow}")

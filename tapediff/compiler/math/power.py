@@ -24,7 +24,7 @@ _LOG_TAIL = (
     0.1167480169657222,
     0.11989154976214518,
 )
-# Of the bit pattern of x**(-1/3), as 4/3 of the pattern of 1.0 less what makes the error of the guess symmetric
+# Of the bit pattern of x**(-1/3), as 4/3 of the pattern of 1.0 less a constant that makes the error of the guess symmetric
 # (3.4 %), without the 12 lowest bits.
 _INVERSE_ROOT_BITS = float(0x553EF1A9FBE76C8C >> 12)
 

@@ -19,7 +19,7 @@ _PURE = "nounwind willreturn memory(none)"
 
 @cache
 def _intrinsic(name: str, count: int, width: int) -> tuple[str, str, str]:
-    """Of an LLVM intrinsic on f64: its type, its declaration, and what a call begins with."""
+    """Of an LLVM intrinsic on f64: its type, its declaration, and the beginning of a call."""
     lanes = TYPES["f64", width]
     symbol = f"@llvm.{name}.f64" if width == 1 else f"@llvm.{name}.v{width}f64"
     return lanes, f"declare {lanes} {symbol}({', '.join([lanes] * count)})", f"call {lanes} {symbol}({lanes} "
@@ -129,13 +129,13 @@ _SCALED_AT_ONCE = 8
 
 
 def scaled(y: Value, n: Value, otherwise: Callable[[], Value]) -> Value:
-    """y 2**n for integers n held as f64, rounded once; what `otherwise()` emits where the processor has no instruction for it."""
+    """y 2**n for integers n held as f64, rounded once; the value of `otherwise()` where the processor has no instruction for it."""
     if y.width < _SCALED_AT_ONCE or not has("avx512f"):
         return otherwise()
     if y.width == _SCALED_AT_ONCE:
         lanes, symbol = TYPES["f64", y.width], "@llvm.x86.avx512.mask.scalef.pd.512"
         y.code.declare(f"declare {lanes} {symbol}({lanes}, {lanes}, {lanes}, i8, i32)")
-        # The last three: what lanes outside the mask get, the mask, and that it rounds as everything else does.
+        # The last three: the result on lanes outside the mask, the mask, and the usual rounding.
         operands = f"{lanes} {y.ref}, {lanes} {n.ref}, {lanes} zeroinitializer, i8 -1, i32 4"
         return Value(y.code, y.code.emit(f"call {lanes} {symbol}({operands})"), "f64", y.width)
     first, last = (scaled(part, power, otherwise) for part, power in zip(halves(y), halves(n)))

@@ -10,7 +10,7 @@ from .simd import Code, Value, any_lane, as_values, call_scalar, constant, floor
 
 _INF = float("inf")
 _NAN = float("nan")
-# What scipy.special.cython_special exports for doubles, under the name it has there.
+# Functions of scipy.special.cython_special for doubles, by their names there.
 _EXPORTED = {
     name: name
     for name in (
@@ -69,7 +69,7 @@ def zeta(s, q) -> Value:
 
 
 def _zeta_helper(width: int) -> tuple[str, list[str]]:
-    """The name of the helper function, and its definition with what it needs declared."""
+    """The name of the helper function, and its definition with its declarations."""
     lanes, name = type_of("f64", width), f"tapediff_zeta_v{width}"
     code = Code("entry")
     s, q = Value(code, "%s", "f64", width), Value(code, "%q", "f64", width)

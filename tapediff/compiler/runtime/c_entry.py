@@ -1,4 +1,4 @@
-"""C functions for value and gradient at a point, and what is built on them: bound builtins and loops over the rows of a matrix.
+"""C functions for value and gradient at a point, and their callers: bound builtins and loops over the rows of a matrix.
 
     i32 f(i64 size, const double* x, double* gradient, double* value, void* words)
 
@@ -40,7 +40,7 @@ from .python_entry import REPORT
 from .status import FAILURE, KEPT
 from .workspaces import SLOT_COUNT
 
-# What the functions return. Positive: the model has no value at this point, another may do; negative: the caller has to stop. A guard
+# Status codes of the functions. Positive: the model has no value at this point, another may do; negative: the caller has to stop. A guard
 # that fails says nothing about the model: a sampler that took it for a rejection would sample another posterior.
 NOT_POSITIVE_DEFINITE, RECOVERABLE, NOT_FINITE = 2, 3, 4
 WRONG_SIZE, MISPLACED, NO_MEMORY, GUARD_FAILED, RAISED = -1, -2, -3, -4, -5
@@ -97,7 +97,7 @@ class _PointFunction(Function):
             self.return_(MISPLACED)
 
     def ask(self, status: Value) -> Value:
-        """Python finds out what a failure was, and keeps it; gives the status to return."""
+        """Let Python find the reason of a failure, and keep it; gives the status to return."""
         point = POINT.at(self.words)
         found = self.call(CALLBACK_FUNCTION, point["id"], self.size, self.x, status, address=point["callback"])
         # An interrupt may have kept Python from answering, which must not look like success.
@@ -167,7 +167,7 @@ def _finite(name: str, inner: Signature) -> str:
 
 
 def _paths_kernel() -> str:
-    """What the entry takes for a kernel; its constants are the words of the point. The entry has checked the arguments."""
+    """A function of a point in the form of a kernel, for the entry, which checks the arguments. Its constants are the point's words."""
     f = Function("tapediff_paths_kernel", I32, inputs=PTR, outputs=PTR, state=PTR, report=PTR)
     inputs, outputs = (Array(p, PTR) for p in f.parameters[:2])
     words = entry.ENTRY_STATE.at(f.parameters[2])["constants"]
@@ -222,7 +222,7 @@ def _rows() -> str:
 
 
 def _bound(name: str, reader: Reader) -> str:
-    """The builtin without arguments: the value, or what the handler returns for a status."""
+    """The builtin without arguments: the value, or the handler's answer to a status."""
     f = Function(name, PTR, self=PTR, none=PTR)
     bound, value = BOUND.at(reader.state_address(f, f.parameters[0])), f.variable(F64)
     function, words = bound["function"], bound["words"]
@@ -250,7 +250,7 @@ def _linked_to(*others: SharedFunction) -> Callable[[], dict[str, int]]:
 _POINT = SharedFunction("tapediff_point", _point)
 _POINT_ON_PATHS = SharedFunction("tapediff_point_on_paths", _point_on_paths, _linked_to(RUN_DECIDED))
 
-# What is given out as an address, by what is called behind it.
+# The functions whose addresses are given out, by the functions that they call.
 ADDRESSES = {"tapediff_point": "tapediff_address", "tapediff_point_on_paths": "tapediff_address_on_paths"}
 
 
@@ -305,7 +305,7 @@ def _bound_definition(name: str) -> tuple[Any, Any]:
 
 
 def bound_builtin(function: int, words: np.ndarray, x: np.ndarray, gradient: np.ndarray, failed: Any) -> Any:
-    """A builtin without arguments: writes the gradient at x and returns the value, or what `failed(status)` returns."""
+    """A builtin without arguments: writes the gradient at x and returns the value, or the result of `failed(status)`."""
     values = [function, words.ctypes.data, x.size, x.ctypes.data, gradient.ctypes.data, id(failed)]
     bound = np.array(values, np.int64).view(_Words)
     bound.keeps = (words, x, gradient, failed)

@@ -36,7 +36,7 @@ NO_END = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class ArgumentLayout:
-    """What the values of a compiled callee are, which its code depends on.
+    """The roles of a compiled callee's inputs and outputs, on which its code depends.
 
     Attributes:
         carries, streams: how many of its inputs, in this order; the others are constants.

@@ -30,7 +30,7 @@ DISPATCH = external("tapediff_run_decided", I32, PTR, PTR)
 LOOP_KERNEL = external("loop_kernel", I32, PTR, PTR, PTR)
 ASK = external("ask", I64, I64, PTR, PTR, I32, I64)
 
-# What the callback answers instead of a variant: an exception is pending; it did the iteration; and the loop stops.
+# Answers of the callback instead of a variant: an exception is pending; the callback did the iteration; the same, and the loop stops.
 RAISED, DONE, DONE_AND_STOPS = 0, 2, 3
 
 

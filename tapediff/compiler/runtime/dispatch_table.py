@@ -1,4 +1,4 @@
-"""Dispatch tables: the Python side of compiled callees. They compile variants when native code first needs them, and answer what it asks.
+"""Dispatch tables: the Python side of compiled callees. They compile variants when native code first needs them.
 
 A callee has a table for each way in which loops feed it (its ArgumentLayout). Native code refers to it by its address, so whoever holds
 such code holds the table too; a table holds its variants.
@@ -39,7 +39,7 @@ from .call_frame import (
 )  # fmt: skip
 from .callbacks import callback_address, raise_pending
 from .dispatch_loop import CALLBACK, DISPATCH_TABLE, DONE, DONE_AND_STOPS, ID, JUMPS, VARIANTS
-from .guard_reports import number_miss, report_for, reported_miss
+from .guard_reports import number_failure, report_for, reported_failure
 from .native_callee import NativeCallee, NativeKernel, TapeKernel
 from .status import FAILURE, NAMED, OUT_OF_MEMORY, PENDING, RECURSION, RULE_RAISED, WRONG_RESULT
 
@@ -200,7 +200,7 @@ class CalleeTable(DispatchTable):
         kernel = cast(TapeKernel, variant.kernel)
         item = kernel.exits[status - 1]
         if item.guard_kind != "array":
-            return number_miss(item, status - 1, struct.unpack("d", struct.pack("q", outcome))[0])
+            return number_failure(item, status - 1, struct.unpack("d", struct.pack("q", outcome))[0])
         # This iteration again, with room for the array, and with results that go nowhere.
         report = report_for(item, kernel.program)
         again = new_frame(list(frame))
@@ -213,7 +213,7 @@ class CalleeTable(DispatchTable):
         second = _LOOP(kernel.address)(ctypes.addressof(again), kernel.state.ctypes.data, report.ctypes.data)
         if second == PENDING:
             raise_pending()
-        return reported_miss(item, status - 1, report, kernel.tape) if second == status else None
+        return reported_failure(item, status - 1, report, kernel.tape) if second == status else None
 
     def _output_address(self, frame: Frame, k: int) -> int:
         word, role = output_word(k, len(self.in_types)), self.layout.of_output(k, len(self.out_types))

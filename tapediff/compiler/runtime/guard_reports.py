@@ -1,4 +1,4 @@
-"""From what native code says about a failed guard to a GuardFailure: the guard and the outcome met there."""
+"""From the report of native code on a failed guard to a GuardFailure: the guard and its outcome."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ class Exits:
         return self._exits[bisect_right(self._ordinals, ordinal) - 1]
 
 
-def number_miss(item: Exit, ordinal: int, number: float) -> GuardFailure:
-    """A miss at a guard that looked at a number."""
+def number_failure(item: Exit, ordinal: int, number: float) -> GuardFailure:
+    """The failure of a guard on a number."""
     kind = item.kinds[(ordinal - item.ordinal) % len(item.kinds)] if item.guard_kind == EACH else item.guard_kind
     return GuardFailure(ordinal, single_outcome(kind, number))
 
 
 def report_for(item: Exit, program: Program) -> np.ndarray:
-    """A report with room for all that a guard looked at."""
+    """A report with room for all values of a guard."""
     size = max(8, program.storages[item.report[0]].bytes)
     report = np.zeros(1 + -(-size // 8), np.int64)
     report[0] = size
     return report
 
 
-def reported_miss(item: Exit, ordinal: int, report: np.ndarray, tape: Tape) -> GuardFailure:
-    """The miss that a run with such a report has left there."""
+def reported_failure(item: Exit, ordinal: int, report: np.ndarray, tape: Tape) -> GuardFailure:
+    """The failure that a run has left in such a report."""
     if item.guard_kind != "array":
-        return number_miss(item, ordinal, float(report[1:].view(np.float64)[0]))
+        return number_failure(item, ordinal, float(report[1:].view(np.float64)[0]))
     recorded: Any = np.asarray(next(g for g in tape.guards if g.ordinal == ordinal).outcome)
     # Kernels hold floats of any size in 64 bits.
     held = np.dtype(np.float64) if recorded.dtype.kind == "f" else recorded.dtype

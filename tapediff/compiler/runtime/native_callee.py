@@ -1,4 +1,4 @@
-"""The interfaces between dispatch tables and callees: what native code asks a callee for, and the kernels that it gets."""
+"""The interfaces between dispatch tables and callees: questions of native code, and the kernels that callees supply."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _pointer() -> Any:
 
 
 class _Wrapper:
-    """The text of the wrapper of one callee: reads the inputs, calls the function, checks and stores what it returns."""
+    """The text of the wrapper of one callee: reads the inputs, calls the function, checks and stores its results."""
 
     def __init__(self, callee: Any) -> None:
         self.callee = callee

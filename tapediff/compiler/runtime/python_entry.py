@@ -43,7 +43,7 @@ from .python_api import (
 from .status import FAILURE, OVERLAP, REFUSED
 from .workspaces import KERNEL_STATE
 
-# The state of a kernel with what the entry needs to know of it. Behind it follow the specifications of inputs and outputs, each of
+# The state of a kernel, with the numbers of its arguments. Behind it follow the specifications of inputs and outputs, each of
 # which ends with the extents.
 ENTRY_STATE = KERNEL_STATE.followed_by(inputs=I64, outputs=I64, returns_value=I64, releases_gil=I64)
 SPECIFICATION = Layout.of_words(dtype=PTR, ndim=I64, flags=I64, bytes=I64, format=I64)
@@ -55,7 +55,7 @@ REPORT = Layout.of_words(room=I64, outcome=F64)
 
 
 def specification(type_: ValueType, written: bool) -> list[int]:
-    """What the entry checks an argument against: a SPECIFICATION and the extents."""
+    """A SPECIFICATION and the extents, for the entry to compare an argument with."""
     flags = READABLE | (WRITEABLE if written else 0)
     dtype = np.dtype(type_.dtype)
     return [id(dtype), len(type_.shape), flags, type_.size * dtype.itemsize, format_of(dtype), *type_.shape]

@@ -68,7 +68,7 @@ def go_on(threads: Iterable[int]) -> None:
 
 
 def _look_for_signals(_: int) -> int:
-    """Called by loops. That it is called is enough for signals; what their handlers raise ends the loop."""
+    """Called by loops. Any call of Python handles signals; an exception of a handler ends the loop."""
     if threading.get_ident() in _stopped:
         raise KeyboardInterrupt
     return 1
