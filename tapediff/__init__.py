@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; a test holds it equal 
         derivative, hvp, jvp, linearize, second_derivative, value_and_derivative,
         value_and_jacobian, value_derivative_and_second_derivative, value_gradient_and_hessian, value_gradient_and_hvp, vjp,
     )  # fmt: skip
+    from .targets.sparse import linear_operator, sparse_hessian, sparse_jacobian
     from . import linalg, special, testing
 
 __version__ = "0.1.0"
@@ -43,10 +44,11 @@ __all__ = [
     "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "NewTape", "NonScalarOutput",
     "Primitive", "ShapeMismatch", "StaleTape", "SubTape", "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked",
     "UnstableBranch", "UnsupportedFunction", "checkpoint", "compile", "cond", "derivative", "empty", "fori_loop", "full", "grad",
-    "gradient", "hessian", "hvp", "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linearize", "ones", "primitive",
-    "record", "scan", "second_derivative", "special", "static", "stop_gradient", "subtape", "switch", "testing",
-    "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian", "value_derivative_and_second_derivative",
-    "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "while_loop", "zeros",
+    "gradient", "hessian", "hvp", "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_operator", "linearize",
+    "ones", "primitive", "record", "scan", "second_derivative", "sparse_hessian", "sparse_jacobian", "special", "static",
+    "stop_gradient", "subtape", "switch", "testing", "value_and_derivative", "value_and_grad", "value_and_gradient",
+    "value_and_jacobian", "value_derivative_and_second_derivative", "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp",
+    "while_loop", "zeros",
 ]  # fmt: skip
 
 MODULES = {
@@ -72,6 +74,7 @@ MODULES = {
         "derivative hvp jvp linearize second_derivative value_and_derivative value_and_jacobian "
         "value_derivative_and_second_derivative value_gradient_and_hessian value_gradient_and_hvp vjp"
     ),
+    "targets.sparse": "linear_operator sparse_hessian sparse_jacobian",
 }
 """The public names of each module. No module is called like one of them: loading it would put the module in the name's place."""
 

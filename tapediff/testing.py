@@ -1,17 +1,20 @@
-"""Checks for users' tests: a gradient against finite differences."""
+"""Checks for users' tests: derivatives against finite differences and against each other."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from .errors import ArgumentMismatch
 from .functions.primitive import Primitive
 from .functions.pytree import flatten
+from .ir.arguments import unwrap
 from .targets.compiled_tape import compile
 from .targets.derivatives import value_and_gradient
+from .targets.operators import hvp, is_differentiable, jvp, vjp
 
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 
@@ -42,6 +45,94 @@ def check_gradient(target: Any, f: Callable[..., Any], x: Any, *, rtol: float = 
         raise AssertionError(
             f"gradient\n{gradient}\ndiffers from finite differences\n{differences[2]}\nby up to {np.max(worst):.3g}"
         )
+
+
+MODES = ("jvp", "vjp", "hvp")
+
+
+def check_derivatives(
+    target: Any, *args: Any, modes: Sequence[str] = MODES, order: int = 2, rtol: float = 1e-6, atol: float = 1e-8, seed: int = 0
+) -> None:  # fmt: skip
+    """Compare a target's derivatives with finite differences of its values, in random directions, and with each other.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape.
+        args: the point; floats and float arrays are differentiated, td.Constant and other arguments are passed on.
+        modes: which to check: "jvp" against differences of values; "vjp" against "jvp", of which it is the transpose; "hvp" against
+            differences of the gradient, where the target returns one real scalar.
+        order: 2 also checks the derivatives of "jvp" and "vjp".
+        rtol, atol: allowed errors, relative to the largest entry and absolute; the best of several step sizes must agree.
+        seed: of the directions.
+
+    Raises:
+        AssertionError: naming the mode, with both results.
+        ArgumentMismatch: an unknown mode.
+
+    Cost: about 20 calls of the function for each mode and order.
+    Source: the signature follows jax.test_util.check_grads.
+    """
+    if unknown := sorted(set(modes) - set(MODES)):
+        raise ArgumentMismatch("a derivative to check", got=", ".join(unknown), fix=f"choose among {', '.join(MODES)}")
+    check = _Check(target, args, rtol, atol, np.random.default_rng(seed))
+    check.run(modes)
+    if order > 1:
+        v, w = check.tangents, check.weights
+        for mode, derivative in (
+            ("jvp", lambda *a: jvp(target, a, v)[1]),
+            ("vjp", lambda *a: tuple(c for c in vjp(target, *a)[1](*w) if c is not None)),
+        ):
+            if mode in modes:
+                further = [m for m in modes if m != "hvp"]
+                _Check(derivative, args, rtol, atol, np.random.default_rng(seed + 1)).run(further, f" of the {mode}")
+
+
+class _Check:
+    """Derivatives of a target at a point, in one random direction."""
+
+    def __init__(self, target: Any, args: tuple[Any, ...], rtol: float, atol: float, rng: np.random.Generator) -> None:
+        self.target, self.args, self.rtol, self.atol = target, args, rtol, atol
+        self.tangents = tuple(rng.normal(size=np.shape(a)) if is_differentiable(a) else None for a in args)
+        self.results = self._values(args)
+        self.weights = [rng.normal(size=np.shape(r)) for r in self.results]
+
+    def _values(self, args: Sequence[Any]) -> list[Any]:
+        return [leaf for leaf in self._leaves(args) if np.asarray(leaf).dtype.kind == "f"]
+
+    def _leaves(self, args: Sequence[Any]) -> list[Any]:
+        return flatten(self.target(*map(unwrap, args)))[0]
+
+    def _moved(self, step: float) -> list[Any]:
+        return [a if v is None else np.asarray(a) + step * v for a, v in zip(self.args, self.tangents)]
+
+    def run(self, modes: Sequence[str], what: str = "") -> None:
+        tangents = flatten(jvp(self.target, self.args, self.tangents)[1])[0]
+        floats = [t for t, r in zip(tangents, self._leaves(self.args)) if np.asarray(r).dtype.kind == "f"]
+        if "jvp" in modes:
+            for k, found in enumerate(floats):
+                self._against_differences(f"jvp{what}", found, lambda step, k=k: self._values(self._moved(step))[k])
+        if "vjp" in modes:
+            given = iter(self.weights)
+            weights = [next(given) if np.asarray(r).dtype.kind == "f" else None for r in self._leaves(self.args)]
+            cotangents = vjp(self.target, *self.args)[1](*weights)
+            forward = sum(np.sum(w * t) for w, t in zip(self.weights, floats))
+            back = sum(np.sum(c * v) for c, v in zip(cotangents, self.tangents) if c is not None)
+            size = sum(np.sum(np.abs(w * t)) for w, t in zip(self.weights, floats))
+            if not np.isclose(forward, back, rtol=0.0, atol=1e-9 * (1.0 + size), equal_nan=True):
+                raise AssertionError(f"vjp{what} is not the transpose of jvp: {back!r} for {forward!r}")
+        if "hvp" in modes and len(self.results) == 1 and np.shape(self.results[0]) == ():
+            wrt = tuple(k for k, v in enumerate(self.tangents) if v is not None)
+            x, *rest = self.args
+            found = hvp(self.target, x, tuple(self.tangents[k] for k in wrt), *rest, argnums=wrt)
+            slope = lambda step, k: value_and_gradient(self.target, *self._moved(step), argnums=wrt)[1][k]  # noqa: E731
+            for k, product in enumerate(found):
+                self._against_differences(f"hvp{what}", product, lambda step, k=k: slope(step, k))
+
+    def _against_differences(self, name: str, found: Any, value: Callable[[float], Any]) -> None:
+        differences = [(np.asarray(value(step)) - np.asarray(value(-step))) / (2 * step) for step in STEPS]
+        scale = max(1.0, float(np.max(np.abs(found), initial=0.0)))
+        worst = np.min([np.abs(d - found) for d in differences], axis=0)
+        if not np.all(worst <= self.atol + self.rtol * scale):
+            raise AssertionError(f"{name}\n{found}\ndiffers from finite differences\n{differences[2]}\nby up to {np.max(worst):.3g}")
 
 
 def check_rule(rule: Primitive, *args: Any, rtol: float = 1e-6, atol: float = 1e-8, seed: int = 0) -> None:

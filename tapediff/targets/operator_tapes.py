@@ -14,20 +14,14 @@ import numpy as np
 from ..errors import NonScalarOutput, UnsupportedFunction
 from ..functions.rolled_loop import prepared
 from ..functions.tape_callee import callee_of
-from ..ir.instruction import CONSTANT, INPUT, INT64, Instruction, ValueType
+from ..ir.instruction import CONSTANT, INPUT, Instruction, ValueType
 from ..ir.rewriter import Rewriter
 from ..ir.tape import Tape
-from ..ops.indexing import GATHER, PUT
 from ..ops.shape import BROADCAST
 from ..passes.pipeline import run_passes
 from ..passes.simplify.dead_code import dead_code
-from ..recording.caught_errors import refusals_forgotten
-from ..recording.recorder import Recorder
-from ..recording.tracked import TrackedArray
-from ..transforms.coloring import column_colors, symmetric_colors
 from ..transforms.map_rows import RowsCannotBeMapped, map_rows
-from ..transforms.reverse import NONZERO, continued, finished, pullback
-from ..transforms.sparsity import jacobian_pattern
+from ..transforms.reverse import NONZERO, pullback
 from .derived_tapes import gradient_tape, require_differentiable, with_float_output
 
 Numbers = tuple[int, ...]
@@ -152,157 +146,17 @@ def hvp_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
 
 def many_of(product: Tape, first: int, count: int, shared: int = 0) -> Tape:
     """A product for `count` tangents or cotangents at once, from input `first` on, with a leading axis; so are the results."""
-    make = lambda: run_passes(_mapped(product, first, count, shared))  # noqa: E731 -- the next line is its only use
+    make = lambda: run_passes(mapped_rows(product, first, count, shared))  # noqa: E731 -- the next line is its only use
     return kept_with(product, ("many", first, count, shared), make)
 
 
-def _mapped(product: Tape, first: int, count: int, shared: int) -> Tape:
+def mapped_rows(product: Tape, first: int, count: int, shared: int) -> Tape:
     try:
         return map_rows(product, range(first, len(product.inputs)), count, callee_of, shared)
     except RowsCannotBeMapped:
         raise UnsupportedFunction(
             f"a derivative of {product.name} in several directions at once", fix="ask for one direction at a time"
         ) from None
-
-
-# Matrices
-
-
-@dataclass(frozen=True)
-class Sweeps:
-    """The products whose results make up a matrix.
-
-    Attributes:
-        seeds: the vectors, one in each row.
-        rows, columns, sources: where the entries of the matrix are, and which entries of the results they are, both flattened;
-            None where the results are the matrix.
-        forward: the products are with columns of the Jacobian.
-    """
-
-    seeds: np.ndarray
-    forward: bool
-    rows: np.ndarray | None = None
-    columns: np.ndarray | None = None
-    sources: np.ndarray | None = None
-
-
-def jacobian_tape(tape: Tape, wrt: Numbers, keep: bool = False, mode: str | None = None) -> Tape:
-    """Outputs: those of the tape if `keep`; then, for each float output, its Jacobian by each of `wrt`."""
-    require_differentiable(tape, wrt)
-    return kept_with(tape, ("jacobian", wrt, keep, mode), lambda: _jacobian_tape(tape, wrt, keep, mode))
-
-
-def _jacobian_tape(tape: Tape, wrt: Numbers, keep: bool, mode: str | None) -> Tape:
-    floated = with_float_output(tape)
-    require_float_outputs(floated)
-    sweeps = jacobian_sweeps(floated, wrt, mode)
-    product = jvp_tape(floated, wrt, keep) if sweeps.forward else vjp_tape(floated, wrt, keep)
-    ins = [floated.input_types[k] for k in wrt]
-    outs = [floated.output_types[k] for k in float_outputs(floated)]
-    return _matrix_tape(floated, product, sweeps, outs, ins, len(tape.outputs) if keep else 0)
-
-
-def jacobian_sweeps(tape: Tape, wrt: Numbers, mode: str | None) -> Sweeps:
-    """The cheapest way to all entries of a Jacobian."""
-    outputs = float_outputs(tape)
-    columns = sum(tape.input_types[k].size for k in wrt)
-    rows = sum(tape.output_types[k].size for k in outputs)
-    pattern = jacobian_pattern(tape, wrt, outputs) if mode is None or mode == "sparse" else None
-    choices: list[Sweeps] = []
-    if pattern is not None and pattern.nnz <= WORTH_COMPRESSING * rows * columns:
-        choices = [s for s in (_compressed(pattern, True), _compressed(pattern.T.tocsr(), False)) if s is not None]
-    if mode != "reverse":
-        choices.append(Sweeps(np.eye(columns), True))
-    if mode != "forward":
-        choices.append(Sweeps(np.eye(rows), False))
-    if mode is None and any(s.forward for s in choices) and not _has_forward(tape, wrt):
-        choices = [s for s in choices if not s.forward]
-    return min(choices, key=lambda s: len(s.seeds) * (FORWARD_COST if s.forward else 1.0))
-
-
-def _has_forward(tape: Tape, wrt: Numbers) -> bool:
-    """Whether the forward product exists, which is the derivative of the reverse one: not through a user's own rule."""
-    try:
-        with refusals_forgotten():
-            jvp_tape(tape, wrt)
-    except UnsupportedFunction:
-        return False
-    return True
-
-
-def _compressed(pattern: Any, forward: bool) -> Sweeps | None:
-    colors = column_colors(pattern)
-    if colors is None:
-        return None
-    seeds = _seeds(colors)
-    if len(seeds) > WORTH_COMPRESSING * pattern.shape[1]:
-        return None
-    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
-    columns = pattern.indices.astype(np.int64)
-    sources = colors[columns] * pattern.shape[0] + rows
-    return Sweeps(seeds, forward, rows, columns, sources) if forward else Sweeps(seeds, forward, columns, rows, sources)
-
-
-def _seeds(colors: np.ndarray) -> np.ndarray:
-    seeds = np.zeros((int(colors.max(initial=-1)) + 1, len(colors)))
-    seeds[colors, np.arange(len(colors))] = 1.0
-    return seeds
-
-
-def hessian_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
-    """Outputs: value and gradients if `keep`; then, for each pair of `wrt`, the second derivatives."""
-    return kept_with(tape, ("hessian", wrt, keep), lambda: _hessian_tape(tape, wrt, keep))
-
-
-def _hessian_tape(tape: Tape, wrt: Numbers, keep: bool) -> Tape:
-    types = [tape.input_types[k] for k in wrt]
-    return _matrix_tape(tape, hvp_tape(tape, wrt, keep), hessian_sweeps(tape, wrt), types, types, (1 + len(wrt)) * keep)
-
-
-def hessian_sweeps(tape: Tape, wrt: Numbers) -> Sweeps:
-    joint = gradient_tape(tape, wrt)
-    size = sum(tape.input_types[k].size for k in wrt)
-    pattern = jacobian_pattern(joint, wrt, range(1, 1 + len(wrt)))
-    if pattern is None or pattern.nnz > WORTH_COMPRESSING * size**2:
-        return Sweeps(np.eye(size), False)
-    pattern = (pattern + pattern.T).tocsr()
-    pattern.sort_indices()
-    colors = symmetric_colors(pattern)
-    if colors is None or colors.max(initial=0) + 1 > WORTH_COMPRESSING * size:
-        return Sweeps(np.eye(size), False)
-    rows = np.repeat(np.arange(size), np.diff(pattern.indptr))
-    columns = pattern.indices.astype(np.int64)
-    # A row with a colour of its own is read from its column.
-    alone = np.bincount(colors)[colors] == 1
-    turned = alone[rows] & ~alone[columns]
-    at, by = np.where(turned, columns, rows), np.where(turned, rows, columns)
-    return Sweeps(_seeds(colors), False, rows, columns, colors[by] * size + at)
-
-
-def _matrix_tape(
-    tape: Tape, product: Tape, sweeps: Sweeps, outs: Sequence[ValueType], ins: Sequence[ValueType], kept: int
-) -> Tape:
-    """The blocks of the matrix, d outs / d ins, in rows; after the first `kept` outputs of the product."""
-    seeded = ins if sweeps.forward else outs
-    count = len(sweeps.seeds)
-    first = len(tape.inputs)
-    mapped = _mapped(product, first, count, kept)
-    ends = np.cumsum([0, *(t.size for t in seeded)])
-    constants = [
-        sweeps.seeds[:, a:b].reshape(count, *t.shape).astype(t.dtype) for a, b, t in zip(ends, ends[1:], seeded)
-    ]
-    mapped = run_passes(with_constants(mapped, first, constants))
-
-    def recorded(recorder: Recorder) -> Tape:
-        found: list[Any] = [TrackedArray(recorder, i, None, mapped.instructions[i].type) for i in mapped.outputs[kept:]]
-        swept = [np.reshape(v, (count, -1)) for v in found]
-        if sweeps.sources is None:
-            blocks = _dense_blocks(swept, sweeps, ends, outs, ins)
-        else:
-            blocks = _sparse_blocks(swept, sweeps, outs, ins)
-        return finished(recorder, [*mapped.outputs[:kept], *(block._id for block in blocks)])
-
-    return run_passes(replace(continued(mapped).run(recorded), active_inputs=tape.active_inputs))
 
 
 def with_constants(tape: Tape, first: int, values: Sequence[np.ndarray]) -> Tape:
@@ -313,38 +167,6 @@ def with_constants(tape: Tape, first: int, values: Sequence[np.ndarray]) -> Tape
         instructions[number] = Instruction(CONSTANT, (), (value,), instructions[number].type, None)
     active = tuple(k for k in tape.active_inputs if k < first)
     return replace(tape, instructions=tuple(instructions), inputs=tape.inputs[:first], active_inputs=active)
-
-
-def _dense_blocks(
-    swept: Sequence[Any], sweeps: Sweeps, ends: np.ndarray, outs: Sequence[ValueType], ins: Sequence[ValueType]
-) -> list[Any]:
-    blocks: list[Any] = []
-    for j, out in enumerate(outs):
-        for k, in_ in enumerate(ins):
-            if sweeps.forward:
-                block = np.transpose(swept[j][ends[k] : ends[k + 1]])
-            else:
-                block = swept[k][ends[j] : ends[j + 1]]
-            blocks.append(np.reshape(block, (*out.shape, *in_.shape)))
-    return blocks
-
-
-def _sparse_blocks(swept: Sequence[Any], sweeps: Sweeps, outs: Sequence[ValueType], ins: Sequence[ValueType]) -> list[Any]:
-    assert sweeps.rows is not None
-    assert sweeps.columns is not None
-    assert sweeps.sources is not None
-    joined = np.concatenate(swept, axis=1) if len(swept) > 1 else swept[0]
-    ends_out, ends_in = (np.cumsum([0, *(t.size for t in types)]) for types in (outs, ins))
-    blocks: list[Any] = []
-    for j, out in enumerate(outs):
-        for k, in_ in enumerate(ins):
-            chosen = (ends_out[j] <= sweeps.rows) & (sweeps.rows < ends_out[j + 1])
-            chosen &= (ends_in[k] <= sweeps.columns) & (sweeps.columns < ends_in[k + 1])
-            at = (sweeps.rows[chosen] - ends_out[j]) * in_.size + sweeps.columns[chosen] - ends_in[k]
-            values = GATHER(joined, sweeps.sources[chosen].astype(INT64))
-            zeros = np.zeros(out.size * in_.size, out.dtype)
-            blocks.append(np.reshape(PUT(zeros, values, at.astype(INT64)), (*out.shape, *in_.shape)))
-    return blocks
 
 
 def second_tape(tape: Tape, wrt: Numbers, keep: bool) -> Tape:

@@ -13,6 +13,7 @@ from ..ir.instruction import is_tracked
 from ..ir.outputs import deliver
 from ..ir.tape import Tape
 from ..recording.bind_call import positional
+from . import matrix_tapes as matrices
 from . import operator_tapes as tapes
 from .evaluation import Evaluation, as_number, evaluate, fitting
 from .operator_tapes import Numbers, Operator
@@ -142,7 +143,7 @@ def linearize(target: Any, *primals: Any) -> tuple[Any, Callable[..., Any]]:
 
 
 def _split(target: Any, primals: tuple[Any, ...], make: Callable[..., Tape]) -> tuple[Any, Callable[..., Any]]:
-    numbers = tuple(k for k, p in enumerate(primals) if _is_active(p))
+    numbers = tuple(k for k, p in enumerate(primals) if is_differentiable(p))
     if not numbers:
         raise ArgumentMismatch(f"{_name(target)} was given no argument to differentiate with respect to",
                                got=f"{len(primals)} arguments", fix="pass floats or float arrays")  # fmt: skip
@@ -187,7 +188,8 @@ class Linear:
         return f"<{'pullback' if self._is_pullback else 'pushforward'} of {self._tape.name}>"
 
 
-def _is_active(argument: Any) -> bool:
+def is_differentiable(argument: Any) -> bool:
+    """Whether an argument is floats, tracked or not, and no td.Constant."""
     if is_tracked(argument):
         return bool(argument.type.is_float)
     if isinstance(argument, (list, tuple)):
@@ -269,14 +271,14 @@ def jacobian(
     """
     if mode not in (None, "forward", "reverse"):
         raise ArgumentMismatch("mode of a Jacobian", got=repr(mode), fix='"forward", "reverse", or None for the cheaper one')
-    return _matrix(target, _named(target, (x, *args), named), argnums, out, tapes.jacobian_tape, False, mode)[1]
+    return _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.jacobian_tape, False, mode)[1]
 
 
 def value_and_jacobian(
     target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
 ) -> tuple[Any, Any]:
     """Value and Jacobian, computed together; see td.jacobian."""
-    found, blocks = _matrix(target, _named(target, (x, *args), named), argnums, out, tapes.jacobian_tape, True, mode)
+    found, blocks = _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.jacobian_tape, True, mode)
     return _structured(found.outputs[: len(found.tape.outputs)], found.tape), blocks
 
 
@@ -298,12 +300,12 @@ def hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, out: Any =
     Cost: as many Hessian-vector products as x has entries, all in one pass over the tape; of sparse Hessians, as many as there are
         groups of columns without entries in the same row.
     """
-    return _matrix(target, _named(target, (x, *args), named), argnums, out, tapes.hessian_tape, False, None)[1]
+    return _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.hessian_tape, False, None)[1]
 
 
 def value_gradient_and_hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, **named: Any) -> tuple[Any, Any, Any]:
     """Value, gradient and Hessian, computed together; see td.hessian."""
-    found, blocks = _matrix(target, _named(target, (x, *args), named), argnums, None, tapes.hessian_tape, True, None)
+    found, blocks = _matrix(target, _named(target, (x, *args), named), argnums, None, matrices.hessian_tape, True, None)
     value, *gradients = deliver(found.outputs[: 1 + len(found.wrt)], None, True)
     return as_number(value), tuple(gradients) if isinstance(argnums, (tuple, list)) else as_number(gradients[0]), blocks
 
@@ -316,7 +318,7 @@ def _matrix(
     build = lambda wrt: Operator(make, wrt, keep, mode=mode)  # noqa: E731 -- its name is its use
     flat = None if out is None else _flat(out)
     found = evaluate(target, args, numbers, build, (), flat, True)
-    is_hessian = make is tapes.hessian_tape
+    is_hessian = make is matrices.hessian_tape
     kept = (1 + len(numbers) if is_hessian else len(found.tape.outputs)) * keep
     blocks = found.delivered(found.outputs[kept:], flat, True)
     if out is not None:

@@ -1,0 +1,274 @@
+"""Tapes of whole Jacobians and Hessians: products with few vectors, all in one pass, whose results hold every entry.
+
+Where the pattern of the matrix is sparse, columns without entries in the same row share a product. A pattern is found once and kept
+with its tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnsupportedFunction
+from ..ir.instruction import INT64, ValueType
+from ..ir.tape import Tape
+from ..ops.indexing import GATHER, PUT
+from ..ops.shape import BROADCAST
+from ..passes.pipeline import run_passes
+from ..recording.caught_errors import refusals_forgotten
+from ..recording.recorder import Recorder
+from ..recording.tracked import TrackedArray
+from ..transforms.coloring import column_colors, symmetric_colors
+from ..transforms.reverse import continued, finished
+from ..transforms.sparsity import Pattern, jacobian_pattern
+from .derived_tapes import gradient_tape, require_differentiable, with_float_output
+from .operator_tapes import (
+    Numbers,
+    float_outputs,
+    hvp_tape,
+    jvp_tape,
+    kept_with,
+    mapped_rows,
+    require_float_outputs,
+    vjp_tape,
+    with_constants,
+)  # fmt: skip
+
+# A compressed matrix is worth its indices where it has at most this part of the entries, or takes this part of the products.
+WORTH_COMPRESSING = 0.5
+
+# A forward sweep costs so many reverse ones.
+FORWARD_COST = 1.2
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Where the entries of a sparse matrix are, by row and then by column.
+
+    Attributes:
+        rows, columns: of each entry.
+        sources: the place of each in the results of the products, flattened.
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    sources: np.ndarray
+
+    def sorted(self) -> Entries:
+        order = np.lexsort((self.columns, self.rows))
+        return Entries(self.rows[order], self.columns[order], self.sources[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Sweeps:
+    """The products whose results make up a matrix.
+
+    Attributes:
+        colors: of each column, for reverse sweeps of each row: the number of the product that it is part of.
+        forward: the products are with columns of the Jacobian.
+        entries: of a compressed matrix; None where the results are the matrix.
+    """
+
+    colors: np.ndarray
+    forward: bool
+    entries: Entries | None = None
+
+    @property
+    def count(self) -> int:
+        return int(self.colors.max(initial=-1)) + 1
+
+    @property
+    def cost(self) -> float:
+        return self.count * (FORWARD_COST if self.forward else 1.0)
+
+    def seeds(self, first: int, type_: ValueType) -> np.ndarray:
+        """The vectors of all products, for a part of the columns that begins at `first`."""
+        seeds = np.zeros((self.count, type_.size), type_.dtype)
+        seeds[self.colors[first : first + type_.size], np.arange(type_.size)] = 1.0
+        return seeds.reshape(self.count, *type_.shape)
+
+
+def jacobian_tape(tape: Tape, wrt: Numbers, keep: bool = False, mode: str | None = None) -> Tape:
+    """Outputs: those of the tape if `keep`; then, for each float output, its Jacobian by each of `wrt`."""
+    require_differentiable(tape, wrt)
+    return kept_with(tape, ("jacobian", wrt, keep, mode), lambda: _jacobian_tape(tape, wrt, keep, mode))
+
+
+def _jacobian_tape(tape: Tape, wrt: Numbers, keep: bool, mode: str | None) -> Tape:
+    floated = with_float_output(tape)
+    sweeps = jacobian_sweeps(tape, wrt, mode)
+    product = jvp_tape(tape, wrt, keep) if sweeps.forward else vjp_tape(tape, wrt, keep)
+    ins = [floated.input_types[k] for k in wrt]
+    outs = [floated.output_types[k] for k in float_outputs(floated)]
+    return _matrix_tape(tape, product, sweeps, outs, ins, len(tape.outputs) * keep, is_sparse=False)
+
+
+def jacobian_sweeps(tape: Tape, wrt: Numbers, mode: str | None) -> Sweeps:
+    """The cheapest way to all entries of a Jacobian."""
+    key = ("jacobian sweeps", wrt, mode)
+    if key not in tape.derived:
+        tape.derived[key] = _jacobian_sweeps(with_float_output(tape), wrt, mode)
+    return tape.derived[key]
+
+
+def _jacobian_sweeps(tape: Tape, wrt: Numbers, mode: str | None) -> Sweeps:
+    require_float_outputs(tape)
+    outputs = float_outputs(tape)
+    columns = sum(tape.input_types[k].size for k in wrt)
+    rows = sum(tape.output_types[k].size for k in outputs)
+    dense = [Sweeps(np.arange(columns), True), Sweeps(np.arange(rows), False)]
+    if mode is not None:
+        return dense[mode == "reverse"]
+    pattern = jacobian_pattern(tape, wrt, outputs) if min(rows, columns) > 1 else None
+    sparse: list[Sweeps | None] = []
+    if pattern is not None and pattern.nnz <= WORTH_COMPRESSING * rows * columns:
+        sparse = [_compressed(pattern, True), _compressed(pattern.T.tocsr(), False)]
+    choices = [*(s for s in sparse if s is not None), *dense]
+    best = min(choices, key=lambda s: s.cost)
+    if best.forward and not _has_forward(tape, wrt):
+        best = min((s for s in choices if not s.forward), key=lambda s: s.cost)
+    return best
+
+
+def _has_forward(tape: Tape, wrt: Numbers) -> bool:
+    """Whether the forward product exists, which is the derivative of the reverse one: not through a user's own rule."""
+    try:
+        with refusals_forgotten():
+            jvp_tape(tape, wrt)
+    except UnsupportedFunction:
+        return False
+    return True
+
+
+def _compressed(pattern: Pattern, forward: bool) -> Sweeps | None:
+    colors = column_colors(pattern)
+    if colors is None or colors.max(initial=0) + 1 > WORTH_COMPRESSING * pattern.shape[1]:
+        return None
+    rows, columns = _coordinates(pattern)
+    sources = colors[columns] * pattern.shape[0] + rows
+    entries = Entries(rows, columns, sources) if forward else Entries(columns, rows, sources)
+    return Sweeps(colors, forward, entries.sorted())
+
+
+def _coordinates(pattern: Pattern) -> tuple[np.ndarray, np.ndarray]:
+    return np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr)), pattern.indices.astype(np.int64)
+
+
+def hessian_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
+    """Outputs: value and gradients if `keep`; then, for each pair of `wrt`, the second derivatives."""
+    return kept_with(tape, ("hessian", wrt, keep), lambda: _hessian_tape(tape, wrt, keep, is_sparse=False))
+
+
+def _hessian_tape(tape: Tape, wrt: Numbers, keep: bool, is_sparse: bool) -> Tape:
+    types = [tape.input_types[k] for k in wrt]
+    sweeps = hessian_sweeps(tape, wrt)
+    return _matrix_tape(tape, hvp_tape(tape, wrt, keep), sweeps, types, types, (1 + len(wrt)) * keep, is_sparse)
+
+
+def hessian_sweeps(tape: Tape, wrt: Numbers) -> Sweeps:
+    """The cheapest way to all entries of a Hessian."""
+    key = ("hessian sweeps", wrt)
+    if key not in tape.derived:
+        tape.derived[key] = _hessian_sweeps(tape, wrt)
+    return tape.derived[key]
+
+
+def _hessian_sweeps(tape: Tape, wrt: Numbers) -> Sweeps:
+    joint = gradient_tape(tape, wrt)
+    size = sum(tape.input_types[k].size for k in wrt)
+    dense = Sweeps(np.arange(size), False)
+    pattern = jacobian_pattern(joint, wrt, range(1, 1 + len(wrt))) if size > 1 else None
+    if pattern is None or pattern.nnz > WORTH_COMPRESSING * size**2:
+        return dense
+    pattern = (pattern + pattern.T).tocsr()
+    pattern.sort_indices()
+    colors = symmetric_colors(pattern)
+    if colors is None or colors.max(initial=0) + 1 > WORTH_COMPRESSING * size:
+        return dense
+    rows, columns = _coordinates(pattern)
+    # A row with a colour of its own is read from its column.
+    alone = np.bincount(colors)[colors] == 1
+    turned = alone[rows] & ~alone[columns]
+    at, by = np.where(turned, columns, rows), np.where(turned, rows, columns)
+    return Sweeps(colors, False, Entries(rows, columns, colors[by] * size + at))
+
+
+def sparse_jacobian_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
+    """Output: the entries of the Jacobian, in the order of jacobian_sweeps(...).entries, or all of them."""
+    require_differentiable(tape, wrt)
+    return kept_with(tape, ("sparse jacobian", wrt), lambda: _sparse_jacobian_tape(tape, wrt))
+
+
+def _sparse_jacobian_tape(tape: Tape, wrt: Numbers) -> Tape:
+    floated = with_float_output(tape)
+    sweeps = jacobian_sweeps(tape, wrt, None)
+    product = jvp_tape(tape, wrt) if sweeps.forward else vjp_tape(tape, wrt)
+    ins = [floated.input_types[k] for k in wrt]
+    outs = [floated.output_types[k] for k in float_outputs(floated)]
+    return _matrix_tape(tape, product, sweeps, outs, ins, 0, is_sparse=True)
+
+
+def sparse_hessian_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
+    """Output: the entries of the Hessian, in the order of hessian_sweeps(...).entries, or all of them."""
+    return kept_with(tape, ("sparse hessian", wrt), lambda: _hessian_tape(tape, wrt, False, is_sparse=True))
+
+
+def _matrix_tape(
+    tape: Tape, product: Tape, sweeps: Sweeps, outs: Sequence[ValueType], ins: Sequence[ValueType], kept: int, is_sparse: bool
+) -> Tape:
+    """The blocks of the matrix, d outs / d ins, in rows; after the first `kept` outputs of the product."""
+    seeded = ins if sweeps.forward else outs
+    first = len(tape.inputs)
+    mapped = mapped_rows(product, first, sweeps.count, kept)
+    starts = np.cumsum([0, *(t.size for t in seeded)])
+    mapped = run_passes(with_constants(mapped, first, [sweeps.seeds(a, t) for a, t in zip(starts, seeded)]))
+
+    def recorded(recorder: Recorder) -> Tape:
+        found: list[Any] = [TrackedArray(recorder, i, None, mapped.instructions[i].type) for i in mapped.outputs[kept:]]
+        swept = [np.reshape(v, (sweeps.count, -1)) for v in found]
+        if sweeps.entries is None:
+            blocks = _dense_blocks(swept, sweeps, starts, outs, ins)
+        elif is_sparse:
+            blocks = [_entries(swept, sweeps.entries.sources)]
+        else:
+            blocks = _sparse_blocks(swept, sweeps.entries, outs, ins)
+        return finished(recorder, [*mapped.outputs[:kept], *(block._id for block in blocks)])
+
+    return run_passes(replace(continued(mapped).run(recorded), active_inputs=tape.active_inputs))
+
+
+def _dense_blocks(
+    swept: Sequence[Any], sweeps: Sweeps, starts: np.ndarray, outs: Sequence[ValueType], ins: Sequence[ValueType]
+) -> list[Any]:
+    blocks: list[Any] = []
+    for j, out in enumerate(outs):
+        for k, in_ in enumerate(ins):
+            if sweeps.forward:
+                block = np.transpose(swept[j][starts[k] : starts[k + 1]])
+            else:
+                block = swept[k][starts[j] : starts[j + 1]]
+            blocks.append(np.reshape(block, (*out.shape, *in_.shape)))
+    return blocks
+
+
+def _entries(swept: Sequence[Any], sources: np.ndarray) -> Any:
+    joined = np.concatenate(swept, axis=1) if len(swept) > 1 else swept[0]
+    return GATHER(joined, sources.astype(INT64))
+
+
+def _sparse_blocks(swept: Sequence[Any], entries: Entries, outs: Sequence[ValueType], ins: Sequence[ValueType]) -> list[Any]:
+    """Zeros, with the entries that may be others in their places."""
+    ends_out, ends_in = (np.cumsum([0, *(t.size for t in types)]) for types in (outs, ins))
+    blocks: list[Any] = []
+    for j, out in enumerate(outs):
+        for k, in_ in enumerate(ins):
+            chosen = (ends_out[j] <= entries.rows) & (entries.rows < ends_out[j + 1])
+            chosen &= (ends_in[k] <= entries.columns) & (entries.columns < ends_in[k + 1])
+            at = (entries.rows[chosen] - ends_out[j]) * in_.size + entries.columns[chosen] - ends_in[k]
+            values = _entries(swept, entries.sources[chosen])
+            zeros = BROADCAST(values._recorder.tracked_constant(np.zeros((), out.dtype)), shape=(out.size * in_.size,))
+            blocks.append(np.reshape(PUT(zeros, values, at.astype(INT64)), (*out.shape, *in_.shape)))
+    return blocks

@@ -1,0 +1,134 @@
+"""Sparse Jacobians and Hessians as SciPy's sparse arrays, and Jacobians as linear operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
+from ..ir.arguments import Constant, chosen_arguments
+from ..ir.instruction import is_tracked
+from ..ir.tape import Tape
+from ..recording.bind_call import positional
+from . import matrix_tapes as matrices
+from .evaluation import Evaluation, evaluate
+from .operator_tapes import Operator
+from .operators import is_differentiable, linearize, vjp
+
+
+def sparse_jacobian(target: Any, x: Any, /, *args: Any, argnums: int = 0, format: str = "csr", **named: Any) -> Any:
+    """Jacobian of a function from an array to an array, as a sparse array.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape; returns one array.
+        x, args, named: the point.
+        argnums: which argument to differentiate by; one.
+        format: "csr" or "csc".
+
+    Returns:
+        scipy.sparse.csr_array or csc_array of shape (size of the result, size of the argument), both flattened. Its pattern is the same
+        at every point of a path: entries may be stored that are zero at this one.
+
+    Raises:
+        NonScalarOutput: the target returns several results, or no floats.
+        ArgumentMismatch: another format.
+
+    Cost: as many sweeps as there are groups of columns (of rows) without entries in the same row (column), in one pass over the tape.
+        The pattern is found at the first call on a path and kept with its tape, in time proportional to its entries.
+    Source: Curtis, Powell and Reid (1974), IMA Journal of Applied Mathematics 13(1); the pattern from index sets, Griewank and Walther
+        (2008), section 7.1.
+    """
+    found = _entries(target, (x, *args), named, argnums, matrices.sparse_jacobian_tape)
+    if found.tape.returns_tuple:
+        raise NonScalarOutput("a sparse Jacobian is of a function with one result", got=f"{len(found.tape.outputs)} results",
+                              fix="concatenate the results, or use td.jacobian(f, x)")  # fmt: skip
+    shape = (found.tape.output_types[0].size, found.tape.input_types[found.wrt[0]].size)
+    return _as_sparse(found, matrices.jacobian_sweeps(found.tape, found.wrt, None), shape, format)
+
+
+def sparse_hessian(target: Any, x: Any, /, *args: Any, argnums: int = 0, format: str = "csr", **named: Any) -> Any:
+    """Hessian of a scalar function of an array, as a sparse array; see td.sparse_jacobian.
+
+    Returns:
+        scipy.sparse.csr_array or csc_array of shape (size of x, size of x), both triangles.
+
+    Cost: as many Hessian-vector products as there are colours: 3 for a chain, 2 where everything depends on one variable alone.
+    Source: Gebremedhin, Manne and Pothen (2005), SIAM Review 47(4).
+    """
+    found = _entries(target, (x, *args), named, argnums, matrices.sparse_hessian_tape)
+    size = found.tape.input_types[found.wrt[0]].size
+    return _as_sparse(found, matrices.hessian_sweeps(found.tape, found.wrt), (size, size), format)
+
+
+def _entries(target: Any, args: tuple[Any, ...], named: dict[str, Any], argnums: int, make: Any) -> Evaluation:
+    args = tuple(positional(target, args, named)) if named else args
+    if isinstance(argnums, Sequence):
+        raise ArgumentMismatch("a sparse matrix is by one argument", got=f"argnums={argnums!r}", fix="argnums=0")
+    name = str(getattr(target, "name", None) or getattr(target, "__name__", type(target).__name__))
+    numbers, _ = chosen_arguments(argnums, len(args), name)
+    found = evaluate(target, args, numbers, lambda wrt: Operator(make, wrt))
+    if any(map(is_tracked, found.outputs)):
+        raise TrackedValueEscaped("a SciPy sparse array cannot hold tracked values",
+                                  fix="use td.jacobian or td.hessian inside a recording, or products: td.jvp, td.vjp, td.hvp")  # fmt: skip
+    return found
+
+
+def _as_sparse(found: Evaluation, sweeps: matrices.Sweeps, shape: tuple[int, int], format: str) -> Any:
+    import scipy.sparse
+
+    if format not in ("csr", "csc"):
+        raise ArgumentMismatch("format of a sparse array", got=repr(format), fix='"csr" or "csc"')
+    data = np.array(found.outputs[-1], float)
+    if sweeps.entries is None:
+        return scipy.sparse.csr_array(np.reshape(data, shape)).asformat(format)
+    known = _structure(found.tape, sweeps, shape, format)
+    # A copy of the indices, as SciPy's arrays may change theirs in place.
+    made = known.copy()
+    made.data = data if format == "csr" else data[known.data]
+    return made
+
+
+def _structure(tape: Tape, sweeps: matrices.Sweeps, shape: tuple[int, int], format: str) -> Any:
+    """The sparse array whose values are the positions of its entries by row."""
+    import scipy.sparse
+
+    key = ("structure", sweeps, format)
+    if key not in tape.derived:
+        entries = sweeps.entries
+        assert entries is not None, "the caller has seen to it"
+        starts = np.searchsorted(entries.rows, np.arange(shape[0] + 1))
+        numbered = scipy.sparse.csr_array((np.arange(len(entries.rows)), entries.columns, starts), shape)
+        tape.derived[key] = numbered.asformat(format)
+    return tape.derived[key]
+
+
+def linear_operator(target: Any, x: Any, /, *args: Any) -> Any:
+    """The Jacobian at a point as an operator for iterative solvers: products alone, without the matrix.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape; returns one array.
+        x, args: the point; differentiated by x.
+
+    Returns:
+        scipy.sparse.linalg.LinearOperator of shape (size of the result, size of x) and dtype float64, with matvec, rmatvec, matmat and
+        rmatmat. What depends on the point alone is computed once, here.
+
+    Cost: a product takes one to three times the function; of many columns, all in one pass.
+    """
+    from scipy.sparse.linalg import LinearOperator
+
+    rest = tuple(Constant(a) if is_differentiable(a) else a for a in args)
+    y, push = linearize(target, x, *rest)
+    _, pull = vjp(target, x, *rest)
+    if isinstance(y, tuple):
+        raise NonScalarOutput("a linear operator is of a function with one result", got=f"{len(y)} results",
+                              fix="concatenate the results")  # fmt: skip
+    into, out_of = np.shape(y), np.shape(x)
+    size = (int(np.prod(into)), int(np.prod(out_of)))
+    forward = lambda v: np.ravel(push(np.reshape(v, out_of)))  # noqa: E731
+    back = lambda w: np.ravel(pull(np.reshape(w, into))[0])  # noqa: E731
+    forward_many = lambda m: np.reshape(push(np.reshape(np.transpose(m), (-1, *out_of))), (-1, size[0])).T  # noqa: E731
+    back_many = lambda m: np.reshape(pull(np.reshape(np.transpose(m), (-1, *into)))[0], (-1, size[1])).T  # noqa: E731
+    return LinearOperator(size, forward, back, forward_many, np.dtype(float), back_many)
