@@ -30,12 +30,12 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-# The first interpreter that is new enough; override with `make PYTHON=python3.13 ...`.
-PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell \
-	$(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
+# The first interpreter that is supported; override with `make PYTHON=python3.13 ...`.
+PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(shell \
+	$(p) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo $(p))))
 
 $(BIN)/pip:
-	@test -n '$(PYTHON)' || { echo 'tapediff needs Python 3.11 or newer, and found none; try make PYTHON=/path/to/python3'; exit 1; }
+	@test -n '$(PYTHON)' || { echo 'tapediff needs Python 3.11 to 3.13, and found none; try make PYTHON=/path/to/python3'; exit 1; }
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo 'if the venv module is missing: apt install python3-venv'; exit 1; }
 
 clean:
