@@ -55,10 +55,13 @@ class _Linker:
     left = 0
 
 
+# A text's digest, the name of its function, and the addresses that it calls.
+_Key = tuple[object, ...]
+
 # All of these are changed under the lock of compiler.jit.native_function alone.
 _linker = _Linker()
-_libraries: weakref.WeakValueDictionary[Any, Library] = weakref.WeakValueDictionary()
-_recent: OrderedDict[Any, Library] = OrderedDict()
+_libraries: weakref.WeakValueDictionary[_Key, Library] = weakref.WeakValueDictionary()
+_recent: OrderedDict[_Key, Library] = OrderedDict()
 _codes: OrderedDict[bytes, bytes] = OrderedDict()
 
 
@@ -108,7 +111,7 @@ def link(
     return library
 
 
-def _note(key: Any, library: Library) -> None:
+def _note(key: _Key, library: Library) -> None:
     _recent[key] = library
     _recent.move_to_end(key)
     while len(_recent) > MOST_RECENT:

@@ -6,7 +6,7 @@ argsort. The order among equal elements and the place of NaN are NumPy's.
 
 from __future__ import annotations
 
-from typing import Any
+import numpy as np
 
 from ..llvm.builder import VOID, Function, module_text
 from ..llvm.memory import Array
@@ -14,7 +14,7 @@ from ..llvm.values import F64, I64, PTR, select
 from .sorting import argsort as argsort_text
 
 
-def argmax(x: Any, out: Any, before: int, extent: int, after: int) -> None:
+def argmax(x: np.ndarray, out: np.ndarray, before: int, extent: int, after: int) -> None:
     for b in range(before):
         for a in range(after):
             start = b * extent * after + a
@@ -26,7 +26,7 @@ def argmax(x: Any, out: Any, before: int, extent: int, after: int) -> None:
             out[b * after + a] = best
 
 
-def argmin(x: Any, out: Any, before: int, extent: int, after: int) -> None:
+def argmin(x: np.ndarray, out: np.ndarray, before: int, extent: int, after: int) -> None:
     for b in range(before):
         for a in range(after):
             start = b * extent * after + a
@@ -38,7 +38,7 @@ def argmin(x: Any, out: Any, before: int, extent: int, after: int) -> None:
             out[b * after + a] = best
 
 
-def argsort(x: Any, scratch: Any, out: Any, before: int, extent: int, after: int, integers: int) -> None:
+def argsort(x: np.ndarray, scratch: np.ndarray, out: np.ndarray, before: int, extent: int, after: int, integers: int) -> None:
     """Stable, NaN last. The text has other algorithms with the same result; see `sorting`."""
     for b in range(before):
         for a in range(after):
@@ -49,7 +49,7 @@ def argsort(x: Any, scratch: Any, out: Any, before: int, extent: int, after: int
                 out[start + k * after] = position
 
 
-def searchsorted(sorted_values: Any, wanted: Any, out: Any, extent: int, count: int, right: int) -> None:
+def searchsorted(sorted_values: np.ndarray, wanted: np.ndarray, out: np.ndarray, extent: int, count: int, right: int) -> None:
     for k in range(count):
         value = wanted[k]
         low, high = 0, extent

@@ -23,6 +23,7 @@ from .call_frame import (
     STEP,
     STOPPED,
     ArgumentLayout,
+    Frame,
     frame_words,
     input_word,
     new_frame,
@@ -33,6 +34,7 @@ from .call_frame import (
 from .callbacks import outermost, raise_pending
 from .dispatch_loop import dispatch_loop_address
 from .dispatch_table import DispatchTable, dispatch_table_of
+from .native_callee import NativeCallee
 
 # Entries that there is room for at first, when nobody knows how long a loop will run.
 FIRST_ENTRIES = 64
@@ -64,7 +66,7 @@ def _with_numpy(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tupl
     return (*outputs, np.int64(number))
 
 
-def _once(callee: Any, is_chosen: bool, values: Sequence[Any]) -> tuple[Any, ...]:
+def _once(callee: NativeCallee, is_chosen: bool, values: Sequence[Any]) -> tuple[Any, ...]:
     table = dispatch_table_of(callee, ONCE)
     number = np.array(values[0] if is_chosen else 0, np.int64)
     inputs = [_given(v, t) for v, t in zip(values[int(is_chosen) :], table.in_types)]
@@ -80,14 +82,14 @@ def _once(callee: Any, is_chosen: bool, values: Sequence[Any]) -> tuple[Any, ...
     return results if is_chosen else (*results, number[()])
 
 
-def _frame(table: DispatchTable, end: int) -> Any:
+def _frame(table: DispatchTable, end: int) -> Frame:
     frame = new_frame([0] * frame_words(len(table.in_types), len(table.out_types)))
     frame[END], frame[ASKED_AT] = end, -1
     frame[STACK] = outermost()
     return frame
 
 
-def _dispatch(table: DispatchTable, frame: Any, is_chosen: bool) -> None:
+def _dispatch(table: DispatchTable, frame: Frame, is_chosen: bool) -> None:
     if _dispatch_loop("run_chosen" if is_chosen else "run_decided")(table.address, ctypes.addressof(frame)):
         raise_pending()
 
@@ -113,7 +115,7 @@ def _taken(array: np.ndarray, type_: ValueType) -> Any:
 class _LoopRun:
     """One loop: its arrays, and the frame that points into them."""
 
-    def __init__(self, callee: Any, form: LoopForm, values: Sequence[Any]) -> None:
+    def __init__(self, callee: NativeCallee, form: LoopForm, values: Sequence[Any]) -> None:
         self.form = form
         self.table = dispatch_table_of(callee, ArgumentLayout.of(form))
         self.in_types, self.out_types = self.table.in_types, self.table.out_types
