@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..math.simd import Code
+from . import matrix_loops
 
 
 def integer(code: Code, value: int) -> str:
@@ -77,27 +78,6 @@ def gemm_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int
 
 # Cholesky
 
-ZERO_UPPER = """define internal void @tapediff_zero_upper(ptr %a, i64 %n) noinline {
-entry:
-br label %row
-row:
-%i = phi i64 [ 0, %entry ], [ %i1, %next ]
-%i1 = add i64 %i, 1
-%in = mul i64 %i, %n
-%p = getelementptr double, ptr %a, i64 %in
-%first = getelementptr double, ptr %p, i64 %i1
-%left = sub i64 %n, %i1
-%bytes = mul i64 %left, 8
-call void @llvm.memset.p0.i64(ptr %first, i8 0, i64 %bytes, i1 false)
-br label %next
-next:
-%more = icmp ult i64 %i1, %n
-br i1 %more, label %row, label %done
-done:
-ret void
-}"""
-
-
 def cholesky(
     code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
 ) -> str:
@@ -106,8 +86,7 @@ def cholesky(
     info = status_slot(slots, number)
     order = integer(code, n)
     library(code, "tapediff_lapack_dpotrf", [letter(code, "U"), order, f"ptr {result}", order, f"ptr {info}"])
-    code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-    code.declare(ZERO_UPPER)
+    code.declare_all(matrix_loops.zero_upper())
     code.line(f"call void @tapediff_zero_upper(ptr {result}, i64 {n})")
     return failed(code, info)
 
@@ -123,28 +102,8 @@ def cholesky_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple
 
 # Triangular solve
 
-ZERO_ON_DIAGONAL = """define internal i1 @tapediff_zero_on_diagonal(ptr %a, i64 %n) noinline {
-entry:
-%step = add i64 %n, 1
-br label %look
-look:
-%i = phi i64 [ 0, %entry ], [ %next, %look ]
-%zeros = phi i1 [ false, %entry ], [ %more_zeros, %look ]
-%place = mul i64 %i, %step
-%p = getelementptr double, ptr %a, i64 %place
-%v = load double, ptr %p
-%is_zero = fcmp oeq double %v, 0.0
-%more_zeros = or i1 %zeros, %is_zero
-%next = add i64 %i, 1
-%more = icmp ult i64 %next, %n
-br i1 %more, label %look, label %done
-done:
-ret i1 %more_zeros
-}"""
-
-
 def _zero_on_diagonal(code: Code, matrix: str, n: int) -> str:
-    code.declare(ZERO_ON_DIAGONAL)
+    code.declare_all(matrix_loops.zero_on_diagonal())
     return code.emit(f"call i1 @tapediff_zero_on_diagonal(ptr {matrix}, i64 {n})")
 
 
@@ -199,34 +158,6 @@ def lu_factor_python(operands: list[np.ndarray], result: np.ndarray, sizes: tupl
     result[n * n :].view(np.int32)[:n] = pivots + 1
 
 
-TRANSPOSE = """define internal void @tapediff_transpose(ptr %source, ptr %target, i64 %rows, i64 %columns) noinline {
-entry:
-br label %row
-row:
-%i = phi i64 [ 0, %entry ], [ %i1, %end ]
-br label %column
-column:
-%j = phi i64 [ 0, %row ], [ %j1, %column ]
-%ic = mul i64 %i, %columns
-%from = add i64 %ic, %j
-%jr = mul i64 %j, %rows
-%to = add i64 %jr, %i
-%p = getelementptr double, ptr %source, i64 %from
-%q = getelementptr double, ptr %target, i64 %to
-%v = load double, ptr %p
-store double %v, ptr %q
-%j1 = add i64 %j, 1
-%more_columns = icmp ult i64 %j1, %columns
-br i1 %more_columns, label %column, label %end
-end:
-%i1 = add i64 %i, 1
-%more_rows = icmp ult i64 %i1, %rows
-br i1 %more_rows, label %row, label %done
-done:
-ret void
-}"""
-
-
 def lu_solve(
     code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
 ) -> str:
@@ -237,7 +168,7 @@ def lu_solve(
     if k == 1:
         copy_doubles(code, b, result, n)
     else:
-        code.declare(TRANSPOSE)
+        code.declare_all(matrix_loops.transpose())
         code.line(f"call void @tapediff_transpose(ptr {b}, ptr {scratch}, i64 {n}, i64 {k})")
     info, order = status_slot(slots, number), integer(code, n)
     library(code, "tapediff_lapack_dgetrs", [
@@ -262,41 +193,10 @@ def lu_solve_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple
     return False
 
 
-DET_SIGN = """define internal double @tapediff_det_sign(ptr %lu, i64 %n) noinline {
-entry:
-%step = add i64 %n, 1
-%nn = mul i64 %n, %n
-%pivots = getelementptr double, ptr %lu, i64 %nn
-br label %look
-look:
-%i = phi i64 [ 0, %entry ], [ %next, %look ]
-%sign = phi double [ 1.0, %entry ], [ %swapped, %look ]
-%place = mul i64 %i, %step
-%p = getelementptr double, ptr %lu, i64 %place
-%v = load double, ptr %p
-%positive = fcmp ogt double %v, 0.0
-%negative = fcmp olt double %v, 0.0
-%below = select i1 %negative, double -1.0, double %v
-%unit = select i1 %positive, double 1.0, double %below
-%signed = fmul double %sign, %unit
-%q = getelementptr i32, ptr %pivots, i64 %i
-%pivot = load i32, ptr %q
-%next = add i64 %i, 1
-%here = trunc i64 %next to i32
-%moved = icmp ne i32 %pivot, %here
-%flipped = fneg double %signed
-%swapped = select i1 %moved, double %flipped, double %signed
-%more = icmp ult i64 %next, %n
-br i1 %more, label %look, label %done
-done:
-ret double %swapped
-}"""
-
-
 def det_sign(
     code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
 ) -> None:
-    code.declare(DET_SIGN)
+    code.declare_all(matrix_loops.det_sign())
     sign = code.emit(f"call double @tapediff_det_sign(ptr {operands[0]}, i64 {sizes[0]})")
     code.line(f"store double {sign}, ptr {result}")
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from ...ops import spectral
 from ..math.simd import Code
+from . import matrix_loops
 from .dense_calls import call_dense
-from .lapack import DET_SIGN, TRANSPOSE, copy_doubles, failed, integer, letter, library, status_slot
-from .tiles import TileWriter
+from .lapack import copy_doubles, failed, integer, letter, library, status_slot
 
 # Integers of 32 bits that a routine works in, as doubles.
 _INTEGERS_PER_DOUBLE = 2
@@ -31,7 +31,7 @@ def eigh(code: Code, slots: list[str], operands: list[str], result: str, sizes: 
     NumPy's routine, on the same triangle of a copy in the same order: other routines choose other signs of eigenvectors.
     """
     n, lower = sizes
-    code.declare(TRANSPOSE)
+    code.declare_all(matrix_loops.transpose())
     code.line(f"call void @tapediff_transpose(ptr {operands[0]}, ptr {result}, i64 {n}, i64 {n})")
     values = code.emit(f"getelementptr double, ptr {result}, i64 {n * n}")
     doubles = 1 + 6 * n + 2 * n * n
@@ -83,7 +83,7 @@ def cofactors(
         f"ptr {work}", integer(code, _svd_doubles(n)), f"ptr {integers}", f"ptr {info}",
     ])  # fmt: skip
     bad = failed(code, info)
-    code.declare(DET_SIGN)
+    code.declare_all(matrix_loops.det_sign())
     signs = []
     for vectors in (left, right):
         copy_doubles(code, vectors, factor, n * n)
@@ -91,31 +91,11 @@ def cofactors(
         library(code, "tapediff_lapack_dgetrf", [order, order, f"ptr {factor}", order, f"ptr {pivots}", f"ptr {info}"])
         signs.append(code.emit(f"call double @tapediff_det_sign(ptr {factor}, i64 {n})"))
     sign = code.emit(f"fmul double {signs[0]}, {signs[1]}")
-    writer = _scale_columns()
-    for declaration in writer.code.declarations:
-        code.declare(declaration)
-    code.declare(writer.text().replace("define ", "define internal ", 1))
+    code.declare_all(matrix_loops.scale_columns())
     code.line(f"call void @tapediff_scale_columns(ptr {right}, ptr {values}, double {sign}, i64 {n})")
     strides = (n, n, n, n, 1, n, 1)
     call_dense(code, "product", [*(f"ptr {p}" for p in (right, left, result)), *(f"i64 {size}" for size in strides)])
     return bad
-
-
-def _scale_columns() -> TileWriter:
-    """Each column of a matrix times the sign and the product of the other values."""
-    w = TileWriter("tapediff_scale_columns", ("ptr matrix", "ptr values", "double sign", "i64 n"), "void", 4)
-    slot = w.slot("double")
-    with w.loop(0, "%n") as j:
-        w.code.line(f"store double %sign, ptr {slot}")
-        with w.loop(0, "%n") as k, w.when(w.compare("ne", j, k)):
-            longer = w.code.emit(f"fmul double {w.number(slot)}, {w.number(w.at('%values', k))}")
-            w.code.line(f"store double {longer}, ptr {slot}")
-        with w.loop(0, "%n") as i:
-            place = w.at("%matrix", w.times(i, "%n"), j)
-            scaled = w.code.emit(f"fmul double {w.number(place)}, {w.number(slot)}")
-            w.code.line(f"store double {scaled}, ptr {place}")
-    w.code.line("ret void")
-    return w
 
 
 def cofactors_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> bool:

@@ -1,0 +1,77 @@
+"""Loops over matrices around calls of LAPACK, as texts that a kernel's module has copies of."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..llvm.builder import VOID, Function, external, included
+from ..llvm.memory import Array
+from ..llvm.values import F64, I1, I8, I32, I64, PTR, convert, select
+
+_ATTRIBUTES = "noinline nounwind"
+FILL = external("llvm.memset.p0.i64", VOID, PTR, I8, I64, I1)
+
+
+@cache
+def transpose() -> list[str]:
+    """`void tapediff_transpose(source, target, rows, columns)`"""
+    f = Function("tapediff_transpose", VOID, _ATTRIBUTES, source=PTR, target=PTR, rows=I64, columns=I64)
+    source, target, rows, columns = f.parameters
+    with f.loop(0, rows) as i, f.loop(0, columns) as j:
+        Array(target, F64)[j * rows + i] = Array(source, F64)[i * columns + j]
+    f.return_()
+    return included(f)
+
+
+@cache
+def zero_upper() -> list[str]:
+    """`void tapediff_zero_upper(a, n)`: zeros above the diagonal."""
+    f = Function("tapediff_zero_upper", VOID, _ATTRIBUTES, a=PTR, n=I64)
+    a, n = f.parameters
+    with f.loop(0, n) as i:
+        f.call(FILL, Array(a, F64).address(i * n + (i + 1)), 0, (n - (i + 1)) * 8, False)
+    f.return_()
+    return included(f)
+
+
+@cache
+def zero_on_diagonal() -> list[str]:
+    """`i1 tapediff_zero_on_diagonal(a, n)`: whether there is one."""
+    f = Function("tapediff_zero_on_diagonal", I1, _ATTRIBUTES, a=PTR, n=I64)
+    a, n = f.parameters
+    found = f.variable(I1, False)
+    with f.loop(0, n) as i:
+        found.value |= Array(a, F64)[i * (n + 1)] == 0.0
+    f.return_(found.value)
+    return included(f)
+
+
+@cache
+def det_sign() -> list[str]:
+    """`double tapediff_det_sign(lu, n)`: the sign of the determinant, of the factors and the pivots behind them; NaN stays."""
+    f = Function("tapediff_det_sign", F64, _ATTRIBUTES, lu=PTR, n=I64)
+    lu, n = f.parameters
+    numbers, sign = Array(lu, F64), f.variable(F64, 1.0)
+    pivots = Array(numbers.address(n * n), I32)
+    with f.loop(0, n) as i:
+        pivot = numbers[i * (n + 1)]
+        signed = sign.value * select(pivot > 0.0, 1.0, select(pivot < 0.0, -1.0, pivot))
+        sign.value = select(pivots[i] != convert("trunc", i + 1, I32), -signed, signed)
+    f.return_(sign.value)
+    return included(f)
+
+
+@cache
+def scale_columns() -> list[str]:
+    """`void tapediff_scale_columns(matrix, values, sign, n)`: each column times the sign and the product of the other values."""
+    f = Function("tapediff_scale_columns", VOID, _ATTRIBUTES, matrix=PTR, values=PTR, sign=F64, n=I64)
+    matrix, values, sign, n = f.parameters
+    entries, factor = Array(matrix, F64), f.variable(F64)
+    with f.loop(0, n) as j:
+        factor.value = sign
+        with f.loop(0, n) as k, f.if_(j != k):
+            factor.value *= Array(values, F64)[k]
+        with f.loop(0, n) as i:
+            entries.at(i * n + j).value *= factor.value
+    f.return_()
+    return included(f)
