@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from typing import Any
 
-from ...ir.instruction import INT_SCALAR, DynamicArrayType
+from ...ir.instruction import INT_SCALAR, DynamicArrayType, ValueType
 from ...ops.calls import CALL_VARIANT, LOOP, LoopForm
 from ...ops.loop_forms import saved_bytes_limit
 from ..loop_ir.program import Invoke
@@ -30,8 +29,10 @@ from ..runtime.call_frame import (
 from ..runtime.callbacks import callback_address
 from ..runtime.dispatch_loop import dispatch_loop_address
 from ..runtime.dispatch_table import CalleeTable, dispatch_table_of
+from ..runtime.native_callee import NativeCallee
 from ..runtime.status import OUT_OF_MEMORY, PENDING
 from ..runtime.workspaces import block_functions
+from .kernel_function import KernelFunction
 
 # Entries that a dynamic array has room for at first, when nobody knows how long it will be.
 FIRST_ENTRIES = 64
@@ -40,8 +41,8 @@ FIRST_ENTRIES = 64
 Number = int | str
 
 
-def emit_invoke(owner: Any, item: Invoke) -> None:
-    """Call the function that does a call or loop; `owner` is the Emitter of the kernel that it stands in.
+def emit_invoke(owner: KernelFunction, item: Invoke) -> None:
+    """Call the function that does a call or loop.
 
     All calls and loops of a module that differ only in where their values are share a function: instructions in a kernel's
     own function cost LLVM more the longer it is.
@@ -85,7 +86,7 @@ class _Invocation:
         self.item, self.code = item, Code("entry")
         # The text has symbols instead of this process's addresses, so that its code may be kept on disk; `symbol` is the dispatch table's.
         self.symbol, self.addresses = symbol, dict[str, int]()
-        self.callee = item.params[0]
+        self.callee: NativeCallee = item.params[0]
         self.layout = layout
         self.table: CalleeTable = dispatch_table_of(self.callee, layout)
         self.inputs, self.outputs = len(self.callee.in_types), len(self.callee.out_types)
@@ -206,14 +207,14 @@ class _Loop(_Invocation):
         self.form: LoopForm = item.params[1]
         super().__init__(item, ArgumentLayout.of(self.form), symbol)
         self.types = item.types[1]
-        # The place of each item that is a stack among those of the loop.
-        self.heap: dict[int, int] = {}
+        # By item that is a dynamic array: its number among them, and the bytes of an entry.
+        self.heap: dict[int, tuple[int, int]] = {}
         for k, type_ in enumerate(self.types):
             if isinstance(type_, DynamicArrayType):
-                self.heap[k] = self.stacks
+                self.heap[k] = (self.stacks, value_bytes(type_.item))
                 self.stacks += 1
         if self.form.length is None:
-            size = sum(value_bytes(self.types[k].item) for k in self.heap)
+            size = sum(size for _, size in self.heap.values())
             self.limit = Limit(self.form, saved_bytes_limit() // size if size else NO_END)
 
     def emit(self) -> None:
@@ -292,7 +293,7 @@ class _Loop(_Invocation):
             else:
                 self.point(input_word(k), address)
 
-    def _array(self, operand: int, type_: Any) -> str:
+    def _array(self, operand: int, type_: ValueType | DynamicArrayType) -> str:
         address = self.operand(operand)
         return self.code.emit(f"load ptr, ptr {address}") if isinstance(type_, DynamicArrayType) else address
 
@@ -334,9 +335,7 @@ class _Loop(_Invocation):
     def _rooms(self, length: Number) -> dict[int, str]:
         """Room for so many entries, and one more, in every stack; by item."""
         pointers = {}
-        for item, number in self.heap.items():
-            type_ = self.types[item].item
-            size = value_bytes(type_)
+        for item, (number, size) in self.heap.items():
             wanted = self._times(length, size)
             # At least a word, so that null means that there is no memory.
             more = max(size, 8)
@@ -385,12 +384,12 @@ class _Loop(_Invocation):
         form = self.form
         if form.length is not None:
             return
-        for item, number in self.heap.items():
+        for item, (number, size) in self.heap.items():
             pair = self.code.emit(f"getelementptr i64, ptr %stacks, i64 {2 * number}")
             address = self.code.emit(f"load ptr, ptr {pair}")
             if form.backwards and item >= len(self.types) - form.carries and form.saves_carries:
                 # The entry before the first is the final carry.
-                address = self._moved(address, 1, value_bytes(self.types[item].item))
+                address = self._moved(address, 1, size)
             self.code.line(f"store ptr {address}, ptr {self.result(item)}")
         done = self.get(ITERATION)
         if form.stops:

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ...ir.guard_rows import EACH
 from ..bytecode.emit_call import emit_interpreted
 from ..bytecode.translate import Translation
 from ..linalg.routine_table import ROUTINES
-from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.program import (
-    Access,
     EmptyReduction,
     Exit,
     Group,
@@ -26,7 +23,6 @@ from ..loop_ir.program import (
     Literal,
     LoopNest,
     Outlined,
-    Program,
     RoutineCall,
     RowBlocks,
     Scan,
@@ -34,7 +30,7 @@ from ..loop_ir.program import (
     Straight,
     neutral,
 )  # fmt: skip
-from ..math.simd import Code, Value, constant, to_f64, trunc
+from ..math.simd import Value, constant, to_f64, trunc
 from ..runtime.status import FAILURE, OUT_OF_MEMORY
 from ..runtime.workspaces import (
     LARGEST_STACK_WORKSPACE,
@@ -44,88 +40,19 @@ from ..runtime.workspaces import (
 )
 from ..schedule.memory_plan import ALIGNMENT
 from .call_callee import emit_invoke
+from .kernel_function import KernelFunction
 from .loop_guard_report import report_each
-from .loop_nest import Nest
-from .outlining import longest_calling
+from .loop_nest import Nest, fill
 from .row_block_loop import emit_row_blocks
 from .scalar_code import straight_step
-from .vector_memory import LaneMemory
 
 
-class Emitter(LaneMemory):
+class Emitter(KernelFunction):
     """The growing kernel function."""
 
     largest_on_stack = LARGEST_STACK_WORKSPACE
     # Whether arrays that a guard looked at are reported as one number that tells them apart, too.
     mixes_arrays = False
-    # Where on this thread's stack the calls of callees begin; 0 if that is still to come.
-    outermost = "0"
-
-    def __init__(self, program: Program, name: str, owner: Emitter | None = None) -> None:
-        self.program = program
-        self.storages = program.storages
-        self.name = name
-        self.code = Code("body")
-        # Stack slots, which LLVM turns into registers only where they stand first of all; then addresses.
-        self.slots: list[str] = []
-        self.entry: list[str] = []
-        self.scalars: dict[int, Value] = {}
-        self.failing: list[tuple[str, int | str, Exit | None]] = []
-        # Of the whole module: where functions and declarations go; how long loops may be whose costly expressions are calls; and
-        # which storages are filled first and then added to.
-        self.module: Code = self.code if owner is None else owner.module
-        self.longest_calling: int = longest_calling(program) if owner is None else owner.longest_calling
-        self.assembled: frozenset[int] = program.assembled() if owner is None else owner.assembled
-        # Calls and loops of callees: their native sides; programs of the interpreter and limits of loops; addresses of this
-        # process, which the text has symbols for; the module's functions for callees; how many stacks are on the heap.
-        self.dispatch_tables: list[Any] = []
-        self.runs: list[Any] = []
-        self.addresses: dict[str, int] = {} if owner is None else owner.addresses
-        self.invocations: dict[Any, tuple[str, int]] = {}
-        self.stack_count = 0
-        self._bases: dict[int, str] = {}
-        self._fresh = 0
-
-    def fresh(self) -> int:
-        self._fresh += 1
-        return self._fresh
-
-    def is_assembled(self, storage: int) -> bool:
-        """Whether a storage is filled first and then added to, so that a reduction must not initialise it."""
-        return storage in self.assembled
-
-    # Memory
-
-    def base(self, storage: int) -> str:
-        """The address of a storage's first element, worked out once in the entry block."""
-        known = self._bases.get(storage)
-        if known is not None:
-            return known
-        item = self.storages[storage]
-        name = f"%base{storage}"
-        if item.home in ("input", "output"):
-            self.entry.append(f"%slot{storage} = getelementptr ptr, ptr %{item.home}s, i64 {item.position}")
-            self.entry.append(f"{name} = load ptr, ptr %slot{storage}")
-        else:
-            self.entry.append(f"{name} = getelementptr i8, ptr %{item.home}, i64 {item.position}")
-        self._bases[storage] = name
-        return name
-
-    def rebase(self, storage: int, address: str) -> None:
-        """From here on, the storage's first element counts as being at an address."""
-        self._bases[storage] = address
-
-    def fill(self, storage: int, value: Any) -> None:
-        """A loop that sets a whole storage to one number."""
-        item = self.storages[storage]
-        step = Step((item.size,), (Literal(value, item.kind),), "r0", (), Access(storage, 0, (1,)))
-        Nest(self, LoopNest((item.size,), (step,))).emit()
-
-    def set_scalar(self, storage: int, value: Value) -> None:
-        self.scalars[storage] = value
-        item = self.storages[storage]
-        if item.home == "output" or item.in_memory:
-            self.store(self.base(storage), value)
 
     # Groups
 
@@ -179,21 +106,7 @@ class Emitter(LaneMemory):
         if storage.size == 1:
             self.set_scalar(step.write.storage, constant(self.code, value, storage.kind))
         elif storage.size:
-            self.fill(step.write.storage, value)
-
-    def address(self, storage: int, offset: int) -> str:
-        base = self.base(storage)
-        return (
-            base
-            if not offset
-            else self.code.emit(f"getelementptr {MEMORY_TYPES[self.storages[storage].kind]}, ptr {base}, i64 {offset}")
-        )
-
-    def scalar(self, read: Access) -> Value:
-        known = self.scalars.get(read.storage)
-        if known is not None:
-            return known
-        return self.load(self.address(read.storage, read.offset), self.storages[read.storage].kind)
+            fill(self, step.write.storage, value)
 
     def call(self, call: RoutineCall) -> None:
         routine = ROUTINES[call.routine]
@@ -229,13 +142,6 @@ class Emitter(LaneMemory):
             f"call i32 @{chunk.name}(ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report)"
         )
         self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), status)
-
-    def leave_if(self, fails: str, status: int | str, item: Exit | None = None) -> None:
-        """Leave the function with a status if a condition holds, which it rarely does."""
-        label, onward = f"leave{self.fresh()}", self.code.label()
-        self.code.line(f"br i1 {fails}, label %{label}, label %{onward}, !prof !0")
-        self.code.start(onward)
-        self.failing.append((label, status, item))
 
     # The whole function
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.program import Exit
+from .kernel_function import KernelFunction
 
 # The first entry in which two arrays differ, of which it is known that there is one; NaN is equal to NaN.
 _FIRST_DIFFERENCE = """define internal i64 @tapediff_first_difference_{kind}(ptr %met, ptr %recorded) noinline nounwind {{
@@ -31,8 +30,8 @@ _DIFFERS = {
 }
 
 
-def report_each(owner: Any, item: Exit) -> str:
-    """Emit the search for the guard that failed first; gives the status, which is made when it is known. `owner` is the Emitter."""
+def report_each(owner: KernelFunction, item: Exit) -> str:
+    """Emit the search for the guard that failed first; gives the status, which is made when it is known."""
     code = owner.code
     kind = owner.storages[item.report[0]].kind
     memory = MEMORY_TYPES[kind]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..llvm.values import MEMORY_TYPES, TYPES
 from ..loop_ir.collapse_loops import LANES, collapsed
 from ..loop_ir.program import Access, Literal, LoopNest, Scan, Step
 from ..math.simd import Value, constant, splat
+from .kernel_function import KernelFunction
 from .outlining import inlined, is_costly, is_short, outlined, runs_in_pairs
 from .reductions import Accumulators
 
@@ -30,7 +30,7 @@ def lanes_for(extent: int) -> int:
     return width
 
 
-def counted(owner: Any, first: str, stop: str, stride: int, body: Callable[[str], None]) -> None:
+def counted(owner: KernelFunction, first: str, stop: str, stride: int, body: Callable[[str], None]) -> None:
     """Emit a loop that runs at least once, from `first` in steps of `stride` for as long as it is below `stop`."""
     code = owner.code
     before, head, end = code.block, code.label(), code.label()
@@ -63,10 +63,17 @@ class Block:
         return first, stop
 
 
-class Nest:
-    """Emits one group. `owner` is the kernel's Emitter, which knows the base address of each storage."""
+def fill(owner: KernelFunction, storage: int, value: float) -> None:
+    """Emit a loop that sets a whole storage to one number."""
+    item = owner.storages[storage]
+    step = Step((item.size,), (Literal(value, item.kind),), "r0", (), Access(storage, 0, (1,)))
+    Nest(owner, LoopNest((item.size,), (step,))).emit()
 
-    def __init__(self, owner: Any, group: LoopNest | Scan) -> None:
+
+class Nest:
+    """Emits one group into a function."""
+
+    def __init__(self, owner: KernelFunction, group: LoopNest | Scan) -> None:
         self.owner = owner
         self.code = owner.code
         extent = group.domain[0]
@@ -102,6 +109,9 @@ class Nest:
         if count > MOST_VECTORS or count * len(self.steps) > MOST_UNROLLED:
             return []
         return [(start, min(self.width, extent - start)) for start in range(0, extent, self.width)]
+
+    def fill(self, storage: int, value: float) -> None:
+        fill(self.owner, storage, value)
 
     def emit(self) -> None:
         self.begin()
@@ -263,7 +273,7 @@ class Nest:
         for number, step in enumerate(self.steps):
             if extent and step.domain[-1] != extent:
                 continue
-            operands: list[Any] = []
+            operands: list[Value] = []
             for read in step.reads:
                 operands.append(self._operand(read, operands, index, active, at_point, loaded))
             if self.accumulators.add(number, step, operands, index, active, vector):
@@ -281,18 +291,18 @@ class Nest:
                 if self.owner.storages[step.write.storage].in_memory:
                     self.owner.store_lanes(self.lane_address(step.write, index), step.write.strides[-1], value, active)
 
-    def value(self, step: Step, operands: list[Any]) -> Value:
+    def value(self, step: Step, operands: list[Value]) -> Value:
         if step.expression == "r0" and not step.parameters:
             value = operands[0]
         else:
             is_call = self.calls and is_costly(step)
-            value = outlined(self.owner, step, operands, self.width) if is_call else inlined(step, operands)
+            value = outlined(self.code, self.owner.addresses, step, operands, self.width) if is_call else inlined(step, operands)
         return value if value.width == self.width else splat(value, self.width)
 
     def _operand(
         self,
-        read: Any,
-        earlier: list[Any],
+        read: Access | Literal,
+        earlier: list[Value],
         index: str,
         active: int,
         at_point: dict[int, Value],

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
@@ -117,24 +117,24 @@ def is_compiled_quickly(program: Program, length: int = 0) -> bool:
     return code > MOST_OPTIMISED and (looped <= code // 4 or longest <= LONGEST_UNOPTIMISED_LOOP)
 
 
-def inlined(step: Step, operands: list[Any]) -> Value:
+def inlined(step: Step, operands: list[Value]) -> Value:
     return emit_expression(step.expression, {**dict(zip(step.names, operands)), **dict(step.parameters)})
 
 
-def outlined(owner: Any, step: Step, operands: list[Value], width: int) -> Value:
-    """A call of the step's expression, on `width` lanes, as a function that the process has once."""
+def outlined(code: Code, addresses: dict[str, int], step: Step, operands: list[Value], width: int) -> Value:
+    """A call of the step's expression, on `width` lanes, as a function that the process has once; its address goes to `addresses`."""
     operands = [splat(operand, width) for operand in operands]
     key = (step.expression, step.parameters, tuple(operand.kind for operand in operands), width)
     shared = _shared.get(key)
     if shared is None:
         shared = _shared_function(key, step, operands, width)
-    owner.addresses[shared.symbol] = shared.native.address
+    addresses[shared.symbol] = shared.native.address
     result = TYPES[shared.kind, width]
-    owner.code.declare(
+    code.declare(
         f"declare {result} @{shared.symbol}({', '.join(TYPES[o.kind, width] for o in operands)}) nounwind"
     )
     arguments = ", ".join(f"{TYPES[o.kind, width]} {o.ref}" for o in operands)
-    return Value(owner.code, owner.code.emit(f"call {result} @{shared.symbol}({arguments})"), shared.kind, width)
+    return Value(code, code.emit(f"call {result} @{shared.symbol}({arguments})"), shared.kind, width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +147,12 @@ class _Shared:
 
 
 _lock = new_lock()
-_shared: dict[Any, _Shared] = {}
+_Key: TypeAlias = tuple[str, tuple[tuple[str, Any], ...], tuple[str, ...], int]
+_shared: dict[_Key, _Shared] = {}
 
 
 @holding(_lock)
-def _shared_function(key: Any, step: Step, operands: list[Value], width: int) -> _Shared:
+def _shared_function(key: _Key, step: Step, operands: list[Value], width: int) -> _Shared:
     return _shared.get(key) or _shared.setdefault(key, _compiled(step, operands, width))
 
 

@@ -3,24 +3,52 @@
 A reduction over the innermost loop keeps one vector: lane l takes the entries l, l + 8, l + 16, ... of each row, rows follow each
 other, and the lanes are combined pairwise at the end. One over outer loops only keeps a vector for each vector of the row (a
 panel) when the row is short, and adds in memory otherwise; the order is the same. None of this depends on what else is in the
-nest, nor on whether its rows run at once or in bands, whose blocks go on where the one before stopped; so two kernels that share a
+nest, nor on whether its rows run at once or in row blocks, each of which goes on where the one before stopped; so two kernels that share a
 guard compute what feeds it to the same bits.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Protocol
 
 from ..llvm.values import MEMORY_TYPES, TYPES
-from ..loop_ir.program import Step, neutral
+from ..loop_ir.program import Access, Step, neutral
 from ..math.function_table import FUNCTIONS
-from ..math.simd import Value, constant, fma, halves, select, splat
+from ..math.simd import Code, Value, constant, fma, halves, select, splat
+from .kernel_function import KernelFunction
+
+
+class EmittedNest(Protocol):
+    """The nest that they belong to: compiler.codegen.loop_nest.Nest.
+
+    Attributes:
+        last: the number of the innermost loop.
+        lanes, width: SIMD lanes of the nest, and of the point that is being emitted.
+        vectors: first index and active lanes of each vector of an unrolled innermost loop.
+        indices: of the loops around the point.
+    """
+
+    owner: KernelFunction
+    code: Code
+    domain: tuple[int, ...]
+    steps: Sequence[Step]
+    last: int
+    lanes: int
+    width: int
+    vectors: list[tuple[int, int]]
+    indices: list[str]
+
+    def value(self, step: Step, operands: list[Value]) -> Value: ...
+    def address(self, access: Access, indices: list[str]) -> str: ...
+    def lane_address(self, access: Access, index: str) -> str: ...
+    def fill(self, storage: int, value: float) -> None: ...
 
 
 class Accumulators:
-    """Of one nest; `nest` is the compiler.codegen.loop_nest.Nest that they belong to."""
+    """Of one nest."""
 
-    def __init__(self, nest: Any) -> None:
+    def __init__(self, nest: EmittedNest) -> None:
         self.nest = nest
         self.owner = nest.owner
         self.code = nest.code
@@ -28,7 +56,7 @@ class Accumulators:
         self.rows: dict[int, tuple[str, int]] = {}
         self.panels: dict[int, tuple[list[str], int]] = {}
 
-    def add(self, number: int, step: Step, operands: list[Any], index: str, active: int, vector: int) -> bool:
+    def add(self, number: int, step: Step, operands: list[Value], index: str, active: int, vector: int) -> bool:
         """Add this point's value, if the step accumulates in registers."""
         if number in self.rows:
             self._add_to(self.rows[number][0], step, operands, index, active)
@@ -61,7 +89,7 @@ class Accumulators:
         reduced_outside = any(stride == 0 for stride in step.write.strides[:start])
         if reduced_outside:
             assert step.combine is not None, "only reductions have accumulators"
-            self.owner.fill(step.write.storage, neutral(step.combine, self.kind(step)))
+            self.nest.fill(step.write.storage, neutral(step.combine, self.kind(step)))
 
     def _suffix_start(self, step: Step) -> int:
         """The first of the innermost loops that the step reduces over; beyond the last when there is none."""
@@ -97,13 +125,13 @@ class Accumulators:
             return select(a < b, b, a) if step.combine == "maximum" else select(a < b, a, b)
         return FUNCTIONS[step.combine](a, b)  # type: ignore[index]
 
-    def update(self, step: Step, operands: list[Any], old: Value) -> Value:
+    def update(self, step: Step, operands: list[Value], old: Value) -> Value:
         """The accumulator after one more value; products are added with one rounding, as BLAS does."""
         if _adds_products(step, old):
             return fma(operands[0], operands[1], old)
         return self.combined(step, old, self.nest.value(step, operands))
 
-    def _of_pair(self, step: Step, operands: list[Any], old: Value) -> Value:
+    def _of_pair(self, step: Step, operands: list[Value], old: Value) -> Value:
         """The accumulator after two vectors, one after the other."""
         if _adds_products(step, old):
             (a, c), (b, d) = (halves(splat(operand, self.nest.width)) for operand in operands)
@@ -184,7 +212,7 @@ class Accumulators:
         else:
             self.owner.store(self.nest.address(step.write, self.nest.indices), total)
 
-    def _add_to(self, name: str, step: Step, operands: list[Any], index: str, active: int) -> None:
+    def _add_to(self, name: str, step: Step, operands: list[Value], index: str, active: int) -> None:
         kind, width = self.kind(step), 1 if step.is_scan else self.nest.lanes
         vector = TYPES[kind, width]
         old = Value(self.code, self.code.emit(f"load {vector}, ptr {name}, align 64"), kind, width)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.program import RowBlocks
+from .kernel_function import KernelFunction
 from .loop_nest import Block, Nest, counted
 
 
-def emit_row_blocks(owner: Any, group: RowBlocks) -> None:
+def emit_row_blocks(owner: KernelFunction, group: RowBlocks) -> None:
     """Emit the group. Accumulators are set before the first block and handed out after the last one."""
     (count,), rows = group.domain, group.rows
     nests = [Nest(owner, nest) for nest in group.nests]

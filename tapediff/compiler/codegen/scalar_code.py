@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.program import Literal, Step
 from ..math.simd import Value, constant
+from .kernel_function import KernelFunction
 from .outlining import inlined, is_costly, outlined
 
 
-def straight_step(owner: Any, step: Step) -> None:
+def straight_step(owner: KernelFunction, step: Step) -> None:
     """Emit one step outside loops."""
-    operands: list[Any] = []
+    operands: list[Value] = []
     for read in step.reads:
         if isinstance(read, Literal):
             operands.append(constant(owner.code, read.value, read.kind))
@@ -25,11 +24,12 @@ def straight_step(owner: Any, step: Step) -> None:
             operands.append(owner.scalar(read))
     value = operands[0]
     if step.expression != "r0" or step.parameters:
-        value = outlined(owner, step, operands, 1) if owner.longest_calling and is_costly(step) else inlined(step, operands)
+        is_call = owner.longest_calling and is_costly(step)
+        value = outlined(owner.code, owner.addresses, step, operands, 1) if is_call else inlined(step, operands)
     _write(owner, step, operands, value)
 
 
-def _write(owner: Any, step: Step, operands: list[Any], value: Value) -> None:
+def _write(owner: KernelFunction, step: Step, operands: list[Value], value: Value) -> None:
     write = step.write
     storage = owner.storages[write.storage]
     if storage.size == 1 and not owner.is_assembled(write.storage) and write.index_read < 0:

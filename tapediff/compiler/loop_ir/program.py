@@ -25,6 +25,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ...base.source_location import Site
+from ...ir.instruction import DynamicArrayType, Primitive, ValueType
+
 KINDS = {"f": "f64", "i": "i64", "b": "i1"}
 ITEM_BYTES = {"f64": 8, "i64": 8, "i1": 1}
 
@@ -79,8 +82,12 @@ class Access:
 class Literal:
     """A number that stands in the code itself."""
 
-    value: Any
+    value: float | int | bool
     kind: str
+
+
+# Numbers that an expression names beside its reads.
+Parameters: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 # Not frozen, for the same reason.
@@ -99,11 +106,11 @@ class Step:
     domain: tuple[int, ...]
     reads: tuple[Access | Literal, ...]
     expression: str
-    parameters: tuple[tuple[str, Any], ...]
+    parameters: Parameters
     write: Access
     combine: str | None = None
     is_scan: bool = False
-    site: Any = None
+    site: Site | None = None
     is_disjoint_part: bool = False
 
     @property
@@ -128,7 +135,7 @@ class Exit:
     read: Access
     expected: float | int
     report: tuple[int, int]
-    site: Any = None
+    site: Site | None = None
     domain: tuple[int, ...] = ()
     pattern: int = -1
     kinds: tuple[str, ...] = ()
@@ -151,11 +158,14 @@ class RoutineCall:
     result: int
     sizes: tuple[int, ...]
     failure: int = -1
-    site: Any = None
+    site: Site | None = None
 
     @property
     def body(self) -> tuple[RoutineCall]:
         return (self,)
+
+
+ItemType: TypeAlias = ValueType | DynamicArrayType
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +181,14 @@ class Invoke:
         scratch: room for whether a while loop goes on; -1 for none.
     """
 
-    op: Any
+    op: Primitive
     params: tuple[Any, ...]
     operands: tuple[tuple[int, int], ...]
     items: tuple[tuple[int, int], ...]
-    types: tuple[tuple[Any, ...], tuple[Any, ...]]
+    types: tuple[tuple[ItemType, ...], tuple[ItemType, ...]]
     slots: tuple[int, ...] = ()
     scratch: int = -1
-    site: Any = None
+    site: Site | None = None
 
     @property
     def body(self) -> tuple[Invoke]:

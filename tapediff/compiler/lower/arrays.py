@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ...ir.instruction import Instruction
 from ...ops import Elementwise
 from ...ops.indexing import Region
-from ..loop_ir.program import KINDS, Access, Literal, Step
+from ..loop_ir.program import KINDS, Access, Literal, Parameters, Step
 from ..loop_ir.views import StridedView, contiguous, reshaped_strides
 from .partition import Part, partition
 from .step_builder import CONVERSIONS, StepBuilder, rename
@@ -44,7 +43,7 @@ class ArrayLowering(StepBuilder):
         self._expression(i, operands, expression, tuple(op.named(params).items()) if params else ())
 
     def _expression(
-        self, i: Instruction, operands: list[StridedView], expression: str, parameters: tuple[Any, ...] = ()
+        self, i: Instruction, operands: list[StridedView], expression: str, parameters: Parameters = ()
     ) -> None:
         shape = i.type.shape
         target = self.result(i)
@@ -178,7 +177,7 @@ class ArrayLowering(StepBuilder):
         if source.literal is not None:
             self.step(shape, reads[1:], "r0", target, target.strides)
         else:
-            self.step(shape, reads, "r1", target, target.strides, gather=True)
+            self.step(shape, reads, "r1", target, target.strides, gathers=True)
 
     def flat(self, number: int) -> StridedView:
         """A value whose element k is at offset + k."""
@@ -198,4 +197,4 @@ class ArrayLowering(StepBuilder):
     def _scatter(self, indices: int, source: StridedView, target: StridedView, combine: str | None) -> None:
         shape = self.views[indices].shape
         reads = [self.spread(self.views[indices], shape), self.spread(source, shape)]
-        self.step(shape, reads, "r1", target, (0,) * len(shape), combine, scatter=True)
+        self.step(shape, reads, "r1", target, (0,) * len(shape), combine, scatters=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...ir.instruction import INT_SCALAR, DynamicArrayType, Instruction, ValueType
 from ...ops.calls import LoopForm, loop_items
-from ..loop_ir.program import KINDS, Invoke, Literal
+from ..loop_ir.program import KINDS, Invoke, ItemType, Literal
 from ..loop_ir.views import StridedView
 from .step_builder import CONSTANT_ALIGNMENT, StepBuilder
 
@@ -47,7 +47,7 @@ class CallLowering(StepBuilder):
         scratch = self.storage((), "i1").storage if form.stops else -1
         self._invoke(i, (*finals, *items, *kept), types, tuple(slots), scratch)
 
-    def _alternating_carries(self, types: Any, form: LoopForm) -> tuple[list[StridedView], list[int]]:
+    def _alternating_carries(self, types: Sequence[ValueType], form: LoopForm) -> tuple[list[StridedView], list[int]]:
         """Two entries for each carry, which iterations read and write in turn; the result is in one of them."""
         pairs = [self.storage((2, *t.shape), KINDS[t.dtype.kind]) for t in types]
         slots = [pair.storage for pair in pairs]
@@ -55,7 +55,7 @@ class CallLowering(StepBuilder):
             return [self._result(t) for t in types], slots
         return [_entry(pair, form.length % 2) for pair in pairs], slots
 
-    def _kept_carries(self, types: Any, form: LoopForm) -> tuple[list[StridedView], list[int], list[StridedView]]:
+    def _kept_carries(self, types: Sequence[ValueType], form: LoopForm) -> tuple[list[StridedView], list[int], list[StridedView]]:
         """One entry for each iteration and one more, so that each writes its carry where the next one reads it."""
         length = form.length
         if length is None:
@@ -75,8 +75,9 @@ class CallLowering(StepBuilder):
         return self.storage(type_.shape, KINDS[type_.dtype.kind])
 
     def _invoke(
-        self, i: Instruction, items: tuple[StridedView, ...], types: Any, slots: tuple[int, ...] = (), scratch: int = -1
-    ) -> None:
+        self, i: Instruction, items: tuple[StridedView, ...], types: Sequence[ItemType], slots: tuple[int, ...] = (),
+        scratch: int = -1,
+    ) -> None:  # fmt: skip
         operands = tuple(self._operand(k) for k in i.inputs)
         operand_types = tuple(self.tape.instructions[k].type for k in i.inputs)
         pairs = tuple((view.storage, view.offset) for view in items)

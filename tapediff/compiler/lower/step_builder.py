@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from ...base.source_location import Site
 from ...ir.instruction import FLOAT64, Instruction
 from ...ir.tape import Tape
-from ..loop_ir.program import KINDS, Access, Exit, Invoke, Literal, RoutineCall, Step, Storage
+from ...ops import Elementwise
+from ..loop_ir.program import KINDS, Access, Item, Literal, Parameters, Step, Storage
 from ..loop_ir.views import StridedView, contiguous
 
 CONSTANT_ALIGNMENT = 64
@@ -28,7 +29,7 @@ class StepBuilder:
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
         self.storages: list[Storage] = []
-        self.steps: list[Step | Exit | RoutineCall | Invoke] = []
+        self.steps: list[Item] = []
         self.views: list[StridedView] = []
         self.tuples: dict[int, tuple[StridedView, ...]] = {}
         self.constants = bytearray()
@@ -39,8 +40,8 @@ class StepBuilder:
         # How numbers that operations without dimensions make are written, and read, by their storages.
         self.numbers: dict[int, Access] = {}
         # Expressions of elementwise ops in terms of r0, r1, ..., by op and by the kinds of operand and result.
-        self.expressions: dict[Any, str] = {}
-        self.site: Any = None
+        self.expressions: dict[tuple[Elementwise, str | None, str], str] = {}
+        self.site: Site | None = None
 
     # Storages and views
 
@@ -79,9 +80,13 @@ class StepBuilder:
 
     def step(
         self, domain: tuple[int, ...], reads: list[tuple[StridedView, tuple[int, ...]]], expression: str, target: StridedView,
-        strides: tuple[int, ...], combine: str | None = None, **more: Any,
+        strides: tuple[int, ...], combine: str | None = None, *, parameters: Parameters = (), gathers: bool = False,
+        scatters: bool = False, is_scan: bool = False, is_disjoint_part: bool = False,
     ) -> None:  # fmt: skip
-        """Append a step; extents of 1 are dropped from the domain. Each read is a view with its strides over the domain."""
+        """Append a step; extents of 1 are dropped from the domain. Each read is a view with its strides over the domain.
+
+        Where the step gathers or scatters, its first read is the index of the second or of the write.
+        """
         kept = tuple(k for k, extent in enumerate(domain) if extent != 1)
         accesses: list[Access | Literal] = []
         for view, read_strides in reads:
@@ -89,15 +94,15 @@ class StepBuilder:
                 accesses.append(view.literal)
             else:
                 accesses.append(Access(view.storage, view.offset, tuple(read_strides[k] for k in kept)))
-        if more.pop("gather", False):
+        if gathers:
             first, source = accesses[0], accesses[1]
             assert isinstance(source, Access)
             accesses = [first, replace(source, index_read=0)]
-        index_read = 0 if more.pop("scatter", False) else -1
-        write = Access(target.storage, target.offset, tuple(strides[k] for k in kept), index_read)
-        parameters = more.pop("parameters", ())
-        self.steps.append(Step(tuple(domain[k] for k in kept), tuple(accesses), expression, parameters, write, combine,
-                               site=self.site, **more))  # fmt: skip
+        write = Access(target.storage, target.offset, tuple(strides[k] for k in kept), 0 if scatters else -1)
+        domain = tuple(domain[k] for k in kept)
+        self.steps.append(
+            Step(domain, tuple(accesses), expression, parameters, write, combine, is_scan, self.site, is_disjoint_part)
+        )
 
     def spread(self, view: StridedView, shape: tuple[int, ...]) -> tuple[StridedView, tuple[int, ...]]:
         """A view as a read over a domain of `shape`, by NumPy's broadcasting."""
@@ -108,7 +113,7 @@ class StepBuilder:
     def copy(self, source: StridedView, target: StridedView, combine: str | None = None) -> None:
         self.step(target.shape, [self.spread(source, target.shape)], "r0", target, target.strides, combine)
 
-    def fill(self, value: Any, target: StridedView) -> None:
+    def fill(self, value: float, target: StridedView) -> None:
         kind = self.storages[target.storage].kind
         zero = StridedView((), -1, 0, (), Literal(value, kind))
         # One loop over the whole storage, so that the fill is a memset.

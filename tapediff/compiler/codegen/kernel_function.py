@@ -1,0 +1,99 @@
+"""The function that is being generated: text, stack slots, addresses of storages, numbers in registers, and exits.
+
+The emitters of loop nests, scalar code and calls write into one; Emitter makes a kernel of it.
+"""
+
+from __future__ import annotations
+
+from ..llvm.values import MEMORY_TYPES
+from ..loop_ir.program import Access, Exit, Program
+from ..math.simd import Code, Value
+from ..runtime.dispatch_table import CalleeTable
+from .outlining import longest_calling
+from .vector_memory import LaneMemory
+
+
+class KernelFunction(LaneMemory):
+    """A growing function: its text, its storages' addresses, and the ways to leave it."""
+
+    # Where on this thread's stack the calls of callees begin; 0 if that is still to come.
+    outermost = "0"
+
+    def __init__(self, program: Program, name: str, owner: KernelFunction | None = None) -> None:
+        self.program = program
+        self.storages = program.storages
+        self.name = name
+        self.code = Code("body")
+        # Stack slots, which LLVM turns into registers only where they stand first of all; then addresses.
+        self.slots: list[str] = []
+        self.entry: list[str] = []
+        self.scalars: dict[int, Value] = {}
+        self.failing: list[tuple[str, int | str, Exit | None]] = []
+        # Of the whole module: where functions and declarations go; how long loops may be whose costly expressions are calls; and
+        # which storages are filled first and then added to.
+        self.module: Code = self.code if owner is None else owner.module
+        self.longest_calling: int = longest_calling(program) if owner is None else owner.longest_calling
+        self.assembled: frozenset[int] = program.assembled() if owner is None else owner.assembled
+        # Calls and loops of callees: their native sides; programs of the interpreter and limits of loops; addresses of this
+        # process, which the text has symbols for; the module's functions for callees; how many stacks are on the heap.
+        self.dispatch_tables: list[CalleeTable] = []
+        self.runs: list[object] = []
+        self.addresses: dict[str, int] = {} if owner is None else owner.addresses
+        self.invocations: dict[tuple[object, ...], tuple[str, int]] = {}
+        self.stack_count = 0
+        self._bases: dict[int, str] = {}
+        self._fresh = 0
+
+    def fresh(self) -> int:
+        self._fresh += 1
+        return self._fresh
+
+    def is_assembled(self, storage: int) -> bool:
+        """Whether a storage is filled first and then added to, so that a reduction must not initialise it."""
+        return storage in self.assembled
+
+    # Memory
+
+    def base(self, storage: int) -> str:
+        """The address of a storage's first element, worked out once in the entry block."""
+        known = self._bases.get(storage)
+        if known is not None:
+            return known
+        item = self.storages[storage]
+        name = f"%base{storage}"
+        if item.home in ("input", "output"):
+            self.entry.append(f"%slot{storage} = getelementptr ptr, ptr %{item.home}s, i64 {item.position}")
+            self.entry.append(f"{name} = load ptr, ptr %slot{storage}")
+        else:
+            self.entry.append(f"{name} = getelementptr i8, ptr %{item.home}, i64 {item.position}")
+        self._bases[storage] = name
+        return name
+
+    def rebase(self, storage: int, address: str) -> None:
+        """From here on, the storage's first element counts as being at an address."""
+        self._bases[storage] = address
+
+    def set_scalar(self, storage: int, value: Value) -> None:
+        self.scalars[storage] = value
+        item = self.storages[storage]
+        if item.home == "output" or item.in_memory:
+            self.store(self.base(storage), value)
+
+    def address(self, storage: int, offset: int) -> str:
+        """The address of an element."""
+        base, element = self.base(storage), MEMORY_TYPES[self.storages[storage].kind]
+        return self.code.emit(f"getelementptr {element}, ptr {base}, i64 {offset}") if offset else base
+
+    def scalar(self, read: Access) -> Value:
+        """A number: from its register if it is in one."""
+        known = self.scalars.get(read.storage)
+        if known is not None:
+            return known
+        return self.load(self.address(read.storage, read.offset), self.storages[read.storage].kind)
+
+    def leave_if(self, fails: str, status: int | str, item: Exit | None = None) -> None:
+        """Leave the function with a status if a condition holds, which it rarely does."""
+        label, onward = f"leave{self.fresh()}", self.code.label()
+        self.code.line(f"br i1 {fails}, label %{label}, label %{onward}, !prof !0")
+        self.code.start(onward)
+        self.failing.append((label, status, item))
