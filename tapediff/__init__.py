@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .base import fork_locks as fork_locks  # first, so that no other module is half imported in a child
 
-if TYPE_CHECKING:  # what type checkers and editors read; a test holds it equal to HOME
+if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOME
     from .errors import (
         ArgumentMismatch, DtypeMismatch, FrozenRandomWarning, GuardFailed, GuardWarning, InvalidGuardValue, InvalidRule, InvalidTape,
         LoopTooLong, NewTape, NonScalarOutput, ShapeMismatch, StaleTape, TapediffError, TrackedValueEscaped, TrackedValueLeaked,
@@ -92,7 +92,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{name}", __name__)
     except ModuleNotFoundError as missing:
         if missing.name != f"{__name__}.{name}":
-            raise  # a module of tapediff, and what it needs is not installed
+            raise  # a module of tapediff that needs something not installed
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
 
 

@@ -1,4 +1,4 @@
-"""Every error that tapediff raises, and the four parts of their text: what happened, where, what was met, and the fix."""
+"""Every error that tapediff raises. Its text has four parts: a sentence, the user's line, the value found, and how to fix it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class TapediffError(Exception):
     """Base of every error raised by tapediff itself.
 
     Args:
-        what: one sentence saying what happened.
-        at: where in the user's code; the line that called tapediff unless given.
-        got: what was met.
-        fix: what to write instead.
+        what: one sentence on the problem.
+        at: the line of the user's code; by default the one that called tapediff.
+        got: the value or situation found.
+        fix: how to change the code.
     """
 
-    # What samplers ask of an exception: whether the model has no value at this point, and another may.
+    # Samplers ask this: whether only this point has no value, so that they may go on with another.
     is_recoverable = False
 
     def __init__(self, what: str, *, at: object = None, got: str | None = None, fix: str | None = None) -> None:
@@ -48,28 +48,28 @@ def _error(kind: type[TapediffError], args: tuple[Any, ...], state: dict[str, An
     return error
 
 
-# What says that the model has no value at a point: not positive definite, or numpy.errstate(all="raise").
+# Errors that mean that the model has no value at a point: not positive definite, or numpy.errstate(all="raise").
 REJECTIONS = (np.linalg.LinAlgError, FloatingPointError)
 
 
 def is_recoverable(raised: BaseException) -> bool:
-    """Whether an exception rejects one point, so that a sampler may go on with another: as it says itself, or by its type."""
+    """Whether an exception only rejects one point, so that a sampler may go on with another: by its attribute, or by its type."""
     told = getattr(raised, "is_recoverable", None)
     return isinstance(raised, REJECTIONS) if told is None else bool(told)
 
 
 def rejection(raised: Exception) -> Exception:
-    """The exception, marked for samplers as that of a point to be rejected, unless it says something else."""
+    """The exception, marked for samplers as the rejection of a point, unless it has the attribute already."""
     if getattr(raised, "is_recoverable", None) is None:
         raised.is_recoverable = True  # type: ignore[attr-defined]  # nutpie's convention
     return raised
 
 
 class RefusedByRecording(TapediffError):
-    """Something that works on plain arrays and not on tracked ones. The recording remembers it.
+    """Something works on plain arrays, but not on tracked ones. The recording remembers the error.
 
-    If the user's code catches it, the recorded path is not the one that the plain function takes; unless `is_plain`, where the
-    plain function meets an error of that kind as well.
+    If the user's code catches it, the recorded path is not that of the plain function. Not with `is_plain`: plain arrays then raise
+    an error of this kind too.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class GuardFailed(TapediffError):
         ordinal: position of the guard among the guards of the tape, in recorded order.
         recorded: the outcome that the tape was recorded with.
         outcome: the outcome met now.
-        turn: where Python came to that line several times, which of these it was, counted from 1, and how often it came; else None.
+        turn: if Python reached that line several times: which time, counted from 1, and how many times in all; else None.
     """
 
     def __init__(
@@ -121,15 +121,15 @@ class GuardFailed(TapediffError):
 
 
 class UnstableBranch(TapediffError, RuntimeError):
-    """A call came back to a guard that it had already settled: two tapes disagree about a near tie."""
+    """A call returned to a guard whose outcome it knew already: two tapes disagree about a near tie."""
 
 
 class NewTape(TapediffError):
-    """A GuardedTape that may record no more tapes met a path, or arguments, for which it has none."""
+    """A GuardedTape that may not record further tapes has none for this path or these arguments."""
 
 
 class StaleTape(TapediffError):
-    """The plain function, run beside its tape, gave another value: it depends on something that changed.
+    """The plain function and its tape gave different values: the function depends on something that changed.
 
     Attributes:
         tape_value: what the tape gives.
@@ -163,11 +163,11 @@ class NonScalarOutput(TapediffError, TypeError):
 
 
 class LoopTooLong(TapediffError, RuntimeError):
-    """A loop went on beyond max_steps, or beyond the memory that the values of its iterations may take."""
+    """A loop exceeded max_steps, or the memory that the values of its iterations may take."""
 
 
 class RecursionTooDeep(TapediffError, RecursionError):
-    """Calls of sub-tapes stand so deep in each other that Python, or the stack of the thread, has no room for more."""
+    """Sub-tapes call each other so deeply that Python's limit, or the stack of the thread, is exhausted."""
 
     def __init__(self, name: str, at: Any, got: str | None = None, room: str = "sys.setrecursionlimit") -> None:
         fix = f"make room with {room}"
@@ -194,7 +194,7 @@ class InvalidTape(TapediffError):
 
 
 class InvalidRule(TapediffError, TypeError):
-    """A user's derivative rule, or the function that it belongs to, returned something of another kind than it must."""
+    """A user's derivative rule, or the function that it belongs to, returned a value of the wrong kind."""
 
 
 class InvalidGuardValue(TapediffError, TypeError):
@@ -202,15 +202,15 @@ class InvalidGuardValue(TapediffError, TypeError):
 
 
 class GuardWarning(UserWarning):
-    """A guard does not do what it was given for: too coarse to tell paths apart, or so fine that every call records."""
+    """A guard of the user's is too coarse to distinguish paths, or so fine that every call records a tape."""
 
 
 class FrozenRandomWarning(GuardWarning):
-    """A function drew random numbers while it was recorded; its tape has them at every call."""
+    """A function drew random numbers while it was recorded; its tape uses the same numbers at every call."""
 
 
 def describe(outcome: object) -> str:
-    """The outcome of a guard in a few words; arrays by shape and how many entries are true."""
+    """The outcome of a guard as a short text; arrays by shape and number of true entries."""
     if isinstance(outcome, np.ndarray):
         if outcome.dtype == np.bool_:
             return f"a mask of shape {outcome.shape} with {int(outcome.sum())} true"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .ir.instruction import is_tracked
+from .ir.instruction import Operand, is_tracked
 from .ops import BY_SCIPY_NAME
 from .ops import special as _ops
 from .ops.comparison import EQUAL, LOGICAL_AND, SELECT
@@ -21,7 +21,7 @@ xlogy, xlog1py, betaln, logit = _ops.XLOGY, _ops.XLOG1PY, _ops.BETALN, _ops.LOGI
 expit, log_expit = BY_SCIPY_NAME["expit"], BY_SCIPY_NAME["log_expit"]
 
 
-def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -> Any:
+def logsumexp(a: Operand, axis: Any = None, b: Operand = None, keepdims: bool = False) -> Operand:
     """log(sum(b * exp(a))) without overflow; signature and shapes as scipy.special.logsumexp.
 
     Args:
@@ -48,25 +48,25 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -
     return result if keepdims else np.squeeze(result, axis=axis)
 
 
-def softmax(x: Any, axis: Any = None) -> Any:
+def softmax(x: Operand, axis: Any = None) -> Operand:
     """exp(x) / sum(exp(x)) along `axis`, without overflow; as scipy.special.softmax."""
     x = _array(x)
     terms = np.exp(x - STOP_GRADIENT(np.max(x, axis=axis, keepdims=True)))
     return terms / np.sum(terms, axis=axis, keepdims=True)
 
 
-def log_softmax(x: Any, axis: Any = None) -> Any:
+def log_softmax(x: Operand, axis: Any = None) -> Operand:
     """log(softmax(x)) without loss of precision; as scipy.special.log_softmax."""
     x = _array(x)
     shifted = x - STOP_GRADIENT(np.max(x, axis=axis, keepdims=True))
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
-def multigammaln(a: Any, d: int) -> Any:
+def multigammaln(a: Operand, d: int) -> Operand:
     """Log of the multivariate gamma function of dimension d; as scipy.special.multigammaln."""
     offsets = 0.5 * (1.0 - np.arange(1, d + 1))
     return d * (d - 1) * 0.25 * np.log(np.pi) + np.sum(gammaln(np.expand_dims(_array(a), -1) + offsets), axis=-1)
 
 
-def _array(value: Any) -> Any:
+def _array(value: Operand) -> Operand:
     return value if is_tracked(value) else np.asarray(value, dtype=float)

@@ -299,8 +299,8 @@ FLOAT_FIX = (
     "storing into a plain array"
 )
 NDARRAY_FIX = (
-    "write np.array and np.asarray out, which keep values tracked (a name imported from numpy does not); use np.stack([...]) or "
-    "np.concatenate([...]) to join arrays and td.zeros(...) for one to write into"
+    "call np.array and np.asarray by these names, which keep values tracked (after `from numpy import array` they are not); "
+    "use np.stack([...]) or np.concatenate([...]) to join arrays and td.zeros(...) for one to write into"
 )
 HASH = "a dictionary key or set member (hash)"
 HASH_FIX = "compare with `if x == ...`, which is guarded; or key on int(x)"

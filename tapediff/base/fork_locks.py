@@ -1,4 +1,4 @@
-"""Locks of processes that fork. A child has one thread alone, and what the others held when it was made would never be released.
+"""Locks of processes that fork. A child has only one thread; locks that other threads held at the fork would never be released.
 
 LLVM, of whose own locks nothing is known, is kept out of its functions while the process forks. The locks of this package are made
 anew in the child: all they guard is looked up, made, and then stored in one assignment, so nothing is left half done.
@@ -29,7 +29,7 @@ LLVM_LOCK = threading.RLock()
 
 
 class _Forking(threading.local):
-    """What this thread holds while it forks, in the order in which it was taken."""
+    """The locks that this thread holds while it forks, in the order in which they were taken."""
 
     def __init__(self) -> None:
         self.held: list[Any] = []
@@ -39,7 +39,7 @@ _forking = _Forking()
 
 
 def _llvm_locks() -> list[Any]:
-    """In the order in which they are taken: numba's, which compiles what calls kernels; this package's; llvmlite's, around each call."""
+    """In the order in which they are taken: numba's, which compiles callers of kernels; this package's; llvmlite's, around each call."""
     numba = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
     library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
     return [
@@ -48,7 +48,7 @@ def _llvm_locks() -> list[Any]:
     ]  # fmt: skip
 
 
-# What modules of these packages another thread is importing is waited for, so long at most, in seconds: a child would wait for ever.
+# If another thread is importing a module of these packages, a fork waits so many seconds at most: the child could never import it.
 _IMPORTED_LATE = ("tapediff", "llvmlite", "numba", "scipy")
 _LONGEST_IMPORT = 10.0
 

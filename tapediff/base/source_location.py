@@ -16,7 +16,7 @@ _LIBRARIES = (_PACKAGE, os.path.dirname(os.path.abspath(np.__file__)) + os.sep, 
 
 
 class Site(NamedTuple):
-    """A place in the user's code; the line number is worked out only when it is printed."""
+    """A source location: a place in the user's code. The line number is computed only when it is printed."""
 
     code: CodeType
     lasti: int
@@ -42,7 +42,7 @@ class Site(NamedTuple):
 
 
 class PickledSite(NamedTuple):
-    """A place in the code of the process that has pickled it; it prints the same."""
+    """A source location in the code of another process, which pickled it. It prints the same."""
 
     filename: str
     line: int
@@ -58,7 +58,7 @@ class PickledSite(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _lines(code: CodeType) -> tuple[list[int], list[int]]:
-    """Where the stretches of code of one line begin, and these lines; one that has none belongs to the line before."""
+    """The offsets at which the code of a line begins, and these lines; code without a line belongs to the line before."""
     starts, lines = [0], [code.co_firstlineno]
     for start, _, line in code.co_lines():
         starts.append(start)
@@ -72,7 +72,7 @@ def _positions(code: CodeType) -> list[Any]:
 
 
 def spot_of(site: Site | PickledSite | None) -> Any:
-    """Equal for one expression of the user's, whatever the interpreter has made of its instructions after some turns of a loop."""
+    """A key of one expression in the user's code, the same before and after the interpreter specialised its instructions."""
     if not isinstance(site, Site):
         return site
     positions = _positions(site.code)
@@ -80,7 +80,7 @@ def spot_of(site: Site | PickledSite | None) -> Any:
 
 
 class _LibraryFiles(dict[str, bool]):
-    """Remembers which files are library code; a look-up by `[]` is the fastest test there is."""
+    """A cache of which files are library code; look-up by `[]` is the fastest test in Python."""
 
     def __missing__(self, filename: str) -> bool:
         known = filename.startswith(_LIBRARIES[:2]) or _LIBRARIES[2] in filename or filename.startswith("<__array")
@@ -100,7 +100,7 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 
 def user_site(depth: int = 1) -> Site | None:
-    """The user's line, for an error: where installed packages or Python's own have been called by the user's code, the line that did."""
+    """The user's line, for an error. If the user's code called an installed package or the standard library, the line of that call."""
     innermost = frame = user_frame(depth + 1)
     outermost: FrameType | None = None
     while frame is not None and not frame.f_code.co_filename.startswith(_PACKAGE):
@@ -140,7 +140,7 @@ def scipy_function() -> str | None:
     name = None
     while frame is not None and is_library_file(frame.f_code.co_filename):
         if _LIBRARIES[2] in frame.f_code.co_filename:
-            # SciPy's decorators convert arguments too; what they wrap is one of their variables.
+            # SciPy's decorators convert arguments too; the wrapped function is one of their variables.
             wrapped = next((frame.f_locals[k] for k in ("f", "func", "fun") if callable(frame.f_locals.get(k))), None)
             function = frame.f_code.co_qualname.rpartition("<locals>.")[2]
             module = frame.f_globals.get("__name__", "scipy")

@@ -1,4 +1,4 @@
-"""What plain NumPy calls do on tracked arrays: the ufunc and function protocols, and the table of functions.
+"""NumPy's functions on tracked arrays: the ufunc and function protocols, and the table of functions.
 
 Functions that are compositions are written here with recorded operations; only what needs its own derivative is a primitive.
 """

@@ -1,4 +1,4 @@
-"""What to write instead of functions that are not here: sentences that someone wrote for that function, and never a guess."""
+"""The `fix` of errors about unsupported functions: for each a sentence written for it, never a guess."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ MODULES = {
 
 
 def instead_of(name: str) -> str:
-    """What to write instead of a function or method that is not here."""
+    """The replacement to suggest for an unsupported function or method."""
     known = INSTEAD.get(name)
     if known is None and name.startswith("scipy."):
         known = next((text for module, text in MODULES.items() if name.startswith(module + ".")), None)

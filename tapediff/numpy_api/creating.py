@@ -1,4 +1,4 @@
-"""What np.array, np.asarray, np.full and their relatives make of tracked values: a tracked array.
+"""np.array, np.asarray, np.full and their relatives on tracked values: the result is a tracked array.
 
 NumPy has no protocol for these; namespace.py puts them in NumPy's namespace while something is recorded.
 """
@@ -8,20 +8,20 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from ..ir.instruction import Recorded, is_tracked
+from ..ir.instruction import Operand, Recorded, is_tracked
 from ..ops.shape import BROADCAST
-from .kinds import converted
+from .kinds import Shape, converted
 from .shaping import as_value, copy, layout, reshape
 
 # NumPy's arrays have at most as many axes, so that lists nested deeper hold nothing that it would find.
 MOST_AXES = 64
 
 
-def holds_tracked(value: Any, depth: int = 0) -> bool:
+def holds_tracked(value: Operand, depth: int = 0) -> bool:
     """Whether a value is tracked, or a nested list or tuple with a tracked value somewhere."""
     kind = type(value)
     if issubclass(kind, Recorded):
@@ -38,7 +38,7 @@ def holds_tracked(value: Any, depth: int = 0) -> bool:
     return bool(nested) and any(holds_tracked(v, depth + 1) for v in value if type(v) in nested)
 
 
-def _made(given: Any, dtype: Any, must_copy: bool | None, order: str | None) -> Any:
+def _made(given: Operand, dtype: DTypeLike | None, must_copy: bool | None, order: str | None) -> Operand:
     value = converted(as_value(given), dtype)
     is_new = value is not given
     if must_copy and not is_new:
@@ -49,7 +49,7 @@ def _made(given: Any, dtype: Any, must_copy: bool | None, order: str | None) -> 
     return _as_array(value)
 
 
-def _as_array(value: Any) -> Any:
+def _as_array(value: Operand) -> Operand:
     """A number becomes an array without axes, which in-place operators write to where they would make a new number."""
     if value.type.shape or value._view is not None:
         return value
@@ -57,37 +57,37 @@ def _as_array(value: Any) -> Any:
 
 
 def array(
-    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0
-) -> Any:
+    object: Operand, dtype: DTypeLike | None = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0
+) -> Operand:
     value = _made(object, dtype, copy, order)
     return value if value.ndim >= ndmin else reshape(value, (1,) * (ndmin - value.ndim) + value.shape)
 
 
 def asarray(
-    a: Any, dtype: Any = None, order: str | None = None, *, device: str | None = None, copy: bool | None = None
-) -> Any:
+    a: Operand, dtype: DTypeLike | None = None, order: str | None = None, *, device: str | None = None, copy: bool | None = None
+) -> Operand:
     return _made(a, dtype, copy, order)
 
 
-def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
+def ascontiguousarray(a: Operand, dtype: DTypeLike | None = None) -> Operand:
     value = _made(a, dtype, None, "C")
     return value if value.ndim else reshape(value, (1,))
 
 
-def asfortranarray(a: Any, dtype: Any = None) -> Any:
+def asfortranarray(a: Operand, dtype: DTypeLike | None = None) -> Operand:
     value = _made(a, dtype, None, "F")
     return value if value.ndim else reshape(value, (1,))
 
 
-def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:
-    """Whether the values are finite is guarded, as it decides what NumPy does."""
+def asarray_chkfinite(a: Operand, dtype: DTypeLike | None = None, order: str | None = None) -> Operand:
+    """A guard on whether all values are finite, which decides whether NumPy raises."""
     value = _made(a, dtype, None, order)
     if value.dtype.kind == "f" and not np.all(np.isfinite(value)):
         raise ValueError("array must not contain infs or NaNs")
     return value
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: str | None = None) -> Any:
+def full(shape: Shape, fill_value: Operand, dtype: DTypeLike | None = None, order: str = "C", *, device: str | None = None) -> Operand:
     shape = tuple(map(operator.index, shape)) if np.iterable(shape) else (operator.index(shape),)
     value = converted(as_value(fill_value), dtype)
     if np.broadcast_shapes(value.shape, shape) != shape:
@@ -95,7 +95,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, de
     return _as_array(layout(copy(value) if value.shape == shape else BROADCAST(value, shape=shape), order))
 
 
-def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Any:
+def fromiter(iter: Iterable[Operand], dtype: DTypeLike | None, count: int = -1) -> Operand:
     items = list(islice(iter, None if count < 0 else count))
     if not holds_tracked(items):
         return np.array(items, dtype) if not items else np.fromiter(items, dtype, count)
@@ -104,16 +104,16 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1) -> Any:
     return _made(items, dtype, None, None)
 
 
-def arange(*args: Any, **named: Any) -> Any:
+def arange(*args: Operand, **named: Operand) -> Operand:
     """Its length is a shape: tracked integers are guarded, floats are refused."""
     plain = [operator.index(a) if is_tracked(a) and a.dtype.kind == "i" else a for a in args]
     return np.arange(*plain, **named)
 
 
-def of_a_list(function: Callable[..., Any]) -> Callable[..., Any]:
+def of_a_list(function: Callable[..., Operand]) -> Callable[..., Operand]:
     """A NumPy function that finds no tracked array in a list of tracked numbers, so that it would be given to objects."""
 
-    def call(a: Any, *args: Any, **named: Any) -> Any:
+    def call(a: Operand, *args: Operand, **named: Operand) -> Operand:
         return function(as_value(a), *args, **named)
 
     return call

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.source_location import scipy_function, user_site
 from ..errors import UnsupportedFunction
-from ..ir.instruction import is_tracked
+from ..ir.instruction import Operand, is_tracked
 from ..ops import BY_FUNCTION, BY_SCIPY_NAME
 from ..ops.arithmetic import power
 from ..ops.comparison import MASK_OPS
@@ -20,7 +20,7 @@ from .alternatives import instead_of
 from .elementwise import as_mask
 from .whole_numbers import WholeNumber, ufunc_operands
 
-_UFUNC_COMPOSITIONS: dict[Any, Callable[..., Any]] = {
+_UFUNC_COMPOSITIONS: dict[Any, Callable[..., Operand]] = {
     np.power: power,
     np.float_power: elementwise.float_power,
     np.positive: elementwise.positive,
@@ -50,7 +50,7 @@ UNARY: dict[Any, Any] = {
     and function not in _UFUNC_COMPOSITIONS
 }
 
-_REDUCE: dict[Any, Callable[..., Any]] = {
+_REDUCE: dict[Any, Callable[..., Operand]] = {
     np.add: reducing.sum,
     np.multiply: reducing.prod,
     np.maximum: reducing.amax,
@@ -58,9 +58,9 @@ _REDUCE: dict[Any, Callable[..., Any]] = {
     np.logical_and: reducing.all,
     np.logical_or: reducing.any,
 }
-_ACCUMULATE: dict[Any, Callable[..., Any]] = {np.add: reducing.cumsum, np.multiply: reducing.cumprod}
+_ACCUMULATE: dict[Any, Callable[..., Operand]] = {np.add: reducing.cumsum, np.multiply: reducing.cumprod}
 
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
+FUNCTIONS: dict[Any, Callable[..., Operand]] = {
     np.where: elementwise.where, np.clip: elementwise.clip, np.around: elementwise.around, np.round: elementwise.around,
     np.nan_to_num: elementwise.nan_to_num, np.sinc: elementwise.sinc, np.isclose: elementwise.isclose,
     np.allclose: elementwise.allclose, np.array_equal: elementwise.array_equal, np.fix: np.trunc,
@@ -95,12 +95,12 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 }  # fmt: skip
 
 # Functions that change their first argument and return nothing.
-WRITERS: dict[Any, Callable[..., Any]] = {
+WRITERS: dict[Any, Callable[..., Operand]] = {
     np.copyto: writing.copyto, np.put: writing.put, np.place: writing.place, np.putmask: writing.putmask,
     np.fill_diagonal: writing.fill_diagonal, np.put_along_axis: writing.put_along_axis,
 }  # fmt: skip
 
-METHODS: dict[str, Callable[..., Any]] = {
+METHODS: dict[str, Callable[..., Operand]] = {
     "sum": reducing.sum, "mean": reducing.mean, "var": reducing.var, "std": reducing.std, "prod": reducing.prod,
     "cumsum": reducing.cumsum, "cumprod": reducing.cumprod, "max": reducing.amax, "min": reducing.amin, "all": reducing.all,
     "any": reducing.any, "argmax": reducing.argmax, "argmin": reducing.argmin, "argsort": ordering.argsort,
@@ -114,7 +114,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwargs: dict[str, Operand]) -> Operand:
     if method == "at":
         return writing.at(ufunc, *inputs)
     if any(type(value) is WholeNumber for value in inputs):
@@ -139,13 +139,13 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[st
     return tuple(written) if isinstance(result, tuple) else written[0]
 
 
-def _require_tracked_out(name: str, out: tuple[Any, ...]) -> None:
+def _require_tracked_out(name: str, out: tuple[Operand, ...]) -> None:
     if any(o is not None and not is_tracked(o) for o in out):
         unsupported(name, "writing tracked values into a plain array",
                     "use td.zeros(...) for the array, or drop out= (x = x + y instead of x += y)")  # fmt: skip
 
 
-def _ufunc_result(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _ufunc_result(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwargs: dict[str, Operand]) -> Operand:
     name = ufunc.__name__
     if method == "__call__":
         composition = _UFUNC_COMPOSITIONS.get(ufunc)
@@ -170,15 +170,15 @@ def _ufunc_result(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict
     return unsupported(f"{name}.{method}", None, instead_of(f"{name}.{method}"))
 
 
-def _name_of_ufunc(ufunc: Any) -> str:
-    """NumPy's name, or SciPy's with its module; what the user called where SciPy's own function called the ufunc."""
+def _name_of_ufunc(ufunc: np.ufunc) -> str:
+    """NumPy's name, or SciPy's with its module: that of the function which the user called, if a function of SciPy called the ufunc."""
     name = ufunc.__name__
     if getattr(np, name, None) is ufunc:
         return name
     return scipy_function() or f"scipy.special.{name}"
 
 
-def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_function(function: Any, args: tuple[Operand, ...], kwargs: dict[str, Operand]) -> Operand:
     implementation = FUNCTIONS.get(function) or WRITERS.get(function)
     name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
     if implementation is None:
@@ -196,7 +196,7 @@ def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return writing.deliver_into(out, result, name)
 
 
-def call_method(name: str, array: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_method(name: str, array: Operand, args: tuple[Operand, ...], kwargs: dict[str, Operand]) -> Operand:
     args, kwargs, out = _without_out(getattr(np, name, None), (array, *args), kwargs)
     if out is None:
         return METHODS[name](*args, **kwargs)
@@ -204,7 +204,7 @@ def call_method(name: str, array: Any, args: tuple[Any, ...], kwargs: dict[str, 
     return writing.deliver_into(out, METHODS[name](*args, **kwargs), name)
 
 
-def _without_out(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+def _without_out(function: Any, args: tuple[Operand, ...], kwargs: dict[str, Operand]) -> tuple[Any, Any, Any]:
     """The arguments and, taken from among them, the array to write the result into."""
     if "out" in kwargs:
         out = kwargs["out"]
@@ -227,18 +227,18 @@ def _place_of_out(function: Any) -> int:
     return positional.index("out") if "out" in positional else 99
 
 
-def _holds_tracked(value: Any) -> bool:
+def _holds_tracked(value: Operand) -> bool:
     return is_tracked(value) or (isinstance(value, (list, tuple)) and any(map(_holds_tracked, value)))
 
 
-def _called(name: str, implementation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _called(name: str, implementation: Callable[..., Operand], args: tuple[Operand, ...], kwargs: dict[str, Operand]) -> Operand:
     unknown = [k for k in kwargs if k not in _parameters(implementation)]
     if unknown:
         unsupported(name, f"the argument {unknown[0]}=", "leave it out, or write the function out with supported ones")
     return implementation(*args, **kwargs)
 
 
-def _parameters(implementation: Callable[..., Any]) -> Any:
+def _parameters(implementation: Callable[..., Operand]) -> Operand:
     code = getattr(implementation, "__code__", None)
     if code is None or code.co_flags & 0x08:
         return _Anything()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from ..errors import UnsupportedFunction
-from ..ir.instruction import BOOL
+from ..ir.instruction import BOOL, Operand
 from ..ops.products import MATMUL
 from ..ops.shape import reshape
 from .products import as_value_or_tracked
@@ -17,7 +16,7 @@ from .products import as_value_or_tracked
 _ELLIPSIS_LABELS = tuple(chr(k) for k in range(0x2460, 0x2480))
 
 
-def einsum(subscripts: Any, *operands: Any, optimize: Any = False) -> Any:
+def einsum(subscripts: Operand, *operands: Operand, optimize: object = False) -> Operand:
     """`optimize` changes nothing: products are taken from the left, each as a matrix product where it is one."""
     if not isinstance(subscripts, str):
         raise UnsupportedFunction("np.einsum with lists of axes", fix='write the subscripts as text, as in "ij,jk->ik"')
@@ -62,7 +61,7 @@ def _spelled(term: str, extra: int) -> str:
     return term.replace("...", "".join(reversed(_ELLIPSIS_LABELS[:extra])))
 
 
-def _term(value: Any, names: str, values: list[Any], labels: list[str]) -> tuple[Any, str]:
+def _term(value: Operand, names: str, values: list[Operand], labels: list[str]) -> tuple[Operand, str]:
     """An operand with each label once, and without axes of length 1 that others stretch."""
     for label in dict.fromkeys(names):
         while names.count(label) > 1:
@@ -84,14 +83,14 @@ def _term(value: Any, names: str, values: list[Any], labels: list[str]) -> tuple
     return reshape(value, tuple(np.shape(value)[k] for k in kept)), "".join(names[k] for k in kept)
 
 
-def _without(value: Any, names: str, needed: str) -> tuple[Any, str]:
+def _without(value: Operand, names: str, needed: str) -> tuple[Operand, str]:
     """A value summed over the labels that nothing else needs."""
     axes = tuple(k for k, name in enumerate(names) if name not in needed)
     return (np.sum(value, axis=axes), "".join(n for n in names if n in needed)) if axes else (value, names)
 
 
-def _product(x: Any, x_names: str, y: Any, y_names: str, needed: str) -> tuple[Any, str]:
-    """The product of two values, summed over what they share and nothing later needs."""
+def _product(x: Operand, x_names: str, y: Operand, y_names: str, needed: str) -> tuple[Operand, str]:
+    """The product of two values, summed over the axes that both have and no later operand or result needs."""
     shared = [n for n in x_names if n in y_names and n not in needed]
     batch = [n for n in x_names if n in y_names and n in needed]
     rows = [n for n in x_names if n not in y_names]
@@ -107,8 +106,8 @@ def _product(x: Any, x_names: str, y: Any, y_names: str, needed: str) -> tuple[A
 
 
 def _arranged(
-    value: Any, names: str, parts: tuple[list[str], list[str], list[str]], *, drops_rows: bool = False, drops_columns: bool = False
-) -> Any:  # fmt: skip
+    value: Operand, names: str, parts: tuple[list[str], list[str], list[str]], *, drops_rows: bool = False, drops_columns: bool = False
+) -> Operand:  # fmt: skip
     """The axes in the order of the parts, of which the last two are one axis each; those without labels may be left out."""
     batch, first, second = parts
     turned = np.transpose(value, [names.index(n) for n in (*batch, *first, *second)])
@@ -119,7 +118,7 @@ def _arranged(
     return reshape(turned, tuple(shape))
 
 
-def _aligned(value: Any, names: str, wanted: str) -> Any:
+def _aligned(value: Operand, names: str, wanted: str) -> Operand:
     """A value whose axes are in the wanted order, with length 1 for those that it has not."""
     turned = np.transpose(value, sorted(range(len(names)), key=lambda k: wanted.index(names[k])))
     lengths = dict(zip(names, np.shape(value)))

@@ -8,7 +8,8 @@ import numpy as np
 from numpy import asarray  # NumPy's own; see namespace.py
 
 from ..errors import UnsupportedFunction
-from ..ir.instruction import BOOL, FLOAT64, is_tracked
+from ..ir.instruction import BOOL, FLOAT64, Operand, is_tracked
+from ..ops import Op
 from ..ops.arithmetic import ABSOLUTE, MAXIMUM, MINIMUM, RINT, SQUARE, power
 from ..ops.comparison import IS_FINITE, IS_NAN, LOGICAL_AND, LOGICAL_OR, NOT_EQUAL, SELECT
 from ..ops.elementary import LN2
@@ -17,7 +18,7 @@ from .shaping import as_value
 from .shaping import copy as new_copy
 
 
-def as_mask(value: Any) -> Any:
+def as_mask(value: Operand) -> Operand:
     """Numbers as NumPy's logic functions see them: true where not zero."""
     if is_tracked(value):
         return value if value.dtype == BOOL else NOT_EQUAL(value, 0)
@@ -25,7 +26,7 @@ def as_mask(value: Any) -> Any:
     return as_mask(array) if is_tracked(array) else array.astype(bool, copy=False)
 
 
-def mask_operation(op: Any, bitwise: Any, *operands: Any) -> Any:
+def mask_operation(op: Op, bitwise: Any, *operands: Operand) -> Operand:
     """`&`, `|`, `^`, `~`: logic on masks; on integers they are not supported."""
     if any((o.dtype if is_tracked(o) else asarray(o).dtype) != BOOL for o in operands):
         raise UnsupportedFunction(
@@ -35,13 +36,13 @@ def mask_operation(op: Any, bitwise: Any, *operands: Any) -> Any:
     return op(*operands)
 
 
-def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+def where(condition: Operand, x: Operand = None, y: Operand = None) -> Operand:
     if x is None or y is None:
         return np.nonzero(condition._recorder.observe(as_mask(condition), "array"))
     return SELECT(as_mask(condition), x, y)
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None, **bounds: Any) -> Any:
+def clip(a: Operand, a_min: Operand = None, a_max: Operand = None, **bounds: Operand) -> Operand:
     low, high = bounds.pop("min", a_min), bounds.pop("max", a_max)
     if bounds:
         raise TypeError(f"unsupported arguments {sorted(bounds)}")
@@ -49,7 +50,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, **bounds: Any) -> Any:
     return result if high is None else MINIMUM(result, high)
 
 
-def around(a: Any, decimals: int = 0) -> Any:
+def around(a: Operand, decimals: int = 0) -> Operand:
     if a.dtype.kind == "i":
         if decimals < 0:
             raise UnsupportedFunction("rounding integers to tens", fix="divide by the power of ten first")
@@ -64,8 +65,8 @@ def around(a: Any, decimals: int = 0) -> Any:
 
 
 def nan_to_num(
-    x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
-) -> Any:
+    x: Operand, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Operand:
     if x.dtype.kind != "f":
         return new_copy(x)
     limits = np.finfo(x.dtype)
@@ -75,7 +76,7 @@ def nan_to_num(
     return SELECT(IS_NAN(x), nan, finite_or_limit)
 
 
-def sinc(x: Any) -> Any:
+def sinc(x: Operand) -> Operand:
     """sin(pi x) / (pi x), and 1 at 0 by its series, so that the second derivative is right there too."""
     angle = np.pi * x
     small = abs(angle) < 1e-4
@@ -83,40 +84,40 @@ def sinc(x: Any) -> Any:
     return SELECT(small, 1.0 - SQUARE(angle) / 6.0, np.sin(safe) / safe)
 
 
-def heaviside(x: Any, at_zero: Any) -> Any:
+def heaviside(x: Operand, at_zero: Operand) -> Operand:
     x, at_zero = common_floats(as_value(x), as_value(at_zero))
     return SELECT(IS_NAN(x), np.nan, SELECT(x > 0, 1.0, SELECT(x < 0, 0.0, at_zero)))
 
 
-def logaddexp2(x: Any, y: Any) -> Any:
+def logaddexp2(x: Operand, y: Operand) -> Operand:
     x, y = common_floats(as_value(x), as_value(y))
     return np.logaddexp(x * LN2, y * LN2) / LN2
 
 
-def fabs(x: Any) -> Any:
+def fabs(x: Operand) -> Operand:
     return ABSOLUTE(as_floats(x))
 
 
-def float_power(x: Any, y: Any) -> Any:
+def float_power(x: Operand, y: Operand) -> Operand:
     x, y = (converted(v, FLOAT64) if is_tracked(v) else v for v in (as_value(x), y))
     return power(x, y)
 
 
-def positive(x: Any) -> Any:
+def positive(x: Operand) -> Operand:
     if x.dtype == BOOL:
         raise TypeError("ufunc 'positive' did not contain a loop with signature matching types <class 'numpy.dtypes.BoolDType'> -> None")
     return new_copy(x)
 
 
-def deg2rad(x: Any) -> Any:
+def deg2rad(x: Operand) -> Operand:
     return x * (np.pi / 180.0)
 
 
-def rad2deg(x: Any) -> Any:
+def rad2deg(x: Operand) -> Operand:
     return x * (180.0 / np.pi)
 
 
-def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+def isclose(a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Operand:
     a, b = as_floats(as_value(a)), as_floats(as_value(b))
     close = (abs(a - b) <= atol + rtol * np.absolute(b)) & IS_FINITE(b)
     close = LOGICAL_OR(close, a == b)
@@ -125,12 +126,12 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
     return close
 
 
-def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def allclose(a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """A Python bool in NumPy, so a guard here."""
     return bool(np.all(isclose(a, b, rtol, atol, equal_nan)))
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+def array_equal(a1: Operand, a2: Operand, equal_nan: bool = False) -> bool:
     if np.shape(a1) != np.shape(a2):
         return False
     same = a1 == a2

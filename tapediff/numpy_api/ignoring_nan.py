@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from ..ir.instruction import Operand
 from ..ops.arithmetic import FMAX, FMIN, ROOT
 from ..ops.comparison import IS_NAN, LOGICAL_AND, SELECT
 from . import reducing
 from .elementwise import as_mask
+from .kinds import Axis
 from .reducing import count_of, degrees_lost, reduced_axes
 
 
-def _identity(reduction: Callable[..., Any], neutral: float) -> Callable[..., Any]:
+def _identity(reduction: Callable[..., Operand], neutral: float) -> Callable[..., Operand]:
     def reduce(
-        a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
-    ) -> Any:
+        a: Operand, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, initial: Operand = None,
+        where: Operand = True,
+    ) -> Operand:
         filled = SELECT(IS_NAN(a), neutral, a) if a.dtype.kind == "f" else a
         return reduction(filled, axis, dtype, keepdims, initial, where)
 
@@ -28,12 +31,12 @@ nansum = _identity(reducing.sum, 0.0)
 nanprod = _identity(reducing.prod, 1.0)
 
 
-def _extremum(reduction: Callable[..., Any], join: Any, worst: float) -> Callable[..., Any]:
-    def reduce(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+def _extremum(reduction: Callable[..., Operand], join: Operand, worst: float) -> Callable[..., Operand]:
+    def reduce(a: Operand, axis: Axis = None, keepdims: bool = False, initial: Operand = None, where: Operand = True) -> Operand:
         if a.dtype.kind != "f":
             return reduction(a, axis, keepdims, initial, where)
         missing = IS_NAN(a)
-        # The plain reduction refuses what it must; where everything is NaN the result is NaN, but for a first value.
+        # The plain reduction raises its own errors; if all entries are NaN, so is the result, unless there is an initial value.
         start = None if initial is None else worst
         value = reduction(SELECT(missing, worst, a), axis, keepdims, start, where)
         value = SELECT(reducing.all(missing, axis, keepdims, where=where), np.nan, value)
@@ -46,21 +49,21 @@ nanmax = _extremum(reducing.amax, FMAX, -np.inf)
 nanmin = _extremum(reducing.amin, FMIN, np.inf)
 
 
-def _present(a: Any, where: Any) -> Any:
+def _present(a: Operand, where: Operand) -> Operand:
     there = ~IS_NAN(a)
     return there if where is True else LOGICAL_AND(there, as_mask(where))
 
 
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, where: Any = True) -> Any:
+def nanmean(a: Operand, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, where: Operand = True) -> Operand:
     if a.dtype.kind != "f":
         return reducing.mean(a, axis, dtype, keepdims, where)
     return reducing.mean(a, axis, dtype, keepdims, _present(a, where))
 
 
 def nanvar(
-    a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True,
-    mean: Any = None, correction: Any = None,
-) -> Any:  # fmt: skip
+    a: Operand, axis: Axis = None, dtype: DTypeLike | None = None, ddof: float = 0, keepdims: bool = False, *, where: Operand = True,
+    mean: Operand = None, correction: Operand = None,
+) -> Operand:  # fmt: skip
     ddof = degrees_lost(ddof, correction)
     if a.dtype.kind != "f":
         return reducing.var(a, axis, dtype, ddof, keepdims, where, mean=mean)
@@ -71,7 +74,7 @@ def nanvar(
 
 
 def nanstd(
-    a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, *, where: Any = True,
-    mean: Any = None, correction: Any = None,
-) -> Any:  # fmt: skip
+    a: Operand, axis: Axis = None, dtype: DTypeLike | None = None, ddof: float = 0, keepdims: bool = False, *, where: Operand = True,
+    mean: Operand = None, correction: Operand = None,
+) -> Operand:  # fmt: skip
     return ROOT(nanvar(a, axis, dtype, ddof, keepdims, where=where, mean=mean, correction=correction))

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
 
 import numpy as np
 
 from ..errors import UnsupportedFunction
-from ..ir.instruction import Recorded, is_tracked
+from ..ir.instruction import Operand, Recorded, is_tracked
 from ..ops.arithmetic import CONVERT
 from ..ops.comparison import SELECT
 from ..ops.indexing import Region
 
 
-def is_basic(index: Any) -> bool:
+def is_basic(index: Operand) -> bool:
     entries = index if type(index) is tuple else (index,)
     return all(
         entry is None
@@ -25,12 +24,12 @@ def is_basic(index: Any) -> bool:
     )
 
 
-def is_tracked_index(index: Any) -> bool:
+def is_tracked_index(index: Operand) -> bool:
     entries = index if type(index) is tuple else (index,)
     return any(is_tracked(entry) or (type(entry) is list and any(map(is_tracked, entry))) for entry in entries)
 
 
-def region_of(index: Any, shape: tuple[int, ...]) -> Region:
+def region_of(index: Operand, shape: tuple[int, ...]) -> Region:
     """The box that a basic index selects; raises IndexError as NumPy does."""
     if type(index) is int and len(shape) == 1:
         extent = shape[0]
@@ -71,12 +70,12 @@ def region_of(index: Any, shape: tuple[int, ...]) -> Region:
     return Region(tuple(starts), tuple(steps), tuple(counts), tuple(out))
 
 
-def positions_of(index: Any, shape: tuple[int, ...]) -> np.ndarray:
+def positions_of(index: Operand, shape: tuple[int, ...]) -> np.ndarray:
     """Flat positions that an advanced index of plain arrays selects, in the shape of the result."""
     return np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)[index]
 
 
-def tracked_positions_of(index: Any, shape: tuple[int, ...]) -> Any:
+def tracked_positions_of(index: Operand, shape: tuple[int, ...]) -> Operand:
     """Flat positions where the index holds tracked integers, computed by tracked integer arithmetic.
 
     The range check is a guard: a kernel has no bounds checks of its own.
@@ -98,7 +97,7 @@ def tracked_positions_of(index: Any, shape: tuple[int, ...]) -> Any:
     strides = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
     index_shape = np.broadcast_shapes(*(np.shape(entries[k]) for k in advanced))
     trailing = len(entries) - 1 - advanced[-1]
-    total: Any = 0
+    total: Operand = 0
     for axis, entry in enumerate(entries):
         if isinstance(entry, slice):
             places = np.arange(shape[axis], dtype=np.int64)[entry] * strides[axis]
@@ -114,7 +113,7 @@ def tracked_positions_of(index: Any, shape: tuple[int, ...]) -> Any:
     return total
 
 
-def in_range(entry: Any, extent: int, axis: int) -> Any:
+def in_range(entry: Operand, extent: int, axis: int) -> Operand:
     """Index entries counted from the start; that they are in range is guarded where they are tracked."""
     if not is_tracked(entry):
         entry = np.asarray(entry)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..base.current_recording import failure_may_be_caught
 from ..errors import UnsupportedFunction
-from ..ir.instruction import FLOAT64
+from ..ir.instruction import FLOAT64, Operand
 from ..ops.arithmetic import CONVERT, ROOT
 from ..ops.linear_algebra import CHOLESKY, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE, require_regular
 from ..ops.spectral import DET, EIGH
@@ -17,7 +17,7 @@ from .reducing import amax, axes_of
 from .shaping import as_value
 
 
-def _square(a: Any, name: str) -> Any:
+def _square(a: Operand, name: str) -> Operand:
     a = as_floats(as_value(a))
     if np.ndim(a) != 2:
         raise UnsupportedFunction(f"np.linalg.{name} of a stack of matrices", got=f"shape {np.shape(a)}",
@@ -27,16 +27,16 @@ def _square(a: Any, name: str) -> Any:
     return a
 
 
-def cholesky(a: Any, upper: bool = False) -> Any:
+def cholesky(a: Operand, upper: bool = False) -> Operand:
     a = _square(a, "cholesky")
     return np.transpose(_factor(np.transpose(a))) if upper else _factor(a)
 
 
-def _factor(a: Any) -> Any:
+def _factor(a: Operand) -> Operand:
     return CHOLESKY.checked(a) if CHOLESKY.checked and failure_may_be_caught() else CHOLESKY(a)
 
 
-def _lu_solve(a: Any, b: Any) -> Any:
+def _lu_solve(a: Operand, b: Operand) -> Operand:
     dtype = np.result_type(a.dtype, b.dtype)
     a, b = _as(FLOAT64, a), _as(FLOAT64, b)
     lu = LU_FACTOR(a)
@@ -45,17 +45,17 @@ def _lu_solve(a: Any, b: Any) -> Any:
     return _as(dtype, LU_SOLVE(a, lu, b, transposed=False))
 
 
-def _as(dtype: np.dtype, value: Any) -> Any:
+def _as(dtype: np.dtype, value: Operand) -> Operand:
     """Factors hold their pivots beside the numbers, in 64 bits: matrices of float32 are factored as float64."""
     return value if value.dtype == dtype else CONVERT(value, dtype=dtype)
 
 
-def solve(a: Any, b: Any) -> Any:
+def solve(a: Operand, b: Operand) -> Operand:
     a = _square(a, "solve")
     return _lu_solve(a, as_floats(as_value(b)))
 
 
-def inv(a: Any) -> Any:
+def inv(a: Operand) -> Operand:
     a = _square(a, "inv")
     return _lu_solve(a, np.eye(a.shape[0], dtype=a.dtype))
 
@@ -63,18 +63,18 @@ def inv(a: Any) -> Any:
 class SlogdetResult(NamedTuple):
     """As numpy.linalg.slogdet returns it."""
 
-    sign: Any
-    logabsdet: Any
+    sign: Operand
+    logabsdet: Operand
 
 
-def slogdet(a: Any) -> SlogdetResult:
+def slogdet(a: Operand) -> SlogdetResult:
     a = _square(a, "slogdet")
     doubles = _as(FLOAT64, a)
     lu = LU_FACTOR(doubles)
     return SlogdetResult(_as(a.dtype, DET_SIGN(lu)), _as(a.dtype, LOG_ABS_DET(doubles, lu)))
 
 
-def det(a: Any) -> Any:
+def det(a: Operand) -> Operand:
     """Written out up to 3 by 3, also for stacks of matrices; its derivative where it is zero is the matrix of cofactors."""
     a = as_floats(as_value(a))
     if a.ndim >= 2 and 1 <= a.shape[-1] == a.shape[-2] <= 3:
@@ -84,7 +84,7 @@ def det(a: Any) -> Any:
     return _as(a.dtype, DET(doubles, LU_FACTOR(doubles)))
 
 
-def _short_det(a: Any) -> Any:
+def _short_det(a: Operand) -> Operand:
     n = a.shape[-1]
     if n == 1:
         return a[..., 0, 0]
@@ -99,32 +99,32 @@ def _short_det(a: Any) -> Any:
 class EighResult(NamedTuple):
     """As numpy.linalg.eigh returns it."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Operand
+    eigenvectors: Operand
 
 
-def eigh(a: Any, UPLO: str = "L") -> EighResult:
+def eigh(a: Operand, UPLO: str = "L") -> EighResult:
     """The derivative of the vectors of a repeated eigenvalue is NaN where it matters."""
     packed = _eigen(a, UPLO, "eigh")
     return EighResult(packed[-1], np.transpose(packed[:-1]))
 
 
-def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+def eigvalsh(a: Operand, UPLO: str = "L") -> Operand:
     return _eigen(a, UPLO, "eigvalsh")[-1]
 
 
-def _eigen(a: Any, triangle: str, name: str) -> Any:
+def _eigen(a: Operand, triangle: str, name: str) -> Operand:
     a = _square(a, name)
     if triangle.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
     return _spectrum(a, triangle.upper() == "L")
 
 
-def _spectrum(a: Any, lower: bool) -> Any:
+def _spectrum(a: Operand, lower: bool) -> Operand:
     return EIGH.checked(a, lower=lower) if EIGH.checked and failure_may_be_caught() else EIGH(a, lower=lower)
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x: Operand, ord: Any = None, axis: Operand = None, keepdims: bool = False) -> Operand:
     """All vector norms and the Frobenius norm; the derivative at 0 is 0."""
     x = as_floats(x)
     axes = axes_of(axis, x.ndim)
@@ -154,7 +154,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     raise ValueError("Invalid norm order for matrices.")
 
 
-def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _vector_norm(x: Operand, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Operand:
     if ord == 2:
         return ROOT(np.sum(np.square(x), axis=axes, keepdims=keepdims))
     if ord == np.inf:

@@ -8,30 +8,30 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedFunction
-from ..ir.instruction import FLOAT64, is_tracked
+from ..ir.instruction import FLOAT64, Operand, is_tracked
 from ..ops.indexing import ARGSORT, GATHER, SEARCHSORTED
 from .elementwise import as_mask
 from .indexing import in_range
-from .kinds import as_floats, converted
+from .kinds import Axis, as_floats, converted
 from .reducing import axes_of
 from .shaping import as_value, copy, reshape
 
 
-def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def argsort(a: Operand, axis: int | None = -1, kind: object = None, order: object = None, *, stable: object = None) -> Operand:
     if axis is None:
         a, axis = np.reshape(a, (-1,)), 0
     (axis,) = axes_of(axis, a.ndim)
     return ARGSORT(a, axis=axis)
 
 
-def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def sort(a: Operand, axis: int | None = -1, kind: object = None, order: object = None, *, stable: object = None) -> Operand:
     if axis is None:
         a, axis = np.reshape(a, (-1,)), 0
     (axis,) = axes_of(axis, a.ndim)
     return _gathered_along(a, ARGSORT(a, axis=axis), axis)
 
 
-def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+def take_along_axis(arr: Operand, indices: Operand, axis: int | None = -1) -> Operand:
     if axis is None:
         arr, axis = np.reshape(arr, (-1,)), 0
     (axis,) = axes_of(axis, np.ndim(arr))
@@ -41,12 +41,12 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
     return GATHER(arr, places)
 
 
-def _gathered_along(arr: Any, indices: Any, axis: int) -> Any:
+def _gathered_along(arr: Operand, indices: Operand, axis: int) -> Operand:
     """The entries at tracked positions along an axis; the positions are known to be in range."""
     return GATHER(arr, positions_along(np.shape(arr), indices, axis))
 
 
-def positions_along(shape: tuple[int, ...], indices: Any, axis: int) -> Any:
+def positions_along(shape: tuple[int, ...], indices: Operand, axis: int) -> Operand:
     """Flat positions of the entries of an array of `shape` that indices along an axis mean."""
     strides = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
     base = np.zeros((1,) * len(shape), np.int64)
@@ -57,13 +57,13 @@ def positions_along(shape: tuple[int, ...], indices: Any, axis: int) -> Any:
     return indices * strides[axis] + base
 
 
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+def searchsorted(a: Operand, v: Operand, side: str = "left", sorter: object = None) -> Operand:
     if sorter is not None:
         raise UnsupportedFunction("np.searchsorted with sorter=", fix="pass a[sorter]")
     return SEARCHSORTED(a if is_tracked(a) else as_value(a), v, side=side)
 
 
-def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def median(a: Operand, axis: Axis = None, keepdims: bool = False) -> Operand:
     axes = axes_of(axis, a.ndim)
     kept = [k for k in range(a.ndim) if k not in axes]
     n = math.prod(a.shape[k] for k in axes)
@@ -78,26 +78,26 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return reshape(result, tuple(1 if k in axes else s for k, s in enumerate(a.shape))) if keepdims else result
 
 
-def take(a: Any, indices: Any, axis: int | None = None) -> Any:
+def take(a: Operand, indices: Operand, axis: int | None = None) -> Operand:
     if axis is None:
         return np.reshape(a, (-1,))[indices]
     taken = a[(slice(None),) * (axis % a.ndim) + (indices,)]
     return copy(taken) if isinstance(indices, (int, np.integer)) else taken
 
 
-def nonzero(a: Any) -> Any:
+def nonzero(a: Operand) -> Operand:
     return np.nonzero(a._recorder.observe(as_mask(a), "array"))
 
 
-def flatnonzero(a: Any) -> Any:
+def flatnonzero(a: Operand) -> Operand:
     return nonzero(np.reshape(a, (-1,)))[0]
 
 
-def argwhere(a: Any) -> Any:
+def argwhere(a: Operand) -> Operand:
     return np.transpose(nonzero(a))
 
 
-def unique(ar: Any) -> Any:
+def unique(ar: Operand) -> Operand:
     """The sorted distinct values. How the sorted values repeat is guarded, as it decides the shape."""
     ordered = sort(np.reshape(ar, (-1,)))
     if ordered.size == 0:
@@ -106,23 +106,23 @@ def unique(ar: Any) -> Any:
     return ordered[np.concatenate([[0], np.nonzero(is_new)[0] + 1])]
 
 
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Any:
+def piecewise(x: Operand, condlist: Operand, funclist: Operand, *args: Operand, **kwargs: Operand) -> Operand:
     conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
     choices = list(funclist)
-    values: list[Any] = [f(x, *args, **kwargs) if callable(f) else f for f in choices]
-    default: Any = values[len(conditions)] if len(values) > len(conditions) else 0
+    values: list[Operand] = [f(x, *args, **kwargs) if callable(f) else f for f in choices]
+    default: Operand = values[len(conditions)] if len(values) > len(conditions) else 0
     result = _in_dtype_of(x, default)
     for condition, value in zip(conditions, values):
         result = np.where(condition, _in_dtype_of(x, value), result)
     return result
 
 
-def _in_dtype_of(x: Any, value: Any) -> Any:
+def _in_dtype_of(x: Operand, value: Operand) -> Operand:
     value = as_value(value)
     return converted(value, x.dtype) if is_tracked(value) else value.astype(x.dtype)
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
+def interp(x: Operand, xp: Operand, fp: Operand, left: Operand = None, right: Operand = None) -> Operand:
     """Piecewise linear interpolation; the interval is looked up by an integer-valued instruction."""
     recorder = max((v._recorder for v in (x, xp, fp) if is_tracked(v)), key=lambda r: r.level)  # type: ignore[attr-defined]
     x, xp, fp = (converted(v, FLOAT64) if is_tracked(v) else v for v in map(as_value, (x, xp, fp)))
@@ -140,9 +140,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
 class _Lookup:
     """A plain array that can be read at tracked positions."""
 
-    def __init__(self, array: Any, recorder: Any) -> None:
+    def __init__(self, array: Operand, recorder: Any) -> None:
         self.array = np.asarray(array, dtype=float)
         self.recorder = recorder
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Operand) -> Operand:
         return self.recorder.apply(GATHER, (self.array, index)) if is_tracked(index) else self.array[index]

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.instruction import is_tracked
+from ..ir.instruction import Operand, is_tracked
 from ..ops.products import MATMUL
 from ..ops.shape import reshape
 from .shaping import as_value
 
 
-def dot(a: Any, b: Any) -> Any:
+def dot(a: Operand, b: Operand) -> Operand:
     a, b = as_value_or_tracked(a), as_value_or_tracked(b)
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return a * b
@@ -21,30 +21,30 @@ def dot(a: Any, b: Any) -> Any:
     return tensordot(a, b, axes=([np.ndim(a) - 1], [max(np.ndim(b) - 2, 0)]))
 
 
-def as_value_or_tracked(value: Any) -> Any:
+def as_value_or_tracked(value: Operand) -> Operand:
     return value if is_tracked(value) else as_value(value)
 
 
-def matmul(a: Any, b: Any) -> Any:
+def matmul(a: Operand, b: Operand) -> Operand:
     return MATMUL(as_value_or_tracked(a), as_value_or_tracked(b))
 
 
-def inner(a: Any, b: Any) -> Any:
+def inner(a: Operand, b: Operand) -> Operand:
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return a * b
     return tensordot(a, b, axes=([-1], [-1]))
 
 
-def outer(a: Any, b: Any) -> Any:
+def outer(a: Operand, b: Operand) -> Operand:
     a, b = as_value_or_tracked(a), as_value_or_tracked(b)
     return reshape(a, (_size(a), 1)) * reshape(b, (1, _size(b)))
 
 
-def _size(a: Any) -> int:
+def _size(a: Operand) -> int:
     return int(np.prod(np.shape(a)))
 
 
-def kron(a: Any, b: Any) -> Any:
+def kron(a: Operand, b: Operand) -> Operand:
     """Every entry of a times all of b, as blocks: axis k of the one beside axis k of the other, and both then merged."""
     a, b = as_value_or_tracked(a), as_value_or_tracked(b)
     ndim = max(np.ndim(a), np.ndim(b))
@@ -54,16 +54,16 @@ def kron(a: Any, b: Any) -> Any:
     return reshape(outer_part * inner_part, tuple(m * n for m, n in zip(outer_shape, inner_shape)))
 
 
-def vdot(a: Any, b: Any) -> Any:
+def vdot(a: Operand, b: Operand) -> Operand:
     return MATMUL(np.reshape(a, (-1,)), np.reshape(b, (-1,)))
 
 
-def vecdot(x: Any, y: Any) -> Any:
+def vecdot(x: Operand, y: Operand) -> Operand:
     products = x * y
     return np.any(products, axis=-1) if products.dtype == np.bool_ else np.sum(products, axis=-1)
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Operand:
     a_ndim, b_ndim = np.ndim(a), np.ndim(b)
     if isinstance(axes, int):
         a_axes, b_axes = list(range(a_ndim - axes, a_ndim)), list(range(axes))

@@ -9,22 +9,23 @@ import builtins
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..errors import UnsupportedFunction
-from ..ir.instruction import BOOL, FLOAT64, INT64, is_tracked
+from ..ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
+from ..ops import Op
 from ..ops.arithmetic import ADD, CONVERT, MAXIMUM, MINIMUM, MULTIPLY, ROOT
 from ..ops.comparison import SELECT
 from ..ops.reductions import ALL, ANY, ARGMAX, ARGMIN, CUMSUM, MAX, MIN, SUM, kept_shape
 from ..ops.shape import broadcast, reshape
 from .elementwise import as_mask
-from .kinds import as_floats
+from .kinds import Axis, as_floats
 from .shaping import as_value, copy
 
 
-def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     axes = axis if isinstance(axis, tuple) else (axis,)
@@ -39,15 +40,15 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(normal))
 
 
-def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def reduced_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
     """As `axes_of`; the reductions of ufuncs also let a number be reduced along its axis 0 or -1."""
     if ndim == 0 and axis is not None and not isinstance(axis, tuple) and operator.index(axis) in (0, -1):
         return ()
     return axes_of(axis, ndim)
 
 
-def _in_dtype(a: Any, dtype: Any) -> Any:
-    """NumPy's dtype= argument: what the entries are converted to first."""
+def _in_dtype(a: Operand, dtype: DTypeLike | None) -> Operand:
+    """NumPy's dtype= argument: the entries are converted to it before they are reduced."""
     if dtype is None or np.dtype(dtype) == a.dtype:
         return a
     if np.dtype(dtype) not in (FLOAT64, np.float32, INT64):
@@ -55,12 +56,12 @@ def _in_dtype(a: Any, dtype: Any) -> Any:
     return CONVERT(a, dtype=np.dtype(dtype))
 
 
-def _counted(a: Any) -> Any:
+def _counted(a: Operand) -> Operand:
     """Masks are added and multiplied as integers."""
     return CONVERT(a, dtype=INT64) if a.dtype == BOOL else a
 
 
-def _only(where: Any, a: Any, neutral: Any) -> Any:
+def _only(where: Operand, a: Operand, neutral: Operand) -> Operand:
     """The entries that `where` leaves out become the neutral one."""
     if where is True:
         return a
@@ -71,8 +72,9 @@ def _only(where: Any, a: Any, neutral: Any) -> Any:
 
 
 def _reduced(
-    op: Any, a: Any, axes: tuple[int, ...], keepdims: bool, where: Any, neutral: Any, initial: Any = None, join: Any = None
-) -> Any:
+    op: Callable[..., Operand], a: Operand, axes: tuple[int, ...], keepdims: bool, where: Operand, neutral: Operand,
+    initial: Operand = None, join: Operand = None,
+) -> Operand:
     """One reduction. `neutral` changes nothing where it is met; `join` combines the result with the first value given."""
     chosen = _only(where, a, neutral)
     if _count(a.shape, axes):
@@ -85,7 +87,7 @@ def _reduced(
     return value if initial is None else join(value, first_value(initial, value.dtype))
 
 
-def first_value(initial: Any, dtype: np.dtype) -> Any:
+def first_value(initial: Operand, dtype: np.dtype) -> Operand:
     """NumPy's initial= argument: one number, converted to the dtype of the result."""
     if is_tracked(initial):
         if initial.type.shape:
@@ -100,17 +102,21 @@ def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     return math.prod(shape[k] for k in axes)
 
 
-def sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+def sum(
+    a: Operand, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, initial: Operand = None, where: Operand = True
+) -> Operand:
     axes = reduced_axes(axis, a.ndim)
     return _reduced(SUM, _counted(_in_dtype(a, dtype)), axes, keepdims, where, 0.0, initial, ADD)
 
 
-def prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+def prod(
+    a: Operand, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, initial: Operand = None, where: Operand = True
+) -> Operand:
     axes = reduced_axes(axis, a.ndim)
     return _reduced(_product, _counted(_in_dtype(a, dtype)), axes, keepdims, where, 1.0, initial, MULTIPLY)
 
 
-def _product(a: Any, axes: tuple[int, ...]) -> Any:
+def _product(a: Operand, axes: tuple[int, ...]) -> Operand:
     """A tree of pairwise products: exact with zeros at every order of differentiation."""
     kept = [k for k in range(a.ndim) if k not in axes]
     product = np.reshape(np.transpose(a, (*axes, *kept)), (_count(a.shape, axes), *(a.shape[k] for k in kept)))
@@ -121,19 +127,19 @@ def _product(a: Any, axes: tuple[int, ...]) -> Any:
     return copy(product[0])
 
 
-def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True) -> Any:
+def mean(a: Operand, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, where: Operand = True) -> Operand:
     axes = _averaged_axes(axis, a.ndim, where)
     result = sum(a, axes, dtype, keepdims, where=where)
     count = count_of(where, a.shape, axes, keepdims, result.dtype)
     return result / count if dtype is None or result.dtype.kind == "f" else CONVERT(result / count, dtype=result.dtype)
 
 
-def _averaged_axes(axis: Any, ndim: int, where: Any) -> tuple[int, ...]:
+def _averaged_axes(axis: Axis, ndim: int, where: Operand) -> tuple[int, ...]:
     """NumPy counts the entries by their axes, of which a number has none, unless a mask counts them."""
     return axes_of(axis, ndim) if where is True else reduced_axes(axis, ndim)
 
 
-def count_of(where: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool, dtype: np.dtype) -> Any:
+def count_of(where: Operand, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool, dtype: np.dtype) -> Operand:
     """How many entries a mean divides by, as floats of the precision of its sum."""
     if where is True:
         return float(_count(shape, axes))
@@ -144,9 +150,9 @@ def count_of(where: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims
 
 
 def var(
-    a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, where: Any = True,
-    *, mean: Any = None, correction: Any = None,
-) -> Any:  # fmt: skip
+    a: Operand, axis: Axis = None, dtype: DTypeLike | None = None, ddof: float = 0, keepdims: bool = False, where: Operand = True,
+    *, mean: Operand = None, correction: Operand = None,
+) -> Operand:  # fmt: skip
     axes = _averaged_axes(axis, a.ndim, where)
     a = as_floats(_in_dtype(a, dtype))
     count = count_of(where, a.shape, axes, True, a.dtype)
@@ -158,7 +164,7 @@ def var(
     return squares / np.maximum(reshape(count, squares.shape) - ddof, 0.0)
 
 
-def degrees_lost(ddof: float, correction: Any) -> float:
+def degrees_lost(ddof: float, correction: Operand) -> float:
     if correction is None:
         return ddof
     if ddof:
@@ -167,13 +173,13 @@ def degrees_lost(ddof: float, correction: Any) -> float:
 
 
 def std(
-    a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, keepdims: bool = False, where: Any = True,
-    *, mean: Any = None, correction: Any = None,
-) -> Any:  # fmt: skip
+    a: Operand, axis: Axis = None, dtype: DTypeLike | None = None, ddof: float = 0, keepdims: bool = False, where: Operand = True,
+    *, mean: Operand = None, correction: Operand = None,
+) -> Operand:  # fmt: skip
     return ROOT(var(a, axis, dtype, ddof, keepdims, where, mean=mean, correction=correction))
 
 
-def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+def cumprod(a: Operand, axis: int | None = None, dtype: DTypeLike | None = None) -> Operand:
     """Doubling steps of shifted products: exact with zeros, log2(n) array operations."""
     a, axis = _line(_counted(_in_dtype(a, dtype)), axis)
     a = np.moveaxis(a, axis, 0)
@@ -184,12 +190,12 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
     return copy(np.moveaxis(a, 0, axis))
 
 
-def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Any:
+def cumsum(a: Operand, axis: int | None = None, dtype: DTypeLike | None = None) -> Operand:
     a, axis = _line(_counted(_in_dtype(a, dtype)), axis)
     return CUMSUM(a, axis=axis, backwards=False)
 
 
-def _line(a: Any, axis: Any) -> tuple[Any, int]:
+def _line(a: Operand, axis: int | None) -> tuple[Operand, int]:
     """An array and the one axis of it to work along: of the flat array for None; a number is an array of one entry."""
     if axis is None or a.ndim == 0:
         a = np.reshape(a, (-1,))
@@ -197,7 +203,7 @@ def _line(a: Any, axis: Any) -> tuple[Any, int]:
     return a, position
 
 
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(a: Operand, n: int = 1, axis: int = -1, prepend: Operand = None, append: Operand = None) -> Operand:
     """Differences between neighbours, n times over; masks differ where they are not equal."""
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
@@ -216,8 +222,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     return joined
 
 
-def _extremum(op: Any, join: Any, largest: bool) -> Callable[..., Any]:
-    def reduce(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+def _extremum(op: Op, join: Operand, largest: bool) -> Callable[..., Operand]:
+    def reduce(a: Operand, axis: Axis = None, keepdims: bool = False, initial: Operand = None, where: Operand = True) -> Operand:
         axes = reduced_axes(axis, a.ndim)
         name = "maximum" if largest else "minimum"
         if where is not True and initial is None:
@@ -229,8 +235,8 @@ def _extremum(op: Any, join: Any, largest: bool) -> Callable[..., Any]:
     return reduce
 
 
-def _worst(dtype: np.dtype, largest: bool) -> Any:
-    """What loses against every other value of a dtype."""
+def _worst(dtype: np.dtype, largest: bool) -> Operand:
+    """The value of a dtype that loses every comparison of a maximum or minimum."""
     if dtype.kind == "f":
         return -np.inf if largest else np.inf
     if dtype == BOOL:
@@ -242,12 +248,12 @@ amax = _extremum(MAX, MAXIMUM, True)
 amin = _extremum(MIN, MINIMUM, False)
 
 
-def ptp(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def ptp(a: Operand, axis: Axis = None, keepdims: bool = False) -> Operand:
     return amax(a, axis, keepdims) - amin(a, axis, keepdims)
 
 
-def _logic(op: Any, neutral: bool) -> Callable[..., Any]:
-    def reduce(a: Any, axis: Any = None, keepdims: bool = False, *, where: Any = True) -> Any:
+def _logic(op: Op, neutral: bool) -> Callable[..., Operand]:
+    def reduce(a: Operand, axis: Axis = None, keepdims: bool = False, *, where: Operand = True) -> Operand:
         return _reduced(op, as_mask(a), reduced_axes(axis, a.ndim), keepdims, where, neutral)
 
     return reduce
@@ -257,12 +263,12 @@ all = _logic(ALL, True)
 any = _logic(ANY, False)
 
 
-def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def count_nonzero(a: Operand, axis: Axis = None, keepdims: bool = False) -> Operand:
     return sum(as_mask(a), axis, keepdims=keepdims)
 
 
-def _arg(op: Any) -> Callable[..., Any]:
-    def reduce(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def _arg(op: Op) -> Callable[..., Operand]:
+    def reduce(a: Operand, axis: int | None = None, keepdims: bool = False) -> Operand:
         line, position = _line(a, axis)
         if line.shape[position] == 0:
             raise ValueError(f"attempt to get {op.name} of an empty sequence")
@@ -278,12 +284,12 @@ argmax = _arg(ARGMAX)
 argmin = _arg(ARGMIN)
 
 
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+def average(a: Operand, axis: Axis = None, weights: Operand = None, returned: bool = False, *, keepdims: bool = False) -> Operand:
     a = as_value(a)
     axes = axes_of(axis, np.ndim(a))
     if weights is None:
-        result: Any = mean(a, axes, None, keepdims)
-        scale: Any = float(_count(np.shape(a), axes))
+        result: Operand = mean(a, axes, None, keepdims)
+        scale: Operand = float(_count(np.shape(a), axes))
     else:
         weights = _weights_along(a, axis, weights)
         scale = np.sum(weights, axis=axes, keepdims=keepdims)
@@ -294,7 +300,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     return (result, np.broadcast_to(scale, np.shape(result))) if returned else result
 
 
-def _weights_along(a: Any, axis: Any, weights: Any) -> Any:
+def _weights_along(a: Operand, axis: Axis, weights: Operand) -> Operand:
     """Weights of the axes that are averaged over, laid out along them."""
     weights = as_value(weights)
     if weights.shape == np.shape(a):

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see namespace.py
+from numpy.typing import DTypeLike
 
 from ..errors import UnsupportedFunction
-from ..ir.instruction import Recorded, is_tracked
+from ..ir.instruction import Operand, Recorded, is_tracked
 from ..ops.indexing import GATHER, PUT, Region, assemble
 from ..ops.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ..ops.shape import reshape as reshape_value
-from .kinds import common_floats, converted, tracked_dtype
+from .kinds import Axis, Shape, common_floats, converted, tracked_dtype
 
 
-def reshape(a: Any, shape: Any = None, order: str = "C", copy: bool | None = None) -> Any:
+def reshape(a: Operand, shape: Shape = None, order: str = "C", copy: bool | None = None) -> Operand:
     if order == "F":
         shape = shape if isinstance(shape, (tuple, list)) else (shape,)
         return transpose(reshape(transpose(a), tuple(reversed(shape))))
@@ -33,7 +34,7 @@ def reshape(a: Any, shape: Any = None, order: str = "C", copy: bool | None = Non
     return result._as_view(a, lambda base: RESHAPE(base, shape=target), lambda _, part: RESHAPE(part, shape=old))
 
 
-def _is_view(a: Any, shape: tuple[int, ...]) -> bool:
+def _is_view(a: Operand, shape: tuple[int, ...]) -> bool:
     """Whether NumPy reshapes the array without copying it. Arguments count as laid out row by row."""
     if a._view is None and (type(a._value) is not np.ndarray or a._value.flags.c_contiguous):
         return True
@@ -41,7 +42,7 @@ def _is_view(a: Any, shape: tuple[int, ...]) -> bool:
     return np.may_share_memory(laid_out, np.reshape(laid_out, shape))
 
 
-def _laid_out(a: Any) -> np.ndarray:
+def _laid_out(a: Operand) -> np.ndarray:
     """An array without contents that lies in memory as NumPy's would."""
     reads = []
     while a._view is not None and a._value is not None:
@@ -53,7 +54,7 @@ def _laid_out(a: Any) -> np.ndarray:
     return laid_out
 
 
-def layout(a: Any, order: str | None) -> Any:
+def layout(a: Operand, order: str | None) -> Operand:
     """The array, or a copy of it where NumPy makes one to have it lie row by row ("C") or column by column ("F")."""
     flags = _laid_out(a).flags if order in ("C", "F") else None
     if flags is None or (flags.c_contiguous if order == "C" else flags.f_contiguous):
@@ -64,7 +65,7 @@ def layout(a: Any, order: str | None) -> Any:
     return type(a)(a._recorder, a._id, laid_out, a.type)
 
 
-def _full_shape(old: tuple[int, ...], shape: Any) -> tuple[int, ...]:
+def _full_shape(old: tuple[int, ...], shape: Shape) -> tuple[int, ...]:
     wanted = [int(s) for s in (shape if isinstance(shape, (tuple, list)) else (shape,))]
     size = int(np.prod(old))
     if wanted.count(-1) == 1:
@@ -75,15 +76,15 @@ def _full_shape(old: tuple[int, ...], shape: Any) -> tuple[int, ...]:
     return tuple(wanted)
 
 
-def ravel(a: Any, order: str = "C") -> Any:
+def ravel(a: Operand, order: str = "C") -> Operand:
     return reshape(a, (-1,), order=order)
 
 
-def flatten(a: Any, order: str = "C") -> Any:
+def flatten(a: Operand, order: str = "C") -> Operand:
     return copy(ravel(a, order), "C")
 
 
-def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+def copy(a: Operand, order: str = "K", subok: bool = False) -> Operand:
     """A tracked array of its own, on the same value: later writes to either are not seen by the other."""
     a._refresh()
     value = a._value
@@ -92,12 +93,12 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     return type(a)(a._recorder, a._id, value, a.type)
 
 
-def method_copy(a: Any, order: str = "C") -> Any:
+def method_copy(a: Operand, order: str = "C") -> Operand:
     """The method copies row by row, the function as the array lies."""
     return copy(a, order)
 
 
-def transpose(a: Any, axes: Any = None) -> Any:
+def transpose(a: Operand, axes: Any = None) -> Operand:
     axes = tuple(reversed(range(a.ndim))) if axes is None else tuple(int(k) % a.ndim for k in axes)
     if sorted(axes) != list(range(a.ndim)):
         raise ValueError("axes don't match array")
@@ -108,13 +109,13 @@ def transpose(a: Any, axes: Any = None) -> Any:
     return result._as_view(a, lambda base: TRANSPOSE(base, axes=axes), lambda _, part: TRANSPOSE(part, axes=back))
 
 
-def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(a: Operand, axis1: int, axis2: int) -> Operand:
     axes = list(range(a.ndim))
     axes[axis1], axes[axis2] = axes[axis2], axes[axis1]
     return transpose(a, axes)
 
 
-def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+def moveaxis(a: Operand, source: Any, destination: Any) -> Operand:
     source = [source] if isinstance(source, int) else list(source)
     destination = [destination] if isinstance(destination, int) else list(destination)
     source, destination = [s % a.ndim for s in source], [d % a.ndim for d in destination]
@@ -124,7 +125,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     return transpose(a, order)
 
 
-def expand_dims(a: Any, axis: Any) -> Any:
+def expand_dims(a: Operand, axis: Axis) -> Operand:
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     ndim = a.ndim + len(axes)
     axes = {k % ndim for k in axes}
@@ -132,7 +133,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
     return reshape(a, tuple(1 if k in axes else next(rest) for k in range(ndim)))
 
 
-def squeeze(a: Any, axis: Any = None) -> Any:
+def squeeze(a: Operand, axis: Axis = None) -> Operand:
     if axis is None:
         return reshape(a, tuple(s for s in a.shape if s != 1))
     axes = {k % a.ndim for k in (axis if isinstance(axis, (tuple, list)) else (axis,))}
@@ -141,7 +142,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     return reshape(a, tuple(s for k, s in enumerate(a.shape) if k not in axes))
 
 
-def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+def broadcast_to(array: Operand, shape: Shape, subok: bool = False) -> Operand:
     shape = tuple(int(s) for s in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
     if np.broadcast_shapes(array.shape, shape) != shape:
         raise ValueError(f"cannot broadcast shape {array.shape} to {shape}")
@@ -150,12 +151,12 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     return BROADCAST(array, shape=shape)._as_view(array, lambda base: BROADCAST(base, shape=shape), None)
 
 
-def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+def broadcast_arrays(*args: Operand, subok: bool = False) -> Operand:
     shape = np.broadcast_shapes(*(np.shape(a) for a in args))
     return tuple(np.broadcast_to(a, shape) for a in args)
 
 
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
+def concatenate(arrays: Operand, axis: int | None = 0, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Operand:
     parts = [part if is_tracked(part) else as_value(part) for part in arrays]
     if axis is None:
         parts, axis = [np.reshape(part, (-1,)) for part in parts], 0
@@ -178,7 +179,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None, casting: s
     return assemble(parts, regions, full)
 
 
-def stack(arrays: Any, axis: int = 0) -> Any:
+def stack(arrays: Operand, axis: int = 0) -> Operand:
     parts = [part if is_tracked(part) else as_value(part) for part in arrays]
     shapes = {np.shape(part) for part in parts}
     if len(shapes) != 1:
@@ -194,7 +195,7 @@ def stack(arrays: Any, axis: int = 0) -> Any:
     return assemble(parts, regions, full)
 
 
-def as_value(part: Any) -> Any:
+def as_value(part: Operand) -> Operand:
     """A list or object array that holds tracked scalars becomes one tracked array; anything else an ndarray."""
     if is_tracked(part):
         return part
@@ -204,7 +205,7 @@ def as_value(part: Any) -> Any:
     return stack_objects(array)
 
 
-def _nested(part: Any) -> Any:
+def _nested(part: Operand) -> Operand:
     if type(part) is int and not -(2**63) <= part < 2**63:
         return asarray(float(part))
     if isinstance(part, (list, tuple)) and builtins.any(isinstance(p, (Recorded, list, tuple)) for p in part):
@@ -213,7 +214,7 @@ def _nested(part: Any) -> Any:
     return asarray(part)
 
 
-def stack_objects(array: np.ndarray) -> Any:
+def stack_objects(array: np.ndarray) -> Operand:
     """An object array that NumPy built around tracked scalars, as one tracked array."""
     if not builtins.any(is_tracked(entry) for entry in array.flat):
         raise UnsupportedFunction("an object array met a tracked array", got=f"dtype object, shape {array.shape}",
@@ -221,34 +222,34 @@ def stack_objects(array: np.ndarray) -> Any:
     return reshape_value(stack(list(array.flat)), array.shape)
 
 
-def vstack(tup: Any) -> Any:
+def vstack(tup: Operand) -> Operand:
     return concatenate([np.atleast_2d(part) for part in map(as_value, tup)], axis=0)
 
 
-def hstack(tup: Any) -> Any:
+def hstack(tup: Operand) -> Operand:
     parts = [np.atleast_1d(part) for part in map(as_value, tup)]
     return concatenate(parts, axis=0 if np.ndim(parts[0]) == 1 else 1)
 
 
-def column_stack(tup: Any) -> Any:
+def column_stack(tup: Operand) -> Operand:
     parts = [as_value(part) for part in tup]
     return concatenate([np.reshape(p, (-1, 1)) if np.ndim(p) < 2 else p for p in parts], axis=1)
 
 
-def atleast_1d(a: Any) -> Any:
+def atleast_1d(a: Operand) -> Operand:
     return a if a.ndim >= 1 else reshape(a, (1,))
 
 
-def atleast_2d(a: Any) -> Any:
+def atleast_2d(a: Operand) -> Operand:
     return a if a.ndim >= 2 else reshape(a, (1, a.size))
 
 
-def flip(m: Any, axis: Any = None) -> Any:
+def flip(m: Operand, axis: Axis = None) -> Operand:
     axes = range(m.ndim) if axis is None else {k % m.ndim for k in (axis if isinstance(axis, tuple) else (axis,))}
     return m[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(m.ndim))]
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+def roll(a: Operand, shift: Operand, axis: Axis = None) -> Operand:
     if axis is None:
         total = int(np.sum(shift))  # a flat array is rolled by all shifts together
         return reshape(_rolled(ravel(a), total, 0), a.shape)
@@ -260,31 +261,31 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     return a
 
 
-def _rolled(a: Any, shift: int, axis: int) -> Any:
+def _rolled(a: Operand, shift: int, axis: int) -> Operand:
     if not -a.ndim <= axis < a.ndim:
         raise np.exceptions.AxisError(axis, a.ndim)
     order = np.roll(np.arange(a.shape[axis]), shift)
     return a[(slice(None),) * (axis % a.ndim) + (order,)]
 
 
-def tile(A: Any, reps: Any) -> Any:
+def tile(A: Operand, reps: Operand) -> Operand:
     reps = (reps,) if isinstance(reps, int) else tuple(reps)
     positions = np.tile(np.arange(A.size).reshape(A.shape), reps)
     return ravel(A)[positions]
 
 
-def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+def repeat(a: Operand, repeats: Operand, axis: int | None = None) -> Operand:
     positions = np.repeat(np.arange(a.size).reshape(a.shape), repeats, axis)
     return ravel(a)[positions]
 
 
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def diagonal(a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Operand:
     """A view that cannot be written to, as NumPy's."""
     positions = np.diagonal(np.arange(a.size).reshape(a.shape), offset, axis1, axis2)
     return GATHER(a, positions)._as_view(a, lambda base: GATHER(base, positions), None)
 
 
-def diag(v: Any, k: int = 0) -> Any:
+def diag(v: Operand, k: int = 0) -> Operand:
     if v.ndim == 2:
         return diagonal(v, k)
     n = v.shape[0] + abs(k)
@@ -292,41 +293,41 @@ def diag(v: Any, k: int = 0) -> Any:
     return reshape(PUT(np.zeros(n * n, v.dtype), v, positions), (n, n))
 
 
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def trace(a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Operand:
     return np.sum(diagonal(a, offset, axis1, axis2), axis=-1)
 
 
-def tril(m: Any, k: int = 0) -> Any:
+def tril(m: Operand, k: int = 0) -> Operand:
     return np.where(np.tri(*m.shape[-2:], k=k, dtype=bool), m, m.dtype.type(0))
 
 
-def triu(m: Any, k: int = 0) -> Any:
+def triu(m: Operand, k: int = 0) -> Operand:
     return np.where(np.tri(*m.shape[-2:], k=k - 1, dtype=bool), m.dtype.type(0), m)
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+def split(ary: Operand, indices_or_sections: Operand, axis: int = 0) -> Operand:
     if isinstance(indices_or_sections, int) and ary.shape[axis] % indices_or_sections:
         raise ValueError("array split does not result in an equal division")
     return array_split(ary, indices_or_sections, axis)
 
 
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+def array_split(ary: Operand, indices_or_sections: Operand, axis: int = 0) -> Operand:
     pieces = np.array_split(np.arange(ary.shape[axis]), indices_or_sections)
     lead = (slice(None),) * (axis % ary.ndim)
     return [ary[lead + (slice(int(p[0]), int(p[-1]) + 1) if len(p) else slice(0, 0),)] for p in pieces]
 
 
-def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+def zeros_like(a: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Shape = None) -> Operand:
     return _filled_like(a, 0.0, dtype, shape)
 
 
-def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+def ones_like(a: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Shape = None) -> Operand:
     return _filled_like(a, 1.0, dtype, shape)
 
 
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
-) -> Any:
+    a: Operand, fill_value: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Shape = None
+) -> Operand:
     result = _filled_like(a, 0.0, dtype, shape)
     value = as_value(fill_value)
     if is_tracked(value):
@@ -338,8 +339,9 @@ def full_like(
 
 
 def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
-) -> Any:
+    start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Operand:
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
@@ -355,7 +357,7 @@ def linspace(
     return (points, step) if retstep else points
 
 
-def _filled_like(a: Any, value: float, dtype: Any, shape: Any) -> Any:
+def _filled_like(a: Operand, value: float, dtype: DTypeLike | None, shape: Shape) -> Operand:
     """A tracked array, so that the function can write tracked values into it."""
     dtype = a.dtype if dtype is None else tracked_dtype(dtype)
     return a._recorder.tracked_constant(np.full(a.shape if shape is None else shape, value, dtype))

@@ -1,8 +1,8 @@
 """Python's whole numbers as data: an int argument that takes many values, such as a step number, computed with on the tape.
 
-What is here has Python's semantics exactly, or it is refused, and the argument is specialised on instead (see int_arguments.py):
-results stay below 2**53, beyond which floats and int64 are no longer Python's ints; a branch, a divisor that must not be 0 and
-whatever else Python has to know is a guard.
+An operation either has exactly Python's result or is refused; then the argument is specialised on (see int_arguments.py). Results stay
+below 2**53, beyond which float64 and int64 differ from Python's ints. Decisions that Python takes, such as a branch or an error for a
+divisor of 0, are guards.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from ..base.current_recording import current_recorder
 from ..base.source_location import user_site
 from ..errors import TrackedValueEscaped
-from ..ir.instruction import CONSTANT, FLOAT64, INT64, is_tracked
-from ..ops import comparison
+from ..ir.instruction import CONSTANT, FLOAT64, INT64, Operand, is_tracked
+from ..ops import Op, comparison
 from ..ops.arithmetic import (
     ABSOLUTE,
     ADD,
@@ -42,17 +42,17 @@ LARGEST = 2**53
 # Arguments beyond are specialised on.
 LARGEST_ARGUMENT = 2**31
 
-# So large is 2**t at most: what pow gives, up to an ulp, is rounded to the right whole number.
+# The largest exponent of 2**t: the result of pow, wrong by an ulp at most, is still rounded to the right whole number.
 BITS_OF_POWERS = 50
 
-# What Python needs as an int is a guard, and each value a path. Where there may be more of them, as of `t % 8`, a tape for each value of
-# the argument does as well, and such tapes share a program.
+# An int that Python needs is guarded, and each value is a path. If there may be more values than this, as of `t % 8`, the argument is
+# specialised on: a tape for each of its values costs no more, and these tapes share a program.
 LARGEST_SEEN = 7
 
 # A higher power of a whole number is one of a float, and so is not Python's int.
 HIGHEST_POWER = 8
 
-# What NumPy computes of an int as it does of the float.
+# Ufuncs that give the same result for an int and for the equal float.
 _OF_ONE = {
     np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.sqrt, np.cbrt, np.sin, np.cos, np.tan, np.sinh, np.cosh,
     np.tanh, np.arctan, np.arcsinh,
@@ -73,67 +73,67 @@ class WholeNumber:
 
     __slots__ = ("bound", "tracked")
 
-    def __init__(self, tracked: Any, bound: int | None) -> None:
+    def __init__(self, tracked: Operand, bound: int | None) -> None:
         self.tracked, self.bound = tracked, bound
 
     @property
-    def __class__(self) -> type:  # what isinstance() is told
+    def __class__(self) -> type:  # isinstance() asks for this
         return float if self.bound is None else int
 
     def __copy__(self) -> WholeNumber:
         return self
 
-    def __deepcopy__(self, _: Any) -> WholeNumber:
+    def __deepcopy__(self, _: Operand) -> WholeNumber:
         return self
 
     # Arithmetic
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Operand) -> Operand:
         return _sum(ADD, self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Operand) -> Operand:
         return _sum(ADD, other, self)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Operand) -> Operand:
         return _sum(SUBTRACT, self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Operand) -> Operand:
         return _sum(SUBTRACT, other, self)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Operand) -> Operand:
         return _product(self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Operand) -> Operand:
         return _product(other, self)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Operand) -> Operand:
         return _quotient(self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Operand) -> Operand:
         return _quotient(other, self)
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: Operand) -> Operand:
         return _whole_division(FLOOR_DIVIDE, self, other)
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: Operand) -> Operand:
         return _whole_division(FLOOR_DIVIDE, other, self)
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Operand) -> Operand:
         return _whole_division(REMAINDER, self, other)
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: Operand) -> Operand:
         return _whole_division(REMAINDER, other, self)
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: Operand) -> Operand:
         return self // other, self % other
 
-    def __rdivmod__(self, other: Any) -> Any:
+    def __rdivmod__(self, other: Operand) -> Operand:
         return other // self, other % self
 
-    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+    def __pow__(self, other: Operand, modulus: Operand = None) -> Operand:
         return _power(self, other) if modulus is None else refuse("a power by a modulus")
 
-    def __rpow__(self, other: Any, modulus: Any = None) -> Any:
+    def __rpow__(self, other: Operand, modulus: Operand = None) -> Operand:
         return _power(other, self) if modulus is None else refuse("a power by a modulus")
 
     def __neg__(self) -> WholeNumber:
@@ -145,30 +145,30 @@ class WholeNumber:
     def __abs__(self) -> WholeNumber:
         return WholeNumber(ABSOLUTE(_own(self)), self.bound)
 
-    # Comparisons, of which Python needs the outcome at once
+    # Comparisons: Python needs the outcome at once, so they are guards
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Operand) -> Operand:
         return _compared(comparison.LESS, self, other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Operand) -> Operand:
         return _compared(comparison.LESS_EQUAL, self, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Operand) -> Operand:
         return _compared(comparison.GREATER, self, other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Operand) -> Operand:
         return _compared(comparison.GREATER_EQUAL, self, other)
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> Operand:
         return False if isinstance(other, (str, bytes, type(None))) else _compared(comparison.EQUAL, self, other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> Operand:
         return True if isinstance(other, (str, bytes, type(None))) else _compared(comparison.NOT_EQUAL, self, other)
 
     def __bool__(self) -> bool:
         return _compared(comparison.NOT_EQUAL, self, 0)
 
-    # What Python must know as an int
+    # Conversions for which Python must know the number
 
     def __index__(self) -> int:
         if self.bound is None:
@@ -180,7 +180,7 @@ class WholeNumber:
             refuse("an int that Python needs")
         return _own(self)._recorder.observe(self.tracked, "int")
 
-    def __round__(self, digits: Any = None) -> WholeNumber:
+    def __round__(self, digits: Operand = None) -> WholeNumber:
         return self._rounded(RINT) if digits is None else refuse("a number rounded to digits")
 
     def __trunc__(self) -> WholeNumber:
@@ -192,7 +192,7 @@ class WholeNumber:
     def __ceil__(self) -> WholeNumber:
         return self._rounded(CEIL)
 
-    def _rounded(self, op: Any) -> WholeNumber:
+    def _rounded(self, op: Op) -> WholeNumber:
         if self.bound is not None:
             return self
         rounded = op(_own(self))
@@ -202,12 +202,12 @@ class WholeNumber:
 
     # NumPy
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Operand, **options: Operand) -> Operand:
         if options:
             refuse(f"np.{ufunc.__name__} with options")
         return ufunc(*ufunc_operands(ufunc, method, inputs))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Operand:
         if name.startswith("__") or not hasattr(self.__class__, name):
             raise AttributeError(f"'{self.__class__.__name__}' object has no attribute '{name}'")
         return refuse(name)
@@ -221,7 +221,7 @@ def refuse(what: str) -> NoReturn:
 
 
 def _refusing(name: str) -> Callable[..., NoReturn]:
-    def method(*_: Any, **__: Any) -> NoReturn:
+    def method(*_: Operand, **__: Operand) -> NoReturn:
         refuse(name)
 
     return method
@@ -234,7 +234,7 @@ for _name in (
     setattr(WholeNumber, f"__{_name}__", _refusing(_name))
 
 
-def whole_argument(value: Any) -> Any:
+def whole_argument(value: Operand) -> Operand:
     """An argument of a tape as the Python int that the function is given; a plain one where the function runs as itself."""
     return WholeNumber(value, LARGEST_ARGUMENT) if is_tracked(value) else int(value)
 
@@ -242,20 +242,20 @@ def whole_argument(value: Any) -> Any:
 # Operands
 
 
-def _own(number: WholeNumber) -> Any:
+def _own(number: WholeNumber) -> Operand:
     """Its tracked value, for use by its own recording alone."""
     if current_recorder() is not number.tracked._recorder:
         refuse("a number inside another recording")
     return number.tracked
 
 
-def as_float(number: WholeNumber) -> Any:
+def as_float(number: WholeNumber) -> Operand:
     """Its tracked value as a float, which is exact."""
     tracked = _own(number)
     return tracked if number.bound is None else CONVERT(tracked, dtype=FLOAT64)
 
 
-def as_floats(operands: Sequence[Any]) -> list[Any]:
+def as_floats(operands: Sequence[Operand]) -> list[Operand]:
     """Operands of an operation of NumPy's, of which at least one is a whole number: it becomes a float where NumPy would make it one."""
     others = [x for x in operands if type(x) is not WholeNumber]
     if len(operands) > 1 and not any(type(x) is float or _is_float64(x) for x in others):
@@ -266,14 +266,14 @@ def as_floats(operands: Sequence[Any]) -> list[Any]:
     return [as_float(x) if type(x) is WholeNumber else x for x in operands]
 
 
-def ufunc_operands(ufunc: Any, method: str, operands: Sequence[Any]) -> list[Any]:
+def ufunc_operands(ufunc: np.ufunc, method: str, operands: Sequence[Operand]) -> list[Operand]:
     """The operands of one of NumPy's ufuncs, some of which are whole numbers."""
     if method != "__call__" or ufunc not in (_OF_ONE if len(operands) == 1 else _OF_TWO):
         refuse(f"np.{ufunc.__name__} of an int")
     return as_floats(operands)
 
 
-def with_floats(op: Any, args: Sequence[Any]) -> list[Any]:
+def with_floats(op: Op, args: Sequence[Operand]) -> list[Operand]:
     """The operands of a recorded operation, some of which are whole numbers."""
     places = range(len(args)) if op.promote is None else op.promote
     operands = dict(zip(places, as_floats([args[k] for k in places])))
@@ -288,7 +288,7 @@ def check_parameters(tape: Any) -> None:
             refuse(f"a parameter of {instruction.op.name}")
 
 
-def _holds_whole(value: Any) -> bool:
+def _holds_whole(value: Operand) -> bool:
     if isinstance(value, (tuple, list)):
         return any(map(_holds_whole, value))
     if type(value) is WholeNumber:
@@ -296,28 +296,28 @@ def _holds_whole(value: Any) -> bool:
     return dataclasses.is_dataclass(value) and any(_holds_whole(getattr(value, f.name)) for f in dataclasses.fields(value))
 
 
-def _is_float64(x: Any) -> bool:
+def _is_float64(x: Operand) -> bool:
     return (is_tracked(x) or type(x) is np.ndarray or type(x) is np.float64) and x.dtype == FLOAT64
 
 
-def _is_python(x: Any) -> bool:
+def _is_python(x: Operand) -> bool:
     return type(x) in (WholeNumber, int, float)
 
 
-def _is_int(x: Any) -> bool:
+def _is_int(x: Operand) -> bool:
     return type(x) is int or (type(x) is WholeNumber and x.bound is not None)
 
 
-def _bound(x: Any) -> int:
+def _bound(x: Operand) -> int:
     bound = abs(x) if type(x) is int else x.bound
     return bound if bound <= LARGEST else refuse("an int beyond 2**53")
 
 
-def _plain_or_tracked(x: Any) -> Any:
+def _plain_or_tracked(x: Operand) -> Operand:
     return _own(x) if type(x) is WholeNumber else x
 
 
-def _float_of(x: Any) -> Any:
+def _float_of(x: Operand) -> Operand:
     """A number of Python's as a float."""
     if type(x) is WholeNumber:
         return as_float(x)
@@ -326,12 +326,12 @@ def _float_of(x: Any) -> Any:
     return float(x)
 
 
-def _held(op: Any, left: Any, right: Any) -> bool:
+def _held(op: Op, left: Operand, right: Operand) -> bool:
     """A comparison as a guard."""
     return bool(op(left, right))
 
 
-def _within(x: Any, limit: int) -> Any:
+def _within(x: Operand, limit: int) -> Operand:
     """An int whose absolute value is at most `limit`, by a guard where need be."""
     if _bound(x) <= limit:
         return x
@@ -343,7 +343,7 @@ def _within(x: Any, limit: int) -> Any:
 # Operations
 
 
-def _sum(op: Any, left: Any, right: Any) -> Any:
+def _sum(op: Op, left: Operand, right: Operand) -> Operand:
     if not (_is_python(left) and _is_python(right)):
         return op(*as_floats((left, right)))
     if not (_is_int(left) and _is_int(right)):
@@ -354,7 +354,7 @@ def _sum(op: Any, left: Any, right: Any) -> Any:
     return WholeNumber(op(_plain_or_tracked(left), _plain_or_tracked(right)), bound)
 
 
-def _product(left: Any, right: Any) -> Any:
+def _product(left: Operand, right: Operand) -> Operand:
     if not (_is_python(left) and _is_python(right)):
         return MULTIPLY(*as_floats((left, right)))
     if not (_is_int(left) and _is_int(right)):
@@ -366,20 +366,20 @@ def _product(left: Any, right: Any) -> Any:
     return WholeNumber(MULTIPLY(_plain_or_tracked(left), _plain_or_tracked(right)), _bound(left) * _bound(right))
 
 
-def _quotient(left: Any, right: Any) -> Any:
+def _quotient(left: Operand, right: Operand) -> Operand:
     if not (_is_python(left) and _is_python(right)):
         return DIVIDE(*as_floats((left, right)))
     _refuse_zero(right)
     return WholeNumber(DIVIDE(_float_of(left), _float_of(right)), None)
 
 
-def _refuse_zero(divisor: Any) -> None:
+def _refuse_zero(divisor: Operand) -> None:
     """By a guard: Python's numbers raise where NumPy's give infinity."""
     if divisor == 0:
         refuse("a divisor that is 0")
 
 
-def _whole_division(op: Any, left: Any, right: Any) -> Any:
+def _whole_division(op: Op, left: Operand, right: Operand) -> Operand:
     if not (_is_python(left) and _is_python(right)):
         return op(*as_floats((left, right)))
     if not (_is_int(left) and _is_int(right)):
@@ -389,7 +389,7 @@ def _whole_division(op: Any, left: Any, right: Any) -> Any:
     return WholeNumber(op(_plain_or_tracked(left), _plain_or_tracked(right)), bound)
 
 
-def _power(base: Any, exponent: Any) -> Any:
+def _power(base: Operand, exponent: Operand) -> Operand:
     if not (_is_python(base) and _is_python(exponent)):
         return POWER(*as_floats((base, exponent)))
     if _is_int(base) and _is_int(exponent):
@@ -400,7 +400,7 @@ def _power(base: Any, exponent: Any) -> Any:
     return _float_power(base, exponent)
 
 
-def _whole_power(base: WholeNumber, exponent: int) -> Any:
+def _whole_power(base: WholeNumber, exponent: int) -> Operand:
     if not 0 < exponent <= HIGHEST_POWER:
         refuse("the base of a high power")
     limit = int(LARGEST ** (1.0 / exponent))
@@ -411,7 +411,7 @@ def _whole_power(base: WholeNumber, exponent: int) -> Any:
     return WholeNumber(result, _bound(base) ** exponent)
 
 
-def _power_of(base: int, exponent: WholeNumber) -> Any:
+def _power_of(base: int, exponent: WholeNumber) -> Operand:
     """base**exponent for exponents that are not negative."""
     if base == -1:
         return 1 - 2 * (exponent % 2)
@@ -422,7 +422,7 @@ def _power_of(base: int, exponent: WholeNumber) -> Any:
     return WholeNumber(rounded, 2**BITS_OF_POWERS)
 
 
-def _float_power(base: Any, exponent: Any) -> Any:
+def _float_power(base: Operand, exponent: Operand) -> Operand:
     """Python's power of floats, where it is neither complex nor an error."""
     if not base > 0:
         refuse("the base of a power that is not positive")
@@ -432,7 +432,7 @@ def _float_power(base: Any, exponent: Any) -> Any:
     return WholeNumber(result, None)
 
 
-def _compared(op: Any, left: Any, right: Any) -> Any:
+def _compared(op: Op, left: Operand, right: Operand) -> Operand:
     if not (_is_python(left) and _is_python(right)):
         return op(*as_floats((left, right)))
     if _is_int(left) and _is_int(right):

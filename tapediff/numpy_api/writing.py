@@ -16,7 +16,7 @@ from numpy import asarray  # NumPy's own; see namespace.py
 from ..base.current_recording import current_recorder
 from ..base.source_location import user_site
 from ..errors import UnsupportedFunction
-from ..ir.instruction import BOOL, FLOAT64, is_tracked
+from ..ir.instruction import BOOL, FLOAT64, Operand, is_tracked
 from ..ops.comparison import NOT_EQUAL, SELECT
 from ..ops.indexing import GATHER, PUT, REPLACE, SCATTER_ADD, Region, Regions, replace
 from ..ops.shape import broadcast, reshape
@@ -30,7 +30,7 @@ from .shaping import as_value, stack_objects
 MOST_REPEATS = 16
 
 
-def assign(array: Any, index: Any, value: Any) -> None:
+def assign(array: Operand, index: Operand, value: Operand) -> None:
     """array[index] = value."""
     array._refresh()
     value = _of_dtype(value, array.dtype)
@@ -51,13 +51,13 @@ def assign(array: Any, index: Any, value: Any) -> None:
     array._store(new)
 
 
-def _is_part(value: Any, array: Any, region: Region) -> bool:
+def _is_part(value: Operand, array: Operand, region: Region) -> bool:
     """Whether a value is the very part of the array that it is assigned to: x[k] += v has written it through the view x[k]."""
     view = value._view
     return view is not None and view.base is array and view.region == region and view.writes_seen == array._writes
 
 
-def _written_in_place(array: Any, region: Region, value: Any) -> bool:
+def _written_in_place(array: Operand, region: Region, value: Operand) -> bool:
     """Write a part into the array's value itself if nothing else can see that; else do nothing.
 
     A write makes a new version of the array on the tape, and a copy of its value would make an array that is filled entry by entry
@@ -91,7 +91,7 @@ def _written_in_place(array: Any, region: Region, value: Any) -> bool:
     return True
 
 
-def _of_dtype(value: Any, dtype: np.dtype) -> Any:
+def _of_dtype(value: Operand, dtype: np.dtype) -> Operand:
     """A value to be stored, in the dtype of the array: NumPy's assignment casts without asking."""
     if type(value) is float and dtype is FLOAT64:
         return value
@@ -101,18 +101,18 @@ def _of_dtype(value: Any, dtype: np.dtype) -> Any:
     return converted(value, dtype) if is_tracked(value) else value.astype(dtype)
 
 
-def _squeezed(value: Any, shape: tuple[int, ...]) -> Any:
+def _squeezed(value: Operand, shape: tuple[int, ...]) -> Operand:
     """NumPy drops leading axes of length 1 of an assigned value."""
     extra = np.ndim(value) - len(shape)
     return reshape(value, np.shape(value)[extra:]) if extra > 0 and set(np.shape(value)[:extra]) == {1} else value
 
 
-def _positions(index: Any, shape: tuple[int, ...]) -> Any:
+def _positions(index: Operand, shape: tuple[int, ...]) -> Operand:
     index = without_masks(index)
     return tracked_positions_of(index, shape) if is_tracked_index(index) else positions_of(index, shape)
 
 
-def without_masks(index: Any) -> Any:
+def without_masks(index: Operand) -> Operand:
     """Replace tracked masks in an index by their guarded pattern, and lists of tracked integers by arrays."""
     if is_tracked(index):
         return index._recorder.observe(index, "array") if index.dtype == BOOL else index
@@ -124,7 +124,7 @@ def without_masks(index: Any) -> Any:
 # Results that go into an array that exists
 
 
-def deliver_into(out: Any, result: Any, name: str, *, broadcasts: bool = False) -> Any:
+def deliver_into(out: Operand, result: Operand, name: str, *, broadcasts: bool = False) -> Operand:
     """Write a result into `out`, by NumPy's rules for out= and for in-place operators: same kind of number, same shape."""
     given, wanted = np.shape(result), out.shape
     if given != wanted and not (broadcasts and _broadcasts_to(given, wanted)):
@@ -136,7 +136,7 @@ def deliver_into(out: Any, result: Any, name: str, *, broadcasts: bool = False) 
     return out
 
 
-def _require_same_kind(result: Any, out: Any, name: str) -> None:
+def _require_same_kind(result: Operand, out: Operand, name: str) -> None:
     dtype = result.dtype if is_tracked(result) else np.asarray(result).dtype
     if not np.can_cast(dtype, out.dtype, "same_kind"):
         raise TypeError(
@@ -149,13 +149,13 @@ def _broadcasts_to(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
     return len(given) <= len(wanted) and all(g == w or g == 1 for g, w in aligned)
 
 
-def in_place(operation: Callable[..., Any], name: str) -> Callable[..., Any]:
+def in_place(operation: Callable[..., Operand], name: str) -> Callable[..., Operand]:
     """x += y and its relatives. NumPy's numbers are immutable: there the operator makes a new value.
 
     Arrays without axes are written to, which are views (x[0, ...]) or came from np.array.
     """
 
-    def operator_in_place(self: Any, other: Any) -> Any:
+    def operator_in_place(self: Any, other: Operand) -> Operand:
         result = operation(self, other)
         return result if not self.type.shape and self._view is None else deliver_into(self, result, name)
 
@@ -165,15 +165,15 @@ def in_place(operation: Callable[..., Any], name: str) -> Callable[..., Any]:
 # NumPy functions and methods that change their argument
 
 
-def sort_in_place(a: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+def sort_in_place(a: Operand, axis: int = -1, kind: object = None, order: object = None, *, stable: object = None) -> None:
     assign(a, Ellipsis, sort(a, axis))
 
 
-def fill(a: Any, value: Any) -> None:
+def fill(a: Operand, value: Operand) -> None:
     assign(a, Ellipsis, value)
 
 
-def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+def copyto(dst: Operand, src: Operand, casting: Operand = "same_kind", where: Operand = True) -> None:
     src = src if is_tracked(src) else as_value(src)
     require_tracked(dst, "copyto")
     if not np.can_cast(src.dtype, dst.dtype, casting):
@@ -183,7 +183,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     assign(dst, Ellipsis, src)
 
 
-def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+def put(a: Operand, ind: Operand, v: Operand, mode: str = "raise") -> None:
     """The flat array at `ind`, with the values repeated as often as needed."""
     require_tracked(a, "put")
     ind = ind if is_tracked(ind) else np.asarray(ind)
@@ -198,7 +198,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     _put_flat(a, reshape(in_range(ind, a.size, 0), (math.prod(ind.shape),)), v)
 
 
-def place(arr: Any, mask: Any, vals: Any) -> None:
+def place(arr: Operand, mask: Operand, vals: Operand) -> None:
     """The masked entries become the values one after the other. Their number is guarded where the mask is tracked."""
     require_tracked(arr, "place")
     if math.prod(np.shape(vals)) == 1:
@@ -210,7 +210,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     return _put_flat(arr, positions, vals)
 
 
-def putmask(a: Any, mask: Any, values: Any) -> None:
+def putmask(a: Operand, mask: Operand, values: Operand) -> None:
     """Entry n becomes value n, counted round and round, where the mask holds."""
     require_tracked(a, "putmask")
     mask = _as_tracked_mask(mask)
@@ -221,7 +221,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
         assign(a, Ellipsis, SELECT(reshape(mask, a.shape), values, a))
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+def fill_diagonal(a: Operand, val: Operand, wrap: bool = False) -> None:
     require_tracked(a, "fill_diagonal")
     if a.ndim < 2:
         raise ValueError("array must be at least 2-d")
@@ -234,7 +234,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     _put_flat(a, np.arange(0, min(end, a.size), step), val)
 
 
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+def put_along_axis(arr: Operand, indices: Operand, values: Operand, axis: int | None) -> None:
     require_tracked(arr, "put_along_axis")
     if axis is None:
         return put(arr, indices, broadcast(values, np.shape(indices)))
@@ -245,7 +245,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
     return arr._store(PUT(arr, broadcast(values, np.shape(positions)), positions))
 
 
-def _put_flat(a: Any, positions: Any, values: Any) -> None:
+def _put_flat(a: Operand, positions: Operand, values: Operand) -> None:
     """Write values, repeated as often as needed, to flat positions; where these repeat the last one stays."""
     if not math.prod(positions.shape) or not math.prod(np.shape(values)):
         return
@@ -253,7 +253,7 @@ def _put_flat(a: Any, positions: Any, values: Any) -> None:
     a._store(PUT(a, _cycled(_of_dtype(values, a.dtype), positions.shape[0]), positions))
 
 
-def _cycled(values: Any, count: int) -> Any:
+def _cycled(values: Operand, count: int) -> Operand:
     size = math.prod(np.shape(values))
     if size == 1:
         return broadcast(reshape(values, (1,)), (count,))
@@ -261,13 +261,13 @@ def _cycled(values: Any, count: int) -> Any:
     return flat if size == count else flat[np.arange(count) % size]
 
 
-def _as_tracked_mask(mask: Any) -> Any:
+def _as_tracked_mask(mask: Operand) -> Operand:
     if is_tracked(mask):
         return mask if mask.dtype == BOOL else NOT_EQUAL(mask, 0)
     return np.asarray(mask, dtype=bool)
 
 
-def require_tracked(array: Any, name: str) -> None:
+def require_tracked(array: Operand, name: str) -> None:
     if not is_tracked(array):
         raise UnsupportedFunction(
             f"np.{name} is not supported on tracked arrays: writing tracked values into a plain array",
@@ -278,7 +278,7 @@ def require_tracked(array: Any, name: str) -> None:
 # ufunc.at
 
 
-def at(ufunc: Any, a: Any, indices: Any, *operands: Any) -> None:
+def at(ufunc: np.ufunc, a: Operand, indices: Operand, *operands: Operand) -> None:
     """ufunc.at: where positions repeat, each of them counts."""
     name = ufunc.__name__
     require_tracked(a, f"{name}.at")
@@ -306,8 +306,8 @@ def at(ufunc: Any, a: Any, indices: Any, *operands: Any) -> None:
     return None
 
 
-def _sum_at(ufunc: Any, a: Any, positions: Any, written: Any, values: Any) -> None:
-    """Each entry changes by the sum of what concerns it; `written` are the positions of these entries."""
+def _sum_at(ufunc: np.ufunc, a: Operand, positions: Operand, written: Operand, values: Operand) -> None:
+    """Each entry changes by the sum of the values for it; `written` has the flat indices of these entries."""
     sums = SCATTER_ADD(_of_dtype(values, a.dtype), positions, shape=a.shape)
     a._store(PUT(a, ufunc(GATHER(a, written), GATHER(sums, written)), written))
 

@@ -1,4 +1,4 @@
-"""Sorts the arguments of a call of a plain function: what becomes an input of the tape and what the tape is specialised on."""
+"""Sorts the arguments of a call of a plain function into inputs of the tape and static arguments, on which the tape is specialised."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..ir.arguments import (
     holds_only_numbers,
     unwrap,
 )
-from ..ir.instruction import is_tracked
+from ..ir.instruction import Operand, is_tracked
 from ..ir.keys import static_key
 from ..numpy_api.whole_numbers import whole_argument
 from .int_arguments import ANY_INT, AnyInt
@@ -116,7 +116,7 @@ def positional(f: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]
     return bound.args
 
 
-def _kind(f: Any, argument: Any, position: int, differentiated: bool) -> str:
+def _kind(f: Any, argument: Operand, position: int, differentiated: bool) -> str:
     if type(argument) is Constant:
         return "data"
     if differentiated:
@@ -137,13 +137,13 @@ def _kind(f: Any, argument: Any, position: int, differentiated: bool) -> str:
     return "static"
 
 
-def _holds_arrays(argument: Any) -> bool:
+def _holds_arrays(argument: Operand) -> bool:
     return isinstance(argument, np.ndarray) or is_tracked(argument) or (
         isinstance(argument, (list, tuple)) and any(map(_holds_arrays, argument))
     )  # fmt: skip
 
 
-def _static_key(f: Any, name: str, position: int, argument: Any) -> tuple[Any, ...]:
+def _static_key(f: Any, name: str, position: int, argument: Operand) -> tuple[Any, ...]:
     try:
         hash(static_key(argument))
     except TypeError as error:
@@ -160,7 +160,7 @@ def _static_key(f: Any, name: str, position: int, argument: Any) -> tuple[Any, .
 def _filled_in(
     f: Callable[..., Any], args: list[Any], places: dict[int, int], whole: Collection[int]
 ) -> Callable[..., Any]:
-    def with_static(*inputs: Any) -> Any:
+    def with_static(*inputs: Operand) -> Any:
         given = [inputs[places[k]] if k in places else a for k, a in enumerate(args)]
         for k in whole:
             given[k] = whole_argument(given[k])

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.instruction import Operand
 from ..numpy_api import creating
 from ..numpy_api.kinds import tracked_dtype
 from .recorder import current_recorder
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = float) -> Any:
+def full(shape: Any, fill_value: Operand, dtype: Any = float) -> Any:
     """An array of `shape` filled with a value, into which tracked values can be stored while recording.
 
     Args:

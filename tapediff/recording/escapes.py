@@ -12,7 +12,7 @@ import numpy as np
 from .. import numpy_api as functions
 from ..base.source_location import scipy_function, user_frame, user_site
 from ..errors import TrackedValueEscaped, UnsupportedMethod
-from ..ir.instruction import Recorded, ValueType
+from ..ir.instruction import Operand, Recorded, ValueType
 from ..numpy_api.alternatives import instead_of
 from ..ops.arithmetic import RINT
 
@@ -55,7 +55,7 @@ class Escapes(Recorded):
     def __ceil__(self) -> int:
         return int(np.ceil(self))  # type: ignore[call-overload]
 
-    def __contains__(self, item: Any) -> bool:
+    def __contains__(self, item: Operand) -> bool:
         return bool(np.any(self == item))
 
     # Escapes that are errors
@@ -91,7 +91,7 @@ class Escapes(Recorded):
     def __format__(self, spec: str) -> NoReturn:
         return self.__str__()
 
-    def item(self, *_: Any) -> NoReturn:
+    def item(self, *_: Operand) -> NoReturn:
         escaped(
             self, "a Python number (item)", "use x[i], or x.reshape(()) for an array of one element, which stay tracked"
         )
@@ -118,16 +118,16 @@ class Escapes(Recorded):
             raise AttributeError("__array__")
         return self._refuse_conversion
 
-    def _refuse_conversion(self, *_: Any, **__: Any) -> NoReturn:
+    def _refuse_conversion(self, *_: Operand, **__: Any) -> NoReturn:
         escaped(
             self,
             "a plain ndarray",
-            "write np.array and np.asarray out, which keep values tracked (a name imported from numpy does not); "
+            "call np.array and np.asarray by these names, which keep values tracked (after `from numpy import array` they are not); "
             "use np.stack([...]) or np.concatenate([...]) to join arrays and td.zeros(...) for one to write into",
         )
 
 
-def escaped(value: Any, into: str, fix: str, *, is_plain: bool = False) -> NoReturn:
+def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> NoReturn:
     """Refuse a conversion; `is_plain` where a plain array of this shape raises a TypeError, too."""
     called = scipy_function()
     if called:

@@ -24,13 +24,13 @@ _IS_KNOWN = sys.implementation.name == "cpython" and sys.version_info[:2] in ((3
 _PASSING = (np.errstate, np.printoptions, warnings.catch_warnings, contextlib.nullcontext, contextlib.closing,
             contextlib.redirect_stdout, contextlib.redirect_stderr)  # fmt: skip
 
-# What stands where the value of an expression is not known, and where the byte code of a `with` is not.
+# For an expression whose value is not known, and for a `with` whose byte code cannot be read.
 _UNKNOWN, _UNREAD = object(), object()
 
 _VARIABLES = ("LOAD_NAME", "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_GLOBAL")
 _NOTHING = ("CACHE", "NOP", "EXTENDED_ARG", "PUSH_NULL")
 
-# What the compiler tidies up with before it raises again: after `except ... as`, comprehensions, generators and handlers.
+# Instructions between a handler's start and a new raise: clean-up after `except ... as`, comprehensions, generators and handlers.
 _TIDYING = ("COPY", "SWAP", "POP_TOP", "POP_EXCEPT", "LOAD_CONST", "STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF",
             "DELETE_FAST", "DELETE_NAME", "DELETE_GLOBAL", "DELETE_DEREF", "CALL_INTRINSIC_1", "STORE_FAST_STORE_FAST")  # fmt: skip
 
@@ -182,7 +182,7 @@ def _raises_again(instructions: list[dis.Instruction], k: int) -> bool:
 
 
 def _load(frame: FrameType, name: str, value: Any, stack: list[Any]) -> bool:
-    """Do what an instruction does that loads a name, an attribute or a tuple; False for any other."""
+    """Execute an instruction that loads a name, an attribute or a tuple; False for any other."""
     if name in _VARIABLES:
         stack.append(_variable(frame, value, is_global=name == "LOAD_GLOBAL"))
     elif name == "LOAD_FAST_LOAD_FAST":
@@ -208,7 +208,7 @@ def _variable(frame: FrameType, name: str, *, is_global: bool) -> Any:
 
 
 def _manager(frame: FrameType, target: int) -> Any:
-    """What was called to make the context manager of the `with` statement that a handler belongs to."""
+    """The callable that made the context manager of the `with` statement that a handler belongs to."""
     instructions, places = _instructions(frame.f_code)
     body = min(start for start, _, t in _table(frame.f_code) if t == target)
     enter = _at(places, body) - 1
@@ -226,7 +226,7 @@ def _manager(frame: FrameType, target: int) -> Any:
 
 
 def _called(frame: FrameType, instructions: list[dis.Instruction], where: Any) -> Any:
-    """What is called, where that is a name or an attribute of one: all of it begins where the call does, as no argument can."""
+    """The callable of a call, if it is a name or an attribute of one: its expression begins where the call does, and no argument's can."""
     stack: list[Any] = []
     for instruction in instructions:
         place = instruction.positions

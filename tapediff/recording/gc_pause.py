@@ -13,7 +13,7 @@ from ..base.operating_system import at_fork
 T = TypeVar("T")
 
 # A recording makes several tuples for an operation, which stay, so that looking through the new ones finds nothing. At Python's own
-# threshold of 700 that took a third of the time, at this one a twentieth; what user code leaves behind is still found.
+# threshold of 700 that took a third of the time, at this one a twentieth; garbage of user code is still found.
 FEW_OBJECTS = 50_000
 
 # The recordings under way in all threads, and the thresholds before the first of them.
@@ -23,12 +23,12 @@ _before: tuple[int, int, int] | None = None
 # Who does without collections now: the thread, and whether there were any before.
 _pauses: dict[object, tuple[int, bool]] = {}
 
-# An interrupt may come before any line of Python. What restores a state here is therefore done twice, in two `finally` clauses, and
+# An interrupt may come before any line of Python. So states are restored twice here, in two `finally` clauses, and
 # doing it again changes nothing; and no lock is needed, as each step is one operation on a shared object.
 
 
 def without_collections(function: Callable[[], T]) -> T:
-    """What a function returns. Compiling makes hundreds of thousands of tuples and no cycles; looking through them takes a fifth of it."""
+    """Call a function with the collector paused: compiling makes 100,000s of tuples and no cycles, and collecting takes a fifth of it."""
     was_enabled = gc.isenabled()
     pause = object()
     try:

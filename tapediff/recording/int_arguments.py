@@ -36,7 +36,7 @@ ANY_INT_KEY = static_key(ANY_INT)
 
 @dataclass(slots=True)
 class IntArguments:
-    """What is known of a function's int arguments, by position.
+    """The int arguments of a function, by position: the values seen, and whether each is data.
 
     Attributes:
         first: the value that each took first, whose tapes are specialised on it; for others it is data.

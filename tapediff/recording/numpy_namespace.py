@@ -20,10 +20,11 @@ import numpy as np
 
 from ..base.current_recording import current_recorder
 from ..base.source_location import is_library_file
+from ..ir.instruction import Operand
 from ..numpy_api import creating
 from ..numpy_api.creating import holds_tracked
 
-# What most arguments are: nothing to look into.
+# The types of most arguments, which hold no further values.
 _PLAIN = frozenset((float, int, bool, complex, str, range, np.float64, np.int64, type(None)))
 _OBJECT = np.dtype(object)
 
@@ -31,7 +32,7 @@ _OBJECT = np.dtype(object)
 class _Replacement(partial):  # type: ignore[type-arg]
     """Equal to NumPy's function, as tables are keyed by it (numba's, for one), and pickled by its name."""
 
-    original: Any
+    original: Operand
 
     def __eq__(self, other: object) -> bool:
         return other is self or other is self.original
@@ -63,7 +64,7 @@ def _list_first(args: tuple[Any, ...], _: dict[str, Any]) -> bool:
     return bool(args) and issubclass(type(args[0]), (list, tuple)) and holds_tracked(args[0])
 
 
-def _always(*_: Any) -> bool:
+def _always(*_: Operand) -> bool:
     return True
 
 
@@ -71,10 +72,10 @@ def _asks_for_objects(args: tuple[Any, ...], named: dict[str, Any]) -> bool:
     return any(a is object or (type(a) is np.dtype and a == _OBJECT) for a in (*args, *named.values()))
 
 
-def _replacement(original: Any, answer: Callable[..., Any], concerns: Callable[..., bool]) -> _Replacement:
+def _replacement(original: Operand, answer: Callable[..., Any], concerns: Callable[..., bool]) -> _Replacement:
     looks_at_all = concerns is not _first and concerns is not _list_first
 
-    def call(*args: Any, **named: Any) -> Any:
+    def call(*args: Operand, **named: Any) -> Any:
         if args and not looks_at_all:
             kind = type(args[0])
             if kind in _PLAIN or (kind is np.ndarray and args[0].dtype is not _OBJECT):
@@ -89,7 +90,7 @@ def _replacement(original: Any, answer: Callable[..., Any], concerns: Callable[.
     return replacement
 
 
-# What NumPy computes of a list of tracked numbers as of objects: it asks each for a float, or compares them by guards.
+# Functions that treat a list of tracked numbers as objects: they ask each for a float, or compare them by guards.
 _OF_LISTS = (
     "mean", "var", "std", "median", "average", "nanmean", "nanvar", "nanstd", "max", "min", "ptp", "argmax", "argmin", "nansum",
     "nanmax", "nanmin", "sort", "argsort", "all", "any", "count_nonzero",

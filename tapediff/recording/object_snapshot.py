@@ -1,4 +1,4 @@
-"""What mutable objects hold: keys by which two moments or two objects can be compared, and copies that stay as they are."""
+"""Snapshots of mutable objects: keys that compare the contents of two objects, or of one at two moments; and deep copies."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SAMPLED = 1024
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 CONTAINERS = (list, dict, set)
 
-# How deep containers and objects are looked into.
+# How deep containers and objects are compared.
 DEPTH = 4
 
-# The objects that recorded functions were seen to change, such as counters and logs; they are known by identity from then on.
+# Objects that recorded functions changed, such as counters and logs; they are compared by identity from then on.
 _MOST_MUTABLE = 4096
 _known_mutable: dict[int, Any] = {}
 
@@ -43,7 +43,7 @@ class IdentityKey:
 
 
 class ObjectSnapshot:
-    """What a container or object held at one moment, as a key."""
+    """The contents of a container or object at one moment, as a key."""
 
     __slots__ = ("content", "held")
 
@@ -52,7 +52,7 @@ class ObjectSnapshot:
         self.content = content_key(held)
 
     def is_same(self) -> bool:
-        """Whether it still holds that, as far as it matters."""
+        """Whether the contents are unchanged, or the object is known to be mutable."""
         return id(self.held) in _known_mutable or self.content == content_key(self.held)
 
     def __eq__(self, other: object) -> bool:
@@ -65,14 +65,14 @@ class ObjectSnapshot:
 
 
 def note_mutable(held: Any) -> None:
-    """A recorded function changed this object: what it holds is no longer what makes two functions different."""
+    """Note that a recorded function changed this object: from now on it is compared by identity, not by contents."""
     while len(_known_mutable) >= _MOST_MUTABLE:
         del _known_mutable[next(iter(_known_mutable))]
     _known_mutable[id(held)] = held
 
 
 def is_stateful(value: Any) -> bool:
-    """Whether a value is a container or an object whose attributes can be looked at."""
+    """Whether a value is a container, or an object with attributes."""
     if type(value) in CONTAINERS:
         return True
     if isinstance(value, (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, np.ufunc)):
@@ -103,7 +103,7 @@ def content_key(value: Any, depth: int = DEPTH) -> Any:
 
 
 def plain_key(value: Any) -> Any:
-    """Of a number or string: by type and bits."""
+    """The key of a number or string: type and bits."""
     try:
         return value_key(value)
     except InvalidGuardValue:
@@ -111,7 +111,7 @@ def plain_key(value: Any) -> Any:
 
 
 def array_key(value: np.ndarray) -> Any:
-    """Of a small array: by its content; of a large one by identity and a sample, which shows when it is filled anew."""
+    """The key of an array: contents if it is small; identity and a sample of the contents if it is large."""
     if value.dtype.hasobject:
         return IdentityKey(value)
     if value.nbytes > LARGEST_COMPARED:
@@ -121,7 +121,7 @@ def array_key(value: np.ndarray) -> Any:
 
 
 def copied(value: Any, depth: int = DEPTH) -> Any:
-    """A copy of a container or object, with copies of what it holds that may change."""
+    """A copy of a container or object, with copies of its mutable contents."""
     kind = type(value)
     if isinstance(value, np.ndarray):
         return value if value.dtype.hasobject or value.nbytes > LARGEST_COMPARED else value.copy()

@@ -21,7 +21,7 @@ from ..base.source_location import Site, is_library_file, user_frame
 from ..errors import FrozenRandomWarning
 from .tracked import TrackedArray
 
-# What a function reaches is looked through to so many values, and so many entries of each container.
+# At most so many values reachable from a function are searched, and so many entries of each container.
 MOST_LOOKED_AT = 100
 MOST_ENTRIES = 16
 
@@ -74,7 +74,7 @@ class Draws:
         self._states = [_state(source) for source in self._reached]
 
     def text(self, name: str) -> str | None:
-        """What to say about a generator that has advanced since; None if none has, or a recording inside has said so."""
+        """The text of the warning if a generator has advanced since; None if none has, or an inner recording has warned already."""
         if _reports != self._reports:
             return None
         source = next((s for s, state in zip(self._reached, self._states) if _state(s) != state), None)
@@ -90,7 +90,7 @@ class Draws:
             return None  # seeded here: the same draws at every call of the plain function, too
         named = names.get(id(source), set()) | ({"random"} if is_shared else set())
         return (
-            f"{name} drew random numbers while it was recorded, and its tape has these at every call\n"
+            f"{name} drew random numbers while it was recorded, and its tape uses these numbers at every call\n"
             f"  at:  {_place(codes, named) or 'unknown line'}\n"
             f"  got: {_described(source, is_shared)} has advanced\n"
             f"  fix: draw outside and pass the numbers as an argument, td.Constant(draws); where one draw is meant for all calls, "

@@ -1,4 +1,4 @@
-"""Recording: runs the user's function once on tracked arrays and keeps what it does as a tape. Only here does user code run."""
+"""td.record: runs the user's function once on tracked arrays and returns the tape."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..ir.arguments import Constant, as_float_array, as_recorded
+from ..ir.instruction import Operand
 from ..ir.tape import Tape
 from .bind_call import positional
 from .randomness import Draws
@@ -13,12 +14,12 @@ from .recorder import Recorder
 from .tracked import TrackedArray
 
 
-def record(f: Callable[..., Any], *args: Any, prescribed: Sequence[Any] = (), **named: Any) -> Tape:
-    """Run a function once on tracked arrays and return what it did as a tape.
+def record(f: Callable[..., Any], *args: Operand, prescribed: Sequence[Any] = (), **named: Any) -> Tape:
+    """Run a function once on tracked arrays and return the tape of its operations.
 
     Args:
         f: a function of float arrays or floats, in plain NumPy; returns a real number, an array, or a tuple of these.
-        args: where to record: floats or float arrays of any shape, which may be differentiated; integers, booleans and what is
+        args: where to record: floats or float arrays of any shape, which may be differentiated; integers, booleans and values
             wrapped in td.Constant are data, which may change from call to call. Where Python needs an integer it is guarded.
         prescribed: outcomes for the first guards (used by GuardedTape).
         named: further arguments by name; the tape takes all of them by position.
@@ -58,7 +59,7 @@ def _entered(f: Callable[..., Any], args: Sequence[Any]) -> list[tuple[Any, bool
     return entered
 
 
-def plain_value(argument: Any) -> Any:
+def plain_value(argument: Operand) -> Any:
     """A tracked argument's current value."""
     if type(argument) is TrackedArray:
         argument._refresh()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ArgumentMismatch
-from ..ir.instruction import BOOL, is_tracked
+from ..ir.instruction import BOOL, Operand, is_tracked
 from ..ir.keys import static_key
 
 
@@ -25,7 +25,7 @@ class Static:
 
     def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(f)
-        def marked(*args: Any, **kwargs: Any) -> Any:
+        def marked(*args: Operand, **kwargs: Any) -> Any:
             return f(*args, **kwargs)
 
         marked.__tapediff_static__ = self  # type: ignore[attr-defined]  # functions take attributes
@@ -68,7 +68,7 @@ def static_of(f: Callable[..., Any]) -> Static | None:
     return getattr(f, "__tapediff_static__", None)
 
 
-def guarded_value(value: Any) -> Any:
+def guarded_value(value: Operand) -> Any:
     """A tracked value as a plain one, guarded: the recording holds where it comes out the same."""
     if not is_tracked(value):
         return value
@@ -99,7 +99,7 @@ class Boxed:
 
     __slots__ = ("key", "value")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Operand) -> None:
         self.value = value
         self.key = static_key(value)
 
@@ -113,5 +113,5 @@ class Boxed:
         return Boxed, (self.value,)  # the key may be an identity
 
 
-def unboxed(value: Any) -> Any:
+def unboxed(value: Operand) -> Any:
     return value.value if type(value) is Boxed else value

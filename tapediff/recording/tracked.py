@@ -16,11 +16,11 @@ import numpy as np
 from .. import numpy_api as functions
 from ..base.source_location import user_site
 from ..errors import UnsupportedMethod
-from ..ir.instruction import BOOL, is_tracked
+from ..ir.instruction import BOOL, Operand, is_tracked
 from ..numpy_api.alternatives import instead_of
 from ..numpy_api.indexing import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
 from ..numpy_api.whole_numbers import WholeNumber
-from ..ops import comparison
+from ..ops import Op, comparison
 from ..ops.arithmetic import (
     ABSOLUTE,
     ADD,
@@ -40,8 +40,8 @@ from ..ops.products import MATMUL
 from .views import Versioned, view_of
 
 
-def _binary(op: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    def forward(self: TrackedArray, other: Any) -> Any:
+def _binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
+    def forward(self: TrackedArray, other: Operand) -> Operand:
         # type() and not isinstance() for the usual operands: the __class__ property of tracked arrays is slow to ask.
         kind = type(other)
         if kind is TrackedArray:
@@ -51,7 +51,7 @@ def _binary(op: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
             return self._recorder.apply(op, (self, other))
         return NotImplemented
 
-    def reflected(self: TrackedArray, other: Any) -> Any:
+    def reflected(self: TrackedArray, other: Operand) -> Operand:
         if isinstance(other, _OPERANDS):
             return self._recorder.apply(op, (other, self))
         return NotImplemented
@@ -89,7 +89,7 @@ class TrackedArray(Versioned):
             raise TypeError("len() of unsized object")
         return self.type.shape[0]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Operand]:
         if not self.type.shape:
             raise TypeError("iteration over a 0-d array")
         return (self[k] for k in range(self.type.shape[0]))
@@ -117,47 +117,47 @@ class TrackedArray(Versioned):
     # A class that defines __eq__ has no __hash__ unless it says so.
     __hash__ = Versioned.__hash__
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> Operand:
         return self._equal(other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> Operand:
         return self._not_equal(other)
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Operand) -> Operand:
         if type(other) is int and other == 2:
             return self._recorder.apply(SQUARE, (self,))
         if type(other) is WholeNumber:
             return POWER(self, other)
         return power(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Operand) -> Operand:
         return POWER(other, self)
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: Operand) -> Operand:
         return self // other, self % other
 
-    def __rdivmod__(self, other: Any) -> Any:
+    def __rdivmod__(self, other: Operand) -> Operand:
         return other // self, other % self
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Operand:
         return self._recorder.apply(NEGATIVE, (self,))
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> Operand:
         return functions.copy(self)
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Operand:
         return self._recorder.apply(ABSOLUTE, (self,))
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Operand:
         return functions.mask_operation(comparison.LOGICAL_NOT, np.invert, self)
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Operand) -> Operand:
         return functions.mask_operation(comparison.LOGICAL_AND, np.bitwise_and, self, other)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Operand) -> Operand:
         return functions.mask_operation(comparison.LOGICAL_OR, np.bitwise_or, self, other)
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Operand) -> Operand:
         return functions.mask_operation(comparison.LOGICAL_XOR, np.bitwise_xor, self, other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
@@ -176,7 +176,7 @@ class TrackedArray(Versioned):
 
     # Reading and writing parts
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Operand) -> Operand:
         if type(index) is int or is_basic(index):
             region = region_of(index, self.type.shape)
             part = self._recorder.apply(INDEX, (self,), (region,))
@@ -190,42 +190,42 @@ class TrackedArray(Versioned):
             return GATHER(self, tracked_positions_of(functions.without_masks(index), self.shape))
         return GATHER(self, positions_of(index, self.shape))
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: Operand, value: Operand) -> None:
         functions.assign(self, index, value)
 
-    def reshape(self, *shape: Any, order: str = "C") -> Any:
+    def reshape(self, *shape: Any, order: str = "C") -> Operand:
         shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
         return functions.reshape(self, shape, order=order)
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: Any) -> Operand:
         axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
         return functions.transpose(self, axes or None)
 
-    def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
+    def astype(self, dtype: Any, *_: Operand, **__: Any) -> Operand:
         dtype = functions.tracked_dtype(dtype)
         if dtype == BOOL and self.dtype != BOOL:
             return self != 0
         return CONVERT(self, dtype=dtype)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Operand:
         return functions.copy(self)
 
-    def __deepcopy__(self, _: Any) -> Any:
+    def __deepcopy__(self, _: Any) -> Operand:
         return functions.copy(self)
 
     # NumPy's protocols
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Operand, **kwargs: Operand) -> Operand:
         if method == "__call__" and not kwargs and len(inputs) == 1:
             op = functions.UNARY.get(ufunc)
             if op is not None:
                 return self._recorder.apply(op, inputs)
         return functions.call_ufunc(ufunc, method, inputs, kwargs)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Operand) -> Operand:
         return functions.call_function(function, args, kwargs)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Operand:
         if name in functions.METHODS:
             return _Bound(name, self)
         is_number = not self.type.shape and not name.startswith("__") and hasattr(self.__class__, name)
@@ -242,7 +242,7 @@ class _Bound(NamedTuple):
     name: str
     array: TrackedArray
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Operand, **kwargs: Operand) -> Operand:
         return functions.call_method(self.name, self.array, args, kwargs)
 
 
@@ -250,5 +250,5 @@ _OPERANDS = (TrackedArray, int, float, complex, np.ndarray, np.generic, list, tu
 _ARRAY_ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("__"))
 
 
-def _write_region(base: Any, part: Any, region: Region) -> Any:
+def _write_region(base: Operand, part: Operand, region: Region) -> Operand:
     return replace(base, part, region)

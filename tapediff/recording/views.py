@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..base.source_location import user_site
 from ..errors import UnsupportedFunction
-from ..ir.instruction import ValueType
+from ..ir.instruction import Operand, ValueType
 from ..ops.arithmetic import CONVERT
 from ..ops.indexing import Region
 from .escapes import Escapes
@@ -30,8 +30,8 @@ class View(NamedTuple):
     """
 
     base: Versioned
-    read: Callable[[Any], Any]
-    write: Callable[[Any, Any], Any] | None
+    read: Callable[[Operand], Operand]
+    write: Callable[[Operand, Operand], Operand] | None
     writes_seen: int
     root: Versioned
     root_writes: int
@@ -39,7 +39,7 @@ class View(NamedTuple):
 
 
 def view_of(
-    base: Versioned, read: Callable[[Any], Any], write: Callable[[Any, Any], Any] | None, region: Region | None = None
+    base: Versioned, read: Callable[[Operand], Operand], write: Callable[[Operand, Operand], Operand] | None, region: Region | None = None
 ) -> View:
     """A view whose value has just been read."""
     outer = base._view
@@ -57,7 +57,7 @@ class Versioned(Escapes):
 
     __slots__ = ("__weakref__", "_id", "_recorder", "_value", "_view", "_writes", "type")
 
-    def __init__(self, recorder: Any, number: int, value: Any, type_: ValueType) -> None:
+    def __init__(self, recorder: Any, number: int, value: Operand, type_: ValueType) -> None:
         self._recorder = recorder
         self._id = number
         self._value = value
@@ -65,7 +65,7 @@ class Versioned(Escapes):
         self._view: View | None = None
         self._writes = 0
 
-    def _store(self, new: Any) -> None:
+    def _store(self, new: Operand) -> None:
         """Write: `new` becomes the value of this array, and reaches every array that it is a view of."""
         if not self._is_writeable():
             raise ValueError("assignment destination is read-only")
@@ -82,7 +82,7 @@ class Versioned(Escapes):
             assert view is not None, "a view stays one"
             part._view = view._replace(writes_seen=view.base._writes, root_writes=array._writes)
 
-    def _set(self, new: Any) -> None:
+    def _set(self, new: Operand) -> None:
         """Make `new` the next version of this array only."""
         if new._recorder is not self._recorder:
             raise UnsupportedFunction(
@@ -139,7 +139,7 @@ class Versioned(Escapes):
             self._writes += 1
         self._view = view._replace(writes_seen=view.base._writes, root_writes=root_writes)
 
-    def _as_view(self, base: Versioned, read: Callable[..., Any], write: Callable[..., Any] | None) -> Versioned:
+    def _as_view(self, base: Versioned, read: Callable[..., Operand], write: Callable[..., Operand] | None) -> Versioned:
         if self is not base:
             self._view = view_of(base, read, write)
         return self

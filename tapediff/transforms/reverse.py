@@ -27,8 +27,10 @@ from ..passes.simplify.smooth_squares import Squares, square_bar_of, square_rule
 from ..recording.recorder import Recorder
 from ..recording.tracked import TrackedArray
 
-# What is known of a cotangent: there is none; it is what the chain rule gives; it may be an exact zero because nothing asks for the
-# value yet, as for the last carries of a loop; it may be an exact zero, in whole or in part, because something discarded the value.
+# The quality of a cotangent. ABSENT: there is none. NONZERO: the chain rule gives it, and it is zero only by chance. NOT_YET_SEEDED:
+# it may be an exact zero because nothing uses the value yet, as with the last carries of a loop. MAYBE_DISCARDED: it may be an exact
+# zero, in whole or in part, because a later operation did not choose the value. The last two need a selection where a derivative may
+# be infinite.
 ABSENT, NONZERO, NOT_YET_SEEDED, MAYBE_DISCARDED = range(4)
 
 
@@ -68,7 +70,7 @@ class Pullback:
     Attributes:
         tape: from a tape's inputs, and cotangents of its outputs, to cotangents of its inputs.
         qualities: of the resulting cotangents: ABSENT, NONZERO, NOT_YET_SEEDED or MAYBE_DISCARDED.
-        hides_not_yet_seeded: whether it has selections because cotangents are lacking.
+        hides_not_yet_seeded: whether it has selections because cotangents are not yet seeded.
     """
 
     tape: Tape
@@ -297,7 +299,7 @@ class _Adjoints:
                 self.add(i, cotangent, quality)
 
     def _passed_to(self, operand: int, op: Op, z_bar: Any, cotangent: Any, quality: int) -> Any:
-        """What a rule gave, as it is added to the operand's cotangent."""
+        """The result of a rule in the form in which it is added to the operand's cotangent: guarded, and summed over broadcast axes."""
         if not isinstance(op, Elementwise):
             return cotangent
         return unbroadcast(self._guarded(op, z_bar, cotangent, quality), self.tape.instructions[operand].type.shape)

@@ -101,7 +101,7 @@ def loop_flow(tape: Tape, which: LoopCotangents, given: Sequence[int]) -> LoopFl
     )
     back = _pulled_back(tape, which, which.wrt_carries)
     while (discarded := _with_quality(MAYBE_DISCARDED, which.wrt_carries, back)) != which.discarded:
-        # What is discarded in one iteration is a zero in the one before.
+        # A carry that one iteration discards has a zero cotangent in the iteration before.
         which = replace(which, discarded=discarded)
         back = _pulled_back(tape, which, which.wrt_carries)
     first, second = len(which.wrt_carries), len(which.wrt_carries) + len(which.wrt_constants)

@@ -114,7 +114,7 @@ def test_the_text_says_what_to_do():
         td.record(by_numpy, X)
     line = inspect.getsourcelines(by_numpy)[1] + 1
     assert str(met[0].message) == (
-        "by_numpy drew random numbers while it was recorded, and its tape has these at every call\n"
+        "by_numpy drew random numbers while it was recorded, and its tape uses these numbers at every call\n"
         f"  at:  test_randomness.py:{line} in by_numpy\n"
         "  got: NumPy's global generator, np.random, has advanced\n"
         "  fix: draw outside and pass the numbers as an argument, td.Constant(draws); where one draw is meant for all calls, "
