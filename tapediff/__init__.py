@@ -26,7 +26,8 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .recording.static import static
     from .functions.subtape import SubTape, checkpoint, subtape
     from .functions.primitive import Primitive, primitive
-    from .functions.control_flow import cond, fori_loop, scan, switch, while_loop
+    from .functions.branches import cond, switch
+    from .functions.loops import fori_loop, scan, while_loop
     from .targets.derivatives import (
         grad, gradient, hessian, jacfwd, jacobian, jacrev, stop_gradient, value_and_grad, value_and_gradient,
     )  # fmt: skip
@@ -68,7 +69,8 @@ MODULES = {
     "recording.static": "static",
     "functions.subtape": "SubTape checkpoint subtape",
     "functions.primitive": "Primitive primitive",
-    "functions.control_flow": "cond fori_loop scan switch while_loop",
+    "functions.branches": "cond switch",
+    "functions.loops": "fori_loop scan while_loop",
     "targets.derivatives": "grad gradient hessian jacfwd jacobian jacrev stop_gradient value_and_grad value_and_gradient",
     "targets.operators": (
         "derivative hvp jvp linearize second_derivative value_and_derivative value_and_jacobian "

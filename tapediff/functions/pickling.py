@@ -15,7 +15,8 @@ import numpy as np
 from ..base.source_location import Site
 from ..errors import UnsupportedFunction
 from ..recording.object_snapshot import LARGEST_COMPARED, PLAIN
-from .freeze import Frozen, _global_key, freeze
+from .freeze import Frozen, freeze
+from .frozen_walk import global_key
 
 # The attributes under which td.subtape, td.primitive and decorators keep the function that they have taken the name of.
 _WRAPPED = ("", "f", "forward", "__wrapped__")
@@ -117,7 +118,7 @@ def _frozen_again(functions: list[Any], kept: list[tuple[str, str, Any]]) -> Fro
     """The functions that this process has by these names, which must find the same numbers among their globals as when recorded."""
     frozen = freeze(*functions).owned()
     frozen._globals = [
-        (importlib.import_module(module).__dict__, name, value, _global_key(value)) for module, name, value in kept
+        (importlib.import_module(module).__dict__, name, value, global_key(value)) for module, name, value in kept
     ]
     return frozen
 

@@ -3,173 +3,25 @@
 from __future__ import annotations
 
 import functools
-import sys
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
-import numpy as np
-
 from ..base.held_locks import holding
-from ..base.source_location import Site, user_site
-from ..errors import ArgumentMismatch, StaleTape, UnsupportedFunction
-from ..ir.arguments import as_data_array, unwrap
-from ..ir.instruction import BOOL, FLOAT64, INT64, ValueType, is_tracked
+from ..base.source_location import Site
+from ..errors import ArgumentMismatch
+from ..ir.arguments import unwrap
+from ..ir.instruction import BOOL, ValueType, is_tracked
 from ..ir.keys import value_key
-from ..numpy_api.shaping import stack_objects
-from ..ops.calls import CALL, GET
-from ..recording.aliases import Aliases
-from ..recording.call_arrays import note_results, watch_results
 from ..recording.recorder import current_recorder
 from ..recording.static import Static, boxed, static_of, unboxed
-from .callee import LOCK, Callee
+from .body import Body, as_operand, call, caught_outside, type_of
+from .callee import LOCK
 from .freeze import Frozen, freeze
-from .path_messages import short, site_of
+from .path_messages import site_of
 from .pickling import Portable, found, place_of
-from .pytree import TreeDef, describe_treedef, flatten, has_values, integers, unflatten
+from .pytree import TreeDef, flatten, has_values, unflatten
 from .recorded_callee import RecordedCallee
-
-
-class Body:
-    """What a callee's variants are recorded from: frozen functions and how their arguments and results are laid out.
-
-    Args:
-        frozen: the functions.
-        treedef: of the tree that `run` gets.
-        run: run(functions, tree) gives a tree of results.
-        keeps_arguments: whether writing into an argument is an error, as the caller's array would have to change too.
-    """
-
-    def __init__(
-        self, name: str, frozen: Frozen, treedef: TreeDef, run: Callable[[list[Any], Any], Any], *,
-        keeps_arguments: bool = True,
-    ) -> None:  # fmt: skip
-        self.name, self.treedef, self._run, self._keeps_arguments = name, treedef, run, keeps_arguments
-        self._frozen = frozen.owned()
-        self._count = 0
-        self.results: TreeDef | None = None
-        self.aliases = Aliases(name)
-        self._integers = integers(treedef)
-        self.site = user_site(2)
-
-    @property
-    def functions(self) -> list[Any]:
-        """What is recorded, as it was."""
-        return self._frozen._functions
-
-    def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
-        """Run on tracked arrays: the leaves of the tree, then what stands for the tracked values that are closed over."""
-        changed = self._frozen.changed_global()
-        if changed is not None:
-            name, before, now = changed
-            became = f"was {short(before)} and is {short(now)}" if now is not before else "holds something else"
-            raise StaleTape(
-                f"{self.name} takes a path that has no tape yet, and a global has changed since its other paths were recorded",
-                at=self.site, got=f"{name} {became}", tape_value=before, function_value=now,
-            )  # fmt: skip
-        first_hole = len(arguments) - self._frozen.hole_count
-        if self._integers:
-            arguments[0]._recorder.python_ints = {arguments[k]._id for k in self._integers}
-        functions, containers_changed, held = self._frozen.filled(arguments[first_hole:])
-        result = self._run(functions, unflatten(self.treedef, arguments[:first_hole]))
-        leaves, treedef = flatten(result)
-        if self.results is None:
-            self.results = treedef
-        elif treedef != self.results:
-            raise ArgumentMismatch(
-                f"{self.name} returned something of another structure than on another path", at=self.site,
-                got=f"{describe_treedef(treedef)}, before {describe_treedef(self.results)}",
-                fix="return the same tuples and dicts on every path",
-            )  # fmt: skip
-        protected = arguments if self._keeps_arguments else arguments[first_hole:]
-        if any(argument._writes for argument in protected):
-            raise UnsupportedFunction(
-                f"{self.name} writes into an array that it was given", at=self.site,
-                fix="write into a copy, x = x.copy(), and return that",
-            )  # fmt: skip
-        if containers_changed():
-            raise UnsupportedFunction(
-                f"{self.name} changes a list, dict or object that it closes over", at=self.site,
-                fix="return what it adds, and add it outside",
-            )  # fmt: skip
-        if self._keeps_arguments:
-            is_held = sys.getrefcount(result) > 2 and isinstance(result, (tuple, list, dict))
-            note_results(self.aliases, leaves, arguments, held, is_held)
-        return leaves
-
-
-# The callees of td.cond, td.scan and so on, whose functions are often made anew at every recording; the latest are kept.
-_MOST_KEPT = 512
-_kept: OrderedDict[Any, tuple[Callee, Body]] = OrderedDict()
-
-
-@holding(LOCK)
-def kept_callee(
-    name: str, key: Any, frozen: Frozen, types: Sequence[ValueType], make: Callable[[], Body], **options: Any
-) -> tuple[RecordedCallee, Body]:
-    """The callee of these functions and types, made at first use; functions of equal code and variables share one."""
-    full = (name, key, frozen.key, tuple(types), tuple(options.items()))
-    known: Any = _kept.get(full)
-    if known is None:
-        body = make()
-        known = _kept[full] = (RecordedCallee(name, types, body, **options), body)
-        while len(_kept) > _MOST_KEPT:
-            _kept.popitem(last=False)
-    else:
-        _kept.move_to_end(full)
-    return known
-
-
-# Operands
-
-
-def as_operand(leaf: Any) -> Any:
-    """An array or number as an operand of a call: tracked, or a plain array of a dtype that tapes hold."""
-    if is_tracked(leaf):
-        leaf._refresh()
-        return leaf
-    if isinstance(leaf, np.ndarray) and leaf.dtype == object:
-        return stack_objects(leaf)
-    return as_data_array(leaf, 0)[()]
-
-
-def type_of(operand: Any) -> ValueType:
-    if is_tracked(operand):
-        return operand.type
-    dtype = np.asarray(operand).dtype
-    return ValueType(np.shape(operand), {FLOAT64: FLOAT64, INT64: INT64, BOOL: BOOL}.get(dtype, dtype))
-
-
-def value_of(operand: Any) -> Any:
-    """The plain value of an operand at record time."""
-    return operand._value if is_tracked(operand) else operand
-
-
-def items_of(returned: Any, count: int) -> list[Any]:
-    return [GET(returned, k=k) for k in range(count)]
-
-
-def call(callee: RecordedCallee, body: Body, operands: Sequence[Any], leaves: Sequence[Any], frozen: Frozen) -> Any:
-    """Record one call; the tree of its results. The leaves are the operands as the program has them."""
-    returned = CALL(*operands, callee=callee)
-    assert body.results is not None, "the call has recorded a variant"
-    results = items_of(returned, len(callee.out_types))
-    given = [[operand if is_tracked(operand) else leaf] for operand, leaf in zip(operands, leaves)]
-    watch_results(body.aliases, results, [*given, *frozen.originals], frozen)
-    return unflatten(body.results, results)
-
-
-def caught_outside() -> Site | None:
-    """The `except` that would end the failure of a factorisation in a function called now.
-
-    Such a call is no instruction: the failure is a path of the caller, which that one's tapes must tell apart.
-    """
-    recorder = current_recorder()
-    return None if recorder is None else recorder.handler_of(np.linalg.LinAlgError, managers=False)
-
-
-# Sub-tapes
 
 
 class SubTape:
@@ -199,7 +51,7 @@ class SubTape:
         return call(callee, body, operands, leaves, frozen)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """A method, which takes what its object holds as closed over."""
+        """A method, which closes over the attributes of its object."""
         if instance is None:
             return self
         guard = None if self.guard is None else MethodType(self.guard, instance)
@@ -242,7 +94,7 @@ class SubTape:
             known = self._callees[key] = callee, body
         return known
 
-    # What it says about itself
+    # Reports
 
     @property
     def recordings(self) -> int:
@@ -250,7 +102,7 @@ class SubTape:
         return sum(callee.recordings for callee, _ in self._callees.values())
 
     def explain(self) -> str:
-        """What is kept, as text: for each kind of arguments its variants, with the lines and outcomes of their paths."""
+        """The recorded variants, as text: for each kind of arguments its variants, with the lines and outcomes of their paths."""
         lines = [f"sub-tape {self.name}: {self.recordings} variants recorded"]
         for callee, _ in self._callees.values():
             lines.append(f"  for {', '.join(map(str, callee.in_types))}")
@@ -267,7 +119,7 @@ class _Asked:
     """The user's guard value at plain inputs, for a guard that looks at more than its arguments.
 
     Attributes:
-        is_needed: whether what the guard returned when recording was not tracked as a whole.
+        is_needed: whether the guard's value was not tracked as a whole when it was recorded.
     """
 
     def __init__(self, guard: Callable[..., Any], frozen: Frozen, treedef: TreeDef) -> None:
@@ -282,8 +134,8 @@ class _Asked:
         args, kwargs = _unboxed(unflatten(self._treedef, inputs[:first_hole]))
         return value_key(guard(*args, **kwargs), site_of(self.guard))
 
-    def look(self, value: Any) -> None:
-        """Guard what the guard returned, as far as it is tracked; the rest has to be asked for at every call."""
+    def observe(self, value: Any) -> None:
+        """Guard the value of the user's guard as far as it is tracked; the rest has to be asked for at every call."""
         leaves, treedef = flatten(value, arguments=True)
         for leaf in leaves:
             if not is_tracked(leaf):
@@ -304,7 +156,7 @@ def _unboxed(tree: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 def _run_guarded(ask: _Asked | None, functions: list[Any], tree: Any) -> Any:
     args, kwargs = _unboxed(tree)
     if ask is not None:
-        ask.look(functions[1](*args, **kwargs))
+        ask.observe(functions[1](*args, **kwargs))
     return functions[0](*args, **kwargs)
 
 
@@ -321,11 +173,11 @@ def subtape(
     Args:
         f: arrays, numbers, and tuples, lists and dicts of these in and out, of any shapes; the same results on every path. Bools,
             strings, None and other hashable objects are specialised on. May be left out: @td.subtape(max_tapes=8).
-        guard: called with f's arguments; variants are kept apart by what it returns. Guards found by recording hold all the same.
+        guard: called with f's arguments; variants are kept apart by its value. Guards found by recording hold all the same.
         static: td.static(...), the arguments to specialise on.
         max_tapes: paths beyond this many are replayed with NumPy instead of compiled.
         compiled: False: its variants are always replayed with NumPy, also inside a compiled caller.
-        name: what messages call the function.
+        name: of the function, in messages.
 
     Returns:
         A function like f. Called with plain arrays it is f.
@@ -334,8 +186,8 @@ def subtape(
         ArgumentMismatch, ShapeMismatch: when a path returns other types than the first one did.
         UnsupportedFunction: f writes into its arguments.
 
-    Cost: about 20 ns a call and direction inside a compiled caller; the reverse pass computes f again instead of storing what it
-    computed on the way.
+    Cost: about 20 ns a call and direction inside a compiled caller; the reverse pass computes f again instead of storing its
+    intermediate values.
     """
     if f is None:
         return lambda function: subtape(
@@ -355,7 +207,7 @@ def checkpoint(f: Callable[..., Any]) -> Any:
     Returns:
         A function like f.
 
-    Cost: f is computed twice in a gradient; what it needs in between is not stored.
+    Cost: f is computed twice in a gradient; its intermediate values are not stored.
     Source: Griewank and Walther (2000), ACM TOMS 26(1), for the idea of trading stores for recomputation.
     """
     return subtape(f)

@@ -12,8 +12,8 @@ from support.agreement import by_numpy
 
 import tapediff as td
 from tapediff.base.settings import settings
+from tapediff.functions import body as bodies
 from tapediff.functions import rolled_loop as rolled
-from tapediff.functions import subtape as subtapes
 from tapediff.passes.pipeline import run_passes
 from tapediff.targets.derived_tapes import gradient_tape
 from tapediff.targets.operator_tapes import hvp_tape
@@ -545,7 +545,7 @@ def test_a_loop_in_a_callee_is_rolled(f):
     points = (1.0 + 0.3 * X[:3], 0.2 + 0.5 * X[:3])
     answers = {}
     for is_on in (False, True):
-        subtapes._kept.clear()  # callees keep their tapes as they were made first
+        bodies._recent.clear()  # callees keep their tapes as they were made first
         tape = td.record(f, points[0])
         compiled = td.CompiledTape(tape)
         answers[is_on] = with_rolling(is_on, lambda t=tape, c=compiled: [_answers(t, c, x, True) for x in points])

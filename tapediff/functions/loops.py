@@ -1,4 +1,4 @@
-"""Structured control flow: branches and loops that are one instruction of a recording, whose bodies are callees of their own.
+"""Loops: td.scan, td.fori_loop and td.while_loop, one instruction of a recording each.
 
 Outside recordings, and where nothing is tracked, they just run.
 """
@@ -8,110 +8,22 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..base.source_location import user_site
-from ..errors import ArgumentMismatch, ShapeMismatch
-from ..ir.instruction import BOOL, BOOL_SCALAR, ValueType, is_tracked
-from ..ops.arithmetic import CONVERT
-from ..ops.calls import LOOP, LoopForm
+from ..errors import ArgumentMismatch
+from ..ir.instruction import BOOL, is_tracked
+from ..ops.calls import LoopForm
 from ..recording.recorder import current_recorder
+from .body import Body, as_operand, call, kept_callee, type_of
 from .freeze import Frozen, freeze
-from .pytree import TreeDef, describe_treedef, flatten, unflatten
-from .recorded_callee import RecordedCallee
-from .subtape import Body, as_operand, call, caught_outside, items_of, kept_callee, type_of, value_of
+from .pytree import TreeDef, flatten, unflatten
+from .recorded_loop import RecordedLoop
 
-# Bytes; a trajectory that is larger is computed again in pieces.
+# A loop whose carries take more bytes than this stores few of them and computes the others again.
 LARGEST_TRAJECTORY = 1 << 27
-
-# So many td.cond in the body of a loop are paths of the body, of which there are then two; further ones are calls.
-BRANCHES_TO_INLINE = 1
-
-
-def _is_plain(frozen: Frozen, leaves: Sequence[Any]) -> bool:
-    return not frozen.tracked and not any(is_tracked(leaf) for leaf in leaves)
-
-
-# Branches
-
-
-def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *args: Any) -> Any:
-    """true_fn(*args) where pred holds, else false_fn(*args); only the branch taken is run and recorded.
-
-    Args:
-        pred: a bool, or an array of one element.
-        true_fn, false_fn: functions of args; they may close over tracked values, branch, and call sub-tapes.
-        args: arrays, numbers, and tuples, lists and dicts of these.
-
-    Returns:
-        What the branch returns; inside a recording both must return arrays of the same shapes and dtypes.
-
-    Raises:
-        ArgumentMismatch, ShapeMismatch: the branches return different things.
-
-    Cost: as one call of a sub-tape: about 20 ns beside the branch.
-    """
-    if not is_tracked(pred):
-        return (true_fn if pred else false_fn)(*args)
-    return _branch("cond", pred, (false_fn, true_fn), args, user_site())
-
-
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *args: Any) -> Any:
-    """branches[index](*args); only the branch taken is run and recorded.
-
-    Args:
-        index: an integer from 0 to len(branches) - 1.
-        branches: functions of args; see td.cond.
-
-    Raises:
-        IndexError: there is no such branch.
-    """
-    if not is_tracked(index):
-        return _picked(branches, operator.index(index))(*args)
-    if index.dtype.kind != "i":
-        raise ArgumentMismatch(
-            "the index of td.switch must be an integer", got=repr(index), fix="use index.astype(int)"
-        )
-    return _branch("switch", index, tuple(branches), args, user_site())
-
-
-def _picked(branches: Sequence[Callable[..., Any]], index: int) -> Callable[..., Any]:
-    if not 0 <= index < len(branches):
-        raise IndexError(f"td.switch has {len(branches)} branches, and was asked for number {index}")
-    return branches[index]
-
-
-def _branch(name: str, choice: Any, functions: Sequence[Any], args: Any, site: Any) -> Any:
-    recorder = choice._recorder
-    if recorder is current_recorder() and (recorder.branches_to_inline > 0 or caught_outside()):
-        # The one branch of a loop's body is a path of the body: that saves a call in every iteration.
-        recorder.branches_to_inline -= 1
-        return _taken(name, choice, functions, site)(*args)
-    frozen = freeze(*functions)
-    leaves, treedef = flatten((choice, args))
-    operands = [as_operand(leaf) for leaf in leaves] + frozen.tracked
-
-    def run(functions: list[Any], tree: Any) -> Any:
-        choice, args = tree
-        return _taken(name, choice, functions, site)(*args)
-
-    types = [type_of(o) for o in operands]
-    names = {getattr(f, "__name__", "f") for f in functions}
-    label = f"td.{name}" if "<lambda>" in names else f"td.{name} of {', '.join(sorted(names))}"
-    make = lambda: Body(label, frozen, treedef, run)  # noqa: E731 -- the next line is its only use
-    return call(*kept_callee(label, (treedef, site), frozen, types, make), operands, leaves, frozen)
-
-
-def _taken(name: str, choice: Any, functions: Sequence[Any], site: Any) -> Any:
-    with choice._recorder.at(site):  # the guard stands where td.cond does
-        taken = choice._recorder.observe(choice, "bool" if name == "cond" else "int")
-    return _picked(functions, int(taken))
-
-
-# Loops
 
 
 def scan(
@@ -135,8 +47,9 @@ def scan(
     Raises:
         ArgumentMismatch, ShapeMismatch: xs of different lengths; a carry that changes its structure, shape or dtype.
 
-    Cost: inside a compiled tape an iteration costs what f's own loop would; its gradient stores every carry, and what is dear to compute
-        (exp, quotients, products of matrices, long chains) up to 128 MB in all. The rest is computed again, and all of it where f branches.
+    Cost: inside a compiled tape an iteration costs what f's own loop would; its gradient stores every carry, and values that are
+        expensive to compute (exp, quotients, products of matrices, long chains) up to 128 MB in all. The rest is computed again, and all
+        of it where f branches.
     Source: the signature is that of jax.lax.scan.
     """
     if checkpoint not in (None, "sqrt", "none"):
@@ -168,7 +81,7 @@ def _looped_scan(
             )
         return result
 
-    loop = _Loop("td.scan", f, freeze(f), treedef, run, x_treedef, user_site())
+    loop = RecordedLoop("td.scan", f, freeze(f), treedef, run, x_treedef, user_site())
     form = LoopForm(0, len(streams), 0, length, backwards=reverse, recomputes=recomputes)
     carries, ys = loop.record(init_leaves, streams, form)
     return unflatten(treedef, carries), unflatten(loop.rest, ys)
@@ -287,7 +200,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
         counted = lambda carry, _: ((carry[0] + 1, body(carry[0], carry[1])), None)  # noqa: E731 -- the next line is its only use
         return scan(counted, (int(lower), init), None, runs, checkpoint="sqrt")[0][1]
     whole = flatten((lower, init))[1]
-    loop = _Loop("td.fori_loop", body, frozen, whole, run, None, user_site())
+    loop = RecordedLoop("td.fori_loop", body, frozen, whole, run, None, user_site())
     leading = [] if runs is not None else [as_operand(upper - lower)]
     carries, _ = loop.record([lower, *leaves], [], LoopForm(0, 0, 0, runs, site=None if runs is not None else str(loop.site)), leading)
     return unflatten(treedef, carries[1:])
@@ -333,7 +246,7 @@ def while_loop(
         value = functions[0](tree[0])
         return value, _as_bool(functions[1](value))
 
-    loop = _Loop("td.while_loop", body, frozen, treedef, run, None, user_site())
+    loop = RecordedLoop("td.while_loop", body, frozen, treedef, run, None, user_site())
     first = _first_test(cond, loop.promoted(leaves), treedef)
     carries, _ = loop.record(leaves, [], form, [first])
     return unflatten(treedef, carries)
@@ -362,96 +275,5 @@ def _as_bool(value: Any) -> Any:
     return value if value.dtype == BOOL else value != 0
 
 
-class _Loop:
-    """A loop that is being recorded.
-
-    Args:
-        run: run(functions, (carry, x)) gives (carry, further results).
-    """
-
-    def __init__(
-        self, name: str, f: Callable[..., Any], frozen: Frozen, treedef: TreeDef, run: Callable[[list[Any], Any], Any],
-        x_treedef: TreeDef | None, site: Any,
-    ) -> None:  # fmt: skip
-        self.name = f"{name} of {getattr(f, '__name__', 'f')}"
-        self.frozen, self.treedef, self.run, self.site = frozen, treedef, run, site
-        self.x_treedef = flatten(None)[1] if x_treedef is None else x_treedef
-        self.rest: TreeDef = self.x_treedef
-
-    def record(
-        self, init: Sequence[Any], streams: Sequence[Any], form: LoopForm, leading: Sequence[Any] = ()
-    ) -> tuple[list[Any], list[Any]]:
-        """Record the loop; its last carries, and its stacked further results."""
-        carries = self.promoted(init)
-        items = [ValueType(type_of(s).shape[1:], type_of(s).dtype) for s in streams]
-        first = [self._first(stream, item) for stream, item in zip(streams, items)]
-        goes = not form.stops or bool(value_of(leading[0]))
-        while True:
-            operands = [*carries, *streams, *self.frozen.tracked]
-            types = [type_of(c) for c in carries]
-            callee, body = self._callee((*types, *items, *(t.type for t in self.frozen.tracked)), form.stops)
-            if goes:
-                callee.ensure([value_of(o) for o in (*carries, *first, *self.frozen.tracked)])
-            elif not callee.out_types:
-                callee.out_types = (*types, BOOL_SCALAR)
-            promoted = self._fitting(callee, carries)
-            if promoted is None:
-                break
-            carries = promoted
-        n = len(carries)
-        form = replace(form, carries=n, streams=len(streams), constants=len(self.frozen.tracked))
-        handler = caught_outside()
-        if handler is not None:
-            callee.must_not_fail(handler)
-        returned = LOOP(*leading, *operands, callee=callee, form=form)
-        count = len(callee.out_types) - int(form.stops)
-        results = items_of(returned, count)
-        if body.results is not None:
-            self.rest = body.results.parts[1]
-        return results[:n], results[n:]
-
-    def promoted(self, init: Sequence[Any]) -> list[Any]:
-        return [as_operand(leaf) for leaf in init]
-
-    @staticmethod
-    def _first(stream: Any, item: ValueType) -> Any:
-        """The first entry; of none, zeros, so that the types of the results can be found."""
-        value = value_of(stream)
-        return value[0] if len(value) else np.zeros(item.shape, item.dtype)[()]
-
-    def _callee(self, types: Sequence[ValueType], stops: bool) -> tuple[RecordedCallee, Body]:
-        treedef = TreeDef(tuple, (), (self.treedef, self.x_treedef))
-
-        def run(functions: list[Any], tree: Any) -> Any:
-            result = self.run(functions, tree)
-            found = flatten(result[0])[1]
-            if found != self.treedef:
-                raise ArgumentMismatch(
-                    f"the carry of {self.name} changed its structure", at=self.site,
-                    got=f"{describe_treedef(found)} after {describe_treedef(self.treedef)}",
-                    fix="return the carry as it came in",
-                )  # fmt: skip
-            return result
-
-        make = lambda: Body(self.name, self.frozen, treedef, run, keeps_arguments=False)  # noqa: E731
-        return kept_callee(
-            self.name, treedef, self.frozen, types, make, stops=stops, branches_to_inline=BRANCHES_TO_INLINE
-        )
-
-    def _fitting(self, callee: RecordedCallee, carries: Sequence[Any]) -> list[Any] | None:
-        """The carries in the dtypes that an iteration makes of them; None if they have them already."""
-        changed = False
-        result = list(carries)
-        for k, carry in enumerate(carries):
-            given, made = type_of(carry), callee.out_types[k]
-            if given == made:
-                continue
-            dtype = np.result_type(given.dtype, made.dtype)
-            if given.shape != made.shape or dtype == given.dtype:
-                raise ShapeMismatch(
-                    f"the carry of {self.name} changed its type", at=self.site, got=f"{made} after {given}",
-                    fix="return carries of the shapes and dtypes that the first one has, e.g. start with 0.0 or np.zeros(n)",
-                )  # fmt: skip
-            result[k] = CONVERT(carry, dtype=dtype) if is_tracked(carry) else np.asarray(carry, dtype)[()]
-            changed = True
-        return result if changed else None
+def _is_plain(frozen: Frozen, leaves: Sequence[Any]) -> bool:
+    return not frozen.tracked and not any(is_tracked(leaf) for leaf in leaves)

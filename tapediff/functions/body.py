@@ -1,0 +1,169 @@
+"""Bodies: the functions behind an instruction with a callee, and the recording of its calls."""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.held_locks import holding
+from ..base.source_location import Site, user_site
+from ..errors import ArgumentMismatch, StaleTape, UnsupportedFunction
+from ..ir.arguments import as_data_array
+from ..ir.instruction import BOOL, FLOAT64, INT64, ValueType, is_tracked
+from ..numpy_api.shaping import stack_objects
+from ..ops.calls import CALL, GET
+from ..recording.aliases import Aliases
+from ..recording.call_arrays import note_results, watch_results
+from ..recording.recorder import current_recorder
+from .callee import LOCK
+from .freeze import Frozen
+from .path_messages import short
+from .pytree import TreeDef, describe_treedef, flatten, integers, unflatten
+from .recorded_callee import RecordedCallee
+
+
+class Body:
+    """The functions that a callee's variants are recorded from, and the treedefs of their arguments and results.
+
+    Args:
+        frozen: the functions.
+        treedef: of the tree that `run` gets.
+        run: run(functions, tree) gives a tree of results.
+        keeps_arguments: whether writing into an argument is an error, as the caller's array would have to change too.
+    """
+
+    def __init__(
+        self, name: str, frozen: Frozen, treedef: TreeDef, run: Callable[[list[Any], Any], Any], *,
+        keeps_arguments: bool = True,
+    ) -> None:  # fmt: skip
+        self.name, self.treedef, self._run, self._keeps_arguments = name, treedef, run, keeps_arguments
+        self._frozen = frozen.owned()
+        self._count = 0
+        self.results: TreeDef | None = None
+        self.aliases = Aliases(name)
+        self._integers = integers(treedef)
+        self.site = user_site(2)
+
+    @property
+    def functions(self) -> list[Any]:
+        """The frozen functions."""
+        return self._frozen._functions
+
+    def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        """Run on tracked arrays: the leaves of the tree, then what stands for the tracked values that are closed over."""
+        self._check_globals()
+        first_hole = len(arguments) - self._frozen.hole_count
+        if self._integers:
+            arguments[0]._recorder.python_ints = {arguments[k]._id for k in self._integers}
+        functions, containers_changed, held = self._frozen.filled(arguments[first_hole:])
+        result = self._run(functions, unflatten(self.treedef, arguments[:first_hole]))
+        leaves, treedef = flatten(result)
+        if self.results is None:
+            self.results = treedef
+        elif treedef != self.results:
+            raise ArgumentMismatch(
+                f"{self.name} returned something of another structure than on another path", at=self.site,
+                got=f"{describe_treedef(treedef)}, before {describe_treedef(self.results)}",
+                fix="return the same tuples and dicts on every path",
+            )  # fmt: skip
+        self._check_writes(arguments if self._keeps_arguments else arguments[first_hole:], containers_changed)
+        if self._keeps_arguments:
+            is_held = sys.getrefcount(result) > 2 and isinstance(result, (tuple, list, dict))
+            note_results(self.aliases, leaves, arguments, held, is_held)
+        return leaves
+
+    def _check_writes(self, protected: Sequence[Any], containers_changed: Callable[[], bool]) -> None:
+        if any(argument._writes for argument in protected):
+            raise UnsupportedFunction(
+                f"{self.name} writes into an array that it was given", at=self.site,
+                fix="write into a copy, x = x.copy(), and return that",
+            )  # fmt: skip
+        if containers_changed():
+            raise UnsupportedFunction(
+                f"{self.name} changes a list, dict or object that it closes over", at=self.site,
+                fix="return what it adds, and add it outside",
+            )  # fmt: skip
+
+    def _check_globals(self) -> None:
+        changed = self._frozen.changed_global()
+        if changed is not None:
+            name, before, now = changed
+            became = f"was {short(before)} and is {short(now)}" if now is not before else "holds something else"
+            raise StaleTape(
+                f"{self.name} takes a path that has no tape yet, and a global has changed since its other paths were recorded",
+                at=self.site, got=f"{name} {became}", tape_value=before, function_value=now,
+            )  # fmt: skip
+
+
+# The callees of td.cond, td.scan and so on, whose functions are often made anew at every recording; the latest are kept.
+_MOST_RECENT = 512
+_recent: OrderedDict[Hashable, tuple[RecordedCallee, Body]] = OrderedDict()
+
+
+@holding(LOCK)
+def kept_callee(
+    name: str, key: Hashable, frozen: Frozen, types: Sequence[ValueType], make: Callable[[], Body], **options: Any
+) -> tuple[RecordedCallee, Body]:
+    """The callee of these functions and types, made at first use; functions of equal code and variables share one."""
+    full = (name, key, frozen.key, tuple(types), tuple(options.items()))
+    known = _recent.get(full)
+    if known is None:
+        body = make()
+        known = _recent[full] = (RecordedCallee(name, types, body, **options), body)
+        while len(_recent) > _MOST_RECENT:
+            _recent.popitem(last=False)
+    else:
+        _recent.move_to_end(full)
+    return known
+
+
+# Operands
+
+
+def as_operand(leaf: Any) -> Any:
+    """An array or number as an operand of a call: tracked, or a plain array of a dtype that tapes hold."""
+    if is_tracked(leaf):
+        leaf._refresh()
+        return leaf
+    if isinstance(leaf, np.ndarray) and leaf.dtype == object:
+        return stack_objects(leaf)
+    return as_data_array(leaf, 0)[()]
+
+
+def type_of(operand: Any) -> ValueType:
+    if is_tracked(operand):
+        return operand.type
+    dtype = np.asarray(operand).dtype
+    return ValueType(np.shape(operand), {FLOAT64: FLOAT64, INT64: INT64, BOOL: BOOL}.get(dtype, dtype))
+
+
+def value_of(operand: Any) -> Any:
+    """The plain value of an operand at record time."""
+    return operand._value if is_tracked(operand) else operand
+
+
+def items_of(returned: Any, count: int) -> list[Any]:
+    return [GET(returned, k=k) for k in range(count)]
+
+
+def call(callee: RecordedCallee, body: Body, operands: Sequence[Any], leaves: Sequence[Any], frozen: Frozen) -> Any:
+    """Record one call; the tree of its results. The leaves are the operands as the program has them."""
+    returned = CALL(*operands, callee=callee)
+    assert body.results is not None, "the call has recorded a variant"
+    results = items_of(returned, len(callee.out_types))
+    given = [[operand if is_tracked(operand) else leaf] for operand, leaf in zip(operands, leaves)]
+    watch_results(body.aliases, results, [*given, *frozen.originals], frozen)
+    return unflatten(body.results, results)
+
+
+def caught_outside() -> Site | None:
+    """The `except` that would end the failure of a factorisation in a function called now.
+
+    Such a call is no instruction: the failure is a path of the caller, which that one's tapes must tell apart.
+    """
+    recorder = current_recorder()
+    return None if recorder is None else recorder.handler_of(np.linalg.LinAlgError, managers=False)

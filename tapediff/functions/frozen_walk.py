@@ -1,0 +1,296 @@
+"""Walks over the variables that functions close over, their containers and objects: to freeze functions, to copy and to fill them."""
+
+from __future__ import annotations
+
+import copy
+import dis
+import functools
+from collections.abc import Sequence
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..base.source_location import is_library_file
+from ..ir.instruction import is_tracked
+from ..recording.object_snapshot import PLAIN, IdentityKey, ObjectSnapshot, array_key, is_stateful, plain_key
+from ..recording.tracked import TrackedArray
+
+
+class Hole:
+    """The place of a tracked value in a frozen function."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class Walk:
+    """Copies a function with the variables it closes over, where `leaf` replaces any of them. Cycles are followed once."""
+
+    def __init__(self) -> None:
+        self.done: dict[int, Any] = {}
+
+    def leaf(self, value: Any) -> Any:
+        raise NotImplementedError
+
+    def state(self, value: Any) -> Any:
+        """A container or object without tracked values stays itself."""
+        return value
+
+    def copy(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in PLAIN or is_tracked(value) or kind is Hole or isinstance(value, (np.ndarray, np.generic)):
+            return self.leaf(value)
+        known = self.done.get(id(value))
+        if known is not None:
+            return known[0]
+        if kind is FunctionType:
+            return self._function(value)
+        if kind is tuple or hasattr(value, "_fields"):
+            return self._remember(value, self._container(value, kind))
+        if kind is MethodType:
+            owner, function = self.copy(value.__self__), self.copy(value.__func__)
+            same = owner is value.__self__ and function is value.__func__
+            return value if same else MethodType(function, owner)
+        if kind is functools.partial:
+            parts = [self.copy(part) for part in (value.func, value.args, value.keywords)]
+            return self._remember(value, functools.partial(parts[0], *parts[1], **parts[2]))
+        rebuild = getattr(kind, "_tapediff_rebuilt", None)
+        if rebuild is not None:
+            return self._remember(value, rebuild(value, self.copy))
+        if is_stateful(value):
+            if not _holds_tracked(value):
+                return self._remember(value, self.state(value))
+            return self._container(value, kind) if kind in (list, dict) else self._object(value)
+        self.enter(kind, IdentityKey(value))
+        return self._remember(value, value)
+
+    def _remember(self, value: Any, made: Any) -> Any:
+        self.done[id(value)] = (made, value)
+        return made
+
+    def _container(self, value: Any, kind: type) -> Any:
+        self.enter(kind, len(value))
+        if kind is dict:
+            return self.changed(value, {key: self.copy(part) for key, part in value.items()}, value.values())
+        parts = [self.copy(part) for part in value]
+        return self.changed(value, kind(*parts) if hasattr(kind, "_fields") else kind(parts), value)
+
+    def changed(self, value: Any, made: Any, old: Any) -> Any:
+        """The container itself if nothing in it has changed."""
+        new = made.values() if type(made) is dict else made
+        return value if all(a is b for a, b in zip(new, old)) else made
+
+    def _function(self, function: FunctionType) -> Any:
+        self.enter(FunctionType, IdentityKey(function.__code__))
+        self.meet(function)
+        if not function.__closure__ and not function.__defaults__ and not function.__kwdefaults__:
+            return self._remember(function, function)
+        # A variable that the function assigns to (nonlocal) is shared with the enclosing function.
+        assigned = _assigned(function.__code__)
+        names = function.__code__.co_freevars
+        cells = tuple(old if name in assigned else CellType() for name, old in zip(names, function.__closure__ or ()))
+        made = FunctionType(function.__code__, function.__globals__, function.__name__, None, cells)
+        self._remember(function, made)
+        made.__dict__.update(function.__dict__)
+        made.__qualname__, made.__module__ = function.__qualname__, function.__module__
+        made.__defaults__ = None if function.__defaults__ is None else self.copy(function.__defaults__)
+        kwdefaults = function.__kwdefaults__
+        made.__kwdefaults__ = None if kwdefaults is None else {k: self.copy(v) for k, v in kwdefaults.items()}
+        for cell, old in zip(cells, function.__closure__ or ()):
+            if cell is old:
+                self.enter(CellType, IdentityKey(cell))
+                continue
+            try:
+                contents = old.cell_contents
+            except ValueError:  # not assigned yet
+                continue
+            cell.cell_contents = self.copy(contents)
+        return made
+
+    def _object(self, value: Any) -> Any:
+        """An object whose attributes hold tracked values is copied."""
+        self.enter(type(value), IdentityKey(value))
+        made = copy.copy(value)
+        self._remember(value, made)
+        vars(made).update({name: self.copy(part) for name, part in vars(value).items()})
+        return made
+
+    def enter(self, kind: Any, key: Any) -> None:
+        """Called for every container, function and object."""
+
+    def meet(self, function: FunctionType) -> None:
+        """Called for every function."""
+
+
+class Freezing(Walk):
+    """Replaces tracked values by holes; collects the key of a function and everything it depends on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tracked: list[Any] = []
+        self.originals: list[list[Any]] = []
+        self.arrays: list[tuple[np.ndarray, Any]] = []
+        self.key: list[Any] = []
+        self.held: list[ObjectSnapshot] = []
+        self.globals: list[tuple[dict[str, Any], str, Any, Any]] = []
+        self._holes: dict[tuple[int, int], Hole] = {}
+        self._met: set[int] = set()
+
+    def leaf(self, value: Any) -> Any:
+        if is_tracked(value):
+            value._refresh()
+            place = (id(value._recorder), value._id)
+            hole = self._holes.get(place)
+            if hole is None:
+                hole = self._holes[place] = Hole(len(self.tracked))
+                self.tracked.append(TrackedArray(value._recorder, value._id, value._value, value.type))
+                self.originals.append([])
+            self.originals[hole.index].append(value)
+            self.key.append((Hole, hole.index))
+            return hole
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        self.key.append(plain_key(value))
+        return value
+
+    def _array(self, value: np.ndarray) -> Any:
+        if not value.dtype.hasobject:
+            self.key.append(array_key(value))
+            self.arrays.append((value, self.key[-1]))
+            return value
+        self.key.append((np.ndarray, value.shape))
+        frozen = np.empty(value.shape, object)
+        frozen.reshape(-1)[:] = [self.copy(entry) for entry in value.flat]
+        return frozen
+
+    def state(self, value: Any) -> Any:
+        self.held.append(ObjectSnapshot(value))
+        self.key.append(self.held[-1])
+        return value
+
+    def enter(self, kind: Any, key: Any) -> None:
+        self.key.append((kind, key))
+
+    def meet(self, function: FunctionType) -> None:
+        """The globals of a function, and those of the functions among them."""
+        if id(function.__code__) in self._met or is_library_file(function.__code__.co_filename):
+            return
+        self._met.add(id(function.__code__))
+        for name in _globals_of(function.__code__):
+            found = function.__globals__.get(name, _ABSENT)
+            if found is _ABSENT or isinstance(found, ModuleType) or is_tracked(found):
+                continue
+            key = global_key(found)
+            shown = found.copy() if type(key) is tuple and isinstance(found, np.ndarray) else found
+            self.key.append((name, key))
+            self.globals.append((function.__globals__, name, shown, key))
+            inner = getattr(found, "f", found)  # of a sub-tape, too
+            if type(inner) is FunctionType:
+                self.meet(inner)
+
+
+class Owning(Walk):
+    """Copies arrays."""
+
+    def leaf(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            value = value.copy()
+            value.flags.writeable = False
+        return value
+
+
+class Filling(Walk):
+    """Fills holes with values, and replaces containers and objects that have changed."""
+
+    def __init__(self, values: Sequence[Any], replaced: dict[int, Any]) -> None:
+        super().__init__()
+        self._values, self._replaced = values, replaced
+        self.arrays: set[int] = set()
+        self._made: list[tuple[Any, Any]] = []
+
+    def state(self, value: Any) -> Any:
+        return self._replaced.get(id(value), value)
+
+    def changed(self, value: Any, made: Any, old: Any) -> Any:
+        result = super().changed(value, made, old)
+        if type(made) in (list, dict) and result is made:
+            self._made.append((made, made.copy()))
+        return result
+
+    def _object(self, value: Any) -> Any:
+        made = super()._object(value)
+        self._made.append((vars(made), dict(vars(made))))
+        return made
+
+    def containers_changed(self) -> bool:
+        return any(len(now) != len(then) or any(_differ(now, then)) for now, then in self._made)
+
+    def leaf(self, value: Any) -> Any:
+        if type(value) is Hole:
+            return self._values[value.index]
+        if isinstance(value, np.ndarray) and value.dtype.hasobject:
+            filled = np.empty(value.shape, object)
+            filled.reshape(-1)[:] = [self.copy(entry) for entry in value.flat]
+            return filled
+        if isinstance(value, np.ndarray):
+            self.arrays.add(id(value))
+        return value
+
+
+_ABSENT = object()
+
+
+def global_key(value: Any) -> Any:
+    """Equal while a global is the same."""
+    if type(value) in PLAIN or isinstance(value, np.generic):
+        return plain_key(value)
+    if isinstance(value, np.ndarray):
+        return array_key(value)
+    return ObjectSnapshot(value) if is_stateful(value) else IdentityKey(value)
+
+
+# LOAD_GLOBAL and LOAD_NAME, and LOAD_FROM_DICT_OR_GLOBALS, which Python 3.12 has for classes with type parameters.
+_OF_GLOBALS = ("_GLOBAL", "_GLOBALS", "_NAME")
+
+
+@functools.lru_cache(maxsize=1000)
+def _globals_of(code: CodeType) -> tuple[str, ...]:
+    """The names that a function, or one inside it, may look up among its globals."""
+    own = (
+        i.argval for i in dis.get_instructions(code) if i.opname.startswith("LOAD_") and i.opname.endswith(_OF_GLOBALS)
+    )
+    inside = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return tuple(dict.fromkeys((*own, *(name for c in inside for name in _globals_of(c)))))
+
+
+@functools.lru_cache(maxsize=1000)
+def _assigned(code: CodeType) -> frozenset[str]:
+    """The variables of enclosing functions that a function, or one inside it, assigns to."""
+    names = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _assigned(constant)
+    return frozenset(names & set(code.co_freevars))
+
+
+def _differ(now: Any, then: Any) -> Any:
+    if type(now) is dict:
+        return (key not in then or value is not then[key] for key, value in now.items())
+    return (a is not b for a, b in zip(now, then))
+
+
+def _holds_tracked(value: Any, depth: int = 4) -> bool:
+    if is_tracked(value) or type(value) is Hole:
+        return True
+    if depth == 0:
+        return False
+    if type(value) is dict:
+        return any(_holds_tracked(part, depth - 1) for part in list(value.values()))
+    if type(value) in (list, tuple):
+        return any(_holds_tracked(part, depth - 1) for part in value)
+    if type(value) is set or not is_stateful(value):  # tracked values have no hash
+        return False
+    return any(_holds_tracked(part, depth - 1) for part in list(vars(value).values()))

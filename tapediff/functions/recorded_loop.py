@@ -1,0 +1,131 @@
+"""RecordedLoop: records a loop as one instruction, whose body is a callee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..base.source_location import Site
+from ..errors import ArgumentMismatch, ShapeMismatch
+from ..ir.instruction import BOOL_SCALAR, ValueType, is_tracked
+from ..ops.arithmetic import CONVERT
+from ..ops.calls import LOOP, LoopForm
+from .body import Body, as_operand, caught_outside, items_of, kept_callee, type_of, value_of
+from .freeze import Frozen
+from .pytree import TreeDef, describe_treedef, flatten
+from .recorded_callee import RecordedCallee
+
+# At most this many td.cond per loop body are inlined; each doubles its paths. Further ones are calls.
+BRANCHES_TO_INLINE = 1
+
+
+class RecordedLoop:
+    """A loop that is recorded.
+
+    Args:
+        run: run(functions, (carry, x)) gives (carry, further results).
+    """
+
+    def __init__(
+        self, name: str, f: Callable[..., Any], frozen: Frozen, treedef: TreeDef, run: Callable[[list[Any], Any], Any],
+        x_treedef: TreeDef | None, site: Site | None,
+    ) -> None:  # fmt: skip
+        self.name = f"{name} of {getattr(f, '__name__', 'f')}"
+        self.frozen, self.treedef, self.run, self.site = frozen, treedef, run, site
+        self.x_treedef = flatten(None)[1] if x_treedef is None else x_treedef
+        self.rest: TreeDef = self.x_treedef
+
+    def record(
+        self, init: Sequence[Any], streams: Sequence[Any], form: LoopForm, leading: Sequence[Any] = ()
+    ) -> tuple[list[Any], list[Any]]:
+        """Record the loop.
+
+        Args:
+            init: the first carries.
+            streams: arrays with one entry for each iteration.
+            form: as far as it is known; the counts are filled in.
+            leading: the number of iterations, or the first test, where these are known at run time only.
+
+        Returns:
+            The last carries, and the stacked further results.
+        """
+        runs = not form.stops or bool(value_of(leading[0]))
+        callee, body, carries = self._body(self.promoted(init), streams, form.stops, runs)
+        n = len(carries)
+        form = replace(form, carries=n, streams=len(streams), constants=len(self.frozen.tracked))
+        handler = caught_outside()
+        if handler is not None:
+            callee.must_not_fail(handler)
+        returned = LOOP(*leading, *carries, *streams, *self.frozen.tracked, callee=callee, form=form)
+        count = len(callee.out_types) - int(form.stops)
+        results = items_of(returned, count)
+        if body.results is not None:
+            self.rest = body.results.parts[1]
+        return results[:n], results[n:]
+
+    def _body(
+        self, carries: Sequence[Any], streams: Sequence[Any], stops: bool, runs: bool
+    ) -> tuple[RecordedCallee, Body, Sequence[Any]]:
+        """The callee of the body, and the carries in the dtypes that an iteration keeps; recorded now if the loop runs at all."""
+        items = [ValueType(type_of(s).shape[1:], type_of(s).dtype) for s in streams]
+        first = [self._first(stream, item) for stream, item in zip(streams, items)]
+        while True:
+            types = [type_of(c) for c in carries]
+            callee, body = self._callee((*types, *items, *(t.type for t in self.frozen.tracked)), stops)
+            if runs:
+                callee.ensure([value_of(o) for o in (*carries, *first, *self.frozen.tracked)])
+            elif not callee.out_types:
+                callee.out_types = (*types, BOOL_SCALAR)
+            promoted = self._fitting(callee, carries)
+            if promoted is None:
+                return callee, body, carries
+            carries = promoted
+
+    def promoted(self, init: Sequence[Any]) -> list[Any]:
+        return [as_operand(leaf) for leaf in init]
+
+    @staticmethod
+    def _first(stream: Any, item: ValueType) -> Any:
+        """The first entry; of none, zeros, so that the types of the results can be found."""
+        value = value_of(stream)
+        return value[0] if len(value) else np.zeros(item.shape, item.dtype)[()]
+
+    def _callee(self, types: Sequence[ValueType], stops: bool) -> tuple[RecordedCallee, Body]:
+        treedef = TreeDef(tuple, (), (self.treedef, self.x_treedef))
+
+        def run(functions: list[Any], tree: Any) -> Any:
+            result = self.run(functions, tree)
+            found = flatten(result[0])[1]
+            if found != self.treedef:
+                raise ArgumentMismatch(
+                    f"the carry of {self.name} changed its structure", at=self.site,
+                    got=f"{describe_treedef(found)} after {describe_treedef(self.treedef)}",
+                    fix="return the carry as it came in",
+                )  # fmt: skip
+            return result
+
+        make = lambda: Body(self.name, self.frozen, treedef, run, keeps_arguments=False)  # noqa: E731
+        return kept_callee(
+            self.name, treedef, self.frozen, types, make, stops=stops, branches_to_inline=BRANCHES_TO_INLINE
+        )
+
+    def _fitting(self, callee: RecordedCallee, carries: Sequence[Any]) -> list[Any] | None:
+        """The carries in the dtypes that an iteration makes of them; None if they have them already."""
+        changed = False
+        result = list(carries)
+        for k, carry in enumerate(carries):
+            given, made = type_of(carry), callee.out_types[k]
+            if given == made:
+                continue
+            dtype = np.result_type(given.dtype, made.dtype)
+            if given.shape != made.shape or dtype == given.dtype:
+                raise ShapeMismatch(
+                    f"the carry of {self.name} changed its type", at=self.site, got=f"{made} after {given}",
+                    fix="return carries of the shapes and dtypes that the first one has, e.g. start with 0.0 or np.zeros(n)",
+                )  # fmt: skip
+            result[k] = CONVERT(carry, dtype=dtype) if is_tracked(carry) else np.asarray(carry, dtype)[()]
+            changed = True
+        return result if changed else None
