@@ -54,7 +54,7 @@ class Body:
         return self._frozen._functions
 
     def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
-        """Run on tracked arrays: the leaves of the tree, then what stands for the tracked values that are closed over."""
+        """Run on tracked arrays: the leaves of the tree, then the inputs in place of the tracked values that are closed over."""
         self._check_globals()
         first_hole = len(arguments) - self._frozen.hole_count
         if self._integers:

@@ -1,4 +1,4 @@
-"""Callees: what call and loop instructions run. Each has several variants, one tape for each path, all of the same types.
+"""Callees: the functions that CALL and LOOP instructions run. Each has several variants, one tape for each path, all of the same types.
 
 A DerivedCallee's variants are pullbacks of another callee's, of the same numbers; a TapeCallee has one. For those that record their
 variants see recorded_callees. They are replayed with NumPy while they are new and run by native code from then on.
@@ -44,7 +44,7 @@ class Callee:
     """A function of several arrays with several variants.
 
     Attributes:
-        name: what messages call it.
+        name: in messages.
         in_types, out_types: of its arguments and results; out_types is None until the first variant is recorded.
         stops: its last result says whether the while loop that it is the body of goes on.
         is_compiled: whether it may run natively; if not, every run is answered by Python.
@@ -76,9 +76,9 @@ class Callee:
         return {**self.__dict__, "native": None, "_numpy_left": NUMPY_ANSWERS, "_derived": {}}
 
     def __deepcopy__(self, _: Any) -> Any:
-        return self  # what it knows of its paths serves all copies of its callers
+        return self  # its paths serve all copies of its callers
 
-    # What the native side asks for
+    # For native code
 
     def variant_tape(self, number: int) -> Tape:
         """The tape of a variant, ready to be compiled: with guards where the callee decides, else without."""
@@ -193,7 +193,7 @@ class Callee:
 
     @holding(LOCK)
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` returns, made once for each key and kept with the callee."""
+        """The result of `make`, made once for each key and kept with the callee."""
         if key not in self._derived:
             self._derived[key] = make()
         return self._derived[key]
@@ -265,7 +265,7 @@ class DerivedCallee(Callee):
 
 
 def _derived_again(source: Callee, key: Any) -> DerivedCallee:
-    """A pullback is pickled as what it is made from."""
+    """A pullback is pickled as the callee that it is made from."""
     return source.loop_pullback(key) if isinstance(key, LoopCotangents) else source.pullback(*key)
 
 

@@ -22,7 +22,7 @@ class Frozen:
         tracked: the tracked values that they close over; none where these are a callee's own.
         hole_count: how many these are.
         originals: for each of them the program's own arrays of that value.
-        arrays: the plain arrays that they close over, and keys of what these hold.
+        arrays: the plain arrays that they close over, and keys of their contents.
         key: equal for functions of the same code that close over equal values.
     """
 
@@ -62,7 +62,7 @@ class Frozen:
         """The functions with these values in place of the tracked ones; whether they have changed a copied container since; and
         the ids of the plain arrays that they close over.
 
-        Containers and objects that are as they were are the program's own, so that what a function adds to them is seen outside.
+        Unchanged containers and objects are the program's own, so that the function's changes to them are seen outside.
         """
         changed = {id(c.held): self._copies.get(id(c.held), c.held) for c in self._held if not c.is_same()}
         if self._is_live:

@@ -75,7 +75,7 @@ class InlinedCallee(Callee):
         return self.called.may_compile(number)
 
     def _arguments(self, inputs: Sequence[Any]) -> list[Any]:
-        """What the called function is called with."""
+        """The arguments of the called function."""
         return run(self._before, inputs)
 
     def _with(self, inner: Tape, number: int) -> Tape:

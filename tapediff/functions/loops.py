@@ -47,7 +47,7 @@ def scan(
     Raises:
         ArgumentMismatch, ShapeMismatch: xs of different lengths; a carry that changes its structure, shape or dtype.
 
-    Cost: inside a compiled tape an iteration costs what f's own loop would; its gradient stores every carry, and values that are
+    Cost: inside a compiled tape an iteration costs as much as in f's own loop; its gradient stores every carry, and values that are
         expensive to compute (exp, quotients, products of matrices, long chains) up to 128 MB in all. The rest is computed again, and all
         of it where f branches.
     Source: the signature is that of jax.lax.scan.
@@ -253,7 +253,7 @@ def while_loop(
 
 
 def _first_test(cond: Callable[[Any], Any], operands: Sequence[Any], treedef: TreeDef) -> Any:
-    """cond(init) as a call of its own, so that what Python looks at in there is no guard of the caller."""
+    """cond(init) as a call of its own, so that its guards are none of the caller's."""
     frozen = freeze(cond)
     leaves, operands = operands, [*operands, *frozen.tracked]
     run = lambda functions, tree: _as_bool(functions[0](tree))  # noqa: E731 -- the next line is its only use

@@ -1,4 +1,4 @@
-"""What is said of the paths of a function: where they part most often, that there are too many, that one was not found again."""
+"""Messages about the paths of a function: where they part most often, that there are too many, that one was not found again."""
 
 from __future__ import annotations
 

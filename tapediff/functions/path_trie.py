@@ -1,4 +1,4 @@
-"""Keeps the tapes of one function by path: what its guards came to, and which tape to try when one of them differs.
+"""The path trie: the tapes of one function by the outcomes of their guards, and the tape to try when one of them differs.
 
 The paths form a trie: guard outcomes so far → next guard. Only its branching points are stored, as forks: a loop with
 ten thousand guards has ten thousand outcomes on its path and perhaps three forks.

@@ -1,4 +1,4 @@
-"""Functions as pickles hold them: by name. What records the variants of a callee is pickled with it if it can be found by name."""
+"""Pickled functions: by name. The functions of a callee are pickled with it if they can be found by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WRAPPED = ("", "f", "forward", "__wrapped__")
 
 
 def place_of(value: Any) -> tuple[str, str, str] | None:
-    """Module, name and attribute under which another process finds a function or what wraps it; None if it would not."""
+    """Module, name and attribute under which another process finds a function or its wrapper; None if it would not."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str):
         return None
@@ -43,12 +43,12 @@ def _named(module: ModuleType, name: str) -> Any:
 
 
 def _is_same_function(a: Any, b: Any) -> bool:
-    """Whether both are one function; frozen functions with default arguments are copies of what the program has."""
+    """Whether both are one function; frozen functions with default arguments are copies of the program's."""
     return type(a) is FunctionType and type(b) is FunctionType and a.__code__ is b.__code__ and not b.__closure__
 
 
 def found(module: str, name: str, attribute: str) -> Any:
-    """What `place_of` has found, in this process."""
+    """The function at a place, in this process."""
     value = _named(importlib.import_module(module), name)
     return getattr(value, attribute) if attribute else value
 
@@ -82,7 +82,7 @@ def _partial(function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> 
 
 
 class Portable:
-    """Stands for a function in what is pickled, and becomes that function again: also where its name stands for what wraps it."""
+    """A function in a pickle, unpickled as that function: also where its name stands for its wrapper."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -97,7 +97,7 @@ def _itself(value: Any) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    """Finds functions by the names of their wrappers too, anywhere in what is pickled."""
+    """Finds functions by the names of their wrappers too, anywhere in a pickle."""
 
     def reducer_override(self, obj: Any) -> Any:
         return _reduced_frozen(obj) if type(obj) is Frozen else reduced(obj)
@@ -124,7 +124,7 @@ def _frozen_again(functions: list[Any], kept: list[tuple[str, str, Any]]) -> Fro
 
 
 class Remembered:
-    """A part of what a callee records new paths with, as it was pickled; unpickled when first called.
+    """A function that a callee records new paths with, as it was pickled; unpickled when first called.
 
     Attributes:
         is_needed: as of the user's guard of a sub-tape.
@@ -151,7 +151,7 @@ class Remembered:
 
 
 def remembered(name: str, *parts: Any) -> list[Any]:
-    """Each part so that it can be pickled, with what it needs; what cannot be is left behind, and says so when it is called."""
+    """Each part in a form that can be pickled; a part that cannot is left behind, and raises when it is called."""
     content, why, file = None, "", io.BytesIO()
     try:
         _Pickler(file).dump(parts)

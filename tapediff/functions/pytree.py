@@ -13,13 +13,13 @@ from ..ir.keys import static_key
 
 
 class TreeDef(NamedTuple):
-    """What a tree is beside its arrays: containers, keys, and values that are no arrays.
+    """A tree without its arrays: containers, keys, and values that are no arrays.
 
     Attributes:
         kind: the container's type; None for an array, and `type(...)` of a value that is none.
         keys: of a dict; a key of the value that is no array.
         parts: the treedefs inside.
-        value: what is no array, not compared by itself.
+        value: a value that is no array, not compared by itself.
     """
 
     kind: Any

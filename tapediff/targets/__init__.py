@@ -1,4 +1,4 @@
-"""What users call: the derivatives of a function, a Tape, a CompiledTape or a GuardedTape.
+"""The public functions: derivatives of a function, a Tape, a CompiledTape or a GuardedTape.
 
 Comes in: a target and its arguments. Goes out: values and derivatives. Open first: `derivatives.py`; `guarded_tape.py` chooses among
 compiled tapes by their guards.

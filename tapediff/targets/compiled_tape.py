@@ -39,7 +39,7 @@ Key = tuple[int, ...] | Operator | None
 
 
 def raise_pending() -> NoReturn:
-    """Raise what user code has raised that a kernel called."""
+    """Raise the exception of user code that a kernel called."""
     from ..compiler.runtime import callbacks
 
     callbacks.raise_pending()
@@ -177,7 +177,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         """Run a kernel on inputs of exactly the recorded types, of any layout.
 
         Args:
-            argnums: what to differentiate by, or None for the value alone.
+            argnums: the arguments to differentiate by, or None for the value alone.
             inputs: arrays or scalars of the recorded shapes and dtypes.
             outs: checked arrays that receive the gradients on success, or None for fresh ones.
 

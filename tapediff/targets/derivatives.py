@@ -41,7 +41,7 @@ def gradient(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, 
     Raises:
         NonScalarOutput: the target does not return one real scalar; td.jacobian takes arrays.
         GuardFailed: a Tape or CompiledTape was asked for a path it does not hold.
-        ShapeMismatch, DtypeMismatch: an argument or `out` differs from what was recorded.
+        ShapeMismatch, DtypeMismatch: an argument or `out` differs from the recorded one.
 
     Cost: two to four times the function itself; a function as target is recorded anew at every call.
     """

@@ -50,17 +50,17 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
 
     Args:
         f: the function, in plain NumPy; returns a real scalar for td.gradient, anything td.record takes for safe(x).
-        guard: called as guard(*args) once per call, on plain floats and read-only arrays; tapes are kept apart by what
-            it returns (None, bool, number, string, array, or a tuple, enum or frozen dataclass of these). Guards found
+        guard: called as guard(*args) once per call, on plain floats and read-only arrays; tapes are kept apart by its
+            value (None, bool, number, string, array, or a tuple, enum or frozen dataclass of these). Guards found
             by recording hold all the same.
         max_tapes: how many tapes are kept; the one not used for the longest time is dropped for a new one.
         compile_after: how many answers of a new tape are replayed with NumPy before it is compiled; 0 unless given, with
             on_new_tape="interpret" 10.
-        on_new_tape: what a call does for which no tape is kept. "compile": record and compile one. "interpret": record one
+        on_new_tape: how a call is answered for which no tape is kept. "compile": record and compile one. "interpret": record one
             and answer by replaying it with NumPy, at once. "warn": as "compile", with a GuardWarning for each tape after the
             first. "raise": NewTape, once there is a tape. May be set later, as `safe.on_new_tape = "raise"` after a warm-up.
         check_every: every so many calls the plain function is run beside its tape, once more and on plain arrays; 0 is never.
-        name: what messages call the function.
+        name: of the function, in messages.
         static: td.static(...), the arguments to specialise on: a tape is kept for each value that they take.
 
     Raises:
@@ -274,7 +274,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         )
 
     def margins(self, *args: Any) -> list[Margin]:
-        """How far a point is from the next branch: every comparison on its path, and every kink of what f returns.
+        """How far a point is from the next branch: every comparison on its path, and every kink of f's result.
 
         Args:
             args: as for safe(*args).
@@ -286,7 +286,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         Raises:
             TrackedValueEscaped: called inside a recording.
 
-        Cost: one replay with NumPy, or one recording where no tape is kept for the point. What is kept stays as it is.
+        Cost: one replay with NumPy, or one recording where no tape is kept for the point. The kept tapes stay as they are.
         """
         if _is_recording(args):
             raise TrackedValueEscaped(

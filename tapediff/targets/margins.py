@@ -25,9 +25,9 @@ class Margin:
         kind: "guard" where Python looked at it; "where" where it chooses between arrays; "kink" where a maximum, minimum, clip
             or absolute value has its corner.
         comparison: less, less_equal, greater, ..., maximum, absolute, or int for a whole number that Python looked at.
-        left, right: what is compared; of arrays the elements that are closest.
+        left, right: the two sides; of arrays the elements that are closest.
         margin: left - right; NaN where there is no distance, as from NaN.
-        outcome: what the comparison comes to there: a bool; for int the integer; for kinks whether left is the greater.
+        outcome: of the comparison there: a bool; for int the integer; for kinks whether left is the greater.
         tie: the two sides are equal.
         index: the position of the closest elements; () for scalars.
     """
@@ -51,7 +51,7 @@ class Margin:
 
 
 def margins(tape: Tape, inputs: Sequence[Any]) -> list[Margin]:
-    """Every comparison behind the guards of a tape, in order, then the places where what it returns has a kink or a jump."""
+    """Every comparison behind the guards of a tape, in order, then the places where its results have a kink or a jump."""
     values = values_at(tape, inputs)
     found = [margin for guard in tape.guards for margin in guard_margins(tape, values, guard)]
     needed = _needed_by_outputs(tape)
@@ -72,7 +72,7 @@ def _inside(tape: Tape, values: Sequence[Any], instruction: Instruction) -> list
     if instruction.op is CALL:
         _, number = watched.answer(None, operands)
         called: Tape = watched.callee.variants[number].tape
-        # What td.cond decides on was compared outside.
+        # The condition of td.cond was compared outside.
         given = [(g, called.inputs.index(g.value)) for g in called.guards if g.value in called.inputs]
         outside = [_decisions(tape, values, instruction.inputs[k], str(g.site), "guard", g.kind) for g, k in given]
         return [*(margin for found in outside for margin in found), *watched.found]

@@ -1,4 +1,4 @@
-"""One program for tapes that differ in constants alone: what was derived and compiled for one serves them all.
+"""One program for tapes that differ in constants alone: derived and compiled once, for all of them.
 
 A function that takes a step number is recorded at every step, as Python may do anything with it; as a rule it does the same operations
 on other numbers. Those are inputs of the program, which is differentiated once.
@@ -39,7 +39,7 @@ class Program:
         self.tape = _lift(base, lifted) if lifted else base
 
     def constants(self, tape: Tape) -> list[Any]:
-        """What it takes, after the arguments, to do what a tape does."""
+        """Its inputs after the arguments, where it stands for a tape."""
         return [tape.instructions[k].params[0] for k in self.lifted]
 
 
@@ -56,7 +56,7 @@ class Programs(Generic[P]):
         self.known: tuple[P, ...] = ()
 
     def of(self, tape: Tape) -> P:
-        """The program that does what a tape does; made of the tape if there is none yet."""
+        """The program that computes the same as a tape; made of the tape if there is none yet."""
         for program in self.known:
             differing = differing_constants(program.base, tape)
             if differing is None:

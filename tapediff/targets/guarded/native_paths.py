@@ -27,7 +27,7 @@ class GuardedCalls(NativeCalls):
 
     @property
     def name(self) -> str:
-        """What messages call the function."""
+        """Of the function, in messages."""
         return self._function.name
 
     def answer_at(self, x: np.ndarray) -> tuple[Variant, float, Any]:

@@ -1,4 +1,4 @@
-"""What a GuardedTape says about itself: why it recorded, its counts, explain(), and the texts of its warnings."""
+"""Reports of a GuardedTape: its counts, explain(), and the texts of its warnings and errors."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class LastFailure:
     """A call for which no tape was kept, beside the kept tape that came closest.
 
     Attributes:
-        reason: what it was called with, and the guard that came out differently.
+        reason: the kind of call, and the guard that failed.
         closest: the number of that tape; it has the longest path in common.
-        takes: what that tape was recorded for.
+        takes: the kind of call that this tape was recorded for.
         sides: the comparisons behind the guard, as this call met them.
     """
 
@@ -77,7 +77,7 @@ def last_failure(
     inputs: Sequence[Any],
     kept: Sequence[Variant],
 ) -> LastFailure:
-    """What explain() tells about a call that no tape could answer; the guard's comparison is computed with NumPy."""
+    """A call that no tape could answer, for explain(); the guard's comparison is computed with NumPy."""
     if missed is not None and reason.guard is not None:
         variant, guard = missed[0], reason.guard
         try:
@@ -120,7 +120,7 @@ def _path(variant: Variant) -> list[str]:
 
 
 def most_paths(variants: Sequence[Variant]) -> str:
-    """What the kept tapes differ in most: the user's guard, the arguments' types, or a line that Python branches on."""
+    """The main cause of so many tapes: the user's guard, the arguments' types, or a line that Python branches on."""
     line, outcomes, splits = most_split_line(variants)
     calls = [v.reason.called_with for v in variants]
     by_guard_value = len({v.key.guard for v in variants})

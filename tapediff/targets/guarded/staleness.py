@@ -18,7 +18,7 @@ from .keyed_call import GuardedFunction, KeyedCall
 from .policy import Policy
 from .tape_cache import TapeCache
 
-# The plain function and the replay do the same operations in nearly the same order. What differs more is put to a second test.
+# The plain function and the replay do the same operations in nearly the same order. A larger difference is put to a second test.
 SAME_ORDER = {np.dtype(np.float32): 1e-5, FLOAT64: 1e-11}
 # The second test: by how many times the change that a last bit of the arguments makes two values may differ.
 ROUNDING_SHARE = 64.0

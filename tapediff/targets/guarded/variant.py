@@ -30,7 +30,7 @@ class Variant(PathEntry):
     Attributes:
         hits: calls that it answered, beside those that recorded it.
         is_direct: its inputs are the call's arguments, in order: nothing is specialised on.
-        program, constants: what is differentiated and compiled for it, and what that takes after the arguments.
+        program: the tape that is differentiated and compiled for it; constants: its inputs after the arguments.
     """
 
     __slots__ = (
@@ -47,7 +47,7 @@ class Variant(PathEntry):
         self.hits = 0
         # The kernel of value and gradient by the first argument, once there is one, with the type of that gradient.
         self.call: Any = None
-        # From what this kernel returns at a failed guard to the tape that answered there last.
+        # By the status of this kernel at a failed guard: the tape that answered there last.
         self.jumps: dict[complex, Variant] = {}
         self.shape = tape.input_types[0].shape if tape.inputs else ()
         self.dtype = tape.input_types[0].dtype if tape.inputs else FLOAT64

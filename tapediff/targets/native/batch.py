@@ -137,7 +137,7 @@ def _run(job: _Job, threads: int | None) -> None:
 
 
 def _share(job: _Job, first: int, stop: int, threads: int) -> list[_Failure]:
-    """Do the rows from `first` to `stop`; gives what failed, among them the first row that did."""
+    """Do the rows from `first` to `stop`; gives the failures, among them that of the first row that failed."""
     job.begin(first, stop, threads)
     shared: list[Future[_Failure | None]] = []
     try:

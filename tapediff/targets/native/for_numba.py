@@ -53,7 +53,7 @@ WRONG_SIZE, MISPLACED, NO_MEMORY = c_entry.WRONG_SIZE, c_entry.MISPLACED, c_entr
 
 @cache
 def _raiser() -> Any:
-    """Raises what a status stands for."""
+    """Raises the exception of a status."""
     from numba import njit
 
     LinAlgError = np.linalg.LinAlgError

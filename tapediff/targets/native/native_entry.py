@@ -215,7 +215,7 @@ class PathsEntry(NativeEntry):
         if not self._guarded.keeps(variant):
             return
         path = self._paths.get(variant, path)
-        # An interrupt may come before any line: what is in `_paths` is in the table as well, and the table is the one in use.
+        # An interrupt may come before any line: every path in `_paths` is in the table already, and the table is the one in use.
         self.state_block[c_entry.DISPATCH_TABLE] = self._table.address
         if path not in self._table.natives:
             self._table.add(path)
@@ -299,7 +299,7 @@ class _PathsTable(DispatchTable):
 
     def add(self, path: _Path) -> None:
         native = NativeVariant(path, path.variant.number)
-        # An interrupt may come before any line: what is in `natives` is in the other table as well.
+        # An interrupt may come before any line: every path in `natives` is in the other table already.
         self._paths_by_address[native.address] = path
         self.natives[path] = native
 
