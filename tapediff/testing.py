@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .errors import ArgumentMismatch
+from .functions.captured.pytree import flatten
 from .functions.primitive import Primitive
-from .functions.pytree import flatten
 from .ir.arguments import unwrap
 from .targets.compiled_tape import compile
 from .targets.derivatives import value_and_gradient

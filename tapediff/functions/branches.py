@@ -13,9 +13,9 @@ from ..base.source_location import user_site
 from ..errors import ArgumentMismatch
 from ..ir.instruction import is_tracked
 from ..recording.recorder import current_recorder
-from .body import Body, as_operand, call, caught_outside, kept_callee, type_of
-from .freeze import freeze
-from .pytree import flatten
+from .callees.body import Body, as_operand, call, caught_outside, kept_callee, type_of
+from .captured.freeze import freeze
+from .captured.pytree import flatten
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *args: Any) -> Any:

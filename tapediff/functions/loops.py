@@ -17,9 +17,9 @@ from ..errors import ArgumentMismatch
 from ..ir.instruction import BOOL, is_tracked
 from ..ops.calls import LoopForm
 from ..recording.recorder import current_recorder
-from .body import Body, as_operand, call, kept_callee, type_of
-from .freeze import Frozen, freeze
-from .pytree import TreeDef, flatten, unflatten
+from .callees.body import Body, as_operand, call, kept_callee, type_of
+from .captured.freeze import Frozen, freeze
+from .captured.pytree import TreeDef, flatten, unflatten
 from .recorded_loop import RecordedLoop
 
 # A loop whose carries take more bytes than this stores few of them and computes the others again.

@@ -15,10 +15,10 @@ import numpy as np
 from ..errors import ArgumentMismatch, InvalidRule
 from ..ir.instruction import is_tracked
 from ..ops.calls import CALL
-from .body import as_operand, items_of, type_of
-from .pickling import Portable, found, place_of
-from .primitive_callees import ForwardCallee, outputs_and_saved, python_function
-from .pytree import flatten, unflatten
+from .callees.body import as_operand, items_of, type_of
+from .callees.primitive_callees import ForwardCallee, outputs_and_saved, python_function
+from .captured.pickling import Portable, found, place_of
+from .captured.pytree import flatten, unflatten
 
 
 class Primitive:

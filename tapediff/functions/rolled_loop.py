@@ -16,7 +16,7 @@ def rolled(tape: Tape) -> Tape:
     if known is None:
         # Imported when the first tape is prepared: a tenth of the time of `import tapediff`.
         from ..passes.rolling.reroll import reroll
-        from .tape_callee import callee_of
+        from .callees.tape_callee import callee_of
 
         straight = run_passes(tape, STRAIGHTEN)
         made = reroll(straight, callee_of)

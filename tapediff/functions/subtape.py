@@ -15,13 +15,13 @@ from ..ir.instruction import BOOL, ValueType, is_tracked
 from ..ir.keys import value_key
 from ..recording.recorder import current_recorder
 from ..recording.static import Static, boxed, static_of, unboxed
-from .body import Body, as_operand, call, caught_outside, type_of
-from .callee import LOCK
-from .freeze import Frozen, freeze
-from .path_messages import site_of
-from .pickling import Portable, found, place_of
-from .pytree import TreeDef, flatten, has_values, unflatten
-from .recorded_callee import RecordedCallee
+from .callees.body import Body, as_operand, call, caught_outside, type_of
+from .callees.callee import LOCK
+from .callees.path_messages import site_of
+from .callees.recorded_callee import RecordedCallee
+from .captured.freeze import Frozen, freeze
+from .captured.pickling import Portable, found, place_of
+from .captured.pytree import TreeDef, flatten, has_values, unflatten
 
 
 class SubTape:

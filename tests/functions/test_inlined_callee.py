@@ -3,8 +3,8 @@
 import numpy as np
 
 import tapediff as td
-from tapediff.functions.callee import TapeCallee
-from tapediff.functions.inlined_callee import InlinedCallee, branching_calls
+from tapediff.functions.callees.callee import TapeCallee
+from tapediff.functions.callees.inlined_callee import InlinedCallee, branching_calls
 from tapediff.ops.calls import GET, LOOP, LoopForm
 
 

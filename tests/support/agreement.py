@@ -3,7 +3,7 @@
 import numpy as np
 
 import tapediff as td
-from tapediff.functions import callee as callees
+from tapediff.functions.callees import callee as callees
 from tapediff.ir.instruction import CONSTANT, GUARD, INPUT
 from tapediff.targets.derived_tapes import gradient_tape
 

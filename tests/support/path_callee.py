@@ -3,7 +3,7 @@
 import numpy as np
 
 from tapediff.errors import GuardFailed
-from tapediff.functions.callee import Callee, without_guards
+from tapediff.functions.callees.callee import Callee, without_guards
 from tapediff.ir.instruction import INPUT, DynamicArrayType, Instruction, ValueType
 from tapediff.ir.interpreter import run
 from tapediff.ir.tape import Tape

@@ -7,7 +7,7 @@ import pytest
 
 import tapediff as td
 from tapediff.compiler.kernel import Kernel
-from tapediff.functions.tape_callee import callee_of
+from tapediff.functions.callees.tape_callee import callee_of
 from tapediff.ir.interpreter import run
 from tapediff.passes.pipeline import run_passes
 from tapediff.transforms.map_rows import RowsCannotBeMapped, map_rows

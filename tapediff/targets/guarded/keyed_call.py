@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...functions.path_messages import site_of
+from ...functions.callees.path_messages import site_of
 from ...ir.arguments import unwrap
 from ...ir.instruction import ValueType
 from ...ir.keys import static_key, value_key

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import describe
-from ...functions.path_messages import short
+from ...functions.callees.path_messages import short
 from ...ir.instruction import Guard, ValueType
 
 

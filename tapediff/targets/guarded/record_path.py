@@ -10,7 +10,7 @@ from typing import Any
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ...functions.path_messages import check_prescribed, warn
+from ...functions.callees.path_messages import check_prescribed, warn
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
 from ...numpy_api.whole_numbers import check_parameters

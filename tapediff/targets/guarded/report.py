@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import NewTape, UnstableBranch, describe
-from ...functions.path_messages import most_split_line, short, site_of
+from ...functions.callees.path_messages import most_split_line, short, site_of
 from ...ir.instruction import Guard
 from ...ir.interpreter import GuardFailure
 from ..margins import guard_margins, values_at

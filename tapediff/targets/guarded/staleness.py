@@ -9,7 +9,7 @@ import numpy as np
 
 from ...compiler.runtime.status import REFUSED
 from ...errors import StaleTape
-from ...functions.path_messages import site_of
+from ...functions.callees.path_messages import site_of
 from ...ir.instruction import FLOAT64
 from ...ir.interpreter import run
 from ...ir.tape import Tape

@@ -6,7 +6,7 @@ import copy
 from collections import deque
 from typing import Any
 
-from ...functions.pickling import Portable, place_of
+from ...functions.captured.pickling import Portable, place_of
 from ...recording.static import static_of
 from .keyed_call import GuardedFunction
 from .policy import Policy

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ...functions.path_trie import Paths
+from ...functions.callees.path_trie import Paths
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
 from .keyed_call import CallKey

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import GuardFailed
-from ...functions.path_trie import PathEntry
+from ...functions.callees.path_trie import PathEntry
 from ...ir.instruction import FLOAT64
 from ...ir.interpreter import GuardFailure, run
 from ...ir.outputs import deliver

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.fork_locks import new_lock
-from ..base.held_locks import holding
-from ..base.source_location import user_site
-from ..errors import InvalidTape, RecursionTooDeep
-from ..ir.instruction import GUARD, ValueType
-from ..ir.interpreter import GuardFailure, run
-from ..ir.rewriter import Rewriter
-from ..ir.tape import Tape
-from ..ops.calls import CALL, CALL_VARIANT, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
-from ..passes.pipeline import PREPARE, run_passes
-from ..recording.recorder import Recorder
-from ..transforms.reverse import MAYBE_DISCARDED, NONZERO, pullback
-from ..transforms.reverse_loop import iteration_pullback, iteration_types, loop_flow, whole_flow
+from ...base.fork_locks import new_lock
+from ...base.held_locks import holding
+from ...base.source_location import user_site
+from ...errors import InvalidTape, RecursionTooDeep
+from ...ir.instruction import GUARD, ValueType
+from ...ir.interpreter import GuardFailure, run
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.calls import CALL, CALL_VARIANT, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
+from ...passes.pipeline import PREPARE, run_passes
+from ...recording.recorder import Recorder
+from ...transforms.reverse import MAYBE_DISCARDED, NONZERO, pullback
+from ...transforms.reverse_loop import iteration_pullback, iteration_types, loop_flow, whole_flow
 
 if TYPE_CHECKING:
-    from ..compiler.runtime.call_frame import ArgumentLayout
-    from ..compiler.runtime.native_callee import NativeKernel
+    from ...compiler.runtime.call_frame import ArgumentLayout
+    from ...compiler.runtime.native_callee import NativeKernel
 
 # So many calls and iterations of a callee are answered with NumPy before it is compiled, which takes as long as a few hundred.
 NUMPY_ANSWERS = 100
@@ -99,7 +99,7 @@ class Callee:
     def loop_kernel(self, number: int, layout: ArgumentLayout) -> Callable[[], NativeKernel]:
         """Compiles a variant for loops that feed it in a certain way."""
         # Imported when something is first compiled, so that `import tapediff` stays fast.
-        from ..compiler.loop_kernel import LoopKernel
+        from ...compiler.loop_kernel import LoopKernel
 
         tape = self.variant_tape(number)
         if (tape.input_types, tape.output_types) != (self.in_types, self.out_types):
@@ -321,6 +321,6 @@ def without_guards(tape: Tape) -> Tape:
 
 def _native(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
     # Imported when something is first compiled, so that `import tapediff` stays fast.
-    from ..compiler.runtime.run_callee import run_native
+    from ...compiler.runtime.run_callee import run_native
 
     return run_native(op, params, values)

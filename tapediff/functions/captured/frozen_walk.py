@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..base.source_location import is_library_file
-from ..ir.instruction import is_tracked
-from ..recording.object_snapshot import PLAIN, IdentityKey, ObjectSnapshot, array_key, is_stateful, plain_key
-from ..recording.tracked import TrackedArray
+from ...base.source_location import is_library_file
+from ...ir.instruction import is_tracked
+from ...recording.object_snapshot import PLAIN, IdentityKey, ObjectSnapshot, array_key, is_stateful, plain_key
+from ...recording.tracked import TrackedArray
 
 
 class Hole:

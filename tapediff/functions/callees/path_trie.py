@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from ..ir.interpreter import GuardFailure
-from ..ir.keys import outcome_key
-from ..ir.tape import Tape
+from ...ir.interpreter import GuardFailure
+from ...ir.keys import outcome_key
+from ...ir.tape import Tape
 
 
 class PathEntry:

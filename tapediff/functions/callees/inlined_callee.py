@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.instruction import INT_SCALAR
-from ..ir.interpreter import GuardFailure, run
-from ..ir.rewriter import Rewriter
-from ..ir.tape import Tape
-from ..ops.calls import CALL, GET
-from ..passes.pipeline import run_passes
-from ..passes.simplify.dead_code import dead_code
+from ...ir.instruction import INT_SCALAR
+from ...ir.interpreter import GuardFailure, run
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.calls import CALL, GET
+from ...passes.pipeline import run_passes
+from ...passes.simplify.dead_code import dead_code
 from .callee import Callee, without_guards
 
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..compiler.runtime.status import WRONG_RESULT
-from ..errors import InvalidRule, UnsupportedFunction
-from ..ir.instruction import BOOL, FLOAT64, INT64, ValueType
-from ..ops.calls import CALL, GET
+from ...compiler.runtime.status import WRONG_RESULT
+from ...errors import InvalidRule, UnsupportedFunction
+from ...ir.instruction import BOOL, FLOAT64, INT64, ValueType
+from ...ops.calls import CALL, GET
+from ..captured.pytree import TreeDef, describe_treedef, flatten, has_only_tuples, packed, paths, unflatten
 from .callee import Callee
-from .pytree import TreeDef, describe_treedef, flatten, has_only_tuples, packed, paths, unflatten
 
 if TYPE_CHECKING:
-    from ..compiler.runtime.call_frame import ArgumentLayout
-    from ..compiler.runtime.native_callee import NativeKernel
+    from ...compiler.runtime.call_frame import ArgumentLayout
+    from ...compiler.runtime.native_callee import NativeKernel
 
 
 class UserFunctions(Protocol):
@@ -62,7 +62,7 @@ class PythonCallee(Callee):
         return True
 
     def loop_kernel(self, number: int, layout: ArgumentLayout) -> Callable[[], NativeKernel]:
-        from ..compiler.runtime.numba_functions import NumbaCall
+        from ...compiler.runtime.numba_functions import NumbaCall
 
         return lambda: NumbaCall(self)
 

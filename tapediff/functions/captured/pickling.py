@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.source_location import Site
-from ..errors import UnsupportedFunction
-from ..recording.object_snapshot import LARGEST_COMPARED, PLAIN
+from ...base.source_location import Site
+from ...errors import UnsupportedFunction
+from ...recording.object_snapshot import LARGEST_COMPARED, PLAIN
 from .freeze import Frozen, freeze
 from .frozen_walk import global_key
 

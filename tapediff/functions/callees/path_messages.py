@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.source_location import Site, is_library_file
-from ..errors import GuardWarning, UnstableBranch
-from ..ir.tape import Tape
+from ...base.source_location import Site, is_library_file
+from ...errors import GuardWarning, UnstableBranch
+from ...ir.tape import Tape
 from .path_trie import Fork, PathEntry
 
 

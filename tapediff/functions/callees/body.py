@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from ..base.held_locks import holding
-from ..base.source_location import Site, user_site
-from ..errors import ArgumentMismatch, StaleTape, UnsupportedFunction
-from ..ir.arguments import as_data_array
-from ..ir.instruction import BOOL, FLOAT64, INT64, ValueType, is_tracked
-from ..numpy_api.shaping import stack_objects
-from ..ops.calls import CALL, GET
-from ..recording.aliases import Aliases
-from ..recording.call_arrays import note_results, watch_results
-from ..recording.recorder import current_recorder
+from ...base.held_locks import holding
+from ...base.source_location import Site, user_site
+from ...errors import ArgumentMismatch, StaleTape, UnsupportedFunction
+from ...ir.arguments import as_data_array
+from ...ir.instruction import BOOL, FLOAT64, INT64, ValueType, is_tracked
+from ...numpy_api.shaping import stack_objects
+from ...ops.calls import CALL, GET
+from ...recording.aliases import Aliases
+from ...recording.call_arrays import note_results, watch_results
+from ...recording.recorder import current_recorder
+from ..captured.freeze import Frozen
+from ..captured.pytree import TreeDef, describe_treedef, flatten, integers, unflatten
 from .callee import LOCK
-from .freeze import Frozen
 from .path_messages import short
-from .pytree import TreeDef, describe_treedef, flatten, integers, unflatten
 from .recorded_callee import RecordedCallee
 
 

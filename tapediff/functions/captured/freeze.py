@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..recording.object_snapshot import ObjectSnapshot, copied, note_mutable
+from ...recording.object_snapshot import ObjectSnapshot, copied, note_mutable
 from .frozen_walk import Filling, Freezing, Owning, global_key
 
 

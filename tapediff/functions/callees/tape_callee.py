@@ -6,10 +6,10 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.fork_locks import new_lock
-from ..base.held_locks import holding
-from ..ir.instruction import CONSTANT, Instruction
-from ..ir.tape import Tape
+from ...base.fork_locks import new_lock
+from ...base.held_locks import holding
+from ...ir.instruction import CONSTANT, Instruction
+from ...ir.tape import Tape
 from .callee import Callee, TapeCallee, without_guards
 from .inlined_callee import InlinedCallee, branching_calls
 

@@ -10,22 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from ..base.held_locks import holding
-from ..errors import GuardFailed, ShapeMismatch, TrackedValueLeaked, UnsupportedFunction
-from ..ir.instruction import CONSTANT, GUARD, Instruction, ValueType
-from ..ir.interpreter import GuardFailure, run
-from ..ir.keys import has_identities
-from ..ir.tape import Tape
-from ..ops.calls import CALL
-from ..passes.pipeline import run_passes
-from ..recording.caught_errors import Failure
-from ..recording.randomness import Draws
-from ..recording.recorder import Recorder
+from ...base.held_locks import holding
+from ...errors import GuardFailed, ShapeMismatch, TrackedValueLeaked, UnsupportedFunction
+from ...ir.instruction import CONSTANT, GUARD, Instruction, ValueType
+from ...ir.interpreter import GuardFailure, run
+from ...ir.keys import has_identities
+from ...ir.tape import Tape
+from ...ops.calls import CALL
+from ...passes.pipeline import run_passes
+from ...recording.caught_errors import Failure
+from ...recording.randomness import Draws
+from ...recording.recorder import Recorder
+from ..captured.pickling import remembered
+from ..rolled_loop import rolled
 from .callee import LOCK, Callee, without_guards
 from .path_messages import check_prescribed, most_outcomes, paths_text, warn
 from .path_trie import PathEntry, Paths
-from .pickling import remembered
-from .rolled_loop import rolled
 
 
 class RecordedCallee(Callee):
