@@ -6,13 +6,13 @@ import dataclasses
 import inspect
 import numbers
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
-from .instruction import ValueType, is_tracked
+from .instruction import Operand, ValueType, is_tracked
 
 
 class Constant:
@@ -24,18 +24,18 @@ class Constant:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Operand) -> None:
         self.value = value
 
     def __repr__(self) -> str:
         return f"td.Constant({self.value!r})"
 
 
-def unwrap(argument: Any) -> Any:
+def unwrap(argument: Operand) -> Operand:
     return argument.value if type(argument) is Constant else argument
 
 
-def as_float_array(argument: Any, position: int, f: Any = None) -> np.ndarray:
+def as_float_array(argument: Operand, position: int, f: Callable[..., Any] | None = None) -> np.ndarray:
     """A float array for argument number `position` of a new recording of `f`.
 
     Raises:
@@ -54,7 +54,7 @@ def as_float_array(argument: Any, position: int, f: Any = None) -> np.ndarray:
     )
 
 
-def as_data_array(argument: Any, position: int, f: Any = None) -> np.ndarray:
+def as_data_array(argument: Operand, position: int, f: Callable[..., Any] | None = None) -> np.ndarray:
     """The array of a td.Constant argument: float, int or bool.
 
     Raises:
@@ -72,7 +72,7 @@ def as_data_array(argument: Any, position: int, f: Any = None) -> np.ndarray:
     )
 
 
-def as_recorded(argument: Any, position: int, f: Any) -> tuple[np.ndarray, bool]:
+def as_recorded(argument: Operand, position: int, f: Callable[..., Any] | None) -> tuple[np.ndarray, bool]:
     """The array of an argument of td.record, and whether it may be differentiated: integers and booleans are data."""
     if type(argument) is Constant:
         return as_data_array(argument.value, position, f), False
@@ -85,10 +85,10 @@ def as_recorded(argument: Any, position: int, f: Any) -> tuple[np.ndarray, bool]
 ACCEPTED = "a float, a float array, or nested lists of plain numbers"
 
 
-def argument_name(position: int, f: Any = None) -> str:
+def argument_name(position: int, f: Callable[..., Any] | None = None) -> str:
     """What messages call an argument: its position, and its name where f tells."""
     try:
-        named = list(inspect.signature(f).parameters.values())
+        named = list(inspect.signature(f).parameters.values()) if f is not None else []
     except (TypeError, ValueError):
         named = []
     known = position < len(named) and named[position].kind in (
@@ -98,7 +98,7 @@ def argument_name(position: int, f: Any = None) -> str:
     return f"argument {position} ({named[position].name})" if known else f"argument {position}"
 
 
-def container_kind(argument: Any) -> str | None:
+def container_kind(argument: Operand) -> str | None:
     """What a container of arrays is called; None for whatever one array stands for: numbers, arrays, nested lists of plain numbers.
 
     A list of arrays is not stacked: f would be given an array where its caller has given a list, and `ws + [w]` would add to it.
@@ -109,14 +109,16 @@ def container_kind(argument: Any) -> str | None:
         return f"a dataclass ({type(argument).__name__})"
     if not isinstance(argument, (list, tuple)):
         return None
-    if hasattr(argument, "_fields"):
-        return f"a named tuple ({type(argument).__name__})"
-    if holds_only_numbers(argument):
+    items: Sequence[object] = argument
+    name = type(items).__name__
+    if hasattr(items, "_fields"):
+        return f"a named tuple ({name})"
+    if holds_only_numbers(items):
         return None
-    return f"a {type(argument).__name__} of {', '.join(sorted({type(each).__name__ for each in argument}))}"
+    return f"a {name} of {', '.join(sorted({type(each).__name__ for each in items}))}"
 
 
-def holds_only_numbers(argument: Any) -> bool:
+def holds_only_numbers(argument: Sequence[Operand]) -> bool:
     """Whether a list or tuple is nested lists of plain numbers."""
     kinds = set(map(type, argument))
     if kinds <= _NUMBERS:
@@ -130,7 +132,7 @@ def holds_only_numbers(argument: Any) -> bool:
 _NUMBERS = {float, int, bool, np.float64, np.int64}
 
 
-def _plain_array(argument: Any, position: int, f: Any = None) -> np.ndarray:
+def _plain_array(argument: Operand, position: int, f: Callable[..., Any] | None = None) -> np.ndarray:
     # numpy.ma is imported by those who have such arrays; it takes 10 ms.
     if "numpy.ma" in sys.modules and isinstance(argument, np.ma.MaskedArray):
         raise DtypeMismatch(
@@ -153,7 +155,7 @@ def _plain_array(argument: Any, position: int, f: Any = None) -> np.ndarray:
         ) from error
 
 
-def container_refused(container: str, position: int, f: Any) -> DtypeMismatch:
+def container_refused(container: str, position: int, f: Callable[..., Any] | None) -> DtypeMismatch:
     return DtypeMismatch(
         f"{argument_name(position, f)} is a container, which tapediff does not take as an argument",
         got=container,
@@ -161,14 +163,15 @@ def container_refused(container: str, position: int, f: Any) -> DtypeMismatch:
     )
 
 
-def chosen_arguments(argnums: Any, count: int, name: str) -> tuple[tuple[int, ...], bool]:
+def chosen_arguments(argnums: object, count: int, name: str) -> tuple[tuple[int, ...], bool]:
     """The positions that argnums names, counted from the front, and whether it was several.
 
     Raises:
         ArgumentMismatch: argnums is no integer or sequence of these, or names an argument that is not there.
     """
     several = isinstance(argnums, (tuple, list))
-    given = tuple(argnums) if several else (argnums,)
+    given: Sequence[object] = argnums if several else (argnums,)
+    positions: list[int] = []
     for k in given:
         if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)):
             raise ArgumentMismatch(
@@ -179,16 +182,30 @@ def chosen_arguments(argnums: Any, count: int, name: str) -> tuple[tuple[int, ..
             fix = f"choose argnums between 0 and {count - 1}" if count else "pass the point as well: td.gradient(f, x)"
             what = f"argnums={k} but {name} was called with {count} arguments" if count else f"{name} was called without arguments"
             raise ArgumentMismatch(what, fix=fix)
-    return tuple([int(k) % count for k in given]), several
+        positions.append(int(k) % count)
+    return tuple(positions), several
 
 
-def as_inputs(tape: Any, args: Sequence[Any]) -> list[Any]:
+class TakesInputs(Protocol):
+    """The part of a tape that says what arguments it takes."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def input_types(self) -> tuple[ValueType, ...]: ...
+
+    @property
+    def active_inputs(self) -> tuple[int, ...]: ...
+
+
+def as_inputs(tape: TakesInputs, args: Sequence[Operand]) -> list[Operand]:
     """The arguments as arrays of exactly the recorded types.
 
     Raises:
         ArgumentMismatch, ShapeMismatch, DtypeMismatch: with recorded against given.
     """
-    types: tuple[ValueType, ...] = tape.input_types
+    types = tape.input_types
     if len(args) != len(types):
         raise ArgumentMismatch(
             f"the tape of {tape.name} takes {len(types)} arguments, {len(args)} were given",
@@ -198,7 +215,7 @@ def as_inputs(tape: Any, args: Sequence[Any]) -> list[Any]:
     return [as_input(tape, position, type_, argument) for position, (type_, argument) in enumerate(zip(types, args))]
 
 
-def as_input(tape: Any, position: int, type_: ValueType, argument: Any) -> Any:
+def as_input(tape: TakesInputs, position: int, type_: ValueType, argument: Operand) -> Operand:
     argument = unwrap(argument)
     if is_tracked(argument):
         given = argument.type

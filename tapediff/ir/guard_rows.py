@@ -7,12 +7,12 @@ they are; as soon as whole numbers are among them, all are floats.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..base.source_location import Site
-from .instruction import Guard, Instruction
+from .instruction import Guard, Instruction, Operand, Outcome, Params
 
 EACH = "each"
 
@@ -29,12 +29,12 @@ class Columns(NamedTuple):
     sites: tuple[Site | None, ...]
 
 
-def width_of(params: tuple[Any, ...]) -> int:
+def width_of(params: Params) -> int:
     """How many ordinals a guard with these parameters takes."""
     return params[1].size if params[0] == EACH else 1
 
 
-def single_outcome(kind: str, number: Any) -> Any:
+def single_outcome(kind: str, number: float) -> bool | int | float:
     """An entry as Python sees it: a bool, an int, or a float where int() would raise."""
     if kind == "bool":
         return bool(number)
@@ -54,7 +54,7 @@ def single_guards(instruction: Instruction) -> list[Guard]:
     ]
 
 
-def first_failure(params: tuple[Any, ...], values: Any, settled: int = 0) -> tuple[int, Any, Any, Site | None] | None:
+def first_failure(params: Params, values: Operand, settled: int = 0) -> tuple[int, Outcome, Outcome, Site | None] | None:
     """The first guard at or behind ordinal `settled` that `values` fail: ordinal, recorded and met outcome, line; None if all hold."""
     _, outcomes, ordinal, (kinds, sites) = params
     recorded, met = outcomes.ravel(), np.ravel(values)

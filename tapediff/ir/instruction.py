@@ -28,6 +28,8 @@ BOOL = np.dtype(np.bool_)
 Operand: TypeAlias = Any
 # The static parameters of an instruction, in the order of its op's names for them.
 Params: TypeAlias = tuple[Any, ...]
+# What Python saw of a value that it looked at: a truth value, a whole number (a float where int() would raise), or the array itself.
+Outcome: TypeAlias = Any
 
 
 class ValueType(NamedTuple):
@@ -50,7 +52,7 @@ class ValueType(NamedTuple):
     def __str__(self) -> str:
         return f"{self.dtype.name}[{', '.join(map(str, self.shape))}]"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., ValueType], tuple[object, ...]]:
         return _value_type, (self.shape, self.dtype.str)
 
 
@@ -81,7 +83,7 @@ class DynamicArrayType(NamedTuple):
     def __str__(self) -> str:
         return f"dynamic array of {self.item}"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return DynamicArrayType, (self.item,)
 
 
@@ -98,7 +100,7 @@ class TupleType(NamedTuple):
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.items))})"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return TupleType, (self.items,)
 
 
@@ -114,6 +116,7 @@ class Primitive:
     name: str
     evaluate: Callable[..., Operand]
     infer: Callable[..., AnyType]
+    vjp: tuple[Callable[..., Operand] | None, ...] | Callable[..., Sequence[Operand]]
     checked: Callable[..., Operand] | None
     compares: Callable[..., tuple[Operand, Operand, Operand]] | None = None
     squared: tuple[Callable[..., Operand] | None, ...] | None = None
@@ -149,7 +152,7 @@ class Instruction(NamedTuple):
     op: Primitive
     inputs: tuple[int, ...]
     params: Params
-    type: Any  # ValueType; DynamicArrayType and TupleType for calls and loops
+    type: Any  # an AnyType, and a ValueType but for calls and loops, which is for each reader of an instruction to know
     site: Site | None
 
 
@@ -168,7 +171,7 @@ class Guard:
     ordinal: int
     kind: str
     value: int
-    outcome: Any
+    outcome: Outcome
     site: Site | None
 
     def __str__(self) -> str:
@@ -186,9 +189,9 @@ class SupportsRecording(Protocol):
     level: int
     site: Site | None
 
-    def apply(self, op: Any, args: Sequence[Operand], params: Params = ()) -> Operand: ...
+    def apply(self, op: Primitive, args: Sequence[Operand], params: Params = ()) -> Operand: ...
 
-    def look(self, value: Any, kind: str) -> Any: ...
+    def observe(self, value: Recorded, kind: str) -> Outcome: ...
 
 
 class Recorded:
@@ -203,12 +206,17 @@ def is_tracked(value: object) -> bool:
     return isinstance(value, Recorded)
 
 
+def observed(value: Recorded, kind: str) -> Outcome:
+    """What Python sees of a tracked value, which its recording guards from now on."""
+    return value._recorder.observe(value, kind)  # pyright: ignore[reportPrivateUsage]  # as below
+
+
 def innermost_recorder(values: Iterable[object]) -> SupportsRecording | None:
     """The innermost recording that any of the values belongs to."""
     recorder = None
     for value in values:
         if isinstance(value, Recorded):
-            candidate = value._recorder
+            candidate = value._recorder  # pyright: ignore[reportPrivateUsage]  # tracked arrays look like arrays: no other name of theirs is free
             if recorder is None or candidate.level > recorder.level:
                 recorder = candidate
     return recorder

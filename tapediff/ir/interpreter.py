@@ -6,18 +6,43 @@ The same loop also *inlines* a tape into a recording: called with tracked inputs
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ..base.current_recording import failure_may_be_caught
+from ..base.source_location import Site
 from ..errors import REJECTIONS, GuardFailed, rejection
 from .guard_rows import EACH, first_failure
-from .instruction import CONSTANT, GUARD, INPUT, is_tracked
+from .instruction import (
+    CONSTANT,
+    GUARD,
+    INPUT,
+    Instruction,
+    Operand,
+    Outcome,
+    Params,
+    innermost_recorder,
+    is_tracked,
+    observed,
+)
+
+
+class Program(Protocol):
+    """The part of a tape that is run."""
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]: ...
+
+    @property
+    def outputs(self) -> tuple[int, ...]: ...
+
+    @property
+    def turns(self) -> dict[int, tuple[int, int]]: ...
 
 
 @np.errstate(all="ignore")
-def run(tape: Any, inputs: Sequence[Any], settled: int = 0) -> list[Any]:
+def run(tape: Program, inputs: Sequence[Operand], settled: int = 0) -> list[Operand]:
     """The tape's outputs at `inputs`, which must already have the recorded types.
 
     The first `settled` guards have been decided elsewhere, by a kernel perhaps, and are not looked at again.
@@ -26,7 +51,7 @@ def run(tape: Any, inputs: Sequence[Any], settled: int = 0) -> list[Any]:
         GuardFailed: a value that Python looked at while recording comes out differently.
         numpy.linalg.LinAlgError: as the plain function would.
     """
-    values: list[Any] = [None] * len(tape.instructions)
+    values: list[Operand] = [None] * len(tape.instructions)
     try:
         for number, (op, ids, params, _, site) in enumerate(tape.instructions):
             if op is CONSTANT:
@@ -44,7 +69,7 @@ def run(tape: Any, inputs: Sequence[Any], settled: int = 0) -> list[Any]:
     return [values[i] for i in tape.outputs]
 
 
-def check_guard(params: tuple[Any, ...], value: Any, site: object, settled: int = 0, tape: Any = None) -> None:
+def check_guard(params: Params, value: Operand, site: Site | None, settled: int = 0, tape: Program | None = None) -> None:
     if params[0] == EACH:
         failed = first_failure(params, value, settled)
         if failed is None:
@@ -59,7 +84,7 @@ def check_guard(params: tuple[Any, ...], value: Any, site: object, settled: int 
     raise GuardFailed(at=site, ordinal=ordinal, recorded=recorded, outcome=met, turn=turn)
 
 
-def outcome_of(kind: str, value: Any) -> Any:
+def outcome_of(kind: str, value: Operand) -> Outcome:
     """What Python would see when it looks at `value`: a bool, an int, or the array itself."""
     if kind == "bool":
         return bool(value)
@@ -72,17 +97,17 @@ def outcome_of(kind: str, value: Any) -> Any:
     return array
 
 
-def same_outcome(recorded: Any, met: Any) -> bool:
+def same_outcome(recorded: Outcome, met: Outcome) -> bool:
     if isinstance(recorded, np.ndarray):
         return recorded.shape == met.shape and recorded.tobytes() == met.tobytes()
     return recorded == met or (recorded != recorded and met != met)  # int() of a NaN
 
 
 @np.errstate(all="ignore")
-def inline(tape: Any, inputs: Sequence[Any]) -> list[Any]:
+def inline(tape: Program, inputs: Sequence[Operand]) -> list[Operand]:
     """Run a tape's instructions on values of which some may be tracked: those are recorded again, the others computed."""
-    values: list[Any] = [None] * len(tape.instructions)
-    innermost = max((v._recorder for v in inputs if is_tracked(v)), key=lambda r: r.level, default=None)
+    values: list[Operand] = [None] * len(tape.instructions)
+    innermost = innermost_recorder(inputs)
     outer_site = innermost.site if innermost is not None else None
     try:
         for number, (op, ids, params, _, site) in enumerate(tape.instructions):
@@ -104,12 +129,12 @@ def inline(tape: Any, inputs: Sequence[Any]) -> list[Any]:
     return [values[i] for i in tape.outputs]
 
 
-def _inline_guard(params: tuple[Any, ...], value: Any, site: Any, tape: Any) -> None:
+def _inline_guard(params: Params, value: Operand, site: Site | None, tape: Program) -> None:
     if params[0] == EACH:
-        check_guard(params, value._recorder.observe(value, "array") if is_tracked(value) else value, site, 0, tape)
+        check_guard(params, observed(value, "array") if is_tracked(value) else value, site, 0, tape)
         return
     kind, recorded, ordinal = params
-    met = value._recorder.observe(value, kind) if is_tracked(value) else outcome_of(kind, value)
+    met = observed(value, kind) if is_tracked(value) else outcome_of(kind, value)
     if not same_outcome(recorded, met):
         raise GuardFailed(at=site, ordinal=ordinal, recorded=recorded, outcome=met, turn=tape.turns.get(ordinal))
 
@@ -118,4 +143,4 @@ class GuardFailure(NamedTuple):
     """A replay that stopped at a guard: which one, and the outcome met there."""
 
     ordinal: int
-    outcome: Any
+    outcome: Outcome

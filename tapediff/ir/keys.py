@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import Any
+from collections.abc import Hashable
 
 import numpy as np
 
 from ..errors import InvalidGuardValue
-from .instruction import is_tracked
+from .instruction import Operand, Outcome, is_tracked
 
 # Types whose equality is equality of bits, so that (type, value) is a key.
 _EXACT = (bool, int, str, bytes, type(None))
 
 
-def value_key(value: Any, at: Any = None) -> Any:
+def value_key(value: Operand, at: object = None) -> Hashable:
     """A key that is equal for equal types and bits: 1, 1.0 and True differ, so do 0.0 and -0.0, and NaN equals NaN.
 
     Args:
@@ -56,20 +56,20 @@ def value_key(value: Any, at: Any = None) -> Any:
     )  # fmt: skip
 
 
-def has_identities(key: Any) -> bool:
+def has_identities(key: object) -> bool:
     """Whether a key names objects of this process, such as members of an enum, and so is none in another process."""
     if isinstance(key, (tuple, frozenset)):
         return any(map(has_identities, key))
     return isinstance(key, type) and issubclass(key, enum.Enum)
 
 
-def _array_key(value: Any) -> tuple[Any, ...]:
+def _array_key(value: np.ndarray | np.generic) -> Hashable:
     if value.dtype.kind == "f":
         value = np.where(np.isnan(value), value.dtype.type(np.nan), value)  # one NaN, whatever its payload and sign
     return np.ndarray, value.dtype.str, value.shape, value.tobytes()
 
 
-def static_key(value: Any) -> Any:
+def static_key(value: object) -> Hashable:
     """The key of an argument that a tape is specialised on: by bits where it has any, else the object itself."""
     try:
         return value_key(value)
@@ -77,7 +77,7 @@ def static_key(value: Any) -> Any:
         return type(value), value
 
 
-def outcome_key(outcome: Any) -> Any:
+def outcome_key(outcome: Outcome) -> Hashable:
     """The key of an automatic guard's outcome: a bool, an int, a float for NaN and infinities, or an array."""
     if type(outcome) is bool or type(outcome) is int:
         return type(outcome), outcome

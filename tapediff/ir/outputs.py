@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations, product
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
-from .instruction import ValueType, is_tracked
+from .instruction import Operand, ValueType, is_tracked
 
 # Up to so many pairs of arrays are compared one by one.
 FEW_PAIRS = 100
 
+# The caller's arrays: one, or one for each result. Checked, as it comes from the user.
+Out: TypeAlias = Operand
 
-def check_out(out: Any, types: Sequence[ValueType], several: bool) -> None:
+
+def check_out(out: Out, types: Sequence[ValueType], several: bool) -> None:
     """Raise unless `out` can receive arrays of these types.
 
     Raises:
@@ -85,7 +88,7 @@ def _is_apart(array: np.ndarray) -> bool:
     return True
 
 
-def deliver(gradients: Sequence[Any], out: Any, several: bool) -> Any:
+def deliver(gradients: Sequence[Operand], out: Out, several: bool) -> Operand:
     """The gradients as fresh arrays, or copied into `out`."""
     if out is None:
         fresh = tuple(g if is_tracked(g) else _fresh(g) for g in gradients)
@@ -95,6 +98,6 @@ def deliver(gradients: Sequence[Any], out: Any, several: bool) -> Any:
     return out
 
 
-def _fresh(value: Any) -> Any:
+def _fresh(value: Operand) -> Operand:
     """A contiguous array of its own: no broadcast strides, no alias of an argument or a constant."""
     return np.array(value, order="C")[()] if np.ndim(value) == 0 else np.array(value, order="C")

@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
-from .instruction import CONSTANT, FLOAT64, Instruction
+from ..base.source_location import Site
+from .instruction import CONSTANT, FLOAT64, AnyType, Instruction, Operand, Params, Primitive
 
 # As in the recorder: calling the class costs three times as much.
 _new_tuple = tuple.__new__
 
+Entry = TypeVar("Entry")
+# Tables and arrays by name, as they are pickled.
+State: TypeAlias = dict[str, Any]
 
-class _Table:
+
+class _Table(Generic[Entry]):
     """Different things in the order in which they are first met, and where each of a sequence is among them."""
 
     def __init__(self) -> None:
-        self.entries: list[Any] = []
+        self.entries: list[Entry] = []
         self.places: list[int] = []
-        self._known: dict[Any, int] = {}
+        self._known: dict[Hashable, int] = {}
 
-    def add(self, key: Any, entry: Any) -> None:
+    def add(self, key: Hashable, entry: Entry) -> None:
         place = self._known.get(key)
         if place is None:
             place = self._known[key] = len(self.entries)
             self.entries.append(entry)
         self.places.append(place)
 
-    def packed(self) -> tuple[list[Any], np.ndarray]:
+    def packed(self) -> tuple[list[Entry], np.ndarray]:
         return self.entries, np.array(self.places, np.int32)
 
 
-def packed(instructions: tuple[Instruction, ...]) -> dict[str, Any]:
+def packed(instructions: tuple[Instruction, ...]) -> State:
     """The instructions as tables of ops, types, sites and parameters, with arrays of places in these, and arrays of operands."""
-    ops, types, sites, params = _Table(), _Table(), _Table(), _Table()
+    ops, types, sites, params = _Table[Primitive](), _Table[AnyType](), _Table[Site | None](), _Table[Params]()
     operands: list[int] = []
     counts: list[int] = []
-    numbers: list[Any] = []
+    numbers: list[np.ndarray] = []
     for op, inputs, parameters, type_, site in instructions:
         ops.add(op, op)
         types.add(type_, type_)
@@ -56,7 +62,7 @@ def packed(instructions: tuple[Instruction, ...]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def unpacked(state: dict[str, Any]) -> tuple[Instruction, ...]:
+def unpacked(state: State) -> tuple[Instruction, ...]:
     """The instructions again."""
     ops, types, sites = (_column(*state[name]) for name in ("ops", "types", "sites"))
     entries, places = state["params"]
@@ -71,7 +77,7 @@ def unpacked(state: dict[str, Any]) -> tuple[Instruction, ...]:
     return tuple(result)
 
 
-def _column(entries: list[Any], places: np.ndarray) -> list[Any]:
+def _column(entries: list[Entry], places: np.ndarray) -> list[Entry]:
     return [entries[place] for place in places.tolist()]
 
 
@@ -87,15 +93,15 @@ class _DtypeName(str):
     __slots__ = ()
 
 
-def _without_dtypes(params: tuple[Any, ...]) -> tuple[Any, ...]:
+def _without_dtypes(params: Params) -> Params:
     return tuple([_DtypeName(p.str) if isinstance(p, np.dtype) else p for p in params])
 
 
-def _with_dtypes(params: tuple[Any, ...]) -> tuple[Any, ...]:
+def _with_dtypes(params: Params) -> Params:
     return tuple([_restored(p) for p in params])
 
 
-def _restored(param: Any) -> Any:
+def _restored(param: Operand) -> Operand:
     if type(param) is _DtypeName:
         return np.dtype(str(param))
     if isinstance(param, np.ndarray):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,10 +11,10 @@ from ..base.source_location import spot_of
 from ..errors import InvalidTape, describe
 from .arguments import as_inputs
 from .guard_rows import single_guards, width_of
-from .instruction import CONSTANT, GUARD, GUARD_KINDS, INPUT, Guard, Instruction, ValueType, is_tracked
+from .instruction import CONSTANT, GUARD, GUARD_KINDS, INPUT, Guard, Instruction, Operand, ValueType, is_tracked
 from .interpreter import inline, run
 from .outputs import deliver
-from .serialize import packed, unpacked
+from .serialize import State, packed, unpacked
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Tape:
     active_inputs: tuple[int, ...] = ()
     returns_tuple: bool = False
     # Tapes made of this one. dataclasses.replace leaves it out, as they are none of another tape's.
-    derived: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    derived: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any], init=False, compare=False, repr=False)
 
     @cached_property
     def guards(self) -> tuple[Guard, ...]:
@@ -47,10 +48,14 @@ class Tape:
         """How many guards there are, each of every iteration of a loop counted."""
         return sum(width_of(i.params) for i in self.instructions if i.op is GUARD)
 
-    @cached_property
+    @property
     def turns(self) -> dict[int, tuple[int, int]]:
         """Of guards at lines that Python came to several times, by ordinal: the how-manieth time of how many."""
-        places: dict[Any, list[int]] = {}
+        return self._turns
+
+    @cached_property
+    def _turns(self) -> dict[int, tuple[int, int]]:
+        places: dict[Hashable, list[int]] = {}
         for guard in self.guards:
             places.setdefault((spot_of(guard.site), guard.kind), []).append(guard.ordinal)
         return {o: (k, len(all_)) for all_ in places.values() if len(all_) > 1 for k, o in enumerate(all_, 1)}
@@ -72,17 +77,17 @@ class Tape:
     def __repr__(self) -> str:
         return f"<Tape of {self.name}: {len(self)} instructions, {self.guard_count} guards>"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> State:
         state = {name: getattr(self, name) for name in ("inputs", "outputs", "name", "active_inputs", "returns_tuple")}
         return {**state, **packed(self.instructions)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: State) -> None:
         for name in ("inputs", "outputs", "name", "active_inputs", "returns_tuple"):
             self.__dict__[name] = state[name]
         self.__dict__["instructions"] = unpacked(state)
         self.__dict__["derived"] = {}
 
-    def __deepcopy__(self, _: Any) -> Tape:
+    def __deepcopy__(self, _: object) -> Tape:
         return self  # as nobody can change it
 
     def check(self) -> None:
@@ -93,7 +98,7 @@ class Tape:
         """
         check(self)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Operand) -> Operand:
         """The function's value by replaying the tape with NumPy. Raises GuardFailed off the recorded path."""
         inputs = as_inputs(self, args)
         outputs = inline(self, inputs) if any(map(is_tracked, inputs)) else run(self, inputs)

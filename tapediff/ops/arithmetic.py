@@ -1,10 +1,12 @@
 """Elementwise arithmetic: the Python operators, powers, rounding, and choosing between values."""
 
+# Rules are lambdas over operands, whose types nobody knows.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -121,11 +123,15 @@ SIGN = Elementwise(
 )
 
 
-def _rounding(function: np.ufunc, jump: Callable[[np.ndarray], np.ndarray], **facts: Any) -> Elementwise:
-    """Declare a rounding to whole numbers, whose derivative is 0."""
+def _rounding(
+    function: np.ufunc, jump: Callable[[np.ndarray], np.ndarray], integers: Callable[..., Operand] | None = None,
+    *also: Callable[..., Operand],
+) -> Elementwise:  # fmt: skip
+    """Declare a rounding to whole numbers, whose derivative is 0; `also` names further NumPy functions that it answers."""
     name = function.__name__
-    return Elementwise(name, function, f"{name}(x)", vjp=(None,), linear=True, jump=jump, samples=(REAL,),
-                       **{"answers": (function,), **facts})  # fmt: skip
+    return Elementwise(
+        name, function, f"{name}(x)", vjp=(None,), linear=True, jump=jump, integers=integers, answers=(function, *also), samples=(REAL,)
+    )
 
 
 def _end_of_whole_part(x: np.ndarray) -> np.ndarray:
@@ -133,9 +139,9 @@ def _end_of_whole_part(x: np.ndarray) -> np.ndarray:
     return np.where(np.abs(x) < 1.0, np.copysign(1.0, x), np.rint(x))
 
 
-FLOOR = _rounding(np.floor, np.rint, integers=_unchanged)
-CEIL = _rounding(np.ceil, np.rint, integers=_unchanged)
-TRUNC = _rounding(np.trunc, _end_of_whole_part, integers=_unchanged, answers=(np.trunc, np.fix))
+FLOOR = _rounding(np.floor, np.rint, _unchanged)
+CEIL = _rounding(np.ceil, np.rint, _unchanged)
+TRUNC = _rounding(np.trunc, _end_of_whole_part, _unchanged, np.fix)
 RINT = _rounding(np.rint, lambda x: np.floor(x) + 0.5)
 COPYSIGN = Elementwise(
     "copysign", np.copysign, "copysign(x, y)", vjp=(lambda z_bar, z, x, y: z_bar * COPYSIGN(SIGN(x), SIGN(x) * COPYSIGN(1.0, y)), None),

@@ -8,14 +8,63 @@ Tuples hold arrays and, where a length is known only when the tape runs, dynamic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from ..ir.instruction import INT_SCALAR, TUPLE, DynamicArrayType, Operand, TupleType, ValueType
+from ..ir.tape import Tape
 from .declaration import Op
 from .loop_forms import LoopCotangents, LoopFlow, LoopForm, saved_bytes_limit
+
+Made = TypeVar("Made")
+
+
+class Answers(Protocol):
+    """The part of a callee that runs one iteration.
+
+    Attributes:
+        in_types, out_types: of its inputs and outputs, the same for every variant.
+    """
+
+    @property
+    def in_types(self) -> Sequence[ValueType]: ...
+    @property
+    def out_types(self) -> Sequence[ValueType]: ...
+
+    def answer(self, number: int | None, inputs: Sequence[Operand], /) -> tuple[Sequence[Operand], int]: ...
+
+
+class Callee(Answers, Protocol):
+    """A function of its own tapes, as calls and loops of it know it; see functions/callee.py.
+
+    Attributes:
+        is_pure: it may be computed anywhere, any number of times.
+        is_compiled: it has native kernels.
+        may_branch: it may have more variants than those that it has.
+        extends: the callee whose outputs it returns before others; None for itself.
+    """
+
+    @property
+    def is_pure(self) -> bool: ...
+    @property
+    def is_compiled(self) -> bool: ...
+    @property
+    def may_branch(self) -> bool: ...
+    @property
+    def extends(self) -> Callee | None: ...
+
+    def run(self, number: int | None, values: Sequence[Operand], /) -> tuple[Sequence[Operand], int]: ...
+    def run_loop(self, form: LoopForm, values: Sequence[Operand], /) -> tuple[Operand, ...]: ...
+    def pullback(self, wrt: tuple[int, ...], seeds: tuple[int, ...], maybe_discarded: bool, /) -> Callee: ...
+    def loop_flow(self, which: LoopCotangents, given: tuple[int, ...], /) -> LoopFlow: ...
+    def loop_pullback(self, which: LoopCotangents, /) -> Callee: ...
+    def only_tape(self) -> Tape | None: ...
+    def variant_tape(self, number: int, /) -> Tape: ...
+    def fixed(self, tape: Tape, /, extends: Callee | None = None) -> Callee: ...
+    def once(self, key: Hashable, make: Callable[[], Made], /) -> Made: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +94,7 @@ def entries(type_: ValueType, length: int | None) -> ValueType | DynamicArrayTyp
     return DynamicArrayType(type_) if length is None else ValueType((length, *type_.shape), type_.dtype)
 
 
-def loop_items(callee: Operand, form: LoopForm) -> tuple[ValueType | DynamicArrayType, ...]:
+def loop_items(callee: Callee, form: LoopForm) -> tuple[ValueType | DynamicArrayType, ...]:
     """The types of what a loop returns."""
     last = len(callee.out_types) - int(form.stops)
     items = [*callee.out_types[: form.carries]]
@@ -62,13 +111,13 @@ def loop_items(callee: Operand, form: LoopForm) -> tuple[ValueType | DynamicArra
 # What they compute with NumPy
 
 
-def _call(*values_and_callee: Operand) -> tuple[Operand, ...]:
+def _call(*values_and_callee: Callee) -> tuple[Operand, ...]:
     *values, callee = values_and_callee
     outputs, number = callee.run(None, values)
     return (*outputs, np.int64(number))
 
 
-def _chosen(number: Operand, *values_and_callee: Operand) -> tuple[Operand, ...]:
+def _chosen(number: Operand, *values_and_callee: Callee) -> tuple[Operand, ...]:
     *values, callee = values_and_callee
     return tuple(callee.run(int(number), values)[0])
 
@@ -78,7 +127,7 @@ def _loop(*values_callee_form: Operand) -> tuple[Operand, ...]:
     return callee.run_loop(form, values)
 
 
-def loop_with_numpy(callee: Operand, form: LoopForm, values: Sequence[Operand]) -> tuple[Operand, ...]:
+def loop_with_numpy(callee: Answers, form: LoopForm, values: Sequence[Operand]) -> tuple[Operand, ...]:
     """A loop iteration by iteration, with `callee.answer`: the reference for compiled loops."""
     numbers = _array(values[0]) if form.variant_given else None
     first, stop = form.leading, form.leading + form.carries
@@ -141,22 +190,23 @@ def _entries(type_: ValueType, column: list[Operand], form: LoopForm) -> Operand
 
 
 def _call_rule(
-    z_bars: Sequence[Operand], z: Operand, *inputs: Operand, active: Sequence[bool], maybe_discarded: bool, callee: Operand
+    z_bars: Sequence[Operand], z: Operand, *inputs: Operand, active: Sequence[bool], maybe_discarded: bool, callee: Callee
 ) -> list[Operand]:
-    if hasattr(callee, "call_rule"):  # of a user's primitive
-        return callee.call_rule(z_bars, z, inputs, active)
+    rule = getattr(callee, "call_rule", None)
+    if rule is not None:  # of a user's primitive
+        return rule(z_bars, z, inputs, active)
     number = GET(z, k=len(callee.out_types))
     return _called_back(callee, number, inputs, z_bars, active, maybe_discarded)
 
 
 def _chosen_rule(
-    z_bars: Sequence[Operand], z: Operand, number: Operand, *inputs: Operand, active: Sequence[bool], maybe_discarded: bool, callee: Operand
+    z_bars: Sequence[Operand], z: Operand, number: Operand, *inputs: Operand, active: Sequence[bool], maybe_discarded: bool, callee: Callee
 ) -> list[Operand]:
     return [None, *_called_back(callee, number, inputs, z_bars, active[1:], maybe_discarded)]
 
 
 def _called_back(
-    callee: Operand, number: Operand, inputs: Sequence[Operand], z_bars: Sequence[Operand], active: Sequence[bool], maybe_discarded: bool
+    callee: Callee, number: Operand, inputs: Sequence[Operand], z_bars: Sequence[Operand], active: Sequence[bool], maybe_discarded: bool
 ) -> list[Operand]:
     seeds = tuple(k for k in range(len(callee.out_types)) if z_bars[k] is not None)
     wrt = tuple(k for k, is_active in enumerate(active) if is_active)
@@ -169,7 +219,7 @@ def _called_back(
 
 
 def _loop_rule(
-    z_bars: Sequence[Operand], z: Operand, *inputs: Operand, active: Sequence[bool], maybe_discarded: bool, callee: Operand, form: LoopForm
+    z_bars: Sequence[Operand], z: Operand, *inputs: Operand, active: Sequence[bool], maybe_discarded: bool, callee: Callee, form: LoopForm
 ) -> list[Operand]:
     """The loop in the other direction: its carries are the cotangents of the carries and the sums of those of the constants."""
     carried, streamed = form.leading, form.leading + form.carries

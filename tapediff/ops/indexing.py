@@ -4,6 +4,9 @@ Basic indexing is a `Region`: start, step and count per axis, and the shape that
 index is turned into an integer array of positions in the flattened array.
 """
 
+# Rules are lambdas over operands, whose types nobody knows.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import itertools

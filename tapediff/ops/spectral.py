@@ -1,5 +1,8 @@
 """Eigenvalues of symmetric matrices and determinants: what takes an iteration of LAPACK's to compute."""
 
+# Rules are lambdas over operands, whose types nobody knows.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import numpy as np

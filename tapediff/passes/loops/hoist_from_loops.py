@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...ir.instruction import CONSTANT, INPUT, TupleType, ValueType
+from ...base.source_location import Site
+from ...ir.instruction import CONSTANT, INPUT, Primitive, TupleType, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
 from ...ops.arithmetic import CONVERT
-from ...ops.calls import GET, LOOP, LoopForm, TupleOp, loop_items
+from ...ops.calls import GET, LOOP, Callee, LoopForm, TupleOp, loop_items
 from ...ops.indexing import INDEX, Region
 from ...ops.shape import RESHAPE
 
@@ -39,7 +40,7 @@ class Plan:
 
     body: Tape
     outside: tuple[int, ...]
-    callee: Any
+    callee: Callee
     streams: tuple[int, ...]
     crossing: tuple[int, ...]
     direct: dict[int, int]
@@ -76,13 +77,13 @@ def hoist_from_loops(tape: Tape) -> Tape:
 # What is taken out
 
 
-def _plan(callee: Any, form: LoopForm) -> Plan | None:
+def _plan(callee: Callee, form: LoopForm) -> Plan | None:
     if form.length is None or form.length < FEWEST_ITERATIONS or callee.may_branch or not callee.is_compiled:
         return None
     return callee.once(("hoisted", form.carries, form.streams), lambda: _made(callee, form))
 
 
-def _made(callee: Any, form: LoopForm) -> Plan | None:
+def _made(callee: Callee, form: LoopForm) -> Plan | None:
     body: Tape = callee.variant_tape(0)
     kinds = _kinds(body, form)
     entries = [n for n, kind in enumerate(kinds) if kind == ENTRIES and body.instructions[n].op is not INPUT]
@@ -116,7 +117,7 @@ def _kinds(body: Tape, form: LoopForm) -> list[int]:
     return kinds
 
 
-def _is_costly(op: Any) -> bool:
+def _is_costly(op: Primitive) -> bool:
     return isinstance(op, Elementwise) and op.is_costly
 
 
@@ -144,12 +145,12 @@ def _rest(
 
 
 def _shorter_loop(
-    rewriter: Rewriter, plan: Plan, form: LoopForm, operands: list[int], values: dict[int, int], site: Any
+    rewriter: Rewriter, plan: Plan, form: LoopForm, operands: list[int], values: dict[int, int], site: Site | None
 ) -> int:
     first, constants = form.leading + form.carries, form.leading + form.carries + form.streams
     streams = [operands[first + k] for k in plan.streams] + [values[v] for v in plan.crossing]
     new = replace(form, streams=len(streams))
-    type_: Any = TupleType(loop_items(plan.callee, new))
+    type_ = TupleType(loop_items(plan.callee, new))
     return rewriter.emit(LOOP, (*operands[:first], *streams, *operands[constants:]), (plan.callee, new), type_, site)
 
 

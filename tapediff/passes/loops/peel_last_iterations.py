@@ -7,12 +7,11 @@ not meet an infinity, and so every iteration would have to look. Outside of the 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from ...ir.instruction import Instruction, TupleType, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.calls import CALL, GET, LOOP, RECALL, LoopCotangents, LoopForm, loop_items
+from ...ops.calls import CALL, GET, LOOP, RECALL, Callee, LoopCotangents, LoopForm, loop_items
 from ...ops.indexing import ASSEMBLE, INDEX, Region, Regions
 from ...ops.shape import RESHAPE
 from ..activity import active_values
@@ -52,7 +51,7 @@ def _chosen(tape: Tape) -> set[int]:
     return {n for n in loops if items[n] and _hides_not_yet_seeded(tape.instructions[n], active, items[n])}
 
 
-def _may_be_peeled(callee: Any, form: LoopForm) -> bool:
+def _may_be_peeled(callee: Callee, form: LoopForm) -> bool:
     if form.length is None or form.length < FEWEST_ITERATIONS or form.saves_carries or form.variant_given or not callee.is_compiled:
         return False
     tape = callee.only_tape()
@@ -124,7 +123,7 @@ class _Peeling:
         streams = self.operands[first:constant]
         shorter = replace(form, length=self.length - 1)
         operands = (*self.operands[:first], *map(self._others, streams), *self.operands[constant:])
-        type_: Any = TupleType(loop_items(callee, shorter))
+        type_ = TupleType(loop_items(callee, shorter))
         returned = rewriter.emit(LOOP, operands, (callee, shorter), type_, self.site)
         items = [rewriter.emit(GET, (returned,), (k,), each, self.site) for k, each in enumerate(type_.items)]
         arguments = [*items[: form.carries], *map(self._last, streams), *self.operands[constant:]]

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...ir.instruction import INPUT, TupleType, ValueType
+from ...base.source_location import Site
+from ...ir.instruction import INPUT, Params, TupleType, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.calls import GET, LOOP, LoopForm, loop_items
+from ...ops.calls import GET, LOOP, Callee, LoopForm, loop_items
 from ...ops.indexing import ASSEMBLE, INDEX, Region, Regions
 from ..simplify.dead_code import dead_code
 from .save_or_recompute import FEWEST_ITERATIONS, needed_values, worth_saving
@@ -40,7 +41,7 @@ class Plan:
     scalars: int
     same: SameValues
     streams: tuple[int, ...]
-    callee: Any
+    callee: Callee
 
     @property
     def types(self) -> tuple[ValueType, ...]:
@@ -87,7 +88,7 @@ def _agree(plan: Plan, other: Plan) -> bool:
     return all(ours[number] == theirs[number] for number in ours.keys() & theirs.keys())
 
 
-def _is_suitable(callee: Any, form: LoopForm) -> bool:
+def _is_suitable(callee: Callee, form: LoopForm) -> bool:
     return (
         form.length is not None
         and form.length >= FEWEST_ITERATIONS
@@ -110,7 +111,7 @@ def _read_by(tape: Tape, reader: int) -> int | None:
     return None
 
 
-def _first_saved(callee: Any, form: LoopForm) -> int:
+def _first_saved(callee: Callee, form: LoopForm) -> int:
     """Which item of a loop is the first carry as it was."""
     items = len(loop_items(callee, form))
     return items - form.carries if form.saves_carries else items
@@ -143,7 +144,7 @@ def _sources(tape: Tape, loop: int, reader: int) -> Sources:
     return tuple(sources)
 
 
-def _made(source: Any, source_form: LoopForm, callee: Any, form: LoopForm, sources: Sources) -> Plan | None:
+def _made(source: Callee, source_form: LoopForm, callee: Callee, form: LoopForm, sources: Sources) -> Plan | None:
     body, loop_body = callee.variant_tape(0), source.variant_tape(0)
     same = same_values(body, loop_body, sources)
     residuals = worth_saving(body, same, loop_body, source_form)
@@ -151,7 +152,7 @@ def _made(source: Any, source_form: LoopForm, callee: Any, form: LoopForm, sourc
         return None
     scalars = [v for v in residuals if body.instructions[v].type.shape == ()]
     ordered = (*scalars, *(v for v in residuals if body.instructions[v].type.shape != ()))
-    plan = Plan(-1, body, ordered, len(scalars), same, (), None)
+    plan = Plan(-1, body, ordered, len(scalars), same, (), callee)
     tape, streams = _reading(plan, form)
     return replace(plan, streams=streams, callee=callee.fixed(tape))
 
@@ -253,13 +254,13 @@ class _Saving:
         return sum(len(self.plans[reader].types) for reader in self.readers[loop])
 
 
-def _saving_callee(callee: Any, plans: Sequence[Plan]) -> Any:
+def _saving_callee(callee: Callee, plans: Sequence[Plan]) -> Callee:
     """The callee that also returns what others read, in their order."""
     key = ("saving", *(plan.callee for plan in plans))
     return callee.once(key, lambda: _made_saving_callee(callee, plans))
 
 
-def _made_saving_callee(callee: Any, plans: Sequence[Plan]) -> Any:
+def _made_saving_callee(callee: Callee, plans: Sequence[Plan]) -> Any:
     tape: Tape = callee.variant_tape(0)
     rewriter = Rewriter(tape)
     loops = {number: params for plan in plans for number, params in plan.same.loops.items()}
@@ -293,6 +294,6 @@ def _results(rewriter: Rewriter, plan: Plan) -> list[int]:
     return [packed, *found[plan.scalars :]]
 
 
-def _emit_loop(rewriter: Rewriter, operands: tuple[int, ...], params: tuple[Any, ...], site: Any) -> int:
-    type_: Any = TupleType(loop_items(*params))
+def _emit_loop(rewriter: Rewriter, operands: tuple[int, ...], params: Params, site: Site | None) -> int:
+    type_ = TupleType(loop_items(*params))
     return rewriter.emit(LOOP, operands, params, type_, site)

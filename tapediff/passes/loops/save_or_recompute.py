@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from ...ir.instruction import CONSTANT, FLOAT64, INPUT, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
-from ...ops.calls import LOOP, LoopForm, TupleOp
+from ...ops.calls import LOOP, Callee, LoopForm, TupleOp
 from .value_numbering import SameValues
 
 # Shorter loops are left alone.
@@ -112,7 +111,7 @@ def _cost(body: Tape, number: int, follows: bool) -> float:
     return ROUTINE if isinstance(op, TupleOp) else ROUTINE + type_.size
 
 
-def _cost_of_loop(callee: Any, form: LoopForm) -> float:
+def _cost_of_loop(callee: Callee, form: LoopForm) -> float:
     tape = callee.only_tape()
     if tape is None:
         return ROUTINE * (form.length or 1)

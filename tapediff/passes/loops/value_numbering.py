@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,7 +38,7 @@ class SameValues:
 
 def same_values(body: Tape, source: Tape, inputs: Sources) -> SameValues:
     """The values that two bodies have in common; `inputs` tells what those of the body are."""
-    known: dict[Any, int] = {}
+    known: dict[Hashable, int] = {}
     for number, instruction in enumerate(source.instructions):
         if instruction.op is not INPUT:
             known.setdefault(_key(instruction, instruction.inputs), number)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from ...base.source_location import Site
-from ...ir.instruction import CONSTANT, INPUT, INT64, ValueType
+from ...ir.instruction import CONSTANT, INPUT, INT64, Operand, Params, Primitive, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, Region, Regions
@@ -31,13 +32,13 @@ class ArrayBuilder(Rewriter):
         super().__init__(sequence.tape)
         self.sequence = sequence
         self.site: Site | None = None
-        self._made: dict[Any, int] = {}
+        self._made: dict[Hashable, int] = {}
         # New arrays that old values are entries of; their numbers as sources begin behind the last old value.
         self._arrays: list[int] = []
         for old in sequence.tape.inputs:
             self.number[old] = self.copy(old)
 
-    def make(self, op: Any, inputs: tuple[int, ...], params: tuple[Any, ...] = ()) -> int:
+    def make(self, op: Primitive, inputs: tuple[int, ...], params: Params = ()) -> int:
         """Emit an instruction, unless there is one like it; its type follows from its operands."""
         key = (op, inputs, params)
         known = self._made.get(key)
@@ -46,7 +47,7 @@ class ArrayBuilder(Rewriter):
             known = self._made[key] = self.emit(op, inputs, params, type_, self.site)
         return known
 
-    def constant(self, value: Any, type_: ValueType) -> int:
+    def constant(self, value: Operand, type_: ValueType) -> int:
         array = np.asarray(value, type_.dtype)
         key = (CONSTANT, array.shape, array.dtype.char, array.tobytes())
         known = self._made.get(key)

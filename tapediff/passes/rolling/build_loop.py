@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, INPUT, Instruction, TupleType, ValueType
+from ...ir.instruction import CONSTANT, INPUT, Instruction, Operand, Params, Primitive, TupleType, ValueType
 from ...ir.tape import Tape
 from ...ops.calls import GET, LOOP, LoopForm, loop_items
 from .array_builder import ArrayBuilder
@@ -91,7 +91,7 @@ class LoopBody:
         form = LoopForm(len(self.registers), len(self._streams), len(self._constants), count)
         builder.site = self.instructions[self.slots[0]].site
         initial = [builder.value(old) for old in self.registers.values()]
-        type_: Any = TupleType(loop_items(callee, form))
+        type_ = TupleType(loop_items(callee, form))
         operands = (*initial, *self._streams, *self._constants)
         returned = builder.emit(LOOP, operands, (callee, form), type_, builder.site)
         items = [builder.make(GET, (returned,), (k,)) for k in range(len(type_.items))]
@@ -144,14 +144,14 @@ class _Appended:
 
     def __init__(self, instructions: list[Instruction]) -> None:
         self.instructions = instructions
-        self._constants: dict[Any, int] = {}
+        self._constants: dict[Hashable, int] = {}
 
-    def make(self, op: Any, inputs: tuple[int, ...], params: tuple[Any, ...] = ()) -> int:
+    def make(self, op: Primitive, inputs: tuple[int, ...], params: Params = ()) -> int:
         type_ = op.infer(*[self.instructions[i].type for i in inputs], **op.named(params))
         self.instructions.append(Instruction(op, inputs, params, type_, None))
         return len(self.instructions) - 1
 
-    def constant(self, value: Any, type_: ValueType) -> int:
+    def constant(self, value: Operand, type_: ValueType) -> int:
         if (value, type_) in self._constants:
             return self._constants[value, type_]
         array = np.array(value, type_.dtype)

@@ -19,7 +19,7 @@ from ...ops.arithmetic import ADD, SUBTRACT
 from ...ops.reductions import CUMSUM, SUM
 from ...ops.shape import BROADCAST
 from .array_builder import ArrayBuilder
-from .build_loop import LoopBody
+from .build_loop import LoopBody, Register
 from .classify_slots import BodyPlan, RunningSum, plan_body
 from .guards_of_loops import GuardColumn, in_range, make_guard
 from .repetition import Finder, Repetition
@@ -229,7 +229,7 @@ class _Rolling:
     def _make_loop(self) -> None:
         plan, sequence, end = self.plan, self.sequence, self.found.end
         body = LoopBody(self, plan.loop, bool(plan.guards))
-        wanted: dict[Any, None] = {}
+        wanted: dict[int | Register, None] = {}
         inside = set(plan.loop)
         for step in (*plan.after, *plan.guards):
             slots = step.slots if isinstance(step, RunningSum) else (step,)

@@ -7,12 +7,13 @@ outside of all bodies do not belong to it: these are operands, wherever they hap
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from ...ir.guard_rows import EACH
-from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE
+from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, Params, Primitive
 from ...ir.tape import Tape
 from ...ops.calls import TupleOp
 from ...ops.indexing import INDEX, Region
@@ -49,7 +50,7 @@ class TapeArrays:
         self.tape = tape
         count = len(tape.instructions)
         self.boxes: list[np.ndarray] = []
-        self._box_numbers: dict[Any, int] = {}
+        self._box_numbers: dict[Hashable, int] = {}
         self.source, self.offset = np.full(count, -1, np.int64), np.zeros(count, np.int64)
         self.box = np.full(count, -1, np.int64)
         self.types, signs, given, indices = self._signs()
@@ -70,8 +71,8 @@ class TapeArrays:
     def _signs(self) -> tuple[Ints, Ints, Ints, Ints]:
         """By value: a number for its type and one for what kind of instruction it is, whether it is given; and the INDEX ones."""
         by_identity: dict[int, int] = {}
-        types: dict[Any, int] = {}
-        known: dict[Any, int] = {}
+        types: dict[Hashable, int] = {}
+        known: dict[Hashable, int] = {}
         kinds: list[int] = []
         signs: list[int] = []
         given: list[bool] = []
@@ -172,7 +173,7 @@ class TapeArrays:
         self.last_use[list(self.tape.outputs)] = len(members)
 
 
-def _is_single(op: Any, params: tuple[Any, ...], type_: Any) -> bool:
+def _is_single(op: Primitive, params: Params, type_: Any) -> bool:
     """Whether nothing may be like this instruction: it ends every repetition."""
     if op is GUARD:
         return params[0] == "array"

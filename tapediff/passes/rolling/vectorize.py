@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, INT64, Instruction, ValueType
+from ...ir.instruction import CONSTANT, INT64, Instruction, Operand, Params, Primitive, ValueType
 from ...ops import Op
 from ...ops.arithmetic import ADD
 from ...ops.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, SEARCHSORTED, Region, Regions
@@ -24,9 +24,9 @@ class Emitter(Protocol):
 
     instructions: list[Instruction]
 
-    def make(self, op: Any, inputs: tuple[int, ...], params: tuple[Any, ...] = ()) -> int: ...
+    def make(self, op: Primitive, inputs: tuple[int, ...], params: Params = ()) -> int: ...
 
-    def constant(self, value: Any, type_: ValueType) -> int: ...
+    def constant(self, value: Operand, type_: ValueType) -> int: ...
 
 
 class Batch:

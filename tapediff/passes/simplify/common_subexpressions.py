@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
-from ...ir.instruction import CONSTANT, GUARD, INPUT
+from ...ir.instruction import CONSTANT, GUARD, INPUT, Params, Primitive
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.calls import TupleOp
@@ -15,7 +16,7 @@ LARGEST_COMPARED = 4096
 
 def common_subexpressions(tape: Tape) -> Tape:
     rewriter = Rewriter(tape)
-    known: dict[Any, int] = {}
+    known: dict[Hashable, int] = {}
     numbers = rewriter.number
     for number, instruction in enumerate(tape.instructions):
         op, inputs, params, *_ = instruction
@@ -30,7 +31,7 @@ def common_subexpressions(tape: Tape) -> Tape:
     return rewriter.finish()
 
 
-def _key(op: Any, operands: tuple[int, ...], params: tuple[Any, ...]) -> Any:
+def _key(op: Primitive, operands: tuple[int, ...], params: Params) -> Any:
     """Equal for instructions that are alike; None for those that nothing is like."""
     if op is INPUT or op is GUARD:
         return None

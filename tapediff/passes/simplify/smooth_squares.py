@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.instruction import Instruction
+from ...ir.instruction import Instruction, Operand
 from ...ir.tape import Tape
 from ...ops.arithmetic import DIVIDE, INTEGER_POWER, MULTIPLY, NEGATIVE, SQUARE, integer_power
 from ...ops.declaration import Rule, declared_op
@@ -67,7 +67,7 @@ class Squares:
         return total, list(qualities)
 
 
-def square_bar_of(instruction: Instruction, z_bar: Any, x: Any) -> Any:
+def square_bar_of(instruction: Instruction, z_bar: Operand, x: Operand) -> Any:
     """From the cotangent of an even power of x to that of x**2."""
     if instruction.op is MATMUL:
         return broadcast(z_bar, x.shape)
