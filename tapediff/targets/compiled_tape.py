@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..recording.gc_pause import without_collections
 from ..recording.record import record
 from .derived_tapes import gradient_tape
 from .evaluation import Evaluation, check_last, fitting, replayed
-from .fast_path import FastPath, unknown_yet
+from .fast_path import FastOperator, FastPath, raise_pending, unknown_yet
 from .native.native_calls import NativeCalls, NativeSide, check_vector
 from .operator_tapes import Numbers, Operator
 from .operators import OperatorMethods
@@ -36,13 +36,6 @@ Argnums = int | Sequence[int]
 
 # Of a kernel: the argnums of a gradient, an operator, None for the value.
 Key = tuple[int, ...] | Operator | None
-
-
-def raise_pending() -> NoReturn:
-    """Raise the exception of user code that a kernel called."""
-    from ..compiler.runtime import callbacks
-
-    callbacks.raise_pending()
 
 
 class CompiledTape(FastPath, OperatorMethods, NativeCalls):
@@ -65,6 +58,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         "_lock",
         "_native",
         "_shape",
+        "fast_operators",
         "seconds",
         "tape",
     )
@@ -73,6 +67,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         self.tape = tape
         self.seconds = 0.0
         self._kernels: dict[Key, Kernel] = {}
+        self.fast_operators: dict[str, FastOperator] = {}
         self._lock = new_lock()
         self._native = None
         self._fast: Callable[..., Any] = unknown_yet
@@ -230,11 +225,17 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         outputs = self.run_operator(operator, given, out if several or out is None else [out])
         if isinstance(outputs, GuardFailure):
             raise self._guard_failed(outputs)
-        return Evaluation(outputs, self.tape, argnums, self.run_unguarded, out is not None)
+        return Evaluation(outputs, self.tape, argnums, self.run_unguarded, self.fast(operator))
 
     def run_operator(self, operator: Operator, inputs: Sequence[Any], outs: Any = None) -> list[Any] | GuardFailure:
         """The outputs of an operator's tape by its kernel, the last ones also in `outs`; or the failure of a guard."""
         return self._outputs(self.kernel(operator), inputs, outs)
+
+    def fast(self, operator: Operator, note_use: Callable[[], None] | None = None) -> FastOperator | None:
+        """For the next calls of an operator; none where results are converted after the kernel."""
+        kernel = self.kernel(operator)
+        is_exact = all(a.dtype == b.dtype for a, b in zip(kernel.output_types, kernel.tape.output_types))
+        return FastOperator(kernel, note_use) if is_exact else None
 
     def run_unguarded(self, operator: Operator, inputs: Sequence[Any]) -> list[Any]:
         """As above, at a point whose path is known to hold; recorded where an input is tracked."""

@@ -18,6 +18,7 @@ from ..ir.outputs import check_out, deliver
 from ..ir.tape import Tape
 from ..recording.bind_call import bind_call
 from ..recording.recorder import current_recorder
+from .fast_path import FIRST, Argnums, FastOperator
 from .nested_recording import record_nested
 from .operator_tapes import Numbers, Operator
 from .shared_programs import is_small, programs_of
@@ -33,18 +34,27 @@ class Evaluation:
         tape: the function's own tape at the point.
         wrt: the inputs of the tape that the operator differentiates with respect to.
         run: run(operator, inputs) gives the outputs of another operator of `tape`.
-        is_written: the caller's arrays have their results.
+        fast: the kernel that gave the outputs, if one did: they are new arrays, and the caller's have theirs.
+        may_repeat: the kernel may be called directly with the next arguments.
     """
 
-    __slots__ = ("is_written", "outputs", "run", "tape", "wrt")
+    __slots__ = ("fast", "may_repeat", "outputs", "run", "tape", "wrt")
 
-    def __init__(self, outputs: list[Any], tape: Tape, wrt: Numbers, run: Run, is_written: bool = False) -> None:
-        self.outputs, self.tape, self.wrt, self.run, self.is_written = outputs, tape, wrt, run, is_written
+    def __init__(self, outputs: list[Any], tape: Tape, wrt: Numbers, run: Run, fast: FastOperator | None = None) -> None:
+        self.outputs, self.tape, self.wrt, self.run, self.fast = outputs, tape, wrt, run, fast
+        self.may_repeat = fast is not None
 
-    def delivered(self, results: Sequence[Any], out: Any, several: bool) -> Any:
+    def remember(self, target: Any, name: str, argnums: Argnums, named: dict[str, Any]) -> None:
+        """Let the next call of a verb on this target call the kernel directly."""
+        if self.fast is not None and self.may_repeat and argnums is FIRST and not named:
+            target.fast_operators[name] = self.fast
+
+    def delivered(self, results: Sequence[Any], out: Any = None, several: bool = True) -> Any:
         """Results as arrays of their own, or in the caller's."""
-        if out is not None and self.is_written:
-            return out
+        if self.fast is not None:
+            if out is not None:
+                return out
+            return tuple(results) if several else as_number(results[0])
         found = deliver(results, out, several)
         return found if several or out is not None else as_number(found)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..compiler.runtime.status import REFUSED
+from ..compiler.runtime.status import PENDING, REFUSED
 from ..recording.recorder import current_recorder
+
+if TYPE_CHECKING:
+    from ..compiler.kernel import Kernel
 
 Argnums = int | Sequence[int]
 
@@ -28,6 +31,53 @@ def unknown_yet(*_: Any) -> int:
 def given(x: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of a call."""
     return () if x is ABSENT else (x, *args)
+
+
+class FastOperator:
+    """The kernel of an operator: called directly, where the arguments match it.
+
+    Attributes:
+        note_use: called after every answer.
+    """
+
+    __slots__ = ("_call", "_dtypes", "_returns_value", "_shapes", "note_use")
+
+    def __init__(self, kernel: Kernel, note_use: Callable[[], None] | None = None) -> None:
+        types = kernel.written_types
+        self._call, self._returns_value = kernel.call, kernel.returns_value
+        self._shapes, self._dtypes = tuple(t.shape for t in types), tuple(t.dtype for t in types)
+        self.note_use = note_use
+
+    def outputs(self, inputs: Sequence[Any], out: np.ndarray | None = None) -> list[Any] | None:
+        """The outputs, the last one in `out` if given; None where the arguments do not match or a guard fails."""
+        targets = [np.empty(shape, dtype) for shape, dtype in zip(self._shapes, self._dtypes)]
+        if out is not None:
+            targets[-1] = out
+        status = self._call(*inputs, *targets)
+        if type(status) is not float:
+            if status == PENDING:
+                raise_pending()
+            return None
+        if self.note_use is not None:
+            self.note_use()
+        found = [target if target.shape else target[()] for target in targets]
+        return [status, *found] if self._returns_value else found
+
+
+def fast_operator(target: Any, name: str, argnums: Argnums, named: dict[str, Any]) -> FastOperator | None:
+    """The kernel that answered the last call of a verb by the first argument, outside a recording."""
+    if argnums is not FIRST or named or current_recorder() is not None:
+        return None
+    known = getattr(target, "fast_operators", None)
+    return known.get(name) if known else None
+
+
+def raise_pending() -> NoReturn:
+    """Raise what user code has raised that a kernel called."""
+    # Imported when a kernel has called something, so that `import tapediff` stays fast.
+    from ..compiler.runtime import callbacks
+
+    callbacks.raise_pending()
 
 
 class FastPath:

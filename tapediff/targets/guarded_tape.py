@@ -18,10 +18,9 @@ from ..ir.tape import Tape
 from ..recording.bind_call import BoundCall, bind_call, positional
 from ..recording.recorder import Recorder, current_recorder
 from ..recording.static import Static
-from .compiled_tape import raise_pending
 from .derived_tapes import gradient_tape
 from .evaluation import Evaluation, evaluate
-from .fast_path import FastPath, unknown_yet
+from .fast_path import FastOperator, FastPath, raise_pending, unknown_yet
 from .guarded.dispatch import Dispatch
 from .guarded.fast_dispatch import FastDispatch, GuardValue
 from .guarded.keyed_call import GuardedFunction, KeyedCall
@@ -101,6 +100,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self._dispatch = Dispatch(function, policy, cache, self._recorder, self._staleness)
         self._fast_dispatch = FastDispatch(function, cache)
         self._fast: Callable[..., Any] = unknown_yet
+        self.fast_operators: dict[str, FastOperator] = {}
         self._shape: tuple[int, ...] = ()
         self._dtype = FLOAT64
 
@@ -171,7 +171,9 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             return evaluate(self.f, args, argnums, build, vectors, out, several)
         call = self._function.call(args, argnums)
         attempts = lambda call: self._dispatch.operate(call, build(call.bound.argnums), vectors, out, several)  # noqa: E731
-        return self._dispatch.answer(call, attempts)[2]
+        _, variant, found = self._dispatch.answer(call, attempts)
+        found.may_repeat = variant.is_direct and self.guard is None and not self.check_every
+        return found
 
     def tape_for(self, args: Sequence[Any]) -> tuple[Tape, list[Any]]:
         """The tape whose path holds at `args`, and its inputs there, for derivatives of any kind.

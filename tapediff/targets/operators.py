@@ -16,9 +16,8 @@ from ..recording.bind_call import positional
 from . import matrix_tapes as matrices
 from . import operator_tapes as tapes
 from .evaluation import Evaluation, as_number, evaluate, fitting
+from .fast_path import Argnums, fast_operator
 from .operator_tapes import Numbers, Operator
-
-Argnums = int | Sequence[int]
 
 
 def _named(target: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
@@ -33,10 +32,10 @@ def _numbers(argnums: Argnums, args: Sequence[Any], target: Any) -> tuple[Number
     return chosen_arguments(argnums, len(args), _name(target))
 
 
-def _structured(outputs: Sequence[Any], tape: Tape) -> Any:
-    """A function's results, as it returned them."""
-    fresh = deliver(outputs, None, True)
-    return fresh if tape.returns_tuple else as_number(fresh[0])
+def _value(found: Evaluation) -> Any:
+    """The function's results, as it returned them."""
+    values = found.delivered(found.outputs[: len(found.tape.outputs)])
+    return values if found.tape.returns_tuple else as_number(values[0])
 
 
 def count_of(vectors: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> int | None:
@@ -86,7 +85,7 @@ def jvp(target: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
     build = lambda wrt: Operator(tapes.jvp_tape, wrt, True, count, len(vectors))  # noqa: E731 -- its name is its use
     found = evaluate(target, primals, moving, build, vectors)
     kept = len(found.tape.outputs)
-    return _structured(found.outputs[:kept], found.tape), _tangents(found.outputs[kept:], found.tape, count)
+    return _value(found), _tangents(found.delivered(found.outputs[kept:]), found.tape, count)
 
 
 def _pairs(primals: Any, tangents: Any, fix: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -103,7 +102,7 @@ def _pairs(primals: Any, tangents: Any, fix: str) -> tuple[tuple[Any, ...], tupl
 
 def _tangents(found: Sequence[Any], tape: Tape, count: int | None) -> Any:
     """One for each result; zeros for those that are not floats."""
-    rest = iter(deliver(found, None, True))
+    rest = iter(found)
     # A path that returns an integer is differentiated as one that returns that float.
     one = len(tape.outputs) == 1
     leading = () if count is None else (count,)
@@ -149,7 +148,7 @@ def _split(target: Any, primals: tuple[Any, ...], make: Callable[..., Tape]) -> 
                                got=f"{len(primals)} arguments", fix="pass floats or float arrays")  # fmt: skip
     forward = lambda wrt: Operator(tapes.Forward(make), wrt, True)  # noqa: E731 -- its name is its use
     found = evaluate(target, primals, numbers, forward)
-    return _structured(found.outputs[: len(found.tape.outputs)], found.tape), Linear(found, make, numbers, len(primals))
+    return _value(found), Linear(found, make, numbers, len(primals))
 
 
 class Linear:
@@ -169,7 +168,7 @@ class Linear:
         given = fitting(operator.tape(self._tape), len(self._residuals), given, self._tape.name)
         outputs = self._run(operator, [*self._residuals, *given])
         if not self._is_pullback:
-            return _tangents(outputs, self._tape, count)
+            return _tangents(deliver(outputs, None, True), self._tape, count)
         cotangents: list[Any] = [None] * self._count
         for k, cotangent in zip(self._numbers, deliver(outputs, None, True)):
             cotangents[k] = as_number(cotangent)
@@ -219,29 +218,35 @@ def hvp(target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, out: A
     Cost: about two to three gradients, whatever the size of x.
     Source: Pearlmutter (1994), Neural Computation 6(1); here the gradient of a tape is a tape, whose pullback is taken.
     """
+    fast = fast_operator(target, "hvp", argnums, named)
+    if fast is not None and (outputs := fast.outputs((x, *args, v), out)) is not None:
+        return outputs[0] if out is None else out
     arguments = _named(target, (x, *args), named)
-    return _hvp(target, arguments, v, argnums, out, keep=False)[1]
+    found, product, count = _hvp(target, arguments, v, argnums, out, keep=False)
+    if count is None:
+        found.remember(target, "hvp", argnums, named)
+    return product
 
 
 def value_gradient_and_hvp(
     target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, **named: Any
 ) -> tuple[Any, Any, Any]:
     """Value, gradient, and the Hessian times a vector, computed together; see td.hvp."""
-    found, product = _hvp(target, _named(target, (x, *args), named), v, argnums, None, keep=True)
-    several = isinstance(argnums, (tuple, list))
-    value, *gradients = deliver(found, None, True)
-    return as_number(value), tuple(gradients) if several else as_number(gradients[0]), product
+    found, product, _ = _hvp(target, _named(target, (x, *args), named), v, argnums, None, keep=True)
+    value, *gradients = found.delivered(found.outputs[: 1 + len(found.wrt)])
+    return as_number(value), tuple(gradients) if isinstance(argnums, (tuple, list)) else as_number(gradients[0]), product
 
 
-def _hvp(target: Any, args: tuple[Any, ...], v: Any, argnums: Argnums, out: Any, keep: bool) -> tuple[list[Any], Any]:
+def _hvp(
+    target: Any, args: tuple[Any, ...], v: Any, argnums: Argnums, out: Any, keep: bool
+) -> tuple[Evaluation, Any, int | None]:
     numbers, several = _numbers(argnums, args, target)
     vectors = list(v) if several else [v]
     shapes = [_shape(args[k]) for k in numbers]
     count = count_of(vectors, shapes)
     build = lambda wrt: Operator(tapes.hvp_tape, wrt, keep, count, len(vectors))  # noqa: E731 -- its name is its use
     found = evaluate(target, args, numbers, build, vectors, out, several)
-    products = found.outputs[len(found.outputs) - len(numbers) :]
-    return found.outputs[: len(found.outputs) - len(numbers)], found.delivered(products, out, several)
+    return found, found.delivered(found.outputs[len(found.outputs) - len(numbers) :], out, several), count
 
 
 # Matrices
@@ -269,9 +274,15 @@ def jacobian(
     Cost: min(size of T, size of S) sweeps, all in one pass over the tape; entries that are zero at every point are not computed, and
         columns or rows that have no entries at the same places share a sweep.
     """
+    fast = fast_operator(target, f"jacobian {mode}", argnums, named)
+    if fast is not None and (outputs := fast.outputs((x, *args), out)) is not None:
+        return outputs[0] if out is None else out
     if mode not in (None, "forward", "reverse"):
         raise ArgumentMismatch("mode of a Jacobian", got=repr(mode), fix='"forward", "reverse", or None for the cheaper one')
-    return _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.jacobian_tape, False, mode)[1]
+    found, blocks = _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.jacobian_tape, False, mode)
+    if not found.tape.returns_tuple:
+        found.remember(target, f"jacobian {mode}", argnums, named)
+    return blocks
 
 
 def value_and_jacobian(
@@ -279,7 +290,7 @@ def value_and_jacobian(
 ) -> tuple[Any, Any]:
     """Value and Jacobian, computed together; see td.jacobian."""
     found, blocks = _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.jacobian_tape, True, mode)
-    return _structured(found.outputs[: len(found.tape.outputs)], found.tape), blocks
+    return _value(found), blocks
 
 
 def hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
@@ -300,13 +311,18 @@ def hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, out: Any =
     Cost: as many Hessian-vector products as x has entries, all in one pass over the tape; of sparse Hessians, as many as there are
         groups of columns without entries in the same row.
     """
-    return _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.hessian_tape, False, None)[1]
+    fast = fast_operator(target, "hessian", argnums, named)
+    if fast is not None and (outputs := fast.outputs((x, *args), out)) is not None:
+        return outputs[0] if out is None else out
+    found, blocks = _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.hessian_tape, False, None)
+    found.remember(target, "hessian", argnums, named)
+    return blocks
 
 
 def value_gradient_and_hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, **named: Any) -> tuple[Any, Any, Any]:
     """Value, gradient and Hessian, computed together; see td.hessian."""
     found, blocks = _matrix(target, _named(target, (x, *args), named), argnums, None, matrices.hessian_tape, True, None)
-    value, *gradients = deliver(found.outputs[: 1 + len(found.wrt)], None, True)
+    value, *gradients = found.delivered(found.outputs[: 1 + len(found.wrt)])
     return as_number(value), tuple(gradients) if isinstance(argnums, (tuple, list)) else as_number(gradients[0]), blocks
 
 
@@ -374,8 +390,8 @@ def value_derivative_and_second_derivative(target: Any, x: Any, /, *args: Any, *
     first = len(found.tape.outputs)
     count = (len(found.outputs) - first) // 2
     return (
-        _structured(found.outputs[:first], found.tape), _tangents(found.outputs[first : first + count], found.tape, None),
-        _tangents(found.outputs[first + count :], found.tape, None),
+        _value(found), _tangents(found.delivered(found.outputs[first : first + count]), found.tape, None),
+        _tangents(found.delivered(found.outputs[first + count :]), found.tape, None),
     )  # fmt: skip
 
 

@@ -92,8 +92,10 @@ class Dispatch:
             if isinstance(outputs, GuardFailure):
                 return outputs
             variant.replays += is_replayed
-            further = replayed(tape) if is_replayed else variant.compiled.run_unguarded
-            return Evaluation(outputs, tape, operator.wrt, further, out is not None and not is_replayed)
+            if is_replayed:
+                return Evaluation(outputs, tape, operator.wrt, replayed(tape))
+            fast = variant.compiled.fast(operator, variant.note_hit)
+            return Evaluation(outputs, tape, operator.wrt, variant.compiled.run_unguarded, fast)
 
         return attempt
 

@@ -86,6 +86,9 @@ class Variant(PathEntry):
         except GuardFailed as failure:
             return GuardFailure(failure.ordinal, failure.outcome)
 
+    def note_hit(self) -> None:
+        self.hits += 1
+
     def note_jump(self, miss: GuardFailure, taken: Variant) -> None:
         """Remember which tape answered after this one missed, where the outcome is a number."""
         if isinstance(miss.outcome, (bool, int)):
