@@ -18,6 +18,7 @@ from ..ir.tape import Tape
 from ..ops.indexing import GATHER, PUT
 from ..ops.shape import BROADCAST
 from ..passes.pipeline import run_passes
+from ..passes.simplify.diagonal_products import diagonal_products
 from ..recording.caught_errors import refusals_forgotten
 from ..recording.recorder import Recorder
 from ..recording.tracked import TrackedArray
@@ -224,7 +225,8 @@ def _matrix_tape(
     first = len(tape.inputs)
     mapped = mapped_rows(product, first, sweeps.count, kept)
     starts = np.cumsum([0, *(t.size for t in seeded)])
-    mapped = run_passes(with_constants(mapped, first, [sweeps.seeds(a, t) for a, t in zip(starts, seeded)]))
+    mapped = with_constants(mapped, first, [sweeps.seeds(a, t) for a, t in zip(starts, seeded)])
+    mapped = run_passes(diagonal_products(run_passes(mapped)))
 
     def recorded(recorder: Recorder) -> Tape:
         found: list[Any] = [TrackedArray(recorder, i, None, mapped.instructions[i].type) for i in mapped.outputs[kept:]]

@@ -315,7 +315,8 @@ def _product(patterns: _Patterns, instruction: Instruction) -> Pattern | None:
     for number, other, is_left in ((left, right, True), (right, left, False)):
         if patterns.sets[number] is None:
             continue
-        if size * inner > MOST_ENTRIES:
+        per_row = patterns.sets[number].nnz / max(1, patterns.size(number))
+        if size * inner * (1.0 + per_row) > MOST_ENTRIES:
             return patterns._everything(instruction)
         i, j, k = np.meshgrid(np.arange(rows), np.arange(columns), np.arange(inner), indexing="ij")
         entry, source, factor = i * columns + j, (i * inner + k) if is_left else (k * columns + j), \
