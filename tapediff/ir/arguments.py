@@ -1,4 +1,4 @@
-"""Turns what a caller passes into a tape's inputs: checks shape and dtype, accepts any layout, never aliases the caller."""
+"""Turns the caller's arguments into a tape's inputs: checks shape and dtype, accepts any layout, never aliases the caller."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ ACCEPTED = "a float, a float array, or nested lists of plain numbers"
 
 
 def argument_name(position: int, f: Callable[..., Any] | None = None) -> str:
-    """What messages call an argument: its position, and its name where f tells."""
+    """The name of an argument in messages: its position, and its name where f tells."""
     try:
         named = list(inspect.signature(f).parameters.values()) if f is not None else []
     except (TypeError, ValueError):
@@ -99,7 +99,7 @@ def argument_name(position: int, f: Callable[..., Any] | None = None) -> str:
 
 
 def container_kind(argument: Operand) -> str | None:
-    """What a container of arrays is called; None for whatever one array stands for: numbers, arrays, nested lists of plain numbers.
+    """The kind of a container of arrays, for messages; None for whatever is one array: numbers, arrays, nested lists of plain numbers.
 
     A list of arrays is not stacked: f would be given an array where its caller has given a list, and `ws + [w]` would add to it.
     """
@@ -187,7 +187,7 @@ def chosen_arguments(argnums: object, count: int, name: str) -> tuple[tuple[int,
 
 
 class TakesInputs(Protocol):
-    """The part of a tape that says what arguments it takes."""
+    """The part of a tape that its arguments are checked against."""
 
     @property
     def name(self) -> str: ...

@@ -1,4 +1,4 @@
-"""Guards of all iterations of a loop as one instruction: which one failed first, and what it met.
+"""Guards of all iterations of a loop as one instruction: which one failed first, and with which outcome.
 
 Such a guard looks at an array with one row for each iteration and one entry for each guard of a row, in the order in which Python
 looked at them: entry k of the array belongs to the guard whose ordinal is the instruction's own plus k. Truth values are kept as
@@ -18,7 +18,7 @@ EACH = "each"
 
 
 class Columns(NamedTuple):
-    """What stands in a row.
+    """The entries of a row.
 
     Attributes:
         kinds: "bool" or "int", how Python looked at each entry.

@@ -28,7 +28,7 @@ BOOL = np.dtype(np.bool_)
 Operand: TypeAlias = Any
 # The static parameters of an instruction, in the order of its op's names for them.
 Params: TypeAlias = tuple[Any, ...]
-# What Python saw of a value that it looked at: a truth value, a whole number (a float where int() would raise), or the array itself.
+# The outcome of a guard, as Python saw it: a truth value, a whole number (a float where int() would raise), or the array itself.
 Outcome: TypeAlias = Any
 
 
@@ -207,7 +207,7 @@ def is_tracked(value: object) -> bool:
 
 
 def observed(value: Recorded, kind: str) -> Outcome:
-    """What Python sees of a tracked value, which its recording guards from now on."""
+    """The outcome of looking at a tracked value, guarded by its recording from now on."""
     return value._recorder.observe(value, kind)  # pyright: ignore[reportPrivateUsage]  # as below
 
 

@@ -85,7 +85,7 @@ def check_guard(params: Params, value: Operand, site: Site | None, settled: int 
 
 
 def outcome_of(kind: str, value: Operand) -> Outcome:
-    """What Python would see when it looks at `value`: a bool, an int, or the array itself."""
+    """The outcome of looking at `value` as Python does: a bool, an int, or the array itself."""
     if kind == "bool":
         return bool(value)
     if kind == "int":

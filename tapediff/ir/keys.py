@@ -1,4 +1,4 @@
-"""Turns values into dictionary keys by type and bits: what guards return or meet, and what a tape is specialised on."""
+"""Turns values into dictionary keys by type and bits: outcomes of guards, and arguments that a tape is specialised on."""
 
 from __future__ import annotations
 

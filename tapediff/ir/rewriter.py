@@ -1,4 +1,4 @@
-"""Rebuilds a tape instruction by instruction: what every pass has in common."""
+"""Rebuilds a tape instruction by instruction: the loop that all passes share."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def _root_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
     return SELECT(at_zero, 0.0, z_bar / (2.0 * SELECT(at_zero, 1.0, z)))
 
 
-# The square root with derivative 0 at 0: what a norm and a standard deviation take there.
+# The square root with derivative 0 at 0, as norms and standard deviations have it.
 ROOT = Elementwise(
     "root", np.sqrt, "sqrt(x)", vjp=(_root_rule,),
     masks=True, samples=(POSITIVE,), squared=(lambda square_bar, z, x: square_bar,), compares=_with_zero,

@@ -95,7 +95,7 @@ def entries(type_: ValueType, length: int | None) -> ValueType | DynamicArrayTyp
 
 
 def loop_items(callee: Callee, form: LoopForm) -> tuple[ValueType | DynamicArrayType, ...]:
-    """The types of what a loop returns."""
+    """The types of a loop's results."""
     last = len(callee.out_types) - int(form.stops)
     items = [*callee.out_types[: form.carries]]
     items += [entries(type_, form.length) for type_ in callee.out_types[form.carries : last]]
@@ -108,7 +108,7 @@ def loop_items(callee: Callee, form: LoopForm) -> tuple[ValueType | DynamicArray
     return tuple(items)
 
 
-# What they compute with NumPy
+# Evaluation with NumPy
 
 
 def _call(*values_and_callee: Callee) -> tuple[Operand, ...]:

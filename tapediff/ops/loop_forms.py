@@ -1,4 +1,4 @@
-"""What is known of a loop beside its callee: how it calls it, and which cotangents its reverse pass takes and gives."""
+"""The form of a loop: how it calls its callee, and which cotangents its reverse pass takes and gives."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class LoopForm:
     site: str | None = None
 
     def too_long(self, steps: int) -> LoopTooLong:
-        """What is raised where a while loop still goes on after `most` iterations."""
+        """The error of a while loop that still goes on after `most` iterations."""
         return LoopTooLong(
             "a loop has not ended after the iterations that it may take", at=self.site, got=f"max_steps={steps}",
             fix="raise max_steps=, or see why the test of td.while_loop still holds: a NaN or an infinity may never meet it",
         )  # fmt: skip
 
     def too_large(self, steps: int) -> LoopTooLong:
-        """What is raised where the values of all iterations, which the reverse pass needs, would take too much memory."""
+        """The error where the values of all iterations, which the reverse pass needs, would take too much memory."""
         return LoopTooLong(
             "the values of a loop's iterations, which its reverse pass needs, take too much memory", at=self.site,
             got=f"{steps} iterations, {saved_bytes_limit() >> 20} MB allowed",

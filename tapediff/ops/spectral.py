@@ -1,4 +1,4 @@
-"""Eigenvalues of symmetric matrices and determinants: what takes an iteration of LAPACK's to compute."""
+"""Eigenvalues of symmetric matrices and determinants, by LAPACK's iterative routines."""
 
 # Rules are lambdas over operands, whose types nobody knows.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false

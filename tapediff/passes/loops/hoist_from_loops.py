@@ -1,4 +1,4 @@
-"""Takes out of loops what does not depend on their carries: it is computed for all iterations at once, on SIMD lanes.
+"""Vectorises loop code that is independent of the carries: it is computed for all iterations at once, on SIMD lanes.
 
 In the reverse pass of a loop the carries as they were are known, so that what is left in the loop is often a few products.
 """
@@ -21,7 +21,7 @@ from ...ops.shape import RESHAPE
 # Shorter loops are left alone.
 FEWEST_ITERATIONS = 16
 
-# What a value of a loop's body depends on.
+# The kinds of a body's values: they depend on constants only, on entries of streams, or on carries.
 CONSTANTS, ENTRIES, CARRIES = range(3)
 
 
@@ -32,7 +32,7 @@ class Plan:
     Attributes:
         body: the tape of an iteration before.
         outside: the values of the body that are computed outside, in order.
-        callee: what is left.
+        callee: of the shorter loop.
         streams: which streams it still reads; those of `crossing` follow.
         crossing: the values from outside that it reads.
         direct: further results of the loop that are computed outside as a whole, by their number among the outputs.
@@ -74,7 +74,7 @@ def hoist_from_loops(tape: Tape) -> Tape:
     return rewriter.finish()
 
 
-# What is taken out
+# Which values are hoisted
 
 
 def _plan(callee: Callee, form: LoopForm) -> Plan | None:
@@ -125,7 +125,7 @@ def _rest(
     body: Tape, form: LoopForm, kinds: list[int], streams: tuple[int, ...], crossing: tuple[int, ...],
     direct: dict[int, int],
 ) -> Tape:  # fmt: skip
-    """The tape of what is left of an iteration."""
+    """The tape of the rest of an iteration."""
     rewriter = Rewriter(body)
     first = form.carries + form.streams
     sources = [*body.inputs[: form.carries], *(body.inputs[form.carries + k] for k in streams), *crossing,

@@ -1,4 +1,4 @@
-"""Lets the reverse pass of a loop read what the loop itself has computed, instead of computing it again.
+"""Lets the reverse pass of a loop read values that the loop has computed, instead of computing them again.
 
 The body of the reverse loop begins with that of the loop, on the carries as they were. What it needs of that, and what takes longer
 to compute than to store and load, becomes one more result of the loop and one more stream of the reverse loop.
@@ -66,7 +66,7 @@ def save_for_backward(tape: Tape) -> Tape:
 
 
 def _plan(tape: Tape, reader: int) -> Plan | None:
-    """What a loop computes again that an earlier one has computed."""
+    """The values that a loop recomputes although an earlier one has computed them."""
     callee, form = tape.instructions[reader].params
     if not _is_suitable(callee, form):
         return None
@@ -248,14 +248,14 @@ class _Saving:
         return self.rewriter.emit(GET, (returned,), (k,), types.items[k], None)
 
     def _moved(self, loop: int, item: int) -> int:
-        """By how many places an item of a loop has moved: new results stand before what the loop returns of every iteration."""
+        """By how many places an item of a loop has moved: new results stand before the saved carries."""
         if item < len(self.tape.instructions[loop].params[0].out_types):
             return 0
         return sum(len(self.plans[reader].types) for reader in self.readers[loop])
 
 
 def _saving_callee(callee: Callee, plans: Sequence[Plan]) -> Callee:
-    """The callee that also returns what others read, in their order."""
+    """The callee that also returns the residuals of others, in their order."""
     key = ("saving", *(plan.callee for plan in plans))
     return callee.once(key, lambda: _made_saving_callee(callee, plans))
 

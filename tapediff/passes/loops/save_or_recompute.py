@@ -17,12 +17,12 @@ FEWEST_ITERATIONS = 16
 LARGEST_SAVED = 1 << 27
 LARGEST_CACHED = 1 << 20
 
-# What it takes, in additions: to store and load a number, near and far; to divide; to compute exp and the like, also for all
+# Costs in additions: to store and load a number, near and far; to divide; to compute exp and the like, also for all
 # iterations at once.
 STORED, STORED_FAR = 1.5, 6.0
 DIVIDED = 5.0
 COSTLY, COSTLY_OUTSIDE = 20.0, 3.0
-# What is not an operation on elements at all.
+# An op that is not elementwise.
 ROUTINE = 50.0
 
 
@@ -58,7 +58,7 @@ def _is_array_of_floats(type_: ValueType) -> bool:
 
 
 def needed_values(body: Tape, given: Collection[int] = ()) -> set[int]:
-    """What the outputs need, where some values are given."""
+    """The values that the outputs need, where some are given."""
     needed = set(body.outputs)
     for number in range(len(body.instructions) - 1, -1, -1):
         if number in needed and number not in given:
@@ -85,7 +85,7 @@ def _follows_carries(body: Tape, form: LoopForm) -> set[int]:
 
 
 def _cone(body: Tape, number: int, available: set[int]) -> set[int]:
-    """What has to be computed for a value, from inputs, constants and what there is."""
+    """The values to compute for one, from inputs, constants and available values."""
     cone: set[int] = set()
     stack = [number]
     while stack:

@@ -1,4 +1,4 @@
-"""Lets loops return what the reverse pass needs of every iteration, and only where something reads it."""
+"""Lets loops return their carries at every iteration, which the reverse pass reads, and only where something does."""
 
 from __future__ import annotations
 

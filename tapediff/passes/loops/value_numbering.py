@@ -10,7 +10,7 @@ from ...ir.instruction import CONSTANT, INPUT, Instruction
 from ...ir.tape import Tape
 from ...ops.calls import GET, LOOP, LoopForm, TupleOp
 
-# By input of a body: what it is of another one, an input or an output of it, and which; None if nothing.
+# By input of a body: the input or output of another body that it equals, and which; None if none.
 Sources = tuple[tuple[str, int] | None, ...]
 
 
@@ -37,7 +37,7 @@ class SameValues:
 
 
 def same_values(body: Tape, source: Tape, inputs: Sources) -> SameValues:
-    """The values that two bodies have in common; `inputs` tells what those of the body are."""
+    """The values that two bodies have in common; `inputs` gives the values of the other one that its inputs equal."""
     known: dict[Hashable, int] = {}
     for number, instruction in enumerate(source.instructions):
         if instruction.op is not INPUT:

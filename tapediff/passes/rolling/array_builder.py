@@ -25,7 +25,7 @@ class ArrayBuilder(Rewriter):
     """Rebuilds a tape; values are emitted when they are first needed.
 
     Attributes:
-        site: what is emitted belongs to this line.
+        site: the user's line of new instructions.
     """
 
     def __init__(self, sequence: TapeArrays) -> None:
@@ -215,7 +215,7 @@ class ArrayBuilder(Rewriter):
         return self._in_shape(made, positions.shape)
 
     def _repeated_rows(self, number: int, positions: Ints) -> int | None:
-        """What two loops inside each other read: boxes, or entries that stay the same during the inner loop."""
+        """The reads of two nested loops: boxes, or entries that stay the same during the inner loop."""
         firsts = positions.reshape(positions.shape[0], -1)[:, 0] if positions.ndim else positions.reshape(1)
         steps = np.diff(firsts)
         if steps.size < 3:

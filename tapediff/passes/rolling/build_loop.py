@@ -17,7 +17,7 @@ from .repetition import Repetition
 # Constants up to this size stand in the body itself.
 LARGEST_LITERAL = 64
 
-# What is carried: the slot that makes it, and the old values that stand for it in the first iterations, one for each iteration
+# A carry: the slot that makes it, and the old values that stand for it in the first iterations, one for each iteration
 # that it lags behind.
 Register = tuple[int, tuple[int, ...]]
 
@@ -40,8 +40,8 @@ class LoopBody:
     """The body of a LOOP that is being put together.
 
     Attributes:
-        registers: what is carried, with the old value that each starts with.
-        results: by what it hands out at every iteration, the new number of their array: of a slot, or of a register.
+        registers: the carries, with the old value that each starts with.
+        results: the new number of the array of each slot or register that is returned at every iteration.
     """
 
     def __init__(self, rolling: SupportsOperands, slots: Sequence[int], is_guarded: bool) -> None:
@@ -61,7 +61,7 @@ class LoopBody:
                 self._sources[c] = self._source(c)
 
     def register(self, column: int) -> Register:
-        """What a column takes from earlier iterations."""
+        """The register that a column reads from earlier iterations."""
         distance = int(self.found.distances[column])
         return int(self.found.producers[column]), tuple(self.found.values[:distance, column].tolist())
 
@@ -84,7 +84,7 @@ class LoopBody:
         return ("stream" if is_array else "constant"), number
 
     def emit(self, make_callee: Any, wanted: Sequence[int | Register]) -> dict[Register, int]:
-        """Emit the loop; gives the last value of every register. `wanted` is what is needed of every iteration."""
+        """Emit the loop; gives the last value of every register. `wanted` are the slots and registers that are read at every iteration."""
         builder, count = self.builder, self.found.count
         tape = self._tape(wanted)
         callee = make_callee(tape)
@@ -99,7 +99,7 @@ class LoopBody:
         return dict(zip(self.registers, items))
 
     def _tape(self, wanted: Sequence[int | Register]) -> Tape:
-        """One iteration: registers, streams and constants to the registers' next values and what is wanted."""
+        """One iteration: registers, streams and constants to the registers' next values and the wanted ones."""
         instructions: list[Instruction] = []
         appended = _Appended(instructions)
         inputs: dict[tuple[str, Any], int] = {}

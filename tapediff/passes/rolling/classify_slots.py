@@ -1,4 +1,4 @@
-"""Decides what becomes of each slot of a repeated body: one value, arrays of all iterations, a sum, or a slot of a loop.
+"""Classifies the slots of a repeated body: one value, arrays of all iterations, a sum, or a slot of a loop.
 
 What depends on itself from one iteration to the next stays a loop, with everything in between; what comes before and behind
 becomes operations on arrays. A running sum that nothing in the body reads is a sum over an array.
@@ -21,7 +21,7 @@ class RunningSum:
     """s = s + v in a body, perhaps several times.
 
     Attributes:
-        slots: the additions; the last one makes what the next iteration starts with.
+        slots: the additions; the last one makes the sum that the next iteration starts with.
         start: the column of the running sum at the beginning of an iteration.
         terms: the columns that are added, and their signs.
     """
@@ -33,7 +33,7 @@ class RunningSum:
 
 @dataclass(frozen=True)
 class BodyPlan:
-    """What becomes of the slots of a body.
+    """The classes of the slots of a body.
 
     Attributes:
         fixed: by slot, whether it gives the same at every iteration.
@@ -141,7 +141,7 @@ class _Planner:
         return RunningSum(tuple(order), start, tuple(terms))
 
     def _cycle(self, component: list[int], inside: set[int]) -> tuple[list[int], list[tuple[int, int]], int | None]:
-        """The slots from the one that takes the last iteration's sum on, what each adds, and the column of that sum."""
+        """The slots from the one that takes the last iteration's sum on, the term that each adds, and the column of that sum."""
         carried: dict[int, int] = {}
         terms: dict[int, tuple[int, int]] = {}
         for k in component:

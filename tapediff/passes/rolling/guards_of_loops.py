@@ -123,7 +123,7 @@ def _outcomes(column: GuardColumn, dtype: np.dtype) -> np.ndarray:
 
 
 def _rows(emitter: Any, column: GuardColumn, dtype: np.dtype) -> int:
-    """What the guards looked at, as an array of a row for each iteration, in the form in which it is compared."""
+    """The values of the guards, as an array of a row for each iteration, in the form in which they are compared."""
     guard = column.guards[0]
     kind, value = guard.params[0], column.value
     type_ = emitter.instructions[value].type

@@ -234,7 +234,7 @@ class Examination:
         if stop - start < 2:
             return None, row + 1
         distances = np.where(moving, -((self.slots - back[row]) // self.period), 0)
-        # What was made once in an early iteration is outside of a loop over the later ones.
+        # A value made once in an early iteration is outside of a loop over the later ones.
         made = self.made[row][held & self.inside[row]].max(initial=self.begin - 1)
         least = int((made - self.begin) // self.period) + 1
         start = self._earlier(least, max(start, least), fits, moving, distances, alike)
@@ -253,7 +253,7 @@ class Examination:
         ), stop  # fmt: skip
 
     def _earlier(self, least: int, start: int, fits: Ints, moving: Ints, distances: Ints, alike: Ints) -> int:
-        """Where iterations before `start` differ only in what is carried into them, the loop starts with these."""
+        """Where iterations before `start` differ only in their carries, the loop starts with these."""
         least = max(least, start - 3)
         known = self.sequence.known[self.values[least:start]]
         for first in range(least, start):

@@ -267,7 +267,7 @@ class _Rolling:
         make_guard(self.builder, columns)
 
     def _settle(self) -> None:
-        """What follows finds the values here."""
+        """Later instructions find the values here."""
         sequence, found = self.sequence, self.found
         rolled = sequence.members[found.start : found.end]
         sequence.position[rolled], sequence.known[rolled] = -1, found.end - 1

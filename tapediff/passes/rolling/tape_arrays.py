@@ -18,7 +18,7 @@ from ...ir.tape import Tape
 from ...ops.calls import TupleOp
 from ...ops.indexing import INDEX, Region
 
-# A body is repeated at least so often. What stands on a tape less often is in no body.
+# A body is repeated at least so often. Instructions that are repeated less often are in no body.
 FEWEST_ITERATIONS = 8
 
 # An array that is read in more places than this is a table, even if there are many like it.
@@ -42,7 +42,7 @@ class TapeArrays:
         known: the place in the sequence behind which the value can be had; -1 for inputs and constants.
         source, offset, box: what a read reads, from which flat position on, and as which of the `boxes`; -1 for others.
         types: equal for equal types.
-        same: the value that it is equal to: an earlier read of the same part, or what a loop makes once instead of every time.
+        same: the value that it is equal to: an earlier read of the same part, or a value that a loop makes once instead of every time.
         last_use: the last place in the sequence that uses it; beyond the end for outputs.
     """
 
@@ -69,7 +69,7 @@ class TapeArrays:
         return int(self.members.size)
 
     def _signs(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """By value: a number for its type and one for what kind of instruction it is, whether it is given; and the INDEX ones."""
+        """By value: a number for its type and one for the kind of instruction, whether it is given; and the INDEX ones."""
         by_identity: dict[int, int] = {}
         types: dict[Hashable, int] = {}
         known: dict[Hashable, int] = {}
@@ -89,7 +89,7 @@ class TapeArrays:
             elif _is_single(op, params, type_):
                 key = number
             elif op is GUARD:
-                # What was met belongs to the iteration, as an operand does.
+                # The outcome belongs to the iteration, as an operand does.
                 key = (op, params[0], kinds[inputs[0]], params[3].kinds if params[0] == EACH else None)
             else:
                 key = (op, kind, params) if params and not given[-1] else (op, kind)
@@ -145,7 +145,7 @@ class TapeArrays:
         return known
 
     def add_box(self, positions: np.ndarray) -> int:
-        """A way to read: the flat positions of what is read, from the first one on."""
+        """A pattern of reads: flat positions, from the first one on."""
         self.boxes.append(positions)
         return len(self.boxes) - 1
 

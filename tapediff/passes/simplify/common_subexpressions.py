@@ -1,4 +1,4 @@
-"""Removes instructions that compute what an earlier one already has: same op, same operands, same parameters."""
+"""Removes instructions whose value an earlier one has: same op, same operands, same parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluates instructions whose operands are all constants, and drops what changes nothing."""
+"""Evaluates instructions whose operands are all constants, and drops instructions that change nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...ops.shape import RESHAPE
 # A folded constant lives in memory as long as the tape: a broadcast scalar stays an instruction.
 LARGEST_GROWTH = 4096
 
-# What may leave a value as it is without any constant among its operands.
+# Ops that may leave a value as it is without any constant among its operands.
 _SIMPLIFIED = (SELECT, NEGATIVE, RESHAPE, ASSEMBLE, INDEX)
 
 

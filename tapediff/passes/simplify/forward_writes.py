@@ -1,4 +1,4 @@
-"""Forwards what was written into an array to where it is read, and makes an array that is written bit by bit all at once.
+"""Forwards values written into an array to their reads, and makes an array that is written in parts all at once.
 
 Every write of a recording makes a new version of the array. Here a version is first only a map of entries (see array_entries.py): a read of
 some entries becomes a read of the values that were written there, and a version that something needs as a whole array is put
@@ -138,7 +138,7 @@ class _Forwarder(Rewriter):
             if self.last_reader[i] == number:
                 self.versions.pop(i, None)
 
-    # What each instruction becomes
+    # Instructions of the new tape
 
     def _read(self, number: int, instruction: Instruction) -> None:
         entries, region = self.versions[instruction.inputs[0]], instruction.params[0]
@@ -286,7 +286,7 @@ class _Forwarder(Rewriter):
             if self._is_zero(base):
                 base = None if pieces else base
             elif len(pieces) > 1 or 2 * places.size > flat.size:
-                # What is left of the array that was written into is a part like the others, if it is simple enough.
+                # The rest of the array that was written into is a part like the others, if it is simple enough.
                 rest = np.flatnonzero(kept)
                 stretches = split(rest, flat[rest], shape, self.shapes)
                 if len(stretches) <= MOST_STRETCHES and all(p.target is not None for p in stretches):

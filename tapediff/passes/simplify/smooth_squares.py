@@ -1,4 +1,4 @@
-"""Squares of what has a kink or a pole of its derivative where it is 0, while its square has none: abs(x)**2, norm(x)**2, hypot(x, y)**2.
+"""Squares of functions with a kink where they are 0, such as abs, whose square has none: abs(x)**2, norm(x)**2, hypot(x, y)**2.
 
 The chain rule through the kink is right to first order only: the derivative of norm(x) at 0, which is 0, times that of the square says
 that the Hessian of norm(x)**2 is 0. So the cotangent of the square is handed, past the op, to what the square is a plain function of.

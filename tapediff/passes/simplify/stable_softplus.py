@@ -28,7 +28,7 @@ def stable_softplus(tape: Tape) -> Tape:
 
 
 def _exponent(tape: Tape, instruction: Instruction) -> int | None:
-    """The x of log(1 + exp(x)), if that is what the instruction computes."""
+    """The x of log(1 + exp(x)), if the instruction computes that."""
     if instruction.op is LOGADDEXP:
         return _added_to_zero(tape, instruction)
     if instruction.op is LOG1P:

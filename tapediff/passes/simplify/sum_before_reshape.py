@@ -30,7 +30,7 @@ def sum_before_reshape(tape: Tape) -> Tape:
 
 
 def _moved(rewriter: Rewriter, total: Instruction) -> int | None:
-    """The sum taken of what its operand is a view of; None where that does not pay."""
+    """The sum of the array that the operand is a view of; None where that does not pay."""
     number, axes = rewriter.number[total.inputs[0]], total.params[0]
     moved = False
     # The result's axes as those of the sum of the source, where a transposition has put them in another order.
