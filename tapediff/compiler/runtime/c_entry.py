@@ -65,7 +65,7 @@ JOB_WORDS = len(JOB.words())
 # Where a callee of a point finds how many numbers the point has: a constant input needs no stride.
 SIZE_WORD = input_word(0) + 1
 FRAME_WORDS = frame_words(1, 2)
-ROLES = ONCE
+LAYOUT = ONCE
 
 POINT_TYPE = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p

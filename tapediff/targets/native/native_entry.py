@@ -292,7 +292,7 @@ class _PathsTable(DispatchTable):
 
     def __init__(self, entry: PathsEntry) -> None:
         # Addresses only: its kernels know the arrays.
-        super().__init__((FLOAT_SCALAR,), (FLOAT_SCALAR, FLOAT_SCALAR), c_entry.ROLES)
+        super().__init__((FLOAT_SCALAR,), (FLOAT_SCALAR, FLOAT_SCALAR), c_entry.LAYOUT)
         self._entry = entry
         self.natives: dict[_Path, NativeVariant] = {}
         self._paths_by_address: dict[int, _Path] = {}
