@@ -38,7 +38,7 @@ def _state_address(f: Function, bound: Value) -> Value:
 
 def format_of(dtype: np.dtype) -> int:
     """The character that is the format of buffers of native, aligned numbers of this dtype."""
-    return ord(memoryview(np.empty(0, dtype)).format or "B")
+    return ord(np.empty(0, dtype).data.format or "B")
 
 
 def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_input: Value) -> Value:
