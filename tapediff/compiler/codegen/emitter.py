@@ -162,14 +162,14 @@ class Emitter(KernelFunction):
         self.code.line(f"ret i32 {status}")
 
     def _clean_up(self) -> None:
-        """Give back what the function holds; the last thing it does."""
+        """Release memory; the last thing the function does."""
         if self.stack_count:
             self.code.line(f"call void @tapediff_free_stacks(ptr %stacks, i64 {self.stack_count})")
         if self.program.workspace_bytes > self.largest_on_stack:
             self.code.line("call void @tapediff_release(ptr %state, ptr %workspace)")
 
     def _report(self, item: Exit) -> int | str:
-        """Hand out what was met, for the look-up of another tape; gives the status to leave with."""
+        """Report the outcome, for the look-up of another tape; gives the status to leave with."""
         if item.guard_kind == EACH:
             return report_each(self, item)
         if item.guard_kind == "array":
@@ -178,11 +178,11 @@ class Emitter(KernelFunction):
         room = self.code.emit("getelementptr i8, ptr %report, i64 8")
         value = self.scalar(item.read)
         if item.guard_kind == "bool":
-            # The outcome alone: native code looks up by it what to run instead.
+            # The outcome alone: native code looks up the next path by it.
             value = self._truth(value)
-        met = to_f64(value)
-        met = trunc(met) if item.guard_kind == "int" else met
-        self.code.line(f"store double {met.ref}, ptr {room}")
+        outcome = to_f64(value)
+        outcome = trunc(outcome) if item.guard_kind == "int" else outcome
+        self.code.line(f"store double {outcome.ref}, ptr {room}")
         return item.ordinal + 1
 
     def _report_array(self, item: Exit) -> None:
@@ -211,7 +211,7 @@ class Emitter(KernelFunction):
         return self._function(parameters, [*self.entry, "br label %body", "body:", *self.code.lines])
 
     def _function(self, parameters: str, lines: list[str]) -> list[str]:
-        """The module: what the function needs declared, and the function with its memory set up before `lines`."""
+        """The module: declarations, and the function with its memory set up before `lines`."""
         prologue = [*self._stacks(), *self._workspace()]
         return [
             *self.code.declarations, f"define i32 @{self.name}({parameters}) #0 {{", "entry:", *self.slots, *prologue,

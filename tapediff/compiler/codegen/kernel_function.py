@@ -24,7 +24,7 @@ class KernelFunction(LaneMemory):
         self.storages = program.storages
         self.name = name
         self.code = Code("body")
-        # Stack slots, which LLVM turns into registers only where they stand first of all; then addresses.
+        # Stack slots, which LLVM turns into registers only at the start of the entry block; then addresses.
         self.slots: list[str] = []
         self.entry: list[str] = []
         self.scalars: dict[int, Value] = {}

@@ -1,4 +1,4 @@
-"""What a kernel says when guards of all iterations of a loop fail: which one was the first, and the outcome met there."""
+"""The report of a failure among the guards of all iterations of a loop: which one failed first, and its outcome."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from .kernel_function import KernelFunction
 from .outlining import inlined, is_costly, is_short, outlined, runs_in_pairs
 from .reductions import Accumulators
 
-# An innermost loop inside another is unrolled up to this many vectors, and up to this much code; what the outer loops do not
-# change then stays in registers, and so do sums over the outer loops.
+# An innermost loop inside another is unrolled up to this many vectors, and up to this much code; values that the outer loops do not
+# change then stay in registers, and so do sums over the outer loops.
 MOST_VECTORS = 8
 MOST_UNROLLED = 64
 # Shorter loops run one vector at a time.
@@ -119,7 +119,7 @@ class Nest:
         self.end()
 
     def begin(self) -> None:
-        """Before the loops: what accumulates gets its first value."""
+        """Before the loops: accumulators get their first value."""
         for number, step in enumerate(self.steps):
             if step.combine is not None:
                 self.accumulators.prepare(number, step)
@@ -132,7 +132,7 @@ class Nest:
         self._loop(0)
 
     def end(self) -> None:
-        """Behind the loops: hand out what was accumulated."""
+        """After the loops: deliver the accumulated values."""
         self.accumulators.finish_level(0)
 
     # Loops
@@ -153,7 +153,7 @@ class Nest:
         self.indices.pop()
 
     def _enter(self, level: int) -> None:
-        """At the top of loop `level`'s body (before all loops for -1): read what no inner loop changes."""
+        """At the top of loop `level`'s body (before all loops for -1): read values that no inner loop changes."""
         for step in self.steps:
             for read in step.reads:
                 if isinstance(read, Access) and read.index_read < 0 and self._level_of(read) == level < self.last:
@@ -250,7 +250,7 @@ class Nest:
         return end
 
     def _innermost_of_block(self, block: Block, whole: int) -> None:
-        """A block begins at a multiple of the lanes; what is left over at the end belongs to the last one."""
+        """A block begins at a multiple of the lanes; the last one has the remaining entries."""
         first, stop = block.scaled(self)
         if whole == self.domain[0]:
             counted(self.owner, first, stop, self.width, lambda index: self._point(index, self.width))

@@ -84,7 +84,7 @@ def longest_calling(program: Program) -> int:
     return LONG_LOOP if counts[LONG_LOOP] > MOST_INLINED else 0
 
 
-# Beyond this many steps outside loops or in short ones, what LLVM saves by optimising is less than the wait for it.
+# Beyond this many steps outside loops or in short ones, optimising saves less time than it takes.
 MOST_OPTIMISED = 1500
 LONGEST_UNOPTIMISED_LOOP = 1024
 VECTOR = 8
@@ -98,7 +98,7 @@ LEAST_TEXT_FOR_A_VECTOR = 25
 
 def is_compiled_quickly(program: Program, length: int = 0) -> bool:
     """Whether a program is long code outside loops or in short ones, and little else: it runs nearly as fast when compiled quickly.
-    Also where the text is so long, for what it computes, that LLVM takes longer over it than most who call it will.
+    Also if its text is so long, for the work that it does, that LLVM takes longer over it than its calls will.
 
     16 000 steps of a recurrence with sin: optimised 1.0 s of compiling and 57 us a call, quickly 0.17 s and 67 us. 9000 steps on
     rows of three numbers: 3.2 s and 14 us, quickly 1.2 s and 19 us.

@@ -1,4 +1,4 @@
-"""Prints a loop program as plain Python: what a kernel computes, readable and runnable.
+"""Prints a loop program as plain Python: the computation of a kernel, readable and runnable.
 
 `run_listing` executes that text on arrays; tests compare it with the native kernel. Arrays are flat; a number that lives in a
 register is a plain variable.
@@ -268,7 +268,7 @@ def invoke_names(program: Program) -> dict[int, str]:
 
 
 def _python_invokes(program: Program) -> dict[str, Any]:
-    """What the calls and loops of callees do, by the evaluation of their ops."""
+    """The calls and loops of callees as Python functions, by name: they evaluate their ops."""
     names, stacks = invoke_names(program), []
     items = [group for group in program.groups if isinstance(group, Invoke)]
     return {names[id(item)]: _python_invoke(item, stacks) for item in items}

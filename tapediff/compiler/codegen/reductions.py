@@ -2,9 +2,9 @@
 
 A reduction over the innermost loop keeps one vector: lane l takes the entries l, l + 8, l + 16, ... of each row, rows follow each
 other, and the lanes are combined pairwise at the end. One over outer loops only keeps a vector for each vector of the row (a
-panel) when the row is short, and adds in memory otherwise; the order is the same. None of this depends on what else is in the
-nest, nor on whether its rows run at once or in row blocks, each of which goes on where the one before stopped; so two kernels that share a
-guard compute what feeds it to the same bits.
+panel) when the row is short, and adds in memory otherwise; the order is the same. None of this depends on the other steps
+of the nest, nor on whether its rows run at once or in row blocks, each of which continues where the one before stopped; so two kernels
+that share a guard compute its operand to the same bits.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class Accumulators:
         return value
 
     def _deliver(self, step: Step, total: Value, start: int) -> None:
-        """A row's total goes to its register or address; a total over outer loops too is added to what is there."""
+        """A row's total goes to its register or address; a total over outer loops too is added to the value there."""
         storage = self.owner.storages[step.write.storage]
         if any(stride == 0 for stride in step.write.strides[:start]):
             address = self.nest.address(step.write, self.nest.indices)

@@ -43,7 +43,7 @@ def _uses_computed_indices(step: Step, storages: Sequence[Storage]) -> bool:
 
 
 def is_same_point(reader: Step, read: Access, writer: Step) -> bool:
-    """Whether the reader reads, at every loop point, exactly what the writer assigned at that point."""
+    """Whether the reader reads, at every loop point, exactly the value that the writer assigned at that point."""
     return (
         writer.domain == reader.domain
         and writer.combine is None

@@ -80,7 +80,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number that stands in the code itself."""
+    """A number that is part of the code."""
 
     value: float | int | bool
     kind: str
@@ -120,13 +120,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """Leaves the kernel with the guard's ordinal when a value is not what it was when recorded.
+    """Leaves the kernel with the guard's ordinal when a value differs from the recorded one.
 
     Attributes:
         read: the value that Python looked at, or for arrays whether all of it is as recorded.
         expected: the outcome, as a number of the kind that is compared.
         report: storage and length of the outcome to hand out on failure.
-        pattern, kinds: of guards of all iterations of a loop, the storage with the recorded outcomes, and what each entry of a row is;
+        pattern, kinds: of guards of all iterations of a loop, the storage with the recorded outcomes, and the kinds of a row's entries;
             the ordinal is then that of the first entry.
     """
 

@@ -88,7 +88,7 @@ class CallLowering(StepBuilder):
         self.views.append(NOWHERE)
 
     def _operand(self, number: int) -> tuple[int, int]:
-        """A contiguous array at an address; a number that stands in the code becomes a constant in memory."""
+        """A contiguous array at an address; a literal becomes a constant in memory."""
         view = self.views[number]
         if view.literal is None or np.prod(view.shape) > LARGEST_CONSTANT:
             view = self.in_memory(number)

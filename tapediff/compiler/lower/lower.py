@@ -50,8 +50,7 @@ class Lowering(ArrayLowering, MatrixLowering, CallLowering):
         )
 
     def _array_guard(self, i: Instruction, view: StridedView, outcome: np.ndarray) -> None:
-        """Compare the whole array with its recorded pattern; the array itself, or its first entry that differs, is what a failure
-        reports."""
+        """Compare the whole array with its recorded pattern; a failure reports the array itself, or its first entry that differs."""
         kind, _, ordinal, *columns = i.params
         looked_at = (i.inputs[0], outcome.tobytes())
         if looked_at in self.looked_at:
@@ -60,7 +59,7 @@ class Lowering(ArrayLowering, MatrixLowering, CallLowering):
         view = self.in_memory(i.inputs[0])
         size = int(np.prod(view.shape))
         if view.literal is None and self.storages[view.storage].size != size:
-            # What a failure reports is a whole storage, and this is a part of one.
+            # A failure reports a whole storage, and this is a part of one.
             part, view = view, self.storage(view.shape, self.kind_of(view))
             self.copy(part, view)
         pattern = compared = self.constant(outcome)

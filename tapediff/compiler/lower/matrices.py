@@ -85,7 +85,7 @@ class MatrixLowering(StepBuilder):
             lines = [((k,), (row, x.strides[1:]), (column, y.strides[:1])) for row in rows for column in columns]
             parts = [(e, ()) for e in range(m * n)]
         for (domain, *reads), (offset, strides) in zip(lines, parts):
-            # A storage of its own for each: what several steps add to is kept in memory and not in registers.
+            # A storage of its own for each: a storage that several steps add to is kept in memory and not in registers.
             part = self.storage(domain[1:], "f64")
             self.step(domain, reads, "r0 * r1", part, (0, *part.strides), "add")
             view = replace(target, shape=part.shape, offset=target.offset + offset)
@@ -101,7 +101,7 @@ class MatrixLowering(StepBuilder):
         rows: tuple[int, ...],
         columns: tuple[int, ...],
     ) -> None:
-        """A short sum of products at every element of the result: no loop for it, and one nest with what computes on the elements."""
+        """A short sum of products at every element of the result: no loop of its own, and one nest with the steps on the elements."""
         target = self.result(i)
         x_strides = (*self._batch_reads(x, len(rows) + 1, len(batch)), *(x.strides[-2:-1] if rows else ()), 0)
         y_strides = (*self._batch_reads(y, 2, len(batch)), *(0,) * len(rows), y.strides[-1])

@@ -1,4 +1,4 @@
-"""Scheduling: which steps share a loop, what is stored, what is computed again, and where memory lies.
+"""Scheduling: which steps share a loop, which values are stored and which computed again, and where in memory they are.
 
 Comes in and goes out: a loop program. Open first: `fusion.py`; `compiler/pipeline.py` has the order of the stages.
 """

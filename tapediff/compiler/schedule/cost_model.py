@@ -1,4 +1,4 @@
-"""What steps of a loop cost, roughly: in additions, for each element."""
+"""The cost model: roughly how many additions a step of a loop takes for each element."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEAR_BYTES = 256_000
 
 @cache
 def cost_of(expression: str) -> int:
-    """What it takes to evaluate an expression."""
+    """The cost of an expression, in additions."""
     total = 0
     for node in ast.walk(ast.parse(expression, mode="eval")):
         if isinstance(node, ast.BinOp):
@@ -35,5 +35,5 @@ def cost_of(expression: str) -> int:
 
 
 def memory_factor(storage: Storage) -> int:
-    """How many times as long as from a near cache it takes to read an array."""
+    """How much longer it takes to read an array than from a near cache: FAR times if it is too large for one."""
     return FAR if storage.bytes > NEAR_BYTES else 1

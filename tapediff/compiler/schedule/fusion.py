@@ -119,7 +119,7 @@ class _Writers:
         return max(after, self.other if fusable else self.other + 1)
 
     def written_from(self, step: Step) -> int:
-        """The first group that may write more of it. Parts of one array stand after the fill, and beside each other."""
+        """The first group that may write more of it. Parts of one array come after the fill, in any order."""
         if step.domain != ():
             last = self.whole if step.is_disjoint_part else self.last
             return last + 1 if last >= 0 else -1
@@ -131,7 +131,7 @@ _NONE = _Writers()
 
 
 class _Scheduler:
-    """Places one step after the other; each in time that does not depend on how many stand before it."""
+    """Places one step after the other; each in time that does not depend on how many come before it."""
 
     def __init__(self, storages: Sequence[Storage]) -> None:
         self.storages = storages

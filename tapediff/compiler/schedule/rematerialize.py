@@ -136,7 +136,7 @@ class _Nests:
         return is_whole and step.write.strides == contiguous(step.domain)
 
     def _is_sole(self, step: Step) -> bool:
-        """Whether a step's result is what a read of it in the same nest gives: no other step writes parts of the array."""
+        """Whether a read of the storage in the same nest gives the step's result: no other step writes parts of the array."""
         storage = step.write.storage
         is_one = len(self.writers[storage]) == 1 and self.storages[storage].home == "workspace"
         return is_one and step.combine is None and step.write.index_read < 0
@@ -166,7 +166,7 @@ class _Nests:
             del self.storages[count:]
 
     def _needed(self, number: int, step: Step) -> list[Step] | None:
-        """The steps of a nest that lead from what is in memory to a step's result; None if these are many, or cannot move."""
+        """The steps of a nest that lead from values in memory to a step's result; None if these are many, or cannot move."""
         found = [step]
         for current in found:
             for read in current.reads:

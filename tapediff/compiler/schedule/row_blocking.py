@@ -123,7 +123,7 @@ class _Split:
         return self.veto and relies_on_guards(item, self.storages)
 
     def _joins(self, nest: LoopNest) -> bool:
-        """Whether a nest is over the same rows, and at each row reads only that row of what the members write."""
+        """Whether a nest is over the same rows, and at each row reads only that row of the arrays that the members write."""
         if not _may_share(nest) or nest.domain[0] != self.rows:
             return False
         for item in nest.body:

@@ -17,8 +17,8 @@ SHORTEST_CHUNK = 4
 
 # Where a program has more straight-line steps than this in all, LLVM would take too long over them, and those groups of them are
 # interpreted that are no shorter than SHORTEST_INTERPRETED. A step takes 12 us to compile and then 0.2 to 0.4 ns to run; interpreted
-# 0.7 ns where many equal ones stand together, and up to 3 ns in a chain. So compiling pays after 10 000 to 40 000 calls; what it is
-# to take at most is about a quarter of a second.
+# 0.7 ns in long runs of one operation, and up to 3 ns in a chain. So compiling pays after 10 000 to 40 000 calls; it may take about
+# a quarter of a second.
 MOST_COMPILED = 20_000
 SHORTEST_INTERPRETED = 200
 

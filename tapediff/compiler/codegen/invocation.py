@@ -1,0 +1,115 @@
+"""The function of a kernel that runs a callee: it fills a call frame and runs the native dispatch loop on it."""
+
+from __future__ import annotations
+
+from ..loop_ir.program import Invoke
+from ..math.simd import Code
+from ..runtime.call_frame import (
+    ASKED_AT,
+    END,
+    ITERATION,
+    NUMBERS,
+    STACK,
+    STEP,
+    ArgumentLayout,
+    frame_words,
+)  # fmt: skip
+from ..runtime.dispatch_loop import dispatch_loop_address
+from ..runtime.dispatch_table import CalleeTable, dispatch_table_of
+from ..runtime.native_callee import NativeCallee
+from ..runtime.status import PENDING
+
+# A number that is known when the code is made, or the name of one that is not.
+Number = int | str
+
+# LLVM's time to optimise the one long block of a call of many values grows with its square: a loop with 100 carries took 1.4 s, and
+# 0.2 s as it is written, which runs once for the whole loop.
+MOST_OPTIMISED_LINES = 500
+
+
+class Invocation:
+    """The function that fills a frame, runs the dispatch loop, and brings the results where they belong.
+
+    Its parameters: the addresses of operands and items, of the carries' slots and scratch, of its stacks; and where the calls begin.
+    """
+
+    def __init__(self, item: Invoke, layout: ArgumentLayout, symbol: str) -> None:
+        self.item, self.code = item, Code("entry")
+        # The text has symbols instead of this process's addresses, so that its code may be kept on disk; `symbol` is the dispatch table's.
+        self.symbol, self.addresses = symbol, dict[str, int]()
+        self.callee: NativeCallee = item.params[0]
+        self.layout = layout
+        self.table: CalleeTable = dispatch_table_of(self.callee, layout)
+        self.inputs, self.outputs = len(self.callee.in_types), len(self.callee.out_types)
+        self.stacks = 0
+        # Objects that the function has the numbers of, which live as long as the kernel.
+        self.kept: list[object] = []
+        self._leaving: list[tuple[str, int]] = []
+
+    def emit(self) -> None:
+        raise NotImplementedError
+
+    def definition(self, name: str) -> list[str]:
+        """The declarations that the function needs, and its text."""
+        self.emit()
+        self.code.line("ret i32 0")
+        for label, status in self._leaving:
+            self.code.start(label)
+            self.code.line(f"ret i32 {status}")
+        item = self.item
+        names = [f"operand{k}" for k in range(len(item.operands))] + [f"item{k}" for k in range(len(item.items))]
+        names += [f"slot{k}" for k, storage in enumerate(item.slots) if storage >= 0]
+        names += ["scratch"] * (item.scratch >= 0) + ["stacks"] * (self.stacks > 0)
+        parameters = ", ".join([*(f"ptr %{n}" for n in names), "i64 %outermost"])
+        attributes = "noinline nounwind" + " optnone" * (len(self.code.lines) > MOST_OPTIMISED_LINES)
+        head = [
+            f"define internal i32 @{name}({parameters}) {attributes} {{", "entry:",
+            f"%call_frame = alloca [{frame_words(self.inputs, self.outputs)} x i64], align 64",
+        ]  # fmt: skip
+        return [*self.code.declarations, "\n".join([*head, *self.code.lines, "}"])]
+
+    def leave_if(self, fails: str, status: int) -> None:
+        label, onward = self.code.label(), self.code.label()
+        self.code.line(f"br i1 {fails}, label %{label}, label %{onward}, !prof !0")
+        self.code.start(onward)
+        self._leaving.append((label, status))
+
+    def slot(self, word: int) -> str:
+        return self.code.emit(f"getelementptr i64, ptr %call_frame, i64 {word}") if word else "%call_frame"
+
+    def set(self, word: int, value: Number) -> None:
+        self.code.line(f"store i64 {value}, ptr {self.slot(word)}")
+
+    def get(self, word: int) -> str:
+        return self.code.emit(f"load i64, ptr {self.slot(word)}")
+
+    def point(self, word: int, address: str, stride: Number | None = None, mask: int | None = None) -> None:
+        """Tell where a value is; constants need no stride, and only carries a mask."""
+        self.code.line(f"store ptr {address}, ptr {self.slot(word)}")
+        if stride is not None:
+            self.set(word + 1, stride)
+        if mask is not None:
+            self.set(word + 2, mask)
+
+    def operand(self, k: int) -> str:
+        return f"%operand{k}"
+
+    def result(self, k: int) -> str:
+        return f"%item{k}"
+
+    def run(self, chosen: bool) -> None:
+        """Call the dispatch loop, and leave with the exception that Python may have raised."""
+        dispatch_loop = "run_chosen" if chosen else "run_decided"
+        self.addresses |= {f"tapediff_{dispatch_loop}": dispatch_loop_address(dispatch_loop), self.symbol: self.table.address}
+        self.code.declare(f"declare i32 @tapediff_{dispatch_loop}(ptr, ptr)")
+        self.code.declare(f"@{self.symbol} = external global i64")
+        status = self.code.emit(f"call i32 @tapediff_{dispatch_loop}(ptr @{self.symbol}, ptr %call_frame)")
+        self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), PENDING)
+
+    def header(self, end: Number, numbers: str | None, step: int) -> None:
+        self.set(ITERATION, 0)
+        self.set(END, end)
+        self.code.line(f"store ptr {numbers or 'null'}, ptr {self.slot(NUMBERS)}")
+        self.set(STEP, step)
+        self.set(STACK, "%outermost")
+        self.set(ASKED_AT, -1)

@@ -1,0 +1,258 @@
+"""Emits loops of a callee: where iterations find their values, room for dynamic arrays, and the results of the loop."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+
+from ...ir.instruction import INT_SCALAR, DynamicArrayType, ValueType
+from ...ops.loop_forms import LoopForm, saved_bytes_limit
+from ..loop_ir.program import Invoke
+from ..runtime.call_frame import (
+    END,
+    ITERATION,
+    NO_END,
+    NUMBERS,
+    STOPPED,
+    ArgumentLayout,
+    input_word,
+    output_word,
+    value_bytes,
+)  # fmt: skip
+from ..runtime.callbacks import callback_address
+from ..runtime.status import OUT_OF_MEMORY, PENDING
+from .invocation import Invocation, Number
+
+# Entries that a dynamic array has room for at first, when nobody knows how long it will be.
+FIRST_ENTRIES = 64
+
+_numbers = itertools.count(1)
+_limits: weakref.WeakValueDictionary[int, Limit] = weakref.WeakValueDictionary()
+
+
+class Limit:
+    """How many iterations a loop may take; kept by the code that has its number."""
+
+    def __init__(self, form: LoopForm, by_memory: int) -> None:
+        self.form, self.number = form, next(_numbers)
+        self.is_by_memory = form.most is None or by_memory < form.most
+        self.most = by_memory if form.most is None else min(by_memory, form.most)
+        _limits[self.number] = self
+
+
+def _loop_too_long(number: int, steps: int) -> int:
+    """Called by native code."""
+    limit = _limits[number]
+    raise limit.form.too_large(steps) if limit.is_by_memory else limit.form.too_long(steps)
+
+
+class LoopOfCallee(Invocation):
+    """A loop. Where its length is known only at run time, its results per iteration are on the heap."""
+
+    def __init__(self, item: Invoke, symbol: str) -> None:
+        self.form: LoopForm = item.params[1]
+        super().__init__(item, ArgumentLayout.of(self.form), symbol)
+        self.types = item.types[1]
+        self.limit: Limit | None = None
+        # By item that is a dynamic array: its number among them, and the bytes of an entry.
+        self.heap: dict[int, tuple[int, int]] = {}
+        for k, type_ in enumerate(self.types):
+            if isinstance(type_, DynamicArrayType):
+                self.heap[k] = (self.stacks, value_bytes(type_.item))
+                self.stacks += 1
+        if self.form.length is None:
+            size = sum(size for _, size in self.heap.values())
+            self.limit = Limit(self.form, saved_bytes_limit() // size if size else NO_END)
+            self.kept.append(self.limit)
+
+    def emit(self) -> None:
+        form = self.form
+        length = form.length if form.length is not None else None if form.stops else self._count()
+        if isinstance(length, str) and self.heap:
+            self._leave_too_long(self.code.emit(f"icmp sgt i64 {length}, {self._most}"), length)
+        room: Number = min(FIRST_ENTRIES, self._most) if length is None else length
+        pointers = self._rooms(room)
+        self.header(room, None, -1 if form.backwards else 1)
+        self.set(STOPPED, 0)
+        self._point_inputs(room)
+        self._point_results(pointers, room)
+        for k in range(form.carries):
+            target = self.code.emit(f"load ptr, ptr {self.slot(input_word(k))}")
+            self._copy(self.operand(form.leading + k), target, value_bytes(self.callee.in_types[k]))
+        if form.stops:
+            self._run_until_it_stops(pointers)
+        else:
+            self.run(form.variant_given)
+        self._deliver()
+
+    @property
+    def _most(self) -> int:
+        assert self.limit is not None
+        return self.limit.most
+
+    def _leave_too_long(self, fails: str, steps: Number) -> None:
+        """Raise LoopTooLong where a condition holds."""
+        assert self.limit is not None
+        symbol, code = f"{self.symbol}_limit", self.code
+        code.declare(f"@{symbol} = external global i64")
+        code.declare("declare i64 @tapediff_loop_too_long(i64, i64)")
+        self.addresses |= {symbol: self.limit.number, "tapediff_loop_too_long": callback_address(_loop_too_long, ("i64", "i64"), "i64")}
+        leave, onward = code.label(), code.label()
+        code.line(f"br i1 {fails}, label %{leave}, label %{onward}, !prof !0")
+        code.start(leave)
+        code.line(f"call i64 @tapediff_loop_too_long(i64 ptrtoint (ptr @{symbol} to i64), i64 {steps})")
+        code.line(f"ret i32 {PENDING}")
+        code.start(onward)
+
+    def _count(self) -> str:
+        count = self.code.emit(f"load i64, ptr {self.operand(self.form.leading - 1)}")
+        self.code.declare("declare i64 @llvm.smax.i64(i64, i64)")
+        return self.code.emit(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")
+
+    # Addresses: that of iteration 0, and the step to that of the next one
+
+    def _times(self, number: Number, factor: int) -> Number:
+        return number * factor if isinstance(number, int) else self.code.emit(f"mul nsw i64 {number}, {factor}")
+
+    def _moved(self, address: str, entries: Number, size: int) -> str:
+        offset = self._times(entries, size)
+        return address if offset == 0 else self.code.emit(f"getelementptr i8, ptr {address}, i64 {offset}")
+
+    def _last(self, address: str, length: Number, size: int) -> str:
+        """The address of the last entry."""
+        return self._moved(self._moved(address, length, size), -1, size)
+
+    def _entries(self, word: int, address: str, length: Number, size: int) -> None:
+        """One entry for each iteration."""
+        if self.form.backwards:
+            self.point(word, self._last(address, length, size), -size)
+        else:
+            self.point(word, address, size)
+
+    def _point_inputs(self, length: Number) -> None:
+        form, types = self.form, self.item.types[0]
+        if form.variant_given:
+            self._point_numbers(self._array(0, types[0]), length)
+        for k in range(form.carries, self.inputs):
+            number = form.leading + k
+            address = self._array(number, types[number])
+            if k < form.carries + form.streams:
+                self._entries(input_word(k), address, length, value_bytes(self.callee.in_types[k]))
+            else:
+                self.point(input_word(k), address)
+
+    def _array(self, operand: int, type_: ValueType | DynamicArrayType) -> str:
+        address = self.operand(operand)
+        return self.code.emit(f"load ptr, ptr {address}") if isinstance(type_, DynamicArrayType) else address
+
+    def _point_numbers(self, address: str, length: Number) -> None:
+        if self.form.backwards:
+            address = self._last(address, length, 8)
+        self.code.line(f"store ptr {address}, ptr {self.slot(NUMBERS)}")
+
+    def _point_results(self, pointers: dict[int, str], length: Number) -> None:
+        form = self.form
+        last = self.outputs - int(form.stops)
+        for k in range(form.carries, last):
+            address = pointers[k] if k in pointers else self.result(k)
+            size = value_bytes(self.callee.out_types[k])
+            self._entries(output_word(k, self.inputs), address, length, size)
+        if form.stops:
+            self.point(output_word(last, self.inputs), "%scratch")
+        kept = last + int(form.stops)
+        if form.returns_variants:
+            self._point_numbers(pointers[kept] if kept in pointers else self.result(kept), length)
+            kept += 1
+        for k in range(form.carries):
+            self._point_carry(k, pointers.get(kept + k), length)
+
+    def _point_carry(self, k: int, heap: str | None, length: Number) -> None:
+        """Iterations read a carry at one entry and write it at the next; without a trajectory these are two in turn."""
+        form, size = self.form, value_bytes(self.callee.in_types[k])
+        base = heap if heap is not None else f"%slot{k}"
+        if form.backwards and form.saves_carries:
+            base = self._moved(base, length, size)
+        step, alternates = self.layout.step("carry", False, size)
+        back, _ = self.layout.step("carry", True, size)
+        mask = 1 if alternates else -1
+        self.point(input_word(k), base, step, mask)
+        self.point(output_word(k, self.inputs), self._moved(base, 1, step), back, mask)
+
+    # Stacks
+
+    def _rooms(self, length: Number) -> dict[int, str]:
+        """Room for so many entries, and one more, in every stack; by item."""
+        pointers = {}
+        for item, (number, size) in self.heap.items():
+            wanted = self._times(length, size)
+            # At least a word, so that null means that there is no memory.
+            more = max(size, 8)
+            total = wanted + more if isinstance(wanted, int) else self.code.emit(f"add nsw i64 {wanted}, {more}")
+            pair = self.code.emit(f"getelementptr i64, ptr %stacks, i64 {2 * number}")
+            pointers[item] = self.code.emit(f"call ptr @tapediff_room(ptr {pair}, i64 {total})")
+            self.leave_if(self.code.emit(f"icmp eq ptr {pointers[item]}, null"), OUT_OF_MEMORY)
+        return pointers
+
+    def _run_until_it_stops(self, pointers: dict[int, str]) -> None:
+        """A while loop: as far as the stacks have room, then on with twice as much."""
+        code = self.code
+        byte = code.emit(f"load i8, ptr {self.operand(self.form.leading - 1)}")
+        goes = code.emit(f"icmp ne i8 {byte}, 0")
+        room = min(FIRST_ENTRIES, self._most) if self.heap else self._most
+        self.set(END, code.emit(f"select i1 {goes}, i64 {room}, i64 0"))
+        self.set(STOPPED, code.emit(f"select i1 {goes}, i64 0, i64 1"))
+        if not self.heap:
+            self.run(self.form.variant_given)
+            if self._most < NO_END:
+                self._leave_too_long(code.emit(f"icmp eq i64 {self.get(STOPPED)}, 0"), self._most)
+            return
+        before, run, grow, done = code.block, code.label(), code.label(), code.label()
+        code.line(f"br label %{run}")
+        code.start(run)
+        length, position = "%room", len(code.lines)
+        code.line("")  # the phi, whose incoming block is known once the body is emitted
+        self.run(self.form.variant_given)
+        stopped = code.emit(f"icmp ne i64 {self.get(STOPPED)}, 0")
+        code.line(f"br i1 {stopped}, label %{done}, label %{grow}")
+        code.start(grow)
+        self._leave_too_long(code.emit(f"icmp sge i64 {length}, {self._most}"), length)
+        code.declare("declare i64 @llvm.smin.i64(i64, i64)")
+        double = code.emit(f"shl i64 {length}, 1")
+        twice = code.emit(f"call i64 @llvm.smin.i64(i64 {double}, i64 {self._most})")
+        self._point_results(self._rooms(twice), twice)
+        self.set(END, twice)
+        code.lines[position] = f"{length} = phi i64 [ {room}, %{before} ], [ {twice}, %{code.block} ]"
+        code.line(f"br label %{run}")
+        code.start(done)
+
+    # Results
+
+    def _deliver(self) -> None:
+        """Store the addresses of dynamic arrays, and copy the final carries of loops of any length."""
+        form = self.form
+        if form.length is not None:
+            return
+        for item, (number, size) in self.heap.items():
+            pair = self.code.emit(f"getelementptr i64, ptr %stacks, i64 {2 * number}")
+            address = self.code.emit(f"load ptr, ptr {pair}")
+            if form.backwards and item >= len(self.types) - form.carries and form.saves_carries:
+                # The entry before the first is the final carry.
+                address = self._moved(address, 1, size)
+            self.code.line(f"store ptr {address}, ptr {self.result(item)}")
+        done = self.get(ITERATION)
+        if form.stops:
+            self.code.line(f"store i64 {done}, ptr {self.result(self.outputs - 1)}")
+        for k in range(form.carries):
+            word = input_word(k)
+            at = self.code.emit(f"and i64 {done}, {self.get(word + 2)}")
+            offset = self.code.emit(f"mul i64 {at}, {self.get(word + 1)}")
+            start = self.code.emit(f"load ptr, ptr {self.slot(word)}")
+            final = self.code.emit(f"getelementptr i8, ptr {start}, i64 {offset}")
+            self._copy(final, self.result(k), value_bytes(self.callee.in_types[k]))
+
+    def _copy(self, source: str, target: str, size: int) -> None:
+        self.code.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        self.code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
+
+
+assert value_bytes(INT_SCALAR) == 8, "variant numbers are one word each"
