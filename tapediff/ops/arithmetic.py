@@ -1,8 +1,5 @@
 """Elementwise arithmetic: the Python operators, powers, rounding, and choosing between values."""
 
-# Rules are lambdas over operands, whose types nobody knows.
-# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from __future__ import annotations
 
 import operator

@@ -1,8 +1,5 @@
 """Comparisons, logic on masks, and selection: boolean-valued instructions, which need no guard."""
 
-# Rules are lambdas over operands, whose types nobody knows.
-# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from __future__ import annotations
 
 import operator

@@ -1,8 +1,5 @@
 """Factorisations and solves. NumPy's exceptions for singular and indefinite matrices are kept."""
 
-# Rules are lambdas over operands, whose types nobody knows.
-# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from __future__ import annotations
 
 import itertools

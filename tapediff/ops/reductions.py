@@ -1,8 +1,5 @@
 """Reductions over axes and running sums. Results drop the reduced axes; `keepdims` is a reshape in the NumPy layer."""
 
-# Rules are lambdas over operands, whose types nobody knows.
-# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from __future__ import annotations
 
 from collections.abc import Callable

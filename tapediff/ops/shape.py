@@ -1,8 +1,5 @@
 """Changes of shape, and the sum over broadcast axes that undoes a broadcast."""
 
-# Rules are lambdas over operands, whose types nobody knows.
-# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from __future__ import annotations
 
 import numpy as np

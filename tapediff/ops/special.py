@@ -1,8 +1,5 @@
 """SciPy's special functions, elementwise. SciPy is imported when one is first evaluated, as `import tapediff` must stay fast."""
 
-# Rules are lambdas over operands, whose types nobody knows.
-# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from __future__ import annotations
 
 import importlib

@@ -1,8 +1,5 @@
 """Eigenvalues of symmetric matrices and determinants, by LAPACK's iterative routines."""
 
-# Rules are lambdas over operands, whose types nobody knows.
-# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from __future__ import annotations
 
 import numpy as np

@@ -1,8 +1,5 @@
 """Ops about differentiation itself."""
 
-# Rules are lambdas over operands, whose types nobody knows.
-# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from __future__ import annotations
 
 from .declaration import Elementwise

@@ -20,7 +20,8 @@ from ..ops.arithmetic import DIVIDE, MULTIPLY
 from ..ops.calls import GET, LOOP, ItemCotangent, LoopForm, NonzeroCotangent
 from ..ops.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
 from ..ops.declaration import declared_op
-from ..ops.indexing import INDEX, RegionCotangent, assemble, cover
+from ..ops.indexing import INDEX, RegionCotangent, assemble
+from ..ops.regions import cover
 from ..ops.shape import unbroadcast
 from ..passes.activity import active_values
 from ..passes.simplify.smooth_squares import Squares, square_bar_of, square_rules

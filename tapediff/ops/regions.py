@@ -1,0 +1,80 @@
+"""Parts of arrays: a region is a strided box, with start, step and count per axis and the shape that it is read with."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Region(NamedTuple):
+    """A strided box of an array: per axis the first position, the step and the count, and the shape it is read with."""
+
+    starts: tuple[int, ...]
+    steps: tuple[int, ...]
+    counts: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def slices(self) -> tuple[slice, ...]:
+        result = []
+        for start, step, count in zip(self.starts, self.steps, self.counts):
+            stop = start + step * count
+            result.append(slice(start, stop if stop >= 0 else None, step))
+        return tuple(result)
+
+
+# Fewer single entries than this in a row are written one by one.
+FEW_ENTRIES = 4
+
+
+class Regions(tuple[Region, ...]):
+    """Where the parts of one array go. Remembers its stretches of single entries, which NumPy writes all at once."""
+
+    _stretches: tuple[tuple[int, ...], list[tuple[int, int, np.ndarray | None]]] | None = None
+
+    def stretches(self, shape: tuple[int, ...]) -> list[tuple[int, int, np.ndarray | None]]:
+        """(first, end, flat positions of these single entries), or (k, k + 1, None) for region k."""
+        known = self._stretches
+        if known is None or known[0] != shape:
+            known = self._stretches = (shape, self._found(shape))
+        return known[1]
+
+    def _found(self, shape: tuple[int, ...]) -> list[tuple[int, int, np.ndarray | None]]:
+        result: list[tuple[int, int, np.ndarray | None]] = []
+        start = 0
+        for single, group in itertools.groupby(self, lambda region: region.shape == ()):
+            count = sum(1 for _ in group)
+            if single and shape and count >= FEW_ENTRIES:
+                firsts = np.array([region.starts for region in self[start : start + count]], np.int64)
+                positions = np.asarray(np.ravel_multi_index(tuple(firsts.T), shape))
+                result.append((start, start + count, positions))
+            else:
+                result += [(k, k + 1, None) for k in range(start, start + count)]
+            start += count
+        return result
+
+
+def are_disjoint(regions: Regions, shape: tuple[int, ...]) -> bool:
+    if len(regions) == 1:
+        return True
+    covered = np.zeros(shape, bool)
+    flat, size = covered.reshape(-1), 0
+    for start, end, positions in regions.stretches(shape):
+        if positions is None:
+            box = covered[(*regions[start].slices, ...)]  # the ellipsis keeps a 0-d box an array
+            size += box.size
+            box[...] = True
+        else:
+            size += end - start
+            flat[positions] = True
+    return int(np.count_nonzero(covered)) == size
+
+
+def cover(regions: Sequence[Region], shape: tuple[int, ...]) -> bool:
+    """Whether disjoint regions are all of an array."""
+    size = sum(math.prod(region.counts) for region in regions)
+    return size == math.prod(shape) and are_disjoint(Regions(regions), shape)
