@@ -10,8 +10,8 @@ import warnings
 
 import numpy as np
 import pytest
+from random_programs import Jet, Program, Watch, function_of, points_of, reference
 from support.agreement import by_numpy
-from support.random_programs import Jet, Program, Watch, function_of, points_of, reference
 
 import tapediff as td
 from tapediff.ir.keys import outcome_key
