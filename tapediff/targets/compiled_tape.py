@@ -21,6 +21,7 @@ from ..ir.tape import Tape
 from ..passes.pipeline import run_passes
 from ..recording.gc_pause import without_collections
 from ..recording.record import record
+from .backends import NATIVE, check_backend, make_kernel
 from .derived_tapes import gradient_tape
 from .evaluation import Evaluation, check_last, fitting, replayed
 from .fast_path import FastOperator, FastPath, raise_pending, unknown_yet
@@ -46,6 +47,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
 
     Attributes:
         tape: the recorded tape.
+        backend: how it is compiled, "native" or "numba"; see td.compile.
         seconds: time spent compiling so far.
     """
 
@@ -58,13 +60,14 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         "_lock",
         "_native",
         "_shape",
+        "backend",
         "fast_operators",
         "seconds",
         "tape",
     )
 
-    def __init__(self, tape: Tape) -> None:
-        self.tape = tape
+    def __init__(self, tape: Tape, backend: str = NATIVE) -> None:
+        self.tape, self.backend = tape, check_backend(backend)
         self.seconds = 0.0
         self._kernels: dict[Key, Kernel] = {}
         self.fast_operators: dict[str, FastOperator] = {}
@@ -101,7 +104,10 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
 
     @property
     def source(self) -> str:
-        """The loop program of the gradient kernel (of the value, where the tape has no gradient) as readable Python."""
+        """The loop program of the gradient kernel (of the value, where the tape has no gradient) as readable Python.
+
+        With backend="numba" it is the text of a module, to be saved and imported: value_and_gradient(x, gradient) for numba code.
+        """
         return self.kernel(self._default()).source
 
     @property
@@ -123,10 +129,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     def _new_kernel(self, argnums: Key) -> Kernel:
         known = self._kernels.get(argnums)
         if known is None:
-            # Imported when the first kernel is compiled, so that `import tapediff` stays fast.
-            from ..compiler.kernel import Kernel
-
-            known = without_collections(lambda: Kernel(self._derived(argnums)))
+            known = without_collections(lambda: make_kernel(self.backend, self._derived(argnums)))
             self.seconds += known.seconds
             # First of all: `call` does not hold the code that it runs.
             self._kernels[argnums] = known
@@ -278,7 +281,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
 
     def __reduce__(self) -> Any:
         # Kernels are compiled when they are needed, as object code is for one processor and versions of libraries.
-        return CompiledTape, (self.tape,)
+        return CompiledTape, (self.tape, self.backend)
 
     def __deepcopy__(self, _: Any) -> CompiledTape:
         return self
@@ -309,18 +312,21 @@ def _require_point(target: Any, args: Sequence[Any], named: Any) -> None:
         return  # no signature: the call itself will tell
 
 
-def compile(target: Tape | Callable[..., Any], *args: Any, **named: Any) -> CompiledTape:
+def compile(target: Tape | Callable[..., Any], *args: Any, backend: str = NATIVE, **named: Any) -> CompiledTape:
     """Turn a tape into native code: forward and backward in one kernel.
 
     Args:
         target: a Tape; or a function, which is recorded at `args` first.
         args, named: where to record a function; see td.record.
+        backend: "native", this package's own compiler; or "numba", which compiles the module that `source` then shows.
 
     Returns:
         A CompiledTape; its gradient by the first argument is compiled at once, others when first asked for.
 
-    Cost: about 0.05 s for models of a few dozen array operations, growing with the number of operations on the tape.
+    Cost: about 0.05 s for models of a few dozen array operations, growing with the number of operations on the tape; with numba
+    one to ten seconds.
     """
+    check_backend(backend)
     if not isinstance(target, Tape):
         _require_point(target, args, named)
         target = record(target, *args, **named)
@@ -328,6 +334,6 @@ def compile(target: Tape | Callable[..., Any], *args: Any, **named: Any) -> Comp
         raise ArgumentMismatch(
             "td.compile(tape) takes no further arguments", fix="td.compile(f, x0) records and compiles"
         )
-    compiled = CompiledTape(target)
+    compiled = CompiledTape(target, backend)
     compiled.kernel(compiled._default())
     return compiled

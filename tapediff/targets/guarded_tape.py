@@ -18,6 +18,7 @@ from ..ir.tape import Tape
 from ..recording.bind_call import BoundCall, bind_call, positional
 from ..recording.recorder import Recorder, current_recorder
 from ..recording.static import Static
+from .backends import NATIVE
 from .derived_tapes import gradient_tape
 from .evaluation import Evaluation, evaluate
 from .fast_path import FastOperator, FastPath, raise_pending, unknown_yet
@@ -61,6 +62,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         check_every: every so many calls the plain function is run beside its tape, once more and on plain arrays; 0 is never.
         name: of the function, in messages.
         static: td.static(...), the arguments to specialise on: a tape is kept for each value that they take.
+        backend: how tapes are compiled, "native" or "numba"; see td.compile.
 
     Raises:
         UnstableBranch: two sides of a branch disagree about a near tie, so that neither can answer.
@@ -84,6 +86,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self, f: Callable[..., Any], guard: Callable[..., Any] | None = None, *,
         max_tapes: int = 64, compile_after: int | None = None, name: str | None = None,
         on_new_tape: str = "compile", check_every: int = 0, static: Static | None = None,
+        backend: str = NATIVE,
     ) -> None:  # fmt: skip
         if not callable(f) or isinstance(f, (Tape, GuardedTape)) or hasattr(f, "attempt"):
             raise ArgumentMismatch("td.GuardedTape takes the plain function, which it records itself",
@@ -93,7 +96,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
                                    fix="td.GuardedTape(f, guard=lambda x: x[0] > 1)")  # fmt: skip
         name_given = name or getattr(f, "__name__", type(f).__name__)
         function = self._function = GuardedFunction(f if static is None else static(f), guard, name_given)
-        policy = self._policy = Policy(max_tapes, compile_after, on_new_tape, check_every)
+        policy = self._policy = Policy(max_tapes, compile_after, on_new_tape, check_every, backend)
         cache = self._cache = TapeCache()
         self._recorder = PathRecorder(function, policy, cache)
         self._staleness = StalenessCheck(function, policy, cache)

@@ -51,7 +51,7 @@ class Programs(Generic[P]):
 
     __slots__ = ("_make", "known")
 
-    def __init__(self, make: type[P]) -> None:
+    def __init__(self, make: Callable[..., P]) -> None:
         self._make = make
         self.known: tuple[P, ...] = ()
 

@@ -49,6 +49,11 @@ def take_pending() -> BaseException | None:
     return _pending.pop(threading.get_ident(), None)
 
 
+def keep_pending(raised: BaseException) -> None:
+    """Keep an exception that native code is to return with in this thread."""
+    _pending[threading.get_ident()] = raised
+
+
 def raise_pending() -> NoReturn:
     """Raise it."""
     raised = take_pending()

@@ -115,6 +115,10 @@ class Callee:
         """Whether a variant is worth compiling; otherwise Python answers for it."""
         raise NotImplementedError
 
+    def known_paths(self) -> dict[int, Any]:
+        """The variants by their numbers, as entries of a trie of paths; None where a variant is on no path of its own."""
+        return {0: None}
+
     # Runs
 
     def run(self, number: int | None, values: Sequence[Any]) -> tuple[list[Any], int]:
@@ -262,6 +266,9 @@ class DerivedCallee(Callee):
 
     def may_compile(self, number: int) -> bool:
         return self._source.may_compile(number)
+
+    def known_paths(self) -> dict[int, Any]:
+        return dict.fromkeys(self._source.known_paths())
 
 
 def _derived_again(source: Callee, key: Any) -> DerivedCallee:

@@ -74,6 +74,9 @@ class InlinedCallee(Callee):
     def may_compile(self, number: int) -> bool:
         return self.called.may_compile(number)
 
+    def known_paths(self) -> dict[int, Any]:
+        return self.called.known_paths()
+
     def _arguments(self, inputs: Sequence[Any]) -> list[Any]:
         """The arguments of the called function."""
         return run(self._before, inputs)

@@ -61,6 +61,11 @@ class PythonCallee(Callee):
     def may_compile(self, number: int) -> bool:
         return True
 
+    @property
+    def knows_results(self) -> bool:
+        """Whether the structure of the results is known, so that the function can be compiled."""
+        return True
+
     def loop_kernel(self, number: int, layout: ArgumentLayout) -> Callable[[], NativeKernel]:
         from ...compiler.runtime.numba_functions import NumbaCall
 
@@ -154,6 +159,10 @@ class BackwardCallee(PythonCallee):
 
     def __reduce__(self) -> Any:
         return _rule_of, (self.forward,)
+
+    @property
+    def knows_results(self) -> bool:
+        return self.returned is not None
 
     def missed(self, number: int | None, miss: Any, inputs: Sequence[Any]) -> int:
         if self.returned is None:

@@ -119,6 +119,9 @@ class RecordedCallee(Callee):
     def may_compile(self, number: int) -> bool:
         return number < self._most_compiled
 
+    def known_paths(self) -> dict[int, Any]:
+        return dict(self.variants)
+
     def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Any]) -> int:
         paths = self._paths_at(inputs)
         if number is None or miss is None:

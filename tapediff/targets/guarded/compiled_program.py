@@ -17,7 +17,7 @@ class CompiledProgram(Program):
 
     __slots__ = ("compiled", "replays")
 
-    def __init__(self, base: Tape, lifted: tuple[int, ...] = ()) -> None:
+    def __init__(self, base: Tape, lifted: tuple[int, ...] = (), *, backend: str) -> None:
         super().__init__(base, lifted)
-        self.compiled = CompiledTape(self.tape)
+        self.compiled = CompiledTape(self.tape, backend)
         self.replays = 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...ir.instruction import FLOAT64, ValueType
+from ..backends import NATIVE
 from ..native.native_calls import NativeCalls, NativeSide, check_vector
 from .keyed_call import GuardedFunction
 from .policy import Policy
@@ -30,6 +31,11 @@ class GuardedCalls(NativeCalls):
         """Of the function, in messages."""
         return self._function.name
 
+    @property
+    def backend(self) -> str:  # type: ignore[override]  # an attribute of a CompiledTape
+        """How paths are compiled, "native" or "numba"; see td.compile."""
+        return self._policy.backend
+
     def answer_at(self, x: np.ndarray) -> tuple[Variant, float, Any]:
         """The tape that answers at x, the value, and the gradient."""
         raise NotImplementedError
@@ -44,6 +50,8 @@ class GuardedCalls(NativeCalls):
 
     def may_run_natively(self, variant: Variant) -> bool:
         """Whether native code may choose a tape by its guards alone: it is compiled, and Python has no say in the choice."""
+        if self.backend != NATIVE:
+            return False
         decides = self._function.guard is not None or self._policy.check_every
         compiled = variant.compiled.seconds and variant.replays >= self._policy.compile_after
         return bool(compiled) and not decides and variant.is_direct and self.keeps(variant)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import ArgumentMismatch
+from ..backends import check_backend
 from .keyed_call import GuardedFunction, KeyedCall
 from .report import LastFailure, budget_text, coarse_guard_text, new_tape_error, new_tape_text
 from .variant import Variant
@@ -19,18 +20,20 @@ class Policy:
     """The settings of a GuardedTape, and the warnings that are given once.
 
     Attributes:
-        max_tapes, check_every: see GuardedTape.
+        max_tapes, check_every, backend: see GuardedTape.
         compile_after: how many answers of a new tape are replayed with NumPy; `compile_after_given` is None unless set by the user.
         warned: the warnings given so far: "budget", "coarse", "draws".
     """
 
-    def __init__(self, max_tapes: int, compile_after: int | None, on_new_tape: str, check_every: int) -> None:
+    def __init__(
+        self, max_tapes: int, compile_after: int | None, on_new_tape: str, check_every: int, backend: str
+    ) -> None:
         if max_tapes < 1 or (compile_after or 0) < 0 or check_every < 0:
             raise ArgumentMismatch(
                 "max_tapes must be at least 1, compile_after and check_every at least 0",
                 got=f"max_tapes={max_tapes}, compile_after={compile_after}, check_every={check_every}",
             )
-        self.max_tapes, self.check_every = max_tapes, check_every
+        self.max_tapes, self.check_every, self.backend = max_tapes, check_every, check_backend(backend)
         self.compile_after_given = compile_after
         self.on_new_tape = on_new_tape
         self.warned: set[str] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from ...base.fork_locks import new_lock
@@ -48,7 +48,7 @@ class PathRecorder:
 
     def __init__(self, function: GuardedFunction, policy: Policy, cache: TapeCache) -> None:
         self._function, self._policy, self._cache = function, policy, cache
-        self._programs = Programs(CompiledProgram)
+        self._programs = Programs(partial(CompiledProgram, backend=policy.backend))
         # Held while a path is recorded and kept; calls that a recorded tape answers never take it.
         self._lock = new_lock()
         self.misses = self.recordings = 0
@@ -108,7 +108,7 @@ class PathRecorder:
         self.seconds_recording += seconds
         self.reasons.append((self.recordings, reason))
         # Where a value is specialised on, its tapes are as a rule the same but for constants.
-        program = self._programs.of(tape) if static else None
+        program = self._programs.of(tape) if static else CompiledProgram(tape, backend=self._policy.backend)
         return Variant(tape, call.key, self.recordings, reason, seconds, not static, program)
 
     def _tape(self, call: KeyedCall, decided: tuple[Any, ...], missed: Missed | None) -> Tape:

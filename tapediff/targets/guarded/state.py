@@ -8,13 +8,14 @@ from typing import Any
 
 from ...functions.captured.pickling import Portable, place_of
 from ...recording.static import static_of
+from .compiled_program import CompiledProgram
 from .keyed_call import GuardedFunction
 from .policy import Policy
 from .record_path import REASONS_KEPT, PathRecorder
 from .tape_cache import TapeCache
 from .variant import Variant
 
-_SETTINGS = ("max_tapes", "check_every", "on_new_tape")
+_SETTINGS = ("max_tapes", "check_every", "on_new_tape", "backend")
 _COUNTS = ("misses", "recordings", "seconds_recording")
 _CACHE_COUNTS = ("evictions", "dropped_hits", "dropped_seconds")
 
@@ -62,7 +63,7 @@ def restore_guarded(
     for tape, active, number, reason, seconds, is_direct, hits, replays in state["variants"]:
         # Keys are made again, as they may hold identities.
         key = function.key(reason.called_with, active)
-        variant = Variant(tape, key, number, reason, seconds, is_direct)
+        variant = Variant(tape, key, number, reason, seconds, is_direct, CompiledProgram(tape, backend=policy.backend))
         variant.hits, variant.replays = hits, replays
         cache.insert(variant)
         cache.note_use(variant)

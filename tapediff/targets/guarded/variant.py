@@ -38,10 +38,10 @@ class Variant(PathEntry):
     )  # fmt: skip
 
     def __init__(
-        self, tape: Tape, key: CallKey, number: int, reason: Reason, seconds: float, is_direct: bool, program: CompiledProgram | None = None
+        self, tape: Tape, key: CallKey, number: int, reason: Reason, seconds: float, is_direct: bool, program: CompiledProgram
     ) -> None:  # fmt: skip
         super().__init__(tape, number)
-        self.program = CompiledProgram(tape) if program is None else program
+        self.program = program
         self.constants = self.program.constants(tape)
         self.key, self.reason, self.seconds, self.is_direct = key, reason, seconds, is_direct
         self.hits = 0

@@ -11,6 +11,7 @@ from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.instruction import FLOAT64, ValueType
+from ..backends import require_native
 
 if TYPE_CHECKING:
     from .native_entry import NativeEntry
@@ -59,6 +60,8 @@ class NativeCalls:
 
     # Of its own for each tape that somebody has called natively.
     _native: NativeSide | None = None
+
+    backend: str
 
     def value_and_gradient(self, *args: Any, argnums: Any = 0, out: Any = None) -> tuple[Any, Any]:
         """See td.value_and_gradient."""
@@ -215,6 +218,7 @@ class NativeCalls:
 
     @holding(_lock)
     def _new_native_side(self) -> NativeSide:
+        require_native(self.backend)
         self._native = self._native or NativeSide()
         return self._native
 

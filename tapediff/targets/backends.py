@@ -1,0 +1,43 @@
+"""The backends: ways to turn a tape into code that can be called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ArgumentMismatch
+
+if TYPE_CHECKING:
+    from ..compiler.kernel import Kernel
+    from ..ir.tape import Tape
+
+NATIVE, NUMBA = "native", "numba"
+
+
+def check_backend(name: str) -> str:
+    """The name of a backend. Raises ArgumentMismatch where there is none of that name."""
+    if name not in (NATIVE, NUMBA):
+        raise ArgumentMismatch(
+            "there is no such backend", got=repr(name), fix=f"backend={NATIVE!r}, the default, or backend={NUMBA!r}"
+        )
+    return name
+
+
+def make_kernel(backend: str, tape: Tape) -> Kernel:
+    """Compile a tape. The compilers are imported when the first kernel is compiled, so that `import tapediff` stays fast."""
+    if backend == NUMBA:
+        from ..compiler.numba_backend.kernel import NumbaKernel
+
+        kernel: Any = NumbaKernel(tape)  # it can be called in the same way, though not by address
+        return kernel
+    from ..compiler.kernel import Kernel
+
+    return Kernel(tape)
+
+
+def require_native(backend: str) -> None:
+    """Raises ArgumentMismatch for calls that need the address of a native kernel."""
+    if backend != NATIVE:
+        raise ArgumentMismatch(
+            "bind, batch, address and as_numba need the native backend", got=f"backend={backend!r}",
+            fix="leave backend= out; or call tape.value_and_gradient(x, out=g), or value_and_gradient of tape.source from numba code",
+        )  # fmt: skip

@@ -1,0 +1,91 @@
+"""Every op of the registry, none of them named: what numba compiles gives what NumPy's replay and the native kernel give.
+
+Several ops share a tape, as numba takes a quarter of a second for each function. By default one case of each op is run; with
+TAPEDIFF_NUMBA_ALL=1 in the environment all of them, which takes two minutes.
+"""
+
+import os
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.compiler.kernel import Kernel
+from tapediff.compiler.linalg.routine_table import ROUTINES
+from tapediff.compiler.math.function_table import FUNCTIONS
+from tapediff.compiler.numba_backend.kernel import NumbaKernel
+from tapediff.compiler.numba_backend.program_text import LOOP_INDICES, library_object
+from tapediff.ir.interpreter import run
+from tapediff.ops import REGISTRY
+from tapediff.passes.pipeline import run_passes
+
+ALL = bool(os.environ.get("TAPEDIFF_NUMBA_ALL"))
+OPS = sorted(REGISTRY)
+# The C library's functions are within an ulp or two, the native kernel's within 4; sums of a few dozen terms are taken in another order.
+TOLERANCE = 2e-13
+TOGETHER = 25
+
+
+def cases(name):
+    """Pairs of a function of tracked arrays and the plain arrays to call it on."""
+    op, rng = REGISTRY[name], np.random.default_rng(len(name))
+    if op.examples is not None:
+        found = list(op.examples(rng))
+        return found if ALL else found[-1:]
+    return [
+        (lambda *a, named=named: op(*a, **named), tuple(domain.draw(rng, shape) for domain in op.samples))
+        for named in (op.sample_params if ALL else op.sample_params[-1:])
+        for shape in (((), (5,), (2, 3)) if ALL else ((5,),))
+    ]
+
+
+CASES = [(name, *case) for name in OPS for case in cases(name)]
+CHUNKS = [CASES[k : k + TOGETHER] for k in range(0, len(CASES), TOGETHER)]
+
+
+def together(chunk):
+    """One function of the arguments of several cases, one after the other, that returns all their results."""
+
+    def call(*arguments):
+        results, first = [], 0
+        for _, function, arrays in chunk:
+            results.append(function(*arguments[first : first + len(arrays)]))
+            first += len(arrays)
+        return tuple(results)
+
+    arrays = [np.asarray(array) for _, _, given in chunk for array in given]
+    return td.record(call, *[a if a.dtype.kind == "f" else td.Constant(a) for a in arrays]), arrays
+
+
+@pytest.mark.parametrize("chunk", CHUNKS, ids=[f"{chunk[0][0]}-{chunk[-1][0]}" for chunk in CHUNKS])
+def test_numba_and_native_kernels_give_what_numpy_gives(chunk):
+    recorded, arrays = together(chunk)
+    tape = run_passes(recorded)
+    expected = run(recorded, arrays)
+    native, numba = Kernel(tape), NumbaKernel(tape)
+    for kernel in (native, numba):
+        inputs = [a.astype(t.dtype) for a, t in zip(arrays, kernel.input_types)]
+        outputs = kernel.fresh_outputs()
+        value = kernel.call(*inputs, *outputs)
+        assert type(value) is float, value
+        found = [np.array(value), *outputs] if kernel.returns_value else outputs
+        for (name, *_), result, wanted in zip(chunk, found, expected):
+            assert_close(result, np.asarray(wanted), f"{name} by {type(kernel).__name__}")
+
+
+def assert_close(result, wanted, what):
+    if wanted.dtype.kind != "f":
+        assert np.array_equal(result, wanted), what
+        return
+    scale = max(1.0, float(np.max(np.abs(wanted[np.isfinite(wanted)]), initial=0.0)))
+    # Floats of 32 bits come in 64, and are rounded by the caller of a kernel.
+    result = result.astype(wanted.dtype)
+    np.testing.assert_allclose(result, wanted, rtol=TOLERANCE, atol=TOLERANCE * scale, err_msg=what)
+
+
+def test_the_library_has_every_function_and_routine_that_programs_may_call():
+    """But those that have the names of loop indices, for which there is no op, and powers, which are written as such."""
+    names = {*FUNCTIONS} - {*LOOP_INDICES, "integer_power"}
+    assert not [name for name in (*names, *ROUTINES) if library_object(name) is None]
+
+
