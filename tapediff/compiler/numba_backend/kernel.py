@@ -60,7 +60,7 @@ class NumbaProgram:
             keep_pending(self.callees.callees[note[NUMBER]].failed(status))
         elif status == RECURSION:
             name = self.callees.callees[note[NUMBER]].name
-            keep_pending(RecursionTooDeep(name, None, f"{note[DEPTH]} calls", "a GuardedTape without backend='numba'"))
+            keep_pending(RecursionTooDeep(name, None, f"{note[DEPTH]} calls", "the native backend"))
         elif status == TOO_LONG:
             form, is_by_memory = self.callees.limits[note[NUMBER]]
             keep_pending((form.too_large if is_by_memory else form.too_long)(int(note[DEPTH])))

@@ -6,7 +6,7 @@ import pytest
 import tapediff as td
 from tapediff.compiler.numba_backend.kernel import NumbaKernel
 from tapediff.compiler.numba_backend.learned_paths import LearnedPaths
-from tapediff.errors import LoopTooLong
+from tapediff.errors import LoopTooLong, RecursionTooDeep
 
 POINTS = [np.array([0.3, 0.4, 1.2]), np.array([-0.7, 0.2, 0.1]), np.array([2.0, -1.0, 0.5])]
 
@@ -89,14 +89,19 @@ def test_loops_of_all_kinds_agree():
     agree(f, times=1)
 
 
-def test_functions_that_call_themselves_agree():
+def test_functions_that_call_themselves_agree_and_are_stopped_before_the_stack_ends():
     @td.subtape
     def falling(a, n):
         if n < 1.0:
             return a
         return a * falling(a * 0.9, n - 1.0)
 
-    agree(lambda x: falling(x[0], 4.0 + x[1]), times=1)
+    safe = agree(lambda x: falling(x[0], 4.0 + x[1]), times=1)
+    deep = np.array([1.0, 900.0, 0.0])
+    # The product of 905 powers of 0.9 is 0 by far.
+    assert td.value_and_gradient(safe, deep)[0] == 0.0
+    with pytest.raises(RecursionTooDeep, match="got: 1001 calls\n  fix: make room with the native backend"):
+        td.gradient(safe, 2.0 * deep)
 
 
 def test_a_loop_that_does_not_end_is_refused():
