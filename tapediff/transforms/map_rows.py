@@ -18,7 +18,7 @@ from ..ir.rewriter import Rewriter
 from ..ir.tape import Tape
 from ..ops.arithmetic import MULTIPLY
 from ..ops.calls import CALL, GET, LOOP, RECALL, LoopForm, TupleOp, loop_items
-from ..ops.indexing import PUT, SCATTER_ADD
+from ..ops.indexing import ASSEMBLE, PUT, SCATTER_ADD
 from ..ops.linear_algebra import LU_SOLVE, TRIANGULAR_SOLVE
 from ..ops.products import MATMUL
 from ..ops.reductions import SUM
@@ -284,10 +284,16 @@ def _put(rows: _Rows, instruction: Instruction, operands: list[int], batched: li
     return rows.make(PUT, (*whole, positions))
 
 
+def _assembled(rows: _Rows, instruction: Instruction, operands: list[int], batched: list[bool]) -> int:
+    """Also where the parts overlap: they are added in each row as they are in one."""
+    return Batch(rows, rows.count, operands, batched).emit(instruction)
+
+
 RULES: dict[Any, Callable[[_Rows, Instruction, list[int], list[bool]], int | None]] = {
     MATMUL: _product,
     TRIANGULAR_SOLVE: _solve,
     LU_SOLVE: _solve,
     SCATTER_ADD: _scattered,
+    ASSEMBLE: _assembled,
     PUT: _put,
 }
