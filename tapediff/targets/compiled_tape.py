@@ -21,6 +21,7 @@ from ..ir.tape import Tape
 from ..passes.pipeline import run_passes
 from ..recording.gc_pause import without_collections
 from ..recording.record import record
+from ..recording.recorder import current_recorder
 from .backends import NATIVE, check_backend, make_kernel
 from .derived_tapes import gradient_tape
 from .evaluation import Evaluation, check_last, fitting, replayed
@@ -70,7 +71,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         self.tape, self.backend = tape, check_backend(backend)
         self.seconds = 0.0
         self._kernels: dict[Key, Kernel] = {}
-        self.fast_operators: dict[str, FastOperator] = {}
+        self.fast_operators: dict[Any, FastOperator] = {}
         self._lock = new_lock()
         self._native = None
         self._fast: Callable[..., Any] = unknown_yet
@@ -85,6 +86,11 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             raise_pending()
         if named:
             raise ArgumentMismatch("a compiled tape takes its arguments by position", got=", ".join(named))
+        if (found := self.retried(args, argnums, out, status)) is not None:
+            return found
+        is_plain = current_recorder() is None
+        if type(argnums) is tuple and out is None and is_plain and (found := self.by_several(args, argnums)) is not None:
+            return found
         return self._evaluate(args, argnums, out)
 
     def __call__(self, *args: Any) -> Any:
@@ -166,6 +172,8 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         if isinstance(answer, GuardFailure):
             raise self._guard_failed(answer)
         value, gradients = answer
+        if type(argnums) is tuple and numbers == argnums and (fast := self.fast(numbers)) is not None:
+            self.fast_operators[argnums] = fast
         if out is not None:
             return value, out
         gradients = [g[()] if g.shape == () else g for g in gradients]
@@ -234,8 +242,8 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         """The outputs of an operator's tape by its kernel, the last ones also in `outs`; or the failure of a guard."""
         return self._outputs(self.kernel(operator), inputs, outs)
 
-    def fast(self, operator: Operator, note_use: Callable[[], None] | None = None) -> FastOperator | None:
-        """For the next calls of an operator; none where results are converted after the kernel."""
+    def fast(self, operator: Key, note_use: Callable[[], None] | None = None) -> FastOperator | None:
+        """For the next calls of a kernel; none where results are converted after it."""
         kernel = self.kernel(operator)
         is_exact = all(a.dtype == b.dtype for a, b in zip(kernel.output_types, kernel.tape.output_types))
         return FastOperator(kernel, note_use) if is_exact else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..compiler.runtime.status import PENDING, REFUSED
+from ..ir.arguments import Constant
 from ..recording.recorder import current_recorder
 
 if TYPE_CHECKING:
@@ -33,20 +34,44 @@ def given(x: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return () if x is ABSENT else (x, *args)
 
 
+def as_kernels_take(args: Sequence[Any]) -> list[Any] | None:
+    """td.Constant without its mark, NumPy's numbers as Python's, and arrays in one piece; None if nothing is to be changed.
+
+    The first argument, by which is differentiated, must not be a td.Constant; a kernel checks everything else.
+    """
+    if type(args[0]) is Constant:
+        return None
+    changed = False
+    given = list(args)
+    for k, argument in enumerate(given):
+        kind = type(argument)
+        if kind is Constant:
+            argument = given[k] = argument.value
+            kind, changed = type(argument), True
+        if kind is np.ndarray:
+            if not argument.flags.c_contiguous:
+                given[k], changed = np.array(argument, order="C"), True
+        elif kind is np.float64:
+            given[k], changed = float(argument), True
+    return given if changed else None
+
+
 class FastOperator:
     """The kernel of an operator: called directly, where the arguments match it.
 
     Attributes:
         note_use: called after every answer.
+        returns_tuple: of the kernel's tape.
     """
 
-    __slots__ = ("_call", "_dtypes", "_returns_value", "_shapes", "note_use")
+    __slots__ = ("_call", "_dtypes", "_returns_value", "_shapes", "note_use", "returns_tuple")
 
     def __init__(self, kernel: Kernel, note_use: Callable[[], None] | None = None) -> None:
         types = kernel.written_types
         self._call, self._returns_value = kernel.call, kernel.returns_value
         self._shapes, self._dtypes = tuple(t.shape for t in types), tuple(t.dtype for t in types)
         self.note_use = note_use
+        self.returns_tuple = kernel.tape.returns_tuple
 
     def outputs(self, inputs: Sequence[Any], out: np.ndarray | None = None) -> list[Any] | None:
         """The outputs, the last one in `out` if given; None where the arguments do not match or a guard fails."""
@@ -89,14 +114,35 @@ class FastPath:
     Attributes:
         _fast: called with the arguments and the array for the gradient. Returns a float, the value, where it has written the
             gradient; anything else says why not. It checks type, shape and layout of every argument itself.
+        fast_operators: for the next calls of other verbs, by their names, and of gradients by several arguments, by their argnums.
         _shape, _dtype: those of a fresh array for the gradient.
     """
 
     __slots__ = ()
 
     _fast: Callable[..., Any]
+    fast_operators: dict[Any, FastOperator]
     _shape: tuple[int, ...]
     _dtype: np.dtype
+
+    def retried(self, args: Sequence[Any], argnums: Argnums, out: Any, status: Any) -> tuple[float, Any] | None:
+        """Value and gradient where the fast path refused nothing but the form of the arguments; None for the full path."""
+        if status != REFUSED or argnums is not FIRST:
+            return None
+        given = as_kernels_take(args)
+        if given is None:
+            return None
+        target = np.empty(self._shape, self._dtype) if out is None else out
+        value = self._fast(*given, target)
+        if type(value) is not float:
+            return None
+        return value, target if out is not None or self._shape else target[()]
+
+    def by_several(self, args: Sequence[Any], argnums: tuple[int, ...]) -> tuple[float, tuple[Any, ...]] | None:
+        """Value and gradients by several arguments, by the kernel that gave them last; None for the full path."""
+        fast = self.fast_operators.get(argnums)
+        outputs = None if fast is None else fast.outputs(as_kernels_take(args) or args)
+        return None if outputs is None else (outputs[0], tuple(outputs[1:]))
 
     def answer(self, args: Sequence[Any], argnums: Argnums, out: Any, named: dict[str, Any], status: Any) -> Any:
         """Value and gradient on the full path; `status` is that of the fast path, None if it was not tried."""

@@ -103,7 +103,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self._dispatch = Dispatch(function, policy, cache, self._recorder, self._staleness)
         self._fast_dispatch = FastDispatch(function, cache)
         self._fast: Callable[..., Any] = unknown_yet
-        self.fast_operators: dict[str, FastOperator] = {}
+        self.fast_operators: dict[Any, FastOperator] = {}
         self._shape: tuple[int, ...] = ()
         self._dtype = FLOAT64
 
@@ -153,18 +153,35 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             raise_pending()
         if named:
             args = positional(self.f, args, named)
+        elif (found := self.retried(args, argnums, out, status)) is not None:
+            return found
+        elif type(argnums) is tuple and out is None and not _is_recording(()) and (found := self.by_several(args, argnums)) is not None:
+            return found
         guard_value = (status.value,) if type(status) is GuardValue else ()
         return self._value_and_gradient(args, argnums, out, guard_value)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The function's value: a float, an array, or a tuple as f returns it."""
+        fast = self.fast_operators.get("value")
+        if fast is not None and not named and current_recorder() is None and (outputs := fast.outputs(args)) is not None:
+            return tuple(outputs) if fast.returns_tuple else outputs[0]
         if named:
             args = positional(self.f, args, named)
         if _is_recording(args):
             bound = bind_call(self.f, args, ())
             return bound.function(*bound.inputs)
         call = self._function.call(args, ())
-        return self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None, None))[2][0]
+        _, variant, (value, _) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None, None))
+        self._remember("value", None, variant)
+        return value
+
+    def _remember(self, verb: Any, key: tuple[int, ...] | None, variant: Variant) -> None:
+        """Let the next call of a verb go straight to the kernel of the tape that answered this one, where Python has no say."""
+        is_compiled = variant.compiled.seconds and variant.replays >= self.compile_after
+        if is_compiled and variant.is_direct and self.guard is None and not self.check_every:
+            fast = variant.compiled.fast(key, variant.note_hit)
+            if fast is not None:
+                self.fast_operators[verb] = fast
 
     def operate(
         self, args: Sequence[Any], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Any], out: Any, several: bool
@@ -210,6 +227,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         call, variant, (value, gradients) = self._gradients(call, outs)
         if numbers == (0,) and variant.is_direct and variant.compiled.seconds:
             self._use_fast_path(call, variant)
+        elif type(argnums) is tuple and numbers == argnums:
+            self._remember(argnums, argnums, variant)
         if out is not None:
             return value, out
         gradients = [g[()] if g.shape == () else g for g in gradients]

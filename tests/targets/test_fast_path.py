@@ -182,3 +182,89 @@ def test_a_compiled_tape_takes_no_named_arguments():
     for call in (td.gradient, td.value_and_gradient, td.CompiledTape.gradient):
         with pytest.raises(td.ArgumentMismatch, match="by position"):
             call(compiled, np.ones(2), x=np.ones(2))
+
+
+def test_arguments_in_another_form_take_the_kernel_at_once():
+    """Constants, NumPy's numbers and strided arrays, on every target, give the bits that plain arrays give."""
+    f = lambda x, s, k: np.sum(np.sin(x) * s) * k  # noqa: E731
+    x, s = np.linspace(0.1, 1.0, 4), np.arange(1.0, 5.0)
+    for k, last in ((2.0, td.Constant(2.0)), (2.0, np.float64(2.0))):
+        for target in (td.compile(f, x, s, k), td.GuardedTape(f)):
+            expected = td.value_and_gradient(target, x, s, k)
+            for _ in range(3):
+                for y, t in ((x, td.Constant(s)), (np.repeat(x, 2)[::2], s), (x[::-1].copy()[::-1], np.repeat(s, 3)[::3])):
+                    value, gradient = td.value_and_gradient(target, y, t, last)
+                    assert value == expected[0]
+                    assert np.array_equal(gradient, expected[1])
+                    out = np.empty(4)
+                    assert td.gradient(target, y, t, last, out=out) is out
+                    assert np.array_equal(out, expected[1])
+
+
+def test_a_constant_is_not_differentiated_by_either_path():
+    """Also after calls that took the fast path."""
+    f = lambda x, s: np.sum(x * s)  # noqa: E731
+    x = np.ones(3)
+    for target in (td.compile(f, td.Constant(x), x), td.GuardedTape(f)):
+        for _ in range(2):
+            with pytest.raises(td.ArgumentMismatch):
+                td.gradient(target, td.Constant(x), x)
+            assert np.array_equal(td.gradient(target, td.Constant(x), x, argnums=1), x)
+
+
+def test_gradients_by_several_arguments_take_the_kernel_at_once():
+    """At other points, on other paths, and not inside a recording."""
+    f = lambda a, b: np.sum(a * b) if a[0] > 0 else np.sum(a) - np.sum(b)  # noqa: E731
+    a, b = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    guarded, compiled = td.GuardedTape(f), td.compile(f, a, b)
+    for _ in range(3):
+        for target in (guarded, compiled):
+            found = td.gradient(target, 2 * a, b, argnums=(0, 1))
+            assert np.array_equal(found, [b, 2 * a])
+            assert np.array_equal(td.gradient(target, 2 * a, b, argnums=(1, 0)), [2 * a, b])
+        assert np.array_equal(td.gradient(guarded, -a, b, argnums=(0, 1)), [[1.0, 1.0], [-1.0, -1.0]])
+        with pytest.raises(td.GuardFailed):
+            td.gradient(compiled, -a, b, argnums=(0, 1))
+        with pytest.raises(td.ShapeMismatch):
+            td.gradient(compiled, a[:1], b, argnums=(0, 1))
+        second = td.gradient(lambda a: np.sum(td.gradient(guarded, a, b, argnums=(0, 1))[1] ** 2), a)
+        assert np.array_equal(second, 2 * a)
+
+
+def test_values_of_a_guarded_function_take_the_kernel_at_once():
+    """Of every path, of tuples and arrays, and not inside a recording; hits are counted."""
+    f = lambda x: (x * 2, np.sum(x)) if x[0] > 0 else (x * 3, 1.0)  # noqa: E731
+    guarded, x = td.GuardedTape(f), np.array([1.0, 2.0])
+    for _ in range(3):
+        for y in (x, -x, 2 * x):
+            found = guarded(y)
+            assert np.array_equal(found[0], f(y)[0])
+            assert found[1] == f(y)[1]
+    assert guarded.stats.recordings == 2
+    assert guarded.stats.hits == 7
+    assert np.array_equal(td.gradient(lambda x: np.sum(guarded(x)[0] * x), x), 4 * x)
+
+
+def test_a_path_once_found_is_found_from_every_other():
+    """Of 64 paths met at random: no call asks Python once each fork has been seen."""
+    def f(x):
+        total = 0.0
+        for v in x:
+            total = total + (v * v if v > 0 else -v)
+        return total
+
+    guarded = td.GuardedTape(f, max_tapes=100)
+    points = [np.array([1.0 if k >> b & 1 else -1.0 for b in range(6)]) for k in range(64)]
+    rng = np.random.default_rng(0)
+    for x in (*points, *points):
+        td.gradient(guarded, x)
+    asked = []
+    answer = type(guarded).answer_at
+    try:
+        type(guarded).answer_at = lambda self, x: (asked.append(1), answer(self, x))[1]
+        for k in rng.integers(0, 64, 500):
+            assert np.array_equal(td.gradient(guarded, points[k] * 1.5), np.where(points[k] > 0, 3.0 * points[k], -1.0))
+    finally:
+        type(guarded).answer_at = answer
+    assert len(asked) == 0
+    assert guarded.stats.recordings == 64

@@ -78,8 +78,8 @@ class NativeVariant:
 
     @holding(_lock)
     def add_jump(self, status: int, outcome: int, target: NativeVariant) -> None:
-        """Remember which variant goes on where this one fails at a guard with a certain outcome."""
-        if len(self.jumps) >= MOST_JUMPS:
+        """Remember which variant goes on where this one fails at a guard with a certain outcome; the first one stays."""
+        if len(self.jumps) >= MOST_JUMPS or (status, outcome) in self.jumps:
             return
         self.jumps[status, outcome] = target
         words = [len(self.jumps)]

@@ -220,6 +220,7 @@ class PathsEntry(NativeEntry):
         if path not in self._table.natives:
             self._table.add(path)
             self._paths[variant] = path
+            self._connect(variant, self._table.natives[path])
             self.state_block[c_entry.RELEASES_GIL] |= path.kernel.state[python_entry.RELEASES_GIL]
             if self._builtin_state is not None:
                 self._builtin_state[python_entry.RELEASES_GIL] = self.state_block[c_entry.RELEASES_GIL]
@@ -230,6 +231,21 @@ class PathsEntry(NativeEntry):
         # Arrays are not told apart natively, so no outcome stands for one.
         if not isinstance(asker.variant.outcomes[status - 1], np.ndarray):
             table.natives[asker].add_jump(status, outcome, native)
+
+    def _connect(self, variant: CompiledPath, native: NativeVariant) -> None:
+        """Let native code go from this path to those that part from it, and back: a fork is the same guard for all that come to it."""
+        for ordinal, fork in variant.forks.items():
+            side, outcome = variant.path[ordinal], variant.outcomes[ordinal]
+            # Arrays are not told apart natively, so no outcome stands for one.
+            if isinstance(outcome, np.ndarray):
+                continue
+            for other_side, others in fork.tapes.items():
+                known = [] if other_side == side else [v for v in others if v in self._paths]
+                for other in known:
+                    self._table.natives[self._paths[other]].add_jump(ordinal + 1, _reported(outcome), native)
+                if known:
+                    last = self._table.natives[self._paths[known[-1]]]
+                    native.add_jump(ordinal + 1, _reported(known[-1].outcomes[ordinal]), last)
 
     # Called by the tape cache
 
@@ -257,6 +273,8 @@ class PathsEntry(NativeEntry):
             made.add(path)
         self._retired.append(self._table)
         self._table, self._paths = made, kept
+        for variant, path in kept.items():
+            self._connect(variant, made.natives[path])
         self.state_block[c_entry.DISPATCH_TABLE] = self._table.address
 
     @holding("_lock")
@@ -311,6 +329,11 @@ def _copied(address: int, size: int) -> np.ndarray:
     x = np.empty(size)
     ctypes.memmove(x.ctypes.data, address, x.nbytes)
     return x
+
+
+def _reported(outcome: Any) -> int:
+    """The outcome of a guard on a number, as kernels report it: the bits of a double."""
+    return int(np.float64(outcome).view(np.int64))
 
 
 def _lost() -> BaseException:

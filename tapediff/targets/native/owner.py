@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ...functions.callees.path_trie import Fork
 from ...ir.tape import Tape
 
 if TYPE_CHECKING:
@@ -29,12 +30,15 @@ class CompiledPath(Protocol):
     Attributes:
         number: recordings are counted from 1.
         hits: calls that it answered.
-        outcomes: of its guards, in order.
+        outcomes: of its guards, in order; `path` has their keys.
+        forks: where other paths leave this one, by the guard's position.
     """
 
     number: int
     hits: int
     outcomes: tuple[Any, ...]
+    path: tuple[Any, ...]
+    forks: dict[int, Fork[Any]]
 
     def gradient_kernel(self) -> Kernel:
         """The kernel of value and gradient by the first argument."""
