@@ -313,9 +313,10 @@ def _product(patterns: _Patterns, instruction: Instruction) -> Pattern | None:
     size = rows * columns
     result = None
     for number, other, is_left in ((left, right, True), (right, left, False)):
-        if patterns.sets[number] is None:
+        known_sets = patterns.sets[number]
+        if known_sets is None:
             continue
-        per_row = patterns.sets[number].nnz / max(1, patterns.size(number))
+        per_row = known_sets.nnz / max(1, patterns.size(number))
         if size * inner * (1.0 + per_row) > MOST_ENTRIES:
             return patterns._everything(instruction)
         i, j, k = np.meshgrid(np.arange(rows), np.arange(columns), np.arange(inner), indexing="ij")

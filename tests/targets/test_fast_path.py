@@ -186,7 +186,7 @@ def test_a_compiled_tape_takes_no_named_arguments():
 
 def test_arguments_in_another_form_take_the_kernel_at_once():
     """Constants, NumPy's numbers and strided arrays, on every target, give the bits that plain arrays give."""
-    f = lambda x, s, k: np.sum(np.sin(x) * s) * k  # noqa: E731
+    f = lambda x, s, k: np.sum(np.sin(x) * s) * k
     x, s = np.linspace(0.1, 1.0, 4), np.arange(1.0, 5.0)
     for k, last in ((2.0, td.Constant(2.0)), (2.0, np.float64(2.0))):
         for target in (td.compile(f, x, s, k), td.GuardedTape(f)):
@@ -203,7 +203,7 @@ def test_arguments_in_another_form_take_the_kernel_at_once():
 
 def test_a_constant_is_not_differentiated_by_either_path():
     """Also after calls that took the fast path."""
-    f = lambda x, s: np.sum(x * s)  # noqa: E731
+    f = lambda x, s: np.sum(x * s)
     x = np.ones(3)
     for target in (td.compile(f, td.Constant(x), x), td.GuardedTape(f)):
         for _ in range(2):
@@ -214,7 +214,7 @@ def test_a_constant_is_not_differentiated_by_either_path():
 
 def test_gradients_by_several_arguments_take_the_kernel_at_once():
     """At other points, on other paths, and not inside a recording."""
-    f = lambda a, b: np.sum(a * b) if a[0] > 0 else np.sum(a) - np.sum(b)  # noqa: E731
+    f = lambda a, b: np.sum(a * b) if a[0] > 0 else np.sum(a) - np.sum(b)
     a, b = np.array([1.0, 2.0]), np.array([3.0, 4.0])
     guarded, compiled = td.GuardedTape(f), td.compile(f, a, b)
     for _ in range(3):
@@ -233,7 +233,7 @@ def test_gradients_by_several_arguments_take_the_kernel_at_once():
 
 def test_values_of_a_guarded_function_take_the_kernel_at_once():
     """Of every path, of tuples and arrays, and not inside a recording; hits are counted."""
-    f = lambda x: (x * 2, np.sum(x)) if x[0] > 0 else (x * 3, 1.0)  # noqa: E731
+    f = lambda x: (x * 2, np.sum(x)) if x[0] > 0 else (x * 3, 1.0)
     guarded, x = td.GuardedTape(f), np.array([1.0, 2.0])
     for _ in range(3):
         for y in (x, -x, 2 * x):
