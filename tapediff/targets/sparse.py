@@ -131,6 +131,5 @@ def linear_operator(target: Any, x: Any, /, *args: Any) -> Any:
     back = lambda w: np.ravel(pull(np.reshape(w, into))[0])  # noqa: E731
     forward_many = lambda m: np.reshape(push(np.reshape(np.transpose(m), (-1, *out_of))), (-1, size[0])).T  # noqa: E731
     back_many = lambda m: np.reshape(pull(np.reshape(np.transpose(m), (-1, *into)))[0], (-1, size[1])).T  # noqa: E731
-    return LinearOperator(  # type: ignore[call-arg]  # SciPy makes one of its subclasses here, which its types do not say
-        size, matvec=forward, rmatvec=back, matmat=forward_many, dtype=np.dtype(float), rmatmat=back_many
-    )
+    make: Any = LinearOperator  # it makes one of its subclasses, which its types do not say
+    return make(size, forward, back, forward_many, np.dtype(float), back_many)
