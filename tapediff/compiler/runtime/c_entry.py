@@ -1,4 +1,4 @@
-"""C functions for value and gradient at a point, and their callers: bound builtins and loops over the rows of a matrix.
+"""C functions for value and gradient at a point, and the builtins that are bound to one place.
 
     i32 f(i64 size, const double* x, double* gradient, double* value, void* words)
 
@@ -20,7 +20,7 @@ from ...ir.instruction import FLOAT64, ValueType
 from ..jit.shared_function import SharedFunction
 from ..llvm.builder import Function, Signature, external, module_text
 from ..llvm.memory import Array, Layout, Location
-from ..llvm.values import F64, I32, I64, PTR, Value, convert, least, select
+from ..llvm.values import F64, I32, I64, PTR, Value, convert, select
 from . import python_entry as entry
 from .call_frame import CALL_FRAME, ONCE, frame_words, input_word, output_word
 from .dispatch_loop import DISPATCH, RUN_DECIDED
@@ -57,10 +57,6 @@ PATH = Layout.of_words(kernel=PTR, state=PTR, hits=I64)
 VARIANT_KERNEL, VARIANT_STATE, VARIANT_HITS = PATH.words()
 
 BOUND = Layout.of_words(function=PTR, words=PTR, size=I64, x=PTR, gradient=PTR, handler=PTR)
-
-JOB = Layout.of_words(next=I64, rows=I64, step=I64, failed=I64, size=I64, points=PTR, gradients=PTR, values=PTR)
-NEXT_ROW, ROWS, ROWS_AT_A_TIME, FAILED_ROW, JOB_SIZE, JOB_POINTS, JOB_GRADIENTS, JOB_VALUES = JOB.words()
-JOB_WORDS = len(JOB.words())
 
 # Where a callee of a point finds how many numbers the point has: a constant input needs no stride.
 SIZE_WORD = input_word(0) + 1
@@ -199,28 +195,6 @@ def _variant() -> str:
 # Callers of them
 
 
-def _rows() -> str:
-    """Answers rows of a job until none is left. Rows are handed out in order, so every row before the first that failed has been
-    answered when all threads have returned."""
-    f = Function("tapediff_rows", I32, function=PTR, words=PTR, job=PTR, row=PTR)
-    function, words, job, failed_row = f.parameters[0], f.parameters[1], JOB.at(f.parameters[2]), Location(f.parameters[3], I64)
-    rows, step, size = job["rows"], job["step"], job["size"]
-    points, gradients, values = (Array(job[name], F64) for name in ("points", "gradients", "values"))
-    with f.repeat() as take:
-        first = job.location("next").update_atomic("add", step)
-        take.leave_if(first >= job.location("failed").load_atomic())
-        with f.loop(first, least(first + step, rows)) as r:
-            offset = r * size
-            x, gradient, value = points.address(offset), gradients.address(offset), values.address(r)
-            status = f.call(POINT_FUNCTION, size, x, gradient, value, words, address=function)
-            with f.if_(status != 0):
-                job.location("failed").update_atomic("min", r)
-                failed_row.value = r
-                f.return_(status)
-    f.return_(0)
-    return module_text(f)
-
-
 def _bound(name: str, reader: Reader) -> str:
     """The builtin without arguments: the value, or the handler's answer to a status."""
     f = Function(name, PTR, self=PTR, none=PTR)
@@ -265,7 +239,6 @@ _FUNCTIONS = {
         _POINT, _POINT_ON_PATHS, _finite_form(_POINT), _finite_form(_POINT_ON_PATHS),
         SharedFunction("tapediff_paths_kernel", _paths_kernel, _linked_to(_POINT_ON_PATHS)),
         SharedFunction("tapediff_variant", _variant),
-        SharedFunction("tapediff_rows", _rows),
         SharedFunction("tapediff_bound", lambda: _bound("tapediff_bound", entry.BY_LAYOUT)),
         SharedFunction("tapediff_portable_bound", lambda: _bound("tapediff_portable_bound", entry.BY_PROTOCOL)),
     )
@@ -284,12 +257,6 @@ def builtin_on_paths(words: np.ndarray, shape: tuple[int, ...]) -> tuple[Any, np
     state += [*entry.specification(type_, written=False), *entry.specification(type_, written=True)]
     array = np.array(state, np.int64)
     return entry.callable_for(array), array
-
-
-@cache
-def rows_function() -> Any:
-    """Runs rows of a job through ctypes, which gives up the interpreter lock: (function, words, job, failed row) -> status."""
-    return ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(function_address("tapediff_rows"))
 
 
 class _Words(np.ndarray):

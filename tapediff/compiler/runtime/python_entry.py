@@ -105,7 +105,7 @@ def callable_for(state: np.ndarray) -> Any:
     return builtin_maker()(ctypes.addressof(definition), reader.bound(state), None)
 
 
-def _known_objects() -> dict[str, int]:
+def known_objects() -> dict[str, int]:
     """The objects of this process that the entry compares with, by the symbols that its text has for them."""
     return {
         "tapediff_ndarray": id(np.ndarray),
@@ -213,7 +213,7 @@ BY_LAYOUT = Reader(lambda state: state, lambda f, self: ARRAY_OBJECT.at(self)["d
 
 
 def _entry(name: str, reader: Reader) -> SharedFunction:
-    return SharedFunction(name, lambda: _text(name, reader), _known_objects)
+    return SharedFunction(name, lambda: _text(name, reader), known_objects)
 
 
 ENTRY, PORTABLE_ENTRY = _entry("tapediff_entry", BY_LAYOUT), _entry("tapediff_portable_entry", BY_PROTOCOL)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ...base.operating_system import available_threads
-from ...compiler.runtime import c_entry
+from ...compiler.runtime import batch_rows
 from ...compiler.runtime import signal_checks as pauses
 from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
 from ...ir.instruction import FLOAT64
@@ -23,6 +23,10 @@ WAKING = 100e-6
 
 # Threads take rows in about this many portions each, so that none is left waiting for another.
 PORTIONS = 8
+
+# Rows are timed in portions that grow by this factor, up to so many seconds: one may take less time than the call that does it.
+GROWTH = 8
+TIMED = WAKING / 4
 
 
 class _Failure(NamedTuple):
@@ -40,6 +44,30 @@ def run_batch(tape: Any, X: Any, out: Any, threads: int | None) -> tuple[np.ndar
     if len(points):
         _run(_Job(entry, points, values, gradients), threads)
     return values, gradients
+
+
+def run_few(entry: NativeEntry, X: np.ndarray, out: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """A batch on the calling thread; None where that is not known to take less time than waking another, or X or `out` is unusual."""
+    rows = len(X)
+    if rows * entry.row_seconds >= WAKING or not rows:
+        return None
+    if out is None:
+        found = np.empty(rows), np.empty(X.shape)
+    elif type(out) is tuple and len(out) == 2:
+        found = out
+    else:
+        return None
+    started = time.perf_counter()
+    failure = _few(entry, X, found[1], found[0])
+    if failure is REFUSED:
+        return None
+    if failure is not None:
+        _raise(failure)
+    seconds = time.perf_counter() - started
+    if seconds > 2 * WAKING:
+        # Rows may take other paths than those that were timed.
+        entry.row_seconds = seconds / rows
+    return found
 
 
 def _points(X: Any) -> np.ndarray:
@@ -68,26 +96,26 @@ def _results(points: np.ndarray, out: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Job:
-    """Rows to do, in the form of compiler.runtime.c_entry. Whoever works on it holds it, and so the arrays that its words point to."""
+    """Rows to do, in the form of compiler.runtime.batch_rows. Whoever works on it holds it, and so the arrays that its words point to."""
 
     def __init__(self, entry: NativeEntry, points: np.ndarray, values: np.ndarray, gradients: np.ndarray) -> None:
-        self.entry, self.points, self._results = entry, points, (values, gradients)
+        self.entry, self.points, self.values, self.gradients = entry, points, values, gradients
         # The threads that work on it beside the calling one.
         self._helpers: set[int] = set()
-        self.words = np.zeros(c_entry.JOB_WORDS, np.int64)
-        self.words[c_entry.JOB_SIZE] = points[0].size
-        self.words[c_entry.JOB_POINTS :] = points.ctypes.data, gradients.ctypes.data, values.ctypes.data
+        self.words = np.zeros(batch_rows.JOB_WORDS, np.int64)
+        self.words[batch_rows.JOB_SIZE] = points[0].size
+        self.words[batch_rows.JOB_POINTS :] = points.ctypes.data, gradients.ctypes.data, values.ctypes.data
 
     def begin(self, first: int, stop: int, threads: int) -> None:
         """Hand out the rows from `first` to `stop`."""
-        self.words[c_entry.NEXT_ROW], self.words[c_entry.ROWS], self.words[c_entry.FAILED_ROW] = first, stop, stop
-        self.words[c_entry.ROWS_AT_A_TIME] = max(1, (stop - first) // (PORTIONS * threads))
+        self.words[batch_rows.NEXT_ROW], self.words[batch_rows.ROWS], self.words[batch_rows.FAILED_ROW] = first, stop, stop
+        self.words[batch_rows.ROWS_AT_A_TIME] = max(1, (stop - first) // (PORTIONS * threads))
 
     def work(self) -> _Failure | None:
         """Do rows until none is left or one fails."""
         row = np.zeros(1, np.int64)
         words, entry = self.words.ctypes.data, self.entry
-        status = c_entry.rows_function()(entry.function, entry.user_data, words, row.ctypes.data)
+        status = batch_rows.rows_function()(entry.function, entry.user_data, words, row.ctypes.data)
         # Exceptions are kept by thread, so they are fetched in the thread that met them.
         return _Failure(int(row[0]), entry.error_at(self.points[row[0]], status)) if status else None
 
@@ -116,24 +144,59 @@ class _Job:
 
     def end(self) -> None:
         """Hand out no more."""
-        self.words[c_entry.NEXT_ROW] = self.words[c_entry.ROWS]
+        self.words[batch_rows.NEXT_ROW] = self.words[batch_rows.ROWS]
+
+
+def _few(entry: NativeEntry, X: np.ndarray, gradients: np.ndarray, values: np.ndarray) -> _Failure | None:
+    """Do all rows at once on the calling thread; gives the failure of the first that failed, or REFUSED."""
+    assert entry.few_rows is not None
+    code = entry.few_rows(X, gradients, values, len(X))
+    if code <= 0:
+        return REFUSED if code else None
+    row, low = divmod(code, 256)
+    return _Failure(row, entry.error_at(X[row], low - 256 if low > 127 else low))
+
+
+REFUSED = _Failure(-1, None)
 
 
 def _run(job: _Job, threads: int | None) -> None:
     rows, done = len(job.points), 0
     failures: list[_Failure] = []
     if threads is None:
-        seconds = 0.0
-        # The first row may have to compile; the second tells how long one takes.
-        while done < min(rows, 2) and not failures:
-            started = time.perf_counter()
-            failures = _share(job, done, done + 1, 1)
-            seconds, done = time.perf_counter() - started, done + 1
-        threads = 1 + min(available_threads() - 1, int(seconds * (rows - done) / WAKING))
+        # The first row may have to compile.
+        failures, done = _share(job, 0, 1, 1), 1
+        if not failures:
+            done, failures = _time_rows(job)
+        # Not timed where `out` is of a subclass of np.ndarray.
+        seconds = min(job.entry.row_seconds, 1.0) * (rows - done)
+        threads = 1 + min(available_threads() - 1, int(seconds / WAKING))
     if done < rows and not failures:
         failures = _share(job, done, rows, min(threads, rows - done))
     if failures:
         _raise(min(failures, key=lambda failure: failure.row))
+
+
+def _time_rows(job: _Job) -> tuple[int, list[_Failure]]:
+    """Do rows from the second on, until it is clear how long one takes; gives how many rows are done, and a failure among them."""
+    entry, rows, done, count = job.entry, len(job.points), 1, 1
+    if entry.few_rows is None:
+        entry.few_rows = batch_rows.few_rows_builtin(entry.function, entry.user_data, job.points.shape[1:])
+    if rows == 1:
+        # There is nothing to time; the next batch will notice where it takes longer.
+        entry.row_seconds = min(entry.row_seconds, WAKING / 2)
+    while done < rows:
+        stop = min(rows, done + count)
+        started = time.perf_counter()
+        failure = _few(entry, job.points[done:stop], job.gradients[done:stop], job.values[done:stop])
+        seconds = time.perf_counter() - started
+        if failure is not None:
+            return done, [failure._replace(row=done + failure.row)] if failure is not REFUSED else []
+        entry.row_seconds, done = seconds / (stop - done), stop
+        if seconds > TIMED:
+            break
+        count *= GROWTH
+    return done, []
 
 
 def _share(job: _Job, first: int, stop: int, threads: int) -> list[_Failure]:

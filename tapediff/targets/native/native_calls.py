@@ -186,10 +186,17 @@ class NativeCalls:
         Raises:
             The exception of the first row that fails, with the row's number as its attribute `row`. `out` may have been written to.
 
-        Cost: that of the kernel for each row, and about 50 µs for the threads.
+        Cost: that of the kernel for each row; about 2 µs, from the second batch on, where it takes less than 100 µs in all, and
+        about 100 µs for the threads otherwise.
         """
-        from .batch import run_batch
+        from .batch import run_batch, run_few
 
+        native = self._native
+        if native is not None and threads is None and type(X) is np.ndarray and X.ndim:
+            entry = native.by_shape.get(X.shape[1:])
+            found = None if entry is None else run_few(entry, X, out)
+            if found is not None:
+                return found
         return run_batch(self, X, out, threads)
 
     # Entries

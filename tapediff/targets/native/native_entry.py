@@ -11,6 +11,7 @@ import itertools
 import math
 import threading
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,12 +69,16 @@ class NativeEntry:
         symbol: its name in compiler.runtime.c_entry.
         state_block: its last argument.
         shape: of its argument; None until the first call, where no tape tells.
+        few_rows: the builtin that does all rows of a batch at once; None until a batch has timed some rows.
+        row_seconds: how long a row takes; infinite until then.
     """
 
     symbol: str
 
     def __init__(self, shape: tuple[int, ...] | None, errors: Errors, first: int, second: int) -> None:
         self.shape, self.errors = shape, errors
+        self.few_rows: Callable[[np.ndarray, np.ndarray, np.ndarray, int], int] | None = None
+        self.row_seconds = math.inf
         number = next(_ids)
         size = c_entry.ANY_SIZE if shape is None else math.prod(shape)
         callback = callback_address(_entry_failed, ("i64", "i64", "ptr", "i32"), "i32")

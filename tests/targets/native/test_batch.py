@@ -1,6 +1,8 @@
 """Batches: value and gradient at every row, in native threads, for fixed tapes and for tapes that branch."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -9,6 +11,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support.side_by_side import times_as_long
 
 import tapediff as td
 from tapediff.targets.native import batch
@@ -239,3 +242,128 @@ def test_two_threads_share_the_work():
     tape.batch(X[:2], threads=2)  # compiles
     # Two threads that are ready to run get equal shares of one processor, too; with the lock held the other would come too late.
     assert max(share_of_the_other() for _ in range(5)) > 0.2
+
+
+# Few rows
+
+
+@MAKERS
+def test_few_rows_are_done_at_once_on_the_calling_thread(make, monkeypatch):
+    """From the second batch on without the machinery of threads; the same bits, fresh arrays or given ones."""
+    tape, X = make(branching_above), np.abs(points(20)) + 2.0
+    values, gradients = tape.batch(X)
+    monkeypatch.setattr(batch, "WAKING", 10.0)  # so that no pause of a busy machine counts
+    monkeypatch.setattr(batch, "_share", None)
+    monkeypatch.setattr(batch, "_pool", None)
+    for rows in (1, 2, 20):
+        found = tape.batch(X[:rows])
+        assert np.array_equal(found[0], values[:rows])
+        assert np.array_equal(found[1], gradients[:rows])
+        out = np.empty(rows), np.empty((rows, 3))
+        assert tape.batch(X[:rows], out=out)[0] is out[0]
+        assert np.array_equal(out[1], gradients[:rows])
+
+
+def branching_above(x):
+    return np.sum(np.sin(x) * x) if x[0] > 0.5 else np.log(x[0])
+
+
+@MAKERS
+@pytest.mark.parametrize("row", [0, 1, 9])
+def test_few_rows_fail_like_many(make, row):
+    """The exception of the first row that fails, again and again, with its number; later batches are fine."""
+
+    def picky(x):
+        return np.sum(np.linalg.cholesky(np.eye(2) * x[0]))
+
+    tape, X = make(picky), np.full((10, 3), 2.0)
+    good = tape.batch(X)
+    for _ in range(3):
+        bad = X.copy()
+        bad[[row, 9], 0] = -1.0
+        with pytest.raises(np.linalg.LinAlgError) as caught:
+            tape.batch(bad)
+        assert caught.value.row == row
+        assert np.array_equal(tape.batch(X)[1], good[1])
+    assert tape.take_error() is None
+
+
+def test_few_rows_on_new_paths_are_recorded():
+    """A path that is first taken in a batch of few rows, and exceptions of user code there."""
+
+    def f(x):
+        if x[0] > 5.0:
+            raise ValueError("too far")
+        return np.sum(x**2) if x[0] > 0.0 else np.sum(x**3)
+
+    safe, X = td.GuardedTape(f), np.ones((4, 2))
+    safe.batch(X)
+    X[2] = -2.0
+    values, gradients = safe.batch(X)
+    assert np.array_equal(values, [2.0, 2.0, -16.0, 2.0])
+    assert np.array_equal(gradients[2], [12.0, 12.0])
+    X[1] = 6.0
+    with pytest.raises(ValueError, match="too far") as caught:
+        safe.batch(X)
+    assert caught.value.row == 1
+    assert safe.stats.recordings == 2
+
+
+def test_few_rows_check_their_arrays():
+    """Results that overlap, or are of another kind, are refused as for many rows; other layouts and dtypes of X are converted."""
+    tape, X = td.compile(smooth, np.ones(3)), points(4)
+    expected = tape.batch(X)
+    memory = np.zeros(40)
+    for out in (
+        (memory[:4], memory[3:15].reshape(4, 3)),
+        (np.zeros(4), X),
+        (np.zeros(3), np.zeros((4, 3))),
+        (np.zeros(4, np.float32), np.zeros((4, 3))),
+        (np.zeros(8)[::2], np.zeros((4, 3))),
+        (np.zeros(4), np.zeros((4, 3)), np.zeros(1)),
+        (None, None),
+    ):
+        with pytest.raises((td.ArgumentMismatch, td.ShapeMismatch, td.DtypeMismatch)):
+            tape.batch(X, out=out)
+    for given in (np.asfortranarray(X), X.tolist(), X[::-1][::-1], X.view(Subclass)):
+        assert np.array_equal(tape.batch(given)[1], expected[1])
+    out = np.zeros(4).view(Subclass), np.zeros((4, 3)).view(Subclass)
+    for tape_again in (tape, td.compile(smooth, np.ones(3))):
+        assert np.array_equal(tape_again.batch(X, out=out)[1], expected[1])
+    assert tape.batch(X[:0])[1].shape == (0, 3)
+
+
+class Subclass(np.ndarray):
+    pass
+
+
+def test_few_rows_may_be_done_by_interpreters_of_unknown_layout():
+    """Where the fields of arrays are not known, they are read through the buffer protocol."""
+    program = (
+        "import numpy as np, tapediff as td\n"
+        "from tapediff.targets.native import batch\n"
+        "tape, X = td.compile(lambda x: np.sum(x**3), np.ones(3)), np.arange(12.0).reshape(4, 3)\n"
+        "first = tape.batch(X)\n"
+        "batch._share, batch.WAKING = None, 10.0\n"
+        "again = tape.batch(X)\n"
+        "assert np.array_equal(first[0], again[0]) and np.array_equal(again[1], 3 * X**2)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "TAPEDIFF_ENTRY": "portable"})
+
+
+def test_a_batch_of_few_rows_costs_about_as_much_as_few_calls(monkeypatch):
+    """Waking a thread, or handing rows out, takes as long as a hundred."""
+    tape, X, x, out = td.compile(smooth, np.ones(3)), points(3), np.ones(3), np.empty(3)
+    monkeypatch.setattr(batch, "WAKING", 10.0)
+    tape.batch(X)
+
+    def batches():
+        for _ in range(100):
+            tape.batch(X)
+
+    def calls():
+        for _ in range(100):
+            tape.value_and_gradient(x, out=out)
+
+    # 5 to 10; with three rows of 0.1 µs each. It was 150 with the rows handed out.
+    assert times_as_long(batches, calls, limit=25) < 25
