@@ -156,7 +156,8 @@ class Linear:
 
     def __init__(self, found: Evaluation, make: Callable[..., Tape], numbers: Numbers, count: int) -> None:
         self._tape, self._run, self._wrt = found.tape, found.run, found.wrt
-        self._residuals = found.outputs[len(found.tape.outputs) :]
+        # The caller may write to the arguments and to the value before the vectors come.
+        self._residuals = [r if is_tracked(r) else np.array(r) for r in found.outputs[len(found.tape.outputs) :]]
         self._make, self._numbers, self._count = tapes.Backward(make), numbers, count
         self._is_pullback = make is tapes.vjp_tape
         self._types = self._make(self._tape, self._wrt, False).input_types[len(self._residuals) :]

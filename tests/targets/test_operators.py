@@ -103,6 +103,42 @@ def test_vector_jacobian_products(scenario, kind):
 
 
 @EVERY_TARGET
+@pytest.mark.parametrize("f", [
+    lambda x: x * x, lambda x: x[::-1] * x, np.exp, lambda x: np.outer(x, x), lambda x: (np.sin(x), x), lambda x: np.sum(x**3),
+], ids=["a factor", "a view", "its own derivative", "rows and columns", "two results", "a power"])  # fmt: skip
+def test_second_halves_keep_what_they_need(f, kind):
+    """Also when argument, value, vectors and earlier results have been written to since."""
+    target = targets_of(f, np.ones(3))[kind]
+    x, v = np.array([0.4, -1.2, 2.0]), np.array([0.3, 1.0, -2.0])
+    value, pull = td.vjp(target, x)
+    pushed_value, push = td.linearize(target, x)
+    results = value if isinstance(value, tuple) else (value,)
+    cotangents = [np.full(np.shape(r), 0.7) for r in results]
+    first = [np.array(pull(*cotangents)[0]), *(np.array(r) for r in np.atleast_2d(np.asarray(push(v))))]
+    for array in (x, *results, *(pushed_value if isinstance(pushed_value, tuple) else (pushed_value,))):
+        if np.ndim(array):
+            array[...] = 9.0
+    for _ in range(2):
+        (x_bar,) = pull(*cotangents)
+        y_dot = push(v)
+        np.testing.assert_array_equal(x_bar, first[0])
+        np.testing.assert_array_equal(np.atleast_2d(np.asarray(y_dot)), first[1:])
+        for array in (x_bar, *(y_dot if isinstance(y_dot, tuple) else (y_dot,))):
+            if np.ndim(array):
+                array[...] = 9.0
+
+
+@EVERY_TARGET
+def test_second_halves_keep_data(kind):
+    """The argument that is not differentiated may be overwritten as well."""
+    target = targets_of(lambda x, y: np.sin(x) * y, np.ones(3), td.Constant(np.ones(3)))[kind]
+    x, y = np.array([0.4, -1.2, 2.0]), np.array([1.0, 2.0, 3.0])
+    _, pull = td.vjp(target, x, td.Constant(y))
+    y[:] = 9.0
+    close(pull(np.ones(3))[0], np.cos(x) * [1.0, 2.0, 3.0])
+
+
+@EVERY_TARGET
 @EVERY_SCALAR
 def test_hessians(scenario, kind):
     """td.hessian, alone and with value and gradient, fresh and into an array."""
