@@ -129,7 +129,8 @@ def linear_operator(target: Any, x: Any, /, *args: Any) -> Any:
     size = (int(np.prod(into)), int(np.prod(out_of)))
     forward = lambda v: np.ravel(push(np.reshape(v, out_of)))  # noqa: E731
     back = lambda w: np.ravel(pull(np.reshape(w, into))[0])  # noqa: E731
-    forward_many = lambda m: np.reshape(push(np.reshape(np.transpose(m), (-1, *out_of))), (-1, size[0])).T  # noqa: E731
-    back_many = lambda m: np.reshape(pull(np.reshape(np.transpose(m), (-1, *into)))[0], (-1, size[1])).T  # noqa: E731
+    # How many is said, as it cannot be found from arrays of no elements.
+    forward_many = lambda m: np.reshape(push(np.reshape(m.T, (m.shape[1], *out_of))), (m.shape[1], size[0])).T  # noqa: E731
+    back_many = lambda m: np.reshape(pull(np.reshape(m.T, (m.shape[1], *into)))[0], (m.shape[1], size[1])).T  # noqa: E731
     make: Any = LinearOperator  # it makes one of its subclasses, which its types do not say
     return make(size, forward, back, forward_many, np.dtype(float), back_many)

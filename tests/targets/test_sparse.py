@@ -99,3 +99,17 @@ def test_what_cannot_be_sparse_is_refused(call, said):
     with pytest.raises(td.TapediffError, match=said):
         call()
     assert not td.is_recording()
+
+
+@pytest.mark.parametrize(("f", "x"), [
+    (lambda x: x**2, np.zeros(0)), (lambda x: np.sum(np.sin(x), axis=0), np.zeros((0, 3))), (lambda x: x[:0], np.ones(3)),
+], ids=["no arguments", "no terms", "no results"])  # fmt: skip
+def test_arrays_without_elements_have_matrices_without_entries(f, x):
+    """Sparse, and as operators, whose products have the right shapes."""
+    for target in targets_of(f, x).values():
+        shape = (f(x).size, x.size)
+        assert td.sparse_jacobian(target, x).shape == shape
+        operator = td.linear_operator(target, x)
+        assert (operator @ np.ones((shape[1], 4))).shape == (shape[0], 4)
+        assert operator.rmatmat(np.ones((shape[0], 4))).shape == (shape[1], 4)
+        assert (operator @ np.ones(shape[1])).shape == (shape[0],)
