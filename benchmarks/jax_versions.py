@@ -54,6 +54,15 @@ def lotka_volterra(p):
     return jnp.sum((states - loop_problems.OBSERVED) ** 2)
 
 
+def lotka_volterra_euler(p):
+    def step(carry, _):
+        u, v, loss = carry
+        u, v = u + 0.05 * (p[0] * u - p[1] * u * v), v + 0.05 * (p[3] * u * v - p[2] * v)
+        return (u, v, loss + (u - 1.0) ** 2 + (v - 0.5) ** 2), None
+
+    return lax.scan(step, (p[4], p[5], jnp.zeros(())), length=20)[0][2]
+
+
 def hidden_markov(u):
     transition, emission = loop_problems.hidden_markov_start(u, jnp)
 

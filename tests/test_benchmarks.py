@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import check, engines, plot, run, timing
+from benchmarks import check, derivative_problems, derivatives, engines, plot, run, timing
 from benchmarks.problem import Problem
 from benchmarks.problems import PROBLEMS
 
@@ -121,3 +121,55 @@ def test_results_are_drawn(tmp_path, suffix):
     picture = tmp_path / f"picture.{suffix}"
     plot.draw({"rows": [*rows, {"title": "none", "microseconds": {}}]}, picture)
     assert picture.stat().st_size > 10_000
+
+
+SMALL = [d for d in derivative_problems.DERIVATIVE_PROBLEMS if d.small]
+
+
+@pytest.mark.parametrize("derivative", SMALL, ids=lambda derivative: derivative.name)
+def test_every_derivative_that_is_timed_is_right(derivative):
+    """At another point than the recorded one: its product with a direction is that of finite differences."""
+    derivatives.check(derivative, derivatives.compiled(derivative), {})
+
+
+def test_blocks_of_a_sparse_jacobian_hold_all_its_entries():
+    """The sum of squares of the blocks is that of the matrix: each entry is in one block, which JAX's are compared with."""
+    derivative = derivative_problems.BY_NAME["sparse_jacobian_bundle_adjustment"]
+    matrix = derivatives.compiled(derivative)(derivative.point)()
+    blocks = derivatives.dense(derivative, matrix)
+    assert blocks.shape == (1000, 2, 15)
+    assert np.sum(blocks**2) == pytest.approx(np.sum(matrix.data**2), rel=1e-12)  # sums in different orders
+
+
+def test_a_wrong_derivative_is_found():
+    """By finite differences, and by its difference from another engine."""
+    derivative = derivative_problems.BY_NAME["hessian_rosenbrock_10"]
+    right = derivatives.compiled(derivative)
+    twice = lambda x: lambda: 2.0 * right(x)()
+    with pytest.raises(timing.WrongAnswer, match="finite differences"):
+        derivatives.check(derivative, twice, {})
+    with pytest.raises(timing.WrongAnswer, match="off jacfwd"):
+        derivatives.check(derivative, right, {"jacrev": right, "jacfwd": twice})
+
+
+def test_a_run_of_derivatives_writes_a_table_and_json(tmp_path, capsys, monkeypatch):
+    """With the ratios to a gradient and, where there is another engine, to the better of its ways."""
+    path = tmp_path / "results.json"
+    monkeypatch.setattr(derivatives.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(derivatives, "jax_versions", lambda derivative: {"hessian": derivatives.compiled(derivative)})
+    assert derivatives.main(["--quick", "--only", "hessian_lotka", "--json", str(path)]) == 0
+    assert "| hessian: Lotka-Volterra" in capsys.readouterr().out
+    result = json.loads(path.read_text())
+    assert [row["problem"] for row in result["rows"]] == ["hessian_lotka_volterra_euler"]
+    (row,) = result["rows"]
+    times = row["microseconds"]
+    assert row["jax"] == "hessian"
+    assert result["geometric means"]["hessian / gradient"] == pytest.approx(times["compiled"] / times["gradient"])  # of one
+
+
+def test_every_band_of_a_derivative_belongs_to_a_problem():
+    """derivative_bands.json has a positive ratio for each of those that are checked, and for no other."""
+    bands = json.loads(derivatives.BANDS.read_text())
+    assert list(bands) == list(derivatives.CHECKED)
+    assert all(band > 0 for band in bands.values())
+    assert set(bands) <= set(derivative_problems.BY_NAME)
