@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .recording.record import record
     from .recording.creation import empty, full, ones, zeros
     from .targets.compiled_tape import CompiledTape, compile
+    from .targets.native.row_arguments import Rows
     from .targets.margins import Margin
     from .targets.guarded_tape import GuardedTape
     from .recording.static import static
@@ -43,7 +44,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentMismatch", "CompiledTape", "Constant", "DtypeMismatch", "FrozenRandomWarning", "GuardFailed", "GuardWarning",
     "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "NewTape", "NonScalarOutput",
-    "Primitive", "ShapeMismatch", "StaleTape", "SubTape", "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked",
+    "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked",
     "UnstableBranch", "UnsupportedFunction", "checkpoint", "compile", "cond", "derivative", "empty", "fori_loop", "full", "grad",
     "gradient", "hessian", "hvp", "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_operator", "linearize",
     "ones", "primitive", "record", "scan", "second_derivative", "sparse_hessian", "sparse_jacobian", "special", "static",
@@ -64,6 +65,7 @@ MODULES = {
     "recording.record": "record",
     "recording.creation": "empty full ones zeros",
     "targets.compiled_tape": "CompiledTape compile",
+    "targets.native.row_arguments": "Rows",
     "targets.margins": "Margin",
     "targets.guarded_tape": "GuardedTape",
     "recording.static": "static",

@@ -213,6 +213,13 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         _, variant, (value, gradients) = self._gradients(self._function.call((x,), (0,)), None)
         return variant, value, gradients[0]
 
+    def answer_row(self, args: Sequence[Any], argnums: tuple[int, ...] | None) -> tuple[Variant, list[Any], bool]:
+        """The tape that answers, value and gradients (or the results, without argnums), and whether f returns a tuple."""
+        call = self._function.call(args, argnums or ())
+        attempts = lambda call: self._dispatch.attempt(call, None if argnums is None else call.bound.argnums, None)  # noqa: E731
+        _, variant, (value, gradients) = self._dispatch.answer(call, attempts)
+        return variant, [*(value if type(value) is tuple else (value,)), *gradients], type(value) is tuple
+
     def _value_and_gradient(
         self, args: Sequence[Any], argnums: Argnums, out: Any, guard_value: tuple[Any, ...]
     ) -> tuple[Any, Any]:

@@ -20,16 +20,24 @@ from .python_api import (
     LONG_AS_LONG_LONG,
     LONG_FROM_LONG,
     METH_FASTCALL,
+    MOST_ARGUMENTS,
     MethodDefinition,
     Reader,
     builtin_maker,
     call_without_lock,
 )
-from .status import REFUSED
+from .status import FAILURE, REFUSED
 
 JOB = Layout.of_words(next=I64, rows=I64, step=I64, failed=I64, size=I64, points=PTR, gradients=PTR, values=PTR)
 NEXT_ROW, ROWS, ROWS_AT_A_TIME, FAILED_ROW, JOB_SIZE, JOB_POINTS, JOB_GRADIENTS, JOB_VALUES = JOB.words()
 JOB_WORDS = len(JOB.words())
+
+# A job of calls of a kernel, whose first words are those of JOB. Which rows these are is in `indices`. Behind it stand, for each input
+# and each output, the address of its first row and the bytes between rows. With `goes_on`, failed guards are noted in `statuses`.
+KERNEL_JOB = Layout.of_words(
+    next=I64, rows=I64, step=I64, failed=I64, kernel=PTR, state=PTR, inputs=I64, outputs=I64, indices=PTR, statuses=PTR, goes_on=I64,
+)  # fmt: skip
+JOB_KERNEL, KERNEL_JOB_WORDS = KERNEL_JOB.word("kernel"), len(KERNEL_JOB.words())
 
 # The state of a builtin for few rows. Behind it stand the specifications of X, the gradients and the values, of `length`, `length` and
 # 6 words; the number of rows, the first extent of each, is filled in at a call.
@@ -66,6 +74,43 @@ def _rows() -> str:
 def rows_function() -> Any:
     """Runs rows of a job through ctypes, which gives up the interpreter lock: (function, words, job, failed row) -> status."""
     return ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(_ROWS.address)
+
+
+def _kernel_rows() -> str:
+    """As _rows, for any kernel."""
+    f = Function("tapediff_kernel_rows", I32, job=PTR, row=PTR)
+    job, failed_row = KERNEL_JOB.at(f.parameters[0]), Location(f.parameters[1], I64)
+    inputs, count, rows, step = job["inputs"], job["inputs"] + job["outputs"], job["rows"], job["step"]
+    indices, statuses, places = Array(job["indices"], I64), Array(job["statuses"], I64), Array(job.behind(), I64)
+    pointers, report = f.array(PTR, MOST_ARGUMENTS), f.struct(entry.REPORT)
+    addresses = Array(pointers.start, I64)
+    with f.repeat() as take:
+        first = job.location("next").update_atomic("add", step)
+        take.leave_if(first >= job.location("failed").load_atomic())
+        with f.loop(first, least(first + step, rows)) as r:
+            index = indices[r]
+            with f.loop(0, count) as k:
+                addresses[k] = places[k * 2] + places[k * 2 + 1] * index
+            report["room"] = 0
+            status = f.call(
+                entry.KERNEL, pointers.start, pointers.address(inputs), job["state"], report.pointer, address=job["kernel"]
+            )
+            with f.if_(status != 0):
+                guard_failed = (status > 0) & status.below(FAILURE)
+                with f.if_(guard_failed & (job["goes_on"] != 0)):
+                    statuses[r] = convert("sext", status, I64)
+                with f.else_():
+                    job.location("failed").update_atomic("min", r)
+                    failed_row.value = r
+                    f.return_(status)
+    f.return_(0)
+    return module_text(f)
+
+
+@cache
+def kernel_rows_function() -> Any:
+    """Runs rows of a job of a kernel through ctypes, as rows_function does: (job, failed row) -> status."""
+    return ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 2)(_KERNEL_ROWS.address)
 
 
 # Few rows
@@ -132,6 +177,7 @@ def _refuse_overlaps(refused: Exit, arrays: list[Value], size: Value, rows: Valu
 
 
 _ROWS = SharedFunction("tapediff_rows", _rows)
+_KERNEL_ROWS = SharedFunction("tapediff_kernel_rows", _kernel_rows)
 _FEW = {
     reader: SharedFunction(name, lambda name=name, reader=reader: _few_rows(name, reader), entry.known_objects)
     for name, reader in (("tapediff_few_rows", entry.BY_LAYOUT), ("tapediff_portable_few_rows", entry.BY_PROTOCOL))

@@ -29,7 +29,9 @@ GROWTH = 8
 TIMED = WAKING / 4
 
 
-class _Failure(NamedTuple):
+class Failure(NamedTuple):
+    """A row that has failed, and its exception."""
+
     row: int
     raised: BaseException | None
 
@@ -37,13 +39,18 @@ class _Failure(NamedTuple):
 def run_batch(tape: Any, X: Any, out: Any, threads: int | None) -> tuple[np.ndarray, np.ndarray]:
     """See NativeCalls.batch."""
     points = _points(X)
-    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1):
-        raise ArgumentMismatch("threads must be a positive number", got=repr(threads), fix="leave it out")
+    check_threads(threads)
     values, gradients = _results(points, out)
     entry = tape._entry(points.shape[1:])
     if len(points):
         _run(_Job(entry, points, values, gradients), threads)
     return values, gradients
+
+
+def check_threads(threads: int | None) -> None:
+    """Raises ArgumentMismatch unless it is a positive number or None."""
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1):
+        raise ArgumentMismatch("threads must be a positive number", got=repr(threads), fix="leave it out")
 
 
 def run_few(entry: NativeEntry, X: np.ndarray, out: Any) -> tuple[np.ndarray, np.ndarray] | None:
@@ -62,7 +69,7 @@ def run_few(entry: NativeEntry, X: np.ndarray, out: Any) -> tuple[np.ndarray, np
     if failure is REFUSED:
         return None
     if failure is not None:
-        _raise(failure)
+        raise_first([failure])
     seconds = time.perf_counter() - started
     if seconds > 2 * WAKING:
         # Rows may take other paths than those that were timed.
@@ -95,31 +102,25 @@ def _results(points: np.ndarray, out: Any) -> tuple[np.ndarray, np.ndarray]:
     return out[0], out[1]
 
 
-class _Job:
+class Job:
     """Rows to do, in the form of compiler.runtime.batch_rows. Whoever works on it holds it, and so the arrays that its words point to."""
 
-    def __init__(self, entry: NativeEntry, points: np.ndarray, values: np.ndarray, gradients: np.ndarray) -> None:
-        self.entry, self.points, self.values, self.gradients = entry, points, values, gradients
+    def __init__(self, rows: int, words: int) -> None:
+        self.rows = rows
         # The threads that work on it beside the calling one.
         self._helpers: set[int] = set()
-        self.words = np.zeros(batch_rows.JOB_WORDS, np.int64)
-        self.words[batch_rows.JOB_SIZE] = points[0].size
-        self.words[batch_rows.JOB_POINTS :] = points.ctypes.data, gradients.ctypes.data, values.ctypes.data
+        self.words = np.zeros(words, np.int64)
 
     def begin(self, first: int, stop: int, threads: int) -> None:
         """Hand out the rows from `first` to `stop`."""
         self.words[batch_rows.NEXT_ROW], self.words[batch_rows.ROWS], self.words[batch_rows.FAILED_ROW] = first, stop, stop
         self.words[batch_rows.ROWS_AT_A_TIME] = max(1, (stop - first) // (PORTIONS * threads))
 
-    def work(self) -> _Failure | None:
+    def work(self) -> Failure | None:
         """Do rows until none is left or one fails."""
-        row = np.zeros(1, np.int64)
-        words, entry = self.words.ctypes.data, self.entry
-        status = batch_rows.rows_function()(entry.function, entry.user_data, words, row.ctypes.data)
-        # Exceptions are kept by thread, so they are fetched in the thread that met them.
-        return _Failure(int(row[0]), entry.error_at(self.points[row[0]], status)) if status else None
+        raise NotImplementedError
 
-    def help(self) -> _Failure | None:
+    def help(self) -> Failure | None:
         """Do rows in a thread of the pool."""
         self._helpers.add(threading.get_ident())
         try:
@@ -147,22 +148,39 @@ class _Job:
         self.words[batch_rows.NEXT_ROW] = self.words[batch_rows.ROWS]
 
 
-def _few(entry: NativeEntry, X: np.ndarray, gradients: np.ndarray, values: np.ndarray) -> _Failure | None:
+class _Job(Job):
+    """Rows of one argument's value and gradient."""
+
+    def __init__(self, entry: NativeEntry, points: np.ndarray, values: np.ndarray, gradients: np.ndarray) -> None:
+        super().__init__(len(points), batch_rows.JOB_WORDS)
+        self.entry, self.points, self.values, self.gradients = entry, points, values, gradients
+        self.words[batch_rows.JOB_SIZE] = points[0].size
+        self.words[batch_rows.JOB_POINTS :] = points.ctypes.data, gradients.ctypes.data, values.ctypes.data
+
+    def work(self) -> Failure | None:
+        row = np.zeros(1, np.int64)
+        words, entry = self.words.ctypes.data, self.entry
+        status = batch_rows.rows_function()(entry.function, entry.user_data, words, row.ctypes.data)
+        # Exceptions are kept by thread, so they are fetched in the thread that met them.
+        return Failure(int(row[0]), entry.error_at(self.points[row[0]], status)) if status else None
+
+
+def _few(entry: NativeEntry, X: np.ndarray, gradients: np.ndarray, values: np.ndarray) -> Failure | None:
     """Do all rows at once on the calling thread; gives the failure of the first that failed, or REFUSED."""
     assert entry.few_rows is not None
     code = entry.few_rows(X, gradients, values, len(X))
     if code <= 0:
         return REFUSED if code else None
     row, low = divmod(code, 256)
-    return _Failure(row, entry.error_at(X[row], low - 256 if low > 127 else low))
+    return Failure(row, entry.error_at(X[row], low - 256 if low > 127 else low))
 
 
-REFUSED = _Failure(-1, None)
+REFUSED = Failure(-1, None)
 
 
 def _run(job: _Job, threads: int | None) -> None:
     rows, done = len(job.points), 0
-    failures: list[_Failure] = []
+    failures: list[Failure] = []
     if threads is None:
         # The first row may have to compile.
         failures, done = _share(job, 0, 1, 1), 1
@@ -174,10 +192,10 @@ def _run(job: _Job, threads: int | None) -> None:
     if done < rows and not failures:
         failures = _share(job, done, rows, min(threads, rows - done))
     if failures:
-        _raise(min(failures, key=lambda failure: failure.row))
+        raise_first(failures)
 
 
-def _time_rows(job: _Job) -> tuple[int, list[_Failure]]:
+def _time_rows(job: _Job) -> tuple[int, list[Failure]]:
     """Do rows from the second on, until it is clear how long one takes; gives how many rows are done, and a failure among them."""
     entry, rows, done, count = job.entry, len(job.points), 1, 1
     if entry.few_rows is None:
@@ -199,10 +217,26 @@ def _time_rows(job: _Job) -> tuple[int, list[_Failure]]:
     return done, []
 
 
-def _share(job: _Job, first: int, stop: int, threads: int) -> list[_Failure]:
+def run_timed(job: Job, threads: int | None) -> list[Failure]:
+    """Do all rows of a job, of which it is not known how long they take, unless one fails."""
+    done, count, seconds = 0, 1, 0.0
+    while threads is None and done < job.rows and seconds < WAKING:
+        stop, started = min(job.rows, done + count), time.perf_counter()
+        failures = _share(job, done, stop, 1)
+        if failures:
+            return failures
+        seconds = time.perf_counter() - started
+        per_row, done, count = seconds / (stop - done), stop, count * GROWTH
+        if seconds >= WAKING:
+            threads = 1 + min(available_threads() - 1, int(per_row * (job.rows - done) / WAKING))
+    left = job.rows - done
+    return _share(job, done, job.rows, min(threads or 1, left)) if left else []
+
+
+def _share(job: Job, first: int, stop: int, threads: int) -> list[Failure]:
     """Do the rows from `first` to `stop`; gives the failures, among them that of the first row that failed."""
     job.begin(first, stop, threads)
-    shared: list[Future[_Failure | None]] = []
+    shared: list[Future[Failure | None]] = []
     try:
         shared += [_pool(os.getpid()).submit(job.help) for _ in range(threads - 1)]
         found = [job.work()]
@@ -227,7 +261,9 @@ def _pool(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(64, thread_name_prefix="tapediff")
 
 
-def _raise(failure: _Failure) -> NoReturn:
+def raise_first(failures: list[Failure]) -> NoReturn:
+    """Raise the exception of the first row."""
+    failure = min(failures, key=lambda failure: failure.row)
     raised = failure.raised
     if raised is None:
         raised = ArgumentMismatch(

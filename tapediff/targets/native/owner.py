@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -65,4 +66,29 @@ class PathsOwner(Protocol):
 
     def note_native_use(self, path: Any, /) -> None:
         """Note that native code has used a path lately."""
+        ...
+
+
+class KernelOwner(Protocol):
+    """A tape with kernels of value and gradients by any arguments: a CompiledTape."""
+
+    @property
+    def tape(self) -> Tape: ...
+
+    def kernel(self, argnums: tuple[int, ...] | None) -> Kernel: ...
+
+    def __call__(self, *args: Any) -> Any: ...
+
+    def value_and_gradient(self, *args: Any, argnums: Any) -> tuple[Any, Any]: ...
+
+
+class CallsOwner(Protocol):
+    """A function with several recorded paths, of any arguments: a GuardedTape."""
+
+    def answer_row(self, args: Sequence[Any], argnums: tuple[int, ...] | None) -> tuple[Any, list[Any], bool]:
+        """The path taken, value and gradients by `argnums` (or the results, for None), and whether the function returns a tuple."""
+        ...
+
+    def may_run_natively(self, path: Any, /) -> bool:
+        """Whether native code may choose this path by guards alone."""
         ...

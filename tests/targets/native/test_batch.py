@@ -236,7 +236,7 @@ def test_two_threads_share_the_work():
 
     def share_of_the_other():
         whole, own = time.process_time(), time.thread_time()
-        tape.batch(X, out, threads=2)
+        tape.batch(X, out=out, threads=2)
         return 1 - (time.thread_time() - own) / (time.process_time() - whole)
 
     tape.batch(X[:2], threads=2)  # compiles

@@ -1,0 +1,243 @@
+"""Batches of calls with several arguments, of values alone, and of results of any shape: kernels run over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...compiler.runtime import batch_rows
+from ...compiler.runtime.callbacks import take_pending
+from ...compiler.runtime.status import PENDING
+from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
+from ...ir.arguments import chosen_arguments
+from ...ir.instruction import FLOAT_SCALAR, ValueType
+from ...ir.outputs import check_out
+from .batch import Failure, Job, check_threads, raise_first, run_timed
+from .owner import CallsOwner, KernelOwner
+from .row_arguments import RowArgument, require_fit, row_arguments
+
+Numbers = tuple[int, ...]
+
+
+def run_mapped(tape: Any, X: Any, args: Sequence[Any], argnums: Any, out: Any, threads: int | None) -> tuple[Any, Any]:
+    """See NativeCalls.batch."""
+    arguments = row_arguments(X, args)
+    numbers, several = chosen_arguments(argnums, len(arguments), _name(tape))
+    if out is not None:
+        if not isinstance(out, (tuple, list)) or len(out) != 2:
+            raise ArgumentMismatch("out must be a pair", got=type(out).__name__, fix="out=(values, gradients)")
+        out = [out[0], *(out[1] if several else [out[1]])]
+    results = _run(tape, arguments, numbers, out, threads)
+    return results[0], tuple(results[1:]) if several else results[1]
+
+
+def run_values(tape: Any, X: Any, args: Sequence[Any], out: Any, threads: int | None) -> Any:
+    """See NativeCalls.batch_values."""
+    outs = None if out is None else list(out) if isinstance(out, (tuple, list)) else [out]
+    results = _run(tape, row_arguments(X, args), None, outs, threads)
+    return tuple(results) if results.is_tuple else results[0]
+
+
+def _name(tape: Any) -> str:
+    return tape.name if hasattr(tape, "answer_row") else tape.tape.name
+
+
+class Results(list[np.ndarray]):
+    """The results of all rows, one array for each.
+
+    Attributes:
+        is_tuple: whether a call returns a tuple.
+    """
+
+    def __init__(self, rows: int, types: Sequence[ValueType], is_tuple: bool, out: list[Any] | None) -> None:
+        types = [ValueType((rows, *t.shape), t.dtype) for t in types]
+        check_out(out, types, True)
+        super().__init__(np.empty(t.shape, t.dtype) for t in types)
+        self.is_tuple, self._out = is_tuple, out
+
+    def take(self, row: int, values: Sequence[Any]) -> None:
+        """Take the results of one call."""
+        if len(values) != len(self):
+            raise ShapeMismatch(
+                "rows return tuples of different lengths", got=f"{len(self)} and {len(values)} at row {row}"
+            )
+        for k, value in enumerate(values):
+            if np.shape(value) != self[k].shape[1:]:
+                raise ShapeMismatch(
+                    "rows return results of different shapes", got=f"{self[k].shape[1:]} and {np.shape(value)} at row {row}",
+                    fix="return results of one shape from every path, or call row by row",
+                )  # fmt: skip
+            dtype = np.result_type(self[k].dtype, np.asarray(value).dtype)
+            if dtype != self[k].dtype:
+                if self._out is not None:
+                    raise DtypeMismatch(
+                        "a row returns another dtype than out has", got=f"{self[k].dtype}, {dtype} at row {row}"
+                    )
+                self[k] = self[k].astype(dtype)
+            self[k][row] = value
+
+    def delivered(self) -> Results:
+        """These, or the caller's arrays with the same numbers."""
+        for k, target in enumerate(self._out or ()):
+            target[...] = self[k]
+            self[k] = target
+        return self
+
+
+class KernelJob(Job):
+    """Rows of a kernel's calls.
+
+    Args:
+        arrays: the inputs, C-contiguous and in the kernel's dtypes; strides: the bytes between rows, 0 for shared ones.
+        outputs: one array per output, C-contiguous, in the kernel's dtypes.
+        rows: the rows to do.
+        goes_on: after a failed guard, which is noted in `statuses`.
+        again: the exception of the call at a row, when it is repeated.
+    """
+
+    def __init__(
+        self, kernel: Any, arrays: Sequence[np.ndarray], strides: Sequence[int], outputs: Sequence[np.ndarray], rows: np.ndarray,
+        goes_on: bool, again: Callable[[int], BaseException | None],
+    ) -> None:  # fmt: skip
+        super().__init__(len(rows), batch_rows.KERNEL_JOB_WORDS + 2 * (len(arrays) + len(outputs)))
+        self.indices, self.statuses = rows, np.zeros(len(rows), np.int64)
+        self._held, self._again = (kernel, arrays, outputs), again
+        words = [int(kernel.state[0]), kernel.state.ctypes.data, len(arrays), len(outputs), rows.ctypes.data,
+                 self.statuses.ctypes.data, int(goes_on)]  # fmt: skip
+        for array, stride in zip(arrays, strides):
+            words += [array.ctypes.data, stride]
+        for output in outputs:
+            words += [output.ctypes.data, output.strides[0]]
+        self.words[batch_rows.JOB_KERNEL :] = words
+
+    def work(self) -> Failure | None:
+        row = np.zeros(1, np.int64)
+        status = batch_rows.kernel_rows_function()(self.words.ctypes.data, row.ctypes.data)
+        if not status:
+            return None
+        position = int(row[0])
+        raised = take_pending() if status == PENDING else None
+        return Failure(position, raised or self._again(int(self.indices[position])))
+
+
+def _strided(argument: RowArgument, dtype: np.dtype) -> tuple[np.ndarray, int]:
+    array = np.require(argument.array, dtype, ["C", "A"])
+    return array, array.strides[0] if argument.per_row else 0
+
+
+def _widened(results: Sequence[np.ndarray], kernel: Any) -> list[np.ndarray]:
+    """The results, or arrays in the kernel's dtypes in their place: kernels compute float32 in float64."""
+    return [r if r.dtype == t.dtype else np.empty(r.shape, t.dtype) for r, t in zip(results, kernel.output_types)]
+
+
+def _run(
+    tape: Any, arguments: list[RowArgument], numbers: Numbers | None, out: list[Any] | None, threads: int | None
+) -> Results:
+    check_threads(threads)
+    run = _on_paths if hasattr(tape, "answer_row") else _on_tape
+    return run(tape, arguments, numbers, out, threads).delivered()
+
+
+def _on_tape(
+    tape: KernelOwner, arguments: list[RowArgument], numbers: Numbers | None, out: list[Any] | None, threads: int | None
+) -> Results:
+    require_fit(arguments, tape.tape.input_types, tape.tape.name)
+    kernel, rows = tape.kernel(numbers), len(arguments[0].array)
+    results = Results(rows, kernel.tape.output_types, numbers is None and tape.tape.returns_tuple, out)
+    if not rows:
+        return results
+    call = tape.__call__ if numbers is None else lambda *args: tape.value_and_gradient(*args, argnums=numbers)
+    arrays, strides = zip(*(_strided(a, t.dtype) for a, t in zip(arguments, kernel.input_types)))
+    outputs = _widened(results, kernel)
+
+    def again(row: int) -> BaseException | None:
+        given = (a.array[row] if a.per_row else a.array for a in arguments)
+        return _exception(call, [np.asarray(a, t.dtype) for a, t in zip(given, tape.tape.input_types)])
+
+    job = KernelJob(kernel, arrays, strides, outputs, np.arange(rows), False, again)
+    failures = run_timed(job, threads)
+    if failures:
+        raise_first(failures)
+    for result, output in zip(results, outputs):
+        if result is not output:
+            result[...] = output
+    return results
+
+
+def _exception(call: Callable[..., Any], args: Sequence[Any]) -> BaseException | None:
+    try:
+        call(*args)
+    except BaseException as raised:  # noqa: BLE001 -- it is handed to whoever raises it
+        return raised
+    return None
+
+
+# Functions with several paths
+
+
+def _on_paths(
+    tape: CallsOwner, arguments: list[RowArgument], numbers: Numbers | None, out: list[Any] | None, threads: int | None
+) -> Results:
+    """Python answers the first row that no kernel has answered; the kernel of its path is tried at all others then.
+
+    A kernel answers where all its guards hold, so that it makes no difference which ones are tried before.
+    """
+    pending = np.arange(len(arguments[0].array))
+    results: Results | None = None
+    failures: list[Failure] = []
+    while len(pending):
+        row = int(pending[0])
+        try:
+            variant, values, is_tuple = tape.answer_row([a.at(row) for a in arguments], numbers)
+        except Exception as raised:  # noqa: BLE001 -- raised below, with its row
+            raise_first([Failure(row, raised)])
+        if results is None:
+            types = [ValueType(np.shape(v), np.asarray(v).dtype) for v in values]
+            results = Results(len(pending), types, is_tuple, out)
+        results.take(row, values)
+        pending, failed = _by_kernel(tape, variant, arguments, numbers, results, pending[1:], threads)
+        failures += failed
+    if failures:
+        raise_first(failures)
+    return _nothing(arguments, numbers, out) if results is None else results
+
+
+def _by_kernel(
+    tape: CallsOwner, variant: Any, arguments: list[RowArgument], numbers: Numbers | None, results: Results, pending: np.ndarray,
+    threads: int | None,
+) -> tuple[np.ndarray, list[Failure]]:  # fmt: skip
+    """Answer the pending rows that are on one path; gives those that are not, up to the first row that failed, and this failure."""
+    if not len(pending) or not tape.may_run_natively(variant):
+        return pending, []
+    kernel, types = variant.compiled.kernel(numbers), [a.type for a in arguments]
+    recorded = kernel.tape.input_types
+    of_results = [ValueType(r.shape[1:], r.dtype) for r in results]
+    if list(recorded[: len(types)]) != types or list(kernel.tape.output_types) != of_results:
+        return pending, []
+    given = [*arguments, *(RowArgument(np.asarray(c), False, True, c) for c in variant.constants)]
+    arrays, strides = zip(*(_strided(a, t.dtype) for a, t in zip(given, kernel.input_types)))
+    outputs = _widened(results, kernel)
+    again = lambda row: _exception(tape.answer_row, ([a.at(row) for a in arguments], numbers))  # noqa: E731 -- used once
+    job = KernelJob(kernel, arrays, strides, outputs, pending, True, again)
+    failures = [failure._replace(row=int(pending[failure.row])) for failure in run_timed(job, threads)]
+    done = pending[job.statuses == 0]
+    for result, output in zip(results, outputs):
+        if result is not output:
+            result[done] = output[done]
+    if not failures:
+        variant.hits += len(done)
+    first = min((failure.row for failure in failures), default=None)
+    left = pending[job.statuses != 0]
+    return left if first is None else left[left < first], failures
+
+
+def _nothing(arguments: list[RowArgument], numbers: Numbers | None, out: list[Any] | None) -> Results:
+    """The results of no rows."""
+    if numbers is None:
+        raise ArgumentMismatch(
+            "a batch without rows has no first result that would tell the shape of the others",
+            fix="do not call it where len(X) == 0",
+        )
+    return Results(0, [FLOAT_SCALAR, *(arguments[k].type for k in numbers)], False, out)
