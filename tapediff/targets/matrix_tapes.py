@@ -24,7 +24,8 @@ from ..recording.recorder import Recorder
 from ..recording.tracked import TrackedArray
 from ..transforms.coloring import column_colors, symmetric_colors
 from ..transforms.reverse import continued, finished
-from ..transforms.sparsity import Pattern, jacobian_pattern
+from ..transforms.sparsity import jacobian_pattern
+from ..transforms.sparsity_rules import Pattern
 from .derived_tapes import gradient_tape, require_differentiable, with_float_output
 from .operator_tapes import (
     Numbers,

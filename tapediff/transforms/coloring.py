@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .sparsity import Pattern
+from .sparsity_rules import Pattern
 
 # A greedy colouring visits at most so many pairs of entries that share a row; it takes about a second.
 MOST_PAIRS = 8_000_000
