@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import numpy as np
 
@@ -36,11 +35,11 @@ class TapediffError(Exception):
             parts.append(f"  fix: {fix}")
         super().__init__("\n".join(parts))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _error, (type(self), self.args, self.__dict__)
 
 
-def _error(kind: type[TapediffError], args: tuple[Any, ...], state: dict[str, Any]) -> TapediffError:
+def _error(kind: type[TapediffError], args: tuple[object, ...], state: dict[str, object]) -> TapediffError:
     """An error from another process; the constructors take other arguments than its text."""
     error = kind.__new__(kind, *args)
     error.args = args
@@ -169,7 +168,7 @@ class LoopTooLong(TapediffError, RuntimeError):
 class RecursionTooDeep(TapediffError, RecursionError):
     """Sub-tapes call each other so deeply that Python's limit, or the stack of the thread, is exhausted."""
 
-    def __init__(self, name: str, at: Any, got: str | None = None, room: str = "sys.setrecursionlimit") -> None:
+    def __init__(self, name: str, at: object, got: str | None = None, room: str = "sys.setrecursionlimit") -> None:
         fix = f"make room with {room}"
         if got is None and _stands_in_c():
             got = f"what Python {sys.version_info[0]}.{sys.version_info[1]} has room for, whatever the recursion limit"

@@ -7,12 +7,11 @@ import math
 import time
 import weakref
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from ..errors import TapediffError, rejection
-from ..ir.instruction import FLOAT_SCALAR, ValueType
+from ..ir.instruction import FLOAT_SCALAR, Operand, ValueType
 from ..ir.interpreter import GuardFailure
 from ..ir.outputs import share_memory
 from ..ir.tape import Tape
@@ -114,7 +113,7 @@ class Kernel:
     def workspace_bytes(self) -> int:
         return self.program.workspace_bytes
 
-    def _pointers(self, arrays: Sequence[np.ndarray]) -> Any:
+    def _pointers(self, arrays: Sequence[np.ndarray]) -> ctypes.Array[ctypes.c_void_p]:
         return (ctypes.c_void_p * max(len(arrays), 1))(*[a.ctypes.data for a in arrays])
 
     def run(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], report: np.ndarray | None = None) -> int:
@@ -124,7 +123,7 @@ class Kernel:
             self._pointers(inputs), self._pointers(outputs), self.state.ctypes.data, report.ctypes.data
         )
 
-    def _call_by_address(self, *arrays: Any) -> Any:
+    def _call_by_address(self, *arrays: Operand) -> float | int | complex:
         """`call` for kernels of more arguments than the entry has room for."""
         inputs_count = len(self.input_types)
         expected = [*self.input_types, *self.written_types]

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from ..base.source_location import user_site
+from ..base.source_location import Site, user_site
 from ..errors import ArgumentMismatch
-from ..ir.instruction import is_tracked
+from ..ir.instruction import Operand, Tree, is_tracked
 from ..recording.recorder import current_recorder
 from .callees.body import Body, as_operand, call, caught_outside, kept_callee, type_of
 from .captured.freeze import freeze
 from .captured.pytree import flatten
 
 
-def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *args: Any) -> Any:
+def cond(pred: Operand, true_fn: Callable[..., object], false_fn: Callable[..., object], *args: Tree) -> Tree:
     """true_fn(*args) where pred holds, else false_fn(*args); only the branch taken is run and recorded.
 
     Args:
@@ -39,7 +38,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
     return _branch("cond", pred, (false_fn, true_fn), args, user_site())
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *args: Any) -> Any:
+def switch(index: Operand, branches: Sequence[Callable[..., object]], *args: Tree) -> Tree:
     """branches[index](*args); only the branch taken is run and recorded.
 
     Args:
@@ -58,13 +57,13 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *args: Any) -> An
     return _branch("switch", index, tuple(branches), args, user_site())
 
 
-def _picked(branches: Sequence[Callable[..., Any]], index: int) -> Callable[..., Any]:
+def _picked(branches: Sequence[Callable[..., object]], index: int) -> Callable[..., object]:
     if not 0 <= index < len(branches):
         raise IndexError(f"td.switch has {len(branches)} branches, and was asked for number {index}")
     return branches[index]
 
 
-def _branch(name: str, choice: Any, functions: Sequence[Any], args: Any, site: Any) -> Any:
+def _branch(name: str, choice: Operand, functions: Sequence[Callable[..., Tree]], args: tuple[Tree, ...], site: Site | None) -> Tree:
     recorder = choice._recorder
     if recorder is current_recorder() and (recorder.branches_to_inline > 0 or caught_outside()):
         # The one branch of a loop's body is a path of the body: that saves a call in every iteration.
@@ -74,7 +73,7 @@ def _branch(name: str, choice: Any, functions: Sequence[Any], args: Any, site: A
     leaves, treedef = flatten((choice, args))
     operands = [as_operand(leaf) for leaf in leaves] + frozen.tracked
 
-    def run(functions: list[Any], tree: Any) -> Any:
+    def run(functions: list[Callable[..., Tree]], tree: Tree) -> Tree:
         choice, args = tree
         return _taken(name, choice, functions, site)(*args)
 
@@ -85,7 +84,7 @@ def _branch(name: str, choice: Any, functions: Sequence[Any], args: Any, site: A
     return call(*kept_callee(label, (treedef, site), frozen, types, make), operands, leaves, frozen)
 
 
-def _taken(name: str, choice: Any, functions: Sequence[Any], site: Any) -> Any:
+def _taken(name: str, choice: Operand, functions: Sequence[Callable[..., Tree]], site: Site | None) -> Callable[..., Tree]:
     with choice._recorder.at(site):  # the guard stands where td.cond does
         taken = choice._recorder.observe(choice, "bool" if name == "cond" else "int")
     return _picked(functions, int(taken))

@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from ..base.source_location import user_site
 from ..errors import ArgumentMismatch
-from ..ir.instruction import BOOL, is_tracked
+from ..ir.instruction import BOOL, Operand, Tree, is_tracked
 from ..ops.calls import LoopForm
 from ..recording.recorder import current_recorder
 from .callees.body import Body, as_operand, call, kept_callee, type_of
@@ -27,9 +26,9 @@ LARGEST_TRAJECTORY = 1 << 27
 
 
 def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
+    f: Callable[[Tree, Tree], tuple[Tree, Tree]], init: Tree, xs: Tree = None, length: int | None = None, reverse: bool = False,
     checkpoint: str | None = None,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Tree, Tree]:  # fmt: skip
     """carry, y = f(carry, x) for every entry x of xs; the ys stacked.
 
     Args:
@@ -66,14 +65,14 @@ def scan(
 
 
 def _looped_scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: int, reverse: bool, recomputes: bool = False
-) -> tuple[Any, Any]:
+    f: Callable[[Tree, Tree], tuple[Tree, Tree]], init: Tree, xs: Tree, length: int, reverse: bool, recomputes: bool = False
+) -> tuple[Tree, Tree]:
     """A scan as one instruction."""
     x_leaves, x_treedef = flatten(xs)
     init_leaves, treedef = flatten(init)
     streams = [as_operand(leaf) for leaf in x_leaves]
 
-    def run(functions: list[Any], tree: Any) -> Any:
+    def run(functions: list[Callable[..., Tree]], tree: Tree) -> Tree:
         result = functions[0](*tree)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise ArgumentMismatch(
@@ -87,12 +86,12 @@ def _looped_scan(
     return unflatten(treedef, carries), unflatten(loop.rest, ys)
 
 
-def _is_large(carries: Sequence[Any], length: int) -> bool:
+def _is_large(carries: Sequence[Operand], length: int) -> bool:
     """Whether the carries of all iterations take more memory than it costs to compute them again."""
     return sum(8 * np.size(leaf) for leaf in carries) * length > LARGEST_TRAJECTORY
 
 
-def _length(leaves: Sequence[Any], length: int | None) -> int:
+def _length(leaves: Sequence[Operand], length: int | None) -> int:
     lengths = set() if length is None else {operator.index(length)}
     if min(lengths, default=0) < 0:
         raise ArgumentMismatch("the length of a loop cannot be negative", got=f"length={length}")
@@ -112,15 +111,15 @@ def _length(leaves: Sequence[Any], length: int | None) -> int:
 
 
 def _plain_scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, treedef: TreeDef, leaves: Sequence[Any], length: int,
+    f: Callable[[Tree, Tree], tuple[Tree, Tree]], carry: Tree, treedef: TreeDef, leaves: Sequence[Operand], length: int,
     reverse: bool,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Tree, Tree]:  # fmt: skip
     if not length:
         entry = [np.zeros(np.shape(leaf)[1:], np.asarray(leaf).dtype)[()] for leaf in leaves]
         row, y_treedef = flatten(f(_copied(carry), unflatten(treedef, entry))[1])
         return _copied(carry), unflatten(y_treedef, [np.zeros((0, *np.shape(y)), np.asarray(y).dtype) for y in row])
     carry = _copied(carry)
-    rows: list[list[Any]] = []
+    rows: list[list[np.ndarray]] = []
     y_treedef = treedef
     for k in reversed(range(length)) if reverse else range(length):
         carry, y = f(carry, unflatten(treedef, [np.array(leaf[k])[()] for leaf in leaves]))
@@ -131,16 +130,16 @@ def _plain_scan(
     return carry, unflatten(y_treedef, [np.stack(column) for column in zip(*ordered)])
 
 
-def _copied(tree: Any) -> Any:
+def _copied(tree: Tree) -> Tree:
     """A tree of arrays of its own, which a body may write into: a loop hands on values, inside a recording too."""
     leaves, treedef = flatten(tree)
     return unflatten(treedef, [leaf if is_tracked(leaf) else np.array(leaf)[()] for leaf in leaves])
 
 
 def _blocked_scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, treedef: TreeDef, leaves: Sequence[Any], length: int,
+    f: Callable[[Tree, Tree], tuple[Tree, Tree]], init: Tree, treedef: TreeDef, leaves: Sequence[Operand], length: int,
     reverse: bool,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Tree, Tree]:  # fmt: skip
     """A scan of scans: only the carries between the inner ones are stored, and one inner scan at a time is computed again."""
     size = math.isqrt(length - 1) + 1
     blocks = length // size
@@ -151,7 +150,7 @@ def _blocked_scan(
     arrays = [leaf if is_tracked(leaf) else np.asarray(leaf) for leaf in leaves]
     blocked = [np.reshape(a[whole], (blocks, size, *a.shape[1:])) for a in arrays]
 
-    def block(carry: Any, entries: Any) -> tuple[Any, Any]:
+    def block(carry: Tree, entries: Tree) -> tuple[Tree, Tree]:
         return scan(f, carry, entries, size, reverse)
 
     carry, ys = _looped_scan(block, init, unflatten(treedef, blocked), blocks, reverse, recomputes=True)
@@ -164,7 +163,7 @@ def _blocked_scan(
     return carry, unflatten(y_treedef, y_leaves)
 
 
-def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
+def fori_loop(lower: Operand, upper: Operand, body: Callable[[Operand, Tree], Tree], init: Tree) -> Tree:
     """value = body(i, value) for i from lower to upper - 1.
 
     Args:
@@ -190,7 +189,7 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
             value = _copied(body(i, value))
         return value
 
-    def run(functions: list[Any], tree: Any) -> Any:
+    def run(functions: list[Callable[..., Tree]], tree: Tree) -> Tree:
         i, value = tree[0]
         return (i + 1, functions[0](i, value)), ()
 
@@ -207,8 +206,8 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
 
 
 def while_loop(
-    cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, max_steps: int | None = None
-) -> Any:
+    cond: Callable[[Tree], Operand], body: Callable[[Tree], Tree], init: Tree, max_steps: int | None = None
+) -> Tree:
     """value = body(value) as long as cond(value) holds.
 
     Args:
@@ -242,7 +241,7 @@ def while_loop(
             value, steps = _copied(body(value)), steps + 1
         return value
 
-    def run(functions: list[Any], tree: Any) -> Any:
+    def run(functions: list[Callable[..., Tree]], tree: Tree) -> Tree:
         value = functions[0](tree[0])
         return value, _as_bool(functions[1](value))
 
@@ -252,7 +251,7 @@ def while_loop(
     return unflatten(treedef, carries)
 
 
-def _first_test(cond: Callable[[Any], Any], operands: Sequence[Any], treedef: TreeDef) -> Any:
+def _first_test(cond: Callable[[Tree], Operand], operands: Sequence[Operand], treedef: TreeDef) -> Operand:
     """cond(init) as a call of its own, so that its guards are none of the caller's."""
     frozen = freeze(cond)
     leaves, operands = operands, [*operands, *frozen.tracked]
@@ -263,7 +262,7 @@ def _first_test(cond: Callable[[Any], Any], operands: Sequence[Any], treedef: Tr
     return call(*kept_callee("while test", treedef, frozen, [type_of(o) for o in operands], make), operands, leaves, frozen)
 
 
-def _as_bool(value: Any) -> Any:
+def _as_bool(value: Operand) -> Operand:
     if not is_tracked(value):
         return bool(value)
     if value.size != 1:
@@ -275,5 +274,5 @@ def _as_bool(value: Any) -> Any:
     return value if value.dtype == BOOL else value != 0
 
 
-def _is_plain(frozen: Frozen, leaves: Sequence[Any]) -> bool:
+def _is_plain(frozen: Frozen, leaves: Sequence[Operand]) -> bool:
     return not frozen.tracked and not any(is_tracked(leaf) for leaf in leaves)

@@ -7,13 +7,13 @@ numba has compiled are called directly; others are called back in Python, which 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentMismatch, InvalidRule
-from ..ir.instruction import is_tracked
+from ..ir.instruction import Tree, is_tracked
 from ..ops.calls import CALL
 from .callees.body import as_operand, items_of, type_of
 from .callees.primitive_callees import ForwardCallee, outputs_and_saved, python_function
@@ -25,22 +25,22 @@ class Primitive:
     """A function with a derivative rule of its own; see td.primitive."""
 
     def __init__(
-        self, forward: Callable[..., Any], backward: Callable[..., Any] | None, name: str | None, compiled: bool | None
+        self, forward: Callable[..., object], backward: Callable[..., object] | None, name: str | None, compiled: bool | None
     ) -> None:
         functools.update_wrapper(self, python_function(forward))
         self.forward, self._backward = forward, backward
         self.name = name or getattr(python_function(forward), "__name__", type(forward).__name__)
         self.compiled = compiled
-        self._callees: dict[Any, ForwardCallee] = {}
+        self._callees: dict[Hashable, ForwardCallee] = {}
 
-    def backward(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def backward(self, rule: Callable[..., object]) -> Callable[..., object]:
         """Give the derivative rule, as a decorator: backward(saved, cotangents) -> cotangents of the arguments."""
         self._backward = rule
         self._callees.clear()
         return rule
 
     @property
-    def rule(self) -> Callable[..., Any]:
+    def rule(self) -> Callable[..., object]:
         """The derivative rule.
 
         Raises:
@@ -59,7 +59,7 @@ class Primitive:
             return self.compiled
         return _is_dispatcher(self.forward) and (self._backward is None or _is_dispatcher(self._backward))
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Tree) -> Tree:
         """The outputs of forward(*args); one instruction where an argument is tracked."""
         leaves, treedef = flatten(args, arguments=True)
         if not any(map(is_tracked, leaves)):
@@ -76,10 +76,10 @@ class Primitive:
     def __copy__(self) -> Primitive:
         return self
 
-    def __deepcopy__(self, _: Any) -> Primitive:
+    def __deepcopy__(self, _: object) -> Primitive:
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         place = place_of(self)
         if place is not None and found(*place) is self:
             return found, place
@@ -90,7 +90,7 @@ class Primitive:
 
 
 def primitive(
-    forward: Callable[..., Any] | None = None, backward: Callable[..., Any] | None = None, *, name: str | None = None,
+    forward: Callable[..., object] | None = None, backward: Callable[..., object] | None = None, *, name: str | None = None,
     compiled: bool | None = None,
 ) -> Any:  # fmt: skip
     """Make a function with a derivative rule of your own: tapediff does not look into either.
@@ -121,11 +121,11 @@ def primitive(
     return Primitive(forward, backward, name, compiled)
 
 
-def _own(outputs: Any) -> Any:
+def _own(outputs: Tree) -> Tree:
     """The outputs in arrays of their own, as in a tape: they may be arguments, or kept by the function."""
     leaves, treedef = flatten(outputs)
     return unflatten(treedef, [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
 
 
-def _is_dispatcher(function: Any) -> bool:
+def _is_dispatcher(function: object) -> bool:
     return hasattr(function, "py_func")

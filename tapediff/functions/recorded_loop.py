@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ..base.source_location import Site
 from ..errors import ArgumentMismatch, ShapeMismatch
-from ..ir.instruction import BOOL_SCALAR, ValueType, is_tracked
+from ..ir.instruction import BOOL_SCALAR, Operand, Tree, ValueType, is_tracked
 from ..ops.arithmetic import CONVERT
 from ..ops.calls import LOOP, LoopForm
 from .callees.body import Body, as_operand, caught_outside, items_of, kept_callee, type_of, value_of
@@ -30,7 +29,7 @@ class RecordedLoop:
     """
 
     def __init__(
-        self, name: str, f: Callable[..., Any], frozen: Frozen, treedef: TreeDef, run: Callable[[list[Any], Any], Any],
+        self, name: str, f: Callable[..., object], frozen: Frozen, treedef: TreeDef, run: Callable[[list[Callable[..., Tree]], Tree], Tree],
         x_treedef: TreeDef | None, site: Site | None,
     ) -> None:  # fmt: skip
         self.name = f"{name} of {getattr(f, '__name__', 'f')}"
@@ -39,8 +38,8 @@ class RecordedLoop:
         self.rest: TreeDef = self.x_treedef
 
     def record(
-        self, init: Sequence[Any], streams: Sequence[Any], form: LoopForm, leading: Sequence[Any] = ()
-    ) -> tuple[list[Any], list[Any]]:
+        self, init: Sequence[Operand], streams: Sequence[Operand], form: LoopForm, leading: Sequence[Operand] = ()
+    ) -> tuple[list[Operand], list[Operand]]:
         """Record the loop.
 
         Args:
@@ -67,8 +66,8 @@ class RecordedLoop:
         return results[:n], results[n:]
 
     def _body(
-        self, carries: Sequence[Any], streams: Sequence[Any], stops: bool, runs: bool
-    ) -> tuple[RecordedCallee, Body, Sequence[Any]]:
+        self, carries: Sequence[Operand], streams: Sequence[Operand], stops: bool, runs: bool
+    ) -> tuple[RecordedCallee, Body, Sequence[Operand]]:
         """The callee of the body, and the carries in the dtypes that an iteration keeps; recorded now if the loop runs at all."""
         items = [ValueType(type_of(s).shape[1:], type_of(s).dtype) for s in streams]
         first = [self._first(stream, item) for stream, item in zip(streams, items)]
@@ -84,11 +83,11 @@ class RecordedLoop:
                 return callee, body, carries
             carries = promoted
 
-    def promoted(self, init: Sequence[Any]) -> list[Any]:
+    def promoted(self, init: Sequence[Operand]) -> list[Operand]:
         return [as_operand(leaf) for leaf in init]
 
     @staticmethod
-    def _first(stream: Any, item: ValueType) -> Any:
+    def _first(stream: Operand, item: ValueType) -> Operand:
         """The first entry; of none, zeros, so that the types of the results can be found."""
         value = value_of(stream)
         return value[0] if len(value) else np.zeros(item.shape, item.dtype)[()]
@@ -96,7 +95,7 @@ class RecordedLoop:
     def _callee(self, types: Sequence[ValueType], stops: bool) -> tuple[RecordedCallee, Body]:
         treedef = TreeDef(tuple, (), (self.treedef, self.x_treedef))
 
-        def run(functions: list[Any], tree: Any) -> Any:
+        def run(functions: list[Callable[..., Tree]], tree: Tree) -> Tree:
             result = self.run(functions, tree)
             found = flatten(result[0])[1]
             if found != self.treedef:
@@ -112,7 +111,7 @@ class RecordedLoop:
             self.name, treedef, self.frozen, types, make, stops=stops, branches_to_inline=BRANCHES_TO_INLINE
         )
 
-    def _fitting(self, callee: RecordedCallee, carries: Sequence[Any]) -> list[Any] | None:
+    def _fitting(self, callee: RecordedCallee, carries: Sequence[Operand]) -> list[Operand] | None:
         """The carries in the dtypes that an iteration makes of them; None if they have them already."""
         changed = False
         result = list(carries)

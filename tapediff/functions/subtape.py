@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from types import MethodType
 from typing import Any
 
@@ -11,7 +11,7 @@ from ..base.held_locks import holding
 from ..base.source_location import Site
 from ..errors import ArgumentMismatch
 from ..ir.arguments import unwrap
-from ..ir.instruction import BOOL, ValueType, is_tracked
+from ..ir.instruction import BOOL, Operand, Tree, ValueType, is_tracked
 from ..ir.keys import value_key
 from ..recording.recorder import current_recorder
 from ..recording.static import Static, boxed, static_of, unboxed
@@ -28,16 +28,16 @@ class SubTape:
     """A function that is one instruction of any recording that calls it. See td.subtape."""
 
     def __init__(
-        self, f: Callable[..., Any], guard: Callable[..., Any] | None, static: Static | None, max_tapes: int, compiled: bool,
-        name: str | None, callees: dict[Any, tuple[RecordedCallee, Body]] | None = None,
+        self, f: Callable[..., object], guard: Callable[..., object] | None, static: Static | None, max_tapes: int, compiled: bool,
+        name: str | None, callees: dict[Hashable, tuple[RecordedCallee, Body]] | None = None,
     ) -> None:  # fmt: skip
         functools.update_wrapper(self, f)
         self.f, self.guard, self.static = f, guard, static or static_of(f)
         self.max_tapes, self.compiled = max_tapes, compiled
         self.name = name or getattr(f, "__name__", type(f).__name__)
-        self._callees: dict[Any, tuple[RecordedCallee, Body]] = {} if callees is None else callees
+        self._callees: dict[Hashable, tuple[RecordedCallee, Body]] = {} if callees is None else callees
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Tree, **kwargs: Tree) -> Tree:
         """f itself on plain arrays; one instruction where an argument, or a variable that f closes over, is tracked."""
         args = tuple(map(unwrap, args))
         if current_recorder() is None:
@@ -50,7 +50,7 @@ class SubTape:
         callee, body = self._callee(treedef, frozen, [type_of(o) for o in operands])
         return call(callee, body, operands, leaves, frozen)
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> SubTape:
         """A method, which closes over the attributes of its object."""
         if instance is None:
             return self
@@ -63,17 +63,17 @@ class SubTape:
     def __copy__(self) -> SubTape:
         return self
 
-    def __deepcopy__(self, _: Any) -> SubTape:
+    def __deepcopy__(self, _: object) -> SubTape:
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         place = place_of(self)
         if place is not None and found(*place) is self:
             return found, place
         parts = (Portable(self.f), Portable(self.guard), self.static, self.max_tapes, self.compiled, self.name)
         return SubTape, parts
 
-    def _tapediff_rebuilt(self, rebuild: Callable[[Any], Any]) -> SubTape:
+    def _tapediff_rebuilt(self, rebuild: Callable[[object], Any]) -> SubTape:
         """With the variables it closes over changed; it shares its tapes, which are kept apart by these variables."""
         f, guard = rebuild(self.f), rebuild(self.guard)
         if f is self.f and guard is self.guard:
@@ -122,19 +122,19 @@ class _Asked:
         is_needed: whether the guard's value was not tracked as a whole when it was recorded.
     """
 
-    def __init__(self, guard: Callable[..., Any], frozen: Frozen, treedef: TreeDef) -> None:
+    def __init__(self, guard: Callable[..., object], frozen: Frozen, treedef: TreeDef) -> None:
         self.guard, self._frozen, self._treedef = guard, frozen, treedef
         self.is_needed = False
         code = getattr(guard, "__code__", None)
         self._site = None if code is None else Site(code, 0)
 
-    def __call__(self, inputs: Sequence[Any]) -> Any:
+    def __call__(self, inputs: Sequence[Operand]) -> Hashable:
         first_hole = len(inputs) - self._frozen.hole_count
         (_, guard), *_ = self._frozen.filled(inputs[first_hole:])
         args, kwargs = _unboxed(unflatten(self._treedef, inputs[:first_hole]))
         return value_key(guard(*args, **kwargs), site_of(self.guard))
 
-    def observe(self, value: Any) -> None:
+    def observe(self, value: Tree) -> None:
         """Guard the value of the user's guard as far as it is tracked; the rest has to be asked for at every call."""
         leaves, treedef = flatten(value, arguments=True)
         for leaf in leaves:
@@ -148,12 +148,12 @@ class _Asked:
         self.is_needed |= not leaves or has_values(treedef)
 
 
-def _unboxed(tree: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _unboxed(tree: Tree) -> tuple[tuple[Tree, ...], dict[str, Tree]]:
     args, kwargs = tree
     return tuple(map(unboxed, args)), {name: unboxed(value) for name, value in kwargs.items()}
 
 
-def _run_guarded(ask: _Asked | None, functions: list[Any], tree: Any) -> Any:
+def _run_guarded(ask: _Asked | None, functions: list[Callable[..., Tree]], tree: Tree) -> Tree:
     args, kwargs = _unboxed(tree)
     if ask is not None:
         ask.observe(functions[1](*args, **kwargs))
@@ -161,7 +161,7 @@ def _run_guarded(ask: _Asked | None, functions: list[Any], tree: Any) -> Any:
 
 
 def subtape(
-    f: Callable[..., Any] | None = None, guard: Callable[..., Any] | None = None, *, static: Static | None = None,
+    f: Callable[..., object] | None = None, guard: Callable[..., object] | None = None, *, static: Static | None = None,
     max_tapes: int = 64, compiled: bool = True, name: str | None = None,
 ) -> Any:  # fmt: skip
     """Wrap a function so that it is one instruction of the recordings that call it.
@@ -198,7 +198,7 @@ def subtape(
     return SubTape(f, guard, static, max_tapes, compiled, name)
 
 
-def checkpoint(f: Callable[..., Any]) -> Any:
+def checkpoint(f: Callable[..., object]) -> SubTape:
     """Wrap a function so that the reverse pass stores its inputs only, and computes the rest again when it needs it.
 
     Args:

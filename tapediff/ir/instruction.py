@@ -26,6 +26,8 @@ BOOL = np.dtype(np.bool_)
 
 # A value that ops compute with: an array, a number, or a tracked array. No static type covers all that can be done with any of them.
 Operand: TypeAlias = Any
+# Arrays and numbers, tracked or plain, and tuples, lists and dicts of these; results of the user's functions.
+Tree: TypeAlias = Any
 # The static parameters of an instruction, in the order of its op's names for them.
 Params: TypeAlias = tuple[Any, ...]
 # The outcome of a guard, as Python saw it: a truth value, a whole number (a float where int() would raise), or the array itself.

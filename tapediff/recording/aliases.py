@@ -85,7 +85,7 @@ class Aliases:
         # Those with conditions and conflicts that depend on this one.
         self._listeners: weakref.WeakSet[Aliases] = weakref.WeakSet()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         # A callee is pickled without the others, which do not learn of its further paths.
         own = dict.fromkeys(frozenset(link for link in c if link.aliases is self) for c in self.conflicts)
         partners = {k: dict.fromkeys(found, frozenset([ALWAYS])) for k, found in self.partners.items()}

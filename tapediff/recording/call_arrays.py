@@ -9,7 +9,7 @@ import itertools
 import sys
 import weakref
 from collections.abc import Container, Hashable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from .aliases import ALWAYS, PLAIN, Aliases, Condition, Conditions, Link, Partne
 from .object_snapshot import array_key
 from .tracked import TrackedArray
 from .views import Versioned, view_of
+
+# An array that a result may share memory with: its node or id, ("memory", id) of a plain array, or PLAIN.
+Source: TypeAlias = "_Node | int | tuple[str, int]"
 
 
 class ClosedOver(Protocol):
@@ -39,8 +42,8 @@ def note_results(
         held: the ids of the plain arrays that the callee closes over.
         is_held: whether the containers of the results are referred to from elsewhere.
     """
-    given = {_key(_root(argument)): ("argument", j) for j, argument in enumerate(arguments)}
-    found: list[dict[Any, Conditions]] = []
+    given: dict[Source, Partner] = {_key(_root(argument)): ("argument", j) for j, argument in enumerate(arguments)}
+    found: list[dict[Source, Conditions]] = []
     for k in range(len(results)):
         if type(results[k]) is TrackedArray:
             sources = _sources(_root(results[k]))
@@ -177,7 +180,7 @@ def _root(array: Versioned) -> Versioned:
     return array
 
 
-def _key(array: Versioned) -> Any:
+def _key(array: Versioned) -> _Node | int:
     """Identifies an array of a recording: its node, or its id if it has none."""
     known = array._recorder.call_arrays.nodes.get(id(array))
     return known[1] if known is not None and known[0]() is array else id(array)
@@ -192,10 +195,10 @@ def _node_of(array: Versioned) -> _Node:
     return node
 
 
-def _sources(array: Versioned) -> dict[Any, Conditions]:
+def _sources(array: Versioned) -> dict[Source, Conditions]:
     """The arrays that an array may share memory with, through any number of calls, and on which condition."""
     first = _key(array)
-    found: dict[Any, Conditions] = {first: frozenset([ALWAYS])}
+    found: dict[Source, Conditions] = {first: frozenset([ALWAYS])}
     waiting = [(first, ALWAYS)] if type(first) is _Node else []
     while waiting:
         node, condition = waiting.pop()
@@ -208,7 +211,7 @@ def _sources(array: Versioned) -> dict[Any, Conditions]:
     return found
 
 
-def _plain_sources(results: Sequence[Operand], k: int, held: Container[int], is_held: bool) -> dict[Any, Conditions]:
+def _plain_sources(results: Sequence[Operand], k: int, held: Container[int], is_held: bool) -> dict[Source, Conditions]:
     """The arrays that a plain result shares memory with. It lives on if anything but the results refers to it."""
     if not isinstance(results[k], np.ndarray) or not results[k].shape:
         return {}
@@ -225,7 +228,10 @@ def _plain_sources(results: Sequence[Operand], k: int, held: Container[int], is_
     is_held = is_held or id(owner) in held or sys.getrefcount(owner) > 2 * times + views + 2
     is_held = is_held or owner.base is not None
     always = frozenset([ALWAYS])
-    return {("memory", id(owner)): always} | ({PLAIN: always} if is_held else {})
+    found: dict[Source, Conditions] = {("memory", id(owner)): always}
+    if is_held:
+        found[PLAIN] = always
+    return found
 
 
 def _base(result: Operand) -> np.ndarray | None:
@@ -248,7 +254,7 @@ class _Watch(TrackedArray):
             for condition in separated:
                 self._conflict(condition)
 
-    def _set(self, new: Any) -> None:
+    def _set(self, new: Operand) -> None:
         # Counted for the views of the result.
         self._writes += 1
         self._conflict(frozenset([self._node.link(None)]))
@@ -259,9 +265,9 @@ class _Watch(TrackedArray):
             aliases.conflict(condition, site)
 
 
-def _unchanged_base(base: Any) -> Any:
+def _unchanged_base(base: Operand) -> Operand:
     return base
 
 
-def _unchanged_part(_: Any, part: Any) -> Any:
+def _unchanged_part(_: Operand, part: Operand) -> Operand:
     return part

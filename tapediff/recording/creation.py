@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..ir.instruction import Operand
 from ..numpy_api import creating
@@ -12,7 +13,7 @@ from ..numpy_api.kinds import tracked_dtype
 from .recorder import current_recorder
 
 
-def full(shape: Any, fill_value: Operand, dtype: Any = float) -> Any:
+def full(shape: int | Sequence[int], fill_value: Operand, dtype: DTypeLike = float) -> Operand:
     """An array of `shape` filled with a value, into which tracked values can be stored while recording.
 
     Args:
@@ -28,16 +29,16 @@ def full(shape: Any, fill_value: Operand, dtype: Any = float) -> Any:
     return recorder.tracked_constant(np.full(shape, fill_value, tracked_dtype(dtype)))
 
 
-def zeros(shape: Any, dtype: Any = float) -> Any:
+def zeros(shape: int | Sequence[int], dtype: DTypeLike = float) -> Operand:
     """Like np.zeros, for a recorded function to write into; see td.full."""
     return full(shape, 0.0, dtype)
 
 
-def ones(shape: Any, dtype: Any = float) -> Any:
+def ones(shape: int | Sequence[int], dtype: DTypeLike = float) -> Operand:
     """Like np.ones, for a recorded function to write into; see td.full."""
     return full(shape, 1.0, dtype)
 
 
-def empty(shape: Any, dtype: Any = float) -> Any:
+def empty(shape: int | Sequence[int], dtype: DTypeLike = float) -> Operand:
     """Like np.zeros: every entry must have a value for a replay to be the same every time."""
     return full(shape, 0.0, dtype)

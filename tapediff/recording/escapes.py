@@ -5,6 +5,7 @@ A tracked value can influence Python only by escaping to it, so every escape is 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -44,7 +45,7 @@ class Escapes(Recorded):
             raise TypeError("only integer scalar arrays can be converted to a scalar index; use int(x)")
         return self._recorder.observe(self, "int")
 
-    def __round__(self, digits: int | None = None) -> Any:
+    def __round__(self, digits: int | None = None) -> Operand:
         if digits is None:
             return int(self._recorder.apply(RINT, (self,)))
         return functions.around(self, digits)
@@ -103,7 +104,7 @@ class Escapes(Recorded):
         escaped(self, "a pickle", "return it from the function instead")
 
     @property
-    def __array__(self) -> Any:
+    def __array__(self) -> Callable[..., NoReturn]:
         """NumPy's conversion hook: absent for scalars, so that np.array([[a, b], [c, d]]) builds an object array of them.
 
         Such an array is stacked when it first meets a tracked operation. An n-d tracked array is not converted.
@@ -118,7 +119,7 @@ class Escapes(Recorded):
             raise AttributeError("__array__")
         return self._refuse_conversion
 
-    def _refuse_conversion(self, *_: Operand, **__: Any) -> NoReturn:
+    def _refuse_conversion(self, *_: Operand, **__: object) -> NoReturn:
         escaped(
             self,
             "a plain ndarray",

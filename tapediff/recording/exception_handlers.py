@@ -11,11 +11,11 @@ import sys
 import warnings
 from functools import lru_cache
 from types import CodeType, FrameType, ModuleType
-from typing import Any
 
 import numpy as np
 
 from ..base.source_location import Site, is_library_file
+from .object_snapshot import PythonValue
 
 # The byte code that this file reads was looked at in these versions of CPython. In any other, every function with a handler may catch.
 _IS_KNOWN = sys.implementation.name == "cpython" and sys.version_info[:2] in ((3, 11), (3, 12), (3, 13))
@@ -134,7 +134,7 @@ def _catches(frame: FrameType, target: int, kind: type[BaseException], managers:
     if following == "POP_TOP":
         return True  # a bare `except:`
     k += 1
-    stack: list[Any] = []
+    stack: list[object] = []
     while k < len(instructions):
         name, value = instructions[k].opname, instructions[k].argval
         if name == "CHECK_EXC_MATCH":
@@ -151,7 +151,7 @@ def _catches(frame: FrameType, target: int, kind: type[BaseException], managers:
     return True
 
 
-def _matches(kind: type[BaseException], caught: Any) -> bool:
+def _matches(kind: type[BaseException], caught: object) -> bool:
     """As `except` compares: classes by identity, whatever their metaclass makes of issubclass."""
     classes = caught if type(caught) is tuple else (caught,)
     return any(not isinstance(each, type) or any(each is base for base in kind.__mro__) for each in classes)
@@ -181,7 +181,7 @@ def _raises_again(instructions: list[dis.Instruction], k: int) -> bool:
     return False
 
 
-def _load(frame: FrameType, name: str, value: Any, stack: list[Any]) -> bool:
+def _load(frame: FrameType, name: str, value: PythonValue, stack: list[object]) -> bool:
     """Execute an instruction that loads a name, an attribute or a tuple; False for any other."""
     if name in _VARIABLES:
         stack.append(_variable(frame, value, is_global=name == "LOAD_GLOBAL"))
@@ -198,7 +198,7 @@ def _load(frame: FrameType, name: str, value: Any, stack: list[Any]) -> bool:
     return True
 
 
-def _variable(frame: FrameType, name: str, *, is_global: bool) -> Any:
+def _variable(frame: FrameType, name: str, *, is_global: bool) -> object:
     for names in (frame.f_globals, frame.f_builtins) if is_global else (frame.f_locals, frame.f_globals, frame.f_builtins):
         if type(names) not in _PLAIN_NAMES:
             return _UNKNOWN
@@ -207,7 +207,7 @@ def _variable(frame: FrameType, name: str, *, is_global: bool) -> Any:
     return _UNKNOWN
 
 
-def _manager(frame: FrameType, target: int) -> Any:
+def _manager(frame: FrameType, target: int) -> object:
     """The callable that made the context manager of the `with` statement that a handler belongs to."""
     instructions, places = _instructions(frame.f_code)
     body = min(start for start, _, t in _table(frame.f_code) if t == target)
@@ -225,9 +225,9 @@ def _manager(frame: FrameType, target: int) -> Any:
     return _called(frame, instructions[begin:last], where)
 
 
-def _called(frame: FrameType, instructions: list[dis.Instruction], where: Any) -> Any:
+def _called(frame: FrameType, instructions: list[dis.Instruction], where: dis.Positions) -> object:
     """The callable of a call, if it is a name or an attribute of one: its expression begins where the call does, and no argument's can."""
-    stack: list[Any] = []
+    stack: list[object] = []
     for instruction in instructions:
         place = instruction.positions
         if place is None or (place.lineno, place.col_offset) != (where.lineno, where.col_offset):
@@ -239,7 +239,7 @@ def _called(frame: FrameType, instructions: list[dis.Instruction], where: Any) -
     return stack[0] if len(stack) == 1 else _UNKNOWN
 
 
-def _is_within(inner: Any, outer: Any) -> bool:
+def _is_within(inner: dis.Positions | None, outer: dis.Positions) -> bool:
     if inner is None or inner.lineno is None:
         return False
     first, last = (inner.lineno, inner.col_offset), (inner.end_lineno, inner.end_col_offset)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ..base.current_recording import CURRENT
 from ..base.operating_system import at_fork
@@ -17,7 +17,7 @@ T = TypeVar("T")
 FEW_OBJECTS = 50_000
 
 # The recordings under way in all threads, and the thresholds before the first of them.
-_recordings: set[Any] = set()
+_recordings: set[object] = set()
 _before: tuple[int, int, int] | None = None
 
 # Who does without collections now: the thread, and whether there were any before.
@@ -46,7 +46,7 @@ def without_collections(function: Callable[[], T]) -> T:
             gc.enable()
 
 
-def recording_begins(recorder: Any) -> None:
+def recording_begins(recorder: object) -> None:
     """Look for garbage less often until the last recording of any thread has ended."""
     global _before
     _recordings.add(recorder)
@@ -56,7 +56,7 @@ def recording_begins(recorder: Any) -> None:
         gc.set_threshold(FEW_OBJECTS, *threshold[1:])
 
 
-def recording_ends(recorder: Any) -> None:
+def recording_ends(recorder: object) -> None:
     global _before
     _recordings.discard(recorder)
     before = _before

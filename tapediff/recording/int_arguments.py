@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from ..ir.instruction import GUARD
+from ..ir.instruction import GUARD, Operand
 from ..ir.keys import static_key
 from ..ir.tape import Tape
 from ..numpy_api.whole_numbers import LARGEST_ARGUMENT
@@ -48,7 +47,7 @@ class IntArguments:
     specialised: frozenset[int] = frozenset()
     paths: int = 0
 
-    def data(self, args: Sequence[Any]) -> tuple[int, ...]:
+    def data(self, args: Sequence[Operand]) -> tuple[int, ...]:
         """The positions of the ints that are data in a call."""
         return tuple(
             k for k, a in enumerate(args)
@@ -77,6 +76,6 @@ def depends_on_ints_only(tape: Tape, ordinal: int) -> bool:
     return True
 
 
-def may_be_data(f: Callable[..., Any]) -> bool:
+def may_be_data(f: Callable[..., object]) -> bool:
     """Whether a function cannot tell an int that is data from a plain one, as `type(t) is int` would."""
     return "type" not in reachable_names(f)

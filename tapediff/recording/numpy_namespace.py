@@ -10,11 +10,10 @@ and makes arrays of objects of tracked numbers, which become a tracked array whe
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial, update_wrapper
 from operator import itemgetter
 from types import MethodType
-from typing import Any
 
 import numpy as np
 
@@ -40,27 +39,27 @@ class _Replacement(partial):  # type: ignore[type-arg]
     def __hash__(self) -> int:
         return hash(self.original)
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Operand]:
         """As an attribute of a class it is a method where NumPy's function is one, whatever a partial is."""
         return self if instance is None or not hasattr(type(self.original), "__get__") else MethodType(self, instance)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str:
         return self.original.__name__
 
     def __repr__(self) -> str:
         return repr(self.original)
 
 
-def _first(args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+def _first(args: tuple[Operand, ...], named: dict[str, Operand]) -> bool:
     value = args[0] if args else next(iter(named.values()), None)
     return holds_tracked(value)
 
 
-def _any(args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+def _any(args: tuple[Operand, ...], named: dict[str, Operand]) -> bool:
     return any(map(holds_tracked, args)) or any(map(holds_tracked, named.values()))
 
 
-def _list_first(args: tuple[Any, ...], _: dict[str, Any]) -> bool:
+def _list_first(args: tuple[Operand, ...], _: dict[str, Operand]) -> bool:
     return bool(args) and issubclass(type(args[0]), (list, tuple)) and holds_tracked(args[0])
 
 
@@ -68,14 +67,14 @@ def _always(*_: Operand) -> bool:
     return True
 
 
-def _asks_for_objects(args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+def _asks_for_objects(args: tuple[Operand, ...], named: dict[str, Operand]) -> bool:
     return any(a is object or (type(a) is np.dtype and a == _OBJECT) for a in (*args, *named.values()))
 
 
-def _replacement(original: Operand, answer: Callable[..., Any], concerns: Callable[..., bool]) -> _Replacement:
+def _replacement(original: Operand, answer: Callable[..., object], concerns: Callable[..., bool]) -> _Replacement:
     looks_at_all = concerns is not _first and concerns is not _list_first
 
-    def call(*args: Operand, **named: Any) -> Any:
+    def call(*args: Operand, **named: Operand) -> Operand:
         if args and not looks_at_all:
             kind = type(args[0])
             if kind in _PLAIN or (kind is np.ndarray and args[0].dtype is not _OBJECT):
@@ -135,7 +134,7 @@ def recording_ends(recorder: object) -> None:
             _put(_REPLACEMENTS)
 
 
-def _put(functions: dict[str, Any]) -> None:
+def _put(functions: Mapping[str, Callable[..., Operand]]) -> None:
     """Names that someone else has replaced meanwhile are left alone."""
     namespace = np.__dict__
     if _present(namespace) == _USUAL[id(functions)]:  # compared by identity where nothing else is there

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Hashable
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,6 +17,9 @@ LARGEST_COMPARED = 1 << 16
 
 SAMPLED = 1024
 
+# A value of the user's program: anything, whose attributes are asked for once its type is known.
+PythonValue: TypeAlias = Any
+
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 CONTAINERS = (list, dict, set)
 
@@ -24,7 +28,7 @@ DEPTH = 4
 
 # Objects that recorded functions changed, such as counters and logs; they are compared by identity from then on.
 _MOST_MUTABLE = 4096
-_known_mutable: dict[int, Any] = {}
+_known_mutable: dict[int, object] = {}
 
 
 class IdentityKey:
@@ -32,7 +36,7 @@ class IdentityKey:
 
     __slots__ = ("held",)
 
-    def __init__(self, held: Any) -> None:
+    def __init__(self, held: object) -> None:
         self.held = held
 
     def __eq__(self, other: object) -> bool:
@@ -47,7 +51,7 @@ class ObjectSnapshot:
 
     __slots__ = ("content", "held")
 
-    def __init__(self, held: Any) -> None:
+    def __init__(self, held: object) -> None:
         self.held = held
         self.content = content_key(held)
 
@@ -64,14 +68,14 @@ class ObjectSnapshot:
         return hash(type(self.held))
 
 
-def note_mutable(held: Any) -> None:
+def note_mutable(held: object) -> None:
     """Note that a recorded function changed this object: from now on it is compared by identity, not by contents."""
     while len(_known_mutable) >= _MOST_MUTABLE:
         del _known_mutable[next(iter(_known_mutable))]
     _known_mutable[id(held)] = held
 
 
-def is_stateful(value: Any) -> bool:
+def is_stateful(value: object) -> bool:
     """Whether a value is a container, or an object with attributes."""
     if type(value) in CONTAINERS:
         return True
@@ -82,7 +86,7 @@ def is_stateful(value: Any) -> bool:
     )
 
 
-def content_key(value: Any, depth: int = DEPTH) -> Any:
+def content_key(value: PythonValue, depth: int = DEPTH) -> Hashable:
     """A key that is equal for equal contents."""
     kind = type(value)
     if kind in PLAIN or isinstance(value, np.generic):
@@ -102,7 +106,7 @@ def content_key(value: Any, depth: int = DEPTH) -> Any:
     return IdentityKey(value)
 
 
-def plain_key(value: Any) -> Any:
+def plain_key(value: PythonValue) -> Hashable:
     """The key of a number or string: type and bits."""
     try:
         return value_key(value)
@@ -110,7 +114,7 @@ def plain_key(value: Any) -> Any:
         return IdentityKey(value)
 
 
-def array_key(value: np.ndarray) -> Any:
+def array_key(value: np.ndarray) -> Hashable:
     """The key of an array: contents if it is small; identity and a sample of the contents if it is large."""
     if value.dtype.hasobject:
         return IdentityKey(value)
@@ -120,7 +124,7 @@ def array_key(value: np.ndarray) -> Any:
     return np.ndarray, value.dtype.str, value.shape, value.tobytes()
 
 
-def copied(value: Any, depth: int = DEPTH) -> Any:
+def copied(value: PythonValue, depth: int = DEPTH) -> PythonValue:
     """A copy of a container or object, with copies of its mutable contents."""
     kind = type(value)
     if isinstance(value, np.ndarray):

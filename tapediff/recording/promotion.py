@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see numpy_namespace.py
@@ -56,7 +55,7 @@ def constant_operand(op: Op, argument: Operand, array: np.ndarray, dtype: np.dty
     return array.astype(dtype, order="C", copy=True)
 
 
-def _kind_of(operand: Operand) -> Any:
+def _kind_of(operand: Operand) -> np.dtype | int | float | bool:
     """The argument for np.result_type: Python numbers as they are, and the dtype of everything else."""
     if is_tracked(operand):
         return operand.dtype

@@ -13,12 +13,12 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
 
 import numpy as np
 
 from ..base.source_location import Site, is_library_file, user_frame
 from ..errors import FrozenRandomWarning
+from .object_snapshot import PythonValue
 from .tracked import TrackedArray
 
 # At most so many values reachable from a function are searched, and so many entries of each container.
@@ -64,7 +64,7 @@ class Draws:
 
     __slots__ = ("_loaded", "_reached", "_reports", "_states", "_values")
 
-    def __init__(self, functions: Sequence[Any], values: Sequence[Any] = ()) -> None:
+    def __init__(self, functions: Sequence[object], values: Sequence[object] = ()) -> None:
         self._values = [*functions, *values]
         self._reports = _reports
         self._loaded = "numpy.random.mtrand" in sys.modules
@@ -128,17 +128,17 @@ def _warn(message: str) -> None:
 
 
 def _generators(
-    values: Sequence[Any], codes: list[CodeType] | None = None, names: dict[int, set[str]] | None = None
-) -> list[Any]:
+    values: Sequence[object], codes: list[CodeType] | None = None, names: dict[int, set[str]] | None = None
+) -> list[PythonValue]:
     """The generators that functions and values lead to: closures, defaults, globals by name, attributes, containers.
 
     Args:
         codes, names: receive the code that is met, and what each generator is called there.
     """
     kinds = _kinds()
-    found: list[Any] = []
+    found: list[PythonValue] = []
     seen: set[int] = set()
-    waiting = [(value, "") for value in reversed(values)]
+    waiting: list[tuple[PythonValue, str]] = [(value, "") for value in reversed(values)]
     while waiting and len(seen) < MOST_LOOKED_AT:
         value, name = waiting.pop()
         kind = type(value)
@@ -158,7 +158,7 @@ def _generators(
     return found
 
 
-def reachable_names(f: Any) -> set[str]:
+def reachable_names(f: object) -> set[str]:
     """The globals and attributes named in the code that a function leads to, as far as it can be followed."""
     codes: list[CodeType] = []
     kind = type(getattr(f, "__self__", f))  # of an object that is called, or whose method is
@@ -167,7 +167,7 @@ def reachable_names(f: Any) -> set[str]:
     return {name for code in codes for name in _names_of(code)}
 
 
-def _look_into_function(function: FunctionType, waiting: list[tuple[Any, str]], codes: list[CodeType] | None) -> None:
+def _look_into_function(function: FunctionType, waiting: list[tuple[PythonValue, str]], codes: list[CodeType] | None) -> None:
     code = function.__code__
     if is_library_file(code.co_filename):
         return
@@ -190,7 +190,7 @@ def _look_into_function(function: FunctionType, waiting: list[tuple[Any, str]], 
         waiting += [(value, name) for name, value in function.__kwdefaults__.items()]
 
 
-def _parts(value: Any, kind: type) -> list[tuple[Any, str]]:
+def _parts(value: PythonValue, kind: type) -> list[tuple[PythonValue, str]]:
     if kind is MethodType or kind is BuiltinFunctionType:
         return [(value.__self__, ""), (getattr(value, "__func__", None), "")]
     if kind is functools.partial:
@@ -230,7 +230,7 @@ def _kinds() -> tuple[type, ...]:
     return _known_kinds
 
 
-def _shared() -> list[Any]:
+def _shared() -> list[PythonValue]:
     """The generators of Python and NumPy that have no name, NumPy's last."""
     modules = sys.modules
     found = [modules["random"]._inst] if "random" in modules else []  # type: ignore[attr-defined]
@@ -240,10 +240,10 @@ def _shared() -> list[Any]:
 
 
 # How to read the states of the generators without a name, once there are any: they live as long as the process.
-_readers: dict[int, Callable[[], Any]] = {}
+_readers: dict[int, Callable[[], object]] = {}
 
 
-def _state(source: Any) -> Any:
+def _state(source: PythonValue) -> object:
     """The state of a generator, to be compared with that of another moment."""
     reader = _readers.get(id(source))
     if reader is None:
@@ -253,7 +253,7 @@ def _state(source: Any) -> Any:
     return reader()
 
 
-def _reader(source: Any) -> Callable[[], Any]:
+def _reader(source: PythonValue) -> Callable[[], object]:
     kind = type(source)
     if kind.__module__ == "random":
         if kind.__name__ == "SystemRandom":
@@ -276,7 +276,7 @@ def _reader(source: Any) -> Callable[[], Any]:
     return lambda: str(source.state)
 
 
-def _bytes_of(source: Any, size: int) -> Any:
+def _bytes_of(source: object, size: int) -> ctypes.Array[ctypes.c_char]:
     """The memory of an object behind its header."""
     return (ctypes.c_char * (size - _HEADER)).from_address(id(source) + _HEADER)
 
@@ -291,7 +291,7 @@ def _has_drawn_since_import() -> bool:
     return place not in _UNUSED_PLACES
 
 
-def _described(source: Any, shared: bool) -> str:
+def _described(source: object, shared: bool) -> str:
     if not shared:
         return f"a {type(source).__name__}"
     return "Python's random" if type(source).__module__ == "random" else "NumPy's global generator, np.random,"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see numpy_namespace.py
@@ -32,6 +32,8 @@ from ..ir.instruction import (
     GUARD,
     INPUT,
     Operand,
+    Outcome,
+    Params,
     is_tracked,
 )
 from ..ir.interpreter import outcome_of
@@ -75,7 +77,7 @@ class Recorder(TapeBuilder):
         call_arrays: arrays that went into calls of sub-tapes, or came out, and may share memory.
     """
 
-    def __init__(self, name: str = "f", *, concrete: bool = True, prescribed: Sequence[Any] = ()) -> None:
+    def __init__(self, name: str = "f", *, concrete: bool = True, prescribed: Sequence[Outcome] = ()) -> None:
         super().__init__(name)
         self.concrete = concrete
         self.prescribed = prescribed
@@ -91,7 +93,7 @@ class Recorder(TapeBuilder):
         self.branches_to_inline = 0
         self.python_ints: set[int] = set()
         self.call_arrays = CallArrays()
-        self._observed: dict[tuple[int, str], Any] = {}
+        self._observed: dict[tuple[int, str], Outcome] = {}
         self._captures: dict[tuple[int, int], TrackedArray] = {}
 
     def __enter__(self) -> Recorder:
@@ -133,13 +135,13 @@ class Recorder(TapeBuilder):
 
     # Operations
 
-    def apply(self, op: Op, args: Sequence[Operand], params: tuple[Any, ...] = ()) -> TrackedArray:
+    def apply(self, op: Op, args: Sequence[Operand], params: Params = ()) -> TrackedArray:
         """Record one operation on operands of which at least one is tracked, and compute its value."""
         if _current.get() is not self:
             self._check_usable()
         # One loop for all operands, without further calls for the usual ones: it runs once for every recorded operation.
         ids: list[int] = []
-        values: list[Any] = []
+        values: list[Operand] = []
         plain: list[int] = []
         all_float64 = True
         for position, argument in enumerate(args):
@@ -194,7 +196,7 @@ class Recorder(TapeBuilder):
         return TrackedArray(self, self._append(op, tuple(ids), params, type_), value, type_)
 
     def _promote(
-        self, op: Op, args: Sequence[Operand], ids: list[int], values: list[Any], plain: list[int], all_float64: bool
+        self, op: Op, args: Sequence[Operand], ids: list[int], values: list[Operand], plain: list[int], all_float64: bool
     ) -> None:
         """Fill in constants and insert conversions so that the operands have the types the op works on."""
         together = range(len(args)) if op.promote is None else op.promote
@@ -221,7 +223,7 @@ class Recorder(TapeBuilder):
             if converted is not None:
                 ids[position], values[position] = converted._id, converted._value
 
-    def _constant_operand(self, argument: Operand, dtype: np.dtype | None, op: Op) -> tuple[int, Any]:
+    def _constant_operand(self, argument: Operand, dtype: np.dtype | None, op: Op) -> tuple[int, Operand]:
         array = asarray(argument)
         if array.dtype == object:
             tracked = stack_objects(array)
@@ -262,7 +264,7 @@ class Recorder(TapeBuilder):
             self.captured.append(TrackedArray(value._recorder, value._id, value._value, value.type))
         return inner
 
-    def observe(self, value: TrackedArray, kind: str) -> Any:
+    def observe(self, value: TrackedArray, kind: str) -> Outcome:
         """Record a guard on a value that Python needs. Returns the outcome: the plain value for Python to use."""
         if _current.get() is not self:
             self._check_usable()
@@ -315,7 +317,7 @@ class Recorder(TapeBuilder):
 
     # Results
 
-    def finish(self, result: Any) -> Tape:
+    def finish(self, result: Operand) -> Tape:
         """The tape that returns `result`: a tracked value, a number or array, or a tuple of these."""
         if self.failure is not None:
             raise failure_caught(self.name, self.failure) from self.failure.error

@@ -6,10 +6,9 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import ArgumentMismatch
-from ..ir.instruction import BOOL, Operand, is_tracked
+from ..ir.instruction import BOOL, Operand, Tree, is_tracked
 from ..ir.keys import static_key
 
 
@@ -23,19 +22,19 @@ class Static:
     argnums: tuple[int, ...]
     argnames: tuple[str, ...]
 
-    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, f: Callable[..., object]) -> Callable[..., object]:
         @functools.wraps(f)
-        def marked(*args: Operand, **kwargs: Any) -> Any:
+        def marked(*args: Operand, **kwargs: Operand) -> object:
             return f(*args, **kwargs)
 
         marked.__tapediff_static__ = self  # type: ignore[attr-defined]  # functions take attributes
         return marked
 
-    def without_first(self, f: Callable[..., Any]) -> Static:
+    def without_first(self, f: Callable[..., object]) -> Static:
         """For a method of an object, whose first argument is given."""
         return Static(tuple(k - 1 for k in self.positions(f) if k > 0), ())
 
-    def positions(self, f: Callable[..., Any]) -> tuple[int, ...]:
+    def positions(self, f: Callable[..., object]) -> tuple[int, ...]:
         """The positions of the static arguments, also of those given by name."""
         parameters = list(inspect.signature(f).parameters)
         unknown = [name for name in self.argnames if name not in parameters]
@@ -63,12 +62,12 @@ def static(*, argnums: int | Sequence[int] = (), argnames: str | Sequence[str] =
     return Static(numbers, names)
 
 
-def static_of(f: Callable[..., Any]) -> Static | None:
+def static_of(f: Callable[..., object]) -> Static | None:
     """The mark that td.static left on a function."""
     return getattr(f, "__tapediff_static__", None)
 
 
-def guarded_value(value: Operand) -> Any:
+def guarded_value(value: Operand) -> Operand:
     """A tracked value as a plain one, guarded: the recording holds where it comes out the same."""
     if not is_tracked(value):
         return value
@@ -78,8 +77,8 @@ def guarded_value(value: Operand) -> Any:
 
 
 def boxed(
-    spec: Static | None, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    spec: Static | None, f: Callable[..., object], args: tuple[Tree, ...], kwargs: dict[str, Tree]
+) -> tuple[tuple[Tree, ...], dict[str, Tree]]:
     """The arguments with the static ones boxed, so that they are no arrays."""
     if spec is None:
         return args, kwargs
@@ -109,9 +108,9 @@ class Boxed:
     def __hash__(self) -> int:
         return hash(self.key)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return Boxed, (self.value,)  # the key may be an identity
 
 
-def unboxed(value: Operand) -> Any:
+def unboxed(value: Operand) -> Operand:
     return value.value if type(value) is Boxed else value

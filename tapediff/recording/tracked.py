@@ -9,9 +9,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .. import numpy_api as functions
 from ..base.source_location import user_site
@@ -193,15 +194,15 @@ class TrackedArray(Versioned):
     def __setitem__(self, index: Operand, value: Operand) -> None:
         functions.assign(self, index, value)
 
-    def reshape(self, *shape: Any, order: str = "C") -> Operand:
+    def reshape(self, *shape: Operand, order: str = "C") -> Operand:
         shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
         return functions.reshape(self, shape, order=order)
 
-    def transpose(self, *axes: Any) -> Operand:
+    def transpose(self, *axes: Operand) -> Operand:
         axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes
         return functions.transpose(self, axes or None)
 
-    def astype(self, dtype: Any, *_: Operand, **__: Any) -> Operand:
+    def astype(self, dtype: DTypeLike, *_: Operand, **__: object) -> Operand:
         dtype = functions.tracked_dtype(dtype)
         if dtype == BOOL and self.dtype != BOOL:
             return self != 0
@@ -210,7 +211,7 @@ class TrackedArray(Versioned):
     def __copy__(self) -> Operand:
         return functions.copy(self)
 
-    def __deepcopy__(self, _: Any) -> Operand:
+    def __deepcopy__(self, _: object) -> Operand:
         return functions.copy(self)
 
     # NumPy's protocols
@@ -222,7 +223,9 @@ class TrackedArray(Versioned):
                 return self._recorder.apply(op, inputs)
         return functions.call_ufunc(ufunc, method, inputs, kwargs)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Operand) -> Operand:
+    def __array_function__(
+        self, function: Callable[..., Operand], types: object, args: tuple[Operand, ...], kwargs: dict[str, Operand]
+    ) -> Operand:
         return functions.call_function(function, args, kwargs)
 
     def __getattr__(self, name: str) -> Operand:

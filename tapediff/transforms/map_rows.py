@@ -7,13 +7,25 @@ otherwise by a loop over the rows of that instruction alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..ir.instruction import CONSTANT, GUARD, INPUT, INT64, DynamicArrayType, Instruction, TupleType, ValueType
+from ..base.source_location import Site
+from ..ir.instruction import (
+    CONSTANT,
+    GUARD,
+    INPUT,
+    INT64,
+    DynamicArrayType,
+    Instruction,
+    Params,
+    Primitive,
+    TupleType,
+    ValueType,
+)
 from ..ir.rewriter import Rewriter
 from ..ir.tape import Tape
 from ..ops.arithmetic import MULTIPLY
@@ -76,7 +88,7 @@ def _loop_of_all(tape: Tape, rows: Sequence[int], count: int, loop_callee: LoopC
     order = [*rows, *(k for k in range(len(tape.inputs)) if k not in rows)]
     callee = loop_callee(body)
     form = LoopForm(0, len(rows), len(order) - len(rows), count, single_variant=True)
-    type_: Any = TupleType(loop_items(callee, form))
+    type_ = TupleType(loop_items(callee, form))
     loop = made.emit(LOOP, tuple(made.number[tape.inputs[k]] for k in order), (callee, form), type_, None)
     items = [made.emit(GET, (loop,), (k,), type_.items[k], None) for k in range(len(body.outputs))]
     outputs = (*(made.number[i] for i in tape.outputs[:shared]), *items)
@@ -119,9 +131,9 @@ class _Rows(Rewriter):
         super().__init__(tape)
         self.rows, self.count, self.loop_callee = rows, count, loop_callee
         self.per_row: list[bool] = [False] * len(tape.instructions)
-        self.site: Any = None
+        self.site: Site | None = None
 
-    def make(self, op: Any, inputs: tuple[int, ...], params: tuple[Any, ...] = ()) -> int:
+    def make(self, op: Primitive, inputs: tuple[int, ...], params: Params = ()) -> int:
         type_ = op.infer(*[self.instructions[i].type for i in inputs], **op.named(params))
         return self.emit(op, inputs, params, type_, self.site)
 
@@ -175,7 +187,7 @@ class _Rows(Rewriter):
         body, operands, streams = self._body(instruction, items, batched)
         callee = self.loop_callee(body)
         form = LoopForm(0, streams, len(operands) - streams, self.count, single_variant=True)
-        type_: Any = TupleType(loop_items(callee, form))
+        type_ = TupleType(loop_items(callee, form))
         loop = self.emit(LOOP, tuple(operands), (callee, form), type_, instruction.site)
         for k, item in enumerate(items):
             self.per_row[item] = True
@@ -289,7 +301,7 @@ def _assembled(rows: _Rows, instruction: Instruction, operands: list[int], batch
     return Batch(rows, rows.count, operands, batched).emit(instruction)
 
 
-RULES: dict[Any, Callable[[_Rows, Instruction, list[int], list[bool]], int | None]] = {
+RULES: dict[Hashable, Callable[[_Rows, Instruction, list[int], list[bool]], int | None]] = {
     MATMUL: _product,
     TRIANGULAR_SOLVE: _solve,
     LU_SOLVE: _solve,

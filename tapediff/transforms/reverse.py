@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..errors import InvalidTape
-from ..ir.instruction import CONSTANT, INPUT, DynamicArrayType, Instruction, ValueType
+from ..ir.instruction import CONSTANT, INPUT, DynamicArrayType, Instruction, Operand, ValueType
 from ..ir.tape import Tape
 from ..ops import Elementwise, Op
 from ..ops.arithmetic import DIVIDE, MULTIPLY
@@ -113,7 +112,7 @@ def finished(recorder: Recorder, outputs: Sequence[int]) -> Tape:
     return Tape(tuple(recorder.instructions), inputs, tuple(outputs), recorder.name, active, True)
 
 
-def _result(recorder: Recorder, cotangent: Any, type_: ValueType) -> int:
+def _result(recorder: Recorder, cotangent: Operand, type_: ValueType) -> int:
     if type(cotangent) is TrackedArray:
         if cotangent.type.shape != type_.shape:
             raise InvalidTape("a cotangent has another shape than its value", got=f"{cotangent.type} for {type_}")
@@ -129,10 +128,10 @@ class _Adjoints:
         self.tape = tape
         self.recorder = recorder
         self.active = active_values(tape, sources)
-        self.dense: dict[int, list[Any]] = {}
+        self.dense: dict[int, list[Operand]] = {}
         self.parts: dict[int, list[RegionCotangent]] = {}
         # Of tuples, by item.
-        self.items: dict[int, dict[int, list[Any]]] = {}
+        self.items: dict[int, dict[int, list[Operand]]] = {}
         # Values of which some cotangent is MAYBE_DISCARDED, some is NOT_YET_SEEDED, and some that concerns all of the value is NONZERO.
         self.maybe_discarded: set[int] = set()
         self.not_yet_seeded: set[int] = set()
@@ -143,7 +142,7 @@ class _Adjoints:
     def value(self, number: int) -> TrackedArray:
         return TrackedArray(self.recorder, number, None, self.tape.instructions[number].type)
 
-    def add(self, number: int, cotangent: Any, quality: int) -> None:
+    def add(self, number: int, cotangent: Operand, quality: int) -> None:
         if cotangent is None or not self.active[number]:
             return
         if isinstance(cotangent, RegionCotangent):
@@ -159,7 +158,7 @@ class _Adjoints:
         elif quality == NOT_YET_SEEDED:
             self.not_yet_seeded.add(number)
 
-    def total(self, number: int) -> tuple[Any, int]:
+    def total(self, number: int) -> tuple[Operand, int]:
         """The cotangent of a value, and its quality."""
         dense = self.dense.pop(number, [])
         parts = self.parts.pop(number, None)
@@ -187,14 +186,14 @@ class _Adjoints:
             return MAYBE_DISCARDED
         return NOT_YET_SEEDED if number in self.not_yet_seeded else NONZERO
 
-    def _sum(self, terms: Sequence[Any], loop: int = -1) -> Any:
+    def _sum(self, terms: Sequence[Operand], loop: int = -1) -> Operand:
         """The sum of cotangents; of dynamic arrays, which are items of a loop."""
         total = terms[0]
         for term in terms[1:]:
             total = total + term if loop < 0 else self._stacks_added(loop, total, term)
         return total
 
-    def _stacks_added(self, number: int, x: Any, y: Any) -> Any:
+    def _stacks_added(self, number: int, x: Operand, y: Operand) -> Operand:
         """The sum of two cotangents of a dynamic array that is an item of a loop, which knows its length."""
         loop = self.tape.instructions[number]
         callee, form = loop.params
@@ -236,27 +235,27 @@ class _Adjoints:
                 self._apply_rules(number, instruction, z_bar, quality)
         self.recorder.site = None
 
-    def _apply_record_rule(self, number: int, instruction: Instruction, items: dict[int, list[Any]]) -> None:
+    def _apply_record_rule(self, number: int, instruction: Instruction, items: dict[int, list[Operand]]) -> None:
         op = declared_op(instruction)
         self.recorder.site = instruction.site
-        types: Any = instruction.type.items  # type: ignore[attr-defined]  # only tuples have items
-        z_bars: list[Any] = [None] * len(types)
+        types: tuple[ValueType | DynamicArrayType, ...] = instruction.type.items
+        z_bars: list[Operand] = [None] * len(types)
         for k, terms in items.items():
             z_bars[k] = self._sum(terms, number if isinstance(types[k], DynamicArrayType) else -1)
         inputs = [self.value(i) for i in instruction.inputs]
         active = [self.active[i] for i in instruction.inputs]
-        rule: Any = op.vjp
+        assert callable(op.vjp), "ops of tuples have one rule for all operands"
         named = op.named(instruction.params)
         quality = self.quality(number)
         self.hides_not_yet_seeded |= quality == NOT_YET_SEEDED
-        cotangents = rule(z_bars, self.value(number), *inputs, active=active, maybe_discarded=quality != NONZERO, **named)
+        cotangents = op.vjp(z_bars, self.value(number), *inputs, active=active, maybe_discarded=quality != NONZERO, **named)
         for i, cotangent in zip(instruction.inputs, cotangents):
             if isinstance(cotangent, NonzeroCotangent):
                 self.add(i, cotangent.z_bar, NONZERO)
             else:
                 self.add(i, cotangent, MAYBE_DISCARDED)
 
-    def _apply_rules(self, number: int, instruction: Instruction, z_bar: Any, quality: int) -> None:
+    def _apply_rules(self, number: int, instruction: Instruction, z_bar: Operand, quality: int) -> None:
         op = declared_op(instruction)
         named = op.named(instruction.params)
         inputs = [self.value(i) for i in instruction.inputs]
@@ -299,13 +298,13 @@ class _Adjoints:
             else:
                 self.add(i, cotangent, quality)
 
-    def _passed_to(self, operand: int, op: Op, z_bar: Any, cotangent: Any, quality: int) -> Any:
+    def _passed_to(self, operand: int, op: Op, z_bar: Operand, cotangent: Operand, quality: int) -> Operand:
         """The result of a rule in the form in which it is added to the operand's cotangent: guarded, and summed over broadcast axes."""
         if not isinstance(op, Elementwise):
             return cotangent
         return unbroadcast(self._guarded(op, z_bar, cotangent, quality), self.tape.instructions[operand].type.shape)
 
-    def _guarded(self, op: Op, z_bar: Any, cotangent: Any, quality: int) -> Any:
+    def _guarded(self, op: Op, z_bar: Operand, cotangent: Operand, quality: int) -> Operand:
         """A discarded branch contributes exactly 0, whatever its derivative: 0 times infinity must not be NaN.
 
         A finite product is left alone, as its own derivative is not 0 where the cotangent only happens to be.

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from ..ir.instruction import ValueType
+from ..ir.instruction import Operand, ValueType
 from ..ir.interpreter import inline
 from ..ir.tape import Tape
 from ..ops.calls import LoopCotangents, LoopFlow
@@ -137,5 +136,5 @@ def _varied(tape: Tape, which: LoopCotangents) -> tuple[int, ...]:
         varied |= more
 
 
-def _inputs(recorder: Recorder, types: Sequence[ValueType]) -> list[Any]:
+def _inputs(recorder: Recorder, types: Sequence[ValueType]) -> list[Operand]:
     return [recorder.input(np.ones(t.shape, t.dtype), active=t.is_float) for t in types]

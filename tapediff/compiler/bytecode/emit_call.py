@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..llvm.values import Code
 from ..loop_ir.program import Exit, Program
@@ -21,7 +21,7 @@ class KernelWriter(Protocol):
     program: Program
     code: Code
     slots: list[str]
-    runs: list[Any]
+    runs: list[object]
     addresses: dict[str, int]
 
     def fresh(self) -> int: ...

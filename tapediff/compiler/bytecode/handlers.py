@@ -21,6 +21,7 @@ from ...ops.scalar_expressions import has_costly
 from ..jit.native_function import NativeFunction
 from ..llvm.values import MEMORY_TYPES, TYPES
 from ..loop_ir.collapse_loops import LANES
+from ..loop_ir.program import Parameters
 from ..math.expressions import emit_expression
 from ..math.simd import Code, Value, to_f64, trunc
 
@@ -41,7 +42,7 @@ class Operation:
     """
 
     expression: str
-    parameters: tuple[tuple[str, Any], ...]
+    parameters: Parameters
     kinds: tuple[str, ...]
     kind: str
 

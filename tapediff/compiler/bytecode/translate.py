@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -99,7 +98,7 @@ class _Translator:
         self.read: dict[int, int] = {}
         self.last_exit = 0
         self.bases: dict[int, int] = {}
-        self.operations: dict[Any, Operation] = {}
+        self.operations: dict[Hashable, Operation] = {}
         self.checks: list[Exit] = []
 
     # Runs
@@ -128,7 +127,7 @@ class _Translator:
         self.kind_of.append(kind)
         return len(self.run_of) - 1
 
-    def constant(self, number: Any, kind: str) -> int:
+    def constant(self, number: float, kind: str) -> int:
         bits = struct.pack("=d", number) if kind == "f64" else struct.pack("=q", int(number))
         known = self.constants.get((kind, bits))
         if known is None:

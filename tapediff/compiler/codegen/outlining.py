@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
@@ -25,6 +25,7 @@ from ..loop_ir.program import (
     Item,
     LoopNest,
     Outlined,
+    Parameters,
     Program,
     RowBlocks,
     Scan,
@@ -147,7 +148,7 @@ class _Shared:
 
 
 _lock = new_lock()
-_Key: TypeAlias = tuple[str, tuple[tuple[str, Any], ...], tuple[str, ...], int]
+_Key: TypeAlias = tuple[str, Parameters, tuple[str, ...], int]
 _shared: dict[_Key, _Shared] = {}
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...ir.guard_rows import EACH
-from ...ir.instruction import DynamicArrayType
+from ...ir.instruction import DynamicArrayType, Operand
 from ..bytecode.translate import Translation
 from ..linalg.routine_table import ROUTINES
 from ..loop_ir.program import (
@@ -32,6 +32,7 @@ from ..loop_ir.program import (
     RowBlocks,
     Scan,
     Step,
+    Storage,
     Straight,
     neutral,
 )  # fmt: skip
@@ -83,7 +84,7 @@ class _Printer:
         constants = [self.name(s.number) for s in self.storages if s.home == "constant"]
         return [*inputs, *outputs, *constants]
 
-    def _in_memory(self) -> list[Any]:
+    def _in_memory(self) -> list[Storage]:
         touched = set()
         for group in self.program.groups:
             for item in group.body:
@@ -228,7 +229,7 @@ class _Printer:
         names |= {name: repr(value) for name, value in step.parameters}
         return python_expression(step.expression, names)
 
-    def _read(self, read: Any, indices: list[str], step: Step | None = None) -> str:
+    def _read(self, read: Access | Literal, indices: list[str], step: Step | None = None) -> str:
         if isinstance(read, Literal):
             return f"np.{read.value}" if read.value != read.value else repr(read.value).replace("inf", "np.inf")
         storage = self.storages[read.storage]
@@ -267,14 +268,14 @@ def invoke_names(program: Program) -> dict[int, str]:
     return {id(i): re.sub(r"\W+", "_", f"{i.op.name}_{i.params[0].name}_{k}") for k, i in enumerate(found)}
 
 
-def _python_invokes(program: Program) -> dict[str, Any]:
+def _python_invokes(program: Program) -> dict[str, Callable[..., None]]:
     """The calls and loops of callees as Python functions, by name: they evaluate their ops."""
     names, stacks = invoke_names(program), []
     items = [group for group in program.groups if isinstance(group, Invoke)]
     return {names[id(item)]: _python_invoke(item, stacks) for item in items}
 
 
-def _python_invoke(item: Invoke, stacks: list[Any]) -> Any:
+def _python_invoke(item: Invoke, stacks: list[Operand]) -> Callable[[list[np.ndarray], list[np.ndarray]], None]:
     def run(operands: list[np.ndarray], results: list[np.ndarray]) -> None:
         values = []
         for operand, type_ in zip(operands, item.types[0]):
@@ -292,7 +293,7 @@ def _python_invoke(item: Invoke, stacks: list[Any]) -> Any:
     return run
 
 
-def run_listing(program: Program, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> Any:
+def run_listing(program: Program, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> tuple[str, int] | None:
     """Run the listing as Python on arrays of the recorded types: None, ("guard", ordinal) or ("failure", number)."""
     namespace: dict[str, Any] = {
         "np": np,

@@ -8,10 +8,14 @@ import sys
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from ...base.operating_system import IS_MACOS, heap_functions
 from ..llvm.cpu import is_x86
+
+if TYPE_CHECKING:
+    from llvmlite.binding import LLJIT, TargetMachine
 
 # LLVM's linker keeps 9 kB for everything that it ever linked, and 120 kB for itself. So one serves for so many libraries, and goes
 # with the last of them.
@@ -33,7 +37,7 @@ class Library:
 
     __slots__ = ("__weakref__", "_linker", "_tracker", "address")
 
-    def __init__(self, llvm: Any, linker: Any, code: bytes, name: str, addresses: Mapping[str, int]) -> None:
+    def __init__(self, llvm: ModuleType, linker: LLJIT, code: bytes, name: str, addresses: Mapping[str, int]) -> None:
         self._linker = linker
         builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name).add_current_process()
         for symbol, address in sorted({**heap_functions(), **addresses}.items()):
@@ -51,7 +55,7 @@ class Library:
 class _Linker:
     """The linker of the next libraries, and how many there may be."""
 
-    engine: Any = None
+    engine: LLJIT | None = None
     left = 0
 
 
@@ -89,7 +93,7 @@ USES_JIT_LINK = not is_x86() or IS_MACOS
 
 
 def link(
-    llvm: Any, make_machine: Callable[[], Any], digest: bytes, code: bytes, name: str, addresses: Mapping[str, int]
+    llvm: ModuleType, make_machine: Callable[[], TargetMachine], digest: bytes, code: bytes, name: str, addresses: Mapping[str, int]
 ) -> Library:
     """Link object code.
 
@@ -100,6 +104,7 @@ def link(
         engine = llvm.create_lljit_compiler(make_machine(), use_jit_link=USES_JIT_LINK)
         _linker.engine, _linker.left = engine, LIBRARIES_OF_A_LINKER
     _linker.left -= 1
+    assert _linker.engine is not None
     library = Library(llvm, _linker.engine, code, name, addresses)
     key = (digest, name, *sorted(addresses.items()))
     _libraries[key] = library

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from ...base.fork_locks import LLVM_LOCK
 from ...base.held_locks import holding
@@ -13,10 +14,13 @@ from . import linking, object_cache
 from . import own_routines as linked
 from . import scipy_symbols as libraries
 
+if TYPE_CHECKING:
+    from llvmlite.binding import ModulePassManager, ModuleRef, TargetMachine
+
 _shared: dict[str, Any] = {}
 
 
-def _toolchain() -> tuple[Any, Any]:
+def _toolchain() -> tuple[ModuleType, TargetMachine]:
     """llvmlite's binding, and a target machine for this CPU; made once per process."""
     if not _shared:
         import llvmlite.binding as llvm
@@ -29,14 +33,14 @@ def _toolchain() -> tuple[Any, Any]:
     return _shared["llvm"], _shared["machine"]
 
 
-def _manager(llvm: Any, passes: Sequence[str]) -> Any:
+def _manager(llvm: ModuleType, passes: Sequence[str]) -> ModulePassManager:
     manager = llvm.create_new_module_pass_manager()
     for name in passes:
         getattr(manager, f"add_{name}_pass")()
     return manager
 
 
-def _machine(llvm: Any, level: int) -> Any:
+def _machine(llvm: ModuleType, level: int) -> TargetMachine:
     target = llvm.Target.from_default_triple()
     cpu, features = processor()
     return target.create_target_machine(cpu=cpu, features=features, opt=level, jit=True)
@@ -129,7 +133,7 @@ def object_code(text: str, quickly: bool) -> bytes:
     return _shared["quick machine" if quickly else "machine"].emit_object(optimised(text, quickly))
 
 
-def optimised(text: str, quickly: bool = False) -> Any:
+def optimised(text: str, quickly: bool = False) -> ModuleRef:
     """The module after the optimisations that pay for generated code.
 
     The code is written vectorised and its loops hoisted, so LLVM's standard pipeline finds little more to do: it takes a third
@@ -147,7 +151,7 @@ def optimised(text: str, quickly: bool = False) -> Any:
     return module
 
 
-def _run(module: Any, passes: tuple[str, ...]) -> None:
+def _run(module: ModuleRef, passes: tuple[str, ...]) -> None:
     llvm, machine = _toolchain()
     # Of its own: it refers to memory of a run that LLVM frees after the run.
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
@@ -159,7 +163,7 @@ def _run(module: Any, passes: tuple[str, ...]) -> None:
     manager.run(module, builder)
 
 
-def _is_valid(module: Any) -> bool:
+def _is_valid(module: ModuleRef) -> bool:
     try:
         module.verify()
     except RuntimeError:  # what llvmlite raises where a module breaks LLVM's rules

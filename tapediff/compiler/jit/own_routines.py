@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
@@ -17,8 +17,16 @@ _DENSE: dict[str, Callable[[int], str]] = {
     "product": dense_solve.product,
 }
 
+
+class Linked(Protocol):
+    """A compiled routine."""
+
+    @property
+    def address(self) -> int: ...
+
+
 _lock = new_lock()
-_linked: dict[str, Any] = {}
+_linked: dict[str, Linked] = {}
 
 
 def is_linked_here(symbol: str) -> bool:
@@ -26,7 +34,7 @@ def is_linked_here(symbol: str) -> bool:
 
 
 @holding(_lock)
-def address_of(symbol: str, link: Callable[..., Any]) -> int:
+def address_of(symbol: str, link: Callable[..., Linked]) -> int:
     """The address of a routine, which is compiled when a kernel first calls it.
 
     Args:

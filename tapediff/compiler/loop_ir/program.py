@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ...base.source_location import Site
-from ...ir.instruction import DynamicArrayType, Primitive, ValueType
+from ...ir.instruction import DynamicArrayType, Params, Primitive, ValueType
 
 KINDS = {"f": "f64", "i": "i64", "b": "i1"}
 ITEM_BYTES = {"f64": 8, "i64": 8, "i1": 1}
@@ -182,7 +182,7 @@ class Invoke:
     """
 
     op: Primitive
-    params: tuple[Any, ...]
+    params: Params
     operands: tuple[tuple[int, int], ...]
     items: tuple[tuple[int, int], ...]
     types: tuple[tuple[ItemType, ...], tuple[ItemType, ...]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import operator
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from . import simd as lanes
 from . import special as math_special
 from . import trigonometric as math_trigonometric
 
-_OPERATORS: dict[str, Callable[..., Any]] = {
+_OPERATORS: dict[str, Callable[..., object]] = {
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,
@@ -45,7 +44,7 @@ _LOGARITHMIC = (
 _TRIGONOMETRIC = ("sin", "cos", "tan", "arctan", "arctan2", "arcsin", "arccos")
 _POWER = ("power", "integer_power", "cbrt", "hypot")
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS: dict[str, Callable[..., object]] = {
     **_OPERATORS,
     "logical_not": operator.invert,
     **{name: getattr(lanes, name) for name in _LANES},
@@ -63,7 +62,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 CALLED_BY_ELEMENT = frozenset((*math_special.SPECIAL_FUNCTIONS, "polygamma", "zeta"))
 
 
-def _from_scipy(name: str) -> Callable[..., Any]:
+def _from_scipy(name: str) -> Callable[..., object]:
     # Imported when called: scipy.special takes 0.1 s, and a listing rarely runs.
     return lambda *args: getattr(importlib.import_module("scipy.special"), name)(*args)
 
@@ -84,7 +83,7 @@ _OWN = {
     "logical_not",
 }
 
-PYTHON_FUNCTIONS: dict[str, Callable[..., Any]] = {
+PYTHON_FUNCTIONS: dict[str, Callable[..., object]] = {
     **{name: getattr(np, name) for name in FUNCTIONS if name not in _SCIPY and name not in _OWN},
     **{name: _from_scipy(name) for name in _SCIPY},
     **_OPERATORS,

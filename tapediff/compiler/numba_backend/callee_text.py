@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Protocol, TypeGuard
 
 import numpy as np
 
 from ...errors import InvalidTape
 from ...ir.instruction import DynamicArrayType
+from ...ir.tape import Tape
 from ...ops.loop_forms import LoopForm, saved_bytes_limit
 from ..loop_ir.program import Exit, Invoke, Program
 from ..pipeline import build_program
 from ..runtime.call_frame import NO_END, value_bytes
+from ..runtime.native_callee import NativeCallee, UserFunction
 from .function_text import FunctionPrinter
-from .learned_paths import LearnedPaths
+from .learned_paths import LearnedPaths, TapedCallee
 from .loop_text import loop_function
 from .program_text import ProgramText
+
+
+class _UserFunction(TapedCallee, UserFunction, Protocol):
+    """A function of the user's, as programs see it."""
 
 
 class CalleeText:
@@ -32,17 +38,17 @@ class CalleeText:
 
     def __init__(self, text: ProgramText, learned: LearnedPaths) -> None:
         self.text, self.learned = text, learned
-        self.callees: list[Any] = []
+        self.callees: list[TapedCallee] = []
         self.failures: list[str] = []
         self.limits: list[tuple[LoopForm, bool]] = []
         self.report_size = 1
         self._stems: dict[int, str] = {}
         self._calls: dict[tuple[int, bool], str] = {}
-        self._loops: dict[Any, str] = {}
+        self._loops: dict[Hashable, str] = {}
         self._callers: set[int] = set()
         self._waiting: list[Callable[[], str]] = []
 
-    def program(self, tape: Any, name: str, docstring: str, decorator: str = "@inner") -> Program:
+    def program(self, tape: Tape, name: str, docstring: str, decorator: str = "@inner") -> Program:
         """Add the function of a tape; gives its loop program."""
         program = build_program(tape)
         printer = FunctionPrinter(program, decorator, name, docstring, self.text, self, len(self.failures))
@@ -59,7 +65,7 @@ class CalleeText:
 
     # The names of functions, which are written when they are first asked for
 
-    def call_name(self, callee: Any, is_chosen: bool) -> str:
+    def call_name(self, callee: TapedCallee, is_chosen: bool) -> str:
         key = (id(callee), is_chosen)
         if key not in self._calls:
             stem = self._stem(callee)
@@ -77,7 +83,7 @@ class CalleeText:
             self._waiting.append(lambda: loop_function(name, item, call, limit))
         return self._loops[key]
 
-    def _stem(self, callee: Any) -> str:
+    def _stem(self, callee: TapedCallee) -> str:
         if id(callee) not in self._stems:
             self.callees.append(callee)
             plain = re.sub(r"\W+", "_", callee.name).strip("_")
@@ -94,14 +100,17 @@ class CalleeText:
         self.limits.append((form, is_by_memory))
         return by_memory if is_by_memory else form.most or 0, len(self.limits) - 1
 
+    def _number(self, callee: NativeCallee) -> int:
+        return next(k for k, known in enumerate(self.callees) if known is callee)
+
     # Calls
 
-    def _call_function(self, callee: Any, is_chosen: bool, name: str) -> str:
+    def _call_function(self, callee: TapedCallee, is_chosen: bool, name: str) -> str:
         inputs = [f"x{k}" for k in range(len(callee.in_types))]
         outputs = [f"out{k}" for k in range(len(callee.out_types))]
         arguments = [*inputs, *outputs, "note", "report"]
-        number = self.callees.index(callee)
-        if hasattr(callee, "native_layout") and callee.is_compiled and callee.knows_results:
+        number = self._number(callee)
+        if _is_user_function(callee) and callee.is_compiled and callee.knows_results:
             body = self._primitive_lines(callee, inputs)
         else:
             body = self._dispatch_lines(callee, is_chosen, number, arguments)
@@ -110,7 +119,7 @@ class CalleeText:
         asking = "" if "ask_" not in "\n".join(body) else self._asking_function(name, number, inputs, outputs)
         return asking + "\n".join(["@inner", f"def {name}({', '.join([first, *arguments])}):", *("    " + l for l in lines)])
 
-    def _dispatch_lines(self, callee: Any, is_chosen: bool, number: int, arguments: list[str]) -> list[str]:
+    def _dispatch_lines(self, callee: TapedCallee, is_chosen: bool, number: int, arguments: list[str]) -> list[str]:
         name, given = self.call_name(callee, is_chosen), ", ".join(arguments)
         functions = {n: self._variant(callee, n) for n in self.learned.variants(callee)}
         if len(functions) == 1 and not callee.may_branch:
@@ -152,7 +161,7 @@ class CalleeText:
         ]
         return lines
 
-    def _variant(self, callee: Any, number: int) -> str:
+    def _variant(self, callee: TapedCallee, number: int) -> str:
         """The function of a variant."""
         name = f"{self._stem(callee)}_path_{number}"
         key = (id(callee), number, "variant")
@@ -166,7 +175,7 @@ class CalleeText:
                 self._callers.add(id(callee))
         return name
 
-    def _calls_others(self, callee: Any) -> bool:
+    def _calls_others(self, callee: TapedCallee) -> bool:
         return id(callee) in self._callers
 
     def _asking_function(self, name: str, number: int, inputs: list[str], outputs: list[str]) -> str:
@@ -178,11 +187,11 @@ class CalleeText:
         parameters = ", ".join(["chosen", "left_by", "status", *arrays, "note", "report"])
         return "\n".join(["@inner", f"def ask_{name}({parameters}):", *("    " + l for l in lines)]) + "\n\n\n"
 
-    def _primitive_lines(self, callee: Any, inputs: list[str]) -> list[str]:
+    def _primitive_lines(self, callee: UserFunction, inputs: list[str]) -> list[str]:
         """A function that numba compiles, with the values in the shapes that it knows."""
         import numba
 
-        external = f"primitive_{self.callees.index(callee)}"
+        external = f"primitive_{self._number(callee)}"
         function = callee.function
         self.text.externals[external] = function if hasattr(function, "py_func") else numba.njit(function)
         lines = []
@@ -190,16 +199,20 @@ class CalleeText:
             lines.append(f"{name.replace('x', 'v')} = {name}{f'.reshape({type_.shape})' if type_.shape else '[0]'}")
         arguments, results = callee.native_layout([name.replace("x", "v") for name in inputs])
         lines += ["try:", f"    result = {external}({', '.join(arguments)})", "except Exception:"]
-        lines += [f"    note[2] = {self.callees.index(callee)}", "    return RULE_RAISED"]
+        lines += [f"    note[2] = {self._number(callee)}", "    return RULE_RAISED"]
         for k, (path, type_) in enumerate(zip(results, callee.out_types)):
             if path is None:
                 lines.append(f"fill(out{k}, 0, {type_.size}, 0)")
             elif not type_.shape:
                 lines.append(f"out{k}[0] = result{path}")
             else:
-                lines += [f"if result{path}.shape != {type_.shape}:", f"    note[2] = {self.callees.index(callee)}"]
+                lines += [f"if result{path}.shape != {type_.shape}:", f"    note[2] = {self._number(callee)}"]
                 lines += ["    return WRONG_RESULT", f"put_all(out{k}, result{path})"]
         return [*lines, "return 0"]
+
+
+def _is_user_function(callee: NativeCallee) -> TypeGuard[_UserFunction]:
+    return hasattr(callee, "native_layout")
 
 
 def _float(value: float) -> str:

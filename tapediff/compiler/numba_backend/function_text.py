@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from ...ir.guard_rows import EACH
-from ...ir.instruction import DynamicArrayType
+from ...ir.instruction import DynamicArrayType, ValueType
 from ...ops.calls import CALL_VARIANT, LOOP
 from ..codegen.python_listing import _commented, _Printer
 from ..loop_ir.program import (
@@ -24,6 +24,7 @@ from ..loop_ir.program import (
     Scan,
     Step,
 )
+from .learned_paths import TapedCallee
 from .program_text import ProgramText
 
 DTYPES = {"f64": "np.float64", "i64": "np.int64", "i1": "np.bool_"}
@@ -33,7 +34,7 @@ NUMPY_DTYPES = {"f64": np.float64, "i64": np.int64, "i1": np.bool_}
 class CalleeNames(Protocol):
     """The functions by which a program runs callees."""
 
-    def call_name(self, callee: Any, is_chosen: bool) -> str: ...
+    def call_name(self, callee: TapedCallee, is_chosen: bool) -> str: ...
 
     def loop_name(self, item: Invoke) -> str: ...
 
@@ -141,7 +142,7 @@ class FunctionPrinter(_Printer):
         line = f"{', '.join(['status', *stacks])} = {name}({', '.join([*arguments, 'note', 'report'])})"
         return [*lines, _commented(line, item.site), "if status != 0: return status"]
 
-    def _part(self, pair: tuple[int, int], type_: Any) -> str:
+    def _part(self, pair: tuple[int, int], type_: ValueType | DynamicArrayType) -> str:
         storage, offset = pair
         if isinstance(type_, DynamicArrayType):
             return self.name(storage)

@@ -6,13 +6,12 @@ import itertools
 import linecache
 import time
 import weakref
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ...errors import RecursionTooDeep, TapediffError, rejection
-from ...ir.instruction import FLOAT_SCALAR, ValueType
+from ...ir.instruction import FLOAT_SCALAR, Operand, ValueType
 from ...ir.interpreter import GuardFailure
 from ...ir.outputs import share_memory
 from ...ir.tape import Tape
@@ -52,7 +51,7 @@ class NumbaProgram:
         types = [_ARRAYS[KINDS[t.dtype.kind]] for t in (*tape.input_types, *tape.output_types)]
         self.function = _compiled(self.text, f"int64({', '.join([*types, 'int64[::1]', 'float64[::1]'])})")
 
-    def run(self, inputs: Sequence[Any], outputs: Sequence[np.ndarray], report: np.ndarray) -> int:
+    def run(self, inputs: Sequence[Operand], outputs: Sequence[np.ndarray], report: np.ndarray) -> int:
         """Call on flat arrays. Returns the status."""
         note = self.answers.note()
         status = int(self.function(*inputs, *outputs, note, report))
@@ -125,7 +124,7 @@ class NumbaKernel:
 
     # Calls
 
-    def call(self, *arrays: Any) -> Any:
+    def call(self, *arrays: Operand) -> float | int | complex:
         """See the class."""
         count, types = len(self.input_types), [*self.input_types, *self.written_types]
         if len(arrays) != len(types):
@@ -174,12 +173,12 @@ class NumbaKernel:
                                 fix="do not change the arguments from another thread during a call")  # fmt: skip
         if item.guard_kind != "array":
             return number_failure(item, ordinal, report[0])
-        recorded: Any = np.asarray(next(g for g in self.tape.guards if g.ordinal == ordinal).outcome)
+        recorded = np.asarray(next(g for g in self.tape.guards if g.ordinal == ordinal).outcome)
         met = report.view(np.int64) if recorded.dtype.kind == "i" else report
         return GuardFailure(ordinal, met[: recorded.size].reshape(recorded.shape).astype(recorded.dtype))
 
 
-def _flat(array: Any) -> np.ndarray:
+def _flat(array: Operand) -> np.ndarray:
     flat = np.asarray(array).reshape(-1)
     return flat if flat.flags.writeable else flat.copy()
 
@@ -191,7 +190,7 @@ Needs NumPy, numba and SciPy. With NUMBA_DISABLE_JIT=1 in the environment it run
 _numbers = itertools.count(1)
 
 
-def _compiled(text: ProgramText, signature: str) -> Any:
+def _compiled(text: ProgramText, signature: str) -> Callable[..., int]:
     """The compiled function `kernel` of a program."""
     own = text.own()
     name = f"<tapediff numba program {next(_numbers)}>"

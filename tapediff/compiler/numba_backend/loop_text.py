@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...ir.instruction import DynamicArrayType, ValueType
 from ...ops.loop_forms import LoopForm
 from ..loop_ir.program import KINDS, Invoke
+from ..runtime.native_callee import NativeCallee
 from .function_text import DTYPES
 
 # Entries that there is room for at first, when nobody knows how long a loop will run.
@@ -30,7 +29,7 @@ def loop_function(name: str, item: Invoke, call: str, limit: tuple[int, int]) ->
 class _LoopText:
     def __init__(self, name: str, item: Invoke, call: str, limit: tuple[int, int]) -> None:
         self.function_name, self.call, self.limit = name, call, limit
-        self.callee: Any = item.params[0]
+        self.callee: NativeCallee = item.params[0]
         self.form: LoopForm = item.params[1]
         form, callee = self.form, self.callee
         self.in_types = list(callee.in_types)

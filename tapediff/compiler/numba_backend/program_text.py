@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import base64
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -59,7 +60,7 @@ class ProgramText:
         constants = "".join(f"{name} = {_array_text(values)}\n" for name, values in self.constants.values())
         return "\n\n".join([constants] * bool(constants) + [text + "\n" for text in self.functions])
 
-    def namespace(self) -> dict[str, Any]:
+    def namespace(self) -> dict[str, object]:
         """The library's own objects for the names that the program uses, so that these are compiled once in a process."""
         found = dict(self.externals)
         for name in _names(self.own()):
@@ -98,7 +99,7 @@ def _array_text(values: np.ndarray) -> str:
     return f'decoded("{encoded}", {dtype})'
 
 
-def _number_text(value: Any) -> str:
+def _number_text(value: float) -> str:
     text = repr(value)
     return {"nan": "np.nan", "inf": "np.inf", "-inf": "-np.inf"}.get(text, text)
 
@@ -167,7 +168,7 @@ def _closure(names: list[str]) -> list[str]:
     return sorted(found, key=order.__getitem__)
 
 
-def _import_lines(imports: list[Any]) -> list[str]:
+def _import_lines(imports: Sequence[Any]) -> list[str]:
     whole, parts = [], {}
     for module, name, as_name in imports:
         text = name if name == as_name else f"{name} as {as_name}"
@@ -178,10 +179,10 @@ def _import_lines(imports: list[Any]) -> list[str]:
     return [*sorted(whole), *(f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(parts.items()))]
 
 
-_objects: dict[str, Any] = {}
+_objects: dict[str, object] = {}
 
 
-def library_object(name: str) -> Any:
+def library_object(name: str) -> object:
     """The library's own object of this name; None if it has none. Special functions are made when first needed."""
     for module in LIBRARY:
         if hasattr(module, name) and name in _library():

@@ -6,7 +6,7 @@ import ctypes
 import itertools
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,7 +16,7 @@ from ...ir.instruction import ValueType
 from ..runtime.call_frame import widened
 from ..runtime.callbacks import keep_pending
 from ..runtime.status import PENDING
-from .learned_paths import LearnedPaths
+from .learned_paths import LearnedPaths, TapedCallee
 from .scalar_functions import inner
 
 # Words of the array `note` that each call hands on: which program runs; whether Python has answered; the variant that answered, or the
@@ -36,7 +36,7 @@ class Answers:
         seconds: how long answering took so far.
     """
 
-    def __init__(self, callees: Sequence[Any], learned: LearnedPaths) -> None:
+    def __init__(self, callees: Sequence[TapedCallee], learned: LearnedPaths) -> None:
         self.callees, self.learned = callees, learned
         self.seconds = 0.0
         self._number = next(_numbers)
@@ -90,7 +90,7 @@ _callback = ctypes.CFUNCTYPE(
 
 
 @cache
-def asking_function() -> Any:
+def asking_function() -> Callable[..., int]:
     """The function `ask` of programs in this process; see program_support."""
 
     @inner

@@ -12,11 +12,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-from ...ir.instruction import FLOAT64, ValueType
+from ...ir.instruction import FLOAT64, Operand, ValueType
 from ..jit.shared_function import SharedFunction
 from ..llvm.builder import Function, Signature, external, module_text
 from ..llvm.memory import Array, Layout, Location
@@ -30,6 +29,7 @@ from .python_api import (
     LONG_FROM_LONG,
     METH_NOARGS,
     RELEASE_OBJECT,
+    BuiltinMaker,
     MethodDefinition,
     Reader,
     builtin_maker,
@@ -250,7 +250,7 @@ def function_address(name: str) -> int:
     return _FUNCTIONS[name].address
 
 
-def builtin_on_paths(words: np.ndarray, shape: tuple[int, ...]) -> tuple[Any, np.ndarray]:
+def builtin_on_paths(words: np.ndarray, shape: tuple[int, ...]) -> tuple[Callable[..., Operand], np.ndarray]:
     """A builtin of (x, gradient) for the point that has these words, and its state; see python_entry.callable_for."""
     type_, kernel = ValueType(shape, FLOAT64), function_address("tapediff_paths_kernel")
     state = [kernel, words.ctypes.data, *[0] * SLOT_COUNT, 1, 1, 1, words[RELEASES_GIL]]
@@ -262,16 +262,18 @@ def builtin_on_paths(words: np.ndarray, shape: tuple[int, ...]) -> tuple[Any, np
 class _Words(np.ndarray):
     """Words of a bound builtin, with the objects that they are addresses in."""
 
-    keeps: Any
+    keeps: tuple[object, ...]
 
 
 @cache
-def _bound_definition(name: str) -> tuple[Any, Any]:
+def _bound_definition(name: str) -> tuple[MethodDefinition, BuiltinMaker]:
     definition = MethodDefinition(b"tapediff_bound", function_address(name), METH_NOARGS, None)
     return definition, builtin_maker()
 
 
-def bound_builtin(function: int, words: np.ndarray, x: np.ndarray, gradient: np.ndarray, failed: Any) -> Any:
+def bound_builtin(
+    function: int, words: np.ndarray, x: np.ndarray, gradient: np.ndarray, failed: Callable[[int], Operand]
+) -> Callable[[], Operand]:
     """A builtin without arguments: writes the gradient at x and returns the value, or the result of `failed(status)`."""
     values = [function, words.ctypes.data, x.size, x.ctypes.data, gradient.ctypes.data, id(failed)]
     bound = np.array(values, np.int64).view(_Words)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -100,7 +100,7 @@ def widened(type_: ValueType) -> ValueType:
 
 
 # A call frame as Python sees it: an array of words.
-Frame = Any
+Frame: TypeAlias = "ctypes.Array[ctypes.c_int64]"
 
 
 def new_frame(words: Sequence[int]) -> Frame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,7 @@ def reported_failure(item: Exit, ordinal: int, report: np.ndarray, tape: Tape) -
     """The failure that a run has left in such a report."""
     if item.guard_kind != "array":
         return number_failure(item, ordinal, float(report[1:].view(np.float64)[0]))
-    recorded: Any = np.asarray(next(g for g in tape.guards if g.ordinal == ordinal).outcome)
+    recorded = np.asarray(next(g for g in tape.guards if g.ordinal == ordinal).outcome)
     # Kernels hold floats of any size in 64 bits.
     held = np.dtype(np.float64) if recorded.dtype.kind == "f" else recorded.dtype
     outcome = report[1:].view(np.uint8)[: recorded.size * held.itemsize].view(held).reshape(recorded.shape)

@@ -12,6 +12,7 @@ import numpy as np
 from ...errors import InvalidRule
 from ...ir.instruction import ValueType
 from .call_frame import input_word, output_word
+from .native_callee import UserFunction
 from .status import RULE_RAISED, WRONG_RESULT
 
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
@@ -25,7 +26,7 @@ class NumbaCall:
         state: nothing, at an address.
     """
 
-    def __init__(self, callee: Any) -> None:
+    def __init__(self, callee: UserFunction) -> None:
         import numba
         from numba import types
         from numba.core.errors import NumbaError
@@ -49,7 +50,7 @@ class NumbaCall:
         self.state = np.zeros(1, np.int64)
 
 
-def _pointer() -> Any:
+def _pointer() -> object:
     """An intrinsic that turns an address into a pointer."""
     from numba import types
     from numba.extending import intrinsic
@@ -66,7 +67,7 @@ def _pointer() -> Any:
 class _Wrapper:
     """The text of the wrapper of one callee: reads the inputs, calls the function, checks and stores its results."""
 
-    def __init__(self, callee: Any) -> None:
+    def __init__(self, callee: UserFunction) -> None:
         self.callee = callee
         self.count = len(callee.in_types)
         self.lines: list[str] = []

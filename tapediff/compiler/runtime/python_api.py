@@ -10,10 +10,11 @@ import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
+from ...ir.instruction import Operand
 from ..llvm.builder import VOID, Exit, Function, external
 from ..llvm.memory import Array, Layout, Struct
 from ..llvm.values import F64, I32, I64, PTR, Value
@@ -80,7 +81,7 @@ class Reader:
             wanted, all arguments, the number of this one, its SPECIFICATION, and whether it is an input.
     """
 
-    bound: Callable[[np.ndarray], Any]
+    bound: Callable[[np.ndarray], object]
     state_address: Callable[[Function, Value], Value]
     checked_address: Callable[[Exit, Value, Value, Struct, Value], Value]
 
@@ -100,8 +101,12 @@ class MethodDefinition(ctypes.Structure):
     )  # fmt: skip
 
 
+# Makes a builtin function of a definition's address, the function's self, and None for a module.
+BuiltinMaker: TypeAlias = Callable[[int, object, None], Callable[..., Operand]]
+
+
 @cache
-def builtin_maker() -> Any:
+def builtin_maker() -> BuiltinMaker:
     """CPython's maker of builtin functions: of a definition's address, the function's self, and None."""
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]

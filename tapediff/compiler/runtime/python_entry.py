@@ -11,12 +11,12 @@ import ctypes
 import math
 import os
 import sysconfig
+from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-from ...ir.instruction import ValueType
+from ...ir.instruction import Operand, ValueType
 from ..jit.shared_function import SharedFunction
 from ..llvm.builder import Exit, Function, external, module_text
 from ..llvm.memory import Array, Layout, Struct
@@ -91,7 +91,7 @@ def is_available() -> bool:
 _definitions: dict[str, MethodDefinition] = {}
 
 
-def callable_for(state: np.ndarray) -> Any:
+def callable_for(state: np.ndarray) -> Callable[..., Operand]:
     """A builtin function of (*inputs, *output arrays) that runs the kernel described by `state`.
 
     Returns a float (the kernel's value, or 0.0) on success; a complex number when a guard fails: its position + 1, and the

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-from ...ir.instruction import INT_SCALAR, ValueType
+from ...ir.instruction import INT_SCALAR, Operand, Params, Primitive, ValueType
 from ...ops.calls import CALL_VARIANT, LOOP, DynamicArray, LoopForm, loop_with_numpy
 from ...ops.loop_forms import saved_bytes_limit
 from .call_frame import (
@@ -40,7 +39,7 @@ from .native_callee import NativeCallee
 FIRST_ENTRIES = 64
 
 
-def run_native(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
+def run_native(op: Primitive, params: Params, values: Sequence[Operand]) -> tuple[Operand, ...]:
     """The items of a CALL, CALL_VARIANT or LOOP at these values.
 
     Raises:
@@ -56,7 +55,7 @@ def run_native(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tuple
     return _once(callee, op is CALL_VARIANT, values)
 
 
-def _with_numpy(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
+def _with_numpy(op: Primitive, params: Params, values: Sequence[Operand]) -> tuple[Operand, ...]:
     callee = params[0]
     if op is LOOP:
         return loop_with_numpy(callee, params[1], values)
@@ -66,7 +65,7 @@ def _with_numpy(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tupl
     return (*outputs, np.int64(number))
 
 
-def _once(callee: NativeCallee, is_chosen: bool, values: Sequence[Any]) -> tuple[Any, ...]:
+def _once(callee: NativeCallee, is_chosen: bool, values: Sequence[Operand]) -> tuple[Operand, ...]:
     table = dispatch_table_of(callee, ONCE)
     number = np.array(values[0] if is_chosen else 0, np.int64)
     inputs = [_given(v, t) for v, t in zip(values[int(is_chosen) :], table.in_types)]
@@ -95,7 +94,7 @@ def _dispatch(table: DispatchTable, frame: Frame, is_chosen: bool) -> None:
 
 
 @cache
-def _dispatch_loop(name: str) -> Any:
+def _dispatch_loop(name: str) -> Callable[[int, int], int]:
     return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(dispatch_loop_address(name))
 
 
@@ -103,19 +102,19 @@ def _fresh(shape: tuple[int, ...], type_: ValueType) -> np.ndarray:
     return np.empty(shape, widened(type_).dtype)
 
 
-def _given(value: Any, type_: ValueType) -> np.ndarray:
+def _given(value: Operand, type_: ValueType) -> np.ndarray:
     array = value.array if type(value) is DynamicArray else value
     return np.asarray(array, widened(type_).dtype, order="C")
 
 
-def _taken(array: np.ndarray, type_: ValueType) -> Any:
+def _taken(array: np.ndarray, type_: ValueType) -> Operand:
     return array.astype(type_.dtype, copy=False)[()]
 
 
 class _LoopRun:
     """One loop: its arrays, and the frame that points into them."""
 
-    def __init__(self, callee: NativeCallee, form: LoopForm, values: Sequence[Any]) -> None:
+    def __init__(self, callee: NativeCallee, form: LoopForm, values: Sequence[Operand]) -> None:
         self.form = form
         self.table = dispatch_table_of(callee, ArgumentLayout.of(form))
         self.in_types, self.out_types = self.table.in_types, self.table.out_types
@@ -211,7 +210,7 @@ class _LoopRun:
         self._point()
         self.frame[END] = self.room
 
-    def items(self) -> tuple[Any, ...]:
+    def items(self) -> tuple[Operand, ...]:
         form = self.form
         _dispatch(self.table, self.frame, form.variant_given)
         while form.stops and not self.frame[STOPPED]:
@@ -231,7 +230,7 @@ class _LoopRun:
                 items.append(self._handed_out(carry[first : first + done], type_))
         return tuple(items)
 
-    def _handed_out(self, array: np.ndarray, type_: ValueType) -> Any:
+    def _handed_out(self, array: np.ndarray, type_: ValueType) -> Operand:
         array = array.astype(type_.dtype, copy=False)
         return DynamicArray(array) if self.form.length is None else array
 

@@ -13,7 +13,7 @@ from ...base.held_locks import holding
 from ...base.source_location import Site, user_site
 from ...errors import ArgumentMismatch, StaleTape, UnsupportedFunction
 from ...ir.arguments import as_data_array
-from ...ir.instruction import BOOL, FLOAT64, INT64, ValueType, is_tracked
+from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, ValueType, is_tracked
 from ...numpy_api.shaping import stack_objects
 from ...ops.calls import CALL, GET
 from ...recording.aliases import Aliases
@@ -37,7 +37,7 @@ class Body:
     """
 
     def __init__(
-        self, name: str, frozen: Frozen, treedef: TreeDef, run: Callable[[list[Any], Any], Any], *,
+        self, name: str, frozen: Frozen, treedef: TreeDef, run: Callable[[list[Callable[..., Tree]], Tree], Tree], *,
         keeps_arguments: bool = True,
     ) -> None:  # fmt: skip
         self.name, self.treedef, self._run, self._keeps_arguments = name, treedef, run, keeps_arguments
@@ -49,11 +49,11 @@ class Body:
         self.site = user_site(2)
 
     @property
-    def functions(self) -> list[Any]:
+    def functions(self) -> list[Callable[..., Tree]]:
         """The frozen functions."""
         return self._frozen._functions
 
-    def __call__(self, arguments: Sequence[Any]) -> Sequence[Any]:
+    def __call__(self, arguments: Sequence[Operand]) -> list[Operand]:
         """Run on tracked arrays: the leaves of the tree, then the inputs in place of the tracked values that are closed over."""
         self._check_globals()
         first_hole = len(arguments) - self._frozen.hole_count
@@ -76,7 +76,7 @@ class Body:
             note_results(self.aliases, leaves, arguments, held, is_held)
         return leaves
 
-    def _check_writes(self, protected: Sequence[Any], containers_changed: Callable[[], bool]) -> None:
+    def _check_writes(self, protected: Sequence[Operand], containers_changed: Callable[[], bool]) -> None:
         if any(argument._writes for argument in protected):
             raise UnsupportedFunction(
                 f"{self.name} writes into an array that it was given", at=self.site,
@@ -124,7 +124,7 @@ def kept_callee(
 # Operands
 
 
-def as_operand(leaf: Any) -> Any:
+def as_operand(leaf: Operand) -> Operand:
     """An array or number as an operand of a call: tracked, or a plain array of a dtype that tapes hold."""
     if is_tracked(leaf):
         leaf._refresh()
@@ -134,23 +134,23 @@ def as_operand(leaf: Any) -> Any:
     return as_data_array(leaf, 0)[()]
 
 
-def type_of(operand: Any) -> ValueType:
+def type_of(operand: Operand) -> ValueType:
     if is_tracked(operand):
         return operand.type
     dtype = np.asarray(operand).dtype
     return ValueType(np.shape(operand), {FLOAT64: FLOAT64, INT64: INT64, BOOL: BOOL}.get(dtype, dtype))
 
 
-def value_of(operand: Any) -> Any:
+def value_of(operand: Operand) -> Operand:
     """The plain value of an operand at record time."""
     return operand._value if is_tracked(operand) else operand
 
 
-def items_of(returned: Any, count: int) -> list[Any]:
+def items_of(returned: Operand, count: int) -> list[Operand]:
     return [GET(returned, k=k) for k in range(count)]
 
 
-def call(callee: RecordedCallee, body: Body, operands: Sequence[Any], leaves: Sequence[Any], frozen: Frozen) -> Any:
+def call(callee: RecordedCallee, body: Body, operands: Sequence[Operand], leaves: Sequence[Operand], frozen: Frozen) -> Tree:
     """Record one call; the tree of its results. The leaves are the operands as the program has them."""
     returned = CALL(*operands, callee=callee)
     assert body.results is not None, "the call has recorded a variant"

@@ -7,8 +7,8 @@ variants see recorded_callees. They are replayed with NumPy while they are new a
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...base.source_location import user_site
 from ...errors import InvalidTape, RecursionTooDeep
-from ...ir.instruction import GUARD, ValueType
+from ...ir.instruction import GUARD, Operand, Params, Primitive, ValueType
 from ...ir.interpreter import GuardFailure, run
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
@@ -25,6 +25,7 @@ from ...passes.pipeline import PREPARE, run_passes
 from ...recording.recorder import Recorder
 from ...transforms.reverse import MAYBE_DISCARDED, NONZERO, pullback
 from ...transforms.reverse_loop import iteration_pullback, iteration_types, loop_flow, whole_flow
+from .path_trie import PathEntry
 
 if TYPE_CHECKING:
     from ...compiler.runtime.call_frame import ArgumentLayout
@@ -38,6 +39,8 @@ NATIVE = True
 
 # Held while any callee's variants change: a recording may call other callees, so one lock for all cannot be taken in two orders.
 LOCK = new_lock()
+
+Made = TypeVar("Made")
 
 
 class Callee:
@@ -67,15 +70,15 @@ class Callee:
         self.native: Any = None
         self.extends: Callee | None = None
         self._numpy_left = NUMPY_ANSWERS
-        self._derived: dict[Any, Any] = {}
+        self._derived: dict[Hashable, Any] = {}
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "native": None, "_numpy_left": NUMPY_ANSWERS, "_derived": {}}
 
-    def __deepcopy__(self, _: Any) -> Any:
+    def __deepcopy__(self, _: object) -> Self:
         return self  # its paths serve all copies of its callers
 
     # For native code
@@ -84,15 +87,15 @@ class Callee:
         """The tape of a variant, ready to be compiled: with guards where the callee decides, else without."""
         raise NotImplementedError
 
-    def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
+    def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
         """The tape of a variant without its guards; `inputs`, where it ran, for one that may have been dropped."""
         raise NotImplementedError
 
-    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Any]) -> int:
+    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
         """The variant to try after one failed at a guard, or the first one; recorded if there is none."""
         raise NotImplementedError
 
-    def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
+    def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
         """Results at these inputs with NumPy, by the given variant or the one that holds there, and its number."""
         raise NotImplementedError
 
@@ -115,13 +118,13 @@ class Callee:
         """Whether a variant is worth compiling; otherwise Python answers for it."""
         raise NotImplementedError
 
-    def known_paths(self) -> dict[int, Any]:
+    def known_paths(self) -> dict[int, PathEntry | None]:
         """The variants by their numbers, as entries of a trie of paths; None where a variant is on no path of its own."""
         return {0: None}
 
     # Runs
 
-    def run(self, number: int | None, values: Sequence[Any]) -> tuple[list[Any], int]:
+    def run(self, number: int | None, values: Sequence[Operand]) -> tuple[list[Operand], int]:
         """One call, natively once the callee has been used a few times."""
         if not (self.is_compiled and NATIVE) or self._numpy_left > 0:
             self._numpy_left -= 1
@@ -137,7 +140,7 @@ class Callee:
             return outputs, int(ran)
         return list(_native(CALL_VARIANT, (self,), [np.int64(number), *values])), number
 
-    def run_loop(self, form: LoopForm, values: Sequence[Any]) -> tuple[Any, ...]:
+    def run_loop(self, form: LoopForm, values: Sequence[Operand]) -> tuple[Operand, ...]:
         """A loop, natively unless it is short and the callee new."""
         if self.is_compiled and NATIVE:
             length = form.length
@@ -196,14 +199,14 @@ class Callee:
         return made
 
     @holding(LOCK)
-    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """The result of `make`, made once for each key and kept with the callee."""
         if key not in self._derived:
             self._derived[key] = make()
         return self._derived[key]
 
     def _derive(
-        self, key: Any, in_types: Sequence[ValueType], out_types: Sequence[ValueType], used: Sequence[int],
+        self, key: Hashable, in_types: Sequence[ValueType], out_types: Sequence[ValueType], used: Sequence[int],
         make: Callable[[Tape], Tape],
     ) -> DerivedCallee:  # fmt: skip
         return self.once(key, lambda: DerivedCallee(self, in_types, out_types, used, make))
@@ -226,7 +229,7 @@ class DerivedCallee(Callee):
         self._source, self._used, self._make = source, tuple(used), make
         self._tapes: dict[int, Tape] = {}
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         key = next(key for key, derived in self._source._derived.items() if derived is self)
         return _derived_again, (self._source, key)
 
@@ -237,7 +240,7 @@ class DerivedCallee(Callee):
     def variant_tape(self, number: int) -> Tape:
         return self.plain_tape(number, None)
 
-    def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
+    def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
         known = self._tapes.get(number)
         if known is None:
             known = self._made(
@@ -256,22 +259,22 @@ class DerivedCallee(Callee):
     def only_tape(self) -> Tape | None:
         return None if self._source.only_tape() is None else self.plain_tape(0, None)
 
-    def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
+    def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
         # It is the variant that ran, and 0 where there is one only.
         ran = 0 if number is None else number
         return run(self.plain_tape(ran, inputs), inputs), ran
 
-    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Any]) -> int:
+    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
         return 0
 
     def may_compile(self, number: int) -> bool:
         return self._source.may_compile(number)
 
-    def known_paths(self) -> dict[int, Any]:
+    def known_paths(self) -> dict[int, PathEntry | None]:
         return dict.fromkeys(self._source.known_paths())
 
 
-def _derived_again(source: Callee, key: Any) -> DerivedCallee:
+def _derived_again(source: Callee, key: LoopCotangents | tuple[tuple[int, ...], tuple[int, ...], bool]) -> DerivedCallee:
     """A pullback is pickled as the callee that it is made from."""
     return source.loop_pullback(key) if isinstance(key, LoopCotangents) else source.pullback(*key)
 
@@ -290,16 +293,16 @@ class TapeCallee(Callee):
             self._prepared = run_passes(self._tape)
         return self._prepared
 
-    def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
+    def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
         return self._tape
 
     def only_tape(self) -> Tape | None:
         return self.plain_tape(0, None)
 
-    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Any]) -> int:
+    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
         return 0
 
-    def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
+    def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
         return run(self._tape, inputs), 0
 
     def may_compile(self, number: int) -> bool:
@@ -326,7 +329,7 @@ def without_guards(tape: Tape) -> Tape:
     return rewriter.finish()
 
 
-def _native(op: Any, params: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
+def _native(op: Primitive, params: Params, values: Sequence[Operand]) -> tuple[Operand, ...]:
     # Imported when something is first compiled, so that `import tapediff` stays fast.
     from ...compiler.runtime.run_callee import run_native
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.instruction import INT_SCALAR
+from ...ir.instruction import INT_SCALAR, Operand
 from ...ir.interpreter import GuardFailure, run
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
@@ -20,6 +20,7 @@ from ...ops.calls import CALL, GET
 from ...passes.pipeline import run_passes
 from ...passes.simplify.dead_code import dead_code
 from .callee import Callee, without_guards
+from .path_trie import PathEntry
 
 
 def branching_calls(tape: Tape) -> list[int]:
@@ -54,7 +55,7 @@ class InlinedCallee(Callee):
             known = self._prepared[number] = run_passes(self._with(recorded.guarded_tape(number), number))
         return known
 
-    def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
+    def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
         known = self._plain.get(number)
         if known is None:
             given = None if inputs is None else self._arguments(inputs)
@@ -63,10 +64,10 @@ class InlinedCallee(Callee):
                 self._plain[number] = known
         return known
 
-    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Any]) -> int:
+    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
         return self.called.missed(number, miss, self._arguments(inputs))
 
-    def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
+    def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
         if number is None:
             _, number = self.called.answer(None, self._arguments(inputs))
         return run(self.plain_tape(number, inputs), inputs), number
@@ -74,10 +75,10 @@ class InlinedCallee(Callee):
     def may_compile(self, number: int) -> bool:
         return self.called.may_compile(number)
 
-    def known_paths(self) -> dict[int, Any]:
+    def known_paths(self) -> dict[int, PathEntry | None]:
         return self.called.known_paths()
 
-    def _arguments(self, inputs: Sequence[Any]) -> list[Any]:
+    def _arguments(self, inputs: Sequence[Operand]) -> list[Operand]:
         """The arguments of the called function."""
         return run(self._before, inputs)
 

@@ -6,8 +6,7 @@ import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
 
 from ...base.source_location import Site, is_library_file
 from ...errors import GuardWarning, UnstableBranch
@@ -18,8 +17,8 @@ from .path_trie import Fork, PathEntry
 def most_split_line(entries: Sequence[PathEntry]) -> tuple[str, int, int]:
     """The line at which most paths part: its text, how many outcomes it had, and how often paths part there."""
     lines: Counter[str] = Counter()
-    outcomes: dict[str, set[Any]] = {}
-    forks: dict[int, tuple[Fork[Any], PathEntry]] = {id(f): (f, v) for v in entries for f in v.forks.values()}
+    outcomes: dict[str, set[Hashable]] = {}
+    forks: dict[int, tuple[Fork[PathEntry], PathEntry]] = {id(f): (f, v) for v in entries for f in v.forks.values()}
     for fork, entry in forks.values():
         line = str(entry.tape.guards[fork.ordinal].site or "unknown line")
         lines[line] += len(fork.tapes) - 1
@@ -67,7 +66,7 @@ def warn(message: str) -> None:
     warnings.warn(message, GuardWarning, stacklevel=level)
 
 
-def site_of(function: Callable[..., Any]) -> str:
+def site_of(function: Callable[..., object]) -> str:
     """Where a function is defined."""
     code = getattr(function, "__code__", None)
     if code is None:

@@ -6,8 +6,10 @@ ten thousand guards has ten thousand outcomes on its path and perhaps three fork
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from collections.abc import Hashable
+from typing import Any, Generic, Self, TypeVar
 
+from ...ir.instruction import Outcome
 from ...ir.interpreter import GuardFailure
 from ...ir.keys import outcome_key
 from ...ir.tape import Tape
@@ -31,7 +33,7 @@ class PathEntry:
         self.path = tuple(outcome_key(outcome) for outcome in self.outcomes)
         self.forks: dict[int, Fork[Any]] = {}
 
-    def sibling(self, miss: GuardFailure) -> Any:
+    def sibling(self, miss: GuardFailure) -> Self | None:
         """The most recently used tape that agrees with this one up to the missed guard and has its new outcome."""
         fork = self.forks.get(miss.ordinal)
         others = fork.tapes.get(outcome_key(miss.outcome)) if fork is not None else None
@@ -53,7 +55,7 @@ class Fork(Generic[Entry]):
     def __init__(self, ordinal: int) -> None:
         self.ordinal = ordinal
         # Tuples that are replaced, never changed: calls read them without the lock.
-        self.tapes: dict[Any, tuple[Entry, ...]] = {}
+        self.tapes: dict[Hashable, tuple[Entry, ...]] = {}
 
     def add(self, entry: Entry) -> None:
         side = entry.path[self.ordinal]
@@ -80,7 +82,7 @@ class Paths(Generic[Entry]):
         self.tapes: tuple[Entry, ...] = ()
         self.last: Entry | None = None
 
-    def find(self, decided: tuple[Any, ...]) -> Entry | None:
+    def find(self, decided: tuple[Outcome, ...]) -> Entry | None:
         """The most recently used tape whose path starts with these outcomes."""
         prefix = tuple(outcome_key(outcome) for outcome in decided)
         return max((v for v in self.tapes if v.path[: len(prefix)] == prefix), key=_last_use, default=None)
@@ -104,5 +106,5 @@ class Paths(Generic[Entry]):
             self.last = max(self.tapes, key=_last_use, default=None)
 
 
-def _first_difference(a: tuple[Any, ...], b: tuple[Any, ...]) -> int:
+def _first_difference(a: tuple[object, ...], b: tuple[object, ...]) -> int:
     return next(k for k, (left, right) in enumerate(zip(a, b)) if left != right)

@@ -9,7 +9,8 @@ import numpy as np
 
 from ...compiler.runtime.status import WRONG_RESULT
 from ...errors import InvalidRule, UnsupportedFunction
-from ...ir.instruction import BOOL, FLOAT64, INT64, ValueType
+from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, ValueType
+from ...ir.interpreter import GuardFailure
 from ...ops.calls import CALL, GET
 from ..captured.pytree import TreeDef, describe_treedef, flatten, has_only_tuples, packed, paths, unflatten
 from .callee import Callee
@@ -23,10 +24,10 @@ class UserFunctions(Protocol):
     """A function with a derivative rule of its own: a Primitive."""
 
     name: str
-    forward: Callable[..., Any]
+    forward: Callable[..., object]
 
     @property
-    def rule(self) -> Callable[..., Any]: ...
+    def rule(self) -> Callable[..., object]: ...
 
     @property
     def is_compiled(self) -> bool: ...
@@ -43,19 +44,19 @@ class PythonCallee(Callee):
     is_pure = False
 
     def __init__(
-        self, name: str, function: Callable[..., Any], in_types: Sequence[ValueType], is_compiled: bool
+        self, name: str, function: Callable[..., object], in_types: Sequence[ValueType], is_compiled: bool
     ) -> None:
         super().__init__(name, in_types, is_compiled=is_compiled)
         self.function = function
 
-    def results_of(self, inputs: Sequence[Any]) -> list[np.ndarray]:
+    def results_of(self, inputs: Sequence[Operand]) -> list[np.ndarray]:
         raise NotImplementedError
 
-    def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
+    def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
         results = self.results_of([_read_only(value, type_) for value, type_ in zip(inputs, self.in_types)])
         return [value[()] for value in results], 0
 
-    def missed(self, number: int | None, miss: Any, inputs: Sequence[Any]) -> int:
+    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
         return 0
 
     def may_compile(self, number: int) -> bool:
@@ -99,14 +100,14 @@ class ForwardCallee(PythonCallee):
         self.output_count = 0
         self._rule: BackwardCallee | None = None
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         names = ("results", "saved", "output_count", "out_types")
         return ForwardCallee, (self.owner, self.treedef, self.in_types), {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
-    def results_of(self, inputs: Sequence[Any]) -> list[np.ndarray]:
+    def results_of(self, inputs: Sequence[Operand]) -> list[np.ndarray]:
         outputs, saved = outputs_and_saved(self.name, python_function(self.function)(*unflatten(self.treedef, inputs)))
         leaves, results = flatten(outputs)
         saved_leaves, saved_treedef = flatten(saved)
@@ -130,7 +131,7 @@ class ForwardCallee(PythonCallee):
         arguments = [packed(part, names) for part in self.treedef.parts]
         return arguments, [*paths(self.results, "[0]"), *paths(self.saved, "[1]")]
 
-    def call_rule(self, z_bars: Sequence[Any], z: Any, inputs: Sequence[Any], active: Sequence[bool]) -> list[Any]:
+    def call_rule(self, z_bars: Sequence[Operand], z: Operand, inputs: Sequence[Operand], active: Sequence[bool]) -> list[Operand]:
         """The reverse pass of a call: another call, of the rule."""
         back = _rule_of(self)
         saved = [GET(z, k=k) for k in range(self.output_count, len(self.out_types))]
@@ -157,19 +158,19 @@ class BackwardCallee(PythonCallee):
         self.returned: TreeDef | None = None
         self.is_tuple = True
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _rule_of, (self.forward,)
 
     @property
     def knows_results(self) -> bool:
         return self.returned is not None
 
-    def missed(self, number: int | None, miss: Any, inputs: Sequence[Any]) -> int:
+    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
         if self.returned is None:
             self.answer(None, inputs)
         return 0
 
-    def results_of(self, inputs: Sequence[Any]) -> list[np.ndarray]:
+    def results_of(self, inputs: Sequence[Operand]) -> list[np.ndarray]:
         forward = self.forward
         assert forward.saved is not None
         assert forward.results is not None
@@ -203,7 +204,7 @@ class BackwardCallee(PythonCallee):
             result += [path for path, type_ in zip(found, expected) if type_.is_float]
         return result
 
-    def checked(self, returned: Any) -> list[np.ndarray]:
+    def checked(self, returned: Tree) -> list[np.ndarray]:
         """The cotangents of the float arguments, of the right number and shapes."""
         forward = self.forward
         arguments = forward.treedef.parts
@@ -224,7 +225,7 @@ class BackwardCallee(PythonCallee):
             result += self._argument(position, value, treedef, expected)
         return result
 
-    def _argument(self, position: int, value: Any, treedef: TreeDef, expected: list[ValueType]) -> list[np.ndarray]:
+    def _argument(self, position: int, value: Tree, treedef: TreeDef, expected: list[ValueType]) -> list[np.ndarray]:
         if value is None:
             return [np.zeros(t.shape, t.dtype) for t in expected if t.is_float]
         leaves, found = flatten(value)
@@ -246,7 +247,7 @@ class BackwardCallee(PythonCallee):
             arrays.append(array)
         return arrays
 
-    def call_rule(self, *_: Any) -> Any:
+    def call_rule(self, *_: object) -> list[Operand]:
         raise UnsupportedFunction(
             f"a second derivative through {self.name}, which tapediff does not look into",
             fix="write the function with NumPy operations, or give its gradient as a primitive of its own",
@@ -271,7 +272,7 @@ def _count(treedef: TreeDef) -> int:
     return 1 if treedef.kind is None else sum(map(_count, treedef.parts))
 
 
-def outputs_and_saved(name: str, result: Any) -> tuple[Any, Any]:
+def outputs_and_saved(name: str, result: Tree) -> tuple[Tree, Tree]:
     if not isinstance(result, tuple) or len(result) != 2:
         raise InvalidRule(
             f"{name} must return (outputs, saved)",
@@ -281,7 +282,7 @@ def outputs_and_saved(name: str, result: Any) -> tuple[Any, Any]:
     return result
 
 
-def _as_array(name: str, leaf: Any) -> np.ndarray:
+def _as_array(name: str, leaf: Operand) -> np.ndarray:
     array = np.array(leaf)
     if array.dtype.kind not in "fiub":
         raise InvalidRule(
@@ -291,7 +292,7 @@ def _as_array(name: str, leaf: Any) -> np.ndarray:
     return array.astype(array.dtype if array.dtype == np.float32 else dtype, order="C")
 
 
-def _read_only(value: Any, type_: ValueType) -> Any:
+def _read_only(value: Operand, type_: ValueType) -> Operand:
     """An input as the user's function sees it: NumPy numbers, and arrays that it cannot write to."""
     array = np.asarray(value, type_.dtype)
     if not array.shape:
@@ -301,5 +302,5 @@ def _read_only(value: Any, type_: ValueType) -> Any:
     return array
 
 
-def python_function(function: Any) -> Any:
+def python_function(function: Callable[..., object]) -> Callable[..., Tree]:
     return getattr(function, "py_func", function)

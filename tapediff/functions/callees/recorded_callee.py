@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import copyreg
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...base.held_locks import holding
+from ...base.source_location import Site
 from ...errors import GuardFailed, ShapeMismatch, TrackedValueLeaked, UnsupportedFunction
-from ...ir.instruction import CONSTANT, GUARD, Instruction, ValueType
+from ...ir.instruction import CONSTANT, GUARD, Instruction, Operand, Outcome, ValueType
 from ...ir.interpreter import GuardFailure, run
 from ...ir.keys import has_identities
 from ...ir.tape import Tape
@@ -28,6 +29,15 @@ from .path_messages import check_prescribed, most_outcomes, paths_text, warn
 from .path_trie import PathEntry, Paths
 
 
+class UserGuard(Protocol):
+    """Gives the value of a user's guard at plain inputs; not needed where the tapes guard all that it depends on."""
+
+    @property
+    def is_needed(self) -> bool: ...
+
+    def __call__(self, inputs: Sequence[Operand]) -> Hashable: ...
+
+
 class RecordedCallee(Callee):
     """A callee that records a variant when its path is first taken.
 
@@ -40,31 +50,31 @@ class RecordedCallee(Callee):
     """
 
     def __init__(
-        self, name: str, in_types: Sequence[ValueType], function: Callable[[Sequence[Any]], Sequence[Any]], *,
-        stops: bool = False, is_compiled: bool = True, most_compiled: int = 64, ask: Any = None,
+        self, name: str, in_types: Sequence[ValueType], function: Callable[[Sequence[Operand]], Sequence[Operand]], *,
+        stops: bool = False, is_compiled: bool = True, most_compiled: int = 64, ask: UserGuard | None = None,
         branches_to_inline: int = 0,
     ) -> None:  # fmt: skip
         super().__init__(name, in_types, stops=stops, is_compiled=is_compiled)
         self._function, self._most_compiled, self._ask = function, most_compiled, ask
         self._branches_to_inline = branches_to_inline
-        self._paths: dict[Any, Paths[PathEntry]] = {}
+        self._paths: dict[Hashable, Paths[PathEntry]] = {}
         self.variants: dict[int, PathEntry] = {}
         self._plain: dict[int, Tape] = {}
         self._prepared: dict[int, Tape] = {}
         self.recordings = 0
         self._is_warned = self._warned_draws = False
-        self._handler: Any = None
+        self._handler: Site | None = None
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return copyreg.__newobj__, (type(self),), self.__getstate__()  # type: ignore[attr-defined]  # which has no stub
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         function, ask = remembered(self.name, self._function, self._ask)
         # A guard that the tapes themselves look at need not be asked.
-        ask = ask if ask is not None and self._ask.is_needed else None
+        ask = ask if self._ask is not None and self._ask.is_needed else None
         paths = [(key, [v.number for v in p.tapes]) for key, p in self._paths.items() if not has_identities(key)]
         tapes = [(number, self.variants[number].tape) for _, numbers in paths for number in numbers]
-        emptied: dict[str, Any] = {"variants": {}, "_plain": {}, "_prepared": {}}
+        emptied: dict[str, object] = {"variants": {}, "_plain": {}, "_prepared": {}}
         return {
             **super().__getstate__(),
             **emptied,
@@ -98,7 +108,7 @@ class RecordedCallee(Callee):
         """The tape of a variant as it was recorded, with its Python loops as loops."""
         return rolled(self.variants[number].tape)
 
-    def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
+    def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
         known = self._plain.get(number)
         if known is not None:
             return known
@@ -119,10 +129,10 @@ class RecordedCallee(Callee):
     def may_compile(self, number: int) -> bool:
         return number < self._most_compiled
 
-    def known_paths(self) -> dict[int, Any]:
+    def known_paths(self) -> dict[int, PathEntry | None]:
         return dict(self.variants)
 
-    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Any]) -> int:
+    def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
         paths = self._paths_at(inputs)
         if number is None or miss is None:
             return (paths.last or self._variant(paths, (), None, inputs)).number
@@ -133,28 +143,28 @@ class RecordedCallee(Callee):
             sibling = self._variant(paths, decided, variant, inputs)
         return sibling.number
 
-    def answer(self, number: int | None, inputs: Sequence[Any]) -> tuple[list[Any], int]:
+    def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
         if number is not None:
             return run(self.plain_tape(number, inputs), inputs), number
         paths = self._paths_at(inputs)
-        decided: tuple[Any, ...] = ()
+        decided: tuple[Outcome, ...] = ()
         variant = paths.last or self._variant(paths, (), None, inputs)
         while True:
             outputs = _attempt(variant.tape, inputs, len(decided))
-            if type(outputs) is not GuardFailure:
+            if not isinstance(outputs, GuardFailure):
                 paths.last = variant
                 return outputs, variant.number
             decided = (*variant.outcomes[: outputs.ordinal], outputs.outcome)
             variant = variant.sibling(outputs) or self._variant(paths, decided, variant, inputs)
 
-    def ensure(self, inputs: Sequence[Any]) -> None:
+    def ensure(self, inputs: Sequence[Operand]) -> None:
         """Record a variant at these inputs if there is none, so that the types of the results are known."""
         if not self.variants:
             self._variant(self._paths_at(inputs), (), None, inputs)
 
-    def _paths_at(self, inputs: Sequence[Any]) -> Paths[PathEntry]:
+    def _paths_at(self, inputs: Sequence[Operand]) -> Paths[PathEntry]:
         """The variants under the user's guard value."""
-        key: Any = None
+        key: Hashable = None
         if self._ask is not None:
             if not self.variants:
                 self._record(inputs, ())  # shows whether the guard has to be asked
@@ -170,7 +180,7 @@ class RecordedCallee(Callee):
 
     @holding(LOCK)
     def _variant(
-        self, paths: Paths[PathEntry], decided: tuple[Any, ...], missed: PathEntry | None, inputs: Sequence[Any]
+        self, paths: Paths[PathEntry], decided: tuple[Outcome, ...], missed: PathEntry | None, inputs: Sequence[Operand]
     ) -> PathEntry:
         """A variant whose path starts with the decided outcomes, recorded unless there is one by now."""
         found = paths.find(decided)
@@ -183,14 +193,14 @@ class RecordedCallee(Callee):
         found = paths.find(tuple(guard.outcome for guard in tape.guards))
         return found or self._keep(paths, tape)
 
-    def _record(self, inputs: Sequence[Any], decided: tuple[Any, ...]) -> Tape:
+    def _record(self, inputs: Sequence[Operand], decided: tuple[Outcome, ...]) -> Tape:
         draws = None if self._warned_draws else Draws(getattr(self._function, "functions", ()))
         tape = Recorder(self.name, prescribed=decided).run(self._record_into, inputs)
         if draws is not None and draws.warn(self.name):
             self._warned_draws = True
         return tape
 
-    def _record_into(self, recorder: Recorder, inputs: Sequence[Any]) -> Tape:
+    def _record_into(self, recorder: Recorder, inputs: Sequence[Operand]) -> Tape:
         recorder.is_called = True
         recorder.branches_to_inline = self._branches_to_inline
         arguments = [recorder.input(v, active=t.is_float) for v, t in zip(inputs, self.in_types)]
@@ -233,7 +243,7 @@ class RecordedCallee(Callee):
         self._drop_interpreted()
         return variant
 
-    def must_not_fail(self, handler: Any) -> None:
+    def must_not_fail(self, handler: Site) -> None:
         """Refuse factorisations that may fail, as a handler around the loop would end the error where no guard tells of it."""
         self._handler = handler
         for variant in self.variants.values():
@@ -263,14 +273,14 @@ class RecordedCallee(Callee):
             self._plain.pop(number, None)
 
 
-def _attempt(tape: Tape, inputs: Sequence[Any], decided: int) -> Any:
+def _attempt(tape: Tape, inputs: Sequence[Operand], decided: int) -> list[Operand] | GuardFailure:
     try:
         return run(tape, inputs, decided)
     except GuardFailed as failure:
         return GuardFailure(failure.ordinal, failure.outcome)
 
 
-def _with_plain_results_as(tape: Tape, types: Sequence[Any]) -> Tape:
+def _with_plain_results_as(tape: Tape, types: Sequence[ValueType]) -> Tape:
     """The tape with results that are plain numbers, as of `return 0`, in the dtypes of another path, where that changes no value."""
     if len(tape.outputs) != len(types):
         return tape

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ...ir.instruction import CONSTANT, Instruction
+from ...ir.instruction import CONSTANT, Instruction, Operand
 from ...ir.tape import Tape
 from .callee import Callee, TapeCallee, without_guards
 from .inlined_callee import InlinedCallee, branching_calls
@@ -21,14 +20,14 @@ class BodyCallee(TapeCallee):
         super().__init__(f"a loop of {tape.name}", tape)
         self._plain: Tape | None = None
 
-    def plain_tape(self, number: int, inputs: Sequence[Any] | None) -> Tape:
+    def plain_tape(self, number: int, inputs: Sequence[Operand] | None) -> Tape:
         if self._plain is None:
             self._plain = without_guards(self._tape)
         return self._plain
 
 
 _lock = new_lock()
-_callees: weakref.WeakValueDictionary[Any, Callee] = weakref.WeakValueDictionary()
+_callees: weakref.WeakValueDictionary[Hashable, Callee] = weakref.WeakValueDictionary()
 
 
 @holding(_lock)
@@ -44,7 +43,7 @@ def callee_of(tape: Tape) -> Callee:
     return known
 
 
-def _key(instruction: Instruction) -> Any:
+def _key(instruction: Instruction) -> Hashable:
     op, inputs, params, type_, _ = instruction
     if op is CONSTANT:
         params = (params[0].tobytes(),)

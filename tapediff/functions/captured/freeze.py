@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from ...recording.object_snapshot import ObjectSnapshot, copied, note_mutable
+from ...ir.instruction import Operand, Tree
+from ...recording.object_snapshot import ObjectSnapshot, PythonValue, copied, note_mutable
+from ...recording.tracked import TrackedArray
 from .frozen_walk import Filling, Freezing, Owning, global_key
 
 
@@ -26,19 +27,19 @@ class Frozen:
         key: equal for functions of the same code that close over equal values.
     """
 
-    def __init__(self, functions: Sequence[Any], is_live: bool) -> None:
+    def __init__(self, functions: Sequence[Callable[..., object]], is_live: bool) -> None:
         walk = Freezing()
         self._functions = [walk.copy(function) for function in functions]
-        self.tracked: list[Any] = walk.tracked
-        self.originals: list[list[Any]] = walk.originals
+        self.tracked: list[TrackedArray] = walk.tracked
+        self.originals: list[list[TrackedArray]] = walk.originals
         self.arrays = walk.arrays
         self.hole_count = len(walk.tracked)
         self.key = tuple(walk.key)
         self._held, self._globals = walk.held, walk.globals
-        self._copies: dict[int, Any] = {}
+        self._copies: dict[int, PythonValue] = {}
         self._is_live = is_live
 
-    def changed_global(self) -> tuple[str, Any, Any] | None:
+    def changed_global(self) -> tuple[str, object, object] | None:
         """A global that is another one by now: its name, its value then, and its value now."""
         for names, name, value, key in () if self._is_live else self._globals:
             if name not in names or global_key(names[name]) != key:
@@ -58,7 +59,7 @@ class Frozen:
         made._copies = {id(snapshot.held): copied(snapshot.held) for snapshot in self._held}
         return made
 
-    def filled(self, values: Sequence[Any]) -> tuple[list[Any], Callable[[], bool], set[int]]:
+    def filled(self, values: Sequence[Operand]) -> tuple[list[Callable[..., Tree]], Callable[[], bool], set[int]]:
         """The functions with these values in place of the tracked ones; whether they have changed a copied container since; and
         the ids of the plain arrays that they close over.
 
@@ -80,7 +81,7 @@ class Frozen:
         return functions, containers_changed, walk.arrays
 
 
-def freeze(*functions: Callable[..., Any], is_live: bool = False) -> Frozen:
+def freeze(*functions: Callable[..., object], is_live: bool = False) -> Frozen:
     """The functions as they are now.
 
     Args:

@@ -5,15 +5,22 @@ from __future__ import annotations
 import copy
 import dis
 import functools
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
 
 import numpy as np
 
 from ...base.source_location import is_library_file
-from ...ir.instruction import is_tracked
-from ...recording.object_snapshot import PLAIN, IdentityKey, ObjectSnapshot, array_key, is_stateful, plain_key
+from ...ir.instruction import Operand, is_tracked
+from ...recording.object_snapshot import (
+    PLAIN,
+    IdentityKey,
+    ObjectSnapshot,
+    PythonValue,
+    array_key,
+    is_stateful,
+    plain_key,
+)
 from ...recording.tracked import TrackedArray
 
 
@@ -30,16 +37,16 @@ class Walk:
     """Copies a function with the variables it closes over, where `leaf` replaces any of them. Cycles are followed once."""
 
     def __init__(self) -> None:
-        self.done: dict[int, Any] = {}
+        self.done: dict[int, PythonValue] = {}
 
-    def leaf(self, value: Any) -> Any:
+    def leaf(self, value: PythonValue) -> PythonValue:
         raise NotImplementedError
 
-    def state(self, value: Any) -> Any:
+    def state(self, value: PythonValue) -> PythonValue:
         """A container or object without tracked values stays itself."""
         return value
 
-    def copy(self, value: Any) -> Any:
+    def copy(self, value: PythonValue) -> PythonValue:
         kind = type(value)
         if kind in PLAIN or is_tracked(value) or kind is Hole or isinstance(value, (np.ndarray, np.generic)):
             return self.leaf(value)
@@ -67,23 +74,23 @@ class Walk:
         self.enter(kind, IdentityKey(value))
         return self._remember(value, value)
 
-    def _remember(self, value: Any, made: Any) -> Any:
+    def _remember(self, value: PythonValue, made: PythonValue) -> PythonValue:
         self.done[id(value)] = (made, value)
         return made
 
-    def _container(self, value: Any, kind: type) -> Any:
+    def _container(self, value: PythonValue, kind: type) -> PythonValue:
         self.enter(kind, len(value))
         if kind is dict:
             return self.changed(value, {key: self.copy(part) for key, part in value.items()}, value.values())
         parts = [self.copy(part) for part in value]
         return self.changed(value, kind(*parts) if hasattr(kind, "_fields") else kind(parts), value)
 
-    def changed(self, value: Any, made: Any, old: Any) -> Any:
+    def changed(self, value: PythonValue, made: PythonValue, old: PythonValue) -> PythonValue:
         """The container itself if nothing in it has changed."""
         new = made.values() if type(made) is dict else made
         return value if all(a is b for a, b in zip(new, old)) else made
 
-    def _function(self, function: FunctionType) -> Any:
+    def _function(self, function: FunctionType) -> FunctionType:
         self.enter(FunctionType, IdentityKey(function.__code__))
         self.meet(function)
         if not function.__closure__ and not function.__defaults__ and not function.__kwdefaults__:
@@ -110,7 +117,7 @@ class Walk:
             cell.cell_contents = self.copy(contents)
         return made
 
-    def _object(self, value: Any) -> Any:
+    def _object(self, value: PythonValue) -> PythonValue:
         """An object whose attributes hold tracked values is copied."""
         self.enter(type(value), IdentityKey(value))
         made = copy.copy(value)
@@ -118,7 +125,7 @@ class Walk:
         vars(made).update({name: self.copy(part) for name, part in vars(value).items()})
         return made
 
-    def enter(self, kind: Any, key: Any) -> None:
+    def enter(self, kind: type, key: Hashable) -> None:
         """Called for every container, function and object."""
 
     def meet(self, function: FunctionType) -> None:
@@ -130,16 +137,16 @@ class Freezing(Walk):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tracked: list[Any] = []
-        self.originals: list[list[Any]] = []
-        self.arrays: list[tuple[np.ndarray, Any]] = []
-        self.key: list[Any] = []
+        self.tracked: list[TrackedArray] = []
+        self.originals: list[list[TrackedArray]] = []
+        self.arrays: list[tuple[np.ndarray, Hashable]] = []
+        self.key: list[Hashable] = []
         self.held: list[ObjectSnapshot] = []
-        self.globals: list[tuple[dict[str, Any], str, Any, Any]] = []
+        self.globals: list[tuple[dict[str, PythonValue], str, PythonValue, Hashable]] = []
         self._holes: dict[tuple[int, int], Hole] = {}
         self._met: set[int] = set()
 
-    def leaf(self, value: Any) -> Any:
+    def leaf(self, value: PythonValue) -> PythonValue:
         if is_tracked(value):
             value._refresh()
             place = (id(value._recorder), value._id)
@@ -156,7 +163,7 @@ class Freezing(Walk):
         self.key.append(plain_key(value))
         return value
 
-    def _array(self, value: np.ndarray) -> Any:
+    def _array(self, value: np.ndarray) -> np.ndarray:
         if not value.dtype.hasobject:
             self.key.append(array_key(value))
             self.arrays.append((value, self.key[-1]))
@@ -166,12 +173,12 @@ class Freezing(Walk):
         frozen.reshape(-1)[:] = [self.copy(entry) for entry in value.flat]
         return frozen
 
-    def state(self, value: Any) -> Any:
+    def state(self, value: PythonValue) -> PythonValue:
         self.held.append(ObjectSnapshot(value))
         self.key.append(self.held[-1])
         return value
 
-    def enter(self, kind: Any, key: Any) -> None:
+    def enter(self, kind: type, key: Hashable) -> None:
         self.key.append((kind, key))
 
     def meet(self, function: FunctionType) -> None:
@@ -195,7 +202,7 @@ class Freezing(Walk):
 class Owning(Walk):
     """Copies arrays."""
 
-    def leaf(self, value: Any) -> Any:
+    def leaf(self, value: PythonValue) -> PythonValue:
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
             value = value.copy()
             value.flags.writeable = False
@@ -205,22 +212,22 @@ class Owning(Walk):
 class Filling(Walk):
     """Fills holes with values, and replaces containers and objects that have changed."""
 
-    def __init__(self, values: Sequence[Any], replaced: dict[int, Any]) -> None:
+    def __init__(self, values: Sequence[Operand], replaced: dict[int, PythonValue]) -> None:
         super().__init__()
         self._values, self._replaced = values, replaced
         self.arrays: set[int] = set()
-        self._made: list[tuple[Any, Any]] = []
+        self._made: list[tuple[PythonValue, PythonValue]] = []
 
-    def state(self, value: Any) -> Any:
+    def state(self, value: PythonValue) -> PythonValue:
         return self._replaced.get(id(value), value)
 
-    def changed(self, value: Any, made: Any, old: Any) -> Any:
+    def changed(self, value: PythonValue, made: PythonValue, old: PythonValue) -> PythonValue:
         result = super().changed(value, made, old)
         if type(made) in (list, dict) and result is made:
             self._made.append((made, made.copy()))
         return result
 
-    def _object(self, value: Any) -> Any:
+    def _object(self, value: PythonValue) -> PythonValue:
         made = super()._object(value)
         self._made.append((vars(made), dict(vars(made))))
         return made
@@ -228,7 +235,7 @@ class Filling(Walk):
     def containers_changed(self) -> bool:
         return any(len(now) != len(then) or any(_differ(now, then)) for now, then in self._made)
 
-    def leaf(self, value: Any) -> Any:
+    def leaf(self, value: PythonValue) -> PythonValue:
         if type(value) is Hole:
             return self._values[value.index]
         if isinstance(value, np.ndarray) and value.dtype.hasobject:
@@ -243,7 +250,7 @@ class Filling(Walk):
 _ABSENT = object()
 
 
-def global_key(value: Any) -> Any:
+def global_key(value: PythonValue) -> Hashable:
     """Equal while a global is the same."""
     if type(value) in PLAIN or isinstance(value, np.generic):
         return plain_key(value)
@@ -276,13 +283,13 @@ def _assigned(code: CodeType) -> frozenset[str]:
     return frozenset(names & set(code.co_freevars))
 
 
-def _differ(now: Any, then: Any) -> Any:
+def _differ(now: PythonValue, then: PythonValue) -> Iterator[bool]:
     if type(now) is dict:
         return (key not in then or value is not then[key] for key, value in now.items())
     return (a is not b for a, b in zip(now, then))
 
 
-def _holds_tracked(value: Any, depth: int = 4) -> bool:
+def _holds_tracked(value: PythonValue, depth: int = 4) -> bool:
     if is_tracked(value) or type(value) is Hole:
         return True
     if depth == 0:

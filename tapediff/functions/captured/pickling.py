@@ -7,22 +7,29 @@ import importlib
 import io
 import pickle
 import sys
+from collections.abc import Callable
 from types import FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from ...base.source_location import Site
 from ...errors import UnsupportedFunction
-from ...recording.object_snapshot import LARGEST_COMPARED, PLAIN
+from ...ir.instruction import Operand, Tree
+from ...recording.object_snapshot import LARGEST_COMPARED, PLAIN, PythonValue
 from .freeze import Frozen, freeze
 from .frozen_walk import global_key
 
 # The attributes under which td.subtape, td.primitive and decorators keep the function that they have taken the name of.
 _WRAPPED = ("", "f", "forward", "__wrapped__")
 
+Made = TypeVar("Made")
 
-def place_of(value: Any) -> tuple[str, str, str] | None:
+# How pickle is to make an object again, as `__reduce__` tells it; or NotImplemented.
+Reduced: TypeAlias = tuple[Any, ...]
+
+
+def place_of(value: object) -> tuple[str, str, str] | None:
     """Module, name and attribute under which another process finds a function or its wrapper; None if it would not."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str):
@@ -38,22 +45,22 @@ def place_of(value: Any) -> tuple[str, str, str] | None:
     return None
 
 
-def _named(module: ModuleType, name: str) -> Any:
+def _named(module: ModuleType, name: str) -> PythonValue:
     return functools.reduce(getattr, name.split("."), module)
 
 
-def _is_same_function(a: Any, b: Any) -> bool:
+def _is_same_function(a: object, b: object) -> bool:
     """Whether both are one function; frozen functions with default arguments are copies of the program's."""
     return type(a) is FunctionType and type(b) is FunctionType and a.__code__ is b.__code__ and not b.__closure__
 
 
-def found(module: str, name: str, attribute: str) -> Any:
+def found(module: str, name: str, attribute: str) -> PythonValue:
     """The function at a place, in this process."""
     value = _named(importlib.import_module(module), name)
     return getattr(value, attribute) if attribute else value
 
 
-def reduced(value: Any) -> Any:
+def reduced(value: PythonValue) -> Reduced:
     """How a function, partial function or method is pickled, where pickle itself would not find it; else NotImplemented."""
     kind = type(value)
     if kind is functools.partial:
@@ -73,37 +80,37 @@ def reduced(value: Any) -> Any:
     )  # fmt: skip
 
 
-def _method(function: Any, owner: Any) -> MethodType:
+def _method(function: Callable[..., object], owner: object) -> MethodType:
     return MethodType(function, owner)
 
 
-def _partial(function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> functools.partial[Any]:
+def _partial(function: Callable[..., Made], args: tuple[object, ...], keywords: dict[str, object]) -> functools.partial[Made]:
     return functools.partial(function, *args, **keywords)
 
 
 class Portable:
     """A function in a pickle, unpickled as that function: also where its name stands for its wrapper."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         how = reduced(self.value)
         return (_itself, (self.value,)) if how is NotImplemented else how
 
 
-def _itself(value: Any) -> Any:
+def _itself(value: Made) -> Made:
     return value
 
 
 class _Pickler(pickle.Pickler):
     """Finds functions by the names of their wrappers too, anywhere in a pickle."""
 
-    def reducer_override(self, obj: Any) -> Any:
+    def reducer_override(self, obj: object) -> Reduced:
         return _reduced_frozen(obj) if type(obj) is Frozen else reduced(obj)
 
 
-def _reduced_frozen(frozen: Frozen) -> Any:
+def _reduced_frozen(frozen: Frozen) -> Reduced:
     if frozen.hole_count:
         raise UnsupportedFunction("a function that closes over tracked values cannot be pickled")
     kept = [
@@ -114,7 +121,7 @@ def _reduced_frozen(frozen: Frozen) -> Any:
     return _frozen_again, (frozen._functions, kept)
 
 
-def _frozen_again(functions: list[Any], kept: list[tuple[str, str, Any]]) -> Frozen:
+def _frozen_again(functions: list[Callable[..., object]], kept: list[tuple[str, str, PythonValue]]) -> Frozen:
     """The functions that this process has by these names, which must find the same numbers among their globals as when recorded."""
     frozen = freeze(*functions).owned()
     frozen._globals = [
@@ -134,9 +141,9 @@ class Remembered:
 
     def __init__(self, name: str, parts: bytes | None, why: str, part: int) -> None:
         self.name, self.parts, self.why, self.part = name, parts, why, part
-        self._loaded: Any = None
+        self._loaded: PythonValue = None
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Operand) -> Tree:
         if self._loaded is None:
             if self.parts is None:
                 raise UnsupportedFunction(
@@ -146,11 +153,11 @@ class Remembered:
             self._loaded = pickle.loads(self.parts)[self.part]
         return self._loaded(*args)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_loaded": None}
 
 
-def remembered(name: str, *parts: Any) -> list[Any]:
+def remembered(name: str, *parts: object) -> list[Remembered | None]:
     """Each part in a form that can be pickled; a part that cannot is left behind, and raises when it is called."""
     content, why, file = None, "", io.BytesIO()
     try:

@@ -198,6 +198,6 @@ class _Outside:
         return self.rewriter.emit(RESHAPE, (value,), (grown.shape,), grown, None)
 
 
-def _of_all(region: Region, length: Any) -> Region:
+def _of_all(region: Region, length: int) -> Region:
     """The same part of every entry."""
     return Region((0, *region.starts), (1, *region.steps), (length, *region.counts), (length, *region.shape))

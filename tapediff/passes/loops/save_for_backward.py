@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ...base.source_location import Site
 from ...ir.instruction import INPUT, Params, TupleType, ValueType
@@ -244,7 +243,7 @@ class _Saving:
         return returned
 
     def _item(self, returned: int, k: int) -> int:
-        types: Any = self.rewriter.instructions[returned].type
+        types: TupleType = self.rewriter.instructions[returned].type
         return self.rewriter.emit(GET, (returned,), (k,), types.items[k], None)
 
     def _moved(self, loop: int, item: int) -> int:
@@ -260,7 +259,7 @@ def _saving_callee(callee: Callee, plans: Sequence[Plan]) -> Callee:
     return callee.once(key, lambda: _made_saving_callee(callee, plans))
 
 
-def _made_saving_callee(callee: Callee, plans: Sequence[Plan]) -> Any:
+def _made_saving_callee(callee: Callee, plans: Sequence[Plan]) -> Callee:
     tape: Tape = callee.variant_tape(0)
     rewriter = Rewriter(tape)
     loops = {number: params for plan in plans for number, params in plan.same.loops.items()}

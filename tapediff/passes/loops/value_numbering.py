@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from ...ir.instruction import CONSTANT, INPUT, Instruction
+from ...ir.instruction import CONSTANT, INPUT, Instruction, Params
 from ...ir.tape import Tape
 from ...ops.calls import GET, LOOP, LoopForm, TupleOp
 
@@ -26,7 +25,7 @@ class SameValues:
 
     numbers: dict[int, int] = field(default_factory=dict)
     items: dict[int, tuple[int, int]] = field(default_factory=dict)
-    loops: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    loops: dict[int, Params] = field(default_factory=dict)
 
     def __contains__(self, number: int) -> bool:
         return number in self.numbers or number in self.items
@@ -65,7 +64,7 @@ def same_values(body: Tape, source: Tape, inputs: Sources) -> SameValues:
     return same
 
 
-def _key(instruction: Instruction, operands: tuple[int, ...]) -> Any:
+def _key(instruction: Instruction, operands: tuple[int, ...]) -> Hashable:
     op, _, params, type_, _ = instruction
     if op is CONSTANT:
         return op, params[0].tobytes(), type_
@@ -74,7 +73,7 @@ def _key(instruction: Instruction, operands: tuple[int, ...]) -> Any:
     return op, operands, params, type_
 
 
-def _key_of_loop(instruction: Instruction, operands: tuple[int, ...]) -> Any:
+def _key_of_loop(instruction: Instruction, operands: tuple[int, ...]) -> Hashable:
     """Alike for loops of one callee, whatever they return beside its results."""
     callee, form = instruction.params
     form: LoopForm = replace(form, saves_carries=False, single_variant=False)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
 from ...base.source_location import Site
-from ...ir.instruction import CONSTANT, INPUT, INT64, Operand, Params, Primitive, ValueType
+from ...ir.instruction import CONSTANT, INPUT, INT64, Instruction, Operand, Params, Primitive, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, Region, Regions
@@ -262,7 +261,7 @@ class ArrayBuilder(Rewriter):
 class _Shapes:
     """The shapes of the new tape's values by number."""
 
-    def __init__(self, instructions: list[Any]) -> None:
+    def __init__(self, instructions: list[Instruction]) -> None:
         self.instructions = instructions
 
     def __getitem__(self, number: int) -> tuple[int, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,12 @@ from .repetition import Repetition
 
 # Constants up to this size stand in the body itself.
 LARGEST_LITERAL = 64
+
+# Makes the callee of a LOOP from the tape of its body.
+MakeCallee: TypeAlias = Callable[[Tape], Any]
+
+# Where an operand comes from, and which one it is there: see LoopBody._sources.
+Source: TypeAlias = tuple[str, Any]
 
 # A carry: the slot that makes it, and the old values that stand for it in the first iterations, one for each iteration
 # that it lags behind.
@@ -55,7 +61,7 @@ class LoopBody:
         self._streams: dict[int, None] = {}
         self._constants: dict[int, None] = {}
         # By column: ("slot", k), ("carry", register), ("stream", number), ("constant", number) or ("literal", old value).
-        self._sources: dict[int, tuple[str, Any]] = {}
+        self._sources: dict[int, Source] = {}
         for k in slots:
             for c in range(self.found.first[k], self.found.first[k + 1]):
                 self._sources[c] = self._source(c)
@@ -65,7 +71,7 @@ class LoopBody:
         distance = int(self.found.distances[column])
         return int(self.found.producers[column]), tuple(self.found.values[:distance, column].tolist())
 
-    def _source(self, column: int) -> tuple[str, Any]:
+    def _source(self, column: int) -> Source:
         producer, distance = int(self.found.producers[column]), int(self.found.distances[column])
         if producer in self.instructions:
             if not distance:
@@ -83,7 +89,7 @@ class LoopBody:
         (self._streams if is_array else self._constants)[number] = None
         return ("stream" if is_array else "constant"), number
 
-    def emit(self, make_callee: Any, wanted: Sequence[int | Register]) -> dict[Register, int]:
+    def emit(self, make_callee: MakeCallee, wanted: Sequence[int | Register]) -> dict[Register, int]:
         """Emit the loop; gives the last value of every register. `wanted` are the slots and registers that are read at every iteration."""
         builder, count = self.builder, self.found.count
         tape = self._tape(wanted)
@@ -102,7 +108,7 @@ class LoopBody:
         """One iteration: registers, streams and constants to the registers' next values and the wanted ones."""
         instructions: list[Instruction] = []
         appended = _Appended(instructions)
-        inputs: dict[tuple[str, Any], int] = {}
+        inputs: dict[Source, int] = {}
         for key, type_ in self._inputs():
             inputs[key] = len(instructions)
             instructions.append(Instruction(INPUT, (), (len(instructions),), type_, None))
@@ -129,7 +135,7 @@ class LoopBody:
             tuple(instructions), tuple(range(len(inputs))), tuple(outputs), self.builder.tape.name, active, True
         )  # fmt: skip
 
-    def _inputs(self) -> Iterator[tuple[tuple[str, Any], ValueType]]:
+    def _inputs(self) -> Iterator[tuple[Source, ValueType]]:
         for register in self.registers:
             yield ("carry", register), self.instructions[register[0]].type
         for number in self._streams:

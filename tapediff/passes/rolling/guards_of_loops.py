@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,7 +24,10 @@ from ...ir.instruction import (
     GUARD,
     INT64,
     INT_SCALAR,
+    AnyType,
     Instruction,
+    Params,
+    Primitive,
     ValueType,
 )
 from ...ir.tape import Tape
@@ -84,6 +87,14 @@ def in_range(emitter: Emitter, tape: Tape, instruction: Instruction, operands: t
     return (*operands[:place], kept, *operands[place + 1 :])
 
 
+class EmitsAll(Emitter, Protocol):
+    """Emits instructions that are no operations, too: the ArrayBuilder."""
+
+    def emit(
+        self, op: Primitive, inputs: tuple[int, ...], params: Params, type_: AnyType, site: Site | None
+    ) -> int: ...
+
+
 class GuardColumn(NamedTuple):
     """A guard of a body: its value, with the iterations as leading axis, and the guard at every iteration."""
 
@@ -91,7 +102,7 @@ class GuardColumn(NamedTuple):
     guards: Sequence[Instruction]
 
 
-def make_guard(emitter: Any, columns: Sequence[GuardColumn]) -> None:
+def make_guard(emitter: EmitsAll, columns: Sequence[GuardColumn]) -> None:
     """Emit the guard of all iterations. `emitter` is the ArrayBuilder."""
     all_truth = all(column.guards[0].params[0] == "bool" or _entries_are_truth(column) for column in columns)
     dtype = BOOL if all_truth else FLOAT64
@@ -122,7 +133,7 @@ def _outcomes(column: GuardColumn, dtype: np.dtype) -> np.ndarray:
     return np.array([np.ravel(guard.params[1]) for guard in column.guards]).astype(dtype)
 
 
-def _rows(emitter: Any, column: GuardColumn, dtype: np.dtype) -> int:
+def _rows(emitter: Emitter, column: GuardColumn, dtype: np.dtype) -> int:
     """The values of the guards, as an array of a row for each iteration, in the form in which they are compared."""
     guard = column.guards[0]
     kind, value = guard.params[0], column.value
@@ -138,13 +149,13 @@ def _rows(emitter: Any, column: GuardColumn, dtype: np.dtype) -> int:
     return value if type_.shape == shape else emitter.make(RESHAPE, (value,), (shape,))
 
 
-def _converted(emitter: Any, value: int, dtype: np.dtype) -> int:
+def _converted(emitter: Emitter, value: int, dtype: np.dtype) -> int:
     if emitter.instructions[value].type.dtype == dtype:
         return value
     return emitter.make(CONVERT, (value,), (dtype,))
 
 
-def _side_by_side(emitter: Any, parts: Sequence[int]) -> int:
+def _side_by_side(emitter: Emitter, parts: Sequence[int]) -> int:
     shapes = [emitter.instructions[part].type.shape for part in parts]
     width = sum(shape[1] for shape in shapes)
     starts = np.cumsum([0, *(shape[1] for shape in shapes)])

@@ -7,9 +7,7 @@ up to it, whatever they go on with: what a body makes of a value depends on noth
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +17,7 @@ from ...ops.arithmetic import ADD, SUBTRACT
 from ...ops.reductions import CUMSUM, SUM
 from ...ops.shape import BROADCAST
 from .array_builder import ArrayBuilder
-from .build_loop import LoopBody, Register
+from .build_loop import LoopBody, MakeCallee, Register
 from .classify_slots import BodyPlan, RunningSum, plan_body
 from .guards_of_loops import GuardColumn, in_range, make_guard
 from .repetition import Finder, Repetition
@@ -31,9 +29,6 @@ DEEPEST_NEST = 4
 
 # Shorter tapes have nothing to save.
 SHORTEST_TAPE = 64
-
-# Makes the callee of a LOOP from the tape of its body.
-MakeCallee = Callable[[Tape], Any]
 
 
 def reroll(tape: Tape, make_callee: MakeCallee) -> Tape:
@@ -138,7 +133,7 @@ class _Rolling:
     def columns(self, slot: int) -> range:
         return range(int(self.found.first[slot]), int(self.found.first[slot + 1]))
 
-    def old(self, slot: int) -> Any:
+    def old(self, slot: int) -> np.ndarray:
         """The old values that a slot made, by iteration."""
         return self.sequence.members[self.found.start + slot : self.found.end : self.found.period]
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
 from ...ir.guard_rows import EACH
-from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, Params, Primitive
+from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, AnyType, Params, Primitive
 from ...ir.tape import Tape
 from ...ops.calls import TupleOp
 from ...ops.indexing import INDEX, Region
@@ -85,7 +84,7 @@ class TapeArrays:
             given.append(op is CONSTANT or op is INPUT)
             if op is INDEX:
                 indices.append(number)
-                key: Any = (op, kind)
+                key: Hashable = (op, kind)
             elif _is_single(op, params, type_):
                 key = number
             elif op is GUARD:
@@ -173,7 +172,7 @@ class TapeArrays:
         self.last_use[list(self.tape.outputs)] = len(members)
 
 
-def _is_single(op: Primitive, params: Params, type_: Any) -> bool:
+def _is_single(op: Primitive, params: Params, type_: AnyType) -> bool:
     """Whether nothing may be like this instruction: it ends every repetition."""
     if op is GUARD:
         return params[0] == "array"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
 
 from ...ir.instruction import CONSTANT, GUARD, INPUT, Params, Primitive
 from ...ir.rewriter import Rewriter
@@ -31,7 +30,7 @@ def common_subexpressions(tape: Tape) -> Tape:
     return rewriter.finish()
 
 
-def _key(op: Primitive, operands: tuple[int, ...], params: Params) -> Any:
+def _key(op: Primitive, operands: tuple[int, ...], params: Params) -> Hashable:
     """Equal for instructions that are alike; None for those that nothing is like."""
     if op is INPUT or op is GUARD:
         return None

@@ -7,8 +7,6 @@ together from these values. A loop that fills n entries so costs n, not n copies
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...base.source_location import Site
@@ -78,7 +76,7 @@ class _Forwarder(Rewriter):
         # Which old values are needed as arrays, and the last instruction that needs only to know their entries.
         self.needed = [False] * len(tape.instructions)
         self.last_reader = [-1] * len(tape.instructions)
-        self.parts: dict[int, set[tuple[Any, ...]]] = {}
+        self.parts: dict[int, set[tuple[object, ...]]] = {}
         for output in tape.outputs:
             self.needed[output] = True
         needed = self.needed
@@ -333,7 +331,7 @@ def _box(entries: np.ndarray, region: Region) -> np.ndarray:
 class _Shapes:
     """The shapes of the new tape's values by number."""
 
-    def __init__(self, instructions: list[Any]) -> None:
+    def __init__(self, instructions: list[Instruction]) -> None:
         self.instructions = instructions
 
     def __getitem__(self, number: int) -> tuple[int, ...]:

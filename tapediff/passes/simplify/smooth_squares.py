@@ -7,8 +7,6 @@ Factors and rearrangements between the two are seen through: (norm(x - y) / scal
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...ir.instruction import Instruction, Operand
 from ...ir.tape import Tape
 from ...ops.arithmetic import DIVIDE, INTEGER_POWER, MULTIPLY, NEGATIVE, SQUARE, integer_power
@@ -28,7 +26,7 @@ class Squares:
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
-        self.pending: dict[int, list[tuple[Any, int]]] = {}
+        self.pending: dict[int, list[tuple[Operand, int]]] = {}
         self.leads: dict[int, int] = {}
         for number, instruction in enumerate(tape.instructions):
             if instruction.op.squared is not None:
@@ -53,7 +51,7 @@ class Squares:
             return inputs[0] == inputs[1] and (op is MULTIPLY or len(self.tape.instructions[inputs[0]].type.shape) == 1)
         return op is SQUARE or (op is INTEGER_POWER and params[0] > 0 and params[0] % 2 == 0)
 
-    def total(self, number: int) -> tuple[Any, list[int]]:
+    def total(self, number: int) -> tuple[Operand, list[int]]:
         """The cotangent of a value's square, and the qualities of its terms."""
         terms, qualities = zip(*self.pending.pop(number))
         parts = [term for term in terms if isinstance(term, RegionCotangent)]
@@ -67,7 +65,7 @@ class Squares:
         return total, list(qualities)
 
 
-def square_bar_of(instruction: Instruction, z_bar: Operand, x: Operand) -> Any:
+def square_bar_of(instruction: Instruction, z_bar: Operand, x: Operand) -> Operand:
     """From the cotangent of an even power of x to that of x**2."""
     if instruction.op is MATMUL:
         return broadcast(z_bar, x.shape)
