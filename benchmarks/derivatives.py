@@ -1,11 +1,11 @@
 """Times Hessians, Jacobians and Hessian-vector products beside a gradient and JAX: answers first, then a table and geometric means.
 
-    python -m benchmarks.derivatives [--only TEXT ...] [--quick] [--json FILE]
+    python -m benchmarks.derivatives [--only TEXT ...] [--quick] [--cores 2] [--json FILE]
     python -m benchmarks.derivatives --check [--update]      # a few seconds, without JAX: ratios to the gradient against bands
 
 The gradient is the compiled one of the function, or of a weighted sum of its results. JAX's Jacobian is the better of jacfwd and jacrev,
 its sparse one of blocks is vmap(jacrev), its Hessian-vector product the jvp of the gradient; all are jitted. First calls are in this
-process, with compiling, after another kernel of either.
+process, with compiling, after another kernel of either. All run on one core, unless --cores says otherwise.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import tapediff as td
 from . import timing
 from .check import REGRESSION, verdict
 from .derivative_problems import BY_NAME, DERIVATIVE_PROBLEMS
+from .run import ALL_CORES, on_cores
 
 BANDS = Path(__file__).parent / "derivative_bands.json"
 # One of each operator and way: compressed, dense as a matrix product, through a library, a loop, few columns, blocks.
@@ -219,10 +220,22 @@ def check_bands(update, names=CHECKED):
     return regressions
 
 
+def measure_all(options):
+    with_jax = importlib.util.find_spec("jax") is not None
+    td.value_and_gradient(td.compile(np.sum, np.ones(2)), np.ones(2))
+    rows = []
+    for derivative in DERIVATIVE_PROBLEMS:
+        if any(text in derivative.name for text in options.only):
+            rows.append(measure(derivative, with_jax, options.quick))
+            print(table(rows[-1:]).splitlines()[-1], file=sys.stderr)
+    return rows
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="problems whose name has it in it")
     parser.add_argument("--quick", action="store_true", help="fewer samples")
+    parser.add_argument("--cores", type=int, default=1, help="how many may be used")
     parser.add_argument("--json", type=Path, help="write all results there")
     parser.add_argument("--check", action="store_true", help="a few ratios to the gradient, against bands")
     parser.add_argument("--update", action="store_true", help="with --check: write the ratios of this run as the new bands")
@@ -232,13 +245,8 @@ def main(arguments=None):
         if regressions:
             print(f"{regressions} ratios are more than {REGRESSION} times their bands in {BANDS.name}", file=sys.stderr)
         return int(regressions > 0)
-    with_jax = importlib.util.find_spec("jax") is not None
-    td.value_and_gradient(td.compile(np.sum, np.ones(2)), np.ones(2))
-    rows = []
-    for derivative in DERIVATIVE_PROBLEMS:
-        if any(text in derivative.name for text in options.only):
-            rows.append(measure(derivative, with_jax, options.quick))
-            print(table(rows[-1:]).splitlines()[-1], file=sys.stderr)
+    with on_cores(ALL_CORES[-options.cores :]):
+        rows = measure_all(options)
     print(table(rows))
     for name, mean in geometric_means(rows).items():
         print(f"{name}: geometric mean {mean:.3g}")
