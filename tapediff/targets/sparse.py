@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -80,12 +81,14 @@ def _as_sparse(found: Evaluation, sweeps: matrices.Sweeps, shape: tuple[int, int
 
     if format not in ("csr", "csc"):
         raise ArgumentMismatch("format of a sparse array", got=repr(format), fix='"csr" or "csc"')
-    data = np.array(found.outputs[-1], float)
+    # What a kernel made is a new array.
+    data = np.asarray(found.outputs[-1], float) if found.fast is not None else np.array(found.outputs[-1], float)
     if sweeps.entries is None:
         return scipy.sparse.csr_array(np.reshape(data, shape)).asformat(format)
     known = _structure(found.tape, sweeps, shape, format)
-    # A copy of the indices, as SciPy's arrays may change theirs in place.
-    made = known.copy()
+    made = copy(known)
+    # Copies, as SciPy's arrays may change theirs in place.
+    made.indices, made.indptr = known.indices.copy(), known.indptr.copy()
     made.data = data if format == "csr" else data[known.data]
     return made
 
@@ -99,7 +102,10 @@ def _structure(tape: Tape, sweeps: matrices.Sweeps, shape: tuple[int, int], form
         entries = sweeps.entries
         assert entries is not None, "the caller has seen to it"
         starts = np.searchsorted(entries.rows, np.arange(shape[0] + 1))
-        numbered = scipy.sparse.csr_array((np.arange(len(entries.rows)), entries.columns, starts), shape)
+        count = len(entries.rows)
+        # As SciPy chooses them.
+        index = np.int32 if max(count, *shape) < 2**31 else np.int64
+        numbered = scipy.sparse.csr_array((np.arange(count), entries.columns.astype(index), starts.astype(index)), shape)
         tape.derived[key] = numbered.asformat(format)
     return tape.derived[key]
 
