@@ -14,6 +14,7 @@ from ...ir.instruction import FLOAT64, ValueType
 from ..backends import require_native
 
 if TYPE_CHECKING:
+    from .c_function import CFunction
     from .native_entry import NativeEntry
 
 _lock = new_lock()
@@ -230,6 +231,31 @@ class NativeCalls:
 
         require_native(self.backend)
         return run_values(self, X, args, out, threads)
+
+    def c_function(self, kind: str = "value", argnums: int | Sequence[int] = 0, constants: Sequence[Any] = ()) -> CFunction:
+        """A C function of results of any shape: residuals, generated quantities, products with Jacobians and Hessians.
+
+        `int32 f(uint64 n, const double *x, uint64 m, double *out, void *user_data)`: x holds all arguments one behind the other, each in
+        C order, followed by tangents or cotangents; out receives all results in the same way. It returns the codes of `address`, but for
+        4, as infinite results are results; -1 where n or m is another size. Nothing is written unless it returns 0.
+
+        Args:
+            kind: "value"; "jvp", with a tangent for each of `argnums`, and the tangents of the results as results; "vjp", with a
+                cotangent for each result, and those of `argnums` as results; "hvp", with a vector for each of `argnums`. A GuardedTape has
+                "value" only.
+            argnums: the arguments to differentiate by.
+            constants: the last arguments, which are not in x. Their numbers are copied, and replaced by `set_constants`.
+
+        Returns:
+            An object with the attributes `address` and `user_data`, and `take_error()`; `sizes` is (n, m) of a CompiledTape. Keep it as
+            long as the address is used.
+
+        Raises:
+            ArgumentMismatch: arguments or results are not float64.
+        """
+        from .c_function import c_function
+
+        return c_function(self, kind, argnums, constants, self._native_side().errors)
 
     # Entries
 

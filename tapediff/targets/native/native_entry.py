@@ -62,6 +62,16 @@ class Errors:
         return take_pending() if found is None else found
 
 
+def keep_error(errors: Errors, raised: BaseException) -> int:
+    """Keep an exception; gives the code that stands for it."""
+    errors.keep(raised)
+    if is_recoverable(raised):
+        return c_entry.NOT_POSITIVE_DEFINITE if isinstance(raised, np.linalg.LinAlgError) else c_entry.RECOVERABLE
+    if isinstance(raised, GuardFailed):
+        return c_entry.GUARD_FAILED
+    return c_entry.NO_MEMORY if isinstance(raised, MemoryError) else c_entry.RAISED
+
+
 class NativeEntry:
     """A C function of value and gradient, with its state.
 
@@ -109,12 +119,7 @@ class NativeEntry:
         raise NotImplementedError
 
     def _keep(self, raised: BaseException) -> int:
-        self.errors.keep(raised)
-        if is_recoverable(raised):
-            return c_entry.NOT_POSITIVE_DEFINITE if isinstance(raised, np.linalg.LinAlgError) else c_entry.RECOVERABLE
-        if isinstance(raised, GuardFailed):
-            return c_entry.GUARD_FAILED
-        return c_entry.NO_MEMORY if isinstance(raised, MemoryError) else c_entry.RAISED
+        return keep_error(self.errors, raised)
 
 
 class CompiledEntry(NativeEntry):
@@ -134,7 +139,7 @@ class CompiledEntry(NativeEntry):
     def failed(self, size: int, x: int, status: int) -> int:
         if status == OUT_OF_MEMORY:
             return self._keep(MemoryError(f"no memory for a workspace of {self._kernel.workspace_bytes} bytes"))
-        return self._keep(take_pending() or _lost())
+        return self._keep(take_pending() or lost_error())
 
     def error_at(self, x: np.ndarray, status: int) -> BaseException | None:
         if status not in (c_entry.GUARD_FAILED, c_entry.NOT_POSITIVE_DEFINITE):
@@ -172,7 +177,7 @@ class PathsEntry(NativeEntry):
         return self._builtin
 
     def failed(self, size: int, x: int, status: int) -> int:
-        return self._keep(take_pending() or _lost())
+        return self._keep(take_pending() or lost_error())
 
     def error_at(self, x: np.ndarray, status: int) -> BaseException | None:
         return self.errors.take()
@@ -341,7 +346,7 @@ def _reported(outcome: Any) -> int:
     return int(np.float64(outcome).view(np.int64))
 
 
-def _lost() -> BaseException:
+def lost_error() -> BaseException:
     return InvalidTape("native code says that Python has raised an exception, and none is kept")
 
 

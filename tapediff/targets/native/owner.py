@@ -12,6 +12,7 @@ from ...ir.tape import Tape
 
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
+    from ..operator_tapes import Operator
 
 
 class GradientOwner(Protocol):
@@ -75,7 +76,7 @@ class KernelOwner(Protocol):
     @property
     def tape(self) -> Tape: ...
 
-    def kernel(self, argnums: tuple[int, ...] | None) -> Kernel: ...
+    def kernel(self, argnums: tuple[int, ...] | Operator | None, /) -> Kernel: ...
 
     def __call__(self, *args: Any) -> Any: ...
 
@@ -91,4 +92,8 @@ class CallsOwner(Protocol):
 
     def may_run_natively(self, path: Any, /) -> bool:
         """Whether native code may choose this path by guards alone."""
+        ...
+
+    def keeps(self, path: Any, /) -> bool:
+        """Whether a path has not been dropped."""
         ...
