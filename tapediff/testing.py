@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .errors import ArgumentMismatch
-from .functions.captured.pytree import flatten
 from .functions.primitive import Primitive
 from .ir.arguments import unwrap
+from .ir.pytree import flatten
 from .targets.compiled_tape import compile
 from .targets.derivatives import value_and_gradient
 from .targets.operators import hvp, is_differentiable, jvp, vjp

@@ -14,7 +14,6 @@ from ..ir.instruction import Operand, Tree, is_tracked
 from ..recording.recorder import current_recorder
 from .callees.body import Body, as_operand, call, caught_outside, kept_callee, type_of
 from .captured.freeze import freeze
-from .captured.pytree import flatten
 
 
 def cond(pred: Operand, true_fn: Callable[..., object], false_fn: Callable[..., object], *args: Tree) -> Tree:

@@ -18,7 +18,6 @@ from ..ops.calls import LoopForm
 from ..recording.recorder import current_recorder
 from .callees.body import Body, as_operand, call, kept_callee, type_of
 from .captured.freeze import Frozen, freeze
-from .captured.pytree import TreeDef, flatten, unflatten
 from .recorded_loop import RecordedLoop
 
 # A loop whose carries take more bytes than this stores few of them and computes the others again.

@@ -18,7 +18,6 @@ from ..ops.calls import CALL
 from .callees.body import as_operand, items_of, type_of
 from .callees.primitive_callees import ForwardCallee, outputs_and_saved, python_function
 from .captured.pickling import Portable, found, place_of
-from .captured.pytree import flatten, unflatten
 
 
 class Primitive:

@@ -15,7 +15,6 @@ from ..ops.calls import LOOP, LoopForm
 from .callees.body import Body, as_operand, caught_outside, items_of, kept_callee, type_of, value_of
 from .callees.recorded_callee import RecordedCallee
 from .captured.freeze import Frozen
-from .captured.pytree import TreeDef, describe_treedef, flatten
 
 # At most this many td.cond per loop body are inlined; each doubles its paths. Further ones are calls.
 BRANCHES_TO_INLINE = 1

@@ -13,6 +13,7 @@ from ..errors import ArgumentMismatch
 from ..ir.arguments import unwrap
 from ..ir.instruction import BOOL, Operand, Tree, ValueType, is_tracked
 from ..ir.keys import value_key
+from ..ir.pytree import TreeDef, flatten, has_values, unflatten
 from ..recording.recorder import current_recorder
 from ..recording.static import Static, boxed, static_of, unboxed
 from .callees.body import Body, as_operand, call, caught_outside, type_of
@@ -21,7 +22,6 @@ from .callees.path_messages import site_of
 from .callees.recorded_callee import RecordedCallee
 from .captured.freeze import Frozen, freeze
 from .captured.pickling import Portable, found, place_of
-from .captured.pytree import TreeDef, flatten, has_values, unflatten
 
 
 class SubTape:

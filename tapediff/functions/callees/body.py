@@ -20,7 +20,6 @@ from ...recording.aliases import Aliases
 from ...recording.call_arrays import note_results, watch_results
 from ...recording.recorder import current_recorder
 from ..captured.freeze import Frozen
-from ..captured.pytree import TreeDef, describe_treedef, flatten, integers, unflatten
 from .callee import LOCK
 from .path_messages import short
 from .recorded_callee import RecordedCallee

@@ -12,7 +12,6 @@ from ...errors import InvalidRule, UnsupportedFunction
 from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, ValueType
 from ...ir.interpreter import GuardFailure
 from ...ops.calls import CALL, GET
-from ..captured.pytree import TreeDef, describe_treedef, flatten, has_only_tuples, packed, paths, unflatten
 from .callee import Callee
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import ArgumentMismatch
-from ...ir.instruction import is_tracked
-from ...ir.keys import static_key
+from ..errors import ArgumentMismatch
+from .instruction import is_tracked
+from .keys import static_key
 
 
 class TreeDef(NamedTuple):
