@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
         UnstableBranch, UnsupportedFunction,
     )  # fmt: skip
     from .ir.arguments import Constant
+    from .ir.pytree import register_container
     from .ir.tape import Tape
     from .recording.recorder import is_recording
     from .recording.record import record
@@ -47,8 +48,8 @@ __all__ = [
     "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked",
     "UnstableBranch", "UnsupportedFunction", "checkpoint", "compile", "cond", "derivative", "empty", "fori_loop", "full", "grad",
     "gradient", "hessian", "hvp", "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_operator", "linearize",
-    "ones", "primitive", "record", "scan", "second_derivative", "sparse_hessian", "sparse_jacobian", "special", "static",
-    "stop_gradient", "subtape", "switch", "testing", "value_and_derivative", "value_and_grad", "value_and_gradient",
+    "ones", "primitive", "record", "register_container", "scan", "second_derivative", "sparse_hessian", "sparse_jacobian", "special",
+    "static", "stop_gradient", "subtape", "switch", "testing", "value_and_derivative", "value_and_grad", "value_and_gradient",
     "value_and_jacobian", "value_derivative_and_second_derivative", "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp",
     "while_loop", "zeros",
 ]  # fmt: skip
@@ -60,6 +61,7 @@ MODULES = {
         "UnsupportedFunction"
     ),
     "ir.arguments": "Constant",
+    "ir.pytree": "register_container",
     "ir.tape": "Tape",
     "recording.recorder": "is_recording",
     "recording.record": "record",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from ..base.source_location import Site, user_site
 from ..errors import ArgumentMismatch
 from ..ir.instruction import Operand, Tree, is_tracked
+from ..ir.pytree import flatten
 from ..recording.recorder import current_recorder
 from .callees.body import Body, as_operand, call, caught_outside, kept_callee, type_of
 from .captured.freeze import freeze

@@ -1,4 +1,4 @@
-"""Turns the caller's arguments into a tape's inputs: checks shape and dtype, accepts any layout, never aliases the caller."""
+"""What a caller passes as an argument, as an array: what is accepted, what is refused, and what messages call it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import inspect
 import numbers
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
-from .instruction import Operand, ValueType, is_tracked
+from ..errors import ArgumentMismatch, DtypeMismatch
+from .instruction import Operand
 
 
 class Constant:
@@ -82,11 +82,14 @@ def as_recorded(argument: Operand, position: int, f: Callable[..., Any] | None) 
     return as_float_array(argument, position, f), True
 
 
-ACCEPTED = "a float, a float array, or nested lists of plain numbers"
+ACCEPTED = "a float, a float array, nested lists of plain numbers, or a container of these"
 
 
 def argument_name(position: int, f: Callable[..., Any] | None = None) -> str:
-    """The name of an argument in messages: its position, and its name where f tells."""
+    """What messages call an argument: its position, and its name where f tells; of an array in a container, how it is reached."""
+    leaves = getattr(f, "leaf_names", None)
+    if leaves is not None and position < len(leaves):
+        return f"argument {leaves[position]}"
     try:
         named = list(inspect.signature(f).parameters.values()) if f is not None else []
     except (TypeError, ValueError):
@@ -157,9 +160,9 @@ def _plain_array(argument: Operand, position: int, f: Callable[..., Any] | None 
 
 def container_refused(container: str, position: int, f: Callable[..., Any] | None) -> DtypeMismatch:
     return DtypeMismatch(
-        f"{argument_name(position, f)} is a container, which tapediff does not take as an argument",
+        f"{argument_name(position, f)} is a container that tapediff does not take here",
         got=container,
-        fix=f"pass each array as an argument of its own, or np.stack them into one; an argument is {ACCEPTED}",
+        fix="pass tuples, lists, dicts, named tuples or dataclasses; td.register_container makes a class one",
     )
 
 
@@ -184,56 +187,3 @@ def chosen_arguments(argnums: object, count: int, name: str) -> tuple[tuple[int,
             raise ArgumentMismatch(what, fix=fix)
         positions.append(int(k) % count)
     return tuple(positions), several
-
-
-class TakesInputs(Protocol):
-    """The part of a tape that its arguments are checked against."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def input_types(self) -> tuple[ValueType, ...]: ...
-
-    @property
-    def active_inputs(self) -> tuple[int, ...]: ...
-
-
-def as_inputs(tape: TakesInputs, args: Sequence[Operand]) -> list[Operand]:
-    """The arguments as arrays of exactly the recorded types.
-
-    Raises:
-        ArgumentMismatch, ShapeMismatch, DtypeMismatch: with recorded against given.
-    """
-    types = tape.input_types
-    if len(args) != len(types):
-        raise ArgumentMismatch(
-            f"the tape of {tape.name} takes {len(types)} arguments, {len(args)} were given",
-            got=", ".join(type(a).__name__ for a in args),
-            fix=f"pass the arguments it was recorded with: {', '.join(map(str, types))}",
-        )
-    return [as_input(tape, position, type_, argument) for position, (type_, argument) in enumerate(zip(types, args))]
-
-
-def as_input(tape: TakesInputs, position: int, type_: ValueType, argument: Operand) -> Operand:
-    argument = unwrap(argument)
-    if is_tracked(argument):
-        given = argument.type
-        array = argument
-    else:
-        is_active = position in tape.active_inputs
-        array = as_float_array(argument, position) if is_active else as_data_array(argument, position)
-        given = ValueType(array.shape, array.dtype)
-    if given.shape != type_.shape:
-        raise ShapeMismatch(
-            f"argument {position} of {tape.name} has another shape than recorded",
-            got=f"recorded {type_.shape}, given {given.shape}",
-            fix="record a tape for this shape, or use td.GuardedTape(f), which keeps one per shape",
-        )
-    if given.dtype != type_.dtype:
-        raise DtypeMismatch(
-            f"argument {position} of {tape.name} has another dtype than recorded",
-            got=f"recorded {type_.dtype}, given {given.dtype}",
-            fix=f"convert it with .astype(np.{type_.dtype.name}), or record a tape for this dtype",
-        )
-    return array

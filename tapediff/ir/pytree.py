@@ -1,8 +1,13 @@
-"""Pytrees: nested tuples, lists and dicts of arrays, flattened into their arrays and a treedef that can be compared and hashed."""
+"""Pytrees: nested containers of arrays, flattened into their arrays and a treedef that can be compared and hashed.
+
+Containers are tuples, named tuples, lists, dicts, dataclasses, and the classes given to td.register_container.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +22,7 @@ class TreeDef(NamedTuple):
 
     Attributes:
         kind: the container's type; None for an array, and `type(...)` of a value that is none.
-        keys: of a dict; a key of the value that is no array.
+        keys: of a dict; names of a dataclass's fields; what a registered class has beside its parts; a key of the value that is no array.
         parts: the treedefs inside.
         value: a value that is no array, not compared by itself.
     """
@@ -50,8 +55,64 @@ class _Value:
 
 
 ARRAY = TreeDef(None)
+NOTHING = TreeDef(type(None), _Value(None))
 # A Python integer among arguments, which isinstance() is to recognise as one.
 INTEGER = TreeDef(None, int)
+
+
+# How the classes given to register_container are taken apart and made.
+REGISTERED: dict[type, tuple[Callable[[Any], tuple[Any, Hashable]], Callable[[Any, Any], Any]]] = {}
+
+
+def register_container(
+    cls: type, flatten: Callable[[Any], tuple[Any, Hashable]], unflatten: Callable[[Any, Any], Any]
+) -> type:
+    """Make a class a container, as dicts and dataclasses are: as argument, result, and structure of gradients.
+
+    Args:
+        cls: the class; its subclasses are not meant.
+        flatten: flatten(object) -> (parts, rest): the parts that hold arrays, and whatever else makes up the object, hashable.
+        unflatten: unflatten(rest, parts) -> object; the parts may be tracked arrays, so it must not look at them.
+
+    Returns:
+        The class.
+
+    Source: the order of arguments is that of jax.tree_util.register_pytree_node.
+    """
+    REGISTERED[cls] = (flatten, unflatten)
+    return cls
+
+
+def is_dataclass(tree: Any) -> bool:
+    return hasattr(type(tree), "__dataclass_fields__")
+
+
+def parts_of(tree: Any) -> tuple[Any, Any, Sequence[Any]] | None:
+    """The type, keys and parts of a container, dicts in their own order; None for what is none."""
+    kind = type(tree)
+    if kind in REGISTERED:
+        parts, rest = REGISTERED[kind][0](tree)
+        return kind, (_Value(rest),), tuple(parts)
+    if kind is tuple or kind is list or (isinstance(tree, tuple) and hasattr(kind, "_fields")):
+        return kind, (), tree
+    if kind is dict or kind is OrderedDict:
+        return kind, tuple(tree), tuple([tree[key] for key in tree])
+    if is_dataclass(tree):
+        names = tuple(field.name for field in dataclasses.fields(kind))
+        return kind, names, tuple(getattr(tree, name) for name in names)
+    return None
+
+
+def static_leaf(value: Any) -> TreeDef:
+    """The treedef of a value that is no array and no container; raises TypeError where it is not hashable."""
+    held = _Value(value)
+    hash(held)
+    return TreeDef(type(value), held)
+
+
+def is_static(treedef: TreeDef) -> bool:
+    """Whether a treedef is that of one value which is no array."""
+    return isinstance(treedef.keys, _Value)
 
 
 def flatten(tree: Any, *, arguments: bool = False) -> tuple[list[Any], TreeDef]:
@@ -79,6 +140,9 @@ def _flatten(tree: Any, leaves: list[Any], arguments: bool) -> TreeDef:
         # In one order, as dicts of another order are equal.
         keys = tuple(sorted(tree) if all(type(key) is str for key in tree) else tree)
         return TreeDef(kind, keys, tuple(_flatten(tree[key], leaves, arguments) for key in keys))
+    if kind in REGISTERED or (is_dataclass(tree) and holds_arrays(tree)):
+        _, keys, parts = parts_of(tree) or (None, (), ())
+        return TreeDef(kind, keys, tuple(_flatten(part, leaves, arguments) for part in parts))
     try:
         value = _Value(tree)
         hash(value)
@@ -90,8 +154,22 @@ def _flatten(tree: Any, leaves: list[Any], arguments: bool) -> TreeDef:
     return TreeDef(kind, value)
 
 
-def unflatten(treedef: TreeDef, leaves: Sequence[Any]) -> Any:
-    """The tree of this treedef with these arrays."""
+def holds_arrays(tree: Any) -> bool:
+    """Whether there is an array, a tracked value or a float somewhere in a tree."""
+    if is_tracked(tree) or type(tree) is float or isinstance(tree, (np.ndarray, np.generic)):
+        return True
+    found = parts_of(tree)
+    return found is not None and any(map(holds_arrays, found[2]))
+
+
+def holds_tracked(tree: Any) -> bool:
+    """Whether there is a tracked value somewhere in a tree."""
+    found = None if is_tracked(tree) else parts_of(tree)
+    return is_tracked(tree) if found is None else any(map(holds_tracked, found[2]))
+
+
+def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
+    """The tree of this treedef with these arrays; of an iterator, with the next ones."""
     return _unflatten(treedef, iter(leaves))
 
 
@@ -102,11 +180,23 @@ def _unflatten(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
     if isinstance(keys, _Value):
         return keys.value
     made = [_unflatten(part, leaves) for part in parts]
-    if kind is dict:
-        return dict(zip(keys, made))
+    if kind is tuple or kind is list:
+        return kind(made)
+    if kind is dict or kind is OrderedDict:
+        return kind(zip(keys, made))
+    if kind in REGISTERED:
+        return REGISTERED[kind][1](keys[0].value, made)
     if hasattr(kind, "_fields"):
         return kind(*made)
-    return kind(made)
+    return _dataclass(kind, keys, made) if hasattr(kind, "__dataclass_fields__") else kind(made)
+
+
+def _dataclass(kind: type, names: Sequence[str], values: Sequence[Any]) -> Any:
+    """An object with these fields. Its constructor is not called, as it may look at the values, or compute fields from others."""
+    made = object.__new__(kind)
+    for name, value in zip(names, values):
+        object.__setattr__(made, name, value)
+    return made
 
 
 def integers(treedef: TreeDef) -> list[int]:
@@ -116,6 +206,11 @@ def integers(treedef: TreeDef) -> list[int]:
 
 def _leaves(treedef: TreeDef) -> list[TreeDef]:
     return [treedef] if treedef.kind is None else [leaf for part in treedef.parts for leaf in _leaves(part)]
+
+
+def count_leaves(treedef: TreeDef) -> int:
+    """How many arrays there are in a tree."""
+    return 1 if treedef.kind is None else sum(map(count_leaves, treedef.parts))
 
 
 def has_values(treedef: TreeDef) -> bool:
@@ -136,6 +231,8 @@ def describe_treedef(treedef: TreeDef) -> str:
     text = ", ".join(inside)
     if kind is list:
         return f"[{text}]"
+    if hasattr(kind, "__dataclass_fields__") and kind not in REGISTERED:
+        text = ", ".join(f"{name}={part}" for name, part in zip(keys, inside))
     return f"({text})" if kind is tuple else f"{kind.__name__}({text})"
 
 

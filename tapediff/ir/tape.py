@@ -9,11 +9,13 @@ from typing import Any
 
 from ..base.source_location import spot_of
 from ..errors import InvalidTape, describe
-from .arguments import as_inputs
+from .containers import structured
 from .guard_rows import single_guards, width_of
+from .inputs import as_inputs
 from .instruction import CONSTANT, GUARD, GUARD_KINDS, INPUT, Guard, Instruction, Operand, ValueType, is_tracked
 from .interpreter import inline, run
 from .outputs import deliver
+from .pytree import TreeDef
 from .serialize import State, packed, unpacked
 
 
@@ -27,7 +29,10 @@ class Tape:
         outputs: the values that are returned, in order.
         name: the recorded function's name.
         active_inputs: positions in `inputs` that may be differentiated (not td.Constant).
-        returns_tuple: whether the function returned a tuple (of `len(outputs)` values) or a single value.
+        returns_tuple: whether the function returned a container (of `len(outputs)` values) or a single value.
+        result: the treedef of what it returned; None for a single value or a tuple of values.
+        arguments: the treedef of each argument; None where each is one array. The inputs are their arrays, in order.
+        names: of the arguments, where the function has them.
     """
 
     instructions: tuple[Instruction, ...]
@@ -36,6 +41,9 @@ class Tape:
     name: str = "f"
     active_inputs: tuple[int, ...] = ()
     returns_tuple: bool = False
+    result: TreeDef | None = None
+    arguments: tuple[TreeDef, ...] | None = None
+    names: tuple[str, ...] = ()
     # Tapes made of this one. dataclasses.replace leaves it out, as they are none of another tape's.
     derived: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any], init=False, compare=False, repr=False)
 
@@ -78,11 +86,11 @@ class Tape:
         return f"<Tape of {self.name}: {len(self)} instructions, {self.guard_count} guards>"
 
     def __getstate__(self) -> State:
-        state = {name: getattr(self, name) for name in ("inputs", "outputs", "name", "active_inputs", "returns_tuple")}
+        state = {name: getattr(self, name) for name in _STATE}
         return {**state, **packed(self.instructions)}
 
     def __setstate__(self, state: State) -> None:
-        for name in ("inputs", "outputs", "name", "active_inputs", "returns_tuple"):
+        for name in _STATE:
             self.__dict__[name] = state[name]
         self.__dict__["instructions"] = unpacked(state)
         self.__dict__["derived"] = {}
@@ -102,8 +110,11 @@ class Tape:
         """The function's value by replaying the tape with NumPy. Raises GuardFailed off the recorded path."""
         inputs = as_inputs(self, args)
         outputs = inline(self, inputs) if any(map(is_tracked, inputs)) else run(self, inputs)
-        outputs = deliver(outputs, None, True)
-        return outputs if self.returns_tuple else outputs[0]
+        return structured(self.result, self.returns_tuple, deliver(outputs, None, True))
+
+
+# What pickles hold beside the instructions.
+_STATE = ("inputs", "outputs", "name", "active_inputs", "returns_tuple", "result", "arguments", "names")
 
 
 def check(tape: Tape) -> None:

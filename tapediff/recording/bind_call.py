@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,14 @@ from ..ir.arguments import (
     chosen_arguments,
     container_kind,
     container_refused,
-    holds_only_numbers,
     unwrap,
 )
+from ..ir.containers import Trees, flatten_arguments, positions_of
 from ..ir.instruction import Operand, is_tracked
 from ..ir.keys import static_key
+from ..ir.pytree import describe_treedef
 from ..numpy_api.whole_numbers import whole_argument
+from .flat_function import FlatFunction
 from .int_arguments import ANY_INT, AnyInt
 from .static import guarded_value, static_of
 
@@ -36,8 +38,10 @@ class BoundCall:
         inputs: arrays or tracked arrays.
         active: which inputs may be differentiated.
         argnums: the caller's argnums, counted among `inputs`.
-        static: position, type and value of the arguments that the tape is specialised on; hashable.
+        static: position, type and value of the arguments that the tape is specialised on; hashable. The position is one among
+            the arrays in the arguments, -1 for the structure of containers.
         name: the function's name.
+        leaves: the arguments, in place of containers what is in them.
     """
 
     function: Callable[..., Any]
@@ -46,16 +50,33 @@ class BoundCall:
     argnums: tuple[int, ...]
     static: tuple[Any, ...]
     name: str
+    leaves: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """The treedefs of the arguments of a call, among what its tape is specialised on."""
+
+    trees: Trees
+
+    def __repr__(self) -> str:
+        return ", ".join(map(describe_treedef, self.trees))
+
+
+def no_whole_numbers(_: Sequence[Any]) -> Collection[int]:
+    return ()
 
 
 def bind_call(
-    f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int], whole: Collection[int] = ()
-) -> BoundCall:
+    f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int],
+    whole: Callable[[Sequence[Any]], Collection[int]] = no_whole_numbers,
+) -> BoundCall:  # fmt: skip
     """Sort the arguments of f(*args).
 
-    Differentiated arguments and floats are differentiable inputs; td.Constant and other arrays are data inputs; Python ints,
-    bools, strings, None and other hashable objects are static, and what td.static names. Python ints at the positions `whole` are
-    data that the function sees as ints.
+    Containers are taken apart; their structure is static, and what is in them is sorted as arguments are. Differentiated arguments and
+    floats are differentiable inputs; td.Constant and other arrays are data inputs; Python ints, bools, strings, None and other hashable
+    objects are static, and what td.static names. Python ints at the positions that `whole` gives, of all arguments, are data that the
+    function sees as ints.
 
     Raises:
         DtypeMismatch: a differentiated argument is not real floating point.
@@ -66,6 +87,22 @@ def bind_call(
     spec = static_of(f)
     chosen = () if spec is None else spec.positions(f)
     args = [guarded_value(unwrap(a)) if k in chosen else a for k, a in enumerate(args)]
+    leaves, trees = flatten_arguments(args, chosen, f)
+    if trees is None:
+        return _bound(f, name, args, argnums, chosen, whole(args))
+    flat = FlatFunction(f, trees)
+    positions = positions_of(trees)
+    numbers = [
+        k for argnum in argnums for k in positions[argnum]
+        if trees[argnum].kind is None or _kind(flat, leaves[k], k, False) == "active"
+    ]  # fmt: skip
+    call = _bound(flat, name, leaves, numbers, [positions[k][0] for k in chosen], whole(leaves))
+    return replace(call, static=((-1, Structure, Structure(trees)), *call.static))
+
+
+def _bound(
+    f: Callable[..., Any], name: str, args: list[Any], argnums: Sequence[int], chosen: Collection[int], whole: Collection[int]
+) -> BoundCall:
     inputs: list[Any] = []
     active: list[bool] = []
     static: list[tuple[Any, ...]] = []
@@ -97,7 +134,7 @@ def bind_call(
             )
             raise ArgumentMismatch(f"argument {k} of {name} is {what}, so it has no gradient", fix=fix)
     function = f if not static else _filled_in(f, args, places, wholes)
-    return BoundCall(function, tuple(inputs), tuple(active), tuple(places[k] for k in argnums), tuple(static), name)
+    return BoundCall(function, tuple(inputs), tuple(active), tuple(places[k] for k in argnums), tuple(static), name, args)
 
 
 def positional(f: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, ...]:
@@ -129,18 +166,9 @@ def _kind(f: Any, argument: Operand, position: int, differentiated: bool) -> str
         return "active" if argument.dtype.kind == "f" else "data"
     if isinstance(argument, float):
         return "active"
-    if isinstance(argument, (list, tuple)):
-        if holds_only_numbers(argument) and not hasattr(argument, "_fields"):
-            return "active" if as_data_array(argument, position, f).dtype.kind == "f" else "data"
-        if _holds_arrays(argument):
-            raise container_refused(container_kind(argument) or "", position, f)
+    if isinstance(argument, list):
+        return "active" if as_data_array(argument, position, f).dtype.kind == "f" else "data"
     return "static"
-
-
-def _holds_arrays(argument: Operand) -> bool:
-    return isinstance(argument, np.ndarray) or is_tracked(argument) or (
-        isinstance(argument, (list, tuple)) and any(map(_holds_arrays, argument))
-    )  # fmt: skip
 
 
 def _static_key(f: Any, name: str, position: int, argument: Operand) -> tuple[Any, ...]:

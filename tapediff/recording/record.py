@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ..ir.arguments import Constant, as_float_array, as_recorded
+from ..errors import DtypeMismatch
+from ..ir.arguments import ACCEPTED, Constant, argument_name, as_float_array, as_recorded
+from ..ir.containers import flatten_arguments
 from ..ir.instruction import Operand
 from ..ir.tape import Tape
 from .bind_call import positional
+from .flat_function import FlatFunction, argument_names
 from .randomness import Draws
 from .recorder import Recorder
 from .tracked import TrackedArray
@@ -18,9 +22,11 @@ def record(f: Callable[..., Any], *args: Operand, prescribed: Sequence[Any] = ()
     """Run a function once on tracked arrays and return the tape of its operations.
 
     Args:
-        f: a function of float arrays or floats, in plain NumPy; returns a real number, an array, or a tuple of these.
+        f: a function of float arrays or floats, in plain NumPy; returns a real number, an array, or a container of these.
         args: where to record: floats or float arrays of any shape, which may be differentiated; integers, booleans and values
-            wrapped in td.Constant are data, which may change from call to call. Where Python needs an integer it is guarded.
+            wrapped in td.Constant are data, which may change from call to call. Where Python needs an integer it is guarded. Tuples,
+            lists, dicts, named tuples and dataclasses of these; what else is in them (strings, None, bools) is part of their structure,
+            which the tape is for.
         prescribed: outcomes for the first guards (used by GuardedTape).
         named: further arguments by name; the tape takes all of them by position.
 
@@ -37,9 +43,10 @@ def record(f: Callable[..., Any], *args: Operand, prescribed: Sequence[Any] = ()
     if named:
         args = positional(f, args, named)
     draws = Draws((f,))
-    tape = Recorder(name, prescribed=prescribed).run(_record, f, args)
+    leaves, trees = flatten_arguments(args, (), f)
+    tape = Recorder(name, prescribed=prescribed).run(_record, f if trees is None else FlatFunction(f, trees), leaves)
     draws.warn(name)
-    return tape
+    return replace(tape, arguments=trees, names=tuple(argument_names(f, len(args))))
 
 
 def _record(recorder: Recorder, f: Callable[..., Any], args: Sequence[Any]) -> Tape:
@@ -52,6 +59,9 @@ def _entered(f: Callable[..., Any], args: Sequence[Any]) -> list[tuple[Any, bool
     """The arguments as arrays, and which may be differentiated."""
     plain = [Constant(plain_value(a.value)) if type(a) is Constant else plain_value(a) for a in args]
     entered = [as_recorded(argument, position, f) for position, argument in enumerate(plain)]
+    if not entered and isinstance(f, FlatFunction):
+        raise DtypeMismatch(f"{argument_name(0, f.f)} must hold floats to be differentiated", got="a container without arrays",
+                            fix=f"pass {ACCEPTED}")  # fmt: skip
     if not any(active for _, active in entered):
         for position, argument in enumerate(plain):
             if type(argument) is not Constant:

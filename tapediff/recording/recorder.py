@@ -24,6 +24,7 @@ from ..errors import (
     TrackedValueLeaked,
     rejection,
 )
+from ..ir.containers import flatten_result
 from ..ir.instruction import (
     BOOL,
     BOOL_SCALAR,
@@ -37,6 +38,7 @@ from ..ir.instruction import (
     is_tracked,
 )
 from ..ir.interpreter import outcome_of
+from ..ir.pytree import ARRAY
 from ..ir.tape import Tape
 from ..numpy_api.shaping import stack_objects
 from ..numpy_api.whole_numbers import WholeNumber, with_floats
@@ -318,21 +320,23 @@ class Recorder(TapeBuilder):
     # Results
 
     def finish(self, result: Operand) -> Tape:
-        """The tape that returns `result`: a tracked value, a number or array, or a tuple of these."""
+        """The tape that returns `result`: a tracked value, a number or array, or a container of these."""
         if self.failure is not None:
             raise failure_caught(self.name, self.failure) from self.failure.error
         if self.refusal is not None:
             raise refusal_caught(self.name, self.refusal) from self.refusal.error
         self.call_arrays.finish()
-        returns_tuple = isinstance(result, (tuple, list)) and not is_tracked(result)
-        outputs = [self._output(r) for r in result] if returns_tuple else [self._output(result)]
+        leaves, treedef = flatten_result(result)
+        outputs = [self._output(leaf) for leaf in leaves]
+        is_flat = treedef == ARRAY or (treedef.kind is tuple and all(part == ARRAY for part in treedef.parts))
         return Tape(
             tuple(self.instructions),
             tuple(self.inputs),
             tuple(outputs),
             self.name,
             tuple(self.active_inputs),
-            returns_tuple,
+            treedef != ARRAY,
+            None if is_flat else treedef,
         )
 
     def _output(self, result: Operand) -> int:

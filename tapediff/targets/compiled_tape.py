@@ -13,7 +13,9 @@ from ..base.held_locks import holding
 from ..compiler.runtime.status import OVERLAP, PENDING, REFUSED
 from ..errors import ArgumentMismatch, GuardFailed, ShapeMismatch
 from ..functions.rolled_loop import rolled
-from ..ir.arguments import as_inputs, chosen_arguments
+from ..ir.arguments import chosen_arguments
+from ..ir.containers import structured
+from ..ir.inputs import as_inputs
 from ..ir.instruction import FLOAT64, FLOAT_SCALAR, is_tracked
 from ..ir.interpreter import GuardFailure, inline
 from ..ir.outputs import check_out
@@ -23,6 +25,7 @@ from ..recording.gc_pause import without_collections
 from ..recording.record import record
 from ..recording.recorder import current_recorder
 from .backends import NATIVE, check_backend, make_kernel
+from .chosen import chosen_of_tape, inputs_of
 from .derived_tapes import gradient_tape
 from .evaluation import Evaluation, check_last, fitting, replayed
 from .fast_path import FastOperator, FastPath, raise_pending, unknown_yet
@@ -100,10 +103,10 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             return value
         if value == PENDING:
             raise_pending()
-        if any(map(is_tracked, args)):
-            outputs = inline(self.tape, as_inputs(self.tape, args))
-            return tuple(outputs) if self.tape.returns_tuple else outputs[0]
-        answer = self.attempt(None, as_inputs(self.tape, args), None)
+        inputs = as_inputs(self.tape, args)
+        if any(map(is_tracked, inputs)):
+            return structured(self.tape.result, self.tape.returns_tuple, inline(self.tape, inputs))
+        answer = self.attempt(None, inputs, None)
         if isinstance(answer, GuardFailure):
             raise self._guard_failed(answer)
         return answer[0]
@@ -128,7 +131,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     def kernel(self, argnums: Key) -> Kernel:
         """The kernel of value and gradients by `argnums`, of an operator, or of the outputs alone for None; compiled at first use."""
         known = self._kernels.get(argnums)
-        is_set = argnums != (0,) or self._fast is not unknown_yet
+        is_set = argnums != (0,) or self._fast is not unknown_yet or self.tape.arguments is not None
         return known if known is not None and is_set else self._new_kernel(argnums)
 
     @holding("_lock")
@@ -140,6 +143,8 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             # First of all: `call` does not hold the code that it runs.
             self._kernels[argnums] = known
         # An interrupt may come before any line, so that this may be left for the next call.
+        if self.tape.arguments is not None:
+            return known  # whose arguments are not those of the tape
         if argnums == (0,):
             self._fast = known.call
         elif argnums is None and known.tape.output_types == (FLOAT_SCALAR,) and not known.tape.returns_tuple:
@@ -161,13 +166,17 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     def _evaluate(self, args: Sequence[Any], argnums: Argnums, out: Any) -> tuple[Any, Any]:
         """The full path: any layout, lists, td.Constant, several gradients; checks everything before it computes."""
         numbers, several = chosen_arguments(argnums, len(args), self.tape.name) if args else ((0,), False)
-        if any(map(is_tracked, args)):
-            value, *gradients = inline(gradient_tape(self.tape, numbers), as_inputs(self.tape, args))
-            return value, tuple(gradients) if several else gradients[0]
         inputs = as_inputs(self.tape, args)
+        chosen = chosen_of_tape(self.tape, numbers, several)
+        if chosen.trees is not None:
+            numbers, several = inputs_of(self.tape, numbers), True
+        if any(map(is_tracked, inputs)):
+            value, *gradients = inline(gradient_tape(self.tape, numbers), inputs)
+            return value, chosen.nested(gradients)
         self.kernel(numbers)
-        check_out(out, [self.tape.input_types[k] for k in numbers], several)
-        outs = None if out is None else (list(out) if several else [out])
+        into: Any = out if out is None or chosen.trees is None else chosen.flat(out, "out")
+        check_out(into, [self.tape.input_types[k] for k in numbers], several)
+        outs = None if into is None else (list(into) if several else [into])
         answer = self.attempt(numbers, inputs, outs)
         if isinstance(answer, GuardFailure):
             raise self._guard_failed(answer)
@@ -176,8 +185,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             self.fast_operators[argnums] = fast
         if out is not None:
             return value, out
-        gradients = [g[()] if g.shape == () else g for g in gradients]
-        return value, tuple(gradients) if several else gradients[0]
+        return value, chosen.nested([g[()] if g.shape == () else g for g in gradients])
 
     def attempt(self, argnums: tuple[int, ...] | None, inputs: Sequence[Any], outs: Sequence[np.ndarray] | None) -> Any:
         """Run a kernel on inputs of exactly the recorded types, of any layout.
@@ -195,7 +203,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             return outputs
         value, *gradients = outputs
         if argnums is None:
-            return ((value, *gradients) if self.tape.returns_tuple else value), []
+            return structured(self.tape.result, self.tape.returns_tuple, outputs), []
         return value, gradients if outs is None else list(outs)
 
     def _outputs(self, kernel: Kernel, inputs: Sequence[Any], outs: Sequence[np.ndarray] | None) -> list[Any] | GuardFailure:
@@ -227,6 +235,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         self, args: Sequence[Any], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Any], out: Any, several: bool
     ) -> Evaluation:
         """See evaluation.evaluate."""
+        argnums = inputs_of(self.tape, argnums)
         inputs, operator = as_inputs(self.tape, args), build(argnums)
         derived = operator.tape(self.tape)
         check_last(out, derived, several)
@@ -243,9 +252,9 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         return self._outputs(self.kernel(operator), inputs, outs)
 
     def fast(self, operator: Key, note_use: Callable[[], None] | None = None) -> FastOperator | None:
-        """For the next calls of a kernel; none where results are converted after it."""
+        """For the next calls of a kernel; none where arguments are taken apart before it, or results converted after it."""
         kernel = self.kernel(operator)
-        is_exact = all(a.dtype == b.dtype for a, b in zip(kernel.output_types, kernel.tape.output_types))
+        is_exact = self.tape.arguments is None and all(a.dtype == b.dtype for a, b in zip(kernel.output_types, kernel.tape.output_types))
         return FastOperator(kernel, note_use) if is_exact else None
 
     def run_unguarded(self, operator: Operator, inputs: Sequence[Any]) -> list[Any]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.arguments import chosen_arguments
 from ..ir.outputs import check_out, deliver
 from ..ir.tape import Tape
 from ..ops.structure import STOP_GRADIENT
@@ -16,6 +15,7 @@ from ..recording.record import plain_value
 from ..recording.recorder import current_recorder
 from ..recording.tracked import TrackedArray
 from . import operators
+from .chosen import choose
 from .compiled_tape import CompiledTape
 from .derived_tapes import gradient_tape, gradient_tape_in_use
 from .evaluation import replay, traced
@@ -32,11 +32,12 @@ def gradient(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, 
         target: function, Tape, CompiledTape or GuardedTape that returns one real scalar.
         x, args: the point: floats or float arrays; td.Constant(y) for run-time data.
         argnums: which argument to differentiate by, -1 is the last; a tuple or list gives a tuple of gradients.
-        out: array (or tuple of arrays) that receives the gradient; untouched when anything fails.
+        out: array (or tuple or container of arrays) that receives the gradient; untouched when anything fails.
         named: further arguments of a function or GuardedTape by name.
 
     Returns:
-        Array of the argument's shape and dtype: `out`, or a fresh one that no later call touches.
+        Array of the argument's shape and dtype: `out`, or a fresh one that no later call touches. By a container, a container of the same
+        structure, with None for integers, masks and td.Constant in it.
 
     Raises:
         NonScalarOutput: the target does not return one real scalar; td.jacobian takes arrays.
@@ -73,13 +74,15 @@ def value_and_gradient(
     arguments = given(x, args)
     if named:
         arguments = positional(target, arguments, named)
-    name = getattr(target, "name", None) or getattr(target, "__name__", type(target).__name__)
-    numbers, several = chosen_arguments(argnums, len(arguments), name)
-    tape, inputs, numbers = traced(target, arguments, numbers)
+    chosen = choose(target, arguments, argnums)
+    tape, inputs, numbers = traced(target, arguments, chosen.numbers)
     joint = gradient_tape(tape, numbers) if isinstance(target, Tape) else gradient_tape_in_use(tape, numbers)
-    check_out(out, [tape.input_types[k] for k in numbers], several)
+    several = not chosen.is_plain
+    into = out if out is None or chosen.trees is None else chosen.flat(out, "out")
+    check_out(into, [tape.input_types[k] for k in numbers], several)
     value, *gradients = replay(joint, inputs)
-    return _as_number(value), deliver(gradients, out, several)
+    found = deliver(gradients, into, several)
+    return _as_number(value), found if chosen.trees is None else chosen.nested(found) if out is None else out
 
 
 def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:

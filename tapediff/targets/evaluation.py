@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentMismatch, ShapeMismatch
-from ..ir.arguments import as_inputs, unwrap
+from ..ir.arguments import unwrap
+from ..ir.inputs import as_inputs
 from ..ir.instruction import ValueType, is_tracked
 from ..ir.interpreter import inline, run
 from ..ir.outputs import check_out, deliver
 from ..ir.tape import Tape
 from ..recording.bind_call import bind_call
 from ..recording.recorder import current_recorder
+from .chosen import inputs_of
 from .fast_path import FIRST, Argnums, FastOperator
 from .nested_recording import record_nested
 from .operator_tapes import Numbers, Operator
@@ -32,7 +34,7 @@ class Evaluation:
     Attributes:
         outputs: as the operator's tape gives them.
         tape: the function's own tape at the point.
-        wrt: the inputs of the tape that the operator differentiates with respect to.
+        wrt: the inputs of the tape that the operator differentiates with respect to; of a container there may be several.
         run: run(operator, inputs) gives the outputs of another operator of `tape`.
         fast: the kernel that gave the outputs, if one did: they are new arrays, and the caller's have theirs.
         may_repeat: the kernel may be called directly with the next arguments.
@@ -76,7 +78,7 @@ def replay(tape: Tape, inputs: Sequence[Any]) -> list[Any]:
 def traced(target: Any, args: Sequence[Any], argnums: Numbers) -> tuple[Tape, list[Any], Numbers]:
     """A tape of a function or Tape at `args`, its inputs there, and the argnums counted among them."""
     if isinstance(target, Tape):
-        return target, as_inputs(target, args), argnums
+        return target, as_inputs(target, args), inputs_of(target, argnums)
     if not callable(target):
         raise ArgumentMismatch("the target of a derivative must be callable or a tape", got=type(target).__name__,
                                fix="pass the function itself: td.gradient(f, x)")  # fmt: skip
@@ -97,7 +99,7 @@ def evaluate(
     """An operator of any target at a point.
 
     Args:
-        argnums: what to differentiate with respect to, counted from the front.
+        argnums: which arguments to differentiate with respect to, counted from the front.
         build: the operator, of the positions of these arguments among a tape's inputs.
         vectors: the tangents or cotangents.
         out: the caller's array for the last output or, if `several`, arrays for the last outputs; checked here.

@@ -10,15 +10,18 @@ import numpy as np
 
 from ..compiler.runtime.status import KEPT, PENDING
 from ..errors import ArgumentMismatch, TrackedValueEscaped
-from ..ir.arguments import chosen_arguments, unwrap
+from ..ir.arguments import unwrap
+from ..ir.containers import is_container
 from ..ir.instruction import FLOAT64, ValueType, is_tracked
 from ..ir.interpreter import inline, run
 from ..ir.outputs import check_out, deliver
+from ..ir.pytree import holds_tracked
 from ..ir.tape import Tape
 from ..recording.bind_call import BoundCall, bind_call, positional
 from ..recording.recorder import Recorder, current_recorder
 from ..recording.static import Static
 from .backends import NATIVE
+from .chosen import choose
 from .derived_tapes import gradient_tape
 from .evaluation import Evaluation, evaluate
 from .fast_path import FastOperator, FastPath, raise_pending, unknown_yet
@@ -177,6 +180,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
 
     def _remember(self, verb: Any, key: tuple[int, ...] | None, variant: Variant) -> None:
         """Let the next call of a verb go straight to the kernel of the tape that answered this one, where Python has no say."""
+        if key is None and variant.program.tape.result is not None:
+            return  # what the kernel gives has to be put into containers
         is_compiled = variant.compiled.seconds and variant.replays >= self.compile_after
         if is_compiled and variant.is_direct and self.guard is None and not self.check_every:
             fast = variant.compiled.fast(key, variant.note_hit)
@@ -224,13 +229,16 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self, args: Sequence[Any], argnums: Argnums, out: Any, guard_value: tuple[Any, ...]
     ) -> tuple[Any, Any]:
         """The full path: any layout, floats, td.Constant, several gradients; another tape, or a new one."""
-        numbers, several = chosen_arguments(argnums, len(args), self.name)
+        chosen = choose(self, args, argnums)
+        several = not chosen.is_plain
+        into = out if out is None or chosen.trees is None else chosen.flat(out, "out")
         if _is_recording(args):
-            return self._inlined(bind_call(self.f, args, numbers), out, several)
-        call = self._function.call(args, numbers, guard_value)
+            value, found = self._inlined(bind_call(self.f, args, chosen.numbers), into, several)
+            return value, found if chosen.trees is None else chosen.nested(found) if out is None else out
+        call = self._function.call(args, chosen.numbers, guard_value)
         inputs, numbers = call.bound.inputs, call.bound.argnums
-        check_out(out, [ValueType(inputs[k].shape, inputs[k].dtype) for k in numbers], several)
-        outs = None if out is None else (list(out) if several else [out])
+        check_out(into, [ValueType(inputs[k].shape, inputs[k].dtype) for k in numbers], several)
+        outs = None if into is None else (list(into) if several else [into])
         call, variant, (value, gradients) = self._gradients(call, outs)
         if numbers == (0,) and variant.is_direct and variant.compiled.seconds:
             self._use_fast_path(call, variant)
@@ -238,8 +246,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             self._remember(argnums, argnums, variant)
         if out is not None:
             return value, out
-        gradients = [g[()] if g.shape == () else g for g in gradients]
-        return value, tuple(gradients) if several else gradients[0]
+        return value, chosen.nested([g[()] if g.shape == () else g for g in gradients])
 
     def _gradients(self, call: KeyedCall, outs: Any) -> tuple[KeyedCall, Variant, Any]:
         return self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, call.bound.argnums, outs))
@@ -335,4 +342,4 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
 
 
 def _is_recording(args: Sequence[Any]) -> bool:
-    return current_recorder() is not None or any(is_tracked(unwrap(a)) for a in args)
+    return current_recorder() is not None or any(is_tracked(a) or (is_container(a) and holds_tracked(a)) for a in map(unwrap, args))

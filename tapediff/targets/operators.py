@@ -8,34 +8,29 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentMismatch, ShapeMismatch
-from ..ir.arguments import chosen_arguments, unwrap
+from ..ir.arguments import unwrap
+from ..ir.containers import is_container, structured
 from ..ir.instruction import is_tracked
 from ..ir.outputs import deliver
+from ..ir.pytree import parts_of
 from ..ir.tape import Tape
 from ..recording.bind_call import positional
 from . import matrix_tapes as matrices
 from . import operator_tapes as tapes
+from .chosen import Chosen, choose, is_differentiable, leaves_like, name_of, shape_of
 from .evaluation import Evaluation, as_number, evaluate, fitting
 from .fast_path import Argnums, fast_operator
-from .operator_tapes import Numbers, Operator
+from .operator_tapes import Operator
 
 
 def _named(target: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(positional(target, args, named)) if named else args
 
 
-def _name(target: Any) -> str:
-    return str(getattr(target, "name", None) or getattr(target, "__name__", type(target).__name__))
-
-
-def _numbers(argnums: Argnums, args: Sequence[Any], target: Any) -> tuple[Numbers, bool]:
-    return chosen_arguments(argnums, len(args), _name(target))
-
-
 def _value(found: Evaluation) -> Any:
     """The function's results, as it returned them."""
     values = found.delivered(found.outputs[: len(found.tape.outputs)])
-    return values if found.tape.returns_tuple else as_number(values[0])
+    return structured(found.tape.result, True, values) if found.tape.returns_tuple else as_number(values[0])
 
 
 def count_of(vectors: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> int | None:
@@ -50,11 +45,6 @@ def count_of(vectors: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> int |
     return counts.pop()
 
 
-def _shape(argument: Any) -> tuple[int, ...]:
-    argument = unwrap(argument)
-    return argument.shape if is_tracked(argument) else np.shape(argument)
-
-
 # Products with vectors
 
 
@@ -64,8 +54,8 @@ def jvp(target: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
     Args:
         target: function, Tape, CompiledTape or GuardedTape.
         primals: the arguments, a tuple.
-        tangents: for each argument an array of its shape, or None for one that does not move; with one axis more in front in all of
-            them, many tangents at once.
+        tangents: for each argument an array of its shape, for a container one of its structure, or None for one that does not move;
+            with one axis more in front in all arrays, many tangents at once.
 
     Returns:
         (y, y_dot): both as the function returns them; results that are not floats have tangents of zeros.
@@ -80,8 +70,10 @@ def jvp(target: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
     """
     primals, tangents = _pairs(primals, tangents, "td.jvp(f, (x,), (v,))")
     moving = tuple(k for k, v in enumerate(tangents) if v is not None)
-    vectors = [tangents[k] for k in moving]
-    count = count_of(vectors, [_shape(primals[k]) for k in moving])
+    chosen = choose(target, primals, moving)
+    vectors = chosen.flat([tangents[k] for k in moving], "a tangent")
+    count = count_of([v for v in vectors if v is not None], [s for v, s in zip(vectors, chosen.shapes) if v is not None])
+    vectors = [np.zeros(s if count is None else (count, *s)) if v is None else v for v, s in zip(vectors, chosen.shapes)]
     build = lambda wrt: Operator(tapes.jvp_tape, wrt, True, count, len(vectors))  # noqa: E731 -- its name is its use
     found = evaluate(target, primals, moving, build, vectors)
     kept = len(found.tape.outputs)
@@ -107,7 +99,7 @@ def _tangents(found: Sequence[Any], tape: Tape, count: int | None) -> Any:
     one = len(tape.outputs) == 1
     leading = () if count is None else (count,)
     given = [next(rest) if one or t.is_float else np.zeros((*leading, *t.shape)) for t in tape.output_types]
-    return tuple(given) if tape.returns_tuple else as_number(given[0])
+    return structured(tape.result, True, given) if tape.returns_tuple else as_number(given[0])
 
 
 def vjp(target: Any, *primals: Any) -> tuple[Any, Callable[..., tuple[Any, ...]]]:
@@ -121,7 +113,8 @@ def vjp(target: Any, *primals: Any) -> tuple[Any, Callable[..., tuple[Any, ...]]
         primals: the arguments; td.Constant(...) and integers are not differentiated.
 
     Returns:
-        (y, pull): pull(y_bar), for several results pull(y_bar, z_bar) or pull((y_bar, z_bar)), gives a tuple with the cotangent of each
+        (y, pull): pull(y_bar), for several results pull(y_bar, z_bar) or pull((y_bar, z_bar)), for a container one of its structure. It
+            gives a tuple with the cotangent of each
         argument, None for those that are not differentiated. With one axis more in front, many cotangents at once.
 
     Cost: pull takes one to three times the function, whatever the size of the arguments; what it needs is kept with it.
@@ -144,21 +137,21 @@ def linearize(target: Any, *primals: Any) -> tuple[Any, Callable[..., Any]]:
 def _split(target: Any, primals: tuple[Any, ...], make: Callable[..., Tape]) -> tuple[Any, Callable[..., Any]]:
     numbers = tuple(k for k, p in enumerate(primals) if is_differentiable(p))
     if not numbers:
-        raise ArgumentMismatch(f"{_name(target)} was given no argument to differentiate with respect to",
+        raise ArgumentMismatch(f"{name_of(target)} was given no argument to differentiate with respect to",
                                got=f"{len(primals)} arguments", fix="pass floats or float arrays")  # fmt: skip
     forward = lambda wrt: Operator(tapes.Forward(make), wrt, True)  # noqa: E731 -- its name is its use
     found = evaluate(target, primals, numbers, forward)
-    return _value(found), Linear(found, make, numbers, len(primals))
+    return _value(found), Linear(found, make, choose(target, primals, numbers), len(primals))
 
 
 class Linear:
     """The second half of a product with a Jacobian: takes the vectors, and may be called any number of times."""
 
-    def __init__(self, found: Evaluation, make: Callable[..., Tape], numbers: Numbers, count: int) -> None:
+    def __init__(self, found: Evaluation, make: Callable[..., Tape], chosen: Chosen, count: int) -> None:
         self._tape, self._run, self._wrt = found.tape, found.run, found.wrt
         # The caller may write to the arguments and to the value before the vectors come.
         self._residuals = [r if is_tracked(r) else np.array(r) for r in found.outputs[len(found.tape.outputs) :]]
-        self._make, self._numbers, self._count = tapes.Backward(make), numbers, count
+        self._make, self._wanted, self._count = tapes.Backward(make), chosen, count
         self._is_pullback = make is tapes.vjp_tape
         self._types = self._make(self._tape, self._wrt, False).input_types[len(self._residuals) :]
 
@@ -171,30 +164,26 @@ class Linear:
         if not self._is_pullback:
             return _tangents(deliver(outputs, None, True), self._tape, count)
         cotangents: list[Any] = [None] * self._count
-        for k, cotangent in zip(self._numbers, deliver(outputs, None, True)):
-            cotangents[k] = as_number(cotangent)
+        found = [as_number(cotangent) for cotangent in deliver(outputs, None, True)]
+        for k, cotangent in zip(self._wanted.numbers, self._wanted.by_argument(found)):
+            cotangents[k] = cotangent
         return tuple(cotangents)
 
     def _chosen(self, vectors: tuple[Any, ...], count: int) -> list[Any]:
         """The vectors without those for results that are not floats."""
+        if not self._is_pullback:
+            return self._wanted.flat(vectors, "the tangents") if self._wanted.trees is not None else list(vectors)
         results = len(self._tape.outputs)
-        if len(vectors) == 1 and isinstance(vectors[0], (tuple, list)) and self._is_pullback and self._tape.returns_tuple:
+        if len(vectors) == 1 and self._tape.result is not None:
+            vectors = tuple(leaves_like(self._tape.result, vectors[0], "a cotangent"))
+        elif len(vectors) == 1 and isinstance(vectors[0], (tuple, list)) and self._tape.returns_tuple:
             vectors = tuple(vectors[0])
-        if self._is_pullback and len(vectors) == results != count:
+        if len(vectors) == results != count:
             return [v for v, t in zip(vectors, self._tape.output_types) if t.is_float]
         return list(vectors)
 
     def __repr__(self) -> str:
         return f"<{'pullback' if self._is_pullback else 'pushforward'} of {self._tape.name}>"
-
-
-def is_differentiable(argument: Any) -> bool:
-    """Whether an argument is floats, tracked or not, and no td.Constant."""
-    if is_tracked(argument):
-        return bool(argument.type.is_float)
-    if isinstance(argument, (list, tuple)):
-        return np.asarray(argument).dtype.kind == "f"
-    return type(argument) is float or (isinstance(argument, (np.ndarray, np.floating)) and argument.dtype.kind == "f")
 
 
 def hvp(target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
@@ -206,7 +195,7 @@ def hvp(target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, out: A
         v: the vector, of the shape of the argument that `argnums` names, for several of them a tuple; with one axis more in front, many.
         args, named: further arguments, by position and by name.
         argnums: which argument to differentiate by; a tuple gives a tuple of products, of the Hessian by all of them.
-        out: array (or tuple of arrays) that receives the product.
+        out: array (or tuple or container of arrays) that receives the product.
 
     Returns:
         Array of the shape of v, in the units of f(x) / x.
@@ -223,7 +212,7 @@ def hvp(target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, out: A
     if fast is not None and (outputs := fast.outputs((x, *args, v), out)) is not None:
         return outputs[0] if out is None else out
     arguments = _named(target, (x, *args), named)
-    found, product, count = _hvp(target, arguments, v, argnums, out, keep=False)
+    found, product, count, _ = _hvp(target, arguments, v, argnums, out, keep=False)
     if count is None:
         found.remember(target, "hvp", argnums, named)
     return product
@@ -233,21 +222,29 @@ def value_gradient_and_hvp(
     target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, **named: Any
 ) -> tuple[Any, Any, Any]:
     """Value, gradient, and the Hessian times a vector, computed together; see td.hvp."""
-    found, product, _ = _hvp(target, _named(target, (x, *args), named), v, argnums, None, keep=True)
+    found, product, _, chosen = _hvp(target, _named(target, (x, *args), named), v, argnums, None, keep=True)
     value, *gradients = found.delivered(found.outputs[: 1 + len(found.wrt)])
-    return as_number(value), tuple(gradients) if isinstance(argnums, (tuple, list)) else as_number(gradients[0]), product
+    return as_number(value), chosen.nested(_numbers(chosen, gradients)), product
+
+
+def _numbers(chosen: Chosen, arrays: Sequence[Any]) -> Sequence[Any]:
+    """What is to be nested, with Python's floats where it stands alone or in a container."""
+    return arrays if chosen.several and chosen.trees is None else [as_number(array) for array in arrays]
 
 
 def _hvp(
     target: Any, args: tuple[Any, ...], v: Any, argnums: Argnums, out: Any, keep: bool
-) -> tuple[Evaluation, Any, int | None]:
-    numbers, several = _numbers(argnums, args, target)
-    vectors = list(v) if several else [v]
-    shapes = [_shape(args[k]) for k in numbers]
-    count = count_of(vectors, shapes)
+) -> tuple[Evaluation, Any, int | None, Chosen]:
+    chosen = choose(target, args, argnums)
+    vectors = chosen.flat(v, "the vector")
+    count = count_of(vectors, chosen.shapes)
     build = lambda wrt: Operator(tapes.hvp_tape, wrt, keep, count, len(vectors))  # noqa: E731 -- its name is its use
-    found = evaluate(target, args, numbers, build, vectors, out, several)
-    return found, found.delivered(found.outputs[len(found.outputs) - len(numbers) :], out, several), count
+    into = out if out is None or chosen.is_plain else chosen.flat(out, "out")
+    found = evaluate(target, args, chosen.numbers, build, vectors, into, not chosen.is_plain)
+    product = found.delivered(found.outputs[len(found.outputs) - len(vectors) :], into, not chosen.is_plain)
+    if not chosen.is_plain:
+        product = out if out is not None else chosen.nested(_numbers(chosen, product))
+    return found, product, count, chosen
 
 
 # Matrices
@@ -280,7 +277,7 @@ def jacobian(
         return outputs[0] if out is None else out
     if mode not in (None, "forward", "reverse"):
         raise ArgumentMismatch("mode of a Jacobian", got=repr(mode), fix='"forward", "reverse", or None for the cheaper one')
-    found, blocks = _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.jacobian_tape, False, mode)
+    found, blocks, _ = _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.jacobian_tape, False, mode)
     if not found.tape.returns_tuple:
         found.remember(target, f"jacobian {mode}", argnums, named)
     return blocks
@@ -290,7 +287,7 @@ def value_and_jacobian(
     target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
 ) -> tuple[Any, Any]:
     """Value and Jacobian, computed together; see td.jacobian."""
-    found, blocks = _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.jacobian_tape, True, mode)
+    found, blocks, _ = _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.jacobian_tape, True, mode)
     return _value(found), blocks
 
 
@@ -315,39 +312,42 @@ def hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, out: Any =
     fast = fast_operator(target, "hessian", argnums, named)
     if fast is not None and (outputs := fast.outputs((x, *args), out)) is not None:
         return outputs[0] if out is None else out
-    found, blocks = _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.hessian_tape, False, None)
+    found, blocks, _ = _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.hessian_tape, False, None)
     found.remember(target, "hessian", argnums, named)
     return blocks
 
 
 def value_gradient_and_hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, **named: Any) -> tuple[Any, Any, Any]:
     """Value, gradient and Hessian, computed together; see td.hessian."""
-    found, blocks = _matrix(target, _named(target, (x, *args), named), argnums, None, matrices.hessian_tape, True, None)
+    found, blocks, chosen = _matrix(target, _named(target, (x, *args), named), argnums, None, matrices.hessian_tape, True, None)
     value, *gradients = found.delivered(found.outputs[: 1 + len(found.wrt)])
-    return as_number(value), tuple(gradients) if isinstance(argnums, (tuple, list)) else as_number(gradients[0]), blocks
+    return as_number(value), chosen.nested(_numbers(chosen, gradients)), blocks
 
 
 def _matrix(
     target: Any, args: tuple[Any, ...], argnums: Argnums, out: Any, make: Callable[..., Tape], keep: bool, mode: str | None
-) -> tuple[Evaluation, Any]:
+) -> tuple[Evaluation, Any, Chosen]:
     """The blocks of a matrix, nested as JAX nests them: by result, where there are several, then by argument, where there are."""
-    numbers, several = _numbers(argnums, args, target)
+    chosen = choose(target, args, argnums)
     build = lambda wrt: Operator(make, wrt, keep, mode=mode)  # noqa: E731 -- its name is its use
     flat = None if out is None else _flat(out)
-    found = evaluate(target, args, numbers, build, (), flat, True)
+    found = evaluate(target, args, chosen.numbers, build, (), flat, True)
     is_hessian = make is matrices.hessian_tape
-    kept = (1 + len(numbers) if is_hessian else len(found.tape.outputs)) * keep
+    count = len(found.wrt)
+    kept = (1 + count if is_hessian else len(found.tape.outputs)) * keep
     blocks = found.delivered(found.outputs[kept:], flat, True)
     if out is not None:
-        return found, out
-    rows = [blocks[k : k + len(numbers)] for k in range(0, len(blocks), len(numbers))]
-    nested = [tuple(row) if several else row[0] for row in rows]
-    by_result = several if is_hessian else found.tape.returns_tuple
-    return found, tuple(nested) if by_result else nested[0]
+        return found, out, chosen
+    rows = [chosen.nested(blocks[k : k + count]) for k in range(0, len(blocks), count)]
+    if is_hessian:
+        return found, chosen.nested(rows), chosen
+    return found, structured(found.tape.result, found.tape.returns_tuple, rows), chosen
 
 
 def _flat(out: Any) -> list[Any]:
-    return [array for each in out for array in _flat(each)] if isinstance(out, (tuple, list)) else [out]
+    """The caller's blocks, in order: nested as the result is."""
+    found = parts_of(out)
+    return [out] if found is None else [array for part in found[2] for array in _flat(part)]
 
 
 # Functions of a number
@@ -397,8 +397,9 @@ def value_derivative_and_second_derivative(target: Any, x: Any, /, *args: Any, *
 
 
 def _require_number(target: Any, x: Any) -> None:
-    if _shape(x) != ():
-        raise ShapeMismatch(f"the argument of {_name(target)} is no number", got=f"shape {_shape(x)}",
+    if is_container(x) or shape_of(x) != ():
+        got = type(x).__name__ if is_container(x) else f"shape {shape_of(x)}"
+        raise ShapeMismatch(f"the argument of {name_of(target)} is no number", got=got,
                             fix="td.gradient or td.jacobian of a function of an array")  # fmt: skip
 
 

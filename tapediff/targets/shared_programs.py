@@ -105,6 +105,7 @@ def differing_constants(base: Tape, tape: Tape) -> list[int] | None:
         and base.outputs == tape.outputs
         and base.active_inputs == tape.active_inputs
         and base.returns_tuple == tape.returns_tuple
+        and base.result == tape.result
     )
     if not same:
         return None
@@ -148,4 +149,4 @@ def _lift(base: Tape, lifted: Sequence[int]) -> Tape:
     for number in lifted:
         instructions[number] = Instruction(INPUT, (), (len(inputs),), base.instructions[number].type, None)
         inputs.append(number)
-    return Tape(tuple(instructions), tuple(inputs), base.outputs, base.name, base.active_inputs, base.returns_tuple)
+    return Tape(tuple(instructions), tuple(inputs), base.outputs, base.name, base.active_inputs, base.returns_tuple, base.result)

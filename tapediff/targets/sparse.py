@@ -14,9 +14,10 @@ from ..ir.instruction import is_tracked
 from ..ir.tape import Tape
 from ..recording.bind_call import positional
 from . import matrix_tapes as matrices
+from .chosen import is_differentiable
 from .evaluation import Evaluation, evaluate
 from .operator_tapes import Operator
-from .operators import is_differentiable, linearize, vjp
+from .operators import linearize, vjp
 
 
 def sparse_jacobian(target: Any, x: Any, /, *args: Any, argnums: int = 0, format: str = "csr", **named: Any) -> Any:

@@ -1,20 +1,11 @@
 """Arguments: what is differentiated, what is data, what is refused and why, and how arguments are named."""
 
-import collections
-import dataclasses
-
 import numpy as np
 import pytest
 
 import tapediff as td
 
 X = np.array([1.0, 2.0, 3.0])
-Point = collections.namedtuple("Point", "u v")
-
-
-@dataclasses.dataclass
-class Weights:
-    w: object
 
 
 def product(a, b):
@@ -32,16 +23,20 @@ TARGETS = pytest.mark.parametrize(
 # Containers
 
 
+class Keyed(dict):
+    """A dict of another type, whose constructor tapediff does not know."""
+
+
 @pytest.mark.parametrize(
     ("container", "named"),
     [
-        ([X, X], "a list of ndarray"), ((X, X), "a tuple of ndarray"), ([X, X[:2]], "a list of ndarray"), ([X, "a"], "a list of ndarray, str"),
-        ([[X], [X]], "a list of list"), ([np.array(1.0)], "a list of ndarray"), ({"a": X}, "a dict"),
-        (collections.OrderedDict(a=X), "a OrderedDict"), (Weights(X), "a dataclass (Weights)"), (Point(X, X), "a named tuple (Point)"),
+        (Keyed(a=X), "a Keyed"), ({"a": {1.0}}, "set"), ([X, Keyed()], "a Keyed"), ({"a": bytearray(3)}, "bytearray"),
+        ([X, (k for k in X)], "generator"),
     ],
+    ids=lambda value: type(value).__name__,
 )  # fmt: skip
-def test_a_container_of_arrays_is_refused_wherever_it_is_passed(container, named):
-    """Differentiated, beside the differentiated argument, as data, and to every verb; a list of arrays is never stacked."""
+def test_containers_of_other_types_are_refused_wherever_they_are_passed(container, named):
+    """Differentiated, beside the differentiated argument, as data, and to every verb; nothing is stacked or left as it is."""
     calls = [
         lambda: td.gradient(first_of, container, 2.0), lambda: td.gradient(first_of, container, 2.0, argnums=1),
         lambda: td.gradient(first_of, td.Constant(container), 2.0, argnums=1), lambda: td.record(first_of, container, 2.0),
@@ -53,25 +48,23 @@ def test_a_container_of_arrays_is_refused_wherever_it_is_passed(container, named
         with pytest.raises(td.DtypeMismatch) as raised:
             call()
         what, at, got, fix = str(raised.value).split("\n")
-        assert what == "argument 0 (ws) is a container, which tapediff does not take as an argument"
+        assert what.startswith("argument 0 (ws) ")
         assert at.startswith("  at:  test_arguments.py:")
         assert got == f"  got: {named}"
-        assert fix == (
-            "  fix: pass each array as an argument of its own, or np.stack them into one; "
-            "an argument is a float, a float array, or nested lists of plain numbers"
-        )
+        assert "td.register_container makes a class" in fix
     assert not td.is_recording()
 
 
-def test_a_list_of_arrays_is_refused_by_tapes():
+def test_a_container_is_refused_by_tapes_of_an_array():
     for tape in (td.record(np.sum, X), td.compile(np.sum, X)):
-        with pytest.raises(td.DtypeMismatch, match="is a container"):
+        with pytest.raises(td.ArgumentMismatch, match="differ from the recorded ones"):
             td.gradient(tape, [X[:1], X[:1], X[:1]])
         assert np.array_equal(td.gradient(tape, X), np.ones(3))
+        assert np.array_equal(td.gradient(tape, (1.0, 2.0, 3.0)), np.ones(3))
 
 
 @TARGETS
-@pytest.mark.parametrize("numbers", [[1.0, 2.0], (1.0, 2.0), [np.float64(1.0), 2], [[1.0, 2.0], [3.0, 4.0]], [np.float32(0.5), 1.5], []], ids=repr)
+@pytest.mark.parametrize("numbers", [[1.0, 2.0], [np.float64(1.0), 2], [[1.0, 2.0], [3.0, 4.0]], [np.float32(0.5), 1.5], []], ids=repr)
 def test_nested_lists_of_plain_numbers_are_arrays(made, numbers):
     """Differentiated, and as data."""
     array = np.asarray(numbers, dtype=float)
@@ -81,7 +74,7 @@ def test_nested_lists_of_plain_numbers_are_arrays(made, numbers):
     np.testing.assert_array_equal(second, 2 * array * array)
 
 
-@pytest.mark.parametrize("argument", ["a", None, object(), [1.0, [2.0]], ["a"], {1.0}, 1j], ids=lambda a: type(a).__name__)
+@pytest.mark.parametrize("argument", ["a", None, object(), [1.0, [2.0]], {1.0}, 1j], ids=lambda a: type(a).__name__)
 def test_what_is_no_number_is_refused_with_its_name(argument):
     for call in (td.record, td.compile, td.gradient):
         with pytest.raises(td.DtypeMismatch, match=r"argument 0 \(ws\) (is|must be)"):

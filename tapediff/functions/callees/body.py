@@ -14,6 +14,7 @@ from ...base.source_location import Site, user_site
 from ...errors import ArgumentMismatch, StaleTape, UnsupportedFunction
 from ...ir.arguments import as_data_array
 from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, ValueType, is_tracked
+from ...ir.pytree import TreeDef, describe_treedef, flatten, integers, unflatten
 from ...numpy_api.shaping import stack_objects
 from ...ops.calls import CALL, GET
 from ...recording.aliases import Aliases

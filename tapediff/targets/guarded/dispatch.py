@@ -47,7 +47,7 @@ class Dispatch:
         try:
             return call, *self._follow(call, attempts(call))
         except IntNeeded:
-            needed = self._function.ints.data(call.args)
+            needed = self._function.ints.data(call.bound.leaves)
         # An exception that plain Python raises here may have nothing to do with the ints, so they are specialised on only after it.
         call = self._function.call(call.args, call.argnums, call.specialisation.guard_value, with_data=False)
         variant, answer = self._follow(call, attempts(call))

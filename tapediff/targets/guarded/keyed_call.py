@@ -9,9 +9,11 @@ import numpy as np
 
 from ...functions.callees.path_messages import site_of
 from ...ir.arguments import unwrap
+from ...ir.containers import flatten_argument, is_container
 from ...ir.instruction import ValueType
 from ...ir.keys import static_key, value_key
-from ...recording.bind_call import BoundCall, bind_call
+from ...ir.pytree import unflatten
+from ...recording.bind_call import BoundCall, bind_call, no_whole_numbers
 from ...recording.int_arguments import ANY_INT_KEY, AnyInt, IntArguments
 from .reason import Specialisation
 
@@ -67,7 +69,7 @@ class GuardedFunction:
             guard_value: of the user's guard, if it was called already: empty, or one value.
             with_data: whether ints may be data.
         """
-        bound = bind_call(self.f, args, argnums, self.ints.data(args) if with_data else ())
+        bound = bind_call(self.f, args, argnums, self.ints.data if with_data else no_whole_numbers)
         if self.guard is not None and not guard_value:
             guard_value = (self.guard(*map(for_guard, args)),)
         types = tuple(ValueType(a.shape, a.dtype) for a in bound.inputs)
@@ -77,7 +79,7 @@ class GuardedFunction:
     def key(self, specialisation: Specialisation, active: tuple[bool, ...]) -> CallKey:
         """The key of tapes for calls of one kind, whose inputs are `active`."""
         static = tuple(
-            (position, ANY_INT_KEY if kind is AnyInt else static_key(value))
+            (position, value if position < 0 else ANY_INT_KEY if kind is AnyInt else static_key(value))
             for position, kind, value in specialisation.static
         )
         guard_key = () if self.guard is None else value_key(specialisation.guard_value[0], self.guard_site)
@@ -87,7 +89,10 @@ class GuardedFunction:
 def for_guard(argument: Any) -> Any:
     """An argument as the user's guard sees it: as it was given, arrays read-only."""
     argument = unwrap(argument)
-    if isinstance(argument, (list, tuple)) and np.asarray(argument).dtype.kind in "fiub":
+    if is_container(argument):
+        leaves, tree = flatten_argument(argument)
+        return unflatten(tree, map(for_guard, leaves))
+    if isinstance(argument, list):
         argument = np.asarray(argument)
     if isinstance(argument, np.ndarray):
         argument = argument.view()

@@ -26,7 +26,9 @@ class Specialisation:
 
     def __str__(self) -> str:
         parts = [str(type_) for type_ in self.types]
-        parts += [f"argument {position} = {short(value)}" for position, _, value in self.static]
+        parts += [
+            f"argument {position} = {short(value)}" if position >= 0 else f"arguments {value!r}" for position, _, value in self.static
+        ]
         parts += [f"guard = {short(value)}" for value in self.guard_value]
         return ", ".join(parts)
 

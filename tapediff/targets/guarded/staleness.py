@@ -10,8 +10,10 @@ import numpy as np
 from ...compiler.runtime.status import REFUSED
 from ...errors import StaleTape
 from ...functions.callees.path_messages import site_of
+from ...ir.containers import flatten_result
 from ...ir.instruction import FLOAT64
 from ...ir.interpreter import run
+from ...ir.pytree import describe_treedef
 from ...ir.tape import Tape
 from ..margins import apart
 from .keyed_call import GuardedFunction, KeyedCall
@@ -74,7 +76,9 @@ def check_fresh(tape: Tape, function: Callable[..., Any], inputs: Sequence[Any],
         StaleTape: they differ by more than rounding.
     """
     result = np.errstate(all="ignore")(function)(*[np.array(value, order="C")[()] for value in inputs])
-    returned = list(result) if isinstance(result, (tuple, list)) else [result]
+    returned, treedef = flatten_result(result)
+    if tape.result is not None and treedef != tape.result:
+        raise _stale(tape, describe_treedef(tape.result), describe_treedef(treedef), at)
     recorded = run(tape, inputs, settled=tape.guard_count)
     for number, (ours, theirs) in enumerate(_paired(tape, recorded, returned, at)):
         if _is_close(ours, theirs, 0.0):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ...errors import GuardFailed
 from ...functions.callees.path_trie import PathEntry
+from ...ir.containers import structured
 from ...ir.instruction import FLOAT64
 from ...ir.interpreter import GuardFailure, run
 from ...ir.outputs import deliver
 from ...ir.tape import Tape
 from ..compiled_tape import CompiledTape
 from ..derived_tapes import gradient_tape_in_use
+from ..evaluation import as_number
 from ..operator_tapes import Operator
 from .compiled_program import CompiledProgram
 from .keyed_call import CallKey
@@ -103,8 +103,7 @@ class Variant(PathEntry):
             outputs = run(tape, [*inputs, *self.constants], decided)
         except GuardFailed as failure:
             return GuardFailure(failure.ordinal, failure.outcome)
-        value = deliver(outputs[:1], None, False)
-        value = float(value) if type(value) is np.float64 else value
-        if argnums is not None:
-            return value, deliver(outputs[1:], outs, True)
-        return ((value, *deliver(outputs[1:], None, True)) if tape.returns_tuple else value), ()
+        if argnums is None:
+            values = deliver(outputs, None, True)
+            return structured(tape.result, tape.returns_tuple, [as_number(values[0]), *values[1:]] if values else values), ()
+        return as_number(deliver(outputs[:1], None, False)), deliver(outputs[1:], outs, True)

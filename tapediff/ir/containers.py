@@ -1,0 +1,248 @@
+"""Containers as arguments and results: which values are containers, what is inside, and how given ones differ from recorded ones."""
+
+from __future__ import annotations
+
+import enum
+import numbers
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import ArgumentMismatch, DtypeMismatch
+from .arguments import Constant, argument_name, container_kind, container_refused, holds_only_numbers, unwrap
+from .instruction import ValueType, is_tracked
+from .keys import static_key
+from .pytree import (
+    ARRAY,
+    NOTHING,
+    REGISTERED,
+    TreeDef,
+    count_leaves,
+    holds_arrays,
+    is_dataclass,
+    is_static,
+    parts_of,
+    static_leaf,
+    unflatten,
+)
+
+Trees = tuple[TreeDef, ...]
+
+# Types of arguments that are no containers: the test of nearly every argument.
+_ONE_VALUE = frozenset((np.ndarray, float, int, bool, str, bytes, type(None), np.float64, np.float32, np.int64))
+
+
+def is_container(argument: Any) -> bool:
+    """Whether an argument is taken apart: everything with parts but lists of nothing but numbers, which stand for an array.
+
+    A dataclass without arrays and floats is a setting, like a string.
+    """
+    kind = type(argument)
+    if kind in _ONE_VALUE:
+        return False
+    if kind is tuple or kind is dict:
+        return True
+    if kind is list:
+        return not holds_only_numbers(argument)
+    if kind is Constant:
+        return is_container(argument.value)
+    if is_tracked(argument):
+        return False
+    return kind in REGISTERED or (holds_arrays(argument) if is_dataclass(argument) else parts_of(argument) is not None)
+
+
+def flatten_arguments(
+    args: Sequence[Any], whole: Sequence[int] = (), f: Callable[..., Any] | None = None
+) -> tuple[list[Any], Trees | None]:
+    """The arrays and numbers in the arguments, and the treedef of each; None where no argument is a container.
+
+    Args:
+        args: the arguments of a call.
+        whole: positions of those that stay whole.
+        f: the function, for messages.
+    """
+    if not any(map(is_container, args)):
+        return list(args), None
+    leaves: list[Any] = []
+    trees: list[TreeDef] = []
+    for position, argument in enumerate(args):
+        inside, tree = ([argument], ARRAY) if position in whole else flatten_argument(argument, position, f)
+        leaves += inside
+        trees.append(tree)
+    return leaves, tuple(trees)
+
+
+def flatten_argument(argument: Any, position: int = 0, f: Callable[..., Any] | None = None) -> tuple[list[Any], TreeDef]:
+    """The arrays and numbers in one argument, and its treedef."""
+    if not is_container(argument):
+        return [argument], ARRAY
+    leaves: list[Any] = []
+    return leaves, _flatten(argument, leaves, lambda part: _refused(part, position, f))
+
+
+def _flatten(tree: Any, leaves: list[Any], refuse: Callable[[Any], NoReturn], is_data: bool = False) -> TreeDef:
+    kind = type(tree)
+    if kind is Constant:
+        return _flatten(tree.value, leaves, refuse, True)
+    if not is_container(tree):
+        if kind is list or is_tracked(tree) or (kind is not bool and _is_leaf(tree)):
+            leaves.append(Constant(tree) if is_data else tree)
+            return ARRAY
+        if container_kind(tree) is not None and not is_dataclass(tree):
+            refuse(tree)
+        return _static(tree, refuse)
+    container, keys, parts = parts_of(tree) or (None, (), ())
+    return TreeDef(container, keys, tuple([_flatten(part, leaves, refuse, is_data) for part in parts]))
+
+
+def _is_leaf(value: Any) -> bool:
+    return isinstance(value, (np.ndarray, np.generic, numbers.Number)) or (
+        hasattr(value, "__array__") and not isinstance(value, type)
+    )
+
+
+def _static(value: Any, refuse: Callable[[Any], NoReturn]) -> TreeDef:
+    if hasattr(value, "__next__"):
+        refuse(value)
+    try:
+        return static_leaf(value)
+    except TypeError:
+        refuse(value)
+
+
+def _refused(part: Any, position: int, f: Callable[..., Any] | None) -> NoReturn:
+    container = container_kind(part)
+    if container is not None:
+        raise container_refused(container, position, f)
+    raise DtypeMismatch(
+        f"{argument_name(position, f)} holds something that is neither an array nor a container nor hashable",
+        got=type(part).__name__, fix="pass arrays, numbers, strings and None; td.register_container makes a class a container",
+    )  # fmt: skip
+
+
+def flatten_result(result: Any) -> tuple[list[Any], TreeDef]:
+    """The values that a function returned, and their treedef."""
+    leaves: list[Any] = []
+    return leaves, _flatten_result(result, leaves)
+
+
+# What may stand among results beside arrays; anything else is taken for an array, and refused if it is none.
+_NAMES = (str, bytes, type(None), enum.Enum, type)
+
+
+def _flatten_result(tree: Any, leaves: list[Any], is_inside: bool = False) -> TreeDef:
+    found = None if is_tracked(tree) or isinstance(tree, np.ndarray) else parts_of(tree)
+    if found is not None:
+        return TreeDef(found[0], found[1], tuple([_flatten_result(part, leaves, True) for part in found[2]]))
+    if is_inside and isinstance(tree, _NAMES):
+        return static_leaf(tree)
+    leaves.append(tree)
+    return ARRAY
+
+
+# Recorded and given
+
+
+def flatten_as(treedef: TreeDef, tree: Any, leaves: list[Any], *, is_exact: bool = True) -> bool:
+    """Add the leaves of a tree that should have a treedef; False if it has another one.
+
+    Args:
+        is_exact: values that are no arrays have to be those of the treedef; else they may be anything, as in a tangent.
+    """
+    if treedef.kind is None:
+        leaves.append(tree)
+        return True
+    if is_static(treedef):
+        tree = unwrap(tree)
+        return not is_exact or (type(tree) is treedef.kind and static_key(tree) == treedef.keys.key)
+    is_data = type(tree) is Constant
+    found = parts_of(tree.value if is_data else tree)
+    if found is None or found[0] is not treedef.kind or found[1] != treedef.keys or len(found[2]) != len(treedef.parts):
+        return False
+    parts = [Constant(part) for part in found[2]] if is_data else found[2]
+    return all(flatten_as(inside, part, leaves, is_exact=is_exact) for inside, part in zip(treedef.parts, parts))
+
+
+def leaf_names(names: Sequence[str], trees: Trees) -> list[str]:
+    """What messages call the leaves of arguments: params['w'][0]."""
+    return [name for root, tree in zip(names, trees) for name, _ in entries(tree, root)]
+
+
+def entries(treedef: TreeDef, root: str) -> Iterator[tuple[str, TreeDef]]:
+    """The leaves of a treedef, values that are no arrays among them, by the expression that reaches each."""
+    if treedef.kind is None:
+        yield root, treedef
+    elif not is_static(treedef):
+        yield from (entry for text, part in _inside(treedef) for entry in entries(part, root + text))
+
+
+def _inside(treedef: TreeDef) -> Iterator[tuple[str, TreeDef]]:
+    kind, keys, parts = treedef
+    for k, part in enumerate(parts):
+        if kind in REGISTERED or not keys:
+            name = getattr(kind, "_fields", ())[k : k + 1]
+            yield (f".{name[0]}" if name else f"[{k}]"), part
+        else:
+            yield (f".{keys[k]}" if hasattr(kind, "__dataclass_fields__") else f"[{keys[k]!r}]"), part
+
+
+def rows_of(treedef: TreeDef, leaves: Iterator[Any], root: str) -> Iterator[tuple[str, str]]:
+    """For a table of arguments: each leaf, value and empty container by its name, with its type."""
+    if treedef.kind is None:
+        yield root, _type_text(next(leaves))
+    elif is_static(treedef):
+        yield root, repr(treedef.keys)
+    else:
+        what = treedef.kind.__name__
+        if treedef.keys and treedef.kind not in REGISTERED and not hasattr(treedef.kind, "__dataclass_fields__"):
+            what += " of " + ", ".join(map(repr, treedef.keys))
+        yield root, what if treedef.keys else f"{what} of {len(treedef.parts)}"
+        for text, part in _inside(treedef):
+            yield from rows_of(part, leaves, root + text)
+
+
+def _type_text(leaf: Any) -> str:
+    if isinstance(leaf, ValueType):
+        return str(leaf)
+    if is_tracked(leaf):
+        return str(leaf.type)
+    array = np.asarray(leaf.value if type(leaf) is Constant else leaf)
+    dtype = np.dtype(np.int64) if array.dtype.kind in "iu" else array.dtype
+    return str(ValueType(array.shape, dtype)) if array.dtype != object else type(leaf).__name__
+
+
+def mismatch(name: str, recorded: Sequence[tuple[str, str]], given: Sequence[tuple[str, str]]) -> ArgumentMismatch:
+    """The error for arguments other than the recorded ones: a line for each argument and leaf, with a tick or a cross."""
+    old, new = dict(recorded), dict(given)
+    width = max(map(len, {**old, **new}), default=0)
+    rows = [(key, old.get(key, "nothing"), new.get(key, "nothing")) for key in {**old, **new}]
+    lines = [f"{'✓' if a == b else '✗'} {key:<{width}}  recorded {a}, given {b}" for key, a, b in rows]
+    return ArgumentMismatch(
+        f"the arguments of {name} differ from the recorded ones", got="\n       ".join(lines),
+        fix="pass arguments of the recorded structure; or use td.GuardedTape(f), which keeps a tape for each",
+    )  # fmt: skip
+
+
+# Derivatives
+
+
+def positions_of(trees: Trees) -> list[range]:
+    """The positions of the leaves of each argument among all leaves."""
+    counts = [count_leaves(tree) for tree in trees]
+    starts = [sum(counts[:k]) for k in range(len(counts))]
+    return [range(start, start + count) for start, count in zip(starts, counts)]
+
+
+def only(treedef: TreeDef, active: Iterator[bool]) -> TreeDef:
+    """The treedef with None in place of each leaf that is not active: what a gradient looks like."""
+    if treedef.kind is None:
+        return ARRAY if next(active) else NOTHING
+    return treedef._replace(parts=tuple([only(part, active) for part in treedef.parts]))
+
+
+def structured(result: TreeDef | None, returns_tuple: bool, values: Sequence[Any]) -> Any:
+    """The results of a function, as it returned them."""
+    if result is not None:
+        return unflatten(result, values)
+    return tuple(values) if returns_tuple else values[0]

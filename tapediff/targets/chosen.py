@@ -1,0 +1,167 @@
+"""The arguments that a derivative is by: their arrays among all inputs, and results in the structure of the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentMismatch
+from ..ir.arguments import chosen_arguments, unwrap
+from ..ir.containers import flatten_argument, flatten_as, is_container, only, positions_of
+from ..ir.instruction import ValueType, is_tracked
+from ..ir.pytree import ARRAY, TreeDef, count_leaves, describe_treedef, unflatten
+from ..ir.tape import Tape
+
+Numbers = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Arguments that a derivative is by.
+
+    Attributes:
+        numbers: their positions among the arguments.
+        several: there may be more than one, so that results are tuples.
+        trees: the treedef of the gradient by each; None where each is one array.
+        arrays: those that are differentiated, or their types.
+    """
+
+    numbers: Numbers
+    several: bool
+    trees: tuple[TreeDef, ...] | None
+    arrays: Sequence[Any]
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return list(map(shape_of, self.arrays))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is one argument, of one array."""
+        return self.trees is None and not self.several
+
+    def by_argument(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """The results for each argument, of those for each array."""
+        if self.trees is None:
+            return tuple(arrays)
+        rest = iter(arrays)
+        return tuple([unflatten(tree, rest) for tree in self.trees])
+
+    def nested(self, arrays: Sequence[Any]) -> Any:
+        """The result as the caller gets it, of those for each array."""
+        found = self.by_argument(arrays)
+        return found if self.several else found[0]
+
+    def flat(self, trees: Any, what: str) -> list[Any]:
+        """The arrays in what has the structure of the result: tangents, or the caller's arrays.
+
+        Raises:
+            ArgumentMismatch: another structure.
+        """
+        if self.several and (not isinstance(trees, (tuple, list)) or len(trees) != len(self.numbers)):
+            raise ArgumentMismatch(f"{what} must be a tuple with an entry for each of {len(self.numbers)} arguments",
+                                   got=type(trees).__name__, fix="pass a tuple, in the order of argnums")  # fmt: skip
+        given = trees if self.several else (trees,)
+        if self.trees is None:
+            return list(given)
+        return [leaf for tree, each in zip(self.trees, given) for leaf in leaves_like(tree, each, what)]
+
+
+def leaves_like(treedef: TreeDef, tree: Any, what: str) -> list[Any]:
+    """The arrays in a tree that must have this treedef.
+
+    Raises:
+        ArgumentMismatch: it has another one.
+    """
+    leaves: list[Any] = []
+    if not flatten_as(treedef, tree, leaves, is_exact=False):
+        given = flatten_argument(tree)[1]
+        found = type(tree).__name__ if given == ARRAY else describe_treedef(given)
+        raise ArgumentMismatch(f"{what} has another structure than what it belongs to",
+                               got=f"{found} for {describe_treedef(treedef)}", fix="pass a container of the same structure")  # fmt: skip
+    return leaves
+
+
+def name_of(target: Any) -> str:
+    return str(getattr(target, "name", None) or getattr(target, "__name__", type(target).__name__))
+
+
+def tape_of(target: Any) -> Tape | None:
+    """The one tape of a target that has no other."""
+    if isinstance(target, Tape):
+        return target
+    tape = getattr(target, "tape", None) if hasattr(target, "operate") else None
+    return tape if isinstance(tape, Tape) else None
+
+
+def choose(target: Any, args: Sequence[Any], argnums: object) -> Chosen:
+    """The arguments that `argnums` names, in a call of a target.
+
+    Raises:
+        ArgumentMismatch: an argument that is not there, or holds nothing to differentiate.
+    """
+    numbers, several = chosen_arguments(argnums, len(args), name_of(target))
+    tape = tape_of(target)
+    if tape is not None:
+        return chosen_of_tape(tape, numbers, several)
+    if not any(is_container(args[k]) for k in numbers):
+        return Chosen(numbers, several, None, [args[k] for k in numbers])
+    trees: list[TreeDef] = []
+    arrays: list[Any] = []
+    for k in numbers:
+        leaves, tree = flatten_argument(args[k], k, getattr(target, "f", target))
+        active = [tree == ARRAY or is_differentiable(leaf) for leaf in leaves]
+        arrays += [leaf for leaf, wanted in zip(leaves, active) if wanted]
+        trees.append(_gradient_tree(tree, active, name_of(target), k))
+    return Chosen(numbers, several, tuple(trees), arrays)
+
+
+def chosen_of_tape(tape: Tape, numbers: Numbers, several: bool) -> Chosen:
+    """The same for a tape, whose arguments have the structure that they were recorded with."""
+    if tape.arguments is None:
+        return Chosen(numbers, several, None, [tape.instructions[tape.inputs[k]].type for k in numbers if k < len(tape.inputs)])
+    key = ("chosen", numbers, several)
+    if key not in tape.derived:
+        positions = positions_of(tape.arguments)
+        chosen = [k for k in numbers if k < len(positions)]
+        trees = [_gradient_tree(tape.arguments[k], [p in tape.active_inputs for p in positions[k]], tape.name, k) for k in chosen]
+        tape.derived[key] = Chosen(numbers, several, tuple(trees), [tape.input_types[p] for p in inputs_of(tape, numbers)])
+    return tape.derived[key]
+
+
+def _gradient_tree(treedef: TreeDef, active: list[bool], name: str, number: int) -> TreeDef:
+    if treedef == ARRAY:
+        return ARRAY  # where it cannot be differentiated, that is found out and named where it is bound
+    tree = only(treedef, iter(active))
+    if not count_leaves(tree):
+        raise ArgumentMismatch(f"argument {number} of {name} holds nothing to differentiate",
+                               got=describe_treedef(treedef), fix="pass floats or float arrays")  # fmt: skip
+    return tree
+
+
+def inputs_of(tape: Tape, numbers: Numbers) -> Numbers:
+    """The inputs of a tape that hold arguments which are differentiated."""
+    if tape.arguments is None:
+        return numbers
+    positions = positions_of(tape.arguments)
+    return tuple(p for k in numbers if k < len(positions) for p in positions[k]
+                 if p in tape.active_inputs or tape.arguments[k] == ARRAY)  # fmt: skip
+
+
+def shape_of(argument: Any) -> tuple[int, ...]:
+    argument = unwrap(argument)
+    return argument.shape if is_tracked(argument) or type(argument) is ValueType else np.shape(argument)
+
+
+def is_differentiable(argument: Any) -> bool:
+    """Whether an argument is floats, tracked or not, and no td.Constant; of a container, whether there are such in it."""
+    if is_tracked(argument):
+        return bool(argument.type.is_float)
+    if is_container(argument):
+        return any(map(is_differentiable, flatten_argument(argument)[0]))
+    if isinstance(argument, (list, tuple)):
+        return np.asarray(argument).dtype.kind == "f"
+    return type(argument) is float or (isinstance(argument, (np.ndarray, np.floating)) and argument.dtype.kind == "f")
