@@ -34,6 +34,32 @@ class TakesInputs(Protocol):
     def names(self) -> tuple[str, ...]: ...
 
 
+class NamesArguments(Protocol):
+    """What has names for its arguments: a tape."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def argument_names(self) -> tuple[str, ...]: ...
+
+
+def by_names(tape: NamesArguments, args: Sequence[Operand], named: dict[str, Operand]) -> tuple[Operand, ...]:
+    """The arguments by position, of some by the names that they were recorded with.
+
+    Raises:
+        ArgumentMismatch: others than these.
+    """
+    names = tape.argument_names
+    rest = names[len(args) :]
+    if sorted(rest) != sorted(named):
+        raise ArgumentMismatch(
+            f"the tape of {tape.name} takes other arguments than it was given",
+            got=", ".join([f"{len(args)} by position", *named]), fix=f"pass {', '.join(name or '(one without a name)' for name in names)}",
+        )  # fmt: skip
+    return (*args, *(named[name] for name in rest))
+
+
 def as_inputs(tape: TakesInputs, args: Sequence[Operand]) -> list[Operand]:
     """The arguments as arrays of exactly the recorded types.
 

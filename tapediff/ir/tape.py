@@ -11,7 +11,7 @@ from ..base.source_location import spot_of
 from ..errors import InvalidTape, describe
 from .containers import structured
 from .guard_rows import single_guards, width_of
-from .inputs import as_inputs
+from .inputs import as_inputs, by_names
 from .instruction import CONSTANT, GUARD, GUARD_KINDS, INPUT, Guard, Instruction, Operand, ValueType, is_tracked
 from .interpreter import inline, run
 from .outputs import deliver
@@ -46,6 +46,12 @@ class Tape:
     names: tuple[str, ...] = ()
     # Tapes made of this one. dataclasses.replace leaves it out, as they are none of another tape's.
     derived: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any], init=False, compare=False, repr=False)
+
+    @property
+    def argument_names(self) -> tuple[str, ...]:
+        """The names of the arguments; empty for those without."""
+        count = len(self.inputs) if self.arguments is None else len(self.arguments)
+        return (*self.names, *[""] * (count - len(self.names)))
 
     @cached_property
     def guards(self) -> tuple[Guard, ...]:
@@ -106,9 +112,9 @@ class Tape:
         """
         check(self)
 
-    def __call__(self, *args: Operand) -> Operand:
+    def __call__(self, *args: Operand, **named: Operand) -> Operand:
         """The function's value by replaying the tape with NumPy. Raises GuardFailed off the recorded path."""
-        inputs = as_inputs(self, args)
+        inputs = as_inputs(self, by_names(self, args, named) if named else args)
         outputs = inline(self, inputs) if any(map(is_tracked, inputs)) else run(self, inputs)
         return structured(self.result, self.returns_tuple, deliver(outputs, None, True))
 

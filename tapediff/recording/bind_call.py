@@ -20,6 +20,7 @@ from ..ir.arguments import (
     unwrap,
 )
 from ..ir.containers import Trees, flatten_arguments, positions_of
+from ..ir.inputs import by_names
 from ..ir.instruction import Operand, is_tracked
 from ..ir.keys import static_key
 from ..ir.pytree import describe_treedef
@@ -144,6 +145,8 @@ def positional(f: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]
         ArgumentMismatch: an argument that has no position.
         TypeError: as f itself would.
     """
+    if hasattr(f, "argument_names"):
+        return by_names(f, args, named)
     bound = inspect.signature(f).bind(*args, **named)
     if bound.kwargs:
         raise ArgumentMismatch(

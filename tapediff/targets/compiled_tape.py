@@ -21,6 +21,7 @@ from ..ir.interpreter import GuardFailure, inline
 from ..ir.outputs import check_out
 from ..ir.tape import Tape
 from ..passes.pipeline import run_passes
+from ..recording.bind_call import positional
 from ..recording.gc_pause import without_collections
 from ..recording.record import record
 from ..recording.recorder import current_recorder
@@ -88,7 +89,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         if status == PENDING:
             raise_pending()
         if named:
-            raise ArgumentMismatch("a compiled tape takes its arguments by position", got=", ".join(named))
+            args = positional(self, args, named)
         if (found := self.retried(args, argnums, out, status)) is not None:
             return found
         is_plain = current_recorder() is None
@@ -96,8 +97,20 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             return found
         return self._evaluate(args, argnums, out)
 
-    def __call__(self, *args: Any) -> Any:
-        """The recorded function's value: a float, an array, or a tuple as the function returned it."""
+    @property
+    def argument_names(self) -> tuple[str, ...]:
+        """The names of the arguments; empty for those without."""
+        return self.tape.argument_names
+
+    @property
+    def name(self) -> str:
+        """The recorded function's name."""
+        return self.tape.name
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The recorded function's value: a float, an array, or a container as the function returned it."""
+        if named:
+            args = positional(self, args, named)
         value = self._fast_value(*args)
         if type(value) is float:
             return value

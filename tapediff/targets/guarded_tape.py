@@ -11,7 +11,7 @@ import numpy as np
 from ..compiler.runtime.status import KEPT, PENDING
 from ..errors import ArgumentMismatch, TrackedValueEscaped
 from ..ir.arguments import unwrap
-from ..ir.containers import is_container
+from ..ir.containers import flatten_result, is_container
 from ..ir.instruction import FLOAT64, ValueType, is_tracked
 from ..ir.interpreter import inline, run
 from ..ir.outputs import check_out, deliver
@@ -219,11 +219,13 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         return variant, value, gradients[0]
 
     def answer_row(self, args: Sequence[Any], argnums: tuple[int, ...] | None) -> tuple[Variant, list[Any], bool]:
-        """The tape that answers, value and gradients (or the results, without argnums), and whether f returns a tuple."""
+        """The tape that answers, value and gradients (or the results, without argnums), and whether f returns several."""
         call = self._function.call(args, argnums or ())
         attempts = lambda call: self._dispatch.attempt(call, None if argnums is None else call.bound.argnums, None)  # noqa: E731
         _, variant, (value, gradients) = self._dispatch.answer(call, attempts)
-        return variant, [*(value if type(value) is tuple else (value,)), *gradients], type(value) is tuple
+        if argnums is not None:
+            return variant, [value, *gradients], False
+        return variant, flatten_result(value)[0], variant.program.tape.returns_tuple
 
     def _value_and_gradient(
         self, args: Sequence[Any], argnums: Argnums, out: Any, guard_value: tuple[Any, ...]

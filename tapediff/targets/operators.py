@@ -24,7 +24,7 @@ from .operator_tapes import Operator
 
 
 def _named(target: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(positional(target, args, named)) if named else args
+    return tuple(positional(target.f if hasattr(target, "tape_for") else target, args, named)) if named else args
 
 
 def _value(found: Evaluation) -> Any:

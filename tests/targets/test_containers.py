@@ -326,6 +326,30 @@ def test_results_keep_their_structure_from_call_to_call(kind):
         same(td.jacobian(target, np.ones(2)), {"a": 2.0 * np.eye(2), "b": [np.ones(2)]})
 
 
+@EVERY_TARGET
+def test_arguments_of_tapes_have_the_names_that_they_were_recorded_with(kind):
+    """Also where they were given by position, and containers; others are refused."""
+    f = lambda p, scale, shift: np.sum(p["x"] ** 2) * scale + shift
+    target = targets_of(f, {"x": np.ones(2)}, 2.0, 1.0)[kind]
+    p = {"x": np.array([1.0, 2.0])}
+    for _ in range(2):
+        same(td.gradient(target, p, shift=5.0, scale=3.0), {"x": 6.0 * p["x"]})
+        same(td.hvp(target, p, p, shift=5.0, scale=3.0), {"x": 6.0 * p["x"]})
+        if kind != "function":
+            assert target(p, 3.0, shift=5.0) == 20.0
+    refused = td.ArgumentMismatch if kind in ("tape", "compiled") else TypeError
+    for named in ({"scale": 1.0}, {"scale": 1.0, "shift": 1.0, "other": 1.0}, {"scale": 1.0, "shift": 1.0, "p": p}):
+        with pytest.raises(refused):
+            td.gradient(target, p, **named)
+
+
+def test_arguments_given_by_name_at_recording():
+    f = lambda x, scale, shift=0.0: np.sum(x**2) * scale + shift
+    for target in (td.compile(f, np.ones(2), scale=2.0), td.record(f, np.ones(2), scale=2.0)):
+        np.testing.assert_array_equal(td.gradient(target, np.ones(2), scale=3.0), [6.0, 6.0])
+        assert target(np.ones(2), scale=3.0) == target(np.ones(2), 3.0) == 6.0
+
+
 # Structure
 
 
