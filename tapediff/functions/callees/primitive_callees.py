@@ -10,8 +10,8 @@ import numpy as np
 from ...compiler.runtime.status import WRONG_RESULT
 from ...errors import InvalidRule, UnsupportedFunction
 from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, ValueType
-from ...ir.pytree import TreeDef, describe_treedef, flatten, has_only_tuples, packed, paths, unflatten
 from ...ir.interpreter import GuardFailure
+from ...ir.pytree import TreeDef, describe_treedef, flatten, has_only_tuples, packed, paths, unflatten
 from ...ops.calls import CALL, GET
 from .callee import Callee
 
