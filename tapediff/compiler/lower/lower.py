@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -139,7 +139,7 @@ def _place_outputs(low: Lowering) -> None:
         view = low.views[number]
         storage = low.storages[view.storage] if view.literal is None else None
         if storage is not None and _fills(view, storage) and storage.number not in taken:
-            low.storages[storage.number] = storage._replace(home="output", position=position, in_memory=True)
+            low.storages[storage.number] = replace(storage, home="output", position=position, in_memory=True)
             taken.add(storage.number)
             continue
         target = low.storage(view.shape, low.kind_of(view), "output", position)

@@ -48,7 +48,8 @@ def plan_memory(groups: Sequence[Group], storages: Sequence[Storage], before: in
     planned = list(storages)
     for storage, offset in offsets.items():
         item = storages[storage]
-        planned[storage] = item._replace(position=offset if item.size == 1 else start + offset)
+        position = offset if item.size == 1 else start + offset
+        planned[storage] = Storage(storage, item.size, item.kind, item.home, position, item.in_memory)
     return planned, start + arrays.end
 
 

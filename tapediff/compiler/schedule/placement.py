@@ -21,7 +21,14 @@ def place_in_memory(groups: Sequence[Group], storages: Sequence[Storage]) -> lis
             for read in item.reads:
                 if type(read) is Access and read.storage not in stored and placement.is_loaded(read, item, number):
                     stored.add(read.storage)
-    return [s if s.in_memory == (s.number in stored) else s._replace(in_memory=not s.in_memory) for s in storages]
+    return [_stored(s, s.number in stored) for s in storages]
+
+
+def _stored(storage: Storage, in_memory: bool) -> Storage:
+    """A storage that is in memory, or that is in registers alone."""
+    if storage.in_memory == in_memory:
+        return storage
+    return Storage(storage.number, storage.size, storage.kind, storage.home, storage.position, in_memory)
 
 
 class _Placement:

@@ -160,7 +160,7 @@ class _Nests:
         if plans and sum(plan.cost for plan in plans) < saved:
             for plan in plans:
                 self._apply(plan)
-            self.storages[storage.number] = storage._replace(in_memory=False)
+            self.storages[storage.number] = replace(storage, in_memory=False)
             self._drop_unread(number, needed)
         else:
             del self.storages[count:]
@@ -227,7 +227,7 @@ class _Nests:
             moved = replace(step, domain=domain, reads=reads)
             result = known.get(_key(moved), None)
             if result is None:
-                fresh = self.storages[step.write.storage]._replace(number=len(self.storages), in_memory=False)
+                fresh = replace(self.storages[step.write.storage], number=len(self.storages), in_memory=False)
                 self.storages.append(fresh)
                 result = Access(fresh.number, old.offset, old.strides)
                 steps.append(replace(moved, write=result))

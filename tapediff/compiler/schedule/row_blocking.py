@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..loop_ir.collapse_loops import LANES
 from ..loop_ir.dependencies import may_veto, read_by, relies_on_guards, written_by
@@ -202,7 +202,7 @@ def _block_buffers(
             continue
         if all(_keeps_to(row, step, storage) for nest in split.members for step in nest.body):
             buffers.append((storage, row.length))
-            storages[storage] = item._replace(size=(rows + split.rows % rows) * row.length)
+            storages[storage] = replace(item, size=(rows + split.rows % rows) * row.length)
     return tuple(buffers)
 
 
