@@ -194,7 +194,7 @@ class NativeCalls:
             The exception of the first row that fails, with the row's number as its attribute `row`. `out` may have been written to.
 
         Cost: that of the kernel for each row; 3 to 6 µs, from the second batch on, where it takes less than 100 µs in all, and
-            about 100 µs for the threads otherwise. With further arguments 0.1 to 0.3 ms, for each path of a GuardedTape.
+            about 100 µs for the threads otherwise. With further arguments 0.1 to 0.5 ms, for each path of a GuardedTape.
         """
         from .batch import run_batch, run_few
 
@@ -225,7 +225,7 @@ class NativeCalls:
             ShapeMismatch: paths of the function return results of different shapes.
             The exception of the first row that fails, with the row's number as its attribute `row`. `out` is as it was.
 
-        Cost: that of the kernel for each row, and 0.1 to 0.3 ms, for each path of a GuardedTape.
+        Cost: that of the kernel for each row, and 0.1 to 0.5 ms, for each path of a GuardedTape.
         """
         from .mapped_batch import run_values
 
