@@ -87,8 +87,8 @@ def _is_other(argument: Operand) -> bool:
 
 def as_input(tape: TakesInputs, position: int, type_: ValueType, argument: Operand) -> Operand:
     argument = unwrap(argument)
-    if type(argument) is tuple and holds_only_numbers(argument):
-        return as_input(tape, position, type_, list(argument))  # recorded with an array in its place
+    if isinstance(argument, tuple) and type(argument) is tuple and holds_only_numbers(argument):
+        argument = list(argument)  # recorded with an array in its place
     if is_tracked(argument):
         given = argument.type
         array = argument

@@ -138,8 +138,8 @@ def _bound(
     return BoundCall(function, tuple(inputs), tuple(active), tuple(places[k] for k in argnums), tuple(static), name, args)
 
 
-def positional(f: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments of f(*args, **named) by position.
+def positional(f: Any, args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of f(*args, **named) by position; f is a function, or a tape with names for its arguments.
 
     Raises:
         ArgumentMismatch: an argument that has no position.

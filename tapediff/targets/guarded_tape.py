@@ -44,6 +44,10 @@ from .operators import OperatorMethods
 Argnums = int | Sequence[int]
 
 
+# A call for the value tries the kernels of so many paths, at half a microsecond each.
+MOST_VALUE_KERNELS = 4
+
+
 class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
     """A function that follows its Python branches: one compiled tape for each path, recorded when it is first taken.
 
@@ -107,6 +111,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self._fast_dispatch = FastDispatch(function, cache)
         self._fast: Callable[..., Any] = unknown_yet
         self.fast_operators: dict[Any, FastOperator] = {}
+        self._value_kernels: tuple[FastOperator, ...] = ()
         self._shape: tuple[int, ...] = ()
         self._dtype = FLOAT64
 
@@ -165,9 +170,10 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The function's value: a float, an array, or a tuple as f returns it."""
-        fast = self.fast_operators.get("value")
-        if fast is not None and not named and current_recorder() is None and (outputs := fast.outputs(args)) is not None:
-            return tuple(outputs) if fast.returns_tuple else outputs[0]
+        if self._value_kernels and not named and current_recorder() is None:
+            for fast in self._value_kernels:
+                if (outputs := fast.outputs(args)) is not None:
+                    return tuple(outputs) if fast.returns_tuple else outputs[0]
         if named:
             args = positional(self.f, args, named)
         if _is_recording(args):
@@ -175,7 +181,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             return bound.function(*bound.inputs)
         call = self._function.call(args, ())
         _, variant, (value, _) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None, None))
-        self._remember("value", None, variant)
+        self._remember(None, None, variant)
         return value
 
     def _remember(self, verb: Any, key: tuple[int, ...] | None, variant: Variant) -> None:
@@ -184,8 +190,11 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             return  # what the kernel gives has to be put into containers
         is_compiled = variant.compiled.seconds and variant.replays >= self.compile_after
         if is_compiled and variant.is_direct and self.guard is None and not self.check_every:
-            fast = variant.compiled.fast(key, variant.note_hit)
-            if fast is not None:
+            fast = variant.fast(key)
+            if fast is not None and key is None:
+                # Those of other paths stay behind it: a call tries a few before it looks for its path.
+                self._value_kernels = (fast, *(k for k in self._value_kernels if k is not fast))[:MOST_VALUE_KERNELS]
+            elif fast is not None:
                 self.fast_operators[verb] = fast
 
     def operate(

@@ -94,7 +94,7 @@ class Dispatch:
             variant.replays += is_replayed
             if is_replayed:
                 return Evaluation(outputs, tape, operator.wrt, replayed(tape))
-            fast = variant.compiled.fast(operator, variant.note_hit)
+            fast = variant.fast(operator)
             return Evaluation(outputs, tape, operator.wrt, variant.compiled.run_unguarded, fast)
 
         return attempt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import GuardFailed
@@ -15,6 +15,7 @@ from ...ir.tape import Tape
 from ..compiled_tape import CompiledTape
 from ..derived_tapes import gradient_tape_in_use
 from ..evaluation import as_number
+from ..fast_path import FastOperator
 from ..operator_tapes import Operator
 from .compiled_program import CompiledProgram
 from .keyed_call import CallKey
@@ -34,7 +35,7 @@ class Variant(PathEntry):
     """
 
     __slots__ = (
-        "call", "constants", "dtype", "hits", "is_direct", "jumps", "key", "program", "reason", "seconds", "shape",
+        "call", "constants", "dtype", "fasts", "hits", "is_direct", "jumps", "key", "program", "reason", "seconds", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +46,8 @@ class Variant(PathEntry):
         self.constants = self.program.constants(tape)
         self.key, self.reason, self.seconds, self.is_direct = key, reason, seconds, is_direct
         self.hits = 0
+        # Of kernels that a call went through, for the next calls.
+        self.fasts: dict[Hashable, FastOperator | None] = {}
         # The kernel of value and gradient by the first argument, once there is one, with the type of that gradient.
         self.call: Any = None
         # By the status of this kernel at a failed guard: the tape that answered there last.
@@ -85,6 +88,12 @@ class Variant(PathEntry):
             return run(operator.tape(self.program.tape), inputs, decided)
         except GuardFailed as failure:
             return GuardFailure(failure.ordinal, failure.outcome)
+
+    def fast(self, key: tuple[int, ...] | Operator | None) -> FastOperator | None:
+        """The compiled tape's kernel for direct calls, each of which counts as a hit."""
+        if key not in self.fasts:
+            self.fasts[key] = self.compiled.fast(key, self.note_hit)
+        return self.fasts[key]
 
     def note_hit(self) -> None:
         self.hits += 1
