@@ -85,10 +85,13 @@ def _is_other(argument: Operand) -> bool:
     return is_container(argument) and not (type(argument) is tuple and holds_only_numbers(argument))
 
 
+def _as_list(argument: Operand) -> Operand:
+    """A tuple of numbers as a list, which is recorded as an array."""
+    return list(argument) if type(argument) is tuple and holds_only_numbers(argument) else argument
+
+
 def as_input(tape: TakesInputs, position: int, type_: ValueType, argument: Operand) -> Operand:
-    argument = unwrap(argument)
-    if isinstance(argument, tuple) and type(argument) is tuple and holds_only_numbers(argument):
-        argument = list(argument)  # recorded with an array in its place
+    argument = _as_list(unwrap(argument))
     if is_tracked(argument):
         given = argument.type
         array = argument
