@@ -20,7 +20,7 @@ from ..ir.tape import Tape
 from ..ops.shape import BROADCAST
 from ..passes.pipeline import run_passes
 from ..passes.simplify.dead_code import dead_code
-from ..transforms.map_rows import RowsCannotBeMapped, map_rows
+from ..transforms.map_rows import RowsCannotBeMapped, map_rows, reached_from
 from ..transforms.reverse import NONZERO, pullback
 from .derived_tapes import gradient_tape, require_differentiable, with_float_output
 
@@ -265,13 +265,3 @@ def _part(tape: Tape, inputs: Sequence[int], wanted: Callable[[int], bool], outp
         tape.name, active, True,
     )  # fmt: skip
     return dead_code(made)
-
-
-def reached_from(tape: Tape, sources: Sequence[int]) -> list[bool]:
-    """Which values depend on any of the sources."""
-    reached = [False] * len(tape.instructions)
-    for number in sources:
-        reached[number] = True
-    for number, instruction in enumerate(tape.instructions):
-        reached[number] = reached[number] or any(reached[i] for i in instruction.inputs)
-    return reached

@@ -23,7 +23,8 @@ from .fast_path import Argnums, fast_operator
 from .operator_tapes import Operator
 
 
-def _named(target: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+def by_position(target: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of any target by position."""
     return tuple(positional(target.f if hasattr(target, "tape_for") else target, args, named)) if named else args
 
 
@@ -211,7 +212,7 @@ def hvp(target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, out: A
     fast = fast_operator(target, "hvp", argnums, named)
     if fast is not None and (outputs := fast.outputs((x, *args, v), out)) is not None:
         return outputs[0] if out is None else out
-    arguments = _named(target, (x, *args), named)
+    arguments = by_position(target, (x, *args), named)
     found, product, count, _ = _hvp(target, arguments, v, argnums, out, keep=False)
     if count is None:
         found.remember(target, "hvp", argnums, named)
@@ -222,7 +223,7 @@ def value_gradient_and_hvp(
     target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, **named: Any
 ) -> tuple[Any, Any, Any]:
     """Value, gradient, and the Hessian times a vector, computed together; see td.hvp."""
-    found, product, _, chosen = _hvp(target, _named(target, (x, *args), named), v, argnums, None, keep=True)
+    found, product, _, chosen = _hvp(target, by_position(target, (x, *args), named), v, argnums, None, keep=True)
     value, *gradients = found.delivered(found.outputs[: 1 + len(found.wrt)])
     return as_number(value), chosen.nested(_numbers(chosen, gradients)), product
 
@@ -277,7 +278,7 @@ def jacobian(
         return outputs[0] if out is None else out
     if mode not in (None, "forward", "reverse"):
         raise ArgumentMismatch("mode of a Jacobian", got=repr(mode), fix='"forward", "reverse", or None for the cheaper one')
-    found, blocks, _ = _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.jacobian_tape, False, mode)
+    found, blocks, _ = _matrix(target, by_position(target, (x, *args), named), argnums, out, matrices.jacobian_tape, False, mode)
     if not found.tape.returns_tuple:
         found.remember(target, f"jacobian {mode}", argnums, named)
     return blocks
@@ -287,7 +288,7 @@ def value_and_jacobian(
     target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
 ) -> tuple[Any, Any]:
     """Value and Jacobian, computed together; see td.jacobian."""
-    found, blocks, _ = _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.jacobian_tape, True, mode)
+    found, blocks, _ = _matrix(target, by_position(target, (x, *args), named), argnums, out, matrices.jacobian_tape, True, mode)
     return _value(found), blocks
 
 
@@ -312,14 +313,14 @@ def hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, out: Any =
     fast = fast_operator(target, "hessian", argnums, named)
     if fast is not None and (outputs := fast.outputs((x, *args), out)) is not None:
         return outputs[0] if out is None else out
-    found, blocks, _ = _matrix(target, _named(target, (x, *args), named), argnums, out, matrices.hessian_tape, False, None)
+    found, blocks, _ = _matrix(target, by_position(target, (x, *args), named), argnums, out, matrices.hessian_tape, False, None)
     found.remember(target, "hessian", argnums, named)
     return blocks
 
 
 def value_gradient_and_hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, **named: Any) -> tuple[Any, Any, Any]:
     """Value, gradient and Hessian, computed together; see td.hessian."""
-    found, blocks, chosen = _matrix(target, _named(target, (x, *args), named), argnums, None, matrices.hessian_tape, True, None)
+    found, blocks, chosen = _matrix(target, by_position(target, (x, *args), named), argnums, None, matrices.hessian_tape, True, None)
     value, *gradients = found.delivered(found.outputs[: 1 + len(found.wrt)])
     return as_number(value), chosen.nested(_numbers(chosen, gradients)), blocks
 
@@ -373,7 +374,7 @@ def derivative(target: Any, x: Any, /, *args: Any, **named: Any) -> Any:
 
 def value_and_derivative(target: Any, x: Any, /, *args: Any, **named: Any) -> tuple[Any, Any]:
     """Value and derivative of a function of one number, computed together; see td.derivative."""
-    arguments = _named(target, (x, *args), named)
+    arguments = by_position(target, (x, *args), named)
     _require_number(target, arguments[0])
     return jvp(target, arguments, (1.0, *(None,) * (len(arguments) - 1)))
 
@@ -385,7 +386,7 @@ def second_derivative(target: Any, x: Any, /, *args: Any, **named: Any) -> Any:
 
 def value_derivative_and_second_derivative(target: Any, x: Any, /, *args: Any, **named: Any) -> tuple[Any, Any, Any]:
     """Value, derivative and second derivative of a function of one number, computed together; see td.derivative."""
-    arguments = _named(target, (x, *args), named)
+    arguments = by_position(target, (x, *args), named)
     _require_number(target, arguments[0])
     found = evaluate(target, arguments, (0,), lambda wrt: Operator(tapes.second_tape, wrt, True))
     first = len(found.tape.outputs)

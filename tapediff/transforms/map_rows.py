@@ -76,7 +76,7 @@ def map_rows(tape: Tape, rows: Sequence[int], count: int, loop_callee: LoopCalle
 def _loop_of_all(tape: Tape, rows: Sequence[int], count: int, loop_callee: LoopCallee, shared: int) -> Tape:
     """A loop over the rows whose body is everything but the guards, which are checked once."""
     made = Rewriter(tape)
-    reached = _reached(tape, rows)
+    reached = reached_from(tape, [tape.inputs[k] for k in rows])
     if any(reached[i] for i in tape.outputs[:shared]):
         raise RowsCannotBeMapped
     for number, (op, _, params, type_, site) in enumerate(tape.instructions):
@@ -116,11 +116,13 @@ def _body_of_all(tape: Tape, rows: Sequence[int], reached: Sequence[bool], share
     return Tape(tuple(body.instructions), inputs, outputs, tape.name, active, True)
 
 
-def _reached(tape: Tape, rows: Sequence[int]) -> list[bool]:
-    """Which values depend on a row."""
+def reached_from(tape: Tape, sources: Sequence[int]) -> list[bool]:
+    """Which values depend on any of the sources."""
     reached = [False] * len(tape.instructions)
-    for number, (op, inputs, params, _, _) in enumerate(tape.instructions):
-        reached[number] = params[0] in rows if op is INPUT else any(reached[i] for i in inputs)
+    for number in sources:
+        reached[number] = True
+    for number, instruction in enumerate(tape.instructions):
+        reached[number] = reached[number] or any(reached[i] for i in instruction.inputs)
     return reached
 
 
