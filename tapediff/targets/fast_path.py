@@ -108,8 +108,8 @@ def raise_pending() -> NoReturn:
 class FastPath:
     """A target with one native function for the value and the gradient by the first argument.
 
-    The verbs in derivatives.py have the same lines written out. Of the 0.16 µs that td.gradient(c, x, out=g) takes, a verb that
-    calls the method adds 0.25, as keywords are packed anew; methods that are the verbs themselves add 0.02, as they test for a target.
+    The verbs in derivatives.py have the same lines written out. td.gradient(c, x, out=g) takes 0.33 µs and the method 0.30; a verb
+    that calls the method takes 1.25, as keywords are packed anew.
 
     Attributes:
         _fast: called with the arguments and the array for the gradient. Returns a float, the value, where it has written the

@@ -12,12 +12,11 @@ from ..errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
 from ..ir.arguments import Constant, chosen_arguments
 from ..ir.instruction import is_tracked
 from ..ir.tape import Tape
-from ..recording.bind_call import positional
 from . import matrix_tapes as matrices
-from .chosen import is_differentiable
+from .chosen import is_differentiable, name_of
 from .evaluation import Evaluation, evaluate
 from .operator_tapes import Operator
-from .operators import linearize, vjp
+from .operators import by_position, linearize, vjp
 
 
 def sparse_jacobian(target: Any, x: Any, /, *args: Any, argnums: int = 0, format: str = "csr", **named: Any) -> Any:
@@ -65,11 +64,10 @@ def sparse_hessian(target: Any, x: Any, /, *args: Any, argnums: int = 0, format:
 
 
 def _entries(target: Any, args: tuple[Any, ...], named: dict[str, Any], argnums: int, make: Any) -> Evaluation:
-    args = tuple(positional(target, args, named)) if named else args
+    args = by_position(target, args, named)
     if isinstance(argnums, Sequence):
         raise ArgumentMismatch("a sparse matrix is by one argument", got=f"argnums={argnums!r}", fix="argnums=0")
-    name = str(getattr(target, "name", None) or getattr(target, "__name__", type(target).__name__))
-    numbers, _ = chosen_arguments(argnums, len(args), name)
+    numbers, _ = chosen_arguments(argnums, len(args), name_of(target))
     found = evaluate(target, args, numbers, lambda wrt: Operator(make, wrt))
     if any(map(is_tracked, found.outputs)):
         raise TrackedValueEscaped("a SciPy sparse array cannot hold tracked values",

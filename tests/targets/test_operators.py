@@ -239,12 +239,10 @@ def test_blocks_of_a_hessian(kind):
     close(products[1], ba @ np.ones(2))
 
 
-@pytest.mark.parametrize("scenario", SCALAR, ids=lambda s: s.name)
+@pytest.mark.parametrize("scenario", [s for s in SCALAR if np.ndim(s.first) == 1], ids=lambda s: s.name)
 def test_operators_inside_recordings_are_differentiated_again(scenario):
     """The gradient of a sum over an operator's result is the next derivative."""
     x = np.asarray(scenario.points[0], float)
-    if x.ndim != 1:
-        return
     w = np.random.default_rng(1).normal(size=x.shape)
     expected = scenario.hessian(x) @ w
     for f in (

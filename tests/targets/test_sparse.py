@@ -32,6 +32,15 @@ def test_sparse_matrices_are_the_dense_ones(scenario, kind, format):
                 np.testing.assert_allclose(found.toarray(), np.reshape(scenario.hessian(x), (x.size, x.size)), **CLOSE)
 
 
+def test_further_arguments_may_be_given_by_name():
+    """For functions, tapes, compiled and guarded tapes."""
+    f = lambda x, s: np.sum(s * x**3)
+    x, s = np.array([1.0, 2.0]), np.array([0.5, 3.0])
+    for target in targets_of(f, x, s).values():
+        np.testing.assert_allclose(td.sparse_hessian(target, x, s=s).toarray(), np.diag(6.0 * s * x))
+        np.testing.assert_allclose(td.sparse_jacobian(target, x, s=s).toarray(), [3.0 * s * x**2])
+
+
 def test_what_is_done_to_a_result_does_not_reach_the_next():
     """SciPy's arrays change their indices in place."""
     chain = next(s for s in SCALAR if s.name == "a chain")

@@ -1,7 +1,5 @@
 """Rows of inputs evaluated at once, against one evaluation for each row."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -107,11 +105,9 @@ def test_calls_and_loops_run_once_for_each_row(structure):
     np.testing.assert_allclose(td.compile(mapped)(x, rows), expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize(("left", "right"), list(itertools.product(["row", "shared"], repeat=2)))
+@pytest.mark.parametrize(("left", "right"), [("row", "row"), ("row", "shared"), ("shared", "row")])
 def test_products_of_any_rank_with_rows_on_either_side(left, right):
     """Every pair of ranks that NumPy multiplies, against one product for each row."""
-    if left == right == "shared":
-        return
     rng = np.random.default_rng(0)
     for x_shape, y_shape in (((4,), (4,)), ((3, 4), (4,)), ((4,), (4, 2)), ((3, 4), (4, 2)), ((5, 3, 4), (4,)), ((5, 3, 4), (4, 2)),
                              ((5, 3, 4), (5, 4, 2)), ((3, 4), (5, 4, 2)), ((4,), (5, 4, 2))):  # fmt: skip
