@@ -33,11 +33,11 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .targets.derivatives import (
         grad, gradient, hessian, jacfwd, jacobian, jacrev, stop_gradient, value_and_grad, value_and_gradient,
     )  # fmt: skip
-    from .targets.operators import (
+    from .targets.operators.products import (
         derivative, hvp, jvp, linearize, second_derivative, value_and_derivative,
         value_and_jacobian, value_derivative_and_second_derivative, value_gradient_and_hessian, value_gradient_and_hvp, vjp,
     )  # fmt: skip
-    from .targets.sparse import linear_operator, sparse_hessian, sparse_jacobian
+    from .targets.operators.sparse import linear_operator, sparse_hessian, sparse_jacobian
     from . import linalg, special, testing
 
 __version__ = "0.1.0"

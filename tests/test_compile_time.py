@@ -14,7 +14,7 @@ from benchmarks import compile_time
 from benchmarks.compile_time import KINDS, Kind
 from tapediff.compiler.codegen.emitter import Emitter
 from tapediff.compiler.pipeline import build_program
-from tapediff.targets.derived_tapes import gradient_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 PACKAGE = str(Path(td.__file__).parent)
 # Small enough for a second each under a tracer, and long enough for what is quadratic to be seen.

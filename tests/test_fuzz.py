@@ -14,8 +14,8 @@ import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.compiler.kernel import Kernel
 from tapediff.passes.pipeline import run_passes
-from tapediff.targets.derived_tapes import gradient_tape
-from tapediff.targets.operator_tapes import hvp_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
+from tapediff.targets.tapes.operator_tapes import hvp_tape
 
 LONG_RUN = int(os.environ.get("TAPEDIFF_FUZZ_EXAMPLES", "0"))
 LARGEST = 40

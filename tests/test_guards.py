@@ -13,7 +13,7 @@ import scipy.stats
 from numpy import asarray as asarray_by_name
 
 import tapediff as td
-from tapediff.targets.derived_tapes import gradient_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 # A looking line is marked with this, so that a test knows which one an error must name.
 MARK = "# looks"

@@ -16,7 +16,7 @@ from tapediff.compiler.pipeline import build_program
 from tapediff.ir.instruction import CONSTANT, GUARD, INPUT
 from tapediff.ir.interpreter import run as run_by_numpy
 from tapediff.passes.pipeline import run_passes
-from tapediff.targets.derived_tapes import gradient_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 POINT = np.array([1.3, 0.45])
 

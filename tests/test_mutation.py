@@ -14,7 +14,7 @@ from tapediff.compiler.kernel import build_program
 from tapediff.numpy_api.dispatch import WRITERS
 from tapediff.passes.pipeline import run_passes
 from tapediff.passes.simplify.forward_writes import forward_writes
-from tapediff.targets.derived_tapes import gradient_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 V = np.array([0.7, -1.3, 2.1, 0.4, -0.6, 1.9])
 M = np.arange(1.0, 13.0).reshape(3, 4) / 5.0

@@ -26,13 +26,13 @@ from ..recording.gc_pause import without_collections
 from ..recording.record import record
 from ..recording.recorder import current_recorder
 from .backends import NATIVE, check_backend, make_kernel
-from .chosen import chosen_of_tape, inputs_of
-from .derived_tapes import gradient_tape
-from .evaluation import Evaluation, check_last, fitting, replayed
-from .fast_path import FastOperator, FastPath, raise_pending, unknown_yet
+from .evaluate.chosen import chosen_of_tape, inputs_of
+from .tapes.gradient_tape import gradient_tape
+from .evaluate.evaluation import Evaluation, check_last, fitting, replayed
+from .evaluate.fast_path import FastOperator, FastPath, raise_pending, unknown_yet
 from .native.native_calls import NativeCalls, NativeSide, check_vector
-from .operator_tapes import Numbers, Operator
-from .operators import OperatorMethods
+from .tapes.operator_tapes import Numbers, Operator
+from .operators.products import OperatorMethods
 
 if TYPE_CHECKING:
     from ..compiler.kernel import Kernel

@@ -14,12 +14,12 @@ from ..recording.bind_call import positional
 from ..recording.record import plain_value
 from ..recording.recorder import current_recorder
 from ..recording.tracked import TrackedArray
-from . import operators
-from .chosen import choose
+from .operators import products as operators
+from .evaluate.chosen import choose
 from .compiled_tape import CompiledTape
-from .derived_tapes import gradient_tape, gradient_tape_in_use
-from .evaluation import replay, traced
-from .fast_path import ABSENT, FIRST, given
+from .tapes.gradient_tape import gradient_tape, gradient_tape_in_use
+from .evaluate.evaluation import replay, traced
+from .evaluate.fast_path import ABSENT, FIRST, given
 from .guarded_tape import GuardedTape
 
 Argnums = int | Sequence[int]

@@ -15,7 +15,7 @@ from tapediff.compiler.runtime import python_entry as entry
 from tapediff.ir.interpreter import run
 from tapediff.ops.arithmetic import CONVERT
 from tapediff.passes.pipeline import run_passes
-from tapediff.targets.derived_tapes import gradient_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 RNG = np.random.default_rng(0)
 V, M = RNG.normal(size=11), RNG.normal(size=(5, 9))

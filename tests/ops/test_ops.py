@@ -16,8 +16,8 @@ from tapediff.ir.interpreter import run
 from tapediff.ops import REGISTRY, Elementwise
 from tapediff.ops.scalar_expressions import called_functions
 from tapediff.passes.pipeline import run_passes
-from tapediff.targets.derived_tapes import gradient_tape
-from tapediff.targets.operator_tapes import jvp_tape, vjp_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
+from tapediff.targets.tapes.operator_tapes import jvp_tape, vjp_tape
 
 OPS = sorted(REGISTRY)
 ELEMENTWISE = [name for name in OPS if isinstance(REGISTRY[name], Elementwise)]

@@ -14,7 +14,7 @@ from tapediff.passes.simplify.forward_writes import forward_writes
 from tapediff.passes.simplify.sink_broadcasts import sink_broadcasts
 from tapediff.passes.simplify.stable_softplus import stable_softplus
 from tapediff.passes.simplify.sum_before_reshape import sum_before_reshape
-from tapediff.targets.derived_tapes import gradient_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 from tapediff.transforms.reverse import reverse
 
 X = np.array([1.0, -2.0, 3.0])

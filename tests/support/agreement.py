@@ -5,7 +5,7 @@ import numpy as np
 import tapediff as td
 from tapediff.functions.callees import callee as callees
 from tapediff.ir.instruction import CONSTANT, GUARD, INPUT
-from tapediff.targets.derived_tapes import gradient_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 # A kernel's functions and sums differ from NumPy's by a few ulp, which hundreds of iterations add up.
 KERNEL_TOLERANCE = 1e-11

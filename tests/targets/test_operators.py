@@ -282,7 +282,7 @@ def test_a_pullback_outlives_changes_of_its_arguments():
 
 def test_hessians_of_sparse_functions_take_few_products():
     """A chain takes three and an arrow two, whatever their length."""
-    from tapediff.targets.matrix_tapes import hessian_sweeps
+    from tapediff.targets.tapes.matrix_tapes import hessian_sweeps
 
     chain, arrow = (next(s for s in SCENARIOS if s.name == name) for name in ("a chain", "an arrow"))
     for scenario, count in ((chain, 3), (arrow, 2)):

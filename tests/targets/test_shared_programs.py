@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.targets.shared_programs import MOST_FUNCTIONS, _of_functions, differing_constants, programs_of
+from tapediff.targets.evaluate.shared_programs import MOST_FUNCTIONS, _of_functions, differing_constants, programs_of
 
 X = np.array([0.5, -1.5, 2.0])
 DATA = np.random.default_rng(0).normal(size=(40, 3))

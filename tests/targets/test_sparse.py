@@ -6,7 +6,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 import tapediff as td
-from tapediff.targets.matrix_tapes import hessian_sweeps, jacobian_sweeps
+from tapediff.targets.tapes.matrix_tapes import hessian_sweeps, jacobian_sweeps
 from tests.support.scenarios import SCALAR, SCENARIOS, targets_of
 
 CLOSE = {"rtol": 1e-11, "atol": 1e-11}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.targets.derived_tapes import gradient_tape
-from tapediff.targets.matrix_tapes import hessian_sweeps
-from tapediff.targets.operator_tapes import hvp_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
+from tapediff.targets.tapes.matrix_tapes import hessian_sweeps
+from tapediff.targets.tapes.operator_tapes import hvp_tape
 from tapediff.transforms.sparsity import jacobian_pattern
 
 X = np.linspace(0.2, 1.4, 24)

@@ -5,8 +5,8 @@ import pytest
 
 import tapediff as td
 from tapediff.passes.pipeline import PREPARE, run_passes
-from tapediff.targets.derived_tapes import gradient_tape
-from tapediff.targets.operator_tapes import jvp_tape, vjp_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
+from tapediff.targets.tapes.operator_tapes import jvp_tape, vjp_tape
 from tapediff.transforms.reverse import reverse
 
 X = np.array([1.0, 2.0, 3.0])

@@ -7,8 +7,8 @@ import scipy.sparse
 import tapediff as td
 from tapediff.ir.interpreter import run
 from tapediff.ops import REGISTRY
-from tapediff.targets.derived_tapes import gradient_tape
-from tapediff.targets.operator_tapes import vjp_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
+from tapediff.targets.tapes.operator_tapes import vjp_tape
 from tapediff.transforms.coloring import column_colors, symmetric_colors
 from tapediff.transforms.sparsity import jacobian_pattern
 from tests.ops.test_ops import EVERY_OP, cases, recorded

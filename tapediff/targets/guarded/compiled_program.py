@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ir.tape import Tape
 from ..compiled_tape import CompiledTape
-from ..shared_programs import Program
+from ..evaluate.shared_programs import Program
 
 
 class CompiledProgram(Program):

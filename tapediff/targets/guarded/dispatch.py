@@ -8,8 +8,8 @@ from typing import Any
 from ...errors import NonScalarOutput
 from ...ir.interpreter import GuardFailure
 from ...recording.int_arguments import IntNeeded
-from ..evaluation import Evaluation, check_last, fitting, replayed
-from ..operator_tapes import Operator
+from ..evaluate.evaluation import Evaluation, check_last, fitting, replayed
+from ..tapes.operator_tapes import Operator
 from .keyed_call import GuardedFunction, KeyedCall
 from .policy import Policy
 from .record_path import Missed, PathRecorder

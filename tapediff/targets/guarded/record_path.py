@@ -17,8 +17,8 @@ from ...numpy_api.whole_numbers import check_parameters
 from ...recording.int_arguments import IntNeeded, may_be_data
 from ...recording.randomness import Draws
 from ...recording.recorder import Recorder
-from ..nested_recording import record_bound
-from ..shared_programs import Programs
+from ..evaluate.nested_recording import record_bound
+from ..evaluate.shared_programs import Programs
 from .compiled_program import CompiledProgram
 from .keyed_call import GuardedFunction, KeyedCall
 from .policy import Policy

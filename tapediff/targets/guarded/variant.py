@@ -13,10 +13,10 @@ from ...ir.interpreter import GuardFailure, run
 from ...ir.outputs import deliver
 from ...ir.tape import Tape
 from ..compiled_tape import CompiledTape
-from ..derived_tapes import gradient_tape_in_use
-from ..evaluation import as_number
-from ..fast_path import FastOperator
-from ..operator_tapes import Operator
+from ..tapes.gradient_tape import gradient_tape_in_use
+from ..evaluate.evaluation import as_number
+from ..evaluate.fast_path import FastOperator
+from ..tapes.operator_tapes import Operator
 from .compiled_program import CompiledProgram
 from .keyed_call import CallKey
 from .reason import Reason

@@ -21,7 +21,7 @@ from ...compiler.runtime.status import OUT_OF_MEMORY
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.arguments import chosen_arguments
 from ...ir.instruction import FLOAT64, ValueType
-from ..operator_tapes import Operator, hvp_tape, jvp_tape, vjp_tape
+from ..tapes.operator_tapes import Operator, hvp_tape, jvp_tape, vjp_tape
 from .native_entry import Errors, keep_error, lost_error
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from ...ir.tape import Tape
 
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
-    from ..operator_tapes import Operator
+    from ..tapes.operator_tapes import Operator
 
 
 class GradientOwner(Protocol):

@@ -17,7 +17,7 @@ from tapediff.compiler.schedule import split_long as schedule
 from tapediff.ops import REGISTRY, Elementwise
 from tapediff.ops.arithmetic import CONVERT
 from tapediff.passes.pipeline import run_passes
-from tapediff.targets.derived_tapes import gradient_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 ELEMENTWISE = sorted(name for name, op in REGISTRY.items() if isinstance(op, Elementwise))
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -7.25, 40.0, -800.0, 1e-310, 1e300, np.inf, -np.inf, np.nan)

@@ -8,7 +8,7 @@ from tapediff.compiler import pipeline as build
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.compiler.loop_ir.program import LoopNest, Straight
 from tapediff.compiler.schedule import recompute_stencils as stencils
-from tapediff.targets.derived_tapes import gradient_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 Y = np.random.default_rng(8).normal(size=6000)
 

@@ -12,7 +12,7 @@ from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.compiler.kernel import Kernel
 from tapediff.compiler.loop_ir.program import Access, LoopNest, Step, Storage, Straight
 from tapediff.compiler.schedule import rematerialize as recompute
-from tapediff.targets.derived_tapes import gradient_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 RNG = np.random.default_rng(5)
 DATA = RNG.normal(size=(40, 12))

@@ -10,7 +10,7 @@ from tapediff.ir.interpreter import run
 from tapediff.ops.calls import LOOP
 from tapediff.passes.loops.hoist_from_loops import hoist_from_loops
 from tapediff.passes.pipeline import PIPELINE, run_passes
-from tapediff.targets.derived_tapes import gradient_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 RNG = np.random.default_rng(1)
 DATA, ROWS = RNG.normal(size=40), RNG.normal(size=(40, 3))

@@ -7,7 +7,7 @@ from support.agreement import agree, by_numpy, hessian_agrees
 import tapediff as td
 from tapediff.base.settings import settings
 from tapediff.ops.calls import LOOP
-from tapediff.targets.derived_tapes import gradient_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 RNG = np.random.default_rng(5)
 DATA = 0.5 * RNG.normal(size=40)

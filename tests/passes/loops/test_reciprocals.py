@@ -10,7 +10,7 @@ from tapediff.ir.interpreter import run
 from tapediff.ops.calls import LOOP
 from tapediff.passes.loops.reciprocals import multiply_by_reciprocals
 from tapediff.recording.recorder import Recorder
-from tapediff.targets.derived_tapes import gradient_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 DATA = np.cos(np.arange(40.0))
 

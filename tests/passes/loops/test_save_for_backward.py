@@ -11,8 +11,8 @@ from tapediff.ops.calls import GET, LOOP
 from tapediff.passes.loops import save_or_recompute as kept_choice
 from tapediff.passes.loops.save_for_backward import save_for_backward
 from tapediff.passes.pipeline import PIPELINE, run_passes
-from tapediff.targets.derived_tapes import gradient_tape, prepared
-from tapediff.targets.operator_tapes import hvp_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape, prepared
+from tapediff.targets.tapes.operator_tapes import hvp_tape
 from tapediff.transforms.reverse import reverse
 
 RNG = np.random.default_rng(3)

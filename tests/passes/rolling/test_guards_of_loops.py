@@ -8,7 +8,7 @@ import tapediff as td
 from tapediff.base.settings import settings
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.functions import rolled_loop as rolled
-from tapediff.targets.derived_tapes import gradient_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 N = 40
 X = np.abs(np.sin(np.arange(1.0, N + 1.0))) + 0.25

@@ -15,8 +15,8 @@ from tapediff.base.settings import settings
 from tapediff.functions import rolled_loop as rolled
 from tapediff.functions.callees import body as bodies
 from tapediff.passes.pipeline import run_passes
-from tapediff.targets.derived_tapes import gradient_tape
-from tapediff.targets.operator_tapes import hvp_tape
+from tapediff.targets.tapes.gradient_tape import gradient_tape
+from tapediff.targets.tapes.operator_tapes import hvp_tape
 
 N = 40
 X = np.sin(np.arange(1.0, N + 1.0)) + 1.5

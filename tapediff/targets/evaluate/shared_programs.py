@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ..ir.instruction import CONSTANT, INPUT, Instruction
-from ..ir.tape import Tape
+from ...ir.instruction import CONSTANT, INPUT, Instruction
+from ...ir.tape import Tape
 
 # Of one function: programs of other paths, or of other shapes.
 MOST_PROGRAMS = 4

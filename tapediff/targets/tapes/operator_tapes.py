@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NonScalarOutput, UnsupportedFunction
-from ..functions.callees.tape_callee import callee_of
-from ..functions.rolled_loop import prepared
-from ..ir.instruction import CONSTANT, INPUT, Instruction, ValueType
-from ..ir.rewriter import Rewriter
-from ..ir.tape import Tape
-from ..ops.shape import BROADCAST
-from ..passes.pipeline import run_passes
-from ..passes.simplify.dead_code import dead_code
-from ..transforms.map_rows import RowsCannotBeMapped, map_rows, reached_from
-from ..transforms.reverse import NONZERO, pullback
-from .derived_tapes import gradient_tape, require_differentiable, with_float_output
+from ...errors import NonScalarOutput, UnsupportedFunction
+from ...functions.callees.tape_callee import callee_of
+from ...functions.rolled_loop import prepared
+from ...ir.instruction import CONSTANT, INPUT, Instruction, ValueType
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.shape import BROADCAST
+from ...passes.pipeline import run_passes
+from ...passes.simplify.dead_code import dead_code
+from ...transforms.map_rows import RowsCannotBeMapped, map_rows, reached_from
+from ...transforms.reverse import NONZERO, pullback
+from .gradient_tape import gradient_tape, require_differentiable, with_float_output
 
 Numbers = tuple[int, ...]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..compiler.runtime.status import PENDING, REFUSED
-from ..ir.arguments import Constant
-from ..recording.recorder import current_recorder
+from ...compiler.runtime.status import PENDING, REFUSED
+from ...ir.arguments import Constant
+from ...recording.recorder import current_recorder
 
 if TYPE_CHECKING:
-    from ..compiler.kernel import Kernel
+    from ...compiler.kernel import Kernel
 
 Argnums = int | Sequence[int]
 
@@ -100,7 +100,7 @@ def fast_operator(target: Any, name: str, argnums: Argnums, named: dict[str, Any
 def raise_pending() -> NoReturn:
     """Raise what user code has raised that a kernel called."""
     # Imported when a kernel has called something, so that `import tapediff` stays fast.
-    from ..compiler.runtime import callbacks
+    from ...compiler.runtime import callbacks
 
     callbacks.raise_pending()
 

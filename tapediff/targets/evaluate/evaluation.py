@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentMismatch, ShapeMismatch
-from ..ir.arguments import unwrap
-from ..ir.inputs import as_inputs
-from ..ir.instruction import ValueType, is_tracked
-from ..ir.interpreter import inline, run
-from ..ir.outputs import check_out, deliver
-from ..ir.tape import Tape
-from ..recording.bind_call import bind_call
-from ..recording.recorder import current_recorder
+from ...errors import ArgumentMismatch, ShapeMismatch
+from ...ir.arguments import unwrap
+from ...ir.inputs import as_inputs
+from ...ir.instruction import ValueType, is_tracked
+from ...ir.interpreter import inline, run
+from ...ir.outputs import check_out, deliver
+from ...ir.tape import Tape
+from ...recording.bind_call import bind_call
+from ...recording.recorder import current_recorder
 from .chosen import inputs_of
 from .fast_path import FIRST, Argnums, FastOperator
 from .nested_recording import record_nested
-from .operator_tapes import Numbers, Operator
+from ..tapes.operator_tapes import Numbers, Operator
 from .shared_programs import is_small, programs_of
 
 Run = Callable[[Operator, Sequence[Any]], list[Any]]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..errors import ArgumentMismatch, NonScalarOutput
-from ..functions.rolled_loop import prepared
-from ..ir.instruction import CONSTANT, FLOAT64, Instruction, ValueType
-from ..ir.tape import Tape
-from ..ops.arithmetic import CONVERT
-from ..ops.calls import GET
-from ..passes.pipeline import PREPARE, run_passes
-from ..passes.simplify.dead_code import dead_code
-from ..transforms.reverse import reverse
+from ...errors import ArgumentMismatch, NonScalarOutput
+from ...functions.rolled_loop import prepared
+from ...ir.instruction import CONSTANT, FLOAT64, Instruction, ValueType
+from ...ir.tape import Tape
+from ...ops.arithmetic import CONVERT
+from ...ops.calls import GET
+from ...passes.pipeline import PREPARE, run_passes
+from ...passes.simplify.dead_code import dead_code
+from ...transforms.reverse import reverse
 
 
 def require_differentiable(tape: Tape, argnums: tuple[int, ...]) -> None:

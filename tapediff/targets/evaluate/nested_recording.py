@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir.instruction import is_tracked
-from ..ir.interpreter import inline
-from ..ir.tape import Tape
-from ..recording.bind_call import BoundCall
-from ..recording.record import plain_value
-from ..recording.recorder import Recorder
+from ...ir.instruction import is_tracked
+from ...ir.interpreter import inline
+from ...ir.tape import Tape
+from ...recording.bind_call import BoundCall
+from ...recording.record import plain_value
+from ...recording.recorder import Recorder
 
 
 def record_nested(call: BoundCall) -> tuple[Tape, list[Any]]:

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentMismatch, ShapeMismatch
-from ..ir.arguments import unwrap
-from ..ir.containers import is_container, structured
-from ..ir.instruction import is_tracked
-from ..ir.outputs import deliver
-from ..ir.pytree import parts_of
-from ..ir.tape import Tape
-from ..recording.bind_call import positional
-from . import matrix_tapes as matrices
-from . import operator_tapes as tapes
-from .chosen import Chosen, choose, is_differentiable, leaves_like, name_of, shape_of
-from .evaluation import Evaluation, as_number, evaluate, fitting
-from .fast_path import Argnums, fast_operator
-from .operator_tapes import Operator
+from ...errors import ArgumentMismatch, ShapeMismatch
+from ...ir.arguments import unwrap
+from ...ir.containers import is_container, structured
+from ...ir.instruction import is_tracked
+from ...ir.outputs import deliver
+from ...ir.pytree import parts_of
+from ...ir.tape import Tape
+from ...recording.bind_call import positional
+from ..tapes import matrix_tapes as matrices
+from ..tapes import operator_tapes as tapes
+from ..evaluate.chosen import Chosen, choose, is_differentiable, leaves_like, name_of, shape_of
+from ..evaluate.evaluation import Evaluation, as_number, evaluate, fitting
+from ..evaluate.fast_path import Argnums, fast_operator
+from ..tapes.operator_tapes import Operator
 
 
 def by_position(target: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:

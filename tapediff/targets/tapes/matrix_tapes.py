@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedFunction
-from ..ir.instruction import INT64, ValueType
-from ..ir.tape import Tape
-from ..ops.indexing import GATHER, PUT
-from ..ops.shape import BROADCAST
-from ..passes.pipeline import run_passes
-from ..passes.simplify.diagonal_products import diagonal_products
-from ..recording.caught_errors import refusals_forgotten
-from ..recording.recorder import Recorder
-from ..recording.tracked import TrackedArray
-from ..transforms.coloring import column_colors, symmetric_colors
-from ..transforms.reverse import continued, finished
-from ..transforms.sparsity import jacobian_pattern
-from ..transforms.sparsity_rules import Pattern
-from .derived_tapes import gradient_tape, require_differentiable, with_float_output
+from ...errors import UnsupportedFunction
+from ...ir.instruction import INT64, ValueType
+from ...ir.tape import Tape
+from ...ops.indexing import GATHER, PUT
+from ...ops.shape import BROADCAST
+from ...passes.pipeline import run_passes
+from ...passes.simplify.diagonal_products import diagonal_products
+from ...recording.caught_errors import refusals_forgotten
+from ...recording.recorder import Recorder
+from ...recording.tracked import TrackedArray
+from ...transforms.coloring import column_colors, symmetric_colors
+from ...transforms.reverse import continued, finished
+from ...transforms.sparsity import jacobian_pattern
+from ...transforms.sparsity_rules import Pattern
+from .gradient_tape import gradient_tape, require_differentiable, with_float_output
 from .operator_tapes import (
     Numbers,
     float_outputs,

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentMismatch
-from ..ir.arguments import chosen_arguments, unwrap
-from ..ir.containers import flatten_argument, flatten_as, is_container, only, positions_of
-from ..ir.instruction import ValueType, is_tracked
-from ..ir.pytree import ARRAY, TreeDef, count_leaves, describe_treedef, unflatten
-from ..ir.tape import Tape
+from ...errors import ArgumentMismatch
+from ...ir.arguments import chosen_arguments, unwrap
+from ...ir.containers import flatten_argument, flatten_as, is_container, only, positions_of
+from ...ir.instruction import ValueType, is_tracked
+from ...ir.pytree import ARRAY, TreeDef, count_leaves, describe_treedef, unflatten
+from ...ir.tape import Tape
 
 Numbers = tuple[int, ...]
 
