@@ -33,9 +33,11 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .targets.derivatives import (
         grad, gradient, hessian, jacfwd, jacobian, jacrev, stop_gradient, value_and_grad, value_and_gradient,
     )  # fmt: skip
-    from .targets.operators.products import (
-        derivative, hvp, jvp, linearize, second_derivative, value_and_derivative,
-        value_and_jacobian, value_derivative_and_second_derivative, value_gradient_and_hessian, value_gradient_and_hvp, vjp,
+    from .targets.operators.products import jvp, linearize, vjp
+    from .targets.operators.hessian_products import hvp, value_gradient_and_hvp
+    from .targets.operators.matrices import value_and_jacobian, value_gradient_and_hessian
+    from .targets.operators.of_numbers import (
+        derivative, second_derivative, value_and_derivative, value_derivative_and_second_derivative,
     )  # fmt: skip
     from .targets.operators.sparse import linear_operator, sparse_hessian, sparse_jacobian
     from . import linalg, special, testing
@@ -76,11 +78,11 @@ MODULES = {
     "functions.branches": "cond switch",
     "functions.loops": "fori_loop scan while_loop",
     "targets.derivatives": "grad gradient hessian jacfwd jacobian jacrev stop_gradient value_and_grad value_and_gradient",
-    "targets.operators": (
-        "derivative hvp jvp linearize second_derivative value_and_derivative value_and_jacobian "
-        "value_derivative_and_second_derivative value_gradient_and_hessian value_gradient_and_hvp vjp"
-    ),
-    "targets.sparse": "linear_operator sparse_hessian sparse_jacobian",
+    "targets.operators.products": "jvp linearize vjp",
+    "targets.operators.hessian_products": "hvp value_gradient_and_hvp",
+    "targets.operators.matrices": "value_and_jacobian value_gradient_and_hessian",
+    "targets.operators.of_numbers": "derivative second_derivative value_and_derivative value_derivative_and_second_derivative",
+    "targets.operators.sparse": "linear_operator sparse_hessian sparse_jacobian",
 }
 """The public names of each module. No module is called like one of them: loading it would put the module in the name's place."""
 

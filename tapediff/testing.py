@@ -14,7 +14,9 @@ from .ir.arguments import unwrap
 from .ir.pytree import flatten
 from .targets.compiled_tape import compile
 from .targets.derivatives import value_and_gradient
-from .targets.operators.products import hvp, is_differentiable, jvp, vjp
+from .targets.evaluate.chosen import is_differentiable
+from .targets.operators.hessian_products import hvp
+from .targets.operators.products import jvp, vjp
 
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations, product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -101,3 +101,8 @@ def deliver(gradients: Sequence[Operand], out: Out, several: bool) -> Operand:
 def _fresh(value: Operand) -> Operand:
     """A contiguous array of its own: no broadcast strides, no alias of an argument or a constant."""
     return np.array(value, order="C")[()] if np.ndim(value) == 0 else np.array(value, order="C")
+
+
+def as_number(value: Any) -> Any:
+    """Python's float in the place of NumPy's scalar: quicker in the caller's arithmetic."""
+    return float(value) if type(value) is np.float64 else value

@@ -27,12 +27,12 @@ from ..recording.record import record
 from ..recording.recorder import current_recorder
 from .backends import NATIVE, check_backend, make_kernel
 from .evaluate.chosen import chosen_of_tape, inputs_of
-from .tapes.gradient_tape import gradient_tape
 from .evaluate.evaluation import Evaluation, check_last, fitting, replayed
 from .evaluate.fast_path import FastOperator, FastPath, raise_pending, unknown_yet
 from .native.native_calls import NativeCalls, NativeSide, check_vector
+from .operators.methods import OperatorMethods
+from .tapes.gradient_tape import gradient_tape
 from .tapes.operator_tapes import Numbers, Operator
-from .operators.products import OperatorMethods
 
 if TYPE_CHECKING:
     from ..compiler.kernel import Kernel

@@ -14,13 +14,13 @@ from ..recording.bind_call import positional
 from ..recording.record import plain_value
 from ..recording.recorder import current_recorder
 from ..recording.tracked import TrackedArray
-from .operators import products as operators
-from .evaluate.chosen import choose
 from .compiled_tape import CompiledTape
-from .tapes.gradient_tape import gradient_tape, gradient_tape_in_use
+from .evaluate.chosen import choose
 from .evaluate.evaluation import replay, traced
 from .evaluate.fast_path import ABSENT, FIRST, given
 from .guarded_tape import GuardedTape
+from .operators import matrices
+from .tapes.gradient_tape import gradient_tape, gradient_tape_in_use
 
 Argnums = int | Sequence[int]
 
@@ -151,8 +151,8 @@ def jacobian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, 
         columns or rows that have no entries at the same places share a sweep.
     """
     if x is ABSENT:
-        return _later(operators.jacobian, target, argnums, **options)
-    return operators.jacobian(target, x, *args, argnums=argnums, **options)
+        return _later(matrices.jacobian, target, argnums, **options)
+    return matrices.jacobian(target, x, *args, argnums=argnums, **options)
 
 
 def hessian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, **options: Any) -> Any:
@@ -175,18 +175,18 @@ def hessian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, *
         groups of columns without entries in the same row.
     """
     if x is ABSENT:
-        return _later(operators.hessian, target, argnums, **options)
-    return operators.hessian(target, x, *args, argnums=argnums, **options)
+        return _later(matrices.hessian, target, argnums, **options)
+    return matrices.hessian(target, x, *args, argnums=argnums, **options)
 
 
 def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """A function that returns the Jacobian of f by forward sweeps, in JAX's spelling; see td.jacobian."""
-    return _later(operators.jacobian, f, argnums, mode="forward")
+    return _later(matrices.jacobian, f, argnums, mode="forward")
 
 
 def jacrev(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """A function that returns the Jacobian of f by reverse sweeps, in JAX's spelling; see td.jacobian."""
-    return _later(operators.jacobian, f, argnums, mode="reverse")
+    return _later(matrices.jacobian, f, argnums, mode="reverse")
 
 
 def _later(verb: Callable[..., Any], f: Any, argnums: Argnums, **options: Any) -> Callable[..., Any]:

@@ -22,9 +22,9 @@ from ..recording.recorder import Recorder, current_recorder
 from ..recording.static import Static
 from .backends import NATIVE
 from .evaluate.chosen import choose
-from .tapes.gradient_tape import gradient_tape
 from .evaluate.evaluation import Evaluation, evaluate
 from .evaluate.fast_path import FastOperator, FastPath, raise_pending, unknown_yet
+from .evaluate.nested_recording import record_bound, record_nested
 from .guarded.dispatch import Dispatch
 from .guarded.fast_dispatch import FastDispatch, GuardValue
 from .guarded.keyed_call import GuardedFunction, KeyedCall
@@ -37,9 +37,9 @@ from .guarded.state import guarded_state, in_this_process, restore_guarded
 from .guarded.tape_cache import TapeCache
 from .guarded.variant import Variant
 from .margins import Margin, margins
-from .evaluate.nested_recording import record_bound, record_nested
+from .operators.methods import OperatorMethods
+from .tapes.gradient_tape import gradient_tape
 from .tapes.operator_tapes import Numbers, Operator
-from .operators.products import OperatorMethods
 
 Argnums = int | Sequence[int]
 

@@ -12,8 +12,10 @@ from ...errors import ArgumentMismatch
 from ...ir.arguments import chosen_arguments, unwrap
 from ...ir.containers import flatten_argument, flatten_as, is_container, only, positions_of
 from ...ir.instruction import ValueType, is_tracked
+from ...ir.outputs import as_number
 from ...ir.pytree import ARRAY, TreeDef, count_leaves, describe_treedef, unflatten
 from ...ir.tape import Tape
+from ...recording.bind_call import positional
 
 Numbers = tuple[int, ...]
 
@@ -50,6 +52,10 @@ class Chosen:
         rest = iter(arrays)
         return tuple([unflatten(tree, rest) for tree in self.trees])
 
+    def plain(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Results for each array, Python's floats where they stand alone or in a container."""
+        return arrays if self.several and self.trees is None else [as_number(array) for array in arrays]
+
     def nested(self, arrays: Sequence[Any]) -> Any:
         """The result as the caller gets it, of those for each array."""
         found = self.by_argument(arrays)
@@ -83,6 +89,11 @@ def leaves_like(treedef: TreeDef, tree: Any, what: str) -> list[Any]:
         raise ArgumentMismatch(f"{what} has another structure than what it belongs to",
                                got=f"{found} for {describe_treedef(treedef)}", fix="pass a container of the same structure")  # fmt: skip
     return leaves
+
+
+def by_position(target: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of any target by position."""
+    return tuple(positional(target.f if hasattr(target, "tape_for") else target, args, named)) if named else args
 
 
 def name_of(target: Any) -> str:

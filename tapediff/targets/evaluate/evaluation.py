@@ -12,17 +12,18 @@ import numpy as np
 
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.arguments import unwrap
+from ...ir.containers import structured
 from ...ir.inputs import as_inputs
 from ...ir.instruction import ValueType, is_tracked
 from ...ir.interpreter import inline, run
-from ...ir.outputs import check_out, deliver
+from ...ir.outputs import as_number, check_out, deliver
 from ...ir.tape import Tape
 from ...recording.bind_call import bind_call
 from ...recording.recorder import current_recorder
+from ..tapes.operator_tapes import Numbers, Operator
 from .chosen import inputs_of
 from .fast_path import FIRST, Argnums, FastOperator
 from .nested_recording import record_nested
-from ..tapes.operator_tapes import Numbers, Operator
 from .shared_programs import is_small, programs_of
 
 Run = Callable[[Operator, Sequence[Any]], list[Any]]
@@ -60,9 +61,10 @@ class Evaluation:
         found = deliver(results, out, several)
         return found if several or out is not None else as_number(found)
 
-
-def as_number(value: Any) -> Any:
-    return float(value) if type(value) is np.float64 else value
+    def value(self) -> Any:
+        """The function's results, as it returned them."""
+        values = self.delivered(self.outputs[: len(self.tape.outputs)])
+        return structured(self.tape.result, True, values) if self.tape.returns_tuple else as_number(values[0])
 
 
 def replayed(tape: Tape) -> Run:

@@ -10,12 +10,11 @@ from ...functions.callees.path_trie import PathEntry
 from ...ir.containers import structured
 from ...ir.instruction import FLOAT64
 from ...ir.interpreter import GuardFailure, run
-from ...ir.outputs import deliver
+from ...ir.outputs import as_number, deliver
 from ...ir.tape import Tape
 from ..compiled_tape import CompiledTape
-from ..tapes.gradient_tape import gradient_tape_in_use
-from ..evaluate.evaluation import as_number
 from ..evaluate.fast_path import FastOperator
+from ..tapes.gradient_tape import gradient_tape_in_use
 from ..tapes.operator_tapes import Operator
 from .compiled_program import CompiledProgram
 from .keyed_call import CallKey

@@ -1,4 +1,4 @@
-"""Derivatives of every kind, of any target: products with Jacobians and Hessians, and these matrices as a whole."""
+"""Products with Jacobians: pushforwards and pullbacks, at once or split into a forward pass and any number of products."""
 
 from __future__ import annotations
 
@@ -9,29 +9,14 @@ import numpy as np
 
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.arguments import unwrap
-from ...ir.containers import is_container, structured
+from ...ir.containers import structured
 from ...ir.instruction import is_tracked
-from ...ir.outputs import deliver
-from ...ir.pytree import parts_of
+from ...ir.outputs import as_number, deliver
 from ...ir.tape import Tape
-from ...recording.bind_call import positional
-from ..tapes import matrix_tapes as matrices
+from ..evaluate.chosen import Chosen, choose, is_differentiable, leaves_like, name_of
+from ..evaluate.evaluation import Evaluation, evaluate, fitting
 from ..tapes import operator_tapes as tapes
-from ..evaluate.chosen import Chosen, choose, is_differentiable, leaves_like, name_of, shape_of
-from ..evaluate.evaluation import Evaluation, as_number, evaluate, fitting
-from ..evaluate.fast_path import Argnums, fast_operator
 from ..tapes.operator_tapes import Operator
-
-
-def by_position(target: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments of any target by position."""
-    return tuple(positional(target.f if hasattr(target, "tape_for") else target, args, named)) if named else args
-
-
-def _value(found: Evaluation) -> Any:
-    """The function's results, as it returned them."""
-    values = found.delivered(found.outputs[: len(found.tape.outputs)])
-    return structured(found.tape.result, True, values) if found.tape.returns_tuple else as_number(values[0])
 
 
 def count_of(vectors: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> int | None:
@@ -44,9 +29,6 @@ def count_of(vectors: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> int |
         raise ShapeMismatch("tangents or cotangents differ in how many there are", got=", ".join(map(str, given)),
                             fix="give all of them the same first extent")  # fmt: skip
     return counts.pop()
-
-
-# Products with vectors
 
 
 def jvp(target: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -78,7 +60,7 @@ def jvp(target: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
     build = lambda wrt: Operator(tapes.jvp_tape, wrt, True, count, len(vectors))  # noqa: E731 -- its name is its use
     found = evaluate(target, primals, moving, build, vectors)
     kept = len(found.tape.outputs)
-    return _value(found), _tangents(found.delivered(found.outputs[kept:]), found.tape, count)
+    return found.value(), tangents_as_returned(found.delivered(found.outputs[kept:]), found.tape, count)
 
 
 def _pairs(primals: Any, tangents: Any, fix: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -93,7 +75,7 @@ def _pairs(primals: Any, tangents: Any, fix: str) -> tuple[tuple[Any, ...], tupl
     return tuple(primals), tuple(tangents)
 
 
-def _tangents(found: Sequence[Any], tape: Tape, count: int | None) -> Any:
+def tangents_as_returned(found: Sequence[Any], tape: Tape, count: int | None) -> Any:
     """One for each result; zeros for those that are not floats."""
     rest = iter(found)
     # A path that returns an integer is differentiated as one that returns that float.
@@ -142,7 +124,7 @@ def _split(target: Any, primals: tuple[Any, ...], make: Callable[..., Tape]) -> 
                                got=f"{len(primals)} arguments", fix="pass floats or float arrays")  # fmt: skip
     forward = lambda wrt: Operator(tapes.Forward(make), wrt, True)  # noqa: E731 -- its name is its use
     found = evaluate(target, primals, numbers, forward)
-    return _value(found), Linear(found, make, choose(target, primals, numbers), len(primals))
+    return found.value(), Linear(found, make, choose(target, primals, numbers), len(primals))
 
 
 class Linear:
@@ -163,7 +145,7 @@ class Linear:
         given = fitting(operator.tape(self._tape), len(self._residuals), given, self._tape.name)
         outputs = self._run(operator, [*self._residuals, *given])
         if not self._is_pullback:
-            return _tangents(deliver(outputs, None, True), self._tape, count)
+            return tangents_as_returned(deliver(outputs, None, True), self._tape, count)
         cotangents: list[Any] = [None] * self._count
         found = [as_number(cotangent) for cotangent in deliver(outputs, None, True)]
         for k, cotangent in zip(self._wanted.numbers, self._wanted.by_argument(found)):
@@ -185,274 +167,3 @@ class Linear:
 
     def __repr__(self) -> str:
         return f"<{'pullback' if self._is_pullback else 'pushforward'} of {self._tape.name}>"
-
-
-def hvp(target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
-    """Hessian of a scalar function times a vector, without forming the Hessian.
-
-    Args:
-        target: function, Tape, CompiledTape or GuardedTape; maps its arguments to a real scalar.
-        x: the first argument.
-        v: the vector, of the shape of the argument that `argnums` names, for several of them a tuple; with one axis more in front, many.
-        args, named: further arguments, by position and by name.
-        argnums: which argument to differentiate by; a tuple gives a tuple of products, of the Hessian by all of them.
-        out: array (or tuple or container of arrays) that receives the product.
-
-    Returns:
-        Array of the shape of v, in the units of f(x) / x.
-
-    Raises:
-        NonScalarOutput: the target does not return one real scalar.
-        ShapeMismatch: v has another shape than x.
-        GuardFailed: a Tape or CompiledTape was asked for a path that it does not hold.
-
-    Cost: about two to three gradients, whatever the size of x.
-    Source: Pearlmutter (1994), Neural Computation 6(1); here the gradient of a tape is a tape, whose pullback is taken.
-    """
-    fast = fast_operator(target, "hvp", argnums, named)
-    if fast is not None and (outputs := fast.outputs((x, *args, v), out)) is not None:
-        return outputs[0] if out is None else out
-    arguments = by_position(target, (x, *args), named)
-    found, product, count, _ = _hvp(target, arguments, v, argnums, out, keep=False)
-    if count is None:
-        found.remember(target, "hvp", argnums, named)
-    return product
-
-
-def value_gradient_and_hvp(
-    target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, **named: Any
-) -> tuple[Any, Any, Any]:
-    """Value, gradient, and the Hessian times a vector, computed together; see td.hvp."""
-    found, product, _, chosen = _hvp(target, by_position(target, (x, *args), named), v, argnums, None, keep=True)
-    value, *gradients = found.delivered(found.outputs[: 1 + len(found.wrt)])
-    return as_number(value), chosen.nested(_numbers(chosen, gradients)), product
-
-
-def _numbers(chosen: Chosen, arrays: Sequence[Any]) -> Sequence[Any]:
-    """What is to be nested, with Python's floats where it stands alone or in a container."""
-    return arrays if chosen.several and chosen.trees is None else [as_number(array) for array in arrays]
-
-
-def _hvp(
-    target: Any, args: tuple[Any, ...], v: Any, argnums: Argnums, out: Any, keep: bool
-) -> tuple[Evaluation, Any, int | None, Chosen]:
-    chosen = choose(target, args, argnums)
-    vectors = chosen.flat(v, "the vector")
-    count = count_of(vectors, chosen.shapes)
-    build = lambda wrt: Operator(tapes.hvp_tape, wrt, keep, count, len(vectors))  # noqa: E731 -- its name is its use
-    into = out if out is None or chosen.is_plain else chosen.flat(out, "out")
-    found = evaluate(target, args, chosen.numbers, build, vectors, into, not chosen.is_plain)
-    product = found.delivered(found.outputs[len(found.outputs) - len(vectors) :], into, not chosen.is_plain)
-    if not chosen.is_plain:
-        product = out if out is not None else chosen.nested(_numbers(chosen, product))
-    return found, product, count, chosen
-
-
-# Matrices
-
-
-def jacobian(
-    target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
-) -> Any:
-    """Jacobian of a function from an array of shape S to an array of shape T.
-
-    Args:
-        target: function, Tape, CompiledTape or GuardedTape.
-        x, args, named: the point.
-        argnums: which argument to differentiate by; a tuple gives a tuple of Jacobians.
-        mode: "forward" or "reverse"; unless given, whichever takes fewer sweeps.
-        out: array (or tuple of arrays) that receives the Jacobian.
-
-    Returns:
-        Array of shape (*T, *S): entry [t, s] is d f[t] / d x[s]. A tuple of these where f returns a tuple.
-
-    Raises:
-        NonScalarOutput: the target returns no float.
-        ArgumentMismatch: an unknown mode.
-
-    Cost: min(size of T, size of S) sweeps, all in one pass over the tape; entries that are zero at every point are not computed, and
-        columns or rows that have no entries at the same places share a sweep.
-    """
-    fast = fast_operator(target, f"jacobian {mode}", argnums, named)
-    if fast is not None and (outputs := fast.outputs((x, *args), out)) is not None:
-        return outputs[0] if out is None else out
-    if mode not in (None, "forward", "reverse"):
-        raise ArgumentMismatch("mode of a Jacobian", got=repr(mode), fix='"forward", "reverse", or None for the cheaper one')
-    found, blocks, _ = _matrix(target, by_position(target, (x, *args), named), argnums, out, matrices.jacobian_tape, False, mode)
-    if not found.tape.returns_tuple:
-        found.remember(target, f"jacobian {mode}", argnums, named)
-    return blocks
-
-
-def value_and_jacobian(
-    target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
-) -> tuple[Any, Any]:
-    """Value and Jacobian, computed together; see td.jacobian."""
-    found, blocks, _ = _matrix(target, by_position(target, (x, *args), named), argnums, out, matrices.jacobian_tape, True, mode)
-    return _value(found), blocks
-
-
-def hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
-    """Hessian of a scalar function of an array of shape S.
-
-    Args:
-        target: function, Tape, CompiledTape or GuardedTape.
-        x, args, named: the point.
-        argnums: which argument to differentiate by; a tuple gives a tuple of tuples of blocks.
-        out: array that receives the Hessian (a tuple of tuples of arrays for several arguments).
-
-    Returns:
-        Array of shape (*S, *S).
-
-    Raises:
-        NonScalarOutput: the target does not return one real scalar.
-
-    Cost: as many Hessian-vector products as x has entries, all in one pass over the tape; of sparse Hessians, as many as there are
-        groups of columns without entries in the same row.
-    """
-    fast = fast_operator(target, "hessian", argnums, named)
-    if fast is not None and (outputs := fast.outputs((x, *args), out)) is not None:
-        return outputs[0] if out is None else out
-    found, blocks, _ = _matrix(target, by_position(target, (x, *args), named), argnums, out, matrices.hessian_tape, False, None)
-    found.remember(target, "hessian", argnums, named)
-    return blocks
-
-
-def value_gradient_and_hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, **named: Any) -> tuple[Any, Any, Any]:
-    """Value, gradient and Hessian, computed together; see td.hessian."""
-    found, blocks, chosen = _matrix(target, by_position(target, (x, *args), named), argnums, None, matrices.hessian_tape, True, None)
-    value, *gradients = found.delivered(found.outputs[: 1 + len(found.wrt)])
-    return as_number(value), chosen.nested(_numbers(chosen, gradients)), blocks
-
-
-def _matrix(
-    target: Any, args: tuple[Any, ...], argnums: Argnums, out: Any, make: Callable[..., Tape], keep: bool, mode: str | None
-) -> tuple[Evaluation, Any, Chosen]:
-    """The blocks of a matrix, nested as JAX nests them: by result, where there are several, then by argument, where there are."""
-    chosen = choose(target, args, argnums)
-    build = lambda wrt: Operator(make, wrt, keep, mode=mode)  # noqa: E731 -- its name is its use
-    flat = None if out is None else _flat(out)
-    found = evaluate(target, args, chosen.numbers, build, (), flat, True)
-    is_hessian = make is matrices.hessian_tape
-    count = len(found.wrt)
-    kept = (1 + count if is_hessian else len(found.tape.outputs)) * keep
-    blocks = found.delivered(found.outputs[kept:], flat, True)
-    if out is not None:
-        return found, out, chosen
-    rows = [chosen.nested(blocks[k : k + count]) for k in range(0, len(blocks), count)]
-    if is_hessian:
-        return found, chosen.nested(rows), chosen
-    return found, structured(found.tape.result, found.tape.returns_tuple, rows), chosen
-
-
-def _flat(out: Any) -> list[Any]:
-    """The caller's blocks, in order: nested as the result is."""
-    found = parts_of(out)
-    return [out] if found is None else [array for part in found[2] for array in _flat(part)]
-
-
-# Functions of a number
-
-
-def derivative(target: Any, x: Any, /, *args: Any, **named: Any) -> Any:
-    """Derivative of a function of one number, which may return anything.
-
-    Args:
-        target: function, Tape, CompiledTape or GuardedTape.
-        x: the number; further arguments follow, by position or name.
-
-    Returns:
-        As the function returns: a number, an array, or a tuple of these.
-
-    Raises:
-        ShapeMismatch: x is no number.
-
-    Cost: one to three times the function.
-    """
-    return value_and_derivative(target, x, *args, **named)[1]
-
-
-def value_and_derivative(target: Any, x: Any, /, *args: Any, **named: Any) -> tuple[Any, Any]:
-    """Value and derivative of a function of one number, computed together; see td.derivative."""
-    arguments = by_position(target, (x, *args), named)
-    _require_number(target, arguments[0])
-    return jvp(target, arguments, (1.0, *(None,) * (len(arguments) - 1)))
-
-
-def second_derivative(target: Any, x: Any, /, *args: Any, **named: Any) -> Any:
-    """Second derivative of a function of one number; see td.derivative."""
-    return value_derivative_and_second_derivative(target, x, *args, **named)[2]
-
-
-def value_derivative_and_second_derivative(target: Any, x: Any, /, *args: Any, **named: Any) -> tuple[Any, Any, Any]:
-    """Value, derivative and second derivative of a function of one number, computed together; see td.derivative."""
-    arguments = by_position(target, (x, *args), named)
-    _require_number(target, arguments[0])
-    found = evaluate(target, arguments, (0,), lambda wrt: Operator(tapes.second_tape, wrt, True))
-    first = len(found.tape.outputs)
-    count = (len(found.outputs) - first) // 2
-    return (
-        _value(found), _tangents(found.delivered(found.outputs[first : first + count]), found.tape, None),
-        _tangents(found.delivered(found.outputs[first + count :]), found.tape, None),
-    )  # fmt: skip
-
-
-def _require_number(target: Any, x: Any) -> None:
-    if is_container(x) or shape_of(x) != ():
-        got = type(x).__name__ if is_container(x) else f"shape {shape_of(x)}"
-        raise ShapeMismatch(f"the argument of {name_of(target)} is no number", got=got,
-                            fix="td.gradient or td.jacobian of a function of an array")  # fmt: skip
-
-
-class OperatorMethods:
-    """The operators as methods of a target."""
-
-    __slots__ = ()
-
-    def jacobian(self, x: Any, /, *args: Any, **options: Any) -> Any:
-        """See td.jacobian."""
-        return jacobian(self, x, *args, **options)
-
-    def value_and_jacobian(self, x: Any, /, *args: Any, **options: Any) -> tuple[Any, Any]:
-        """See td.value_and_jacobian."""
-        return value_and_jacobian(self, x, *args, **options)
-
-    def hessian(self, x: Any, /, *args: Any, **options: Any) -> Any:
-        """See td.hessian."""
-        return hessian(self, x, *args, **options)
-
-    def value_gradient_and_hessian(self, x: Any, /, *args: Any, **options: Any) -> tuple[Any, Any, Any]:
-        """See td.value_gradient_and_hessian."""
-        return value_gradient_and_hessian(self, x, *args, **options)
-
-    def hvp(self, x: Any, v: Any, /, *args: Any, **options: Any) -> Any:
-        """See td.hvp."""
-        return hvp(self, x, v, *args, **options)
-
-    def value_gradient_and_hvp(self, x: Any, v: Any, /, *args: Any, **options: Any) -> tuple[Any, Any, Any]:
-        """See td.value_gradient_and_hvp."""
-        return value_gradient_and_hvp(self, x, v, *args, **options)
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        """See td.jvp."""
-        return jvp(self, primals, tangents)
-
-    def vjp(self, *primals: Any) -> tuple[Any, Callable[..., tuple[Any, ...]]]:
-        """See td.vjp."""
-        return vjp(self, *primals)
-
-    def linearize(self, *primals: Any) -> tuple[Any, Callable[..., Any]]:
-        """See td.linearize."""
-        return linearize(self, *primals)
-
-    def derivative(self, x: Any, /, *args: Any, **named: Any) -> Any:
-        """See td.derivative."""
-        return derivative(self, x, *args, **named)
-
-    def value_and_derivative(self, x: Any, /, *args: Any, **named: Any) -> tuple[Any, Any]:
-        """See td.value_and_derivative."""
-        return value_and_derivative(self, x, *args, **named)
-
-    def second_derivative(self, x: Any, /, *args: Any, **named: Any) -> Any:
-        """See td.second_derivative."""
-        return second_derivative(self, x, *args, **named)

@@ -12,11 +12,11 @@ from ...errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
 from ...ir.arguments import Constant, chosen_arguments
 from ...ir.instruction import is_tracked
 from ...ir.tape import Tape
-from ..tapes import matrix_tapes as matrices
-from ..evaluate.chosen import is_differentiable, name_of
+from ..evaluate.chosen import by_position, is_differentiable, name_of
 from ..evaluate.evaluation import Evaluation, evaluate
+from ..tapes import matrix_tapes as matrices
 from ..tapes.operator_tapes import Operator
-from .products import by_position, linearize, vjp
+from .products import linearize, vjp
 
 
 def sparse_jacobian(target: Any, x: Any, /, *args: Any, argnums: int = 0, format: str = "csr", **named: Any) -> Any:

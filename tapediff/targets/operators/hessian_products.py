@@ -1,0 +1,69 @@
+"""Products with Hessians."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir.outputs import as_number
+from ..evaluate.chosen import Chosen, by_position, choose
+from ..evaluate.evaluation import Evaluation, evaluate
+from ..evaluate.fast_path import Argnums, fast_operator
+from ..tapes import operator_tapes as tapes
+from ..tapes.operator_tapes import Operator
+from .products import count_of
+
+
+def hvp(target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
+    """Hessian of a scalar function times a vector, without forming the Hessian.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape; maps its arguments to a real scalar.
+        x: the first argument.
+        v: the vector, of the shape of the argument that `argnums` names, for several of them a tuple; with one axis more in front, many.
+        args, named: further arguments, by position and by name.
+        argnums: which argument to differentiate by; a tuple gives a tuple of products, of the Hessian by all of them.
+        out: array (or tuple or container of arrays) that receives the product.
+
+    Returns:
+        Array of the shape of v, in the units of f(x) / x.
+
+    Raises:
+        NonScalarOutput: the target does not return one real scalar.
+        ShapeMismatch: v has another shape than x.
+        GuardFailed: a Tape or CompiledTape was asked for a path that it does not hold.
+
+    Cost: about two to three gradients, whatever the size of x.
+    Source: Pearlmutter (1994), Neural Computation 6(1); here the gradient of a tape is a tape, whose pullback is taken.
+    """
+    fast = fast_operator(target, "hvp", argnums, named)
+    if fast is not None and (outputs := fast.outputs((x, *args, v), out)) is not None:
+        return outputs[0] if out is None else out
+    arguments = by_position(target, (x, *args), named)
+    found, product, count, _ = _hvp(target, arguments, v, argnums, out, keep=False)
+    if count is None:
+        found.remember(target, "hvp", argnums, named)
+    return product
+
+
+def value_gradient_and_hvp(
+    target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, **named: Any
+) -> tuple[Any, Any, Any]:
+    """Value, gradient, and the Hessian times a vector, computed together; see td.hvp."""
+    found, product, _, chosen = _hvp(target, by_position(target, (x, *args), named), v, argnums, None, keep=True)
+    value, *gradients = found.delivered(found.outputs[: 1 + len(found.wrt)])
+    return as_number(value), chosen.nested(chosen.plain(gradients)), product
+
+
+def _hvp(
+    target: Any, args: tuple[Any, ...], v: Any, argnums: Argnums, out: Any, keep: bool
+) -> tuple[Evaluation, Any, int | None, Chosen]:
+    chosen = choose(target, args, argnums)
+    vectors = chosen.flat(v, "the vector")
+    count = count_of(vectors, chosen.shapes)
+    build = lambda wrt: Operator(tapes.hvp_tape, wrt, keep, count, len(vectors))  # noqa: E731 -- its name is its use
+    into = out if out is None or chosen.is_plain else chosen.flat(out, "out")
+    found = evaluate(target, args, chosen.numbers, build, vectors, into, not chosen.is_plain)
+    product = found.delivered(found.outputs[len(found.outputs) - len(vectors) :], into, not chosen.is_plain)
+    if not chosen.is_plain:
+        product = out if out is not None else chosen.nested(chosen.plain(product))
+    return found, product, count, chosen

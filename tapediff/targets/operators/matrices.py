@@ -1,0 +1,117 @@
+"""Jacobians and Hessians as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import ArgumentMismatch
+from ...ir.containers import structured
+from ...ir.outputs import as_number
+from ...ir.pytree import parts_of
+from ...ir.tape import Tape
+from ..evaluate.chosen import Chosen, by_position, choose
+from ..evaluate.evaluation import Evaluation, evaluate
+from ..evaluate.fast_path import Argnums, fast_operator
+from ..tapes import matrix_tapes as matrices
+from ..tapes.operator_tapes import Operator
+
+
+def jacobian(
+    target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
+) -> Any:
+    """Jacobian of a function from an array of shape S to an array of shape T.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape.
+        x, args, named: the point.
+        argnums: which argument to differentiate by; a tuple gives a tuple of Jacobians.
+        mode: "forward" or "reverse"; unless given, whichever takes fewer sweeps.
+        out: array (or tuple of arrays) that receives the Jacobian.
+
+    Returns:
+        Array of shape (*T, *S): entry [t, s] is d f[t] / d x[s]. A tuple of these where f returns a tuple.
+
+    Raises:
+        NonScalarOutput: the target returns no float.
+        ArgumentMismatch: an unknown mode.
+
+    Cost: min(size of T, size of S) sweeps, all in one pass over the tape; entries that are zero at every point are not computed, and
+        columns or rows that have no entries at the same places share a sweep.
+    """
+    fast = fast_operator(target, f"jacobian {mode}", argnums, named)
+    if fast is not None and (outputs := fast.outputs((x, *args), out)) is not None:
+        return outputs[0] if out is None else out
+    if mode not in (None, "forward", "reverse"):
+        raise ArgumentMismatch("mode of a Jacobian", got=repr(mode), fix='"forward", "reverse", or None for the cheaper one')
+    found, blocks, _ = _matrix(target, by_position(target, (x, *args), named), argnums, out, matrices.jacobian_tape, False, mode)
+    if not found.tape.returns_tuple:
+        found.remember(target, f"jacobian {mode}", argnums, named)
+    return blocks
+
+
+def value_and_jacobian(
+    target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
+) -> tuple[Any, Any]:
+    """Value and Jacobian, computed together; see td.jacobian."""
+    found, blocks, _ = _matrix(target, by_position(target, (x, *args), named), argnums, out, matrices.jacobian_tape, True, mode)
+    return found.value(), blocks
+
+
+def hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
+    """Hessian of a scalar function of an array of shape S.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape.
+        x, args, named: the point.
+        argnums: which argument to differentiate by; a tuple gives a tuple of tuples of blocks.
+        out: array that receives the Hessian (a tuple of tuples of arrays for several arguments).
+
+    Returns:
+        Array of shape (*S, *S).
+
+    Raises:
+        NonScalarOutput: the target does not return one real scalar.
+
+    Cost: as many Hessian-vector products as x has entries, all in one pass over the tape; of sparse Hessians, as many as there are
+        groups of columns without entries in the same row.
+    """
+    fast = fast_operator(target, "hessian", argnums, named)
+    if fast is not None and (outputs := fast.outputs((x, *args), out)) is not None:
+        return outputs[0] if out is None else out
+    found, blocks, _ = _matrix(target, by_position(target, (x, *args), named), argnums, out, matrices.hessian_tape, False, None)
+    found.remember(target, "hessian", argnums, named)
+    return blocks
+
+
+def value_gradient_and_hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, **named: Any) -> tuple[Any, Any, Any]:
+    """Value, gradient and Hessian, computed together; see td.hessian."""
+    found, blocks, chosen = _matrix(target, by_position(target, (x, *args), named), argnums, None, matrices.hessian_tape, True, None)
+    value, *gradients = found.delivered(found.outputs[: 1 + len(found.wrt)])
+    return as_number(value), chosen.nested(chosen.plain(gradients)), blocks
+
+
+def _matrix(
+    target: Any, args: tuple[Any, ...], argnums: Argnums, out: Any, make: Callable[..., Tape], keep: bool, mode: str | None
+) -> tuple[Evaluation, Any, Chosen]:
+    """The blocks of a matrix, nested as JAX nests them: by result, where there are several, then by argument, where there are."""
+    chosen = choose(target, args, argnums)
+    build = lambda wrt: Operator(make, wrt, keep, mode=mode)  # noqa: E731 -- its name is its use
+    flat = None if out is None else _flat(out)
+    found = evaluate(target, args, chosen.numbers, build, (), flat, True)
+    is_hessian = make is matrices.hessian_tape
+    count = len(found.wrt)
+    kept = (1 + count if is_hessian else len(found.tape.outputs)) * keep
+    blocks = found.delivered(found.outputs[kept:], flat, True)
+    if out is not None:
+        return found, out, chosen
+    rows = [chosen.nested(blocks[k : k + count]) for k in range(0, len(blocks), count)]
+    if is_hessian:
+        return found, chosen.nested(rows), chosen
+    return found, structured(found.tape.result, found.tape.returns_tuple, rows), chosen
+
+
+def _flat(out: Any) -> list[Any]:
+    """The caller's blocks, in order: nested as the result is."""
+    found = parts_of(out)
+    return [out] if found is None else [array for part in found[2] for array in _flat(part)]

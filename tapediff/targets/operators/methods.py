@@ -1,0 +1,65 @@
+"""The operators as methods of a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .hessian_products import hvp, value_gradient_and_hvp
+from .matrices import hessian, jacobian, value_and_jacobian, value_gradient_and_hessian
+from .of_numbers import derivative, second_derivative, value_and_derivative
+from .products import jvp, linearize, vjp
+
+
+class OperatorMethods:
+    """The operators as methods of a target."""
+
+    __slots__ = ()
+
+    def jacobian(self, x: Any, /, *args: Any, **options: Any) -> Any:
+        """See td.jacobian."""
+        return jacobian(self, x, *args, **options)
+
+    def value_and_jacobian(self, x: Any, /, *args: Any, **options: Any) -> tuple[Any, Any]:
+        """See td.value_and_jacobian."""
+        return value_and_jacobian(self, x, *args, **options)
+
+    def hessian(self, x: Any, /, *args: Any, **options: Any) -> Any:
+        """See td.hessian."""
+        return hessian(self, x, *args, **options)
+
+    def value_gradient_and_hessian(self, x: Any, /, *args: Any, **options: Any) -> tuple[Any, Any, Any]:
+        """See td.value_gradient_and_hessian."""
+        return value_gradient_and_hessian(self, x, *args, **options)
+
+    def hvp(self, x: Any, v: Any, /, *args: Any, **options: Any) -> Any:
+        """See td.hvp."""
+        return hvp(self, x, v, *args, **options)
+
+    def value_gradient_and_hvp(self, x: Any, v: Any, /, *args: Any, **options: Any) -> tuple[Any, Any, Any]:
+        """See td.value_gradient_and_hvp."""
+        return value_gradient_and_hvp(self, x, v, *args, **options)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        """See td.jvp."""
+        return jvp(self, primals, tangents)
+
+    def vjp(self, *primals: Any) -> tuple[Any, Callable[..., tuple[Any, ...]]]:
+        """See td.vjp."""
+        return vjp(self, *primals)
+
+    def linearize(self, *primals: Any) -> tuple[Any, Callable[..., Any]]:
+        """See td.linearize."""
+        return linearize(self, *primals)
+
+    def derivative(self, x: Any, /, *args: Any, **named: Any) -> Any:
+        """See td.derivative."""
+        return derivative(self, x, *args, **named)
+
+    def value_and_derivative(self, x: Any, /, *args: Any, **named: Any) -> tuple[Any, Any]:
+        """See td.value_and_derivative."""
+        return value_and_derivative(self, x, *args, **named)
+
+    def second_derivative(self, x: Any, /, *args: Any, **named: Any) -> Any:
+        """See td.second_derivative."""
+        return second_derivative(self, x, *args, **named)
