@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .targets.native.row_arguments import Rows
     from .targets.margins import Margin
     from .targets.guarded_tape import GuardedTape
-    from .recording.static import static
+    from .recording.arguments.static import static
     from .functions.subtape import SubTape, checkpoint, subtape
     from .functions.primitive import Primitive, primitive
     from .functions.branches import cond, switch
@@ -72,7 +72,7 @@ MODULES = {
     "targets.native.row_arguments": "Rows",
     "targets.margins": "Margin",
     "targets.guarded_tape": "GuardedTape",
-    "recording.static": "static",
+    "recording.arguments.static": "static",
     "functions.subtape": "SubTape checkpoint subtape",
     "functions.primitive": "Primitive primitive",
     "functions.branches": "cond switch",

@@ -14,8 +14,8 @@ from ..ir.arguments import unwrap
 from ..ir.instruction import BOOL, Operand, Tree, ValueType, is_tracked
 from ..ir.keys import value_key
 from ..ir.pytree import TreeDef, flatten, has_values, unflatten
+from ..recording.arguments.static import Static, boxed, static_of, unboxed
 from ..recording.recorder import current_recorder
-from ..recording.static import Static, boxed, static_of, unboxed
 from .callees.body import Body, as_operand, call, caught_outside, type_of
 from .callees.callee import LOCK
 from .callees.path_messages import site_of

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy import asarray  # NumPy's own, also while recording; see recording/numpy_namespace.py
+from numpy import asarray  # NumPy's own, also while recording; see recording/python_state/numpy_namespace.py
 
 from ..ir.instruction import Operand, ValueType
 from .comparison import SELECT

@@ -16,9 +16,9 @@ import numpy as np
 from ..base.source_location import user_site
 from ..ir.instruction import Operand, is_tracked
 from .aliases import ALWAYS, PLAIN, Aliases, Condition, Conditions, Link, Partner, either
-from .object_snapshot import array_key
-from .tracked import TrackedArray
-from .views import Versioned, view_of
+from .arrays.tracked import TrackedArray
+from .arrays.views import Versioned, view_of
+from .python_state.object_snapshot import array_key
 
 # An array that a result may share memory with: its node or id, ("memory", id) of a plain array, or PLAIN.
 Source: TypeAlias = "_Node | int | tuple[str, int]"

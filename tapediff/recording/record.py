@@ -11,11 +11,11 @@ from ..ir.arguments import ACCEPTED, Constant, argument_name, as_float_array, as
 from ..ir.containers import flatten_arguments
 from ..ir.instruction import Operand
 from ..ir.tape import Tape
-from .bind_call import positional
-from .flat_function import FlatFunction, argument_names
-from .randomness import Draws
+from .arguments.bind_call import positional
+from .arguments.flat_function import FlatFunction, argument_names
+from .arrays.tracked import TrackedArray
+from .python_state.randomness import Draws
 from .recorder import Recorder
-from .tracked import TrackedArray
 
 
 def record(f: Callable[..., Any], *args: Operand, prescribed: Sequence[Any] = (), **named: Any) -> Tape:

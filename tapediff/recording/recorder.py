@@ -46,14 +46,14 @@ from ..ops import Op
 from ..ops.arithmetic import CONVERT
 from ..ops.calls import DynamicArray
 from ..ops.comparison import MASK_OPS, NOT_EQUAL
-from . import numpy_namespace as namespace
+from .arrays.promotion import are_integers, common_dtype, constant_operand
+from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays
-from .caught_errors import VALUE_FAILURES, Failure, Refusal, failure_caught, refusal_caught
-from .exception_handlers import handler_of
-from .gc_pause import recording_begins, recording_ends
-from .promotion import are_integers, common_dtype, constant_operand
+from .python_state import numpy_namespace as namespace
+from .python_state.caught_errors import VALUE_FAILURES, Failure, Refusal, failure_caught, refusal_caught
+from .python_state.exception_handlers import handler_of
+from .python_state.gc_pause import recording_begins, recording_ends
 from .tape_builder import TapeBuilder
-from .tracked import TrackedArray
 
 _current = CURRENT
 

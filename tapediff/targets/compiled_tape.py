@@ -21,8 +21,8 @@ from ..ir.interpreter import GuardFailure, inline
 from ..ir.outputs import check_out
 from ..ir.tape import Tape
 from ..passes.pipeline import run_passes
-from ..recording.bind_call import positional
-from ..recording.gc_pause import without_collections
+from ..recording.arguments.bind_call import positional
+from ..recording.python_state.gc_pause import without_collections
 from ..recording.record import record
 from ..recording.recorder import current_recorder
 from .backends import NATIVE, check_backend, make_kernel

@@ -10,10 +10,10 @@ import numpy as np
 from ..ir.outputs import check_out, deliver
 from ..ir.tape import Tape
 from ..ops.structure import STOP_GRADIENT
-from ..recording.bind_call import positional
+from ..recording.arguments.bind_call import positional
+from ..recording.arrays.tracked import TrackedArray
 from ..recording.record import plain_value
 from ..recording.recorder import current_recorder
-from ..recording.tracked import TrackedArray
 from .compiled_tape import CompiledTape
 from .evaluate.chosen import choose
 from .evaluate.evaluation import replay, traced

@@ -17,9 +17,9 @@ from ..ir.interpreter import inline, run
 from ..ir.outputs import check_out, deliver
 from ..ir.pytree import holds_tracked
 from ..ir.tape import Tape
-from ..recording.bind_call import BoundCall, bind_call, positional
+from ..recording.arguments.bind_call import BoundCall, bind_call, positional
+from ..recording.arguments.static import Static
 from ..recording.recorder import Recorder, current_recorder
-from ..recording.static import Static
 from .backends import NATIVE
 from .evaluate.chosen import choose
 from .evaluate.evaluation import Evaluation, evaluate

@@ -24,8 +24,8 @@ from ..ops.regions import cover
 from ..ops.shape import unbroadcast
 from ..passes.activity import active_values
 from ..passes.simplify.smooth_squares import Squares, square_bar_of, square_rules
+from ..recording.arrays.tracked import TrackedArray
 from ..recording.recorder import Recorder
-from ..recording.tracked import TrackedArray
 
 # The quality of a cotangent. ABSENT: there is none. NONZERO: the chain rule gives it, and it is zero only by chance. NOT_YET_SEEDED:
 # it may be an exact zero because nothing uses the value yet, as with the last carries of a loop. MAYBE_DISCARDED: it may be an exact

@@ -31,7 +31,7 @@ EXCEPTIONS = {
     "compiler/jit/own_routines.py": "routines on matrices",
     "special.py": "SciPy's public names",
     "numpy_api/dispatch.py": "methods of NumPy's arrays",
-    "recording/numpy_namespace.py": "functions of NumPy",
+    "recording/python_state/numpy_namespace.py": "functions of NumPy",
 }
 
 

@@ -19,8 +19,8 @@ from ...ir.keys import has_identities
 from ...ir.tape import Tape
 from ...ops.calls import CALL
 from ...passes.pipeline import run_passes
-from ...recording.caught_errors import Failure
-from ...recording.randomness import Draws
+from ...recording.python_state.caught_errors import Failure
+from ...recording.python_state.randomness import Draws
 from ...recording.recorder import Recorder
 from ..captured.pickling import remembered
 from ..rolled_loop import rolled

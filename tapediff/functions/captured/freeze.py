@@ -11,8 +11,8 @@ import copy
 from collections.abc import Callable, Sequence
 
 from ...ir.instruction import Operand, Tree
-from ...recording.object_snapshot import ObjectSnapshot, PythonValue, copied, note_mutable
-from ...recording.tracked import TrackedArray
+from ...recording.arrays.tracked import TrackedArray
+from ...recording.python_state.object_snapshot import ObjectSnapshot, PythonValue, copied, note_mutable
 from .frozen_walk import Filling, Freezing, Owning, global_key
 
 

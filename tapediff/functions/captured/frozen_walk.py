@@ -12,7 +12,8 @@ import numpy as np
 
 from ...base.source_location import is_library_file
 from ...ir.instruction import Operand, is_tracked
-from ...recording.object_snapshot import (
+from ...recording.arrays.tracked import TrackedArray
+from ...recording.python_state.object_snapshot import (
     PLAIN,
     IdentityKey,
     ObjectSnapshot,
@@ -21,7 +22,6 @@ from ...recording.object_snapshot import (
     is_stateful,
     plain_key,
 )
-from ...recording.tracked import TrackedArray
 
 
 class Hole:

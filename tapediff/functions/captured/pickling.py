@@ -16,7 +16,7 @@ import numpy as np
 from ...base.source_location import Site
 from ...errors import UnsupportedFunction
 from ...ir.instruction import Operand, Tree
-from ...recording.object_snapshot import LARGEST_COMPARED, PLAIN, PythonValue
+from ...recording.python_state.object_snapshot import LARGEST_COMPARED, PLAIN, PythonValue
 from .freeze import Frozen, freeze
 from .frozen_walk import global_key
 

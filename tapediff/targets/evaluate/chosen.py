@@ -15,7 +15,7 @@ from ...ir.instruction import ValueType, is_tracked
 from ...ir.outputs import as_number
 from ...ir.pytree import ARRAY, TreeDef, count_leaves, describe_treedef, unflatten
 from ...ir.tape import Tape
-from ...recording.bind_call import positional
+from ...recording.arguments.bind_call import positional
 
 Numbers = tuple[int, ...]
 

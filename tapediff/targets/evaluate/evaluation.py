@@ -18,7 +18,7 @@ from ...ir.instruction import ValueType, is_tracked
 from ...ir.interpreter import inline, run
 from ...ir.outputs import as_number, check_out, deliver
 from ...ir.tape import Tape
-from ...recording.bind_call import bind_call
+from ...recording.arguments.bind_call import bind_call
 from ...recording.recorder import current_recorder
 from ..tapes.operator_tapes import Numbers, Operator
 from .chosen import inputs_of

@@ -7,7 +7,7 @@ from typing import Any
 from ...ir.instruction import is_tracked
 from ...ir.interpreter import inline
 from ...ir.tape import Tape
-from ...recording.bind_call import BoundCall
+from ...recording.arguments.bind_call import BoundCall
 from ...recording.record import plain_value
 from ...recording.recorder import Recorder
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import NonScalarOutput
 from ...ir.interpreter import GuardFailure
-from ...recording.int_arguments import IntNeeded
+from ...recording.arguments.int_arguments import IntNeeded
 from ..evaluate.evaluation import Evaluation, check_last, fitting, replayed
 from ..tapes.operator_tapes import Operator
 from .keyed_call import GuardedFunction, KeyedCall

@@ -13,8 +13,8 @@ from ...ir.containers import flatten_argument, is_container
 from ...ir.instruction import ValueType
 from ...ir.keys import static_key, value_key
 from ...ir.pytree import unflatten
-from ...recording.bind_call import BoundCall, bind_call, no_whole_numbers
-from ...recording.int_arguments import ANY_INT_KEY, AnyInt, IntArguments
+from ...recording.arguments.bind_call import BoundCall, bind_call, no_whole_numbers
+from ...recording.arguments.int_arguments import ANY_INT_KEY, AnyInt, IntArguments
 from .reason import Specialisation
 
 

@@ -14,8 +14,8 @@ from ...functions.callees.path_messages import check_prescribed, warn
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
 from ...numpy_api.whole_numbers import check_parameters
-from ...recording.int_arguments import IntNeeded, may_be_data
-from ...recording.randomness import Draws
+from ...recording.arguments.int_arguments import IntNeeded, may_be_data
+from ...recording.python_state.randomness import Draws
 from ...recording.recorder import Recorder
 from ..evaluate.nested_recording import record_bound
 from ..evaluate.shared_programs import Programs

@@ -7,7 +7,7 @@ from collections import deque
 from typing import Any
 
 from ...functions.captured.pickling import Portable, place_of
-from ...recording.static import static_of
+from ...recording.arguments.static import static_of
 from .compiled_program import CompiledProgram
 from .keyed_call import GuardedFunction
 from .policy import Policy

@@ -19,9 +19,9 @@ from ...ops.indexing import GATHER, PUT
 from ...ops.shape import BROADCAST
 from ...passes.pipeline import run_passes
 from ...passes.simplify.diagonal_products import diagonal_products
-from ...recording.caught_errors import refusals_forgotten
+from ...recording.arrays.tracked import TrackedArray
+from ...recording.python_state.caught_errors import refusals_forgotten
 from ...recording.recorder import Recorder
-from ...recording.tracked import TrackedArray
 from ...transforms.coloring import column_colors, symmetric_colors
 from ...transforms.reverse import continued, finished
 from ...transforms.sparsity import jacobian_pattern

@@ -98,5 +98,5 @@ def test_new_programs_leave_no_entries_in_tables():
     after = sizes_of_tables()
     grown = {key: after[key] - before.get(key, 0) for key in after if after[key] - before.get(key, 0) >= 50}
     # In bytes, and to 1000 entries.
-    bounded = {("tapediff.compiler.jit.linking", "_codes"), ("tapediff.recording.randomness", "_names")}
+    bounded = {("tapediff.compiler.jit.linking", "_codes"), ("tapediff.recording.python_state.randomness", "_names")}
     assert not set(grown) - bounded, grown

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.recording import exception_handlers as handlers
-from tapediff.recording.exception_handlers import handler_of
+from tapediff.recording.python_state import exception_handlers as handlers
+from tapediff.recording.python_state.exception_handlers import handler_of
 
 X = np.array([2.0, 3.0])
 

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..base.current_recording import CURRENT
-from ..base.operating_system import at_fork
+from ...base.current_recording import CURRENT
+from ...base.operating_system import at_fork
 
 T = TypeVar("T")
 

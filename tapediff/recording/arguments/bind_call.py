@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentMismatch
-from ..ir.arguments import (
+from ...errors import ArgumentMismatch
+from ...ir.arguments import (
     Constant,
     as_data_array,
     as_float_array,
@@ -19,12 +19,12 @@ from ..ir.arguments import (
     container_refused,
     unwrap,
 )
-from ..ir.containers import Trees, flatten_arguments, positions_of
-from ..ir.inputs import by_names
-from ..ir.instruction import Operand, is_tracked
-from ..ir.keys import static_key
-from ..ir.pytree import describe_treedef
-from ..numpy_api.whole_numbers import whole_argument
+from ...ir.containers import Trees, flatten_arguments, positions_of
+from ...ir.inputs import by_names
+from ...ir.instruction import Operand, is_tracked
+from ...ir.keys import static_key
+from ...ir.pytree import describe_treedef
+from ...numpy_api.whole_numbers import whole_argument
 from .flat_function import FlatFunction
 from .int_arguments import ANY_INT, AnyInt
 from .static import guarded_value, static_of

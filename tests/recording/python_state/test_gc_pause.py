@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.recording.gc_pause import FEW_OBJECTS
+from tapediff.recording.python_state.gc_pause import FEW_OBJECTS
 
 
 @pytest.fixture(autouse=True)

@@ -14,15 +14,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .. import numpy_api as functions
-from ..base.source_location import user_site
-from ..errors import UnsupportedMethod
-from ..ir.instruction import BOOL, Operand, is_tracked
-from ..numpy_api.alternatives import instead_of
-from ..numpy_api.indexing import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
-from ..numpy_api.whole_numbers import WholeNumber
-from ..ops import Op, comparison
-from ..ops.arithmetic import (
+from ... import numpy_api as functions
+from ...base.source_location import user_site
+from ...errors import UnsupportedMethod
+from ...ir.instruction import BOOL, Operand, is_tracked
+from ...numpy_api.alternatives import instead_of
+from ...numpy_api.indexing import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
+from ...numpy_api.whole_numbers import WholeNumber
+from ...ops import Op, comparison
+from ...ops.arithmetic import (
     ABSOLUTE,
     ADD,
     CONVERT,
@@ -36,8 +36,8 @@ from ..ops.arithmetic import (
     SUBTRACT,
     power,
 )  # fmt: skip
-from ..ops.indexing import GATHER, INDEX, Region, replace
-from ..ops.products import MATMUL
+from ...ops.indexing import GATHER, INDEX, Region, replace
+from ...ops.products import MATMUL
 from .views import Versioned, view_of
 
 

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..errors import InvalidGuardValue
-from ..ir.keys import value_key
+from ...errors import InvalidGuardValue
+from ...ir.keys import value_key
 
 # Larger arrays are told apart by identity and a sample of so many entries: reading them whole at every call would take too long.
 LARGEST_COMPARED = 1 << 16

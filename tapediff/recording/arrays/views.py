@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..base.source_location import user_site
-from ..errors import UnsupportedFunction
-from ..ir.instruction import Operand, ValueType
-from ..ops.arithmetic import CONVERT
-from ..ops.indexing import Region
+from ...base.source_location import user_site
+from ...errors import UnsupportedFunction
+from ...ir.instruction import Operand, ValueType
+from ...ops.arithmetic import CONVERT
+from ...ops.indexing import Region
 from .escapes import Escapes
 
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.current_recording import current_recorder
-from ..base.source_location import Site
-from ..errors import RefusedByRecording, UnsupportedFunction
+from ...base.current_recording import current_recorder
+from ...base.source_location import Site
+from ...errors import RefusedByRecording, UnsupportedFunction
 
 # Raised by operations because of their values: not positive definite, or numpy.errstate(all="raise").
 VALUE_FAILURES = (np.linalg.LinAlgError, ArithmeticError, RuntimeWarning)

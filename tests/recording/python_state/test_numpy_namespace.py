@@ -10,7 +10,7 @@ from numpy import array as array_by_name
 from numpy import asarray as asarray_by_name
 
 import tapediff as td
-from tapediff.recording import numpy_namespace as namespace
+from tapediff.recording.python_state import numpy_namespace as namespace
 
 X = np.array([0.5, -1.25, 2.0])
 

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..ir.containers import Trees, leaf_names
-from ..ir.pytree import unflatten
+from ...ir.containers import Trees, leaf_names
+from ...ir.pytree import unflatten
 
 
 class FlatFunction:

@@ -10,12 +10,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import numpy_api as functions
-from ..base.source_location import scipy_function, user_frame, user_site
-from ..errors import TrackedValueEscaped, UnsupportedMethod
-from ..ir.instruction import Operand, Recorded, ValueType
-from ..numpy_api.alternatives import instead_of
-from ..ops.arithmetic import RINT
+from ... import numpy_api as functions
+from ...base.source_location import scipy_function, user_frame, user_site
+from ...errors import TrackedValueEscaped, UnsupportedMethod
+from ...ir.instruction import Operand, Recorded, ValueType
+from ...numpy_api.alternatives import instead_of
+from ...ops.arithmetic import RINT
 
 
 class Escapes(Recorded):

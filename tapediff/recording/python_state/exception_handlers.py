@@ -14,7 +14,7 @@ from types import CodeType, FrameType, ModuleType
 
 import numpy as np
 
-from ..base.source_location import Site, is_library_file
+from ...base.source_location import Site, is_library_file
 from .object_snapshot import PythonValue
 
 # The byte code that this file reads was looked at in these versions of CPython. In any other, every function with a handler may catch.

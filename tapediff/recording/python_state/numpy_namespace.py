@@ -17,11 +17,11 @@ from types import MethodType
 
 import numpy as np
 
-from ..base.current_recording import current_recorder
-from ..base.source_location import is_library_file
-from ..ir.instruction import Operand
-from ..numpy_api import creating
-from ..numpy_api.creating import holds_tracked
+from ...base.current_recording import current_recorder
+from ...base.source_location import is_library_file
+from ...ir.instruction import Operand
+from ...numpy_api import creating
+from ...numpy_api.creating import holds_tracked
 
 # The types of most arguments, which hold no further values.
 _PLAIN = frozenset((float, int, bool, complex, str, range, np.float64, np.int64, type(None)))

@@ -16,10 +16,10 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 
 import numpy as np
 
-from ..base.source_location import Site, is_library_file, user_frame
-from ..errors import FrozenRandomWarning
+from ...base.source_location import Site, is_library_file, user_frame
+from ...errors import FrozenRandomWarning
+from ..arrays.tracked import TrackedArray
 from .object_snapshot import PythonValue
-from .tracked import TrackedArray
 
 # At most so many values reachable from a function are searched, and so many entries of each container.
 MOST_LOOKED_AT = 100

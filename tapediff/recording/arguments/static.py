@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..errors import ArgumentMismatch
-from ..ir.instruction import BOOL, Operand, Tree, is_tracked
-from ..ir.keys import static_key
+from ...errors import ArgumentMismatch
+from ...ir.instruction import BOOL, Operand, Tree, is_tracked
+from ...ir.keys import static_key
 
 
 @dataclass(frozen=True)
