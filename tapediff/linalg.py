@@ -9,7 +9,7 @@ import numpy as np
 from .base.current_recording import failure_may_be_caught
 from .ir.instruction import Operand, is_tracked
 from .numpy_api.shaping import as_value
-from .ops.linear_algebra import TRIANGULAR_SOLVE, require_regular
+from .ops.matrices.linear_algebra import TRIANGULAR_SOLVE, require_regular
 
 
 def solve_triangular(a: Operand, b: Operand, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Operand:

@@ -8,9 +8,9 @@ import numpy as np
 
 from .ir.instruction import Operand, is_tracked
 from .ops import BY_SCIPY_NAME
-from .ops import special as _ops
-from .ops.comparison import EQUAL, LOGICAL_AND, SELECT
-from .ops.structure import STOP_GRADIENT
+from .ops.elementwise import special as _ops
+from .ops.elementwise.comparison import EQUAL, LOGICAL_AND, SELECT
+from .ops.elementwise.structure import STOP_GRADIENT
 
 gammaln = _ops.GAMMALN
 digamma = psi = _ops.DIGAMMA

@@ -15,7 +15,7 @@ from ..ir.instruction import FLOAT_SCALAR, Operand, ValueType
 from ..ir.interpreter import GuardFailure
 from ..ir.outputs import share_memory
 from ..ir.tape import Tape
-from ..ops.calls import LOOP
+from ..ops.control.calls import LOOP
 from .codegen.emitter import Emitter
 from .codegen.outlining import is_compiled_quickly
 from .codegen.python_listing import listing

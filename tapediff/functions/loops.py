@@ -15,7 +15,7 @@ from ..base.source_location import user_site
 from ..errors import ArgumentMismatch
 from ..ir.instruction import BOOL, Operand, Tree, is_tracked
 from ..ir.pytree import TreeDef, flatten, unflatten
-from ..ops.calls import LoopForm
+from ..ops.control.calls import LoopForm
 from ..recording.recorder import current_recorder
 from .callees.body import Body, as_operand, call, kept_callee, type_of
 from .captured.freeze import Frozen, freeze

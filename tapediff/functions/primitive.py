@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import ArgumentMismatch, InvalidRule
 from ..ir.instruction import Tree, is_tracked
 from ..ir.pytree import flatten, unflatten
-from ..ops.calls import CALL
+from ..ops.control.calls import CALL
 from .callees.body import as_operand, items_of, type_of
 from .callees.primitive_callees import ForwardCallee, outputs_and_saved, python_function
 from .captured.pickling import Portable, found, place_of

@@ -11,8 +11,8 @@ from ..base.source_location import Site
 from ..errors import ArgumentMismatch, ShapeMismatch
 from ..ir.instruction import BOOL_SCALAR, Operand, Tree, ValueType, is_tracked
 from ..ir.pytree import TreeDef, describe_treedef, flatten
-from ..ops.arithmetic import CONVERT
-from ..ops.calls import LOOP, LoopForm
+from ..ops.control.calls import LOOP, LoopForm
+from ..ops.elementwise.arithmetic import CONVERT
 from .callees.body import Body, as_operand, caught_outside, items_of, kept_callee, type_of, value_of
 from .callees.recorded_callee import RecordedCallee
 from .captured.freeze import Frozen

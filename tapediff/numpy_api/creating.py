@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..ir.instruction import Operand, Recorded, is_tracked
-from ..ops.shape import BROADCAST
+from ..ops.arrays.shape import BROADCAST
 from .kinds import Shape, converted
 from .shaping import as_value, copy, layout, reshape
 

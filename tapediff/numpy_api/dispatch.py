@@ -13,8 +13,8 @@ from ..base.source_location import scipy_function, user_site
 from ..errors import UnsupportedFunction
 from ..ir.instruction import Operand, is_tracked
 from ..ops import BY_FUNCTION, BY_SCIPY_NAME
-from ..ops.arithmetic import power
-from ..ops.comparison import MASK_OPS
+from ..ops.elementwise.arithmetic import power
+from ..ops.elementwise.comparison import MASK_OPS
 from . import einsum, elementwise, ignoring_nan, linear_algebra, ordering, products, reducing, shaping, writing
 from .alternatives import instead_of
 from .elementwise import as_mask

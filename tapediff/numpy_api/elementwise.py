@@ -10,9 +10,9 @@ from numpy import asarray  # NumPy's own; see namespace.py
 from ..errors import UnsupportedFunction
 from ..ir.instruction import BOOL, FLOAT64, Operand, is_tracked
 from ..ops import Op
-from ..ops.arithmetic import ABSOLUTE, MAXIMUM, MINIMUM, RINT, SQUARE, power
-from ..ops.comparison import IS_FINITE, IS_NAN, LOGICAL_AND, LOGICAL_OR, NOT_EQUAL, SELECT
-from ..ops.elementary import LN2
+from ..ops.elementwise.arithmetic import ABSOLUTE, MAXIMUM, MINIMUM, RINT, SQUARE, power
+from ..ops.elementwise.comparison import IS_FINITE, IS_NAN, LOGICAL_AND, LOGICAL_OR, NOT_EQUAL, SELECT
+from ..ops.elementwise.elementary import LN2
 from .kinds import as_floats, common_floats, converted
 from .shaping import as_value
 from .shaping import copy as new_copy

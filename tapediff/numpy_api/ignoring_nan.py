@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..ir.instruction import Operand
-from ..ops.arithmetic import FMAX, FMIN, ROOT
-from ..ops.comparison import IS_NAN, LOGICAL_AND, SELECT
+from ..ops.elementwise.arithmetic import FMAX, FMIN, ROOT
+from ..ops.elementwise.comparison import IS_NAN, LOGICAL_AND, SELECT
 from . import reducing
 from .elementwise import as_mask
 from .kinds import Axis

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..errors import UnsupportedFunction
 from ..ir.instruction import Operand, Recorded, is_tracked
-from ..ops.arithmetic import CONVERT
-from ..ops.comparison import SELECT
-from ..ops.indexing import Region
+from ..ops.arrays.indexing import Region
+from ..ops.elementwise.arithmetic import CONVERT
+from ..ops.elementwise.comparison import SELECT
 
 
 def is_basic(index: Operand) -> bool:

@@ -9,8 +9,8 @@ from numpy.typing import DTypeLike
 
 from ..errors import UnsupportedFunction
 from ..ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
-from ..ops.arithmetic import CONVERT
-from ..ops.comparison import NOT_EQUAL
+from ..ops.elementwise.arithmetic import CONVERT
+from ..ops.elementwise.comparison import NOT_EQUAL
 
 FLOAT32 = np.dtype(np.float32)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import UnsupportedFunction
 from ..ir.instruction import FLOAT64, Operand, is_tracked
-from ..ops.indexing import ARGSORT, GATHER, SEARCHSORTED
+from ..ops.arrays.indexing import ARGSORT, GATHER, SEARCHSORTED
 from .elementwise import as_mask
 from .indexing import in_range
 from .kinds import Axis, as_floats, converted

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..ir.instruction import Operand, is_tracked
-from ..ops.products import MATMUL
-from ..ops.shape import reshape
+from ..ops.arrays.shape import reshape
+from ..ops.matrices.products import MATMUL
 from .shaping import as_value
 
 

@@ -16,10 +16,10 @@ from numpy.typing import DTypeLike
 from ..errors import UnsupportedFunction
 from ..ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
 from ..ops import Op
-from ..ops.arithmetic import ADD, CONVERT, MAXIMUM, MINIMUM, MULTIPLY, ROOT
-from ..ops.comparison import SELECT
-from ..ops.reductions import ALL, ANY, ARGMAX, ARGMIN, CUMSUM, MAX, MIN, SUM, kept_shape
-from ..ops.shape import broadcast, reshape
+from ..ops.arrays.reductions import ALL, ANY, ARGMAX, ARGMIN, CUMSUM, MAX, MIN, SUM, kept_shape
+from ..ops.arrays.shape import broadcast, reshape
+from ..ops.elementwise.arithmetic import ADD, CONVERT, MAXIMUM, MINIMUM, MULTIPLY, ROOT
+from ..ops.elementwise.comparison import SELECT
 from .elementwise import as_mask
 from .kinds import Axis, as_floats
 from .shaping import as_value, copy

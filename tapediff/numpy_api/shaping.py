@@ -12,9 +12,9 @@ from numpy.typing import DTypeLike
 
 from ..errors import UnsupportedFunction
 from ..ir.instruction import Operand, Recorded, is_tracked
-from ..ops.indexing import GATHER, PUT, Region, assemble
-from ..ops.shape import BROADCAST, RESHAPE, TRANSPOSE
-from ..ops.shape import reshape as reshape_value
+from ..ops.arrays.indexing import GATHER, PUT, Region, assemble
+from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
+from ..ops.arrays.shape import reshape as reshape_value
 from .kinds import Axis, Shape, common_floats, converted, tracked_dtype
 
 

@@ -18,8 +18,9 @@ from ..base.current_recording import current_recorder
 from ..base.source_location import user_site
 from ..errors import TrackedValueEscaped
 from ..ir.instruction import CONSTANT, FLOAT64, INT64, Operand, is_tracked
-from ..ops import Op, comparison
-from ..ops.arithmetic import (
+from ..ops import Op
+from ..ops.elementwise import comparison
+from ..ops.elementwise.arithmetic import (
     ABSOLUTE,
     ADD,
     CEIL,

@@ -17,9 +17,9 @@ from ..base.current_recording import current_recorder
 from ..base.source_location import user_site
 from ..errors import UnsupportedFunction
 from ..ir.instruction import BOOL, FLOAT64, Operand, is_tracked
-from ..ops.comparison import NOT_EQUAL, SELECT
-from ..ops.indexing import GATHER, PUT, REPLACE, SCATTER_ADD, Region, Regions, replace
-from ..ops.shape import broadcast, reshape
+from ..ops.arrays.indexing import GATHER, PUT, REPLACE, SCATTER_ADD, Region, Regions, replace
+from ..ops.arrays.shape import broadcast, reshape
+from ..ops.elementwise.comparison import NOT_EQUAL, SELECT
 from .indexing import in_range, is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
 from .kinds import converted
 from .ordering import positions_along, sort

@@ -1,4 +1,8 @@
-"""The primitives, one file per family, and the registry built from their declarations."""
+"""The primitives, one file per family, and the registry built from their declarations.
+
+Comes in: operands of an operation. Goes out: its result, and every fact about the op that another stage reads.
+Open first: `declaration/op.py`, then `elementwise/arithmetic.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,12 @@ import copyreg
 from collections.abc import Callable
 from typing import Any
 
-from . import (
-    arithmetic,
-    calls,
-    comparison,
-    elementary,
-    indexing,
-    linear_algebra,
-    products,
-    reductions,
-    shape,
-    special,
-    spectral,
-    structure,
-)
-from .calls import TupleOp
-from .declaration import Elementwise, Op
+from .arrays import indexing, reductions, shape
+from .control import calls
+from .control.calls import TupleOp
+from .declaration.op import Elementwise, Op
+from .elementwise import arithmetic, comparison, elementary, special, structure
+from .matrices import linear_algebra, products, spectral
 
 FAMILIES = (
     comparison,

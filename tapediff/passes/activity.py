@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..ir.instruction import CONSTANT, GUARD, INPUT
 from ..ir.tape import Tape
-from ..ops.calls import TupleOp
-from ..ops.declaration import Op
+from ..ops.control.calls import TupleOp
+from ..ops.declaration.op import Op
 
 
 def active_values(tape: Tape, sources: set[int]) -> list[bool]:

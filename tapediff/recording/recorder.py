@@ -43,9 +43,9 @@ from ..ir.tape import Tape
 from ..numpy_api.shaping import stack_objects
 from ..numpy_api.whole_numbers import WholeNumber, with_floats
 from ..ops import Op
-from ..ops.arithmetic import CONVERT
-from ..ops.calls import DynamicArray
-from ..ops.comparison import MASK_OPS, NOT_EQUAL
+from ..ops.control.calls import DynamicArray
+from ..ops.elementwise.arithmetic import CONVERT
+from ..ops.elementwise.comparison import MASK_OPS, NOT_EQUAL
 from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir.outputs import check_out, deliver
 from ..ir.tape import Tape
-from ..ops.structure import STOP_GRADIENT
+from ..ops.elementwise.structure import STOP_GRADIENT
 from ..recording.arguments.bind_call import positional
 from ..recording.arrays.tracked import TrackedArray
 from ..recording.record import plain_value

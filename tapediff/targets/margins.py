@@ -11,9 +11,9 @@ import numpy as np
 from ..ir.instruction import CONSTANT, GUARD, INPUT, Guard, Instruction
 from ..ir.interpreter import outcome_of
 from ..ir.tape import Tape
-from ..ops.arithmetic import CONVERT, TRUNC
-from ..ops.calls import CALL, LOOP, loop_with_numpy
-from ..ops.comparison import SELECT
+from ..ops.control.calls import CALL, LOOP, loop_with_numpy
+from ..ops.elementwise.arithmetic import CONVERT, TRUNC
+from ..ops.elementwise.comparison import SELECT
 
 
 @dataclass(frozen=True, slots=True)

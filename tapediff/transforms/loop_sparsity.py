@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir.instruction import INPUT, Instruction, ValueType
 from ..ir.tape import Tape
-from ..ops.loop_forms import LoopForm
+from ..ops.control.loop_forms import LoopForm
 
 
 class IndexSets(Protocol):

@@ -28,13 +28,13 @@ from ..ir.instruction import (
 )
 from ..ir.rewriter import Rewriter
 from ..ir.tape import Tape
-from ..ops.arithmetic import MULTIPLY
-from ..ops.calls import CALL, GET, LOOP, RECALL, LoopForm, TupleOp, loop_items
-from ..ops.indexing import ASSEMBLE, PUT, SCATTER_ADD
-from ..ops.linear_algebra import LU_SOLVE, TRIANGULAR_SOLVE
-from ..ops.products import MATMUL
-from ..ops.reductions import SUM
-from ..ops.shape import RESHAPE, TRANSPOSE
+from ..ops.arrays.indexing import ASSEMBLE, PUT, SCATTER_ADD
+from ..ops.arrays.reductions import SUM
+from ..ops.arrays.shape import RESHAPE, TRANSPOSE
+from ..ops.control.calls import CALL, GET, LOOP, RECALL, LoopForm, TupleOp, loop_items
+from ..ops.elementwise.arithmetic import MULTIPLY
+from ..ops.matrices.linear_algebra import LU_SOLVE, TRIANGULAR_SOLVE
+from ..ops.matrices.products import MATMUL
 from ..passes.rolling.vectorize import Batch, is_batchable, spread
 
 

@@ -15,13 +15,13 @@ from ..errors import InvalidTape
 from ..ir.instruction import CONSTANT, INPUT, DynamicArrayType, Instruction, Operand, ValueType
 from ..ir.tape import Tape
 from ..ops import Elementwise, Op
-from ..ops.arithmetic import DIVIDE, MULTIPLY
-from ..ops.calls import GET, LOOP, ItemCotangent, LoopForm, NonzeroCotangent
-from ..ops.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
-from ..ops.declaration import declared_op
-from ..ops.indexing import INDEX, RegionCotangent, assemble
-from ..ops.regions import cover
-from ..ops.shape import unbroadcast
+from ..ops.arrays.indexing import INDEX, RegionCotangent, assemble
+from ..ops.arrays.regions import cover
+from ..ops.arrays.shape import unbroadcast
+from ..ops.control.calls import GET, LOOP, ItemCotangent, LoopForm, NonzeroCotangent
+from ..ops.declaration.op import declared_op
+from ..ops.elementwise.arithmetic import DIVIDE, MULTIPLY
+from ..ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
 from ..passes.activity import active_values
 from ..passes.simplify.smooth_squares import Squares, square_bar_of, square_rules
 from ..recording.arrays.tracked import TrackedArray

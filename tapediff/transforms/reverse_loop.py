@@ -15,7 +15,7 @@ import numpy as np
 from ..ir.instruction import Operand, ValueType
 from ..ir.interpreter import inline
 from ..ir.tape import Tape
-from ..ops.calls import LoopCotangents, LoopFlow
+from ..ops.control.calls import LoopCotangents, LoopFlow
 from ..passes.activity import active_values
 from ..passes.loops.reciprocals import multiply_by_reciprocals
 from ..recording.recorder import Recorder

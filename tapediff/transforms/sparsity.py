@@ -13,8 +13,8 @@ import numpy as np
 from ..ir.instruction import CONSTANT, GUARD, INPUT, Instruction
 from ..ir.tape import Tape
 from ..ops import Elementwise
-from ..ops.arithmetic import CONVERT, MULTIPLY
-from ..ops.calls import GET, LOOP
+from ..ops.control.calls import GET, LOOP
+from ..ops.elementwise.arithmetic import CONVERT, MULTIPLY
 from .loop_sparsity import loop_items
 from .sparsity_rules import MOST_ENTRIES, RULES, Pattern, scaled, summed_over, united
 

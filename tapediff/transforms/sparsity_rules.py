@@ -10,11 +10,11 @@ import numpy as np
 
 from ..ir.instruction import CONSTANT, Instruction
 from ..ir.tape import Tape
-from ..ops.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTER_ADD
-from ..ops.products import MATMUL
-from ..ops.reductions import CUMSUM, MAX, MIN, SUM
-from ..ops.regions import Region
-from ..ops.shape import BROADCAST, RESHAPE, TRANSPOSE
+from ..ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTER_ADD
+from ..ops.arrays.reductions import CUMSUM, MAX, MIN, SUM
+from ..ops.arrays.regions import Region
+from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
+from ..ops.matrices.products import MATMUL
 
 # scipy.sparse.csr_array of Booleans. SciPy has no type information.
 Pattern = Any

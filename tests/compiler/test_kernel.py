@@ -13,7 +13,7 @@ from tapediff.compiler.kernel import Kernel, build_program
 from tapediff.compiler.loop_ir.program import Access, Exit, LoopNest, RoutineCall, Step
 from tapediff.compiler.runtime import python_entry as entry
 from tapediff.ir.interpreter import run
-from tapediff.ops.arithmetic import CONVERT
+from tapediff.ops.elementwise.arithmetic import CONVERT
 from tapediff.passes.pipeline import run_passes
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 

@@ -5,7 +5,7 @@ import numpy as np
 import tapediff as td
 from tapediff.functions.callees.callee import TapeCallee
 from tapediff.functions.callees.inlined_callee import InlinedCallee, branching_calls
-from tapediff.ops.calls import GET, LOOP, LoopForm
+from tapediff.ops.control.calls import GET, LOOP, LoopForm
 
 
 def loop(tape, inline):

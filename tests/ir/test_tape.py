@@ -7,8 +7,8 @@ import pytest
 
 import tapediff as td
 from tapediff.ir.instruction import ValueType
-from tapediff.ops.arithmetic import ADD
-from tapediff.ops.reductions import SUM
+from tapediff.ops.arrays.reductions import SUM
+from tapediff.ops.elementwise.arithmetic import ADD
 
 X = np.array([1.0, 2.0, 3.0])
 TAPE = td.record(lambda x: np.sum(np.exp(x) * 2.0), X)

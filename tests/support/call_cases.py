@@ -6,7 +6,7 @@ from support.path_callee import GET, LOOP, Builder, PathCallee, types
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.compiler.kernel import Kernel
 from tapediff.ir.interpreter import run
-from tapediff.ops.calls import LoopForm
+from tapediff.ops.control.calls import LoopForm
 
 RNG = np.random.default_rng(0)
 FORMS = {

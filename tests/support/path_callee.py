@@ -7,7 +7,7 @@ from tapediff.functions.callees.callee import Callee, without_guards
 from tapediff.ir.instruction import INPUT, DynamicArrayType, Instruction, ValueType
 from tapediff.ir.interpreter import run
 from tapediff.ir.tape import Tape
-from tapediff.ops.calls import CALL, CALL_VARIANT, GET, LOOP, loop_with_numpy
+from tapediff.ops.control.calls import CALL, CALL_VARIANT, GET, LOOP, loop_with_numpy
 from tapediff.passes.pipeline import run_passes
 from tapediff.recording.recorder import Recorder
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ...ops.scalar_expressions import has_costly
+from ...ops.declaration.scalar_expressions import has_costly
 from ..jit.native_function import NativeFunction
 from ..llvm.values import MEMORY_TYPES, TYPES
 from ..loop_ir.collapse_loops import LANES

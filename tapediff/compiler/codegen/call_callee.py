@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ops.calls import CALL_VARIANT, LOOP
+from ...ops.control.calls import CALL_VARIANT, LOOP
 from ..loop_ir.program import Invoke
 from ..runtime.call_frame import ONCE, input_word, output_word
 from ..runtime.workspaces import block_functions

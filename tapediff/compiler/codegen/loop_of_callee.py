@@ -6,7 +6,7 @@ import itertools
 import weakref
 
 from ...ir.instruction import INT_SCALAR, DynamicArrayType, ValueType
-from ...ops.loop_forms import LoopForm, saved_bytes_limit
+from ...ops.control.loop_forms import LoopForm, saved_bytes_limit
 from ..loop_ir.program import Invoke
 from ..runtime.call_frame import (
     END,

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ...ops.scalar_expressions import called_functions, has_costly
+from ...ops.declaration.scalar_expressions import called_functions, has_costly
 from ..jit.native_function import NativeFunction
 from ..llvm.values import TYPES
 from ..loop_ir.program import (

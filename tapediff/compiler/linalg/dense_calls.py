@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...ops.linear_algebra import pulled_back
+from ...ops.matrices.linear_algebra import pulled_back
 from ..math.simd import Code
 from .lapack import copy_doubles
 from .tiles import PREFIX

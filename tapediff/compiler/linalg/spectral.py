@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ops import spectral
+from ...ops.matrices import spectral
 from ..math.simd import Code
 from . import matrix_loops
 from .dense_calls import call_dense

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ir.instruction import Instruction
 from ...ops import Elementwise
-from ...ops.indexing import Region
+from ...ops.arrays.indexing import Region
 from ..loop_ir.program import KINDS, Access, Literal, Parameters, Step
 from ..loop_ir.views import StridedView, contiguous, reshaped_strides
 from .partition import Part, partition

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...ir.instruction import INT_SCALAR, DynamicArrayType, Instruction, ValueType
-from ...ops.calls import LoopForm, loop_items
+from ...ops.control.calls import LoopForm, loop_items
 from ..loop_ir.program import KINDS, Invoke, ItemType, Literal
 from ..loop_ir.views import StridedView
 from .step_builder import CONSTANT_ALIGNMENT, StepBuilder

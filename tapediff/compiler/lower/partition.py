@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...ops.indexing import Region
+from ...ops.arrays.indexing import Region
 
 # Each part is code of its own: beyond so many, or for short arrays, the regions are added to zeros one after the other instead.
 MOST_PARTS = 32

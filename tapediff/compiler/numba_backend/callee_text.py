@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import InvalidTape
 from ...ir.instruction import DynamicArrayType
 from ...ir.tape import Tape
-from ...ops.loop_forms import LoopForm, saved_bytes_limit
+from ...ops.control.loop_forms import LoopForm, saved_bytes_limit
 from ..loop_ir.program import Exit, Invoke, Program
 from ..pipeline import build_program
 from ..runtime.call_frame import NO_END, value_bytes

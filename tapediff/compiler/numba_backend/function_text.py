@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ir.guard_rows import EACH
 from ...ir.instruction import DynamicArrayType, ValueType
-from ...ops.calls import CALL_VARIANT, LOOP
+from ...ops.control.calls import CALL_VARIANT, LOOP
 from ..codegen.python_listing import _commented, _Printer
 from ..loop_ir.program import (
     EmptyReduction,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ir.instruction import DynamicArrayType, ValueType
-from ...ops.loop_forms import LoopForm
+from ...ops.control.loop_forms import LoopForm
 from ..loop_ir.program import KINDS, Invoke
 from ..runtime.native_callee import NativeCallee
 from .function_text import DTYPES

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ...ir.instruction import FLOAT64, ValueType
-from ...ops.calls import LoopForm
+from ...ops.control.calls import LoopForm
 from ..llvm.memory import Layout
 from ..llvm.values import I64, PTR
 from ..loop_ir.program import ITEM_BYTES, KINDS

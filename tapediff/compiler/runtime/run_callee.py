@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 
 from ...ir.instruction import INT_SCALAR, Operand, Params, Primitive, ValueType
-from ...ops.calls import CALL_VARIANT, LOOP, DynamicArray, LoopForm, loop_with_numpy
-from ...ops.loop_forms import saved_bytes_limit
+from ...ops.control.calls import CALL_VARIANT, LOOP, DynamicArray, LoopForm, loop_with_numpy
+from ...ops.control.loop_forms import saved_bytes_limit
 from .call_frame import (
     ASKED_AT,
     END,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cache
 
-from ...ops.scalar_expressions import has_costly
+from ...ops.declaration.scalar_expressions import has_costly
 from ..loop_ir.program import Storage
 
 # An exponential or a logarithm, and a division or a root, in units of an addition.

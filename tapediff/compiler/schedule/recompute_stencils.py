@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TypeGuard
 
-from ...ops.scalar_expressions import has_costly
+from ...ops.declaration.scalar_expressions import has_costly
 from ..loop_ir.dependencies import read_by, written_by
 from ..loop_ir.index_maps import IndexMap, index_map_of
 from ..loop_ir.program import Access, Item, Literal, Step, Storage

@@ -16,7 +16,7 @@ from ...ir.arguments import as_data_array
 from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, ValueType, is_tracked
 from ...ir.pytree import TreeDef, describe_treedef, flatten, integers, unflatten
 from ...numpy_api.shaping import stack_objects
-from ...ops.calls import CALL, GET
+from ...ops.control.calls import CALL, GET
 from ...recording.aliases import Aliases
 from ...recording.call_arrays import note_results, watch_results
 from ...recording.recorder import current_recorder

@@ -20,7 +20,7 @@ from ...ir.instruction import GUARD, Operand, Params, Primitive, ValueType
 from ...ir.interpreter import GuardFailure, run
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.calls import CALL, CALL_VARIANT, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
+from ...ops.control.calls import CALL, CALL_VARIANT, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
 from ...passes.pipeline import PREPARE, run_passes
 from ...recording.recorder import Recorder
 from ...transforms.reverse import MAYBE_DISCARDED, NONZERO, pullback

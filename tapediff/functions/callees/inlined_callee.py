@@ -16,7 +16,7 @@ from ...ir.instruction import INT_SCALAR, Operand
 from ...ir.interpreter import GuardFailure, run
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.calls import CALL, GET
+from ...ops.control.calls import CALL, GET
 from ...passes.pipeline import run_passes
 from ...passes.simplify.dead_code import dead_code
 from .callee import Callee, without_guards

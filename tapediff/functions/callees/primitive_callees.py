@@ -12,7 +12,7 @@ from ...errors import InvalidRule, UnsupportedFunction
 from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, ValueType
 from ...ir.interpreter import GuardFailure
 from ...ir.pytree import TreeDef, describe_treedef, flatten, has_only_tuples, packed, paths, unflatten
-from ...ops.calls import CALL, GET
+from ...ops.control.calls import CALL, GET
 from .callee import Callee
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ...ir.instruction import CONSTANT, GUARD, Instruction, Operand, Outcome, Va
 from ...ir.interpreter import GuardFailure, run
 from ...ir.keys import has_identities
 from ...ir.tape import Tape
-from ...ops.calls import CALL
+from ...ops.control.calls import CALL
 from ...passes.pipeline import run_passes
 from ...recording.python_state.caught_errors import Failure
 from ...recording.python_state.randomness import Draws

@@ -13,10 +13,10 @@ from ...ir.instruction import CONSTANT, INPUT, Primitive, TupleType, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
-from ...ops.arithmetic import CONVERT
-from ...ops.calls import GET, LOOP, Callee, LoopForm, TupleOp, loop_items
-from ...ops.indexing import INDEX, Region
-from ...ops.shape import RESHAPE
+from ...ops.arrays.indexing import INDEX, Region
+from ...ops.arrays.shape import RESHAPE
+from ...ops.control.calls import GET, LOOP, Callee, LoopForm, TupleOp, loop_items
+from ...ops.elementwise.arithmetic import CONVERT
 
 # Shorter loops are left alone.
 FEWEST_ITERATIONS = 16

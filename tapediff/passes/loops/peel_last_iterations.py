@@ -11,9 +11,9 @@ from dataclasses import replace
 from ...ir.instruction import Instruction, TupleType, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.calls import CALL, GET, LOOP, RECALL, Callee, LoopCotangents, LoopForm, loop_items
-from ...ops.indexing import ASSEMBLE, INDEX, Region, Regions
-from ...ops.shape import RESHAPE
+from ...ops.arrays.indexing import ASSEMBLE, INDEX, Region, Regions
+from ...ops.arrays.shape import RESHAPE
+from ...ops.control.calls import CALL, GET, LOOP, RECALL, Callee, LoopCotangents, LoopForm, loop_items
 from ..activity import active_values
 from ..simplify.dead_code import dead_code
 from .save_or_recompute import FEWEST_ITERATIONS

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...ir.instruction import INPUT
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.arithmetic import DIVIDE, MULTIPLY, RECIPROCAL
+from ...ops.elementwise.arithmetic import DIVIDE, MULTIPLY, RECIPROCAL
 
 
 def multiply_by_reciprocals(tape: Tape, carries: int) -> Tape:

@@ -13,8 +13,8 @@ from ...base.source_location import Site
 from ...ir.instruction import INPUT, Params, TupleType, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.calls import GET, LOOP, Callee, LoopForm, loop_items
-from ...ops.indexing import ASSEMBLE, INDEX, Region, Regions
+from ...ops.arrays.indexing import ASSEMBLE, INDEX, Region, Regions
+from ...ops.control.calls import GET, LOOP, Callee, LoopForm, loop_items
 from ..simplify.dead_code import dead_code
 from .save_or_recompute import FEWEST_ITERATIONS, needed_values, worth_saving
 from .value_numbering import SameValues, Sources, same_values

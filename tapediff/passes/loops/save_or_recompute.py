@@ -7,7 +7,7 @@ from collections.abc import Collection
 from ...ir.instruction import CONSTANT, FLOAT64, INPUT, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
-from ...ops.calls import LOOP, Callee, LoopForm, TupleOp
+from ...ops.control.calls import LOOP, Callee, LoopForm, TupleOp
 from .value_numbering import SameValues
 
 # Shorter loops are left alone.

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ...ir.instruction import Instruction, TupleType
 from ...ir.tape import Tape
-from ...ops.calls import GET, LOOP, loop_items
+from ...ops.control.calls import GET, LOOP, loop_items
 
 
 def save_carries(tape: Tape) -> Tape:

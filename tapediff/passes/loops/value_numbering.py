@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ...ir.instruction import CONSTANT, INPUT, Instruction, Params
 from ...ir.tape import Tape
-from ...ops.calls import GET, LOOP, LoopForm, TupleOp
+from ...ops.control.calls import GET, LOOP, LoopForm, TupleOp
 
 # By input of a body: the input or output of another body that it equals, and which; None if none.
 Sources = tuple[tuple[str, int] | None, ...]

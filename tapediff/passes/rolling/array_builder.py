@@ -11,8 +11,8 @@ from ...base.source_location import Site
 from ...ir.instruction import CONSTANT, INPUT, INT64, Instruction, Operand, Params, Primitive, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, Region, Regions
-from ...ops.shape import BROADCAST, RESHAPE, TRANSPOSE
+from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, Region, Regions
+from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ..simplify.array_entries import SHIFT, own_entries, region_in, split
 from .tape_arrays import Ints, TapeArrays
 

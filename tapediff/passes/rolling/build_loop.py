@@ -9,7 +9,7 @@ import numpy as np
 
 from ...ir.instruction import CONSTANT, INPUT, Instruction, Operand, Params, Primitive, TupleType, ValueType
 from ...ir.tape import Tape
-from ...ops.calls import GET, LOOP, LoopForm, loop_items
+from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
 from .array_builder import ArrayBuilder
 from .guards_of_loops import in_range
 from .repetition import Repetition

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...ir.instruction import BOOL, GUARD, Instruction
-from ...ops.arithmetic import ADD, SUBTRACT
-from ...ops.calls import GET, TupleOp
+from ...ops.control.calls import GET, TupleOp
+from ...ops.elementwise.arithmetic import ADD, SUBTRACT
 from .repetition import Repetition
 from .tape_arrays import TapeArrays
 from .vectorize import is_batchable

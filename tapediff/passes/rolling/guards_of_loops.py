@@ -32,11 +32,11 @@ from ...ir.instruction import (
 )
 from ...ir.tape import Tape
 from ...ops import Op
-from ...ops.arithmetic import ADD, CONVERT, MAXIMUM, MINIMUM, TRUNC
-from ...ops.calls import LOOP, TupleOp
-from ...ops.comparison import NOT_EQUAL
-from ...ops.indexing import ASSEMBLE, Region, Regions
-from ...ops.shape import RESHAPE
+from ...ops.arrays.indexing import ASSEMBLE, Region, Regions
+from ...ops.arrays.shape import RESHAPE
+from ...ops.control.calls import LOOP, TupleOp
+from ...ops.elementwise.arithmetic import ADD, CONVERT, MAXIMUM, MINIMUM, TRUNC
+from ...ops.elementwise.comparison import NOT_EQUAL
 from .vectorize import Emitter
 
 # Whole numbers up to here are the same as floats.

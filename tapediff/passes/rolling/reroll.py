@@ -13,9 +13,9 @@ import numpy as np
 
 from ...ir.instruction import Instruction, ValueType
 from ...ir.tape import Tape
-from ...ops.arithmetic import ADD, SUBTRACT
-from ...ops.reductions import CUMSUM, SUM
-from ...ops.shape import BROADCAST
+from ...ops.arrays.reductions import CUMSUM, SUM
+from ...ops.arrays.shape import BROADCAST
+from ...ops.elementwise.arithmetic import ADD, SUBTRACT
 from .array_builder import ArrayBuilder
 from .build_loop import LoopBody, MakeCallee, Register
 from .classify_slots import BodyPlan, RunningSum, plan_body

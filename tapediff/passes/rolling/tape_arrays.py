@@ -14,8 +14,8 @@ import numpy as np
 from ...ir.guard_rows import EACH
 from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, AnyType, Params, Primitive
 from ...ir.tape import Tape
-from ...ops.calls import TupleOp
-from ...ops.indexing import INDEX, Region
+from ...ops.arrays.indexing import INDEX, Region
+from ...ops.control.calls import TupleOp
 
 # A body is repeated at least so often. Instructions that are repeated less often are in no body.
 FEWEST_ITERATIONS = 8

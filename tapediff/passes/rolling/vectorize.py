@@ -10,10 +10,10 @@ import numpy as np
 
 from ...ir.instruction import CONSTANT, INT64, Instruction, Operand, Params, Primitive, ValueType
 from ...ops import Op
-from ...ops.arithmetic import ADD
-from ...ops.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, SEARCHSORTED, Region, Regions
-from ...ops.products import MATMUL
-from ...ops.shape import BROADCAST, RESHAPE, TRANSPOSE
+from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, SEARCHSORTED, Region, Regions
+from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
+from ...ops.elementwise.arithmetic import ADD
+from ...ops.matrices.products import MATMUL
 
 # Larger arrays than this are not made of all iterations together.
 LARGEST_ARRAY = 1 << 22

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ...ops.indexing import Region
+from ...ops.arrays.indexing import Region
 
 SHIFT = 32
 POSITION = (1 << SHIFT) - 1

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from ...ir.instruction import CONSTANT, GUARD, INPUT, Params, Primitive
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.calls import TupleOp
+from ...ops.control.calls import TupleOp
 
 # Comparing larger constants by content costs more than a second copy.
 LARGEST_COMPARED = 4096

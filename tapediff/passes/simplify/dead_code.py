@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...ir.instruction import GUARD, INPUT
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.calls import CALL
+from ...ops.control.calls import CALL
 
 
 def dead_code(tape: Tape) -> Tape:

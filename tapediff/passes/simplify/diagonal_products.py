@@ -10,10 +10,10 @@ import numpy as np
 from ...ir.instruction import CONSTANT, INT64, Instruction, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.arithmetic import DIVIDE, MULTIPLY, NEGATIVE
-from ...ops.indexing import GATHER
-from ...ops.products import MATMUL
-from ...ops.shape import RESHAPE, TRANSPOSE
+from ...ops.arrays.indexing import GATHER
+from ...ops.arrays.shape import RESHAPE, TRANSPOSE
+from ...ops.elementwise.arithmetic import DIVIDE, MULTIPLY, NEGATIVE
+from ...ops.matrices.products import MATMUL
 
 IDENTITY, DIAGONAL, OTHER = range(3)
 

@@ -11,10 +11,10 @@ from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, Instruction, ValueT
 from ...ir.interpreter import check_guard
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.arithmetic import DIVIDE, MULTIPLY, NEGATIVE, PRODUCT_OR_ZERO
-from ...ops.comparison import SELECT
-from ...ops.indexing import ASSEMBLE, INDEX, Region
-from ...ops.shape import RESHAPE
+from ...ops.arrays.indexing import ASSEMBLE, INDEX, Region
+from ...ops.arrays.shape import RESHAPE
+from ...ops.elementwise.arithmetic import DIVIDE, MULTIPLY, NEGATIVE, PRODUCT_OR_ZERO
+from ...ops.elementwise.comparison import SELECT
 
 # A folded constant lives in memory as long as the tape: a broadcast scalar stays an instruction.
 LARGEST_GROWTH = 4096

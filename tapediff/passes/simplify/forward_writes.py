@@ -13,8 +13,8 @@ from ...base.source_location import Site
 from ...ir.instruction import CONSTANT, INT64, Instruction, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, Region, Regions
-from ...ops.shape import RESHAPE, TRANSPOSE
+from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, Region, Regions
+from ...ops.arrays.shape import RESHAPE, TRANSPOSE
 from .array_entries import (
     MOST_STRETCHES,
     POSITION,

@@ -11,9 +11,9 @@ from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Instruction, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
-from ...ops.arithmetic import MULTIPLY
-from ...ops.reductions import SUM
-from ...ops.shape import BROADCAST, RESHAPE
+from ...ops.arrays.reductions import SUM
+from ...ops.arrays.shape import BROADCAST, RESHAPE
+from ...ops.elementwise.arithmetic import MULTIPLY
 from .axis_groups import axis_groups
 
 

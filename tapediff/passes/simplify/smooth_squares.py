@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from ...ir.instruction import Instruction, Operand
 from ...ir.tape import Tape
-from ...ops.arithmetic import DIVIDE, INTEGER_POWER, MULTIPLY, NEGATIVE, SQUARE, integer_power
-from ...ops.declaration import Rule, declared_op
-from ...ops.indexing import RegionCotangent, assemble
-from ...ops.products import MATMUL
-from ...ops.shape import broadcast
+from ...ops.arrays.indexing import RegionCotangent, assemble
+from ...ops.arrays.shape import broadcast
+from ...ops.declaration.op import Rule, declared_op
+from ...ops.elementwise.arithmetic import DIVIDE, INTEGER_POWER, MULTIPLY, NEGATIVE, SQUARE, integer_power
+from ...ops.matrices.products import MATMUL
 
 
 class Squares:

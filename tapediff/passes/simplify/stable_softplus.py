@@ -8,8 +8,8 @@ from __future__ import annotations
 from ...ir.instruction import CONSTANT, Instruction
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.arithmetic import ADD
-from ...ops.elementary import EXP, LOG, LOG1P, LOGADDEXP, SOFTPLUS
+from ...ops.elementwise.arithmetic import ADD
+from ...ops.elementwise.elementary import EXP, LOG, LOG1P, LOGADDEXP, SOFTPLUS
 
 
 def stable_softplus(tape: Tape) -> Tape:

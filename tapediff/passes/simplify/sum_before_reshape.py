@@ -10,8 +10,8 @@ from ...ir.instruction import Instruction
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
-from ...ops.reductions import SUM
-from ...ops.shape import RESHAPE, TRANSPOSE
+from ...ops.arrays.reductions import SUM
+from ...ops.arrays.shape import RESHAPE, TRANSPOSE
 from .axis_groups import axis_groups
 
 # A sum over shorter rows takes longer than it takes to store them for a sum over one long row, unless they fill whole vectors.

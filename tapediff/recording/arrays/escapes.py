@@ -15,7 +15,7 @@ from ...base.source_location import scipy_function, user_frame, user_site
 from ...errors import TrackedValueEscaped, UnsupportedMethod
 from ...ir.instruction import Operand, Recorded, ValueType
 from ...numpy_api.alternatives import instead_of
-from ...ops.arithmetic import RINT
+from ...ops.elementwise.arithmetic import RINT
 
 
 class Escapes(Recorded):

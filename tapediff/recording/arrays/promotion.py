@@ -11,7 +11,7 @@ from ...base.source_location import user_site
 from ...errors import UnsupportedFunction
 from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
 from ...ops import Op
-from ...ops.comparison import MASK_OPS
+from ...ops.elementwise.comparison import MASK_OPS
 
 # The dtypes that constants keep where an operation does not promote its operands.
 _KEPT = {np.dtype(np.float32): np.dtype(np.float32), BOOL: BOOL}

@@ -21,8 +21,10 @@ from ...ir.instruction import BOOL, Operand, is_tracked
 from ...numpy_api.alternatives import instead_of
 from ...numpy_api.indexing import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
 from ...numpy_api.whole_numbers import WholeNumber
-from ...ops import Op, comparison
-from ...ops.arithmetic import (
+from ...ops import Op
+from ...ops.arrays.indexing import GATHER, INDEX, Region, replace
+from ...ops.elementwise import comparison
+from ...ops.elementwise.arithmetic import (
     ABSOLUTE,
     ADD,
     CONVERT,
@@ -36,8 +38,7 @@ from ...ops.arithmetic import (
     SUBTRACT,
     power,
 )  # fmt: skip
-from ...ops.indexing import GATHER, INDEX, Region, replace
-from ...ops.products import MATMUL
+from ...ops.matrices.products import MATMUL
 from .views import Versioned, view_of
 
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from ...base.source_location import user_site
 from ...errors import UnsupportedFunction
 from ...ir.instruction import Operand, ValueType
-from ...ops.arithmetic import CONVERT
-from ...ops.indexing import Region
+from ...ops.arrays.indexing import Region
+from ...ops.elementwise.arithmetic import CONVERT
 from .escapes import Escapes
 
 

@@ -8,8 +8,8 @@ from ...errors import ArgumentMismatch, NonScalarOutput
 from ...functions.rolled_loop import prepared
 from ...ir.instruction import CONSTANT, FLOAT64, Instruction, ValueType
 from ...ir.tape import Tape
-from ...ops.arithmetic import CONVERT
-from ...ops.calls import GET
+from ...ops.control.calls import GET
+from ...ops.elementwise.arithmetic import CONVERT
 from ...passes.pipeline import PREPARE, run_passes
 from ...passes.simplify.dead_code import dead_code
 from ...transforms.reverse import reverse

@@ -15,8 +15,8 @@ import numpy as np
 from ...errors import UnsupportedFunction
 from ...ir.instruction import INT64, ValueType
 from ...ir.tape import Tape
-from ...ops.indexing import GATHER, PUT
-from ...ops.shape import BROADCAST
+from ...ops.arrays.indexing import GATHER, PUT
+from ...ops.arrays.shape import BROADCAST
 from ...passes.pipeline import run_passes
 from ...passes.simplify.diagonal_products import diagonal_products
 from ...recording.arrays.tracked import TrackedArray

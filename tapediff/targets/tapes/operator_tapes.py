@@ -17,7 +17,7 @@ from ...functions.rolled_loop import prepared
 from ...ir.instruction import CONSTANT, INPUT, Instruction, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.shape import BROADCAST
+from ...ops.arrays.shape import BROADCAST
 from ...passes.pipeline import run_passes
 from ...passes.simplify.dead_code import dead_code
 from ...transforms.map_rows import RowsCannotBeMapped, map_rows, reached_from

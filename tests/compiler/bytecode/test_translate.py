@@ -15,7 +15,7 @@ from tapediff.compiler.kernel import Kernel
 from tapediff.compiler.loop_ir.program import Interpreted, Outlined, Straight
 from tapediff.compiler.schedule import split_long as schedule
 from tapediff.ops import REGISTRY, Elementwise
-from tapediff.ops.arithmetic import CONVERT
+from tapediff.ops.elementwise.arithmetic import CONVERT
 from tapediff.passes.pipeline import run_passes
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 

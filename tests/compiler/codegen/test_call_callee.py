@@ -20,7 +20,7 @@ from support.path_callee import CALL, GET, LOOP, Builder, PathCallee, call_tape,
 
 from tapediff.compiler.kernel import Kernel
 from tapediff.ir.instruction import ValueType
-from tapediff.ops.calls import LoopForm
+from tapediff.ops.control.calls import LoopForm
 
 
 def test_a_call_runs_the_variant_that_its_guards_choose():

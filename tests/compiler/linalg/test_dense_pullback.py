@@ -5,7 +5,7 @@ import pytest
 from support.dense import LANES, SIZES, call, definite, watched
 
 from tapediff.compiler.linalg.dense_calls import padded_stride, pullback_scratch
-from tapediff.ops.linear_algebra import pulled_back
+from tapediff.ops.matrices.linear_algebra import pulled_back
 
 RNG = np.random.default_rng(12)
 

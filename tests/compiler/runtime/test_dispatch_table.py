@@ -27,8 +27,8 @@ from tapediff.compiler.runtime.run_callee import run_native
 from tapediff.compiler.runtime.status import PENDING
 from tapediff.errors import InvalidTape
 from tapediff.ir.interpreter import GuardFailure, run
-from tapediff.ops.calls import DynamicArray, LoopForm
-from tapediff.ops.linear_algebra import CHOLESKY
+from tapediff.ops.control.calls import DynamicArray, LoopForm
+from tapediff.ops.matrices.linear_algebra import CHOLESKY
 
 
 @pytest.mark.parametrize("form", FORMS)

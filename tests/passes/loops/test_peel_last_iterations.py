@@ -6,7 +6,7 @@ from support.agreement import agree, by_numpy, hessian_agrees
 
 import tapediff as td
 from tapediff.base.settings import settings
-from tapediff.ops.calls import LOOP
+from tapediff.ops.control.calls import LOOP
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 RNG = np.random.default_rng(5)

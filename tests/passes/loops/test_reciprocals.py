@@ -7,7 +7,7 @@ from support.agreement import agree, hessian_agrees
 import tapediff as td
 from tapediff.ir.instruction import FLOAT_SCALAR
 from tapediff.ir.interpreter import run
-from tapediff.ops.calls import LOOP
+from tapediff.ops.control.calls import LOOP
 from tapediff.passes.loops.reciprocals import multiply_by_reciprocals
 from tapediff.recording.recorder import Recorder
 from tapediff.targets.tapes.gradient_tape import gradient_tape

@@ -7,7 +7,7 @@ from support.agreement import agree, hessian_agrees
 import tapediff as td
 from tapediff.base.settings import settings
 from tapediff.ir.interpreter import run
-from tapediff.ops.calls import GET, LOOP
+from tapediff.ops.control.calls import GET, LOOP
 from tapediff.passes.loops import save_or_recompute as kept_choice
 from tapediff.passes.loops.save_for_backward import save_for_backward
 from tapediff.passes.pipeline import PIPELINE, run_passes

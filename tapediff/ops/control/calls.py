@@ -14,9 +14,9 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from ..ir.instruction import INT_SCALAR, TUPLE, DynamicArrayType, Operand, TupleType, ValueType
-from ..ir.tape import Tape
-from .declaration import Op
+from ...ir.instruction import INT_SCALAR, TUPLE, DynamicArrayType, Operand, TupleType, ValueType
+from ...ir.tape import Tape
+from ..declaration.op import Op
 from .loop_forms import LoopCotangents, LoopFlow, LoopForm, saved_bytes_limit
 
 Made = TypeVar("Made")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..ir.instruction import BOOL, INT64, Operand, ValueType
-from .comparison import EQUAL, IS_NAN, LOGICAL_OR, SELECT
-from .declaration import Batching, Op
+from ...ir.instruction import BOOL, INT64, Operand, ValueType
+from ..declaration.op import Batching, Op
+from ..elementwise.comparison import EQUAL, IS_NAN, LOGICAL_OR, SELECT
 
 
 def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:

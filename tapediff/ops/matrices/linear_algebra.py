@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..ir.instruction import Operand, ValueType, is_tracked
-from .declaration import Op
+from ...ir.instruction import Operand, ValueType, is_tracked
+from ..declaration.op import Op
 from .products import MATMUL
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.ops import loop_forms
+from tapediff.ops.control import loop_forms
 
 
 def rising(x, max_steps=None):

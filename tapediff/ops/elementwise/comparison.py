@@ -6,9 +6,9 @@ import operator
 
 import numpy as np
 
-from ..ir.instruction import BOOL, Operand
-from .declaration import Elementwise, comparison, property_of_float
-from .samples import MASK, REAL
+from ...ir.instruction import BOOL, Operand
+from ..declaration.op import Elementwise, comparison, property_of_float
+from ..declaration.samples import MASK, REAL
 
 LESS = comparison("less", operator.lt, "x < y", "logical_not(x) & y")
 LESS_EQUAL = comparison("less_equal", operator.le, "x <= y", "logical_not(x) | y")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..ir.instruction import BOOL, Instruction, Operand, ValueType, is_tracked
-from .declaration import Batching, Op
-from .shape import unbroadcast
+from ...ir.instruction import BOOL, Instruction, Operand, ValueType, is_tracked
+from ..arrays.shape import unbroadcast
+from ..declaration.op import Batching, Op
 
 
 def _infer(x: ValueType, y: ValueType) -> ValueType:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .declaration import Elementwise
-from .samples import REAL
+from ..declaration.op import Elementwise
+from ..declaration.samples import REAL
 
 # Not the same as a constant: a replay recomputes the value, only its derivative is dropped.
 STOP_GRADIENT = Elementwise(

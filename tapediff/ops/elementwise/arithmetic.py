@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..errors import UnsupportedFunction
-from ..ir.instruction import FLOAT64, INT64, Operand, ValueType, is_tracked
+from ...errors import UnsupportedFunction
+from ...ir.instruction import FLOAT64, INT64, Operand, ValueType, is_tracked
+from ..declaration.op import Batching, Elementwise, Op
+from ..declaration.samples import NONZERO, POSITIVE, REAL
 from .comparison import EQUAL, GREATER, LESS, SELECT
-from .declaration import Batching, Elementwise, Op
-from .samples import NONZERO, POSITIVE, REAL
 
 
 def _convert(value: Operand, dtype: np.dtype) -> Operand:

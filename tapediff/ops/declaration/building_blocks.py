@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ..ir.instruction import Instruction
+from ...ir.instruction import Instruction
 
 
 class Lowering(Protocol):

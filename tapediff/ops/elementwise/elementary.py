@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ir.instruction import Operand
+from ...ir.instruction import Operand
+from ..declaration.op import Elementwise, Rule
+from ..declaration.samples import ABOVE_ONE, POSITIVE, REAL, UNIT, Domain
 from .comparison import EQUAL, IS_INF, LOGICAL_AND, SELECT
-from .declaration import Elementwise, Rule
-from .samples import ABOVE_ONE, POSITIVE, REAL, UNIT, Domain
 
 LN2, LN10 = float(np.log(2.0)), float(np.log(10.0))
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy import asarray  # NumPy's own, also while recording; see recording/python_state/numpy_namespace.py
 
-from ..ir.instruction import Operand, ValueType
-from .comparison import SELECT
-from .declaration import Batching, Op
+from ...ir.instruction import Operand, ValueType
+from ..declaration.op import Batching, Op
+from ..elementwise.comparison import SELECT
 from .regions import Region, Regions, are_disjoint
 
 # Boxes of a 5 by 9 array, and the halves of a 2 by 9 one, for the tests.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from ..base.operating_system import memory_bytes
-from ..errors import LoopTooLong
+from ...base.operating_system import memory_bytes
+from ...errors import LoopTooLong
 
 # Bytes that the values of all iterations may take, of loops whose length is known only at run time; less where there is less.
 MOST_BYTES = 1 << 32

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ir.instruction import Operand, ValueType, is_tracked
-from .declaration import Batching, Op
+from ...ir.instruction import Operand, ValueType, is_tracked
+from ..declaration.op import Batching, Op
 from .reductions import SUM
 
 RESHAPE = Op(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ir.instruction import Operand, ValueType, is_tracked
-from .declaration import Op
+from ...ir.instruction import Operand, ValueType, is_tracked
+from ..declaration.op import Op
 from .linear_algebra import DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE, attempted, require
 from .products import MATMUL
 

@@ -9,12 +9,12 @@ from typing import NoReturn
 
 import numpy as np
 
-from ..errors import UnsupportedFunction
-from ..ir.instruction import Operand
+from ...errors import UnsupportedFunction
+from ...ir.instruction import Operand
+from ..declaration.op import Elementwise, Rule
+from ..declaration.samples import ABOVE_ONE, POSITIVE, PROBABILITY, REAL, UNIT, Domain
 from .arithmetic import QUOTIENT_OR_ZERO
 from .comparison import SELECT
-from .declaration import Elementwise, Rule
-from .samples import ABOVE_ONE, POSITIVE, PROBABILITY, REAL, UNIT, Domain
 
 TWO_OVER_SQRT_PI = float(2.0 / np.sqrt(np.pi))
 SQRT_TWO_PI = float(np.sqrt(2.0 * np.pi))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.instruction import BOOL, Instruction, Operand, Params, Primitive, ValueType, innermost_recorder
+from ...ir.instruction import BOOL, Instruction, Operand, Params, Primitive, ValueType, innermost_recorder
 from .building_blocks import Batch, Lowering
 from .samples import REAL, Domain
 from .scalar_expressions import has_costly, has_division

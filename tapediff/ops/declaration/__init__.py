@@ -1,0 +1,4 @@
+"""Declarations: the form in which an op is written down, once, with every fact that another stage reads.
+
+Comes in: NumPy evaluation, scalar expression, derivative rules, samples for the tests. Goes out: an `Op`. Open first: `op.py`.
+"""
