@@ -17,8 +17,8 @@ from tapediff.compiler.codegen import outlining as functions
 from tapediff.compiler.jit import linking, shared_function
 from tapediff.compiler.jit import native_function as native
 from tapediff.compiler.jit import own_routines as linked
-from tapediff.compiler.runtime import c_entry as pointer
-from tapediff.compiler.runtime import python_entry as entry
+from tapediff.compiler.runtime.entries import c_entry as pointer
+from tapediff.compiler.runtime.entries import python_entry as entry
 
 INTERRUPTS = int(os.environ.get("TAPEDIFF_INTERRUPTS", "140"))
 

@@ -22,9 +22,9 @@ from .codegen.python_listing import listing
 from .jit.native_function import NativeFunction
 from .loop_ir.program import Invoke, RoutineCall, Step
 from .pipeline import build_program
-from .runtime import python_entry as entry
 from .runtime.call_frame import widened
 from .runtime.callbacks import raise_pending
+from .runtime.entries import python_entry as entry
 from .runtime.guard_reports import Exits, number_failure, report_for, reported_failure
 from .runtime.status import FAILURE, OUT_OF_MEMORY, OVERLAP, PENDING, REFUSED
 from .runtime.workspaces import SLOT_COUNT, aligned_bytes, free_workspaces

@@ -11,7 +11,7 @@ from tapediff.compiler.codegen.python_listing import listing, run_listing
 from tapediff.compiler.jit.native_function import assembly
 from tapediff.compiler.kernel import Kernel, build_program
 from tapediff.compiler.loop_ir.program import Access, Exit, LoopNest, RoutineCall, Step
-from tapediff.compiler.runtime import python_entry as entry
+from tapediff.compiler.runtime.entries import python_entry as entry
 from tapediff.ir.interpreter import run
 from tapediff.ops.elementwise.arithmetic import CONVERT
 from tapediff.passes.pipeline import run_passes

@@ -14,9 +14,9 @@ from ..runtime.call_frame import (
     ArgumentLayout,
     frame_words,
 )  # fmt: skip
-from ..runtime.dispatch_loop import dispatch_loop_address
-from ..runtime.dispatch_table import CalleeTable, dispatch_table_of
-from ..runtime.native_callee import NativeCallee
+from ..runtime.callees.dispatch_loop import dispatch_loop_address
+from ..runtime.callees.dispatch_table import CalleeTable, dispatch_table_of
+from ..runtime.callees.native_callee import NativeCallee
 from ..runtime.status import PENDING
 
 # A number that is known when the code is made, or the name of one that is not.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.program import Access, Exit, Program
 from ..math.simd import Code, Value
-from ..runtime.dispatch_table import CalleeTable
+from ..runtime.callees.dispatch_table import CalleeTable
 from .outlining import longest_calling
 from .vector_memory import LaneMemory
 

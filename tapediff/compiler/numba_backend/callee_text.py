@@ -15,7 +15,7 @@ from ...ops.control.loop_forms import LoopForm, saved_bytes_limit
 from ..loop_ir.program import Exit, Invoke, Program
 from ..pipeline import build_program
 from ..runtime.call_frame import NO_END, value_bytes
-from ..runtime.native_callee import NativeCallee, UserFunction
+from ..runtime.callees.native_callee import NativeCallee, UserFunction
 from .function_text import FunctionPrinter
 from .learned_paths import LearnedPaths, TapedCallee
 from .loop_text import loop_function

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...ir.tape import Tape
-from ..runtime.native_callee import NativeCallee
+from ..runtime.callees.native_callee import NativeCallee
 
 # From (variant, status, outcome) to the variant that goes on there.
 Jumps = dict[tuple[int, int, float], int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...ir.instruction import DynamicArrayType, ValueType
 from ...ops.control.loop_forms import LoopForm
 from ..loop_ir.program import KINDS, Invoke
-from ..runtime.native_callee import NativeCallee
+from ..runtime.callees.native_callee import NativeCallee
 from .function_text import DTYPES
 
 # Entries that there is room for at first, when nobody knows how long a loop will run.

@@ -29,7 +29,7 @@ from .path_trie import PathEntry
 
 if TYPE_CHECKING:
     from ...compiler.runtime.call_frame import ArgumentLayout
-    from ...compiler.runtime.native_callee import NativeKernel
+    from ...compiler.runtime.callees.native_callee import NativeKernel
 
 # So many calls and iterations of a callee are answered with NumPy before it is compiled, which takes as long as a few hundred.
 NUMPY_ANSWERS = 100
@@ -331,6 +331,6 @@ def without_guards(tape: Tape) -> Tape:
 
 def _native(op: Primitive, params: Params, values: Sequence[Operand]) -> tuple[Operand, ...]:
     # Imported when something is first compiled, so that `import tapediff` stays fast.
-    from ...compiler.runtime.run_callee import run_native
+    from ...compiler.runtime.callees.run_callee import run_native
 
     return run_native(op, params, values)

@@ -17,7 +17,7 @@ from .callee import Callee
 
 if TYPE_CHECKING:
     from ...compiler.runtime.call_frame import ArgumentLayout
-    from ...compiler.runtime.native_callee import NativeKernel
+    from ...compiler.runtime.callees.native_callee import NativeKernel
 
 
 class UserFunctions(Protocol):
@@ -68,7 +68,7 @@ class PythonCallee(Callee):
         return True
 
     def loop_kernel(self, number: int, layout: ArgumentLayout) -> Callable[[], NativeKernel]:
-        from ...compiler.runtime.numba_functions import NumbaCall
+        from ...compiler.runtime.callees.numba_functions import NumbaCall
 
         return lambda: NumbaCall(self)
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ...base.operating_system import available_threads
-from ...compiler.runtime import batch_rows
 from ...compiler.runtime import signal_checks as pauses
+from ...compiler.runtime.entries import batch_rows
 from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
 from ...ir.instruction import FLOAT64
 from .native_entry import NativeEntry

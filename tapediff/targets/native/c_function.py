@@ -13,9 +13,9 @@ import numpy as np
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ...compiler.runtime import flat_entry
-from ...compiler.runtime.c_entry import WRONG_SIZE
 from ...compiler.runtime.callbacks import callback_address, take_pending
+from ...compiler.runtime.entries import flat_entry
+from ...compiler.runtime.entries.c_entry import WRONG_SIZE
 from ...compiler.runtime.python_api import MOST_ARGUMENTS
 from ...compiler.runtime.status import OUT_OF_MEMORY
 from ...errors import ArgumentMismatch, ShapeMismatch

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.runtime import c_entry
+from ...compiler.runtime.entries import c_entry
 from ...errors import ArgumentMismatch, GuardFailed, ShapeMismatch, TapediffError
 from .native_entry import NativeEntry
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.runtime import batch_rows
 from ...compiler.runtime.callbacks import take_pending
+from ...compiler.runtime.entries import batch_rows
 from ...compiler.runtime.status import PENDING
 from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
 from ...ir.arguments import chosen_arguments

@@ -85,7 +85,7 @@ class NativeCalls:
 
         Cost: about 0.05 µs a call beside the kernel.
         """
-        from ...compiler.runtime import c_entry
+        from ...compiler.runtime.entries import c_entry
 
         _check_buffer("x", x)
         _check_buffer("out", out)

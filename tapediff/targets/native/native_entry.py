@@ -18,11 +18,11 @@ import numpy as np
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ...compiler.runtime import c_entry, python_entry
 from ...compiler.runtime.call_frame import input_word, output_word
 from ...compiler.runtime.callbacks import callback_address, take_pending
-from ...compiler.runtime.dispatch_loop import CURRENT, DONE
-from ...compiler.runtime.dispatch_table import DispatchTable, NativeVariant
+from ...compiler.runtime.callees.dispatch_loop import CURRENT, DONE
+from ...compiler.runtime.callees.dispatch_table import DispatchTable, NativeVariant
+from ...compiler.runtime.entries import c_entry, python_entry
 from ...compiler.runtime.status import FAILURE, OUT_OF_MEMORY, RECURSION
 from ...errors import GuardFailed, InvalidTape, ShapeMismatch, is_recoverable
 from ...ir.instruction import FLOAT_SCALAR

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.compiler.runtime import c_entry as pointer
 from tapediff.compiler.runtime import callbacks
 from tapediff.compiler.runtime import signal_checks as pauses
+from tapediff.compiler.runtime.entries import c_entry as pointer
 
 # Seconds before the signal; loops begin well before.
 SOON = 0.2

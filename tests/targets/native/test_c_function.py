@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.compiler.runtime import c_entry as codes
-from tapediff.compiler.runtime.flat_entry import FLAT_TYPE
+from tapediff.compiler.runtime.entries import c_entry as codes
+from tapediff.compiler.runtime.entries.flat_entry import FLAT_TYPE
 
 A = np.random.default_rng(0).normal(size=(4, 3))
 B = np.random.default_rng(1).normal(size=(2, 2))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.compiler.runtime import c_entry as pointer
+from tapediff.compiler.runtime.entries import c_entry as pointer
 
 
 def bent(x):

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidRule
-from ...ir.instruction import ValueType
-from .call_frame import input_word, output_word
+from ....errors import InvalidRule
+from ....ir.instruction import ValueType
+from ..call_frame import input_word, output_word
+from ..status import RULE_RAISED, WRONG_RESULT
 from .native_callee import UserFunction
-from .status import RULE_RAISED, WRONG_RESULT
 
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 

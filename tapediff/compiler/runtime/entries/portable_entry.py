@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..llvm.builder import VOID, Exit, Function, external
-from ..llvm.memory import Array, Layout, Struct
-from ..llvm.values import F64, I8, I32, I64, PTR, Value, constant, convert, select
-from .python_api import MOST_ARGUMENTS, RELEASE_OBJECT, Reader, check_extents
+from ...llvm.builder import VOID, Exit, Function, external
+from ...llvm.memory import Array, Layout, Struct
+from ...llvm.values import F64, I8, I32, I64, PTR, Value, constant, convert, select
+from ..python_api import MOST_ARGUMENTS, RELEASE_OBJECT, Reader, check_extents
 
 BUFFER = Layout(address=(0, PTR), ndim=(36, I32), format=(40, PTR), extents=(48, PTR), internal=(72, PTR))
 

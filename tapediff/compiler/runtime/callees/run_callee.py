@@ -8,10 +8,10 @@ from functools import cache
 
 import numpy as np
 
-from ...ir.instruction import INT_SCALAR, Operand, Params, Primitive, ValueType
-from ...ops.control.calls import CALL_VARIANT, LOOP, DynamicArray, LoopForm, loop_with_numpy
-from ...ops.control.loop_forms import saved_bytes_limit
-from .call_frame import (
+from ....ir.instruction import INT_SCALAR, Operand, Params, Primitive, ValueType
+from ....ops.control.calls import CALL_VARIANT, LOOP, DynamicArray, LoopForm, loop_with_numpy
+from ....ops.control.loop_forms import saved_bytes_limit
+from ..call_frame import (
     ASKED_AT,
     END,
     ITERATION,
@@ -30,7 +30,7 @@ from .call_frame import (
     value_bytes,
     widened,
 )  # fmt: skip
-from .callbacks import outermost, raise_pending
+from ..callbacks import outermost, raise_pending
 from .dispatch_loop import dispatch_loop_address
 from .dispatch_table import DispatchTable, dispatch_table_of
 from .native_callee import NativeCallee

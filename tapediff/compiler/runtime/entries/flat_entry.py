@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import ctypes
 
-from ..jit.shared_function import SharedFunction
-from ..llvm.builder import Function, external, module_text
-from ..llvm.memory import Array, Layout, Struct
-from ..llvm.values import I32, I64, PTR, Value, constant, convert, select
+from ...jit.shared_function import SharedFunction
+from ...llvm.builder import Function, external, module_text
+from ...llvm.memory import Array, Layout, Struct
+from ...llvm.values import I32, I64, PTR, Value, constant, convert, select
+from ..python_api import MOST_ARGUMENTS
+from ..status import FAILURE
 from .c_entry import GUARD_FAILED, MISPLACED, NOT_POSITIVE_DEFINITE, RAISED, WRONG_SIZE
-from .python_api import MOST_ARGUMENTS
 from .python_entry import KERNEL, REPORT
-from .status import FAILURE
 
 WORDS = Layout.of_words(block=PTR, active=I64, id=I64, callback=PTR, follows=I64)
 BLOCK_WORD, ACTIVE = WORDS.word("block"), WORDS.word("active")

@@ -15,15 +15,14 @@ from functools import cache
 
 import numpy as np
 
-from ...ir.instruction import FLOAT64, Operand, ValueType
-from ..jit.shared_function import SharedFunction
-from ..llvm.builder import Function, Signature, external, module_text
-from ..llvm.memory import Array, Layout, Location
-from ..llvm.values import F64, I32, I64, PTR, Value, convert, select
-from . import python_entry as entry
-from .call_frame import CALL_FRAME, ONCE, frame_words, input_word, output_word
-from .dispatch_loop import DISPATCH, RUN_DECIDED
-from .python_api import (
+from ....ir.instruction import FLOAT64, Operand, ValueType
+from ...jit.shared_function import SharedFunction
+from ...llvm.builder import Function, Signature, external, module_text
+from ...llvm.memory import Array, Layout, Location
+from ...llvm.values import F64, I32, I64, PTR, Value, convert, select
+from ..call_frame import CALL_FRAME, ONCE, frame_words, input_word, output_word
+from ..callees.dispatch_loop import DISPATCH, RUN_DECIDED
+from ..python_api import (
     CALL_ONE_ARGUMENT,
     FLOAT_FROM_DOUBLE,
     LONG_FROM_LONG,
@@ -35,10 +34,11 @@ from .python_api import (
     builtin_maker,
     call_without_lock,
 )
+from ..status import FAILURE, KEPT
+from ..workspaces import SLOT_COUNT
+from . import python_entry as entry
 from .python_entry import KERNEL as KERNEL_FUNCTION
 from .python_entry import REPORT
-from .status import FAILURE, KEPT
-from .workspaces import SLOT_COUNT
 
 # Status codes of the functions. Positive: the model has no value at this point, another may do; negative: the caller has to stop. A guard
 # that fails says nothing about the model: a sampler that took it for a rejection would sample another posterior.

@@ -16,13 +16,12 @@ from functools import cache
 
 import numpy as np
 
-from ...ir.instruction import Operand, ValueType
-from ..jit.shared_function import SharedFunction
-from ..llvm.builder import Exit, Function, external, module_text
-from ..llvm.memory import Array, Layout, Struct
-from ..llvm.values import F64, I1, I32, I64, PTR, Value, convert, select
-from .portable_entry import BY_PROTOCOL, format_of
-from .python_api import (
+from ....ir.instruction import Operand, ValueType
+from ...jit.shared_function import SharedFunction
+from ...llvm.builder import Exit, Function, external, module_text
+from ...llvm.memory import Array, Layout, Struct
+from ...llvm.values import F64, I1, I32, I64, PTR, Value, convert, select
+from ..python_api import (
     ARRAY_OBJECT,
     COMPLEX_FROM_DOUBLES,
     DESCRIPTION_MASK,
@@ -40,8 +39,9 @@ from .python_api import (
     call_without_lock,
     check_extents,
 )
-from .status import FAILURE, OVERLAP, REFUSED
-from .workspaces import KERNEL_STATE
+from ..status import FAILURE, OVERLAP, REFUSED
+from ..workspaces import KERNEL_STATE
+from .portable_entry import BY_PROTOCOL, format_of
 
 # The state of a kernel, with the numbers of its arguments. Behind it follow the specifications of inputs and outputs, each of
 # which ends with the extents.

@@ -15,12 +15,12 @@ from typing import cast
 
 import numpy as np
 
-from ...base.fork_locks import new_lock
-from ...base.held_locks import holding
-from ...errors import RecursionTooDeep, rejection
-from ...ir.instruction import ValueType
-from ...ir.interpreter import GuardFailure
-from .call_frame import (
+from ....base.fork_locks import new_lock
+from ....base.held_locks import holding
+from ....errors import RecursionTooDeep, rejection
+from ....ir.instruction import ValueType
+from ....ir.interpreter import GuardFailure
+from ..call_frame import (
     ASKED_AT,
     ASKED_STATUS,
     END,
@@ -37,11 +37,11 @@ from .call_frame import (
     value_bytes,
     widened,
 )  # fmt: skip
-from .callbacks import callback_address, raise_pending
+from ..callbacks import callback_address, raise_pending
+from ..guard_reports import number_failure, report_for, reported_failure
+from ..status import FAILURE, NAMED, OUT_OF_MEMORY, PENDING, RECURSION, RULE_RAISED, WRONG_RESULT
 from .dispatch_loop import CALLBACK, DISPATCH_TABLE, DONE, DONE_AND_STOPS, ID, JUMPS, VARIANTS
-from .guard_reports import number_failure, report_for, reported_failure
 from .native_callee import NativeCallee, NativeKernel, TapeKernel
-from .status import FAILURE, NAMED, OUT_OF_MEMORY, PENDING, RECURSION, RULE_RAISED, WRONG_RESULT
 
 # Held while dispatch tables and their variants change. Nothing that is done under it runs user code or waits for another lock that does.
 _lock = new_lock()

@@ -23,7 +23,7 @@ from support.call_cases import (
 from support.path_callee import CALL, CALL_VARIANT, GET, LOOP, PathCallee, call_tape, loop_tape, types
 
 from tapediff.compiler.kernel import Kernel
-from tapediff.compiler.runtime.run_callee import run_native
+from tapediff.compiler.runtime.callees.run_callee import run_native
 from tapediff.compiler.runtime.status import PENDING
 from tapediff.errors import InvalidTape
 from tapediff.ir.interpreter import GuardFailure, run

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.compiler.runtime import python_entry as entry
+from tapediff.compiler.runtime.entries import python_entry as entry
 from tapediff.compiler.runtime.status import OVERLAP, REFUSED
 
 

@@ -11,13 +11,13 @@ dispatch loop may read them, so reading needs no lock.
 
 from __future__ import annotations
 
-from ...base.operating_system import stack_bytes
-from ..jit.shared_function import SharedFunction
-from ..llvm.builder import Function, external, module_text
-from ..llvm.memory import Array, Layout, Location, Struct
-from ..llvm.values import I32, I64, NULL, PTR, Value, convert, select
-from .call_frame import CALL_FRAME
-from .status import FAILURE, NAMED, PENDING, RECURSION
+from ....base.operating_system import stack_bytes
+from ...jit.shared_function import SharedFunction
+from ...llvm.builder import Function, external, module_text
+from ...llvm.memory import Array, Layout, Location, Struct
+from ...llvm.values import I32, I64, NULL, PTR, Value, convert, select
+from ..call_frame import CALL_FRAME
+from ..status import FAILURE, NAMED, PENDING, RECURSION
 
 DISPATCH_TABLE = Layout.of_words(current=PTR, variants=PTR, id=I64, callback=PTR)
 VARIANT = Layout.of_words(function=PTR, state=PTR, number=I64, jumps=PTR)

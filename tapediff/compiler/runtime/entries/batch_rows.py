@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.instruction import FLOAT64, ValueType
-from ..jit.shared_function import SharedFunction
-from ..llvm.builder import Exit, Function, module_text
-from ..llvm.memory import Array, Layout, Location, Struct
-from ..llvm.values import F64, I1, I32, I64, PTR, Value, constant, convert, least
-from . import python_entry as entry
-from .c_entry import POINT, POINT_FUNCTION
-from .python_api import (
+from ....ir.instruction import FLOAT64, ValueType
+from ...jit.shared_function import SharedFunction
+from ...llvm.builder import Exit, Function, module_text
+from ...llvm.memory import Array, Layout, Location, Struct
+from ...llvm.values import F64, I1, I32, I64, PTR, Value, constant, convert, least
+from ..python_api import (
     LONG_AS_LONG_LONG,
     LONG_FROM_LONG,
     METH_FASTCALL,
@@ -26,7 +24,9 @@ from .python_api import (
     builtin_maker,
     call_without_lock,
 )
-from .status import FAILURE, REFUSED
+from ..status import FAILURE, REFUSED
+from . import python_entry as entry
+from .c_entry import POINT, POINT_FUNCTION
 
 JOB = Layout.of_words(next=I64, rows=I64, step=I64, failed=I64, size=I64, points=PTR, gradients=PTR, values=PTR)
 NEXT_ROW, ROWS, ROWS_AT_A_TIME, FAILED_ROW, JOB_SIZE, JOB_POINTS, JOB_GRADIENTS, JOB_VALUES = JOB.words()

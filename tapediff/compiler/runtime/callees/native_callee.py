@@ -7,12 +7,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...ir.instruction import Operand, Tree, ValueType
-from ...ir.interpreter import GuardFailure
-from ...ir.tape import Tape
-from ..loop_ir.program import Program
-from .call_frame import ArgumentLayout
-from .guard_reports import Exits
+from ....ir.instruction import Operand, Tree, ValueType
+from ....ir.interpreter import GuardFailure
+from ....ir.tape import Tape
+from ...loop_ir.program import Program
+from ..call_frame import ArgumentLayout
+from ..guard_reports import Exits
 
 
 class NativeKernel(Protocol):
