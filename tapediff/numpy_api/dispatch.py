@@ -15,9 +15,10 @@ from ..ir.instruction import Operand, is_tracked
 from ..ops import BY_FUNCTION, BY_SCIPY_NAME
 from ..ops.elementwise.arithmetic import power
 from ..ops.elementwise.comparison import MASK_OPS
-from . import einsum, elementwise, ignoring_nan, linear_algebra, ordering, products, reducing, shaping, writing
+from . import elementwise, ignoring_nan, ordering, reducing, shaping, writing
 from .alternatives import instead_of
 from .elementwise import as_mask
+from .matrices import einsum, linear_algebra, products
 from .whole_numbers import WholeNumber, ufunc_operands
 
 _UFUNC_COMPOSITIONS: dict[Any, Callable[..., Operand]] = {

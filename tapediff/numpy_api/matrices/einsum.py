@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from ..errors import UnsupportedFunction
-from ..ir.instruction import BOOL, Operand
-from ..ops.arrays.shape import reshape
-from ..ops.matrices.products import MATMUL
+from ...errors import UnsupportedFunction
+from ...ir.instruction import BOOL, Operand
+from ...ops.arrays.shape import reshape
+from ...ops.matrices.products import MATMUL
 from .products import as_value_or_tracked
 
 # Stand for the axes of an ellipsis, from the last one backwards; no one can write them as subscripts.

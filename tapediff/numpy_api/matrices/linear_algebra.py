@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.current_recording import failure_may_be_caught
-from ..errors import UnsupportedFunction
-from ..ir.instruction import FLOAT64, Operand
-from ..ops.elementwise.arithmetic import CONVERT, ROOT
-from ..ops.matrices.linear_algebra import CHOLESKY, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE, require_regular
-from ..ops.matrices.spectral import DET, EIGH
-from .kinds import as_floats
-from .reducing import amax, axes_of
-from .shaping import as_value
+from ...base.current_recording import failure_may_be_caught
+from ...errors import UnsupportedFunction
+from ...ir.instruction import FLOAT64, Operand
+from ...ops.elementwise.arithmetic import CONVERT, ROOT
+from ...ops.matrices.linear_algebra import CHOLESKY, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE, require_regular
+from ...ops.matrices.spectral import DET, EIGH
+from ..kinds import as_floats
+from ..reducing import amax, axes_of
+from ..shaping import as_value
 
 
 def _square(a: Operand, name: str) -> Operand:
