@@ -29,6 +29,7 @@ from .backends import NATIVE, check_backend, make_kernel
 from .evaluate.chosen import chosen_of_tape, inputs_of
 from .evaluate.evaluation import Evaluation, check_last, fitting, replayed
 from .evaluate.fast_path import FastOperator, FastPath, raise_pending, unknown_yet
+from .evaluate.request import requested
 from .native.native_calls import NativeCalls, NativeSide, check_vector
 from .operators.methods import OperatorMethods
 from .tapes.gradient_tape import gradient_tape
@@ -89,7 +90,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         if status == PENDING:
             raise_pending()
         if named:
-            args = positional(self, args, named)
+            args, argnums = requested(self, tuple(args), argnums, named)
         if (found := self.retried(args, argnums, out, status)) is not None:
             return found
         is_plain = current_recorder() is None

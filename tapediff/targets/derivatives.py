@@ -10,7 +10,6 @@ import numpy as np
 from ..ir.outputs import check_out, deliver
 from ..ir.tape import Tape
 from ..ops.elementwise.structure import STOP_GRADIENT
-from ..recording.arguments.bind_call import positional
 from ..recording.arrays.tracked import TrackedArray
 from ..recording.record import plain_value
 from ..recording.recorder import current_recorder
@@ -18,6 +17,7 @@ from .compiled_tape import CompiledTape
 from .evaluate.chosen import choose
 from .evaluate.evaluation import replay, traced
 from .evaluate.fast_path import ABSENT, FIRST, given
+from .evaluate.request import requested
 from .guarded_tape import GuardedTape
 from .operators import matrices
 from .tapes.gradient_tape import gradient_tape, gradient_tape_in_use
@@ -71,9 +71,7 @@ def value_and_gradient(
             if type(value) is float:
                 return value, (into if out is not None or target._shape else into[()])
         return target.answer(given(x, args), argnums, out, named, value)
-    arguments = given(x, args)
-    if named:
-        arguments = positional(target, arguments, named)
+    arguments, argnums = requested(target, given(x, args), argnums, named)
     chosen = choose(target, arguments, argnums)
     tape, inputs, numbers = traced(target, arguments, chosen.numbers)
     joint = gradient_tape(tape, numbers) if isinstance(target, Tape) else gradient_tape_in_use(tape, numbers)
@@ -116,11 +114,9 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
     def value_and_gradient_of(*args: Any, **kwargs: Any) -> Any:
         if has_aux:
             return _with_aux(f, args, kwargs, argnums)
-        if kwargs:
-            return value_and_gradient(lambda *a: f(*a, **kwargs), *args, argnums=argnums)
         if current_recorder() is not None:
-            return value_and_gradient(f, *args, argnums=argnums)
-        return guarded.value_and_gradient(*args, argnums=argnums)
+            return value_and_gradient(f, *args, argnums=argnums, **kwargs)
+        return guarded.value_and_gradient(*args, argnums=argnums, **kwargs)
 
     return value_and_gradient_of
 

@@ -25,6 +25,7 @@ from .evaluate.chosen import choose
 from .evaluate.evaluation import Evaluation, evaluate
 from .evaluate.fast_path import FastOperator, FastPath, raise_pending, unknown_yet
 from .evaluate.nested_recording import record_bound, record_nested
+from .evaluate.request import requested
 from .guarded.dispatch import Dispatch
 from .guarded.fast_dispatch import FastDispatch, GuardValue
 from .guarded.keyed_call import GuardedFunction, KeyedCall
@@ -160,7 +161,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         if status == PENDING:
             raise_pending()
         if named:
-            args = positional(self.f, args, named)
+            args, argnums = requested(self, tuple(args), argnums, named)
         elif (found := self.retried(args, argnums, out, status)) is not None:
             return found
         elif type(argnums) is tuple and out is None and not _is_recording(()) and (found := self.by_several(args, argnums)) is not None:

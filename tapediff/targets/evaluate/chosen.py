@@ -15,7 +15,6 @@ from ...ir.instruction import ValueType, is_tracked
 from ...ir.outputs import as_number
 from ...ir.pytree import ARRAY, TreeDef, count_leaves, describe_treedef, unflatten
 from ...ir.tape import Tape
-from ...recording.arguments.bind_call import positional
 
 Numbers = tuple[int, ...]
 
@@ -89,11 +88,6 @@ def leaves_like(treedef: TreeDef, tree: Any, what: str) -> list[Any]:
         raise ArgumentMismatch(f"{what} has another structure than what it belongs to",
                                got=f"{found} for {describe_treedef(treedef)}", fix="pass a container of the same structure")  # fmt: skip
     return leaves
-
-
-def by_position(target: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments of any target by position."""
-    return tuple(positional(target.f if hasattr(target, "tape_for") else target, args, named)) if named else args
 
 
 def name_of(target: Any) -> str:

@@ -10,9 +10,10 @@ from ...ir.containers import structured
 from ...ir.outputs import as_number
 from ...ir.pytree import parts_of
 from ...ir.tape import Tape
-from ..evaluate.chosen import Chosen, by_position, choose
+from ..evaluate.chosen import Chosen, choose
 from ..evaluate.evaluation import Evaluation, evaluate
 from ..evaluate.fast_path import Argnums, fast_operator
+from ..evaluate.request import Request, requested
 from ..tapes import matrix_tapes as matrices
 from ..tapes.operator_tapes import Operator
 
@@ -44,7 +45,7 @@ def jacobian(
         return outputs[0] if out is None else out
     if mode not in (None, "forward", "reverse"):
         raise ArgumentMismatch("mode of a Jacobian", got=repr(mode), fix='"forward", "reverse", or None for the cheaper one')
-    found, blocks, _ = _matrix(target, by_position(target, (x, *args), named), argnums, out, matrices.jacobian_tape, False, mode)
+    found, blocks, _ = _matrix(target, requested(target, (x, *args), argnums, named), out, matrices.jacobian_tape, False, mode)
     if not found.tape.returns_tuple:
         found.remember(target, f"jacobian {mode}", argnums, named)
     return blocks
@@ -54,7 +55,7 @@ def value_and_jacobian(
     target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
 ) -> tuple[Any, Any]:
     """Value and Jacobian, computed together; see td.jacobian."""
-    found, blocks, _ = _matrix(target, by_position(target, (x, *args), named), argnums, out, matrices.jacobian_tape, True, mode)
+    found, blocks, _ = _matrix(target, requested(target, (x, *args), argnums, named), out, matrices.jacobian_tape, True, mode)
     return found.value(), blocks
 
 
@@ -79,26 +80,26 @@ def hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, out: Any =
     fast = fast_operator(target, "hessian", argnums, named)
     if fast is not None and (outputs := fast.outputs((x, *args), out)) is not None:
         return outputs[0] if out is None else out
-    found, blocks, _ = _matrix(target, by_position(target, (x, *args), named), argnums, out, matrices.hessian_tape, False, None)
+    found, blocks, _ = _matrix(target, requested(target, (x, *args), argnums, named), out, matrices.hessian_tape, False, None)
     found.remember(target, "hessian", argnums, named)
     return blocks
 
 
 def value_gradient_and_hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, **named: Any) -> tuple[Any, Any, Any]:
     """Value, gradient and Hessian, computed together; see td.hessian."""
-    found, blocks, chosen = _matrix(target, by_position(target, (x, *args), named), argnums, None, matrices.hessian_tape, True, None)
+    found, blocks, chosen = _matrix(target, requested(target, (x, *args), argnums, named), None, matrices.hessian_tape, True, None)
     value, *gradients = found.delivered(found.outputs[: 1 + len(found.wrt)])
     return as_number(value), chosen.nested(chosen.plain(gradients)), blocks
 
 
 def _matrix(
-    target: Any, args: tuple[Any, ...], argnums: Argnums, out: Any, make: Callable[..., Tape], keep: bool, mode: str | None
+    target: Any, asked: Request, out: Any, make: Callable[..., Tape], keep: bool, mode: str | None
 ) -> tuple[Evaluation, Any, Chosen]:
     """The blocks of a matrix, nested as JAX nests them: by result, where there are several, then by argument, where there are."""
-    chosen = choose(target, args, argnums)
+    chosen = choose(target, asked.args, asked.argnums)
     build = lambda wrt: Operator(make, wrt, keep, mode=mode)  # noqa: E731 -- its name is its use
     flat = None if out is None else _flat(out)
-    found = evaluate(target, args, chosen.numbers, build, (), flat, True)
+    found = evaluate(target, asked.args, chosen.numbers, build, (), flat, True)
     is_hessian = make is matrices.hessian_tape
     count = len(found.wrt)
     kept = (1 + count if is_hessian else len(found.tape.outputs)) * keep

@@ -12,8 +12,9 @@ from ...errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
 from ...ir.arguments import Constant, chosen_arguments
 from ...ir.instruction import is_tracked
 from ...ir.tape import Tape
-from ..evaluate.chosen import by_position, is_differentiable, name_of
+from ..evaluate.chosen import is_differentiable, name_of
 from ..evaluate.evaluation import Evaluation, evaluate
+from ..evaluate.request import requested
 from ..tapes import matrix_tapes as matrices
 from ..tapes.operator_tapes import Operator
 from .products import linearize, vjp
@@ -64,11 +65,11 @@ def sparse_hessian(target: Any, x: Any, /, *args: Any, argnums: int = 0, format:
 
 
 def _entries(target: Any, args: tuple[Any, ...], named: dict[str, Any], argnums: int, make: Any) -> Evaluation:
-    args = by_position(target, args, named)
-    if isinstance(argnums, Sequence):
-        raise ArgumentMismatch("a sparse matrix is by one argument", got=f"argnums={argnums!r}", fix="argnums=0")
-    numbers, _ = chosen_arguments(argnums, len(args), name_of(target))
-    found = evaluate(target, args, numbers, lambda wrt: Operator(make, wrt))
+    asked = requested(target, args, argnums, named)
+    if isinstance(asked.argnums, Sequence):
+        raise ArgumentMismatch("a sparse matrix is by one argument", got=f"argnums={asked.argnums!r}", fix="argnums=0")
+    numbers, _ = chosen_arguments(asked.argnums, len(asked.args), name_of(target))
+    found = evaluate(target, asked.args, numbers, lambda wrt: Operator(make, wrt))
     if any(map(is_tracked, found.outputs)):
         raise TrackedValueEscaped("a SciPy sparse array cannot hold tracked values",
                                   fix="use td.jacobian or td.hessian inside a recording, or products: td.jvp, td.vjp, td.hvp")  # fmt: skip

@@ -1,0 +1,105 @@
+"""A call of an operator, read: its arguments by position, and the options that all operators share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from ...errors import ArgumentMismatch
+from ...ir.inputs import NamesArguments
+from ...recording.arguments.bind_call import positional
+from ...recording.arguments.flat_function import argument_names
+from .chosen import name_of
+from .fast_path import FIRST, Argnums
+
+# The options of every operator beside argnums. They come among the arguments by name, as each parameter more of an operator would
+# cost its fast path 10 ns; `_read` has a line for each.
+OPTIONS = ("argnames",)
+
+# Those that some operators have of their own, for messages.
+OWN_OPTIONS = ("argnums", "out", "mode", "format")
+
+
+class Request(NamedTuple):
+    """What an operator is asked for.
+
+    Attributes:
+        args: all arguments of the target, by position.
+        argnums: which of them to differentiate by.
+    """
+
+    args: tuple[Any, ...]
+    argnums: Argnums
+
+
+def requested(target: Any, args: tuple[Any, ...], argnums: Argnums, named: dict[str, Any]) -> Request:
+    """Read the call of an operator.
+
+    Args:
+        target: function, Tape, CompiledTape or GuardedTape.
+        args: its arguments by position.
+        argnums: the operator's own option.
+        named: what else was given by name: options, and further arguments of the target.
+
+    Raises:
+        ArgumentMismatch: a name that is neither, or options that contradict each other.
+    """
+    if not named:
+        return Request(args, argnums)
+    options = {name: named[name] for name in OPTIONS if name in named}
+    return _read(target, _by_position(target, args, {k: v for k, v in named.items() if k not in options}), argnums, **options)
+
+
+def _read(target: Any, args: tuple[Any, ...], argnums: Argnums, argnames: Any = None) -> Request:
+    if argnames is not None:
+        argnums = _numbers(target, args, argnums, argnames)
+    return Request(args, argnums)
+
+
+def function_of(target: Any) -> Any:
+    """What has the names of a target's arguments: the function of a GuardedTape, others themselves."""
+    return target.f if hasattr(target, "tape_for") else target
+
+
+def _by_position(target: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of any target by position."""
+    if not named:
+        return args
+    try:
+        return tuple(positional(function_of(target), args, named))
+    except TypeError as error:
+        # A misspelt option is taken for an argument of the target.
+        meant = {name: get_close_matches(name, (*OPTIONS, *OWN_OPTIONS), 1) for name in named}
+        said = ", ".join(f"{found[0]}= in place of {name}=" for name, found in meant.items() if found)
+        got, fix = (error.got, error.fix) if isinstance(error, ArgumentMismatch) else (str(error), "pass arguments by their names")
+        raise ArgumentMismatch(
+            f"{name_of(target)} does not take these arguments, and operators have no such option", got=got,
+            fix=said or f"{fix}; the options are {', '.join((*OPTIONS, *OWN_OPTIONS))}",
+        ) from error  # fmt: skip
+
+
+def _numbers(target: Any, args: Sequence[Any], argnums: Argnums, argnames: Any) -> Argnums:
+    """The positions of arguments that are given by name."""
+    if argnums is not FIRST:
+        raise ArgumentMismatch("argnums and argnames both say which argument to differentiate by",
+                               got=f"argnums={argnums!r}, argnames={argnames!r}", fix="give one of them")  # fmt: skip
+    wanted = (argnames,) if isinstance(argnames, str) else argnames
+    if not isinstance(wanted, (tuple, list)) or not all(isinstance(name, str) for name in wanted):
+        raise ArgumentMismatch("argnames is a name, or a tuple or list of names", got=repr(argnames), fix='argnames="x"')
+    names = _names(target, len(args))
+    for name in wanted:
+        if name not in names[: len(args)]:
+            raise ArgumentMismatch(
+                f"argnames={name!r} but {name_of(target)} was called with no such argument",
+                got=", ".join(known or "(one without a name)" for known in names[: len(args)]),
+                fix="choose among these, and pass the argument",
+            )  # fmt: skip
+    found = tuple(names.index(name) for name in wanted)
+    return found[0] if isinstance(argnames, str) else found
+
+
+def _names(target: Any, count: int) -> list[str]:
+    f = function_of(target)
+    names: NamesArguments | None = f if hasattr(f, "argument_names") else None
+    return list(names.argument_names) if names is not None else argument_names(f, count)
