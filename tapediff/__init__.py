@@ -13,9 +13,9 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .errors import (
         ArgumentMismatch, DtypeMismatch, FrozenRandomWarning, GuardFailed, GuardWarning, InvalidGuardValue, InvalidRule, InvalidTape,
         LoopTooLong, NewTape, NonScalarOutput, ShapeMismatch, StaleTape, TapediffError, TrackedValueEscaped, TrackedValueLeaked,
-        UnstableBranch, UnsupportedFunction,
+        UnstableBranch, UnsupportedFunction, UnwrittenElement,
     )  # fmt: skip
-    from .ir.arguments import Constant
+    from .ir.arguments import Cache, Constant, ConstantOrCache, Output
     from .ir.pytree import register_container
     from .ir.tape import Tape
     from .recording.recorder import is_recording
@@ -45,24 +45,24 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentMismatch", "CompiledTape", "Constant", "DtypeMismatch", "FrozenRandomWarning", "GuardFailed", "GuardWarning",
-    "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "NewTape", "NonScalarOutput",
-    "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked",
-    "UnstableBranch", "UnsupportedFunction", "checkpoint", "compile", "cond", "derivative", "empty", "fori_loop", "full", "grad",
-    "gradient", "hessian", "hvp", "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_operator", "linearize",
-    "ones", "primitive", "record", "register_container", "scan", "second_derivative", "sparse_hessian", "sparse_jacobian", "special",
-    "static", "stop_gradient", "subtape", "switch", "testing", "value_and_derivative", "value_and_grad", "value_and_gradient",
-    "value_and_jacobian", "value_derivative_and_second_derivative", "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp",
-    "while_loop", "zeros",
+    "ArgumentMismatch", "Cache", "CompiledTape", "Constant", "ConstantOrCache", "DtypeMismatch", "FrozenRandomWarning", "GuardFailed",
+    "GuardWarning", "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "NewTape",
+    "NonScalarOutput", "Output", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape", "TapediffError",
+    "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement", "checkpoint", "compile",
+    "cond", "derivative", "empty", "fori_loop", "full", "grad", "gradient", "hessian", "hvp", "is_recording", "jacfwd", "jacobian",
+    "jacrev", "jvp", "linalg", "linear_operator", "linearize", "ones", "primitive", "record", "register_container", "scan",
+    "second_derivative", "sparse_hessian", "sparse_jacobian", "special", "static", "stop_gradient", "subtape", "switch", "testing",
+    "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian", "value_derivative_and_second_derivative",
+    "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "while_loop", "zeros",
 ]  # fmt: skip
 
 MODULES = {
     "errors": (
         "ArgumentMismatch DtypeMismatch FrozenRandomWarning GuardFailed GuardWarning InvalidGuardValue InvalidRule InvalidTape LoopTooLong "
         "NewTape NonScalarOutput ShapeMismatch StaleTape TapediffError TrackedValueEscaped TrackedValueLeaked UnstableBranch "
-        "UnsupportedFunction"
+        "UnsupportedFunction UnwrittenElement"
     ),
-    "ir.arguments": "Constant",
+    "ir.arguments": "Cache Constant ConstantOrCache Output",
     "ir.pytree": "register_container",
     "ir.tape": "Tape",
     "recording.recorder": "is_recording",

@@ -157,6 +157,10 @@ class ArgumentMismatch(TapediffError, TypeError):
     """The number or kind of arguments differs from the recorded one."""
 
 
+class UnwrittenElement(TapediffError, RuntimeError):
+    """An element of a td.Cache or td.Output was read before it was written, or never written."""
+
+
 class NonScalarOutput(TapediffError, TypeError):
     """A gradient was asked of a function whose output is not a real scalar."""
 

@@ -11,7 +11,10 @@ import numpy as np
 from .errors import ArgumentMismatch
 from .functions.primitive import Primitive
 from .ir.arguments import unwrap
+from .ir.containers import flatten_argument, has_buffers, outputs_among
 from .ir.pytree import flatten
+from .ir.tape import Tape
+from .recording.arguments.bind_call import bind_call
 from .targets.compiled_tape import compile
 from .targets.derivatives import value_and_gradient
 from .targets.evaluate.chosen import is_differentiable
@@ -59,7 +62,7 @@ def check_derivatives(
 
     Args:
         target: function, Tape, CompiledTape or GuardedTape.
-        args: the point; floats and float arrays are differentiated, td.Constant and other arguments are passed on.
+        args: the point; floats and float arrays are differentiated, td.Constant, td.Cache, td.Output and other arguments are passed on.
         modes: which to check: "jvp" against differences of values; "vjp" against "jvp", of which it is the transpose; "hvp" against
             differences of the gradient, where the target returns one real scalar.
         order: 2 also checks the derivatives of "jvp" and "vjp".
@@ -79,13 +82,17 @@ def check_derivatives(
     check.run(modes)
     if order > 1:
         v, w = check.tangents, check.weights
+        # What the derivative is given to write to is its own.
+        others = [k for k, a in enumerate(args) if not has_buffers(flatten_argument(a)[1])]
+        filled = lambda given: [given[others.index(k)] if k in others else a for k, a in enumerate(args)]  # noqa: E731
         for mode, derivative in (
-            ("jvp", lambda *a: jvp(target, a, v)[1]),
-            ("vjp", lambda *a: tuple(c for c in vjp(target, *a)[1](*w) if c is not None)),
+            ("jvp", lambda *a: jvp(target, filled(a), v)[1]),
+            ("vjp", lambda *a: tuple(c for c in vjp(target, *filled(a))[1](*w) if c is not None)),
         ):
             if mode in modes:
                 further = [m for m in modes if m != "hvp"]
-                _Check(derivative, args, rtol, atol, np.random.default_rng(seed + 1)).run(further, f" of the {mode}")
+                point = tuple(args[k] for k in others)
+                _Check(derivative, point, rtol, atol, np.random.default_rng(seed + 1)).run(further, f" of the {mode}")
 
 
 class _Check:
@@ -94,6 +101,8 @@ class _Check:
     def __init__(self, target: Any, args: tuple[Any, ...], rtol: float, atol: float, rng: np.random.Generator) -> None:
         self.target, self.args, self.rtol, self.atol = target, args, rtol, atol
         self.tangents = tuple(rng.normal(size=np.shape(a)) if is_differentiable(a) else None for a in args)
+        # Of the arguments that argnums and cotangents count.
+        self.counted = [v for k, v in enumerate(self.tangents) if k not in outputs_among(args)]
         self.results = self._values(args)
         self.weights = [rng.normal(size=np.shape(r)) for r in self.results]
 
@@ -101,7 +110,12 @@ class _Check:
         return [leaf for leaf in self._leaves(args) if np.asarray(leaf).dtype.kind == "f"]
 
     def _leaves(self, args: Sequence[Any]) -> list[Any]:
-        return flatten(self.target(*map(unwrap, args)))[0]
+        if not any(has_buffers(flatten_argument(a)[1]) for a in args):
+            return flatten(self.target(*map(unwrap, args)))[0]
+        if hasattr(self.target, "operate") or isinstance(self.target, Tape):
+            return flatten(self.target(*args))[0]
+        call = bind_call(self.target, args, ())
+        return flatten(call.function(*call.inputs))[0]
 
     def _moved(self, step: float) -> list[Any]:
         return [a if v is None else np.asarray(a) + step * v for a, v in zip(self.args, self.tangents)]
@@ -117,14 +131,14 @@ class _Check:
             weights = [next(given) if np.asarray(r).dtype.kind == "f" else None for r in self._leaves(self.args)]
             cotangents = vjp(self.target, *self.args)[1](*weights)
             forward = sum(np.sum(w * t) for w, t in zip(self.weights, floats))
-            back = sum(np.sum(c * v) for c, v in zip(cotangents, self.tangents) if c is not None)
+            back = sum(np.sum(c * v) for c, v in zip(cotangents, self.counted) if c is not None)
             size = sum(np.sum(np.abs(w * t)) for w, t in zip(self.weights, floats))
             if not np.isclose(forward, back, rtol=0.0, atol=1e-9 * (1.0 + size), equal_nan=True):
                 raise AssertionError(f"vjp{what} is not the transpose of jvp: {back!r} for {forward!r}")
         if "hvp" in modes and len(self.results) == 1 and np.shape(self.results[0]) == ():
-            wrt = tuple(k for k, v in enumerate(self.tangents) if v is not None)
+            wrt = tuple(k for k, v in enumerate(self.counted) if v is not None)
             x, *rest = self.args
-            found = hvp(self.target, x, tuple(self.tangents[k] for k in wrt), *rest, argnums=wrt)
+            found = hvp(self.target, x, tuple(v for v in self.tangents if v is not None), *rest, argnums=wrt)
             slope = lambda step, k: value_and_gradient(self.target, *self._moved(step), argnums=wrt)[1][k]  # noqa: E731
             for k, product in enumerate(found):
                 self._against_differences(f"hvp{what}", product, lambda step, k=k: slope(step, k))

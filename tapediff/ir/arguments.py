@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..errors import ArgumentMismatch, DtypeMismatch
 from .instruction import Operand
@@ -31,8 +32,88 @@ class Constant:
         return f"td.Constant({self.value!r})"
 
 
+class Cache:
+    """Marks an argument as scratch: arrays that the function writes to before it reads them.
+
+    The function is given other arrays of the same shapes and dtypes. What the caller's hold does not matter, and they stay as they are.
+    They have no derivative. To read an element before it is written is an error that names the line.
+
+    Args:
+        value: an array, or a container of arrays, nested or not; beside them there may be strings, None and the like.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"td.Cache({self.value!r})"
+
+
+class ConstantOrCache:
+    """Marks an argument that holds data and scratch: what the function only reads is as in td.Constant, what it writes as in td.Cache.
+
+    The caller's arrays stay as they are. To read an element and overwrite it later is an error that names the line: the next call of
+    the plain function would read what this one left.
+
+    Args:
+        value: an array, or a container of arrays, nested or not.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"td.ConstantOrCache({self.value!r})"
+
+
+class Output:
+    """Marks an argument that the function fills: what is in it when the function returns is the result.
+
+    The function returns None, or what it has filled. A tape's call returns the result as a new array; the caller's array gives shape
+    and dtype, and stays as it is. Every element must be written, and none be read before that. `argnums` does not count these
+    arguments, nor do tangents and cotangents.
+
+    Args:
+        value: the shape, an int or a tuple of ints; or an array of that shape and dtype; or a container of arrays.
+        dtype: with a shape.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any, dtype: DTypeLike = float) -> None:
+        extents = value if type(value) is tuple else (value,)
+        if all(isinstance(n, (int, np.integer)) and not isinstance(n, (bool, np.bool_)) for n in extents):
+            value = np.empty(extents, dtype)
+        elif type(value) is list and not any(isinstance(part, (np.ndarray, list, tuple, dict)) for part in value):
+            raise ArgumentMismatch("td.Output takes a shape, an array, or a container of arrays", got=repr(value)[:60],
+                                   fix="a tuple for a shape: td.Output((2, 3))")  # fmt: skip
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"td.Output({self.value!r})"
+
+
+# What marks an argument, or a part of one.
+Mark = type[Constant] | type[Cache] | type[ConstantOrCache] | type[Output]
+MARKS: frozenset[Any] = frozenset((Constant, Cache, ConstantOrCache, Output))
+
+
+def marked(mark: Mark, value: Any) -> Any:
+    """A part of what is marked, with its mark."""
+    if type(value) in MARKS:
+        return value
+    made = object.__new__(mark)
+    made.value = value
+    return made
+
+
 def unwrap(argument: Operand) -> Operand:
-    return argument.value if type(argument) is Constant else argument
+    """What is marked, or an argument without a mark."""
+    return argument.value if type(argument) in MARKS else argument
 
 
 def as_float_array(argument: Operand, position: int, f: Callable[..., Any] | None = None) -> np.ndarray:

@@ -10,11 +10,26 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import ArgumentMismatch, DtypeMismatch
-from .arguments import Constant, argument_name, container_kind, container_refused, holds_only_numbers, unwrap
+from .arguments import (
+    MARKS,
+    Cache,
+    Constant,
+    ConstantOrCache,
+    Mark,
+    Output,
+    argument_name,
+    container_kind,
+    container_refused,
+    holds_only_numbers,
+    marked,
+    unwrap,
+)
+from .buffers import Buffer, buffer_of, require_apart
 from .instruction import ValueType, is_tracked
 from .keys import static_key
 from .pytree import (
     ARRAY,
+    MIXED,
     NOTHING,
     REGISTERED,
     TreeDef,
@@ -45,8 +60,8 @@ def is_container(argument: Any) -> bool:
         return True
     if kind is list:
         return not holds_only_numbers(argument)
-    if kind is Constant:
-        return is_container(argument.value)
+    if kind in MARKS:
+        return kind is not Constant or is_container(argument.value)
     if is_tracked(argument):
         return False
     return kind in REGISTERED or (holds_arrays(argument) if is_dataclass(argument) else parts_of(argument) is not None)
@@ -70,6 +85,8 @@ def flatten_arguments(
         inside, tree = ([argument], ARRAY) if position in whole else flatten_argument(argument, position, f)
         leaves += inside
         trees.append(tree)
+    if any(map(has_buffers, trees)):
+        require_separate(args)
     return leaves, tuple(trees)
 
 
@@ -81,19 +98,21 @@ def flatten_argument(argument: Any, position: int = 0, f: Callable[..., Any] | N
     return leaves, _flatten(argument, leaves, lambda part: _refused(part, position, f))
 
 
-def _flatten(tree: Any, leaves: list[Any], refuse: Callable[[Any], NoReturn], is_data: bool = False) -> TreeDef:
+def _flatten(tree: Any, leaves: list[Any], refuse: Callable[[Any], NoReturn], mark: Mark | None = None) -> TreeDef:
     kind = type(tree)
-    if kind is Constant:
-        return _flatten(tree.value, leaves, refuse, True)
+    if kind in MARKS:
+        return _flatten(tree.value, leaves, refuse, kind)
     if not is_container(tree):
         if kind is list or is_tracked(tree) or (kind is not bool and _is_leaf(tree)):
-            leaves.append(Constant(tree) if is_data else tree)
-            return ARRAY
+            if mark is Cache or mark is Output:
+                return static_leaf(buffer_of(tree, mark))
+            leaves.append(tree if mark is None else Constant(tree))
+            return ARRAY if mark is not ConstantOrCache else MIXED
         if container_kind(tree) is not None and not is_dataclass(tree):
             refuse(tree)
         return _static(tree, refuse)
     container, keys, parts = parts_of(tree) or (None, (), ())
-    return TreeDef(container, keys, tuple([_flatten(part, leaves, refuse, is_data) for part in parts]))
+    return TreeDef(container, keys, tuple([_flatten(part, leaves, refuse, mark) for part in parts]))
 
 
 def _is_leaf(value: Any) -> bool:
@@ -141,6 +160,15 @@ def _flatten_result(tree: Any, leaves: list[Any], is_inside: bool = False) -> Tr
     return ARRAY
 
 
+def _is_buffer(tree: Any, recorded: Buffer) -> bool:
+    """Whether an argument is a td.Cache or td.Output of one array like the recorded one."""
+    mark = type(tree)
+    if mark is not Cache and mark is not Output:
+        return False
+    is_one = isinstance(tree.value, (np.ndarray, list)) or is_tracked(tree.value)
+    return is_one and buffer_of(tree.value, mark) == recorded
+
+
 # Recorded and given
 
 
@@ -153,14 +181,16 @@ def flatten_as(treedef: TreeDef, tree: Any, leaves: list[Any], *, is_exact: bool
     if treedef.kind is None:
         leaves.append(tree)
         return True
+    if treedef.kind is Buffer:
+        return not is_exact or _is_buffer(tree, treedef.keys.value)
     if is_static(treedef):
         tree = unwrap(tree)
         return not is_exact or (type(tree) is treedef.kind and static_key(tree) == treedef.keys.key)
-    is_data = type(tree) is Constant
-    found = parts_of(tree.value if is_data else tree)
+    mark = type(tree) if type(tree) in MARKS else None
+    found = parts_of(tree if mark is None else tree.value)
     if found is None or found[0] is not treedef.kind or found[1] != treedef.keys or len(found[2]) != len(treedef.parts):
         return False
-    parts = [Constant(part) for part in found[2]] if is_data else found[2]
+    parts = found[2] if mark is None else [marked(mark, part) for part in found[2]]
     return all(flatten_as(inside, part, leaves, is_exact=is_exact) for inside, part in zip(treedef.parts, parts))
 
 
@@ -238,7 +268,67 @@ def only(treedef: TreeDef, active: Iterator[bool]) -> TreeDef:
     """The treedef with None in place of each leaf that is not active: what a gradient looks like."""
     if treedef.kind is None:
         return ARRAY if next(active) else NOTHING
+    if treedef.kind is Buffer:
+        return NOTHING
     return treedef._replace(parts=tuple([only(part, active) for part in treedef.parts]))
+
+
+# Buffers
+
+
+def has_buffers(treedef: TreeDef) -> bool:
+    """Whether there are arrays in a treedef that the function may write to: those of td.Cache, td.Output and td.ConstantOrCache."""
+    return treedef.kind is Buffer or treedef == MIXED or any(map(has_buffers, treedef.parts))
+
+
+def opened(treedef: TreeDef) -> TreeDef:
+    """The treedef of what the function is given: buffers are arrays like others."""
+    if treedef.kind is None or treedef.kind is Buffer:
+        return ARRAY
+    return treedef._replace(parts=tuple(map(opened, treedef.parts)))
+
+
+def slots(treedef: TreeDef) -> Iterator[Buffer | TreeDef]:
+    """For each array that the function is given: the buffer, or the treedef of an array that the tape takes."""
+    if treedef.kind is None:
+        yield treedef
+    elif treedef.kind is Buffer:
+        yield treedef.keys.value
+    else:
+        for part in treedef.parts:
+            yield from slots(part)
+
+
+def holds_output(argument: Any) -> bool:
+    """Whether an argument is a td.Output, or a container with one in it."""
+    kind = type(argument)
+    if kind in _ONE_VALUE or is_tracked(argument) or kind in MARKS:
+        return kind is Output
+    found = parts_of(argument)
+    return found is not None and any(map(holds_output, found[2]))
+
+
+def outputs_among(args: Sequence[Any]) -> tuple[int, ...]:
+    """The positions of the arguments that are results."""
+    return tuple([k for k, argument in enumerate(args) if type(argument) not in _ONE_VALUE and holds_output(argument)])
+
+
+def require_separate(args: Sequence[Any]) -> None:
+    """Raises ArgumentMismatch where an array that the function may write to shares memory with another one."""
+    written: list[np.ndarray] = []
+    others: list[np.ndarray] = []
+    waiting: list[tuple[Any, bool]] = [(argument, False) for argument in args]
+    while waiting:
+        tree, is_written = waiting.pop()
+        if type(tree) in MARKS:
+            waiting.append((tree.value, type(tree) is not Constant))
+        elif is_tracked(tree):
+            continue  # an array of its own
+        elif isinstance(tree, np.ndarray):
+            (written if is_written else others).append(tree)
+        elif (found := parts_of(tree)) is not None:
+            waiting += [(part, is_written) for part in found[2]]
+    require_apart(written, others)
 
 
 def structured(result: TreeDef | None, returns_tuple: bool, values: Sequence[Any]) -> Any:

@@ -7,7 +7,16 @@ from typing import Any, Protocol
 
 from ..errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
 from .arguments import as_data_array, as_float_array, holds_only_numbers, unwrap
-from .containers import Trees, flatten_arguments, flatten_as, is_container, mismatch, rows_of
+from .containers import (
+    Trees,
+    flatten_arguments,
+    flatten_as,
+    has_buffers,
+    is_container,
+    mismatch,
+    require_separate,
+    rows_of,
+)
 from .instruction import Operand, ValueType, is_tracked
 from .pytree import ARRAY
 
@@ -118,6 +127,8 @@ def _from_containers(tape: TakesInputs, trees: Trees, args: Sequence[Operand]) -
     leaves: list[Any] = []
     if len(args) != len(trees) or not all(flatten_as(tree, argument, leaves) for tree, argument in zip(trees, args)):
         raise _mismatch(tape, trees, args)
+    if any(map(has_buffers, trees)):
+        require_separate(args)
     try:
         return [as_input(tape, k, type_, leaf) for k, (type_, leaf) in enumerate(zip(tape.input_types, leaves))]
     except (ShapeMismatch, DtypeMismatch) as error:

@@ -58,6 +58,8 @@ ARRAY = TreeDef(None)
 NOTHING = TreeDef(type(None), _Value(None))
 # A Python integer among arguments, which isinstance() is to recognise as one.
 INTEGER = TreeDef(None, int)
+# An array that a function may read as data or write to as scratch.
+MIXED = TreeDef(None, "mixed")
 
 
 # How the classes given to register_container are taken apart and made.

@@ -46,6 +46,7 @@ from ..ops import Op
 from ..ops.control.calls import DynamicArray
 from ..ops.elementwise.arithmetic import CONVERT
 from ..ops.elementwise.comparison import MASK_OPS, NOT_EQUAL
+from .arrays.buffers import Buffers
 from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays
@@ -77,6 +78,7 @@ class Recorder(TapeBuilder):
         branches_to_inline: how many td.cond in a loop body may still become paths of the body.
         python_ints: inputs that stand for Python integers, as isinstance() must say.
         call_arrays: arrays that went into calls of sub-tapes, or came out, and may share memory.
+        buffers: arrays that the function is given to write to; None where it has none.
     """
 
     def __init__(self, name: str = "f", *, concrete: bool = True, prescribed: Sequence[Outcome] = ()) -> None:
@@ -95,6 +97,7 @@ class Recorder(TapeBuilder):
         self.branches_to_inline = 0
         self.python_ints: set[int] = set()
         self.call_arrays = CallArrays()
+        self.buffers: Buffers | None = None
         self._observed: dict[tuple[int, str], Outcome] = {}
         self._captures: dict[tuple[int, int], TrackedArray] = {}
 
@@ -271,6 +274,8 @@ class Recorder(TapeBuilder):
         if _current.get() is not self:
             self._check_usable()
         value._refresh()
+        if self.buffers is not None:
+            self.buffers.check(value._id)
         known = self._observed.get((value._id, kind))
         if known is not None:
             return known
@@ -328,6 +333,8 @@ class Recorder(TapeBuilder):
         self.call_arrays.finish()
         leaves, treedef = flatten_result(result)
         outputs = [self._output(leaf) for leaf in leaves]
+        if self.buffers is not None:
+            self.buffers.finish(outputs)
         is_flat = treedef == ARRAY or (treedef.kind is tuple and all(part == ARRAY for part in treedef.parts))
         return Tape(
             tuple(self.instructions),

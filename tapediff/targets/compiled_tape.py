@@ -29,7 +29,7 @@ from .backends import NATIVE, check_backend, make_kernel
 from .evaluate.chosen import chosen_of_tape, inputs_of
 from .evaluate.evaluation import Evaluation, check_last, fitting, replayed
 from .evaluate.fast_path import FastOperator, FastPath, raise_pending, unknown_yet
-from .evaluate.request import requested
+from .evaluate.request import beside_outputs, requested
 from .native.native_calls import NativeCalls, NativeSide, check_vector
 from .operators.methods import OperatorMethods
 from .tapes.gradient_tape import gradient_tape
@@ -91,12 +91,12 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             raise_pending()
         if named:
             args, argnums = requested(self, tuple(args), argnums, named)
-        if (found := self.retried(args, argnums, out, status)) is not None:
+        elif (found := self.retried(args, argnums, out, status)) is not None:
             return found
         is_plain = current_recorder() is None
         if type(argnums) is tuple and out is None and is_plain and (found := self.by_several(args, argnums)) is not None:
             return found
-        return self._evaluate(args, argnums, out)
+        return self._evaluate(args, argnums if named else beside_outputs(self, args, argnums), out)
 
     @property
     def argument_names(self) -> tuple[str, ...]:

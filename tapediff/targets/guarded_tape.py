@@ -25,7 +25,7 @@ from .evaluate.chosen import choose
 from .evaluate.evaluation import Evaluation, evaluate
 from .evaluate.fast_path import FastOperator, FastPath, raise_pending, unknown_yet
 from .evaluate.nested_recording import record_bound, record_nested
-from .evaluate.request import requested
+from .evaluate.request import beside_outputs, requested
 from .guarded.dispatch import Dispatch
 from .guarded.fast_dispatch import FastDispatch, GuardValue
 from .guarded.keyed_call import GuardedFunction, KeyedCall
@@ -167,7 +167,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         elif type(argnums) is tuple and out is None and not _is_recording(()) and (found := self.by_several(args, argnums)) is not None:
             return found
         guard_value = (status.value,) if type(status) is GuardValue else ()
-        return self._value_and_gradient(args, argnums, out, guard_value)
+        return self._value_and_gradient(args, argnums if named else beside_outputs(self, args, argnums), out, guard_value)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The function's value: a float, an array, or a tuple as f returns it."""

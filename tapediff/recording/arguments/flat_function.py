@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...ir.containers import Trees, leaf_names
-from ...ir.pytree import unflatten
+from ...base.current_recording import current_recorder
+from ...base.source_location import Site
+from ...errors import ArgumentMismatch
+from ...ir.containers import Trees, flatten_result, has_buffers, leaf_names, only, opened, slots
+from ...ir.pytree import count_leaves, unflatten
+from ..arrays.buffers import Buffers, Slot, is_output, plain_arrays
 
 
 class FlatFunction:
-    """A function that is given the arrays in its arguments, one by one.
+    """A function that is given the arrays in its arguments, one by one, but for its buffers: these are made anew at every call.
+
+    Where it has outputs, they are what it returns.
 
     Attributes:
         f: the function of containers.
@@ -22,16 +28,69 @@ class FlatFunction:
     def __init__(self, f: Callable[..., Any], trees: Trees) -> None:
         self.f, self.trees = f, trees
         self.__name__ = getattr(f, "__name__", type(f).__name__)
+        self._slots: list[Slot] | None = None
+        if any(map(has_buffers, trees)):
+            self._slots = [slot for tree in trees for slot in slots(tree)]
 
     @property
     def leaf_names(self) -> list[str]:
         """What messages call each array."""
-        names = argument_names(self.f, len(self.trees))
-        return leaf_names([f"{k} ({name})" if name else f"{k}" for k, name in enumerate(names)], self.trees)
+        return self._names(self.trees)
+
+    def _names(self, trees: Trees) -> list[str]:
+        names = argument_names(self.f, len(trees))
+        return leaf_names([f"{k} ({name})" if name else f"{k}" for k, name in enumerate(names)], trees)
 
     def __call__(self, *leaves: Any) -> Any:
+        if self._slots is not None:
+            return self._with_buffers(leaves)
         rest = iter(leaves)
         return self.f(*[unflatten(tree, rest) for tree in self.trees])
+
+    def _with_buffers(self, leaves: Sequence[Any]) -> Any:
+        recorder = current_recorder()
+        own = self._slots or []
+        trees = tuple(map(opened, self.trees))
+        if recorder is None:
+            given = plain_arrays(own, leaves)
+            result = self.f(*_arguments(trees, given))
+        else:
+            buffers = recorder.buffers = recorder.buffers or Buffers(recorder)
+            names = [f"argument {name}" for name in self._names(trees)]
+            given = buffers.given(own, leaves, names)
+            try:
+                result = self.f(*_arguments(trees, given))
+            except Exception:
+                buffers.check()  # what was raised may come of what a buffer held
+                raise
+            outputs = [(array, name) for array, slot, name in zip(given, own, names) if is_output(slot)]
+            buffers.require_written(outputs, self._site)
+        return self._outputs(result, given) if any(map(is_output, own)) else result
+
+    @property
+    def _site(self) -> Site | None:
+        """Where the function is defined."""
+        code = getattr(self.f, "__code__", None)
+        return None if code is None else Site(code, 0)
+
+    def _outputs(self, result: Any, given: Sequence[Any]) -> Any:
+        """What the function has filled, in the structure of the arguments that hold it."""
+        own = self._slots or []
+        filled = [array for array, slot in zip(given, own) if is_output(slot)]
+        if not all(value is None or any(value is array for array in filled) for value in flatten_result(result)[0]):
+            raise ArgumentMismatch(
+                f"{self.__name__} fills a td.Output and returns something else as well", at=self._site, got=type(result).__name__,
+                fix="return None, and write all results into td.Output arguments",
+            )  # fmt: skip
+        rest, wanted = iter(filled), iter([is_output(slot) for slot in own])
+        trees = [only(tree, wanted) for tree in map(opened, self.trees)]
+        results = [unflatten(tree, rest) for tree in trees if count_leaves(tree)]
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+def _arguments(trees: Trees, leaves: Sequence[Any]) -> list[Any]:
+    rest = iter(leaves)
+    return [unflatten(tree, rest) for tree in trees]
 
 
 def argument_names(f: Callable[..., Any], count: int) -> list[str]:

@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from ...errors import ArgumentMismatch
+from ...ir.arguments import chosen_arguments
+from ...ir.containers import outputs_among
 from ...ir.inputs import NamesArguments
 from ...recording.arguments.bind_call import positional
 from ...recording.arguments.flat_function import argument_names
@@ -46,15 +48,26 @@ def requested(target: Any, args: tuple[Any, ...], argnums: Argnums, named: dict[
         ArgumentMismatch: a name that is neither, or options that contradict each other.
     """
     if not named:
-        return Request(args, argnums)
+        return Request(args, beside_outputs(target, args, argnums))
     options = {name: named[name] for name in OPTIONS if name in named}
     return _read(target, _by_position(target, args, {k: v for k, v in named.items() if k not in options}), argnums, **options)
 
 
 def _read(target: Any, args: tuple[Any, ...], argnums: Argnums, argnames: Any = None) -> Request:
     if argnames is not None:
-        argnums = _numbers(target, args, argnums, argnames)
-    return Request(args, argnums)
+        return Request(args, _numbers(target, args, argnums, argnames))
+    return Request(args, beside_outputs(target, args, argnums))
+
+
+def beside_outputs(target: Any, args: Sequence[Any], argnums: Argnums) -> Argnums:
+    """The positions among all arguments that argnums names, which does not count td.Output arguments, as they are results."""
+    outputs = outputs_among(args)
+    if not outputs:
+        return argnums
+    others = [k for k in range(len(args)) if k not in outputs]
+    numbers, several = chosen_arguments(argnums, len(others), f"{name_of(target)}, not counting td.Output,")
+    found = tuple(others[k] for k in numbers)
+    return found if several else found[0]
 
 
 def function_of(target: Any) -> Any:

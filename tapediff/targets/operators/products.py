@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.arguments import unwrap
-from ...ir.containers import structured
+from ...ir.containers import outputs_among, structured
 from ...ir.instruction import is_tracked
 from ...ir.outputs import as_number, deliver
 from ...ir.tape import Tape
@@ -38,7 +38,7 @@ def jvp(target: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
         target: function, Tape, CompiledTape or GuardedTape.
         primals: the arguments, a tuple.
         tangents: for each argument an array of its shape, for a container one of its structure, or None for one that does not move;
-            with one axis more in front in all arrays, many tangents at once.
+            with one axis more in front in all arrays, many tangents at once. td.Output arguments have none.
 
     Returns:
         (y, y_dot): both as the function returns them; results that are not floats have tangents of zeros.
@@ -67,6 +67,10 @@ def _pairs(primals: Any, tangents: Any, fix: str) -> tuple[tuple[Any, ...], tupl
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise ArgumentMismatch(f"{name} must be a tuple with one entry for each argument", got=type(given).__name__, fix=fix)
+    outputs = outputs_among(primals)
+    if outputs and len(tangents) == len(primals) - len(outputs):
+        rest = iter(tangents)
+        tangents = [None if k in outputs else next(rest) for k in range(len(primals))]
     if len(primals) != len(tangents):
         raise ArgumentMismatch(
             "there must be one tangent for each argument", got=f"{len(primals)} arguments, {len(tangents)} tangents",
@@ -98,7 +102,7 @@ def vjp(target: Any, *primals: Any) -> tuple[Any, Callable[..., tuple[Any, ...]]
     Returns:
         (y, pull): pull(y_bar), for several results pull(y_bar, z_bar) or pull((y_bar, z_bar)), for a container one of its structure. It
             gives a tuple with the cotangent of each
-        argument, None for those that are not differentiated. With one axis more in front, many cotangents at once.
+        argument that is no td.Output, None for those that are not differentiated. With one axis more in front, many cotangents at once.
 
     Cost: pull takes one to three times the function, whatever the size of the arguments; what it needs is kept with it.
     Source: the signature is that of jax.vjp.
@@ -124,17 +128,19 @@ def _split(target: Any, primals: tuple[Any, ...], make: Callable[..., Tape]) -> 
                                got=f"{len(primals)} arguments", fix="pass floats or float arrays")  # fmt: skip
     forward = lambda wrt: Operator(tapes.Forward(make), wrt, True)  # noqa: E731 -- its name is its use
     found = evaluate(target, primals, numbers, forward)
-    return found.value(), Linear(found, make, choose(target, primals, numbers), len(primals))
+    outputs = outputs_among(primals)
+    others = tuple(k for k in range(len(primals)) if k not in outputs)
+    return found.value(), Linear(found, make, choose(target, primals, numbers), others)
 
 
 class Linear:
     """The second half of a product with a Jacobian: takes the vectors, and may be called any number of times."""
 
-    def __init__(self, found: Evaluation, make: Callable[..., Tape], chosen: Chosen, count: int) -> None:
+    def __init__(self, found: Evaluation, make: Callable[..., Tape], chosen: Chosen, others: Sequence[int]) -> None:
         self._tape, self._run, self._wrt = found.tape, found.run, found.wrt
         # The caller may write to the arguments and to the value before the vectors come.
         self._residuals = [r if is_tracked(r) else np.array(r) for r in found.outputs[len(found.tape.outputs) :]]
-        self._make, self._wanted, self._count = tapes.Backward(make), chosen, count
+        self._make, self._wanted, self._others = tapes.Backward(make), chosen, others
         self._is_pullback = make is tapes.vjp_tape
         self._types = self._make(self._tape, self._wrt, False).input_types[len(self._residuals) :]
 
@@ -146,11 +152,9 @@ class Linear:
         outputs = self._run(operator, [*self._residuals, *given])
         if not self._is_pullback:
             return tangents_as_returned(deliver(outputs, None, True), self._tape, count)
-        cotangents: list[Any] = [None] * self._count
         found = [as_number(cotangent) for cotangent in deliver(outputs, None, True)]
-        for k, cotangent in zip(self._wanted.numbers, self._wanted.by_argument(found)):
-            cotangents[k] = cotangent
-        return tuple(cotangents)
+        cotangents = dict(zip(self._wanted.numbers, self._wanted.by_argument(found)))
+        return tuple([cotangents.get(k) for k in self._others])
 
     def _chosen(self, vectors: tuple[Any, ...], count: int) -> list[Any]:
         """The vectors without those for results that are not floats."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
 from ...ir.arguments import Constant, chosen_arguments
+from ...ir.containers import holds_output
 from ...ir.instruction import is_tracked
 from ...ir.tape import Tape
 from ..evaluate.chosen import is_differentiable, name_of
@@ -125,13 +126,14 @@ def linear_operator(target: Any, x: Any, /, *args: Any) -> Any:
     """
     from scipy.sparse.linalg import LinearOperator
 
-    rest = tuple(Constant(a) if is_differentiable(a) else a for a in args)
-    y, push = linearize(target, x, *rest)
-    _, pull = vjp(target, x, *rest)
+    first = next((k for k, argument in enumerate((x, *args)) if not holds_output(argument)), 0)
+    point: list[Any] = [Constant(a) if k != first and is_differentiable(a) else a for k, a in enumerate((x, *args))]
+    y, push = linearize(target, *point)
+    _, pull = vjp(target, *point)
     if isinstance(y, tuple):
         raise NonScalarOutput("a linear operator is of a function with one result", got=f"{len(y)} results",
                               fix="concatenate the results")  # fmt: skip
-    into, out_of = np.shape(y), np.shape(x)
+    into, out_of = np.shape(y), np.shape(point[first])
     size = (int(np.prod(into)), int(np.prod(out_of)))
     forward = lambda v: np.ravel(push(np.reshape(v, out_of)))  # noqa: E731
     back = lambda w: np.ravel(pull(np.reshape(w, into))[0])  # noqa: E731
