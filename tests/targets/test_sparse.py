@@ -42,13 +42,18 @@ def test_further_arguments_may_be_given_by_name():
 
 
 def test_what_is_done_to_a_result_does_not_reach_the_next():
-    """SciPy's arrays change their indices in place."""
+    """The values are its own. The indices are shared, and so read-only; those of a copy are not."""
     chain = next(s for s in SCALAR if s.name == "a chain")
     compiled = td.compile(chain.f, chain.first)
     first = td.sparse_hessian(compiled, chain.first)
     expected = first.toarray()
-    first.indices[:] = 0
     first.data[:] = 0.0
+    for change in (lambda: first.indices.__setitem__(0, 1), lambda: first.indptr.__setitem__(0, 1), first.eliminate_zeros):
+        with pytest.raises(ValueError, match="read-only"):
+            change()
+    copied = first.copy()
+    copied.eliminate_zeros()
+    assert copied.nnz == 0
     assert np.array_equal(td.sparse_hessian(compiled, chain.first).toarray(), expected)
 
 

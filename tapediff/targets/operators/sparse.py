@@ -32,23 +32,26 @@ def sparse_jacobian(target: Any, x: Any, /, *args: Any, argnums: int = 0, format
 
     Returns:
         scipy.sparse.csr_array or csc_array of shape (size of the result, size of the argument), both flattened. Its pattern is the same
-        at every point of a path: entries may be stored that are zero at this one.
+        at every point of a path: entries may be stored that are zero at this one. Results share their indices, which are read-only
+        for that reason; what changes a pattern in place, such as eliminate_zeros(), needs a copy().
 
     Raises:
         NonScalarOutput: the target returns several results, or no floats.
         ArgumentMismatch: another format.
 
-    Cost: as many sweeps as there are groups of columns (of rows) without entries in the same row (column), in one pass over the tape.
-        The pattern is found at the first call on a path and kept with its tape, in time proportional to its entries.
-    Source: Curtis, Powell and Reid (1974), IMA Journal of Applied Mathematics 13(1); the pattern from index sets, Griewank and Walther
-        (2008), section 7.1.
+    Cost: one pass that computes of every intermediate value the derivatives that may be other than zero, and writes the entries where
+        SciPy has them. Of functions with matrix products, solves or loops: as many sweeps as there are groups of columns (of rows)
+        without entries in the same row (column). The pattern is found at the first call on a path and kept with its tape, in time
+        proportional to its entries.
+    Source: Griewank and Walther (2008), Evaluating Derivatives, sections 7.1 and 10.3 (accumulation in the order of the tape); Curtis,
+        Powell and Reid (1974), IMA Journal of Applied Mathematics 13(1).
     """
-    found = _entries(target, (x, *args), named, argnums, matrices.sparse_jacobian_tape)
+    found = _entries(target, (x, *args), named, argnums, matrices.sparse_jacobian_tape, format)
     if found.tape.returns_tuple:
         raise NonScalarOutput("a sparse Jacobian is of a function with one result", got=f"{len(found.tape.outputs)} results",
                               fix="concatenate the results, or use td.jacobian(f, x)")  # fmt: skip
     shape = (found.tape.output_types[0].size, found.tape.input_types[found.wrt[0]].size)
-    return _as_sparse(found, matrices.jacobian_sweeps(found.tape, found.wrt, None), shape, format)
+    return _as_sparse(found, matrices.sparse_jacobian_tape, shape, format)
 
 
 def sparse_hessian(target: Any, x: Any, /, *args: Any, argnums: int = 0, format: str = "csr", **named: Any) -> Any:
@@ -57,57 +60,60 @@ def sparse_hessian(target: Any, x: Any, /, *args: Any, argnums: int = 0, format:
     Returns:
         scipy.sparse.csr_array or csc_array of shape (size of x, size of x), both triangles.
 
-    Cost: as many Hessian-vector products as there are colours: 3 for a chain, 2 where everything depends on one variable alone.
+    Cost: as of td.sparse_jacobian, of the gradient: three to five gradients for a chain of any length. With sweeps as many
+        Hessian-vector products as there are colours: 3 for a chain, 2 where everything depends on one variable alone.
     Source: Gebremedhin, Manne and Pothen (2005), SIAM Review 47(4).
     """
-    found = _entries(target, (x, *args), named, argnums, matrices.sparse_hessian_tape)
+    found = _entries(target, (x, *args), named, argnums, matrices.sparse_hessian_tape, format)
     size = found.tape.input_types[found.wrt[0]].size
-    return _as_sparse(found, matrices.hessian_sweeps(found.tape, found.wrt), (size, size), format)
+    return _as_sparse(found, matrices.sparse_hessian_tape, (size, size), format)
 
 
-def _entries(target: Any, args: tuple[Any, ...], named: dict[str, Any], argnums: int, make: Any) -> Evaluation:
+def _entries(target: Any, args: tuple[Any, ...], named: dict[str, Any], argnums: int, make: Any, format: str) -> Evaluation:
+    if format not in ("csr", "csc"):
+        raise ArgumentMismatch("format of a sparse array", got=repr(format), fix='"csr" or "csc"')
     asked = requested(target, args, argnums, named)
     if isinstance(asked.argnums, Sequence):
         raise ArgumentMismatch("a sparse matrix is by one argument", got=f"argnums={asked.argnums!r}", fix="argnums=0")
     numbers, _ = chosen_arguments(asked.argnums, len(asked.args), name_of(target))
-    found = evaluate(target, asked.args, numbers, lambda wrt: Operator(make, wrt))
+    found = evaluate(target, asked.args, numbers, lambda wrt: Operator(make, wrt, mode=format))
     if any(map(is_tracked, found.outputs)):
         raise TrackedValueEscaped("a SciPy sparse array cannot hold tracked values",
                                   fix="use td.jacobian or td.hessian inside a recording, or products: td.jvp, td.vjp, td.hvp")  # fmt: skip
     return found
 
 
-def _as_sparse(found: Evaluation, sweeps: matrices.Sweeps, shape: tuple[int, int], format: str) -> Any:
+def _as_sparse(found: Evaluation, make: Any, shape: tuple[int, int], format: str) -> Any:
     import scipy.sparse
 
-    if format not in ("csr", "csc"):
-        raise ArgumentMismatch("format of a sparse array", got=repr(format), fix='"csr" or "csc"')
     # What a kernel made is a new array.
     data = np.asarray(found.outputs[-1], float) if found.fast is not None else np.array(found.outputs[-1], float)
-    if sweeps.entries is None:
+    entries = matrices.sparse_entries(found.tape, make, found.wrt, format)
+    if entries is None:
         return scipy.sparse.csr_array(np.reshape(data, shape)).asformat(format)
-    known = _structure(found.tape, sweeps, shape, format)
-    made = copy(known)
-    # Copies, as SciPy's arrays may change theirs in place.
-    made.indices, made.indptr = known.indices.copy(), known.indptr.copy()
-    made.data = data if format == "csr" else data[known.data]
+    made = copy(_structure(found.tape, entries, shape, format))
+    made.data = data
     return made
 
 
-def _structure(tape: Tape, sweeps: matrices.Sweeps, shape: tuple[int, int], format: str) -> Any:
-    """The sparse array whose values are the positions of its entries by row."""
+def _structure(tape: Tape, entries: matrices.Entries, shape: tuple[int, int], format: str) -> Any:
+    """A sparse array without values, whose indices all results share: so they are read-only."""
     import scipy.sparse
 
-    key = ("structure", sweeps, format)
+    key = ("structure", entries, format)
     if key not in tape.derived:
-        entries = sweeps.entries
-        assert entries is not None, "the caller has seen to it"
-        starts = np.searchsorted(entries.rows, np.arange(shape[0] + 1))
-        count = len(entries.rows)
+        is_csc = format == "csc"
+        made = scipy.sparse.csc_array if is_csc else scipy.sparse.csr_array
+        along, across = (entries.columns, entries.rows) if is_csc else (entries.rows, entries.columns)
+        starts = np.searchsorted(along, np.arange(shape[is_csc] + 1))
         # As SciPy chooses them.
-        index = np.int32 if max(count, *shape) < 2**31 else np.int64
-        numbered = scipy.sparse.csr_array((np.arange(count), entries.columns.astype(index), starts.astype(index)), shape)
-        tape.derived[key] = numbered.asformat(format)
+        index = np.int32 if max(len(along), *shape) < 2**31 else np.int64
+        structure = made((np.zeros(len(along)), across.astype(index), starts.astype(index)), shape)
+        for array in (structure.indices, structure.indptr):
+            array.flags.writeable = False
+        structure.data = np.zeros(0)
+        structure.has_canonical_format = True
+        tape.derived[key] = structure
     return tape.derived[key]
 
 

@@ -1,4 +1,4 @@
-"""Tapes of whole Jacobians and Hessians: products with few vectors, all in one pass, whose results hold every entry.
+"""Tapes of whole Jacobians and Hessians: from triplets where they can be, else products with few vectors, all in one pass.
 
 Where the pattern of the matrix is sparse, columns without entries in the same row share a product. A pattern is found once and kept
 with its tape.
@@ -6,7 +6,7 @@ with its tape.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +38,7 @@ from .operator_tapes import (
     vjp_tape,
     with_constants,
 )  # fmt: skip
+from .triplet_tapes import Entries, Matrix, hessian_in_triplets, jacobian_in_triplets
 
 # A compressed matrix is worth its indices where it has at most this part of the entries, or takes this part of the products.
 WORTH_COMPRESSING = 0.5
@@ -47,21 +48,22 @@ FORWARD_COST = 1.2
 
 
 @dataclass(frozen=True, eq=False)
-class Entries:
-    """Where the entries of a sparse matrix are, by row and then by column.
+class SweptEntries(Entries):
+    """Entries that are found in the results of sweeps.
 
     Attributes:
-        rows, columns: of each entry.
-        sources: the place of each in the results of the products, flattened.
+        sources: the place of each, in all results flattened.
     """
 
-    rows: np.ndarray
-    columns: np.ndarray
     sources: np.ndarray
 
-    def sorted(self) -> Entries:
+    def sorted(self) -> SweptEntries:
         order = np.lexsort((self.columns, self.rows))
-        return Entries(self.rows[order], self.columns[order], self.sources[order])
+        return SweptEntries(self.rows[order], self.columns[order], self.sources[order])
+
+    def by_column(self) -> SweptEntries:
+        turned = SweptEntries(self.columns, self.rows, self.sources).sorted()
+        return SweptEntries(turned.columns, turned.rows, turned.sources)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,7 @@ class Sweeps:
 
     colors: np.ndarray
     forward: bool
-    entries: Entries | None = None
+    entries: SweptEntries | None = None
 
     @property
     def count(self) -> int:
@@ -100,6 +102,9 @@ def jacobian_tape(tape: Tape, wrt: Numbers, keep: bool = False, mode: str | None
 
 
 def _jacobian_tape(tape: Tape, wrt: Numbers, keep: bool, mode: str | None) -> Tape:
+    matrix = jacobian_in_triplets(tape, wrt, keep) if mode is None else None
+    if matrix is not None:
+        return matrix.dense(tape)
     floated = with_float_output(tape)
     sweeps = jacobian_sweeps(tape, wrt, mode)
     product = jvp_tape(tape, wrt, keep) if sweeps.forward else vjp_tape(tape, wrt, keep)
@@ -151,7 +156,7 @@ def _compressed(pattern: Pattern, forward: bool) -> Sweeps | None:
         return None
     rows, columns = _coordinates(pattern)
     sources = colors[columns] * pattern.shape[0] + rows
-    entries = Entries(rows, columns, sources) if forward else Entries(columns, rows, sources)
+    entries = SweptEntries(rows, columns, sources) if forward else SweptEntries(columns, rows, sources)
     return Sweeps(colors, forward, entries.sorted())
 
 
@@ -161,13 +166,16 @@ def _coordinates(pattern: Pattern) -> tuple[np.ndarray, np.ndarray]:
 
 def hessian_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
     """Outputs: value and gradients if `keep`; then, for each pair of `wrt`, the second derivatives."""
-    return kept_with(tape, ("hessian", wrt, keep), lambda: _hessian_tape(tape, wrt, keep, is_sparse=False))
+    return kept_with(tape, ("hessian", wrt, keep), lambda: _hessian_tape(tape, wrt, keep))
 
 
-def _hessian_tape(tape: Tape, wrt: Numbers, keep: bool, is_sparse: bool) -> Tape:
+def _hessian_tape(tape: Tape, wrt: Numbers, keep: bool) -> Tape:
+    matrix = hessian_in_triplets(tape, wrt, keep)
+    if matrix is not None:
+        return matrix.dense(tape)
     types = [tape.input_types[k] for k in wrt]
     sweeps = hessian_sweeps(tape, wrt)
-    return _matrix_tape(tape, hvp_tape(tape, wrt, keep), sweeps, types, types, (1 + len(wrt)) * keep, is_sparse)
+    return _matrix_tape(tape, hvp_tape(tape, wrt, keep), sweeps, types, types, (1 + len(wrt)) * keep, is_sparse=False)
 
 
 def hessian_sweeps(tape: Tape, wrt: Numbers) -> Sweeps:
@@ -195,27 +203,60 @@ def _hessian_sweeps(tape: Tape, wrt: Numbers) -> Sweeps:
     alone = np.bincount(colors)[colors] == 1
     turned = alone[rows] & ~alone[columns]
     at, by = np.where(turned, columns, rows), np.where(turned, rows, columns)
-    return Sweeps(colors, False, Entries(rows, columns, colors[by] * size + at))
+    return Sweeps(colors, False, SweptEntries(rows, columns, colors[by] * size + at))
 
 
-def sparse_jacobian_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
-    """Output: the entries of the Jacobian, in the order of jacobian_sweeps(...).entries, or all of them."""
+def sparse_jacobian_tape(tape: Tape, wrt: Numbers, keep: bool, format: str) -> Tape:
+    """Output: the entries of the Jacobian as sparse_entries(...) has them, or all of them."""
     require_differentiable(tape, wrt)
-    return kept_with(tape, ("sparse jacobian", wrt), lambda: _sparse_jacobian_tape(tape, wrt))
+    return kept_with(tape, (sparse_jacobian_tape, wrt, format), lambda: _sparse_jacobian_tape(tape, wrt, format))
 
 
-def _sparse_jacobian_tape(tape: Tape, wrt: Numbers) -> Tape:
+def _sparse_jacobian_tape(tape: Tape, wrt: Numbers, format: str) -> Tape:
     floated = with_float_output(tape)
-    sweeps = jacobian_sweeps(tape, wrt, None)
-    product = jvp_tape(tape, wrt) if sweeps.forward else vjp_tape(tape, wrt)
     ins = [floated.input_types[k] for k in wrt]
     outs = [floated.output_types[k] for k in float_outputs(floated)]
+    matrix = jacobian_in_triplets(tape, wrt, False) if len(outs) == 1 else None
+    if matrix is not None:
+        return _sparse_in_triplets(tape, matrix, (sparse_jacobian_tape, wrt, format))
+    sweeps = jacobian_sweeps(tape, wrt, None)
+    product = jvp_tape(tape, wrt) if sweeps.forward else vjp_tape(tape, wrt)
+    return _sparse_in_sweeps(tape, product, sweeps, outs, ins, (sparse_jacobian_tape, wrt, format))
+
+
+def sparse_hessian_tape(tape: Tape, wrt: Numbers, keep: bool, format: str) -> Tape:
+    """Output: the entries of the Hessian as sparse_entries(...) has them, or all of them."""
+    return kept_with(tape, (sparse_hessian_tape, wrt, format), lambda: _sparse_hessian_tape(tape, wrt, format))
+
+
+def _sparse_hessian_tape(tape: Tape, wrt: Numbers, format: str) -> Tape:
+    matrix = hessian_in_triplets(tape, wrt, False)
+    if matrix is not None:
+        return _sparse_in_triplets(tape, matrix, (sparse_hessian_tape, wrt, format))
+    types, sweeps = [tape.input_types[k] for k in wrt], hessian_sweeps(tape, wrt)
+    return _sparse_in_sweeps(tape, hvp_tape(tape, wrt), sweeps, types, types, (sparse_hessian_tape, wrt, format))
+
+
+Key = tuple[Callable[..., Tape], Numbers, str]
+
+
+def _sparse_in_triplets(tape: Tape, matrix: Matrix, key: Key) -> Tape:
+    made, tape.derived["entries", key] = matrix.sparse(tape, by_column=key[2] == "csc")
+    return made
+
+
+def _sparse_in_sweeps(
+    tape: Tape, product: Tape, sweeps: Sweeps, outs: Sequence[ValueType], ins: Sequence[ValueType], key: Key
+) -> Tape:
+    if sweeps.entries is not None and key[2] == "csc":
+        sweeps = replace(sweeps, entries=sweeps.entries.by_column())
+    tape.derived["entries", key] = sweeps.entries
     return _matrix_tape(tape, product, sweeps, outs, ins, 0, is_sparse=True)
 
 
-def sparse_hessian_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
-    """Output: the entries of the Hessian, in the order of hessian_sweeps(...).entries, or all of them."""
-    return kept_with(tape, ("sparse hessian", wrt), lambda: _hessian_tape(tape, wrt, False, is_sparse=True))
+def sparse_entries(tape: Tape, make: Callable[..., Tape], wrt: Numbers, format: str) -> Entries | None:
+    """Where the entries are that one of the two functions above computes; None for all of a dense matrix, by row."""
+    return tape.derived["entries", (make, wrt, format)]
 
 
 def _matrix_tape(
@@ -262,7 +303,7 @@ def _entries(swept: Sequence[Any], sources: np.ndarray) -> Any:
     return GATHER(joined, sources.astype(INT64))
 
 
-def _sparse_blocks(swept: Sequence[Any], entries: Entries, outs: Sequence[ValueType], ins: Sequence[ValueType]) -> list[Any]:
+def _sparse_blocks(swept: Sequence[Any], entries: SweptEntries, outs: Sequence[ValueType], ins: Sequence[ValueType]) -> list[Any]:
     """Zeros, with the entries that may be others in their places."""
     ends_out, ends_in = (np.cumsum([0, *(t.size for t in types)]) for types in (outs, ins))
     blocks: list[Any] = []

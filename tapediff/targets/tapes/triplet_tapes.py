@@ -1,0 +1,161 @@
+"""Tapes of whole Jacobians and Hessians that compute each entry once, from triplets: of functions without products of matrices and loops.
+
+No vectors of ones and zeros are multiplied, and the entries are written where they belong in the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...errors import UnsupportedFunction
+from ...ir.instruction import ValueType
+from ...ir.tape import Tape
+from ...ops.arrays.shape import RESHAPE
+from ...passes.pipeline import run_passes
+from ...recording.python_state.caught_errors import refusals_forgotten
+from ...transforms.map_rows import reached_from
+from ...transforms.place_triplets import placed
+from ...transforms.triplets import NotInTriplets, Term, Triplets
+from .gradient_tape import with_float_output
+from .operator_tapes import Numbers, float_outputs, hvp_tape, jvp_tape, require_float_outputs, vjp_tape
+
+# Reverse triplets are taken without a look at forward ones where they are so many times the values of one reverse sweep.
+CHEAP = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Where the entries of a sparse matrix are, in the order of its data: by row and then by column, or the other way round."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """A matrix in triplets.
+
+    Attributes:
+        made: the tape so far.
+        kept: values that it returns as well, first.
+        outs, ins: what is differentiated, and by what.
+        terms: (j, k, term, rows, columns): coefficients of the block d outs[j] / d ins[k].
+    """
+
+    made: Triplets
+    kept: tuple[int, ...]
+    outs: Sequence[ValueType]
+    ins: Sequence[ValueType]
+    terms: list[tuple[int, int, Term, np.ndarray, np.ndarray]]
+
+    def dense(self, tape: Tape) -> Tape:
+        """Outputs: what is kept, and the blocks, by row."""
+        blocks = []
+        for j, out in enumerate(self.outs):
+            for k, in_ in enumerate(self.ins):
+                chosen = [(t, rows, columns) for a, b, t, rows, columns in self.terms if (a, b) == (j, k)]
+                positions = [rows * in_.size + columns for _, rows, columns in chosen]
+                flat = ValueType((out.size * in_.size,), out.dtype)
+                block = placed(self.made, [t for t, *_ in chosen], positions, flat)
+                shape = (*out.shape, *in_.shape)
+                blocks.append(block if shape == flat.shape else self.made.make(RESHAPE, (block,), (shape,)))
+        return self._finished(tape, blocks)
+
+    def sparse(self, tape: Tape, by_column: bool) -> tuple[Tape, Entries]:
+        """The tape of all entries of a matrix that is one block, and where they are."""
+        (out,), (in_,) = self.outs, self.ins
+        if by_column:
+            keys = [np.ravel(columns * out.size + rows) for *_, rows, columns in self.terms]
+        else:
+            keys = [np.ravel(rows * in_.size + columns) for *_, rows, columns in self.terms]
+        joined = np.concatenate(keys) if keys else np.zeros(0, np.int64)
+        # Rows of keys that ascend already, which this kind of sorting merges.
+        order = np.argsort(joined, kind="stable")
+        ordered = joined[order]
+        is_new = np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]
+        places = np.empty(len(joined), np.int64)
+        places[order] = np.cumsum(is_new) - 1
+        lines, within = np.divmod(ordered[is_new], max(out.size if by_column else in_.size, 1))
+        entries = Entries(within, lines) if by_column else Entries(lines, within)
+        ends = np.cumsum([len(key) for key in keys])
+        positions = [p.reshape(rows.shape) for p, (*_, rows, _) in zip(np.split(places, ends[:-1]), self.terms)]
+        data = placed(self.made, [t for _, _, t, *_ in self.terms], positions, ValueType((len(entries.rows),), out.dtype))
+        return self._finished(tape, [data]), entries
+
+    def _finished(self, tape: Tape, outputs: Sequence[int]) -> Tape:
+        inputs = tuple(self.made.number[i] for i in self.made.tape.inputs[: len(tape.inputs)])
+        found = replace(
+            self.made.tape, instructions=tuple(self.made.instructions), inputs=inputs, outputs=(*self.kept, *outputs),
+            active_inputs=tape.active_inputs, returns_tuple=True,
+        )  # fmt: skip
+        return run_passes(found)
+
+
+def jacobian_in_triplets(tape: Tape, wrt: Numbers, keep: bool) -> Matrix | None:
+    """By reverse accumulation, or by forward accumulation where that is less work; None where a sweep for each row or column is."""
+    floated = with_float_output(tape)
+    require_float_outputs(floated)
+    ins = [floated.input_types[k] for k in wrt]
+    outs = [floated.output_types[k] for k in float_outputs(floated)]
+    fewest = min(sum(t.size for t in ins), sum(t.size for t in outs))
+    kept = len(tape.outputs) * keep
+    if fewest < 2:
+        return None
+    reverse = vjp_tape(tape, wrt, keep)
+    once = _values_reached(reverse, len(tape.inputs))
+    most = fewest * once
+    found = _accumulated(tape, reverse, kept, outs, ins, most, is_forward=False)
+    if found is not None and found.made.work <= CHEAP * once:
+        return found
+    forward = _if_possible(lambda: jvp_tape(tape, wrt, keep))
+    if forward is None:
+        return found
+    most = most if found is None else found.made.work
+    return _accumulated(tape, forward, kept, outs, ins, most, is_forward=True) or found
+
+
+def _if_possible(make: Callable[[], Tape]) -> Tape | None:
+    """A forward product, which is the derivative of the reverse one: not through a user's own rule."""
+    try:
+        with refusals_forgotten():
+            return make()
+    except UnsupportedFunction:
+        return None
+
+
+def hessian_in_triplets(tape: Tape, wrt: Numbers, keep: bool) -> Matrix | None:
+    """As the Jacobian of the gradient, by reverse accumulation."""
+    types = [tape.input_types[k] for k in wrt]
+    size = sum(t.size for t in types)
+    if size < 2:
+        return None
+    product = hvp_tape(tape, wrt, keep)
+    most = size * _values_reached(product, len(tape.inputs))
+    return _accumulated(tape, product, (1 + len(wrt)) * keep, types, types, most, is_forward=True)
+
+
+def _values_reached(product: Tape, first: int) -> float:
+    """How many numbers of a product depend on its vectors."""
+    reached = reached_from(product, product.inputs[first:])
+    return float(sum(i.type.size for i, is_reached in zip(product.instructions, reached) if is_reached and isinstance(i.type, ValueType)))
+
+
+def _accumulated(
+    tape: Tape, product: Tape, kept: int, outs: Sequence[ValueType], ins: Sequence[ValueType], most: float, is_forward: bool
+) -> Matrix | None:
+    first = len(tape.inputs)
+    try:
+        made = Triplets(product, range(first, len(product.inputs)), most)
+    except NotInTriplets:
+        return None
+    terms = []
+    for position, number in enumerate(product.outputs[kept:]):
+        for t in made.terms.get(number, ()):
+            if is_forward:
+                terms.append((position, t.source, t, t.rows, t.columns))
+            else:
+                terms.append((t.source, position, t, t.columns, t.rows))
+    return Matrix(made, tuple(made.number[i] for i in product.outputs[:kept]), outs, ins, terms)
