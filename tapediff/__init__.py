@@ -5,7 +5,7 @@ is kept, and a program that only catches td.TapediffError, or a process that onl
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .base import fork_locks as fork_locks  # first, so that no other module is half imported in a child
 
@@ -89,7 +89,7 @@ MODULES = {
 HOME = {name: module for module, names in MODULES.items() for name in names.split()}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """The public name or module of tapediff, loaded now (PEP 562); from then on it is an attribute like any other."""
     if name.startswith("__"):  # asked for by inspect, doctest, pickle: never a module
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import TypeAlias
 
 import numpy as np
 
 from .base.current_recording import current_recorder
 from .base.source_location import user_site
+
+# The outcome of a guard, as Python saw it: a truth value, a whole number (a float where int() would raise), or the array itself.
+Outcome: TypeAlias = bool | int | float | np.ndarray
 
 
 class TapediffError(Exception):
@@ -107,7 +111,7 @@ class GuardFailed(TapediffError):
     """
 
     def __init__(
-        self, *, at: object, ordinal: int, recorded: object, outcome: object, turn: tuple[int, int] | None = None
+        self, *, at: object, ordinal: int, recorded: Outcome, outcome: Outcome, turn: tuple[int, int] | None = None
     ) -> None:
         self.ordinal, self.recorded, self.outcome, self.turn = ordinal, recorded, outcome, turn
         times = f", time {turn[0]} of {turn[1]} at this line" if turn is not None else ""
@@ -212,7 +216,7 @@ class FrozenRandomWarning(GuardWarning):
     """A function drew random numbers while it was recorded; its tape uses the same numbers at every call."""
 
 
-def describe(outcome: object) -> str:
+def describe(outcome: Outcome) -> str:
     """The outcome of a guard as a short text; arrays by shape and number of true entries."""
     if isinstance(outcome, np.ndarray):
         if outcome.dtype == np.bool_:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .base.current_recording import failure_may_be_caught
@@ -12,7 +10,7 @@ from .numpy_api.shaping import as_value
 from .ops.matrices.linear_algebra import TRIANGULAR_SOLVE, require_regular
 
 
-def solve_triangular(a: Operand, b: Operand, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False) -> Operand:
+def solve_triangular(a: Operand, b: Operand, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False) -> Operand:
     """Solve a x = b for a triangular matrix; signature as scipy.linalg.solve_triangular.
 
     Args:
@@ -34,13 +32,13 @@ def solve_triangular(a: Operand, b: Operand, trans: Any = 0, lower: bool = False
     return TRIANGULAR_SOLVE(a, _array(b), lower=bool(lower), transposed=transposed, unit=bool(unit_diagonal))
 
 
-def cho_factor(a: Operand, lower: bool = False) -> tuple[Any, bool]:
+def cho_factor(a: Operand, lower: bool = False) -> tuple[Operand, bool]:
     """Cholesky factor for cho_solve; as scipy.linalg.cho_factor, but the other triangle is zero."""
     factor = np.linalg.cholesky(_array(a))
     return (factor, True) if lower else (np.transpose(factor), False)
 
 
-def cho_solve(c_and_lower: tuple[Any, bool], b: Operand) -> Operand:
+def cho_solve(c_and_lower: tuple[Operand, bool], b: Operand) -> Operand:
     """Solve a x = b given cho_factor(a); as scipy.linalg.cho_solve."""
     c, lower = c_and_lower
     half = solve_triangular(c, b, trans=0 if lower else 1, lower=lower)

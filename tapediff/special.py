@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,7 +21,7 @@ xlogy, xlog1py, betaln, logit = _ops.XLOGY, _ops.XLOG1PY, _ops.BETALN, _ops.LOGI
 expit, log_expit = BY_SCIPY_NAME["expit"], BY_SCIPY_NAME["log_expit"]
 
 
-def logsumexp(a: Operand, axis: Any = None, b: Operand = None, keepdims: bool = False) -> Operand:
+def logsumexp(a: Operand, axis: int | Sequence[int] | None = None, b: Operand = None, keepdims: bool = False) -> Operand:
     """log(sum(b * exp(a))) without overflow; signature and shapes as scipy.special.logsumexp.
 
     Args:
@@ -48,14 +48,14 @@ def logsumexp(a: Operand, axis: Any = None, b: Operand = None, keepdims: bool = 
     return result if keepdims else np.squeeze(result, axis=axis)
 
 
-def softmax(x: Operand, axis: Any = None) -> Operand:
+def softmax(x: Operand, axis: int | Sequence[int] | None = None) -> Operand:
     """exp(x) / sum(exp(x)) along `axis`, without overflow; as scipy.special.softmax."""
     x = _array(x)
     terms = np.exp(x - STOP_GRADIENT(np.max(x, axis=axis, keepdims=True)))
     return terms / np.sum(terms, axis=axis, keepdims=True)
 
 
-def log_softmax(x: Operand, axis: Any = None) -> Operand:
+def log_softmax(x: Operand, axis: int | Sequence[int] | None = None) -> Operand:
     """log(softmax(x)) without loss of precision; as scipy.special.log_softmax."""
     x = _array(x)
     shifted = x - STOP_GRADIENT(np.max(x, axis=axis, keepdims=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from .errors import ArgumentMismatch
 from .functions.primitive import Primitive
 from .ir.arguments import unwrap
 from .ir.containers import flatten_argument, has_buffers, outputs_among
+from .ir.instruction import Operand, Tree, UserFunction
 from .ir.pytree import flatten
 from .ir.tape import Tape
 from .recording.arguments.bind_call import bind_call
@@ -24,7 +24,7 @@ from .targets.operators.products import jvp, vjp
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 
 
-def check_gradient(target: Any, f: Callable[..., Any], x: Any, *, rtol: float = 1e-6, atol: float = 1e-8) -> None:
+def check_gradient(target: UserFunction, f: UserFunction, x: Operand, *, rtol: float = 1e-6, atol: float = 1e-8) -> None:
     """Compare a target's value and gradient with the plain function at x.
 
     Args:
@@ -56,7 +56,7 @@ MODES = ("jvp", "vjp", "hvp")
 
 
 def check_derivatives(
-    target: Any, *args: Any, modes: Sequence[str] = MODES, order: int = 2, rtol: float = 1e-6, atol: float = 1e-8, seed: int = 0
+    target: UserFunction, *args: Tree, modes: Sequence[str] = MODES, order: int = 2, rtol: float = 1e-6, atol: float = 1e-8, seed: int = 0
 ) -> None:  # fmt: skip
     """Compare a target's derivatives with finite differences of its values, in random directions, and with each other.
 
@@ -98,7 +98,7 @@ def check_derivatives(
 class _Check:
     """Derivatives of a target at a point, in one random direction."""
 
-    def __init__(self, target: Any, args: tuple[Any, ...], rtol: float, atol: float, rng: np.random.Generator) -> None:
+    def __init__(self, target: UserFunction, args: tuple[Operand, ...], rtol: float, atol: float, rng: np.random.Generator) -> None:
         self.target, self.args, self.rtol, self.atol = target, args, rtol, atol
         self.tangents = tuple(rng.normal(size=np.shape(a)) if is_differentiable(a) else None for a in args)
         # Of the arguments that argnums and cotangents count.
@@ -106,10 +106,10 @@ class _Check:
         self.results = self._values(args)
         self.weights = [rng.normal(size=np.shape(r)) for r in self.results]
 
-    def _values(self, args: Sequence[Any]) -> list[Any]:
+    def _values(self, args: Sequence[Operand]) -> list[Operand]:
         return [leaf for leaf in self._leaves(args) if np.asarray(leaf).dtype.kind == "f"]
 
-    def _leaves(self, args: Sequence[Any]) -> list[Any]:
+    def _leaves(self, args: Sequence[Operand]) -> list[Operand]:
         if not any(has_buffers(flatten_argument(a)[1]) for a in args):
             return flatten(self.target(*map(unwrap, args)))[0]
         if hasattr(self.target, "operate") or isinstance(self.target, Tape):
@@ -117,7 +117,7 @@ class _Check:
         call = bind_call(self.target, args, ())
         return flatten(call.function(*call.inputs))[0]
 
-    def _moved(self, step: float) -> list[Any]:
+    def _moved(self, step: float) -> list[Operand]:
         return [a if v is None else np.asarray(a) + step * v for a, v in zip(self.args, self.tangents)]
 
     def run(self, modes: Sequence[str], what: str = "") -> None:
@@ -143,7 +143,7 @@ class _Check:
             for k, product in enumerate(found):
                 self._against_differences(f"hvp{what}", product, lambda step, k=k: slope(step, k))
 
-    def _against_differences(self, name: str, found: Any, value: Callable[[float], Any]) -> None:
+    def _against_differences(self, name: str, found: Operand, value: Callable[[float], Operand]) -> None:
         differences = [(np.asarray(value(step)) - np.asarray(value(-step))) / (2 * step) for step in STEPS]
         scale = max(1.0, float(np.max(np.abs(found), initial=0.0)))
         worst = np.min([np.abs(d - found) for d in differences], axis=0)
@@ -151,7 +151,7 @@ class _Check:
             raise AssertionError(f"{name}\n{found}\ndiffers from finite differences\n{differences[2]}\nby up to {np.max(worst):.3g}")
 
 
-def check_rule(rule: Primitive, *args: Any, rtol: float = 1e-6, atol: float = 1e-8, seed: int = 0) -> None:
+def check_rule(rule: Primitive, *args: Operand, rtol: float = 1e-6, atol: float = 1e-8, seed: int = 0) -> None:
     """Compare the derivative rule of a primitive with finite differences of its forward function, replayed and compiled.
 
     Args:
@@ -170,7 +170,7 @@ def check_rule(rule: Primitive, *args: Any, rtol: float = 1e-6, atol: float = 1e
     outputs = [np.asarray(leaf) for leaf in flatten(rule(*args))[0]]
     weights = [rng.normal(size=leaf.shape) if leaf.dtype.kind == "f" else None for leaf in outputs]
 
-    def weighed(position: int, value: Any) -> Any:
+    def weighed(position: int, value: Operand) -> Operand:
         results = flatten(rule(*args[:position], value, *args[position + 1 :]))[0]
         return sum(np.sum(w * r) for w, r in zip(weights, results) if w is not None)
 
@@ -185,7 +185,7 @@ def check_rule(rule: Primitive, *args: Any, rtol: float = 1e-6, atol: float = 1e
                 raise AssertionError(f"argument {position} of {rule.name}: {wrong}") from wrong
 
 
-def central_difference(f: Callable[..., Any], x: Any, step: float) -> np.ndarray:
+def central_difference(f: UserFunction, x: Operand, step: float) -> np.ndarray:
     """(f(x + h) - f(x - h)) / 2h in every direction, h = step * max(1, |x|)."""
     x = np.asarray(x, dtype=float)
     result = np.empty_like(x)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-CURRENT: ContextVar[Any] = ContextVar("tapediff_recorder", default=None)
+# A `recording.recorder.Recorder`, which stands in a folder that imports this one.
+Recording: TypeAlias = Any
+
+CURRENT: ContextVar[Recording] = ContextVar("tapediff_recorder", default=None)
 
 # Asked at every call of a compiled tape, so that it is no Python function.
-current_recorder: Callable[[], Any] = CURRENT.get
+current_recorder: Callable[[], Recording] = CURRENT.get
 
 
 def failure_may_be_caught() -> bool:

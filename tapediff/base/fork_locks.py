@@ -10,14 +10,22 @@ import sys
 import threading
 import time
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Protocol
 
 from .operating_system import at_fork
 
-_locks: weakref.WeakSet[Any] = weakref.WeakSet()
+_locks: weakref.WeakSet[threading.RLock] = weakref.WeakSet()
 
 
-def new_lock() -> Any:
+class _Lock(Protocol):
+    """A lock of any package."""
+
+    def acquire(self) -> bool: ...
+    def release(self) -> None: ...
+
+
+def new_lock() -> threading.RLock:
     """A lock that a forked child finds free, unless it is the thread that forked that holds it."""
     lock = threading.RLock()
     _locks.add(lock)
@@ -32,20 +40,19 @@ class _Forking(threading.local):
     """The locks that this thread holds while it forks, in the order in which they were taken."""
 
     def __init__(self) -> None:
-        self.held: list[Any] = []
+        self.held: list[_Lock] = []
 
 
 _forking = _Forking()
 
 
-def _llvm_locks() -> list[Any]:
+def _llvm_locks() -> list[_Lock]:
     """In the order in which they are taken: numba's, which compiles callers of kernels; this package's; llvmlite's, around each call."""
     numba = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
     library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
-    return [
-        lock for lock in (getattr(numba, "_lock", None), LLVM_LOCK, getattr(getattr(library, "_lock", None), "_lock", None))
-        if hasattr(lock, "acquire")
-    ]  # fmt: skip
+    llvmlites = getattr(getattr(library, "_lock", None), "_lock", None)
+    locks: tuple[_Lock | None, ...] = (getattr(numba, "_lock", None), LLVM_LOCK, llvmlites)
+    return [lock for lock in locks if lock is not None]
 
 
 # If another thread is importing a module of these packages, a fork waits so many seconds at most: the child could never import it.
@@ -55,7 +62,7 @@ _LONGEST_IMPORT = 10.0
 
 def _is_importing() -> bool:
     """Whether another thread imports one of these. Python tells of no such thing, but keeps a lock for each module meanwhile."""
-    locks: Any = getattr(sys.modules.get("importlib._bootstrap"), "_module_locks", {})
+    locks: dict[str, Callable[[], object]] = getattr(sys.modules.get("importlib._bootstrap"), "_module_locks", {})
     own = threading.get_ident()
     return any(
         getattr(lock(), "owner", None) not in (None, own)
@@ -80,8 +87,8 @@ def _after() -> None:
 def _in_child() -> None:
     _after()
     for lock in list(_locks):
-        if not lock._is_owned():
-            lock._at_fork_reinit()
+        if not lock._is_owned():  # pyright: ignore[reportAttributeAccessIssue]  # as threading itself does
+            lock._at_fork_reinit()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 at_fork(before=_before, after_in_parent=_after, after_in_child=_in_child)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager
+from typing import ParamSpec, TypeVar
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def holding(lock: Any) -> Callable[[F], F]:
+def holding(lock: AbstractContextManager[object, None] | str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator: the function runs with a lock held.
 
     A `with` statement of several lines is left on a line of its own, where a tracer or a debugger may raise before the lock is
@@ -19,17 +21,20 @@ def holding(lock: Any) -> Callable[[F], F]:
         lock: the lock, or its name among the attributes of the function's first argument.
     """
 
-    def decorated(function: Any) -> Any:
-        # fmt: off
+    # fmt: off
+    def with_this(function: Callable[P, R], lock: AbstractContextManager[object, None]) -> Callable[P, R]:
         @functools.wraps(function)
-        def with_this(*args: Any, **named: Any) -> Any:
+        def held(*args: P.args, **named: P.kwargs) -> R:
             with lock: return function(*args, **named)  # noqa: E701 -- see above
 
+        return held
+
+    def with_own(function: Callable[P, R], name: str) -> Callable[P, R]:
         @functools.wraps(function)
-        def with_own(self: Any, *args: Any, **named: Any) -> Any:
-            with getattr(self, lock): return function(self, *args, **named)  # noqa: E701 -- see above
-        # fmt: on
+        def held(*args: P.args, **named: P.kwargs) -> R:
+            with getattr(args[0], name): return function(*args, **named)  # noqa: E701 -- see above
 
-        return with_own if isinstance(lock, str) else with_this
+        return held
+    # fmt: on
 
-    return decorated
+    return lambda function: with_own(function, lock) if isinstance(lock, str) else with_this(function, lock)

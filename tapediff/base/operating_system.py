@@ -10,7 +10,7 @@ import ctypes
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from functools import cache
 
@@ -84,7 +84,7 @@ def free() -> Callable[[int], None]:
 
 
 @contextmanager
-def private_directory(path: str) -> Iterator[int]:
+def private_directory(path: str) -> Generator[int]:
     """A directory, made if it is not there; files in it are opened relative to what was checked here.
 
     Raises:

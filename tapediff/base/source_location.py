@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from bisect import bisect_right
+from collections.abc import Hashable
 from functools import lru_cache
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,10 +35,10 @@ class Site(NamedTuple):
         """File, line and function."""
         return self.code.co_filename, self.line, self.code.co_name
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[PickledSite], tuple[str, int, str]]:
         return PickledSite, self.place
 
-    def __deepcopy__(self, _: Any) -> Site:
+    def __deepcopy__(self, _: object) -> Site:
         return self
 
 
@@ -67,11 +68,11 @@ def _lines(code: CodeType) -> tuple[list[int], list[int]]:
 
 
 @lru_cache(maxsize=64)
-def _positions(code: CodeType) -> list[Any]:
+def _positions(code: CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:
     return list(code.co_positions())
 
 
-def spot_of(site: Site | PickledSite | None) -> Any:
+def spot_of(site: Site | PickledSite | None) -> Hashable:
     """A key of one expression in the user's code, the same before and after the interpreter specialised its instructions."""
     if not isinstance(site, Site):
         return site

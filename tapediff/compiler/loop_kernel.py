@@ -191,7 +191,7 @@ class LoopEmitter(Emitter):
         carried = {k: self._output_number(k).ref for k in self._carried}
         following = code.emit("add nsw i64 %t, 1")
         more = code.emit(f"icmp slt i64 {following}, %slice_end")
-        stop = None
+        goes = stop = None
         if self.layout.stops:
             goes = self._output_number(self.program.output_count - 1).ref
             stop = code.emit(f"xor i1 {goes}, true")
@@ -200,7 +200,7 @@ class LoopEmitter(Emitter):
         code.line(f"br i1 {more}, label %body, label %{left}")
         code.start(left)
         goes_on = code.emit(f"icmp slt i64 {following}, %end")
-        if stop is not None:
+        if goes is not None:
             goes_on = code.emit(f"and i1 {goes_on}, {goes}")
         code.line(f"br i1 {goes_on}, label %{pause}, label %{done}")
         self._pause(pause, following, resume)

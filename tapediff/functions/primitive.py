@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import overload
 
 import numpy as np
 
 from ..errors import ArgumentMismatch, InvalidRule
-from ..ir.instruction import Tree, is_tracked
+from ..ir.instruction import Tree, UserFunction, is_tracked
 from ..ir.pytree import flatten, unflatten
 from ..ops.control.calls import CALL
 from .callees.body import as_operand, items_of, type_of
@@ -89,10 +89,17 @@ class Primitive:
         return f"<Primitive {self.name}>"
 
 
+@overload
 def primitive(
-    forward: Callable[..., object] | None = None, backward: Callable[..., object] | None = None, *, name: str | None = None,
-    compiled: bool | None = None,
-) -> Any:  # fmt: skip
+    forward: UserFunction, backward: UserFunction | None = None, *, name: str | None = None, compiled: bool | None = None
+) -> Primitive: ...
+@overload
+def primitive(
+    forward: None = None, backward: UserFunction | None = None, *, name: str | None = None, compiled: bool | None = None
+) -> Callable[[UserFunction], Primitive]: ...
+def primitive(
+    forward: UserFunction | None = None, backward: UserFunction | None = None, *, name: str | None = None, compiled: bool | None = None
+) -> Primitive | Callable[[UserFunction], Primitive]:
     """Make a function with a derivative rule of your own: tapediff does not look into either.
 
     Args:

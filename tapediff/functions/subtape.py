@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Sequence
 from types import MethodType
-from typing import Any
+from typing import ParamSpec, TypeVar, overload
 
 from ..base.held_locks import holding
 from ..base.source_location import Site
 from ..errors import ArgumentMismatch
 from ..ir.arguments import unwrap
-from ..ir.instruction import BOOL, Operand, Tree, ValueType, is_tracked
+from ..ir.instruction import BOOL, Operand, Tree, UserFunction, ValueType, is_tracked
 from ..ir.keys import value_key
 from ..ir.pytree import TreeDef, flatten, has_values, unflatten
 from ..recording.arguments.static import Static, boxed, static_of, unboxed
@@ -22,6 +22,10 @@ from .callees.path_messages import site_of
 from .callees.recorded_callee import RecordedCallee
 from .captured.freeze import Frozen, freeze
 from .captured.pickling import Portable, found, place_of
+
+# The signature of a function, which wrapping does not change.
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class SubTape:
@@ -73,7 +77,7 @@ class SubTape:
         parts = (Portable(self.f), Portable(self.guard), self.static, self.max_tapes, self.compiled, self.name)
         return SubTape, parts
 
-    def _tapediff_rebuilt(self, rebuild: Callable[[object], Any]) -> SubTape:
+    def _tapediff_rebuilt(self, rebuild: Callable[[object], UserFunction]) -> SubTape:
         """With the variables it closes over changed; it shares its tapes, which are kept apart by these variables."""
         f, guard = rebuild(self.f), rebuild(self.guard)
         if f is self.f and guard is self.guard:
@@ -160,10 +164,20 @@ def _run_guarded(ask: _Asked | None, functions: list[Callable[..., Tree]], tree:
     return functions[0](*args, **kwargs)
 
 
+@overload
 def subtape(
-    f: Callable[..., object] | None = None, guard: Callable[..., object] | None = None, *, static: Static | None = None,
+    f: Callable[P, R], guard: UserFunction | None = None, *, static: Static | None = None, max_tapes: int = 64,
+    compiled: bool = True, name: str | None = None,
+) -> Callable[P, R]: ...  # fmt: skip
+@overload
+def subtape(
+    f: None = None, guard: UserFunction | None = None, *, static: Static | None = None, max_tapes: int = 64,
+    compiled: bool = True, name: str | None = None,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...  # fmt: skip
+def subtape(
+    f: UserFunction | None = None, guard: UserFunction | None = None, *, static: Static | None = None,
     max_tapes: int = 64, compiled: bool = True, name: str | None = None,
-) -> Any:  # fmt: skip
+) -> UserFunction:  # fmt: skip
     """Wrap a function so that it is one instruction of the recordings that call it.
 
     The instruction has tapes of its own, one for each path through f. Which of them runs is decided at every call; a new path
@@ -198,7 +212,7 @@ def subtape(
     return SubTape(f, guard, static, max_tapes, compiled, name)
 
 
-def checkpoint(f: Callable[..., object]) -> SubTape:
+def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
     """Wrap a function so that the reverse pass stores its inputs only, and computes the rest again when it needs it.
 
     Args:

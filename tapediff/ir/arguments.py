@@ -6,14 +6,13 @@ import dataclasses
 import inspect
 import numbers
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from ..errors import ArgumentMismatch, DtypeMismatch
-from .instruction import Operand
+from .instruction import Operand, Tree, UserFunction
 
 
 class Constant:
@@ -44,7 +43,7 @@ class Cache:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Tree) -> None:
         self.value = value
 
     def __repr__(self) -> str:
@@ -63,7 +62,7 @@ class ConstantOrCache:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Tree) -> None:
         self.value = value
 
     def __repr__(self) -> str:
@@ -84,7 +83,7 @@ class Output:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any, dtype: DTypeLike = float) -> None:
+    def __init__(self, value: Operand, dtype: DTypeLike = float) -> None:
         extents = value if type(value) is tuple else (value,)
         if all(isinstance(n, (int, np.integer)) and not isinstance(n, (bool, np.bool_)) for n in extents):
             value = np.empty(extents, dtype)
@@ -99,10 +98,10 @@ class Output:
 
 # What marks an argument, or a part of one.
 Mark = type[Constant] | type[Cache] | type[ConstantOrCache] | type[Output]
-MARKS: frozenset[Any] = frozenset((Constant, Cache, ConstantOrCache, Output))
+MARKS: frozenset[type] = frozenset((Constant, Cache, ConstantOrCache, Output))
 
 
-def marked(mark: Mark, value: Any) -> Any:
+def marked(mark: Mark, value: Tree) -> Constant | Cache | ConstantOrCache | Output:
     """A part of what is marked, with its mark."""
     if type(value) in MARKS:
         return value
@@ -116,7 +115,7 @@ def unwrap(argument: Operand) -> Operand:
     return argument.value if type(argument) in MARKS else argument
 
 
-def as_float_array(argument: Operand, position: int, f: Callable[..., Any] | None = None) -> np.ndarray:
+def as_float_array(argument: Operand, position: int, f: UserFunction | None = None) -> np.ndarray:
     """A float array for argument number `position` of a new recording of `f`.
 
     Raises:
@@ -135,7 +134,7 @@ def as_float_array(argument: Operand, position: int, f: Callable[..., Any] | Non
     )
 
 
-def as_data_array(argument: Operand, position: int, f: Callable[..., Any] | None = None) -> np.ndarray:
+def as_data_array(argument: Operand, position: int, f: UserFunction | None = None) -> np.ndarray:
     """The array of a td.Constant argument: float, int or bool.
 
     Raises:
@@ -153,7 +152,7 @@ def as_data_array(argument: Operand, position: int, f: Callable[..., Any] | None
     )
 
 
-def as_recorded(argument: Operand, position: int, f: Callable[..., Any] | None) -> tuple[np.ndarray, bool]:
+def as_recorded(argument: Operand, position: int, f: UserFunction | None) -> tuple[np.ndarray, bool]:
     """The array of an argument of td.record, and whether it may be differentiated: integers and booleans are data."""
     if type(argument) is Constant:
         return as_data_array(argument.value, position, f), False
@@ -166,7 +165,7 @@ def as_recorded(argument: Operand, position: int, f: Callable[..., Any] | None) 
 ACCEPTED = "a float, a float array, nested lists of plain numbers, or a container of these"
 
 
-def argument_name(position: int, f: Callable[..., Any] | None = None) -> str:
+def argument_name(position: int, f: UserFunction | None = None) -> str:
     """What messages call an argument: its position, and its name where f tells; of an array in a container, how it is reached."""
     leaves = getattr(f, "leaf_names", None)
     if leaves is not None and position < len(leaves):
@@ -216,7 +215,7 @@ def holds_only_numbers(argument: Sequence[Operand]) -> bool:
 _NUMBERS = {float, int, bool, np.float64, np.int64}
 
 
-def _plain_array(argument: Operand, position: int, f: Callable[..., Any] | None = None) -> np.ndarray:
+def _plain_array(argument: Operand, position: int, f: UserFunction | None = None) -> np.ndarray:
     # numpy.ma is imported by those who have such arrays; it takes 10 ms.
     if "numpy.ma" in sys.modules and isinstance(argument, np.ma.MaskedArray):
         raise DtypeMismatch(
@@ -239,7 +238,7 @@ def _plain_array(argument: Operand, position: int, f: Callable[..., Any] | None 
         ) from error
 
 
-def container_refused(container: str, position: int, f: Callable[..., Any] | None) -> DtypeMismatch:
+def container_refused(container: str, position: int, f: UserFunction | None) -> DtypeMismatch:
     return DtypeMismatch(
         f"{argument_name(position, f)} is a container that tapediff does not take here",
         got=container,

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentMismatch, DtypeMismatch
 from .arguments import Mark, Output
-from .instruction import is_tracked
+from .instruction import Operand, is_tracked
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Buffer:
         return np.full(self.shape, np.nan if dtype.kind == "f" else np.iinfo(dtype).min if dtype.kind == "i" else False, dtype)
 
 
-def buffer_of(array: Any, mark: Mark) -> Buffer:
+def buffer_of(array: Operand, mark: Mark) -> Buffer:
     """The array that a function is given in the place of a marked one.
 
     Raises:

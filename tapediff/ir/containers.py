@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import numbers
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from .arguments import (
     unwrap,
 )
 from .buffers import Buffer, buffer_of, require_apart
-from .instruction import ValueType, is_tracked
+from .instruction import Tree, UserFunction, ValueType, is_tracked
 from .keys import static_key
 from .pytree import (
     ARRAY,
@@ -48,7 +48,7 @@ Trees = tuple[TreeDef, ...]
 _ONE_VALUE = frozenset((np.ndarray, float, int, bool, str, bytes, type(None), np.float64, np.float32, np.int64))
 
 
-def is_container(argument: Any) -> bool:
+def is_container(argument: Tree) -> bool:
     """Whether an argument is taken apart: everything with parts but lists of nothing but numbers, which stand for an array.
 
     A dataclass without arrays and floats is a setting, like a string.
@@ -68,8 +68,8 @@ def is_container(argument: Any) -> bool:
 
 
 def flatten_arguments(
-    args: Sequence[Any], whole: Sequence[int] = (), f: Callable[..., Any] | None = None
-) -> tuple[list[Any], Trees | None]:
+    args: Sequence[Tree], whole: Sequence[int] = (), f: UserFunction | None = None
+) -> tuple[list[Tree], Trees | None]:
     """The arrays and numbers in the arguments, and the treedef of each; None where no argument is a container.
 
     Args:
@@ -79,7 +79,7 @@ def flatten_arguments(
     """
     if not any(map(is_container, args)):
         return list(args), None
-    leaves: list[Any] = []
+    leaves: list[Tree] = []
     trees: list[TreeDef] = []
     for position, argument in enumerate(args):
         inside, tree = ([argument], ARRAY) if position in whole else flatten_argument(argument, position, f)
@@ -90,15 +90,15 @@ def flatten_arguments(
     return leaves, tuple(trees)
 
 
-def flatten_argument(argument: Any, position: int = 0, f: Callable[..., Any] | None = None) -> tuple[list[Any], TreeDef]:
+def flatten_argument(argument: Tree, position: int = 0, f: UserFunction | None = None) -> tuple[list[Tree], TreeDef]:
     """The arrays and numbers in one argument, and its treedef."""
     if not is_container(argument):
         return [argument], ARRAY
-    leaves: list[Any] = []
+    leaves: list[Tree] = []
     return leaves, _flatten(argument, leaves, lambda part: _refused(part, position, f))
 
 
-def _flatten(tree: Any, leaves: list[Any], refuse: Callable[[Any], NoReturn], mark: Mark | None = None) -> TreeDef:
+def _flatten(tree: Tree, leaves: list[Tree], refuse: Callable[[object], NoReturn], mark: Mark | None = None) -> TreeDef:
     kind = type(tree)
     if kind in MARKS:
         return _flatten(tree.value, leaves, refuse, kind)
@@ -115,13 +115,13 @@ def _flatten(tree: Any, leaves: list[Any], refuse: Callable[[Any], NoReturn], ma
     return TreeDef(container, keys, tuple([_flatten(part, leaves, refuse, mark) for part in parts]))
 
 
-def _is_leaf(value: Any) -> bool:
+def _is_leaf(value: object) -> bool:
     return isinstance(value, (np.ndarray, np.generic, numbers.Number)) or (
         hasattr(value, "__array__") and not isinstance(value, type)
     )
 
 
-def _static(value: Any, refuse: Callable[[Any], NoReturn]) -> TreeDef:
+def _static(value: object, refuse: Callable[[object], NoReturn]) -> TreeDef:
     if hasattr(value, "__next__"):
         refuse(value)
     try:
@@ -130,7 +130,7 @@ def _static(value: Any, refuse: Callable[[Any], NoReturn]) -> TreeDef:
         refuse(value)
 
 
-def _refused(part: Any, position: int, f: Callable[..., Any] | None) -> NoReturn:
+def _refused(part: object, position: int, f: UserFunction | None) -> NoReturn:
     container = container_kind(part)
     if container is not None:
         raise container_refused(container, position, f)
@@ -140,9 +140,9 @@ def _refused(part: Any, position: int, f: Callable[..., Any] | None) -> NoReturn
     )  # fmt: skip
 
 
-def flatten_result(result: Any) -> tuple[list[Any], TreeDef]:
+def flatten_result(result: Tree) -> tuple[list[Tree], TreeDef]:
     """The values that a function returned, and their treedef."""
-    leaves: list[Any] = []
+    leaves: list[Tree] = []
     return leaves, _flatten_result(result, leaves)
 
 
@@ -150,7 +150,7 @@ def flatten_result(result: Any) -> tuple[list[Any], TreeDef]:
 _NAMES = (str, bytes, type(None), enum.Enum, type)
 
 
-def _flatten_result(tree: Any, leaves: list[Any], is_inside: bool = False) -> TreeDef:
+def _flatten_result(tree: Tree, leaves: list[Tree], is_inside: bool = False) -> TreeDef:
     found = None if is_tracked(tree) or isinstance(tree, np.ndarray) else parts_of(tree)
     if found is not None:
         return TreeDef(found[0], found[1], tuple([_flatten_result(part, leaves, True) for part in found[2]]))
@@ -160,7 +160,7 @@ def _flatten_result(tree: Any, leaves: list[Any], is_inside: bool = False) -> Tr
     return ARRAY
 
 
-def _is_buffer(tree: Any, recorded: Buffer) -> bool:
+def _is_buffer(tree: Tree, recorded: Buffer) -> bool:
     """Whether an argument is a td.Cache or td.Output of one array like the recorded one."""
     mark = type(tree)
     if mark is not Cache and mark is not Output:
@@ -172,7 +172,7 @@ def _is_buffer(tree: Any, recorded: Buffer) -> bool:
 # Recorded and given
 
 
-def flatten_as(treedef: TreeDef, tree: Any, leaves: list[Any], *, is_exact: bool = True) -> bool:
+def flatten_as(treedef: TreeDef, tree: Tree, leaves: list[Tree], *, is_exact: bool = True) -> bool:
     """Add the leaves of a tree that should have a treedef; False if it has another one.
 
     Args:
@@ -217,7 +217,7 @@ def _inside(treedef: TreeDef) -> Iterator[tuple[str, TreeDef]]:
             yield (f".{keys[k]}" if hasattr(kind, "__dataclass_fields__") else f"[{keys[k]!r}]"), part
 
 
-def rows_of(treedef: TreeDef, leaves: Iterator[Any], root: str) -> Iterator[tuple[str, str]]:
+def rows_of(treedef: TreeDef, leaves: Iterator[Tree], root: str) -> Iterator[tuple[str, str]]:
     """For a table of arguments: each leaf, value and empty container by its name, with its type."""
     if treedef.kind is None:
         yield root, _type_text(next(leaves))
@@ -232,7 +232,7 @@ def rows_of(treedef: TreeDef, leaves: Iterator[Any], root: str) -> Iterator[tupl
             yield from rows_of(part, leaves, root + text)
 
 
-def _type_text(leaf: Any) -> str:
+def _type_text(leaf: Tree) -> str:
     if isinstance(leaf, ValueType):
         return str(leaf)
     if is_tracked(leaf):
@@ -299,7 +299,7 @@ def slots(treedef: TreeDef) -> Iterator[Buffer | TreeDef]:
             yield from slots(part)
 
 
-def holds_output(argument: Any) -> bool:
+def holds_output(argument: Tree) -> bool:
     """Whether an argument is a td.Output, or a container with one in it."""
     kind = type(argument)
     if kind in _ONE_VALUE or is_tracked(argument) or kind in MARKS:
@@ -308,16 +308,16 @@ def holds_output(argument: Any) -> bool:
     return found is not None and any(map(holds_output, found[2]))
 
 
-def outputs_among(args: Sequence[Any]) -> tuple[int, ...]:
+def outputs_among(args: Sequence[Tree]) -> tuple[int, ...]:
     """The positions of the arguments that are results."""
     return tuple([k for k, argument in enumerate(args) if type(argument) not in _ONE_VALUE and holds_output(argument)])
 
 
-def require_separate(args: Sequence[Any]) -> None:
+def require_separate(args: Sequence[Tree]) -> None:
     """Raises ArgumentMismatch where an array that the function may write to shares memory with another one."""
     written: list[np.ndarray] = []
     others: list[np.ndarray] = []
-    waiting: list[tuple[Any, bool]] = [(argument, False) for argument in args]
+    waiting: list[tuple[Tree, bool]] = [(argument, False) for argument in args]
     while waiting:
         tree, is_written = waiting.pop()
         if type(tree) in MARKS:
@@ -331,7 +331,7 @@ def require_separate(args: Sequence[Any]) -> None:
     require_apart(written, others)
 
 
-def structured(result: TreeDef | None, returns_tuple: bool, values: Sequence[Any]) -> Any:
+def structured(result: TreeDef | None, returns_tuple: bool, values: Sequence[Tree]) -> Tree:
     """The results of a function, as it returned them."""
     if result is not None:
         return unflatten(result, values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
 from .arguments import as_data_array, as_float_array, holds_only_numbers, unwrap
@@ -124,7 +124,7 @@ def as_input(tape: TakesInputs, position: int, type_: ValueType, argument: Opera
 
 
 def _from_containers(tape: TakesInputs, trees: Trees, args: Sequence[Operand]) -> list[Operand]:
-    leaves: list[Any] = []
+    leaves: list[Operand] = []
     if len(args) != len(trees) or not all(flatten_as(tree, argument, leaves) for tree, argument in zip(trees, args)):
         raise _mismatch(tape, trees, args)
     if any(map(has_buffers, trees)):
@@ -141,7 +141,7 @@ def _mismatch(tape: TakesInputs, trees: Trees, args: Sequence[Operand]) -> Argum
     return mismatch(tape.name, _rows(tape, trees, tape.input_types), _rows(tape, given, leaves))
 
 
-def _rows(tape: TakesInputs, trees: Trees, leaves: Sequence[Any]) -> list[tuple[str, str]]:
+def _rows(tape: TakesInputs, trees: Trees, leaves: Sequence[Operand]) -> list[tuple[str, str]]:
     names = [*tape.names, *(f"argument {k}" for k in range(len(tape.names), len(trees)))]
     rest = iter(leaves)
     return [row for name, tree in zip(names, trees) for row in rows_of(tree, rest, name)]

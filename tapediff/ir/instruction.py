@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from ..base.source_location import Site
-from ..errors import describe
+from ..errors import Outcome, describe
 
 FLOAT64 = np.dtype(np.float64)
 INT64 = np.dtype(np.int64)
@@ -28,10 +28,12 @@ BOOL = np.dtype(np.bool_)
 Operand: TypeAlias = Any
 # Arrays and numbers, tracked or plain, and tuples, lists and dicts of these; results of the user's functions.
 Tree: TypeAlias = Any
+# A function of the user's: from arrays, numbers and containers of these to such.
+UserFunction: TypeAlias = Callable[..., Tree]
+# A static parameter of an instruction: a shape, an axis, a region, a dtype, a callee; its op's functions know which.
+Param: TypeAlias = Any
 # The static parameters of an instruction, in the order of its op's names for them.
-Params: TypeAlias = tuple[Any, ...]
-# The outcome of a guard, as Python saw it: a truth value, a whole number (a float where int() would raise), or the array itself.
-Outcome: TypeAlias = Any
+Params: TypeAlias = tuple[Param, ...]
 
 
 class ValueType(NamedTuple):
@@ -78,9 +80,17 @@ class DynamicArrayType(NamedTuple):
     item: ValueType
     dtype: np.dtype = TUPLE
 
-    shape = property(lambda self: ())
-    size = property(lambda self: 1)
-    is_float = property(lambda self: self.item.is_float)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return ()
+
+    @property
+    def size(self) -> int:
+        return 1
+
+    @property
+    def is_float(self) -> bool:
+        return self.item.is_float
 
     def __str__(self) -> str:
         return f"dynamic array of {self.item}"
@@ -95,9 +105,17 @@ class TupleType(NamedTuple):
     items: tuple[ValueType | DynamicArrayType, ...]
     dtype: np.dtype = TUPLE
 
-    shape = property(lambda self: ())
-    size = property(lambda self: 1)
-    is_float = property(lambda self: False)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return ()
+
+    @property
+    def size(self) -> int:
+        return 1
+
+    @property
+    def is_float(self) -> bool:
+        return False
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.items))})"
@@ -107,6 +125,8 @@ class TupleType(NamedTuple):
 
 
 AnyType: TypeAlias = ValueType | DynamicArrayType | TupleType
+# The type of an instruction's result: a ValueType but for calls, loops and what takes these apart, where it is another AnyType.
+ResultType: TypeAlias = ValueType | Any
 
 
 class Primitive:
@@ -117,7 +137,7 @@ class Primitive:
 
     name: str
     evaluate: Callable[..., Operand]
-    infer: Callable[..., AnyType]
+    infer: Callable[..., ResultType]
     vjp: tuple[Callable[..., Operand] | None, ...] | Callable[..., Sequence[Operand]]
     checked: Callable[..., Operand] | None
     compares: Callable[..., tuple[Operand, Operand, Operand]] | None = None
@@ -127,11 +147,11 @@ class Primitive:
     is_view: bool = False
     raises: bool = False
 
-    def named(self, params: Params) -> dict[str, Any]:
+    def named(self, params: Params) -> dict[str, Param]:
         """The static parameters by name."""
         raise NotImplementedError
 
-    def __call__(self, *args: Operand, **named: Any) -> Operand:
+    def __call__(self, *args: Operand, **named: Param) -> Operand:
         raise NotImplementedError
 
 
@@ -154,8 +174,14 @@ class Instruction(NamedTuple):
     op: Primitive
     inputs: tuple[int, ...]
     params: Params
-    type: Any  # an AnyType, and a ValueType but for calls and loops, which is for each reader of an instruction to know
+    type: ResultType
     site: Site | None
+
+
+def item_types(instruction: Instruction) -> tuple[ValueType | DynamicArrayType, ...]:
+    """The types of the results of a call or a loop."""
+    assert isinstance(instruction.type, TupleType)
+    return instruction.type.items
 
 
 INPUT = StructuralOp("input")  # params: (position,)
@@ -210,7 +236,7 @@ def is_tracked(value: object) -> bool:
 
 def observed(value: Recorded, kind: str) -> Outcome:
     """The outcome of looking at a tracked value, guarded by its recording from now on."""
-    return value._recorder.observe(value, kind)  # pyright: ignore[reportPrivateUsage]  # as below
+    return value._recorder.observe(value, kind)
 
 
 def innermost_recorder(values: Iterable[object]) -> SupportsRecording | None:
@@ -218,7 +244,7 @@ def innermost_recorder(values: Iterable[object]) -> SupportsRecording | None:
     recorder = None
     for value in values:
         if isinstance(value, Recorded):
-            candidate = value._recorder  # pyright: ignore[reportPrivateUsage]  # tracked arrays look like arrays: no other name of theirs is free
+            candidate = value._recorder
             if recorder is None or candidate.level > recorder.level:
                 recorder = candidate
     return recorder

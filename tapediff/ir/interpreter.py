@@ -98,7 +98,7 @@ def outcome_of(kind: str, value: Operand) -> Outcome:
 
 
 def same_outcome(recorded: Outcome, met: Outcome) -> bool:
-    if isinstance(recorded, np.ndarray):
+    if isinstance(recorded, np.ndarray) and isinstance(met, np.ndarray):
         return recorded.shape == met.shape and recorded.tobytes() == met.tobytes()
     return recorded == met or (recorded != recorded and met != met)  # int() of a NaN
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations, product
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -103,6 +103,6 @@ def _fresh(value: Operand) -> Operand:
     return np.array(value, order="C")[()] if np.ndim(value) == 0 else np.array(value, order="C")
 
 
-def as_number(value: Any) -> Any:
+def as_number(value: Operand) -> Operand:
     """Python's float in the place of NumPy's scalar: quicker in the caller's arithmetic."""
     return float(value) if type(value) is np.float64 else value

@@ -8,12 +8,12 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..errors import ArgumentMismatch
-from .instruction import is_tracked
+from .instruction import Tree, is_tracked
 from .keys import static_key
 
 
@@ -27,9 +27,9 @@ class TreeDef(NamedTuple):
         value: a value that is no array, not compared by itself.
     """
 
-    kind: Any
-    keys: Any = ()
-    parts: tuple[Any, ...] = ()
+    kind: type | None
+    keys: Any = ()  # a tuple; a _Value for a value that is no array, `int` for an integer
+    parts: tuple[TreeDef, ...] = ()
 
 
 class _Value:
@@ -37,7 +37,7 @@ class _Value:
 
     __slots__ = ("key", "value")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Tree) -> None:
         self.value = value
         self.key = static_key(value)
 
@@ -50,7 +50,7 @@ class _Value:
     def __repr__(self) -> str:
         return repr(self.value)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[_Value], tuple[object]]:
         return _Value, (self.value,)  # the key may be an identity
 
 
@@ -62,12 +62,15 @@ INTEGER = TreeDef(None, int)
 MIXED = TreeDef(None, "mixed")
 
 
+# Of classes given to register_container: an object's parts and whatever else makes it up; and an object of these.
+TakeApart: TypeAlias = Callable[[Any], tuple[Iterable[Tree], Hashable]]
+PutTogether: TypeAlias = Callable[[Any, Any], Tree]
 # How the classes given to register_container are taken apart and made.
-REGISTERED: dict[type, tuple[Callable[[Any], tuple[Any, Hashable]], Callable[[Any, Any], Any]]] = {}
+REGISTERED: dict[type, tuple[TakeApart, PutTogether]] = {}
 
 
 def register_container(
-    cls: type, flatten: Callable[[Any], tuple[Any, Hashable]], unflatten: Callable[[Any, Any], Any]
+    cls: type, flatten: TakeApart, unflatten: PutTogether
 ) -> type:
     """Make a class a container, as dicts and dataclasses are: as argument, result, and structure of gradients.
 
@@ -85,11 +88,11 @@ def register_container(
     return cls
 
 
-def is_dataclass(tree: Any) -> bool:
+def is_dataclass(tree: object) -> bool:
     return hasattr(type(tree), "__dataclass_fields__")
 
 
-def parts_of(tree: Any) -> tuple[Any, Any, Sequence[Any]] | None:
+def parts_of(tree: Tree) -> tuple[type, tuple[Hashable, ...], Sequence[Tree]] | None:
     """The type, keys and parts of a container, dicts in their own order; None for what is none."""
     kind = type(tree)
     if kind in REGISTERED:
@@ -105,7 +108,7 @@ def parts_of(tree: Any) -> tuple[Any, Any, Sequence[Any]] | None:
     return None
 
 
-def static_leaf(value: Any) -> TreeDef:
+def static_leaf(value: object) -> TreeDef:
     """The treedef of a value that is no array and no container; raises TypeError where it is not hashable."""
     held = _Value(value)
     hash(held)
@@ -117,18 +120,18 @@ def is_static(treedef: TreeDef) -> bool:
     return isinstance(treedef.keys, _Value)
 
 
-def flatten(tree: Any, *, arguments: bool = False) -> tuple[list[Any], TreeDef]:
+def flatten(tree: Tree, *, arguments: bool = False) -> tuple[list[Tree], TreeDef]:
     """The arrays and numbers of a tree, and its treedef.
 
     Args:
         tree: tuples, named tuples, lists and dicts of arrays and numbers; other values become part of the treedef.
         arguments: Python integers are told from others; Python bools are part of the treedef.
     """
-    leaves: list[Any] = []
+    leaves: list[Tree] = []
     return leaves, _flatten(tree, leaves, arguments)
 
 
-def _flatten(tree: Any, leaves: list[Any], arguments: bool) -> TreeDef:
+def _flatten(tree: Tree, leaves: list[Tree], arguments: bool) -> TreeDef:
     kind = type(tree)
     if is_tracked(tree) or kind is float or kind is int or isinstance(tree, (np.ndarray, np.number, np.bool_)):
         leaves.append(tree)
@@ -156,7 +159,7 @@ def _flatten(tree: Any, leaves: list[Any], arguments: bool) -> TreeDef:
     return TreeDef(kind, value)
 
 
-def holds_arrays(tree: Any) -> bool:
+def holds_arrays(tree: Tree) -> bool:
     """Whether there is an array, a tracked value or a float somewhere in a tree."""
     if is_tracked(tree) or type(tree) is float or isinstance(tree, (np.ndarray, np.generic)):
         return True
@@ -164,18 +167,18 @@ def holds_arrays(tree: Any) -> bool:
     return found is not None and any(map(holds_arrays, found[2]))
 
 
-def holds_tracked(tree: Any) -> bool:
+def holds_tracked(tree: Tree) -> bool:
     """Whether there is a tracked value somewhere in a tree."""
     found = None if is_tracked(tree) else parts_of(tree)
     return is_tracked(tree) if found is None else any(map(holds_tracked, found[2]))
 
 
-def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Any:
+def unflatten(treedef: TreeDef, leaves: Iterable[Tree]) -> Tree:
     """The tree of this treedef with these arrays; of an iterator, with the next ones."""
     return _unflatten(treedef, iter(leaves))
 
 
-def _unflatten(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
+def _unflatten(treedef: TreeDef, leaves: Iterator[Tree]) -> Tree:
     kind, keys, parts = treedef
     if kind is None:
         return next(leaves)
@@ -193,7 +196,7 @@ def _unflatten(treedef: TreeDef, leaves: Iterator[Any]) -> Any:
     return _dataclass(kind, keys, made) if hasattr(kind, "__dataclass_fields__") else kind(made)
 
 
-def _dataclass(kind: type, names: Sequence[str], values: Sequence[Any]) -> Any:
+def _dataclass(kind: type, names: Sequence[str], values: Sequence[Tree]) -> Tree:
     """An object with these fields. Its constructor is not called, as it may look at the values, or compute fields from others."""
     made = object.__new__(kind)
     for name, value in zip(names, values):

@@ -14,7 +14,7 @@ from .instruction import CONSTANT, FLOAT64, AnyType, Instruction, Operand, Param
 _new_tuple = tuple.__new__
 
 Entry = TypeVar("Entry")
-# Tables and arrays by name, as they are pickled.
+# What a pickle holds of an object, by name: of a tape, tables and arrays.
 State: TypeAlias = dict[str, Any]
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NoReturn
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 
 from ..base.source_location import scipy_function, user_site
 from ..errors import UnsupportedFunction
 from ..ir.instruction import Operand, is_tracked
-from ..ops import BY_FUNCTION, BY_SCIPY_NAME
+from ..ops import BY_FUNCTION, BY_SCIPY_NAME, Op
 from ..ops.elementwise.arithmetic import power
 from ..ops.elementwise.comparison import MASK_OPS
 from . import elementwise, ignoring_nan, ordering, reducing, shaping, writing
@@ -21,7 +21,10 @@ from .elementwise import as_mask
 from .matrices import einsum, linear_algebra, products
 from .whole_numbers import WholeNumber, ufunc_operands
 
-_UFUNC_COMPOSITIONS: dict[Any, Callable[..., Operand]] = {
+# A function of NumPy or SciPy, as users call it.
+NumpyFunction: TypeAlias = Callable[..., object]
+
+_UFUNC_COMPOSITIONS: dict[NumpyFunction, Callable[..., Operand]] = {
     np.power: power,
     np.float_power: elementwise.float_power,
     np.positive: elementwise.positive,
@@ -42,7 +45,7 @@ _UFUNC_COMPOSITIONS: dict[Any, Callable[..., Operand]] = {
 }
 
 # The ufuncs of one argument that are one op each, for the shortest way from the call to the tape.
-UNARY: dict[Any, Any] = {
+UNARY: dict[NumpyFunction, Op] = {
     function: op
     for function, op in BY_FUNCTION.items()
     if isinstance(function, np.ufunc)
@@ -51,7 +54,7 @@ UNARY: dict[Any, Any] = {
     and function not in _UFUNC_COMPOSITIONS
 }
 
-_REDUCE: dict[Any, Callable[..., Operand]] = {
+_REDUCE: dict[NumpyFunction, Callable[..., Operand]] = {
     np.add: reducing.sum,
     np.multiply: reducing.prod,
     np.maximum: reducing.amax,
@@ -59,9 +62,9 @@ _REDUCE: dict[Any, Callable[..., Operand]] = {
     np.logical_and: reducing.all,
     np.logical_or: reducing.any,
 }
-_ACCUMULATE: dict[Any, Callable[..., Operand]] = {np.add: reducing.cumsum, np.multiply: reducing.cumprod}
+_ACCUMULATE: dict[NumpyFunction, Callable[..., Operand]] = {np.add: reducing.cumsum, np.multiply: reducing.cumprod}
 
-FUNCTIONS: dict[Any, Callable[..., Operand]] = {
+FUNCTIONS: dict[NumpyFunction, Callable[..., Operand]] = {
     np.where: elementwise.where, np.clip: elementwise.clip, np.around: elementwise.around, np.round: elementwise.around,
     np.nan_to_num: elementwise.nan_to_num, np.sinc: elementwise.sinc, np.isclose: elementwise.isclose,
     np.allclose: elementwise.allclose, np.array_equal: elementwise.array_equal, np.fix: np.trunc,
@@ -96,7 +99,7 @@ FUNCTIONS: dict[Any, Callable[..., Operand]] = {
 }  # fmt: skip
 
 # Functions that change their first argument and return nothing.
-WRITERS: dict[Any, Callable[..., Operand]] = {
+WRITERS: dict[NumpyFunction, Callable[..., Operand]] = {
     np.copyto: writing.copyto, np.put: writing.put, np.place: writing.place, np.putmask: writing.putmask,
     np.fill_diagonal: writing.fill_diagonal, np.put_along_axis: writing.put_along_axis,
 }  # fmt: skip
@@ -179,7 +182,7 @@ def _name_of_ufunc(ufunc: np.ufunc) -> str:
     return scipy_function() or f"scipy.special.{name}"
 
 
-def call_function(function: Any, args: tuple[Operand, ...], kwargs: dict[str, Operand]) -> Operand:
+def call_function(function: NumpyFunction, args: tuple[Operand, ...], kwargs: dict[str, Operand]) -> Operand:
     implementation = FUNCTIONS.get(function) or WRITERS.get(function)
     name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
     if implementation is None:
@@ -205,20 +208,22 @@ def call_method(name: str, array: Operand, args: tuple[Operand, ...], kwargs: di
     return writing.deliver_into(out, METHODS[name](*args, **kwargs), name)
 
 
-def _without_out(function: Any, args: tuple[Operand, ...], kwargs: dict[str, Operand]) -> tuple[Any, Any, Any]:
+def _without_out(
+    function: NumpyFunction | None, args: tuple[Operand, ...], kwargs: dict[str, Operand]
+) -> tuple[tuple[Operand, ...], dict[str, Operand], Operand]:
     """The arguments and, taken from among them, the array to write the result into."""
     if "out" in kwargs:
         out = kwargs["out"]
         out = out[0] if isinstance(out, tuple) and len(out) == 1 else out
         return args, {k: v for k, v in kwargs.items() if k != "out"}, out
-    place = _place_of_out(function)
+    place = _place_of_out(function) if function is not None else 99
     if len(args) > place:
         return (*args[:place], *args[place + 1 :]), kwargs, args[place]
     return args, kwargs, None
 
 
 @cache
-def _place_of_out(function: Any) -> int:
+def _place_of_out(function: NumpyFunction) -> int:
     """How many positional arguments of a NumPy function come before `out`."""
     try:
         parameters = list(inspect.signature(function).parameters.values())

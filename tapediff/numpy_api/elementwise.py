@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy import asarray  # NumPy's own; see namespace.py
 
@@ -26,7 +24,7 @@ def as_mask(value: Operand) -> Operand:
     return as_mask(array) if is_tracked(array) else array.astype(bool, copy=False)
 
 
-def mask_operation(op: Op, bitwise: Any, *operands: Operand) -> Operand:
+def mask_operation(op: Op, bitwise: np.ufunc, *operands: Operand) -> Operand:
     """`&`, `|`, `^`, `~`: logic on masks; on integers they are not supported."""
     if any((o.dtype if is_tracked(o) else asarray(o).dtype) != BOOL for o in operands):
         raise UnsupportedFunction(

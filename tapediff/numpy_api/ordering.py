@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from ..errors import UnsupportedFunction
-from ..ir.instruction import FLOAT64, Operand, is_tracked
+from ..ir.instruction import FLOAT64, Operand, SupportsRecording, is_tracked
 from ..ops.arrays.indexing import ARGSORT, GATHER, SEARCHSORTED
 from .elementwise import as_mask
 from .indexing import in_range
@@ -140,7 +139,7 @@ def interp(x: Operand, xp: Operand, fp: Operand, left: Operand = None, right: Op
 class _Lookup:
     """A plain array that can be read at tracked positions."""
 
-    def __init__(self, array: Operand, recorder: Any) -> None:
+    def __init__(self, array: Operand, recorder: SupportsRecording) -> None:
         self.array = np.asarray(array, dtype=float)
         self.recorder = recorder
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import operator
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see namespace.py
@@ -98,7 +98,7 @@ def method_copy(a: Operand, order: str = "C") -> Operand:
     return copy(a, order)
 
 
-def transpose(a: Operand, axes: Any = None) -> Operand:
+def transpose(a: Operand, axes: Sequence[int] | None = None) -> Operand:
     axes = tuple(reversed(range(a.ndim))) if axes is None else tuple(int(k) % a.ndim for k in axes)
     if sorted(axes) != list(range(a.ndim)):
         raise ValueError("axes don't match array")
@@ -115,7 +115,7 @@ def swapaxes(a: Operand, axis1: int, axis2: int) -> Operand:
     return transpose(a, axes)
 
 
-def moveaxis(a: Operand, source: Any, destination: Any) -> Operand:
+def moveaxis(a: Operand, source: int | Sequence[int], destination: int | Sequence[int]) -> Operand:
     source = [source] if isinstance(source, int) else list(source)
     destination = [destination] if isinstance(destination, int) else list(destination)
     source, destination = [s % a.ndim for s in source], [d % a.ndim for d in destination]

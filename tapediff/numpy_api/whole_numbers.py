@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..base.current_recording import current_recorder
 from ..base.source_location import user_site
 from ..errors import TrackedValueEscaped
 from ..ir.instruction import CONSTANT, FLOAT64, INT64, Operand, is_tracked
+from ..ir.tape import Tape
 from ..ops import Op
 from ..ops.elementwise import comparison
 from ..ops.elementwise.arithmetic import (
@@ -78,7 +79,7 @@ class WholeNumber:
         self.tracked, self.bound = tracked, bound
 
     @property
-    def __class__(self) -> type:  # isinstance() asks for this
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]  # isinstance() asks for this
         return float if self.bound is None else int
 
     def __copy__(self) -> WholeNumber:
@@ -282,7 +283,7 @@ def with_floats(op: Op, args: Sequence[Operand]) -> list[Operand]:
     return given if not any(type(x) is WholeNumber for x in given) else refuse(f"an operand of {op.name}")
 
 
-def check_parameters(tape: Any) -> None:
+def check_parameters(tape: Tape) -> None:
     """Refuse a tape that holds a whole number where it holds plain values."""
     for instruction in tape.instructions:
         if instruction.op is not CONSTANT and _holds_whole(instruction.params):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see namespace.py
@@ -155,7 +154,7 @@ def in_place(operation: Callable[..., Operand], name: str) -> Callable[..., Oper
     Arrays without axes are written to, which are views (x[0, ...]) or came from np.array.
     """
 
-    def operator_in_place(self: Any, other: Operand) -> Operand:
+    def operator_in_place(self: Operand, other: Operand) -> Operand:
         result = operation(self, other)
         return result if not self.type.shape and self._view is None else deliver_into(self, result, name)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable
-from typing import Any
 
 from .arrays import indexing, reductions, shape
 from .control import calls
@@ -33,7 +32,7 @@ FAMILIES = (
 )
 
 REGISTRY: dict[str, Op] = {}
-BY_FUNCTION: dict[Callable[..., Any], Op] = {}
+BY_FUNCTION: dict[Callable[..., object], Op] = {}
 for _family in FAMILIES:
     for _op in _family.OPS:
         if _op.name in REGISTRY:

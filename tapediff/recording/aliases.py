@@ -9,10 +9,11 @@ something by a write (conflicts), paths note which results share memory (partner
 from __future__ import annotations
 
 import weakref
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..base.source_location import Site, user_site
 from ..errors import UnsupportedFunction
+from ..ir.serialize import State
 
 # ("argument", j), where variables of the closure count after the arguments; ("result", j); or PLAIN.
 Partner = tuple[str, int]
@@ -91,7 +92,7 @@ class Aliases:
         partners = {k: dict.fromkeys(found, frozenset([ALWAYS])) for k, found in self.partners.items()}
         return {"name": self.name, "partners": partners, "conflicts": own}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: State) -> None:
         self.__init__(state["name"])
         self.partners, self.conflicts = state["partners"], state["conflicts"]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+
+import numpy as np
 
 from ..errors import DtypeMismatch
 from ..ir.arguments import ACCEPTED, Constant, argument_name, as_float_array, as_recorded
 from ..ir.containers import flatten_arguments
-from ..ir.instruction import Operand
+from ..ir.instruction import Operand, Outcome, Tree, UserFunction
 from ..ir.tape import Tape
 from .arguments.bind_call import positional
 from .arguments.flat_function import FlatFunction, argument_names
@@ -18,7 +19,7 @@ from .python_state.randomness import Draws
 from .recorder import Recorder
 
 
-def record(f: Callable[..., Any], *args: Operand, prescribed: Sequence[Any] = (), **named: Any) -> Tape:
+def record(f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), **named: Tree) -> Tape:
     """Run a function once on tracked arrays and return the tape of its operations.
 
     Args:
@@ -49,13 +50,13 @@ def record(f: Callable[..., Any], *args: Operand, prescribed: Sequence[Any] = ()
     return replace(tape, arguments=trees, names=tuple(argument_names(f, len(args))))
 
 
-def _record(recorder: Recorder, f: Callable[..., Any], args: Sequence[Any]) -> Tape:
+def _record(recorder: Recorder, f: UserFunction, args: Sequence[Operand]) -> Tape:
     tracked = [recorder.input(array, active=active) for array, active in _entered(f, args)]
     recorder.python_ints = {t._id for t, a in zip(tracked, args) if type(a) is int}
     return recorder.finish(f(*tracked))
 
 
-def _entered(f: Callable[..., Any], args: Sequence[Any]) -> list[tuple[Any, bool]]:
+def _entered(f: UserFunction, args: Sequence[Operand]) -> list[tuple[np.ndarray, bool]]:
     """The arguments as arrays, and which may be differentiated."""
     plain = [Constant(plain_value(a.value)) if type(a) is Constant else plain_value(a) for a in args]
     entered = [as_recorded(argument, position, f) for position, argument in enumerate(plain)]
@@ -69,7 +70,7 @@ def _entered(f: Callable[..., Any], args: Sequence[Any]) -> list[tuple[Any, bool
     return entered
 
 
-def plain_value(argument: Operand) -> Any:
+def plain_value(argument: Operand) -> Operand:
     """A tracked argument's current value."""
     if type(argument) is TrackedArray:
         argument._refresh()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterator
+from collections.abc import Generator, Hashable
 from contextlib import contextmanager
 from types import FrameType
 
@@ -71,7 +71,7 @@ class TapeBuilder:
         return len(instructions) - 1
 
     @contextmanager
-    def at(self, site: Site | None) -> Iterator[None]:
+    def at(self, site: Site | None) -> Generator[None]:
         """Record the following operations at a certain line."""
         before, self.site = self.site, site
         try:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.guard_rows import single_outcome
 from ..ir.instruction import CONSTANT, GUARD, INPUT, Guard, Instruction
-from ..ir.interpreter import outcome_of
 from ..ir.tape import Tape
 from ..ops.control.calls import CALL, LOOP, loop_with_numpy
 from ..ops.elementwise.arithmetic import CONVERT, TRUNC
@@ -194,7 +194,7 @@ def _closest(at: str, kind: str, name: str, left: Any, right: Any, outcome: Any)
     index = tuple(int(k) for k in np.unravel_index(int(np.argmin(distance)), distance.shape))
     a, b = left[index].item(), right[index].item()
     tie = a == b
-    came_to = outcome_of("int", outcome[index]) if name == "int" else outcome[index].item()
+    came_to = single_outcome("int", outcome[index]) if name == "int" else outcome[index].item()
     return [Margin(at, kind, name, float(a), float(b), 0.0 if tie else float(a) - float(b), came_to, tie, index)]
 
 

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from ..ir.instruction import INPUT, Instruction, ValueType
+from ..ir.instruction import INPUT, Instruction, ValueType, item_types
 from ..ir.tape import Tape
 from ..ops.control.loop_forms import LoopForm
+from .sparsity_rules import Pattern
 
 
 class IndexSets(Protocol):
     """The index sets of a tape's values so far; see sparsity.py."""
 
     tape: Tape
-    sets: list[Any]
+    sets: list[Pattern | None]
 
     def size(self, number: int) -> int: ...
-    def union(self, numbers: Sequence[int], size: int) -> Any: ...
-    def grouped(self, number: int, groups: np.ndarray, size: int) -> Any: ...
-    def united(self, x: Any, y: Any) -> Any: ...
+    def union(self, numbers: Sequence[int], size: int) -> Pattern | None: ...
+    def grouped(self, number: int, groups: np.ndarray, size: int) -> Pattern | None: ...
+    def united(self, x: Pattern | None, y: Pattern | None) -> Pattern | None: ...
 
 
-def loop_items(patterns: IndexSets, instruction: Instruction) -> list[Any] | None:
+def loop_items(patterns: IndexSets, instruction: Instruction) -> list[Pattern | None] | None:
     """The index sets of the items of a loop, in order; None where every item depends on everything.
 
     Args:
@@ -32,7 +33,7 @@ def loop_items(patterns: IndexSets, instruction: Instruction) -> list[Any] | Non
         instruction: the loop.
     """
     callee, form = instruction.params
-    types = instruction.type.items  # type: ignore[attr-defined]  # loops give tuples
+    types = item_types(instruction)
     if callee.may_branch or form.stops or form.length is None or not form.single_variant:
         return None
     body: Tape = callee.variant_tape(0)
@@ -41,7 +42,7 @@ def loop_items(patterns: IndexSets, instruction: Instruction) -> list[Any] | Non
     reads = _reads(body)
     varying = _varying_carries(body, form, has_sets, reads)
     results = len(body.outputs) - form.carries
-    found: list[Any] = []
+    found: list[Pattern | None] = []
     for k, type_ in enumerate(types):
         is_result = form.carries <= k < form.carries + results
         read = reads[body.outputs[k]] if k < len(body.outputs) else {k - len(body.outputs)}
@@ -75,7 +76,7 @@ def _varying_carries(body: Tape, form: LoopForm, has_sets: Sequence[bool], reads
         varying |= more
 
 
-def _own_iteration(patterns: IndexSets, form: LoopForm, operands: Sequence[int], read: set[int], type_: ValueType) -> Any:
+def _own_iteration(patterns: IndexSets, form: LoopForm, operands: Sequence[int], read: set[int], type_: ValueType) -> Pattern | None:
     """A row of the result depends on that row of the streams, and on all of the constants."""
     result = None
     row = type_.size // max(1, form.length or 1)

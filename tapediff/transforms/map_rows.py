@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from ..ir.instruction import (
     INT64,
     DynamicArrayType,
     Instruction,
+    Param,
     Params,
     Primitive,
     TupleType,
@@ -46,7 +46,8 @@ class HasDynamicArrays(Exception):
     """A value of run-time length would have to get an axis for the rows."""
 
 
-LoopCallee = Callable[[Tape], Any]
+# Makes the callee of a LOOP from the tape of its body.
+LoopCallee = Callable[[Tape], Param]
 
 
 def map_rows(tape: Tape, rows: Sequence[int], count: int, loop_callee: LoopCallee, shared: int = 0) -> Tape:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InvalidTape
-from ..ir.instruction import CONSTANT, INPUT, DynamicArrayType, Instruction, Operand, ValueType
+from ..ir.instruction import CONSTANT, INPUT, DynamicArrayType, Instruction, Operand, ValueType, item_types
 from ..ir.tape import Tape
 from ..ops import Elementwise, Op
 from ..ops.arrays.indexing import INDEX, RegionCotangent, assemble
@@ -238,7 +238,7 @@ class _Adjoints:
     def _apply_record_rule(self, number: int, instruction: Instruction, items: dict[int, list[Operand]]) -> None:
         op = declared_op(instruction)
         self.recorder.site = instruction.site
-        types: tuple[ValueType | DynamicArrayType, ...] = instruction.type.items
+        types = item_types(instruction)
         z_bars: list[Operand] = [None] * len(types)
         for k, terms in items.items():
             z_bars[k] = self._sum(terms, number if isinstance(types[k], DynamicArrayType) else -1)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from ..ir.instruction import CONSTANT, Instruction
+from ..ir.instruction import CONSTANT, Instruction, Primitive
 from ..ir.tape import Tape
 from ..ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTER_ADD
 from ..ops.arrays.reductions import CUMSUM, MAX, MIN, SUM
@@ -17,7 +17,7 @@ from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ..ops.matrices.products import MATMUL
 
 # scipy.sparse.csr_array of Booleans. SciPy has no type information.
-Pattern = Any
+Pattern: TypeAlias = Any
 
 # Index sets with more entries than this in one value are not followed.
 MOST_ENTRIES = 4_000_000
@@ -180,7 +180,7 @@ def _related(patterns: IndexSets, number: int, entry: np.ndarray, source: np.nda
     return relation @ found
 
 
-RULES: dict[Any, Callable[[IndexSets, Instruction], Any]] = {
+RULES: dict[Primitive, Callable[[IndexSets, Instruction], Pattern | None]] = {
     **dict.fromkeys((INDEX, RESHAPE, TRANSPOSE, BROADCAST), _moved),
     **dict.fromkeys((SUM, MAX, MIN), _reduced),
     GATHER: _gathered,

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
@@ -240,7 +239,7 @@ class _Writer:
             self._put(made, k, result)
 
     def _result(self, handler: Operation, operands: list[Value]) -> Value:
-        named: dict[str, Any] = {f"r{k}": operand for k, operand in enumerate(operands)}
+        named = {f"r{k}": operand for k, operand in enumerate(operands)}
         result = emit_expression(handler.expression, {**named, **dict(handler.parameters)})
         assert result.kind == handler.kind, f"{handler.expression} makes {result.kind}, not {handler.kind}"
         return result

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -295,7 +294,7 @@ def _python_invoke(item: Invoke, stacks: list[Operand]) -> Callable[[list[np.nda
 
 def run_listing(program: Program, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> tuple[str, int] | None:
     """Run the listing as Python on arrays of the recorded types: None, ("guard", ordinal) or ("failure", number)."""
-    namespace: dict[str, Any] = {
+    namespace: dict[str, Operand] = {
         "np": np,
         **PYTHON_FUNCTIONS,
         **{n: r.python for n, r in ROUTINES.items()},

@@ -83,6 +83,5 @@ ROUTINES: dict[str, Routine] = {
     "triangular_solve": Routine(dense_calls.triangular_solve, dense_calls.triangular_solve_python),
     **{name: Routine(_index_emitter(name), _index_python(function)) for name, function in INDEX_ROUTINES.items()},
 }
-ROUTINES |= {
-    f"{name}_attempt": _attempt(ROUTINES[name], rows) for name, rows in (("potrf", 0), ("cholesky", 0), ("eigh", 1))
-}
+for _name, _rows in (("potrf", 0), ("cholesky", 0), ("eigh", 1)):
+    ROUTINES[f"{_name}_attempt"] = _attempt(ROUTINES[_name], _rows)

@@ -6,7 +6,7 @@ registers, one of 4 by two vectors of 4 in 16 narrower ones; both keep the units
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from ..llvm.builder import Function
@@ -59,7 +59,7 @@ class TileWriter(Function):
         return (n + (size - 1)) & -size
 
     @contextmanager
-    def backwards(self, start: Number, step: int) -> Iterator[Value]:
+    def backwards(self, start: Number, step: int) -> Generator[Value]:
         """For an index from start down to 0; possibly never."""
         index = self.variable(I64, start)
         with self.repeat() as loop:

@@ -14,7 +14,7 @@ are errors where the function is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
@@ -222,7 +222,7 @@ class Function(Code):
         return Exit(self)
 
     @contextmanager
-    def if_(self, condition: Value, rarely: bool = False) -> Iterator[None]:
+    def if_(self, condition: Value, rarely: bool = False) -> Generator[None]:
         then, after = self.label(), self.label()
         at = len(self.lines)
         self.branch(condition, then, after, rarely)
@@ -235,7 +235,7 @@ class Function(Code):
         self._open = {after: (at, then, reaches)}
 
     @contextmanager
-    def else_(self) -> Iterator[None]:
+    def else_(self) -> Generator[None]:
         """Directly behind an `if_`."""
         after = self.lines.pop().removesuffix(":")
         if after not in self._open:
@@ -252,7 +252,7 @@ class Function(Code):
             self.start(after)
 
     @contextmanager
-    def repeat(self) -> Iterator[Loop]:
+    def repeat(self) -> Generator[Loop]:
         """For ever, until the body leaves it. Nothing follows a loop that is left by returns only."""
         loop = Loop(self)
         yield loop
@@ -262,7 +262,7 @@ class Function(Code):
             loop.here()
 
     @contextmanager
-    def loop(self, start: Number, end: Number, step: int = 1) -> Iterator[Value]:
+    def loop(self, start: Number, end: Number, step: int = 1) -> Generator[Value]:
         """For an index from start, while below end; possibly never."""
         index = self.variable(I64, start)
         with self.repeat() as loop:

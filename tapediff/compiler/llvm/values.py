@@ -297,10 +297,10 @@ def splat(value: Value, width: int) -> Value:
     return Value(code, lanes, kind, width)
 
 
-def widest(operands: tuple) -> tuple[Code, int]:
+def widest(operands: Iterable[Value | float]) -> tuple[Code, int]:
     code, width = None, 1
     for operand in operands:
-        if operand.__class__ is Value:
+        if type(operand) is Value:
             code = operand.code
             if operand.width > width:
                 width = operand.width

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from ...base.source_location import Site
-from ...ir.instruction import DynamicArrayType, Params, Primitive, ValueType
+from ...ir.instruction import DynamicArrayType, Param, Params, Primitive, ValueType
 
 KINDS = {"f": "f64", "i": "i64", "b": "i1"}
 ITEM_BYTES = {"f64": 8, "i64": 8, "i1": 1}
@@ -89,7 +89,7 @@ class Literal:
 
 
 # Numbers that an expression names beside its reads.
-Parameters: TypeAlias = tuple[tuple[str, Any], ...]
+Parameters: TypeAlias = tuple[tuple[str, Param], ...]
 
 
 # Not frozen, for the same reason.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...errors import RecursionTooDeep, TapediffError, rejection
-from ...ir.instruction import FLOAT_SCALAR, Operand, ValueType
+from ...ir.instruction import FLOAT_SCALAR, Operand, Param, ValueType
 from ...ir.interpreter import GuardFailure
 from ...ir.outputs import share_memory
 from ...ir.tape import Tape
@@ -194,7 +194,7 @@ def _compiled(text: ProgramText, signature: str) -> Callable[..., int]:
     """The compiled function `kernel` of a program."""
     own = text.own()
     name = f"<tapediff numba program {next(_numbers)}>"
-    namespace = {**text.namespace(), "ask": asking_function()}
+    namespace: dict[str, Param] = {**text.namespace(), "ask": asking_function()}
     exec(compile(own, name, "exec"), namespace)
     kernel = namespace["kernel"]
     # Debuggers and tracebacks look there.

@@ -8,10 +8,10 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 import numpy as np
 
+from ...ir.instruction import UserFunction
 from ..math.special import SPECIAL_FUNCTIONS
 from . import matrix_routines, program_support, scalar_functions
 
@@ -46,7 +46,7 @@ class ProgramText:
 
     functions: list[str] = field(default_factory=list)
     constants: dict[tuple[str, bytes], tuple[str, np.ndarray]] = field(default_factory=dict)
-    externals: dict[str, Any] = field(default_factory=dict)
+    externals: dict[str, UserFunction] = field(default_factory=dict)
 
     def constant(self, values: np.ndarray) -> str:
         """The name of a constant; equal ones are one."""
@@ -62,7 +62,7 @@ class ProgramText:
 
     def namespace(self) -> dict[str, object]:
         """The library's own objects for the names that the program uses, so that these are compiled once in a process."""
-        found = dict(self.externals)
+        found: dict[str, object] = dict(self.externals)
         for name in _names(self.own()):
             value = library_object(name)
             if value is not None:
@@ -72,7 +72,7 @@ class ProgramText:
     def standalone(self, docstring: str, own: str) -> str:
         """The text of a module that needs NumPy, numba and SciPy alone, with `own` as the program's part."""
         used = _closure(_names(own))
-        imports = [_definition(name).imported for name in used if _definition(name).imported]
+        imports = [imported for name in used if (imported := _definition(name).imported)]
         lines = [f'"""{docstring}"""', "", *_import_lines(imports), *self._external_imports(), ""]
         body = [_definition(name).text for name in used if _definition(name).imported is None]
         return "\n".join(lines) + "\n\n".join([*dict.fromkeys(body), own])
@@ -168,7 +168,7 @@ def _closure(names: list[str]) -> list[str]:
     return sorted(found, key=order.__getitem__)
 
 
-def _import_lines(imports: Sequence[Any]) -> list[str]:
+def _import_lines(imports: Sequence[tuple[str, str, str]]) -> list[str]:
     whole, parts = [], {}
     for module, name, as_name in imports:
         text = name if name == as_name else f"{name} as {as_name}"

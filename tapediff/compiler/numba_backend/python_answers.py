@@ -8,7 +8,6 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -69,8 +68,7 @@ def _array(address: int, type_: ValueType) -> np.ndarray:
     size = type_.size * type_.dtype.itemsize
     if not size:
         return np.empty(type_.shape, type_.dtype)
-    held: Any = (ctypes.c_char * size).from_address(address)
-    return np.frombuffer(held, type_.dtype).reshape(type_.shape)
+    return np.frombuffer(memoryview((ctypes.c_char * size).from_address(address)), type_.dtype).reshape(type_.shape)
 
 
 def _answer(note_address: int, callee: int, chosen: int, left_by: int, status: int, outcome: float, addresses: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -106,14 +105,15 @@ _recent: OrderedDict[Hashable, tuple[RecordedCallee, Body]] = OrderedDict()
 
 @holding(LOCK)
 def kept_callee(
-    name: str, key: Hashable, frozen: Frozen, types: Sequence[ValueType], make: Callable[[], Body], **options: Any
-) -> tuple[RecordedCallee, Body]:
+    name: str, key: Hashable, frozen: Frozen, types: Sequence[ValueType], make: Callable[[], Body], *,
+    stops: bool = False, branches_to_inline: int = 0,
+) -> tuple[RecordedCallee, Body]:  # fmt: skip
     """The callee of these functions and types, made at first use; functions of equal code and variables share one."""
-    full = (name, key, frozen.key, tuple(types), tuple(options.items()))
+    full = (name, key, frozen.key, tuple(types), stops, branches_to_inline)
     known = _recent.get(full)
     if known is None:
         body = make()
-        known = _recent[full] = (RecordedCallee(name, types, body, **options), body)
+        known = _recent[full] = (RecordedCallee(name, types, body, stops=stops, branches_to_inline=branches_to_inline), body)
         while len(_recent) > _MOST_RECENT:
             _recent.popitem(last=False)
     else:

@@ -51,7 +51,7 @@ class InlinedCallee(Callee):
     def variant_tape(self, number: int) -> Tape:
         known = self._prepared.get(number)
         if known is None:
-            recorded: Any = self.called
+            recorded: Any = self.called  # a RecordedCallee, whose file imports this one
             known = self._prepared[number] = run_passes(self._with(recorded.guarded_tape(number), number))
         return known
 

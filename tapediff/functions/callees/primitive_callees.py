@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -104,7 +104,7 @@ class ForwardCallee(PythonCallee):
         names = ("results", "saved", "output_count", "out_types")
         return ForwardCallee, (self.owner, self.treedef, self.in_types), {name: getattr(self, name) for name in names}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
 
     def results_of(self, inputs: Sequence[Operand]) -> list[np.ndarray]:

@@ -6,7 +6,7 @@ import copyreg
 import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ...errors import GuardFailed, ShapeMismatch, TrackedValueLeaked, Unsupporte
 from ...ir.instruction import CONSTANT, GUARD, Instruction, Operand, Outcome, ValueType
 from ...ir.interpreter import GuardFailure, run
 from ...ir.keys import has_identities
+from ...ir.serialize import State
 from ...ir.tape import Tape
 from ...ops.control.calls import CALL
 from ...passes.pipeline import run_passes
@@ -84,7 +85,7 @@ class RecordedCallee(Callee):
             "_kept": tapes,
         }
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: State) -> None:
         tapes = dict(state.pop("_kept"))
         self.__dict__.update(state)
         self._paths = {}

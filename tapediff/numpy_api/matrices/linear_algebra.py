@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -124,7 +124,7 @@ def _spectrum(a: Operand, lower: bool) -> Operand:
     return EIGH.checked(a, lower=lower) if EIGH.checked and failure_may_be_caught() else EIGH(a, lower=lower)
 
 
-def norm(x: Operand, ord: Any = None, axis: Operand = None, keepdims: bool = False) -> Operand:
+def norm(x: Operand, ord: float | str | None = None, axis: Operand = None, keepdims: bool = False) -> Operand:
     """All vector norms and the Frobenius norm; the derivative at 0 is 0."""
     x = as_floats(x)
     axes = axes_of(axis, x.ndim)
@@ -154,7 +154,7 @@ def norm(x: Operand, ord: Any = None, axis: Operand = None, keepdims: bool = Fal
     raise ValueError("Invalid norm order for matrices.")
 
 
-def _vector_norm(x: Operand, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Operand:
+def _vector_norm(x: Operand, ord: Operand, axes: tuple[int, ...], keepdims: bool) -> Operand:
     if ord == 2:
         return ROOT(np.sum(np.square(x), axis=axes, keepdims=keepdims))
     if ord == np.inf:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...ir.instruction import Operand, is_tracked
@@ -63,7 +61,7 @@ def vecdot(x: Operand, y: Operand) -> Operand:
     return np.any(products, axis=-1) if products.dtype == np.bool_ else np.sum(products, axis=-1)
 
 
-def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Operand:
+def tensordot(a: Operand, b: Operand, axes: Operand = 2) -> Operand:
     a_ndim, b_ndim = np.ndim(a), np.ndim(b)
     if isinstance(axes, int):
         a_axes, b_axes = list(range(a_ndim - axes, a_ndim)), list(range(axes))

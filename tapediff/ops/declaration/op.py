@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
 
 import numpy as np
 
-from ...ir.instruction import BOOL, Instruction, Operand, Params, Primitive, ValueType, innermost_recorder
+from ...ir.instruction import (
+    BOOL,
+    Instruction,
+    Operand,
+    Param,
+    Params,
+    Primitive,
+    ResultType,
+    ValueType,
+    innermost_recorder,
+)
 from .building_blocks import Batch, Lowering
 from .samples import REAL, Domain
 from .scalar_expressions import has_costly, has_division
@@ -92,7 +101,7 @@ class Op(Primitive):
     name: str
     evaluate: Callable[..., Operand]
     _: KW_ONLY
-    infer: Callable[..., Any]
+    infer: Callable[..., ResultType]
     vjp: tuple[Rule, ...] | Callable[..., Sequence[Operand]]
     params: tuple[str, ...] = ()
     lower: Callable[[Lowering, Instruction], None] | None = None
@@ -116,15 +125,15 @@ class Op(Primitive):
     checked: Callable[..., Operand] | None = None
     compares: Callable[..., tuple[Operand, Operand, Operand]] | None = None
     jump: Callable[[np.ndarray], np.ndarray] | None = None
-    answers: tuple[Callable[..., Any], ...] = ()
+    answers: tuple[Callable[..., object], ...] = ()
     samples: tuple[Domain, ...] = ()
-    sample_params: tuple[dict[str, Any], ...] = ({},)
+    sample_params: tuple[dict[str, Param], ...] = ({},)
     examples: Callable[[np.random.Generator], Sequence[Example]] | None = None
 
-    def named(self, params: Params) -> dict[str, Any]:
+    def named(self, params: Params) -> dict[str, Param]:
         return dict(zip(self.params, params))
 
-    def __call__(self, *args: Operand, **named: Any) -> Operand:
+    def __call__(self, *args: Operand, **named: Param) -> Operand:
         """Record on the innermost recording that an argument belongs to; evaluate with NumPy when none does."""
         params = tuple(named[name] for name in self.params)
         recorder = innermost_recorder(args)
@@ -184,7 +193,7 @@ def _type_rule(result: np.dtype | None, promote: tuple[int, ...] | None) -> Call
     """The type rule of an elementwise op."""
     first = 0 if promote is None else promote[0]
 
-    def infer(*types: ValueType, **_: Any) -> ValueType:
+    def infer(*types: ValueType, **_: object) -> ValueType:
         shape = types[0].shape
         if result is None and promote is None and types.count(types[0]) == len(types):
             return types[0]  # the same object, as passes tell types apart by identity first

@@ -6,7 +6,6 @@ In the reverse pass of a loop the carries as they were are known, so that what i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ...base.source_location import Site
 from ...ir.instruction import CONSTANT, INPUT, Primitive, TupleType, ValueType
@@ -166,7 +165,8 @@ class _Outside:
 
     def __init__(self, rewriter: Rewriter, plan: Plan, form: LoopForm, operands: list[int]) -> None:
         self.rewriter, self.body = rewriter, plan.body
-        self.length: Any = form.length
+        assert form.length is not None
+        self.length = form.length
         self.outside = plan.outside
         self.kinds = _kinds(plan.body, form)
         self.values = {v: operands[form.leading + k] for k, v in enumerate(plan.body.inputs)}

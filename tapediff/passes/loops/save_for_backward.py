@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...base.source_location import Site
-from ...ir.instruction import INPUT, Params, TupleType, ValueType
+from ...ir.instruction import INPUT, Params, TupleType, ValueType, item_types
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, INDEX, Region, Regions
@@ -243,8 +243,7 @@ class _Saving:
         return returned
 
     def _item(self, returned: int, k: int) -> int:
-        types: TupleType = self.rewriter.instructions[returned].type
-        return self.rewriter.emit(GET, (returned,), (k,), types.items[k], None)
+        return self.rewriter.emit(GET, (returned,), (k,), item_types(self.rewriter.instructions[returned])[k], None)
 
     def _moved(self, loop: int, item: int) -> int:
         """By how many places an item of a loop has moved: new results stand before the saved carries."""

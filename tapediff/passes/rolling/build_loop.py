@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, INPUT, Instruction, Operand, Params, Primitive, TupleType, ValueType
+from ...ir.instruction import CONSTANT, INPUT, Instruction, Operand, Param, Params, Primitive, TupleType, ValueType
 from ...ir.tape import Tape
 from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
 from .array_builder import ArrayBuilder
@@ -18,14 +18,14 @@ from .repetition import Repetition
 LARGEST_LITERAL = 64
 
 # Makes the callee of a LOOP from the tape of its body.
-MakeCallee: TypeAlias = Callable[[Tape], Any]
-
-# Where an operand comes from, and which one it is there: see LoopBody._sources.
-Source: TypeAlias = tuple[str, Any]
+MakeCallee: TypeAlias = Callable[[Tape], Param]
 
 # A carry: the slot that makes it, and the old values that stand for it in the first iterations, one for each iteration
 # that it lags behind.
 Register = tuple[int, tuple[int, ...]]
+
+# Where an operand comes from, and which one it is there: see LoopBody._sources.
+Source: TypeAlias = tuple[str, int | Register]
 
 
 class SupportsOperands(Protocol):
@@ -117,7 +117,7 @@ class LoopBody:
             op, _, params, type_, site = self.instructions[k]
             sources = [self._sources[c] for c in range(self.found.first[k], self.found.first[k + 1])]
             for source in sources:
-                if source[0] == "literal" and source not in places:
+                if source[0] == "literal" and isinstance(source[1], int) and source not in places:
                     places[source] = len(instructions)
                     instructions.append(self.builder.tape.instructions[source[1]])
             operands = tuple([places[s] for s in sources])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ...ir.arguments import (
 )
 from ...ir.containers import Trees, flatten_arguments, positions_of
 from ...ir.inputs import by_names
-from ...ir.instruction import Operand, is_tracked
+from ...ir.instruction import Operand, Tree, UserFunction, is_tracked
 from ...ir.keys import static_key
 from ...ir.pytree import describe_treedef
 from ...numpy_api.whole_numbers import whole_argument
@@ -45,13 +44,13 @@ class BoundCall:
         leaves: the arguments, in place of containers what is in them.
     """
 
-    function: Callable[..., Any]
-    inputs: tuple[Any, ...]
+    function: UserFunction
+    inputs: tuple[Operand, ...]
     active: tuple[bool, ...]
     argnums: tuple[int, ...]
-    static: tuple[Any, ...]
+    static: tuple[Operand, ...]
     name: str
-    leaves: Sequence[Any]
+    leaves: Sequence[Operand]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +63,13 @@ class Structure:
         return ", ".join(map(describe_treedef, self.trees))
 
 
-def no_whole_numbers(_: Sequence[Any]) -> Collection[int]:
+def no_whole_numbers(_: Sequence[Operand]) -> Collection[int]:
     return ()
 
 
 def bind_call(
-    f: Callable[..., Any], args: Sequence[Any], argnums: Sequence[int],
-    whole: Callable[[Sequence[Any]], Collection[int]] = no_whole_numbers,
+    f: UserFunction, args: Sequence[Operand], argnums: Sequence[int],
+    whole: Callable[[Sequence[Operand]], Collection[int]] = no_whole_numbers,
 ) -> BoundCall:  # fmt: skip
     """Sort the arguments of f(*args).
 
@@ -102,11 +101,11 @@ def bind_call(
 
 
 def _bound(
-    f: Callable[..., Any], name: str, args: list[Any], argnums: Sequence[int], chosen: Collection[int], whole: Collection[int]
+    f: UserFunction, name: str, args: list[Operand], argnums: Sequence[int], chosen: Collection[int], whole: Collection[int]
 ) -> BoundCall:
-    inputs: list[Any] = []
+    inputs: list[Operand] = []
     active: list[bool] = []
-    static: list[tuple[Any, ...]] = []
+    static: list[tuple[Operand, ...]] = []
     places: dict[int, int] = {}
     wholes: list[int] = []
     for position, argument in enumerate(args):
@@ -138,7 +137,7 @@ def _bound(
     return BoundCall(function, tuple(inputs), tuple(active), tuple(places[k] for k in argnums), tuple(static), name, args)
 
 
-def positional(f: Any, args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, ...]:
+def positional(f: UserFunction, args: Sequence[Operand], named: dict[str, Operand]) -> tuple[Operand, ...]:
     """The arguments of f(*args, **named) by position; f is a function, or a tape with names for its arguments.
 
     Raises:
@@ -146,7 +145,7 @@ def positional(f: Any, args: Sequence[Any], named: dict[str, Any]) -> tuple[Any,
         TypeError: as f itself would.
     """
     if hasattr(f, "argument_names"):
-        return by_names(f, args, named)
+        return by_names(f, args, named)  # pyright: ignore[reportArgumentType]  # it is one that NamesArguments
     bound = inspect.signature(f).bind(*args, **named)
     if bound.kwargs:
         raise ArgumentMismatch(
@@ -156,7 +155,7 @@ def positional(f: Any, args: Sequence[Any], named: dict[str, Any]) -> tuple[Any,
     return bound.args
 
 
-def _kind(f: Any, argument: Operand, position: int, differentiated: bool) -> str:
+def _kind(f: UserFunction, argument: Operand, position: int, differentiated: bool) -> str:
     if type(argument) is Constant:
         return "data"
     if differentiated:
@@ -174,7 +173,7 @@ def _kind(f: Any, argument: Operand, position: int, differentiated: bool) -> str
     return "static"
 
 
-def _static_key(f: Any, name: str, position: int, argument: Operand) -> tuple[Any, ...]:
+def _static_key(f: UserFunction, name: str, position: int, argument: Operand) -> tuple[Operand, ...]:
     try:
         hash(static_key(argument))
     except TypeError as error:
@@ -189,9 +188,9 @@ def _static_key(f: Any, name: str, position: int, argument: Operand) -> tuple[An
 
 
 def _filled_in(
-    f: Callable[..., Any], args: list[Any], places: dict[int, int], whole: Collection[int]
-) -> Callable[..., Any]:
-    def with_static(*inputs: Operand) -> Any:
+    f: UserFunction, args: list[Operand], places: dict[int, int], whole: Collection[int]
+) -> UserFunction:
+    def with_static(*inputs: Operand) -> Tree:
         given = [inputs[places[k]] if k in places else a for k, a in enumerate(args)]
         for k in whole:
             given[k] = whole_argument(given[k])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ...base.current_recording import current_recorder
 from ...base.source_location import Site
 from ...errors import ArgumentMismatch
 from ...ir.containers import Trees, flatten_result, has_buffers, leaf_names, only, opened, slots
+from ...ir.instruction import Operand, Tree, UserFunction
 from ...ir.pytree import count_leaves, unflatten
 from ..arrays.buffers import Buffers, Slot, is_output, plain_arrays
 
@@ -25,7 +25,7 @@ class FlatFunction:
         leaf_names: what messages call each array.
     """
 
-    def __init__(self, f: Callable[..., Any], trees: Trees) -> None:
+    def __init__(self, f: UserFunction, trees: Trees) -> None:
         self.f, self.trees = f, trees
         self.__name__ = getattr(f, "__name__", type(f).__name__)
         self._slots: list[Slot] | None = None
@@ -41,13 +41,13 @@ class FlatFunction:
         names = argument_names(self.f, len(trees))
         return leaf_names([f"{k} ({name})" if name else f"{k}" for k, name in enumerate(names)], trees)
 
-    def __call__(self, *leaves: Any) -> Any:
+    def __call__(self, *leaves: Operand) -> Tree:
         if self._slots is not None:
             return self._with_buffers(leaves)
         rest = iter(leaves)
         return self.f(*[unflatten(tree, rest) for tree in self.trees])
 
-    def _with_buffers(self, leaves: Sequence[Any]) -> Any:
+    def _with_buffers(self, leaves: Sequence[Operand]) -> Tree:
         recorder = current_recorder()
         own = self._slots or []
         trees = tuple(map(opened, self.trees))
@@ -73,7 +73,7 @@ class FlatFunction:
         code = getattr(self.f, "__code__", None)
         return None if code is None else Site(code, 0)
 
-    def _outputs(self, result: Any, given: Sequence[Any]) -> Any:
+    def _outputs(self, result: Tree, given: Sequence[Operand]) -> Tree:
         """What the function has filled, in the structure of the arguments that hold it."""
         own = self._slots or []
         filled = [array for array, slot in zip(given, own) if is_output(slot)]
@@ -88,12 +88,12 @@ class FlatFunction:
         return results[0] if len(results) == 1 else tuple(results)
 
 
-def _arguments(trees: Trees, leaves: Sequence[Any]) -> list[Any]:
+def _arguments(trees: Trees, leaves: Sequence[Operand]) -> list[Tree]:
     rest = iter(leaves)
     return [unflatten(tree, rest) for tree in trees]
 
 
-def argument_names(f: Callable[..., Any], count: int) -> list[str]:
+def argument_names(f: UserFunction, count: int) -> list[str]:
     """The names of the first arguments by position; empty for those without."""
     try:
         parameters = list(inspect.signature(f).parameters.values())

@@ -6,11 +6,12 @@ A tracked value can influence Python only by escaping to it, so every escape is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from ... import numpy_api as functions
+from ...base.current_recording import Recording
 from ...base.source_location import scipy_function, user_frame, user_site
 from ...errors import TrackedValueEscaped, UnsupportedMethod
 from ...ir.instruction import Operand, Recorded, ValueType
@@ -23,7 +24,7 @@ class Escapes(Recorded):
 
     __slots__ = ()
 
-    _recorder: Any
+    _recorder: Recording
     type: ValueType
 
     # Escapes that are guards

@@ -69,7 +69,7 @@ class TrackedArray(Versioned):
     # Attributes of an array
 
     @property
-    def __class__(self) -> type:  # so that isinstance() checks in library code take their usual path
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]  # so that isinstance() checks in library code take their usual path
         if self.type.shape or self._view is not None:
             return np.ndarray
         if self._id in self._recorder.python_ints:

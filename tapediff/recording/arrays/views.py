@@ -7,8 +7,9 @@ it is read again when it is used after a write to the base.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ...base.current_recording import Recording
 from ...base.source_location import user_site
 from ...errors import UnsupportedFunction
 from ...ir.instruction import Operand, ValueType
@@ -57,7 +58,7 @@ class Versioned(Escapes):
 
     __slots__ = ("__weakref__", "_id", "_recorder", "_value", "_view", "_writes", "type")
 
-    def __init__(self, recorder: Any, number: int, value: Operand, type_: ValueType) -> None:
+    def __init__(self, recorder: Recording, number: int, value: Operand, type_: ValueType) -> None:
         self._recorder = recorder
         self._id = number
         self._value = value

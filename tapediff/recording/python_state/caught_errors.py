@@ -6,7 +6,7 @@ when they are raised; whoever catches them, the recording ends with one of the e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -56,7 +56,7 @@ def refusal_caught(name: str, refusal: Refusal) -> UnsupportedFunction:
 
 
 @contextmanager
-def refusals_forgotten() -> Iterator[None]:
+def refusals_forgotten() -> Generator[None]:
     """For code of this package that tries an operation, and does something else if it is refused."""
     before = []
     recorder = current_recorder()

@@ -79,7 +79,7 @@ _of_functions: OrderedDict[int, tuple[CodeType, Programs[Program]]] = OrderedDic
 
 def programs_of(f: Callable[..., Any]) -> Programs[Program] | None:
     """The programs of a function that is recorded at every call: of its code, as a lambda is made anew each time."""
-    while type(f) is MethodType:
+    while isinstance(f, MethodType):
         f = f.__func__
     if type(f) is not FunctionType:
         return None

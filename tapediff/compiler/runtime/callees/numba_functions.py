@@ -34,7 +34,7 @@ class NumbaCall:
         function = callee.function if hasattr(callee.function, "py_func") else numba.njit(callee.function)
         names: dict[str, Any] = {"user_function": function, "pointer": _pointer()}
         names["carray"] = numba.carray  # type: ignore[attr-defined]  # numba does not list it
-        names |= {f"dtype_{kind}": numba.from_dtype(np.dtype(dtype)) for kind, dtype in _DTYPES.items()}
+        names |= {f"dtype_{kind}": numba.from_dtype(np.dtype(dtype)) for kind, dtype in _DTYPES.items()}  # pyright: ignore[reportArgumentType, reportCallIssue]  # numba has no stubs
         text = _Wrapper(callee).text()
         exec(compile(text, "<tapediff primitive>", "exec"), names)
         words = types.CPointer(types.int64)

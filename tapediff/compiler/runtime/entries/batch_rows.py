@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def _rows() -> str:
 
 
 @cache
-def rows_function() -> Any:
+def rows_function() -> Callable[..., int]:
     """Runs rows of a job through ctypes, which gives up the interpreter lock: (function, words, job, failed row) -> status."""
     return ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(_ROWS.address)
 
@@ -108,7 +108,7 @@ def _kernel_rows() -> str:
 
 
 @cache
-def kernel_rows_function() -> Any:
+def kernel_rows_function() -> Callable[..., int]:
     """Runs rows of a job of a kernel through ctypes, as rows_function does: (job, failed row) -> status."""
     return ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 2)(_KERNEL_ROWS.address)
 
@@ -189,7 +189,7 @@ def _definition(reader: Reader) -> MethodDefinition:
     return MethodDefinition(b"tapediff_few_rows", _FEW[reader].address, METH_FASTCALL, None)
 
 
-def few_rows_builtin(function: int, words: int, shape: tuple[int, ...]) -> Any:
+def few_rows_builtin(function: int, words: int, shape: tuple[int, ...]) -> Callable[..., int]:
     """A builtin of (X, gradients, values, number of rows), for points of one shape, which does all rows at once.
 
     Args:
