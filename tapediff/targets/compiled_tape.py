@@ -37,6 +37,7 @@ from .tapes.operator_tapes import Numbers, Operator
 
 if TYPE_CHECKING:
     from ..compiler.kernel import Kernel
+    from .native.c_function import CFunction
     from .native.native_entry import NativeEntry
 
 Argnums = int | Sequence[int]
@@ -304,6 +305,14 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
                 "the point has another shape than the recorded one", got=f"recorded {types[0].shape}, given {shape}"
             )
         return CompiledEntry(self, native.errors)
+
+    def _flat_function(self) -> CFunction | None:
+        native, types = self._native_side(), self.tape.input_types
+        if len(types) == 1 and (len(types[0].shape) == 1 or types[0].dtype != FLOAT64) and self.tape.arguments is None:
+            return None
+        if native.flat is None:
+            native.flat = self.c_function("gradient")
+        return native.flat
 
     def _default_entry(self, native: NativeSide) -> NativeEntry:
         types = self.tape.input_types

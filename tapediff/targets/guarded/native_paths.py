@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...ir.containers import flatten_result
 from ...ir.instruction import FLOAT64, ValueType
+from ...ir.tape import Tape
 from ..backends import NATIVE
 from ..native.native_calls import NativeCalls, NativeSide, check_vector
-from .keyed_call import GuardedFunction
+from ..tapes.operator_tapes import Operator
+from .dispatch import Dispatch
+from .keyed_call import GuardedFunction, KeyedCall
 from .policy import Policy
-from .tape_cache import TapeCache
+from .tape_cache import CacheUser, TapeCache
 from .variant import Variant
 
 if TYPE_CHECKING:
@@ -25,6 +29,7 @@ class GuardedCalls(NativeCalls):
     _function: GuardedFunction
     _policy: Policy
     _cache: TapeCache
+    _dispatch: Dispatch
 
     @property
     def name(self) -> str:
@@ -48,13 +53,17 @@ class GuardedCalls(NativeCalls):
             return None
         return self._entry(types[0].shape).builtin  # type: ignore[attr-defined]  # a PathsEntry
 
-    def may_run_natively(self, variant: Variant) -> bool:
-        """Whether native code may choose a tape by its guards alone: it is compiled, and Python has no say in the choice."""
+    def may_run_natively(self, variant: Variant, *, specialised: bool = False) -> bool:
+        """Whether native code may choose a tape by its guards alone: it is compiled, and Python has no say in the choice.
+
+        Args:
+            specialised: the calls agree in all that the tape is specialised on.
+        """
         if self.backend != NATIVE:
             return False
         decides = self._function.guard is not None or self._policy.check_every
         compiled = variant.compiled.seconds and variant.replays >= self._policy.compile_after
-        return bool(compiled) and not decides and variant.is_direct and self.keeps(variant)
+        return bool(compiled) and not decides and (specialised or variant.is_direct) and self.keeps(variant)
 
     def keeps(self, variant: Variant) -> bool:
         """Whether a tape has not been dropped."""
@@ -64,6 +73,31 @@ class GuardedCalls(NativeCalls):
         """Note that native code has used a tape lately."""
         self._cache.touch(variant)
 
+    def note_native_user(self, user: CacheUser) -> None:
+        """Note that native code runs tapes by itself."""
+        self._cache.users.append(user)
+
+    def keyed(self, args: Sequence[Any], argnums: tuple[int, ...]) -> KeyedCall:
+        """The key of a call from native code: Python's ints are specialised on, as they never change."""
+        return self._function.call(args, argnums, with_data=False)
+
+    def recorded_at(self, args: Sequence[Any]) -> Tape:
+        """The tape of the path at a point; replayed with NumPy, so that nothing is compiled."""
+        call = self.keyed(args, ())
+        attempts = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided)  # noqa: E731
+        return self._dispatch.answer(call, attempts)[1].tape
+
+    def answer_kind(
+        self, args: Sequence[Any], argnums: tuple[int, ...], key: tuple[int, ...] | Operator | None, vectors: Sequence[Any]
+    ) -> tuple[Variant, list[Any]]:
+        """The tape that answers, and all outputs of its kernel of a key; see CompiledTape.kernel."""
+        call = self.keyed(args, argnums)
+        if isinstance(key, Operator):
+            _, variant, found = self._dispatch.answer(call, lambda call: self._dispatch.operate(call, key, vectors, None, True))
+            return variant, found.outputs
+        _, variant, (value, gradients) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, key, None))
+        return variant, flatten_result(value)[0] if key is None else [value, *gradients]
+
     def _make_entry(self, shape: tuple[int, ...] | None, native: NativeSide) -> PathsEntry:
         from ..native.native_entry import PathsEntry
 
@@ -72,10 +106,9 @@ class GuardedCalls(NativeCalls):
         return entry
 
     def _default_entry(self, native: NativeSide) -> NativeEntry:
-        inputs = [v.tape.input_types for v in self._cache.all()]
-        shapes = [
-            types[0].shape for types in inputs if len(types) == 1 and types[0] == ValueType((types[0].size,), FLOAT64)
-        ]
-        if inputs and not shapes:
-            check_vector(*inputs[-1])
+        tapes = self._cache.all()
+        types = [v.tape.input_types for v in tapes if v.is_direct]
+        shapes = [t[0].shape for t in types if len(t) == 1 and t[0] == ValueType((t[0].size,), FLOAT64)]
+        if tapes and not shapes:
+            check_vector(*(types[-1] if types else ()))
         return self._entry(shapes[-1]) if shapes else self._make_entry(None, native)

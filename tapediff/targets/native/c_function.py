@@ -1,227 +1,315 @@
-"""C functions of values, and of products with Jacobians and Hessians: results of any shape in one array."""
+"""C functions of flat arguments and results: value and gradient, values, products with Jacobians and Hessians; with constants."""
 
 from __future__ import annotations
 
 import ctypes
 import itertools
-import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.fork_locks import new_lock
-from ...base.held_locks import holding
-from ...compiler.runtime.callbacks import callback_address, take_pending
-from ...compiler.runtime.entries import flat_entry
-from ...compiler.runtime.entries.c_entry import WRONG_SIZE
+from ...compiler.runtime.call_frame import widened
+from ...compiler.runtime.callbacks import callback_address
+from ...compiler.runtime.entries import address_call, c_entry
 from ...compiler.runtime.python_api import MOST_ARGUMENTS
-from ...compiler.runtime.status import OUT_OF_MEMORY
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.arguments import chosen_arguments
 from ...ir.instruction import FLOAT64, ValueType
-from ..tapes.operator_tapes import Operator, hvp_tape, jvp_tape, vjp_tape
-from .native_entry import Errors, keep_error, lost_error
+from ..evaluate.chosen import inputs_of
+from .addressed_call import KINDS, AddressedCall, Kind, OtherResults, compiled_call, copy_at, floated, paths_call
+from .native_entry import Errors, keep_error
+from .signature import Signature, of_call, of_tape
 
 if TYPE_CHECKING:
-    from ...compiler.kernel import Kernel
-    from .owner import CallsOwner, KernelOwner
+    from .owner import KeepsCalls
 
 _ids = itertools.count(1)
-_functions: weakref.WeakValueDictionary[int, CFunction] = weakref.WeakValueDictionary()
+_functions: weakref.WeakValueDictionary[int, LazyPlans] = weakref.WeakValueDictionary()
 
 
-class CFunction:
-    """A function that C code calls: `int32 f(uint64 n, const double *x, uint64 m, double *out, void *user_data)`.
-
-    Keep it as long as the address is used. Any number of threads may call it at once, with the interpreter lock or without.
-
-    Attributes:
-        address: of the function.
-    """
-
-    def __init__(self, errors: Errors, follows: bool) -> None:
-        self._errors = errors
-        number = next(_ids)
-        callback = callback_address(_flat_failed, ("i64", "i64", "ptr", "i64", "ptr", "i32"), "i32")
-        self._words = np.array([0, 0, number, callback, int(follows)], np.int64)
-        self.address = flat_entry.FLAT.address
-        _functions[number] = self
-
-    @property
-    def user_data(self) -> int:
-        """The last argument of the C function."""
-        return int(self._words.ctypes.data)
-
-    def take_error(self) -> BaseException | None:
-        """The exception behind a negative code, or 2 or 3; None where a guard or a factorisation of a CompiledTape failed."""
-        return self._errors.take(any_thread=True)
-
-    def failed(self, n: int, x: int, m: int, out: int, status: int) -> int:
-        """The code of a call that no kernel has answered. Called by native code."""
-        raise NotImplementedError
-
-
-class CompiledFunction(CFunction):
-    """The C function of one kernel.
+class Plan:
+    """How a flat call becomes one by addresses: the words of a PLAN.
 
     Attributes:
         sizes: how many numbers x and out have.
+        signature: of the arguments.
     """
 
-    def __init__(self, kernel: Kernel, constants: Sequence[np.ndarray], first: int, errors: Errors) -> None:
-        super().__init__(errors, False)
-        self._block = _Block(kernel, constants, first)
-        self.sizes = self._block.sizes
-        self._words[flat_entry.BLOCK_WORD] = self._block.address
-
-    def set_constants(self, *constants: Any) -> None:
-        """Replace the numbers of the constants, in place, for all later calls. No call may be under way."""
-        held = self._block.constants
-        if len(constants) != len(held):
-            raise ArgumentMismatch("another number of constants", got=f"{len(held)} wanted, {len(constants)} given")
-        fitted = [_fitted(constant, old) for constant, old in zip(constants, held)]
-        for old, constant in zip(held, fitted):
-            old[...] = constant
-
-    def failed(self, n: int, x: int, m: int, out: int, status: int) -> int:
-        if status == OUT_OF_MEMORY:
-            return keep_error(self._errors, MemoryError("no memory for a workspace"))
-        return keep_error(self._errors, take_pending() or lost_error())
-
-
-class GuardedFunction(CFunction):
-    """The C function of the values of a GuardedTape. Python answers where the path is another than the last one."""
-
-    def __init__(self, owner: CallsOwner, errors: Errors) -> None:
-        super().__init__(errors, True)
-        self._owner, self._lock = owner, new_lock()
-        self._blocks: dict[Any, _Block] = {}
-        # Of tapes that were dropped, in which calls may still be under way.
-        self._retired: list[_Block] = []
-
-    def failed(self, n: int, x: int, m: int, out: int, status: int) -> int:
-        pending = take_pending()
-        if pending is not None:
-            return keep_error(self._errors, pending)
-        point = np.empty(n)
-        ctypes.memmove(point.ctypes.data, x, point.nbytes)
-        try:
-            variant, values, _ = self._owner.answer_row([point], None)
-            found = np.concatenate([np.ravel(np.asarray(v, np.float64)) for v in values])
-            if found.size != m:
-                self._errors.keep(
-                    ShapeMismatch("out has another size than the results", got=f"{found.size} results, room for {m}")
-                )
-                return WRONG_SIZE
-            self._use(variant)
-        except BaseException as raised:  # noqa: BLE001 -- kept for take_error
-            return keep_error(self._errors, raised)
-        # Last of all, and on one line: where an interrupt comes, nothing is to be written.
-        return (ctypes.memmove(out, found.ctypes.data, found.nbytes), flat_entry.ANSWERED)[1]
-
-    def _use(self, variant: Any) -> None:
-        """Let native code run this path next, where it may."""
-        if not self._owner.may_run_natively(variant):
-            return
-        kernel = variant.compiled.kernel(None)
-        if _is_flat(kernel):
-            self._add(variant, self._blocks.get(variant) or _Block(kernel, variant.constants, 1))
-
-    @holding("_lock")
-    def _add(self, variant: Any, block: _Block) -> None:
-        self._blocks[variant] = block
-        self._words[flat_entry.BLOCK_WORD] = block.address
-        for old in [v for v in self._blocks if not self._owner.keeps(v)]:
-            self._retired.append(self._blocks.pop(old))
-        # No call that begins now can find them; one is under way, this thread's.
-        if self._retired and self._words[flat_entry.ACTIVE] == 1:
-            self._retired = [r for r in self._retired if r.address == self._words[flat_entry.BLOCK_WORD]]
-
-
-class _Block:
-    """How a kernel is called on flat arrays; see compiler.runtime.flat_entry.
-
-    Args:
-        constants: inputs that are not in x, copied; they stand at the positions from `first` on.
-    """
-
-    def __init__(self, kernel: Kernel, constants: Sequence[Any], first: int) -> None:
-        self._kernel = kernel
-        self.constants: list[np.ndarray] = []
-        places, n, m = [], 0, 0
-        for k, type_ in enumerate(kernel.input_types):
-            if first <= k < first + len(constants):
-                held = np.array(constants[k - first], type_.dtype, order="C")
-                self.constants.append(held)
-                places += [0, held.ctypes.data]
+    def __init__(self, call: AddressedCall, signature: Signature, is_gradient: bool) -> None:
+        self.call, self.signature = call, signature
+        constants = itertools.count()
+        words: list[int] = []
+        n = m = 0
+        for k, type_ in enumerate(call.inputs):
+            if k < len(signature.types) and signature.is_constant[k]:
+                words += [1, next(constants)]
             else:
-                places += [1, 8 * n]
-                n += math.prod(type_.shape)
-        for type_ in kernel.output_types:
-            places.append(8 * m)
-            m += math.prod(type_.shape)
+                words += [0, 8 * n]
+                n += type_.size
+        for k, type_ in enumerate(call.outputs):
+            is_own = is_gradient and k == 0
+            words.append(address_call.OWN_PLACE if is_own else 8 * m)
+            m += 0 if is_own else type_.size
         self.sizes = n, m
-        head = [int(kernel.state[0]), kernel.state.ctypes.data, n, m, len(kernel.input_types), len(kernel.output_types)]
-        self._words = np.array([*head, *places], np.int64)
+        self._words = np.array([call.address, n, m, len(call.inputs), len(call.outputs), *words], np.int64)
 
     @property
     def address(self) -> int:
         return int(self._words.ctypes.data)
 
 
-def _is_flat(kernel: Kernel, constants: range = range(0)) -> bool:
-    """Whether x and out can hold its arguments and results."""
-    inputs = [t for k, t in enumerate(kernel.input_types) if k not in constants]
-    types = [*inputs, *kernel.output_types]
-    return len(types) < MOST_ARGUMENTS and all(t.dtype == FLOAT64 for t in types)
+class Constants:
+    """The numbers of the constants in memory, and their addresses."""
+
+    def __init__(self, values: Sequence[np.ndarray], types: Sequence[ValueType]) -> None:
+        self.arrays = [np.array(value, widened(type_).dtype, order="C") for value, type_ in zip(values, types)]
+        self._words = np.array([a.ctypes.data for a in self.arrays] or [0], np.int64)
+
+    @property
+    def address(self) -> int:
+        return int(self._words.ctypes.data)
 
 
-def _fitted(given: Any, recorded: np.ndarray) -> np.ndarray:
+class CFunction:
+    """A function that C code calls, and its last argument.
+
+    Keep it as long as the address is used. Any number of threads may call it at once, with the interpreter lock or without.
+
+    Attributes:
+        kind: "value", "gradient", "jvp", "vjp" or "hvp".
+        address: of the function.
+    """
+
+    def __init__(self, kind: str, plan: Plan | None, errors: Errors, lazy: LazyPlans | None = None) -> None:
+        self.kind, self._plan, self._errors, self._lazy = kind, plan, errors, lazy
+        self._constants: list[Constants] = []
+        self._words = np.zeros(len(address_call.DATA.words()), np.int64)
+        if plan is not None:
+            self._words[address_call.PLAN_WORD] = plan.address
+            signature = plan.signature
+            self._use([v for v, is_constant in zip(signature.values, signature.is_constant) if is_constant])
+        if lazy is not None:
+            self._words[address_call.DATA_ID : address_call.DATA_CALLBACK + 1] = lazy.number, lazy.callback
+
+    @property
+    def address(self) -> int:
+        """Of the function."""
+        return (address_call.FINITE_GRADIENT if self.kind == "gradient" else address_call.FLAT).address
+
+    @property
+    def function(self) -> int:
+        """The address of the function that takes infinities as values."""
+        return (address_call.FLAT_GRADIENT if self.kind == "gradient" else address_call.FLAT).address
+
+    @property
+    def user_data(self) -> int:
+        """The last argument of the C function."""
+        return int(self._words.ctypes.data)
+
+    @property
+    def sizes(self) -> tuple[int, int] | None:
+        """How many numbers x and out have; None where the first call tells."""
+        return None if self._plan is None else self._plan.sizes
+
+    def take_error(self) -> BaseException | None:
+        """The exception behind a negative code, or 2 or 3; None where a guard or a factorisation of a CompiledTape failed."""
+        return self._errors.take(any_thread=True)
+
+    def set_constants(self, *constants: Any) -> None:
+        """Replace the numbers of the constants, for all later calls.
+
+        Calls that are under way go on with the numbers of before; wait for them before you replace the constants once more.
+
+        Args:
+            constants: in the places of the arguments that hold nothing else, in order; of the recorded structure, shapes and dtypes.
+        """
+        self._use(self._fitted(constants))
+
+    def with_constants(self, *constants: Any) -> CFunction:
+        """The same function with other constants, for calls at the same time: only `user_data` differs, and nothing is compiled."""
+        fitted = self._fitted(constants)
+        made = CFunction(self.kind, self._plan, self._errors)
+        made._use(fitted)
+        return made
+
+    def ravel(self, *args: Any) -> np.ndarray:
+        """The numbers of arguments one behind the other, as they stand in x; those of constants are left out.
+
+        Args:
+            args: as in a call, constants among them or not.
+        """
+        plan = self._known_plan()
+        active = plan.signature.active_arguments
+        if len(args) != len(active):
+            args = tuple(args[k] for k in active if k < len(args))
+        if len(args) != len(active):
+            raise ArgumentMismatch("another number of arguments", got=f"{len(active)} wanted, {len(args)} given")
+        found: list[np.ndarray] = []
+        for k, value in zip(active, args):
+            for number, part in zip(plan.signature.in_arguments[k], plan.signature.inputs_in(k, value)):
+                if not plan.signature.is_constant[number]:
+                    found.append(np.ravel(_fitted(part, plan.call.inputs[number])))
+        return np.concatenate(found) if found else np.empty(0)
+
+    def unravel(self, x: np.ndarray) -> Any:
+        """The arguments whose numbers stand in x, one behind the other; a gradient has their structure too.
+
+        Returns:
+            The argument, or a tuple of several; constants are left out, but those inside a container are in it.
+        """
+        signature = self._known_plan().signature
+        x, inputs, start = np.asarray(x, np.float64), [], 0
+        size = sum(value.size for value, is_constant in zip(signature.values, signature.is_constant) if not is_constant)
+        if x.shape != (size,):
+            raise ShapeMismatch("x has another size than the arguments", got=f"{x.shape} for {(size,)}")
+        for value, is_constant in zip(signature.values, signature.is_constant):
+            stop = start if is_constant else start + value.size
+            inputs.append(value[()] if is_constant else x[start:stop].reshape(value.shape)[()])
+            start = stop
+        args = signature.arguments(inputs)
+        found = [args[k] for k in signature.active_arguments]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def as_numba(self, *, status: bool = False) -> Callable[..., Any]:
+        """The function for numba code; see NativeCalls.as_numba. Unless it is a gradient: `f(x, out)`, or `code = f(x, out)`."""
+        from .for_numba import numba_function
+
+        return numba_function(self, self.address if status else self.function, self.user_data, self.kind == "gradient", status)
+
+    def _known_plan(self) -> Plan:
+        if self._plan is None:
+            raise ArgumentMismatch("the arguments of this C function are not known", fix="c_function(kind, *args)")
+        return self._plan
+
+    def _fitted(self, constants: Sequence[Any]) -> list[np.ndarray]:
+        """The constants in the recorded types, those inside other containers as they are."""
+        plan = self._known_plan()
+        signature, places = plan.signature, plan.signature.constant_arguments
+        if len(constants) != len(places):
+            raise ArgumentMismatch("another number of constants", got=f"{len(places)} wanted, {len(constants)} given")
+        values = dict(enumerate(signature.values))
+        for k, constant in zip(places, constants):
+            values |= zip(signature.in_arguments[k], signature.inputs_in(k, constant))
+        return [_fitted(values[k], type_) for k, type_ in enumerate(signature.types) if signature.is_constant[k]]
+
+    def _use(self, values: Sequence[np.ndarray]) -> None:
+        """Let calls read these numbers."""
+        types = [t for t, c in zip(self._known_plan().signature.types, self._known_plan().signature.is_constant) if c]
+        made = Constants(values, types)
+        # Those of before stay for calls that are under way.
+        self._constants = [*self._constants[-1:], made]
+        self._words[address_call.CONSTANTS_WORD] = made.address
+
+
+def _fitted(given: Any, recorded: ValueType) -> np.ndarray:
     array = np.asarray(given)
     if array.shape != recorded.shape or not np.can_cast(array.dtype, recorded.dtype, "safe"):
-        raise ArgumentMismatch("a constant is of another type than recorded",
-                               got=f"recorded {recorded.dtype} {recorded.shape}, given {array.dtype} {array.shape}")  # fmt: skip
-    return array
+        raise ArgumentMismatch("an array is of another type than recorded",
+                               got=f"recorded {recorded}, given {ValueType(array.shape, array.dtype)}")  # fmt: skip
+    return array.astype(recorded.dtype, copy=False)
 
 
-KINDS = {"value": None, "jvp": jvp_tape, "vjp": vjp_tape, "hvp": hvp_tape}
-
-
-def c_function(tape: Any, kind: str, argnums: Any, constants: Sequence[Any], errors: Errors) -> CFunction:
+def c_function(tape: Any, kind: str, args: Sequence[Any], argnums: Any) -> CFunction:
     """See NativeCalls.c_function."""
     if kind not in KINDS:
         raise ArgumentMismatch("there is no such kind of C function", got=repr(kind), fix=f"one of {', '.join(KINDS)}")
-    if hasattr(tape, "answer_row"):
-        if kind != "value" or constants:
-            raise ArgumentMismatch("the C function of a GuardedTape has values of one argument only", got=f"kind={kind!r}",
-                                   fix="call c_function of a compiled tape, or call the operator from Python")  # fmt: skip
-        return GuardedFunction(tape, errors)
-    return _compiled(tape, kind, argnums, constants, errors)
+    native = tape._native_side()
+    if hasattr(tape, "answer_kind"):
+        if args:
+            return CFunction(kind, guarded_plan(tape, kind, args, argnums, native), native.errors)
+        lazy = LazyPlans(tape, kind, native)
+        return CFunction(kind, None, native.errors, lazy)
+    signature = of_tape(tape.tape, args)
+    chosen = _chosen(signature, kind, argnums, tape.name)
+    wrt = tuple([k for k in inputs_of(tape.tape, chosen) if not signature.is_constant[k]])
+    call = compiled_call(tape, Kind(kind, chosen, wrt), native.errors, native.calls)
+    _require_floats(signature, call, call.outputs)
+    return CFunction(kind, Plan(call, signature, kind == "gradient"), native.errors)
 
 
-def _compiled(
-    owner: KernelOwner, kind: str, argnums: Any, constants: Sequence[Any], errors: Errors
-) -> CompiledFunction:
-    inputs: tuple[ValueType, ...] = owner.tape.input_types
-    first, make = len(inputs) - len(constants), KINDS[kind]
-    key = None if make is None else Operator(make, chosen_arguments(argnums, len(inputs), owner.tape.name)[0])
-    kernel = owner.kernel(key)
-    if first < 0 or not _is_flat(kernel, range(first, len(inputs))):
-        results = kernel.output_types
+def guarded_plan(tape: Any, kind: str, args: Sequence[Any], argnums: Any, native: KeepsCalls) -> Plan:
+    """The plan for calls of a GuardedTape like f(*args); what its results are is found out there."""
+    recorded = tape.recorded_at(args)
+    call = tape.keyed(args, ())
+    signature = of_call(call.bound, call.key)
+    chosen = _chosen(signature, kind, argnums, tape.name)
+    call = tape.keyed(args, chosen)
+    made = Kind(kind, chosen, call.bound.argnums)
+    vectors, outputs = made.types(recorded, signature.types)
+    found = paths_call(tape, signature, made, floated(vectors), floated(outputs), native.errors, native.calls)
+    _require_floats(signature, found, vectors)
+    return Plan(found, signature, kind == "gradient")
+
+
+def _chosen(signature: Signature, kind: str, argnums: Any, name: str) -> tuple[int, ...]:
+    """The arguments to differentiate by: all that are in x, unless given."""
+    if kind == "value":
+        return ()
+    count = len(signature.in_arguments)
+    if argnums is None:
+        return signature.active_arguments
+    if kind == "gradient":
+        raise ArgumentMismatch("the C function of a gradient is by all arguments in x", got=f"argnums={argnums!r}",
+                               fix="give the others as td.Constant(...)")  # fmt: skip
+    chosen = chosen_arguments(argnums, count, name)[0]
+    if any(k in signature.constant_arguments for k in chosen):
+        raise ArgumentMismatch("a constant has no derivative", got=f"argnums={argnums!r}", fix="leave td.Constant out")
+    return chosen
+
+
+def _require_floats(signature: Signature, call: AddressedCall, others: Sequence[ValueType]) -> None:
+    """Raises unless x and out can hold arguments and results."""
+    in_x = [t for t, is_constant in zip(signature.types, signature.is_constant) if not is_constant]
+    if any(t.dtype != FLOAT64 for t in (*in_x, *others)) or len(call.inputs) + len(call.outputs) > MOST_ARGUMENTS:
         raise ArgumentMismatch(
-            "a C function takes and returns float64 numbers", got=f"{', '.join(map(str, inputs))} -> {', '.join(map(str, results))}",
-            fix="pass the last arguments as constants=(...), and return floats",
+            "a C function takes and returns float64 numbers", got=f"{', '.join(map(str, call.inputs))} -> {', '.join(map(str, others))}",
+            fix="mark other arguments td.Constant(...), and return floats",
         )  # fmt: skip
-    if isinstance(key, Operator) and any(k >= first for k in key.wrt):
-        raise ArgumentMismatch(
-            "a constant has no derivative", got=f"argnums={argnums!r}", fix="leave it out of constants"
-        )
-    fitted = [_fitted(c, np.empty(t.shape, t.dtype)) for c, t in zip(constants, inputs[first:])]
-    return CompiledFunction(kernel, fitted, first, errors)
 
 
-def _flat_failed(number: int, n: int, x: int, m: int, out: int, status: int) -> int:
-    """Called by C functions; see CFunction.failed."""
-    return _functions[number].failed(n, x, m, out, status)
+# A GuardedTape of which nobody has said what arguments it takes
+
+
+class LazyPlans:
+    """The plans of the C function of a GuardedTape of one vector, by the sizes of x and out.
+
+    Attributes:
+        number: by which native code knows it.
+        callback: the address of the function that native code asks for a plan.
+    """
+
+    def __init__(self, tape: Any, kind: str, native: KeepsCalls) -> None:
+        self._tape, self._kind, self._native = tape, kind, native
+        self._plans: dict[tuple[int, int], Plan] = {}
+        self.number = next(_ids)
+        self.callback = callback_address(_plan_for, ("i64", "i64", "i64", "i64", "i64"), "i32")
+        _functions[self.number] = self
+
+    def plan(self, n: int, x: int, m: int) -> int:
+        """The address of the plan for these sizes, which may depend on the path at x."""
+        if (n, m) not in self._plans:
+            size = {"value": n, "gradient": n, "vjp": m}.get(self._kind, n // 2)
+            point = copy_at(x, ValueType((min(size, n),), FLOAT64))
+            plan = guarded_plan(self._tape, self._kind, (point,), None, self._native)
+            if plan.sizes != (n, m):
+                raise OtherResults("x and out have other sizes than arguments and results",
+                                   got=f"{(n, m)}, where the function has {plan.sizes}")  # fmt: skip
+            self._plans[n, m] = plan
+        return self._plans[n, m].address
+
+    def answer(self, n: int, x: int, m: int, data: int) -> int:
+        """Put the plan in its place. Called by native code."""
+        try:
+            address = self.plan(n, x, m)
+        except BaseException as raised:  # noqa: BLE001 -- kept for take_error
+            code = keep_error(self._native.errors, raised)
+            return c_entry.WRONG_SIZE if isinstance(raised, OtherResults) else code
+        ctypes.c_int64.from_address(data + 8 * address_call.PLAN_WORD).value = address
+        return address_call.PLANNED
+
+
+def _plan_for(number: int, n: int, x: int, m: int, data: int) -> int:
+    """Called by native code; see LazyPlans.answer."""
+    return _functions[number].answer(n, x, m, data)

@@ -9,7 +9,6 @@ import numpy as np
 
 from ...compiler.runtime.entries import c_entry
 from ...errors import ArgumentMismatch, GuardFailed, ShapeMismatch, TapediffError
-from .native_entry import NativeEntry
 
 
 class GuardFailedNatively(GuardFailed):
@@ -26,29 +25,50 @@ class GuardFailedNatively(GuardFailed):
 _kept: list[Any] = []
 
 
-def numba_function(tape: Any, entry: NativeEntry) -> Any:
-    """A numba function of (x, gradient) that returns the value; see NativeCalls.as_numba."""
+def numba_function(keep: object, function: int, user_data: int, is_gradient: bool, status: bool) -> Any:
+    """A numba function of (x, out); see NativeCalls.as_numba.
+
+    Args:
+        keep: what has to stay alive.
+        function, user_data: the C function and its last argument.
+        is_gradient: whether it has a value beside what it writes.
+        status: return the code, and do not raise.
+    """
     from numba import njit
 
-    _kept.append((tape, entry))
-    call, raise_for = _caller(entry.function, entry.user_data), _raiser()
+    _kept.append(keep)
+    call, raise_for = _caller(function, user_data, is_gradient), _raiser()
 
     # boundscheck and the like are the caller's business: there is no index here.
     @njit(nogil=True)
-    def value_and_gradient(x, gradient):  # type: ignore[no-untyped-def]  # numba finds the types
-        if gradient.size != x.size:
-            raise_for(WRONG_SIZE)
-        status, value = call(x, gradient)
+    def checked(x, out):  # type: ignore[no-untyped-def]  # numba finds the types
+        if is_gradient and out.size != x.size:
+            return WRONG_SIZE, np.nan
+        return call(x, out)
+
+    @njit(nogil=True)
+    def code(x, out):  # type: ignore[no-untyped-def]
+        return checked(x, out)[0]
+
+    @njit(nogil=True)
+    def value_and_gradient(x, gradient):  # type: ignore[no-untyped-def]
+        status, value = checked(x, gradient)
         if status != 0:
             raise_for(status)
         return value
 
-    return value_and_gradient
+    @njit(nogil=True)
+    def results(x, out):  # type: ignore[no-untyped-def]
+        status = code(x, out)
+        if status != 0:
+            raise_for(status)
+
+    return (checked if status else value_and_gradient) if is_gradient else code if status else results
 
 
 # Numba reads numbers from a function's module.
 GUARD_FAILED, NOT_POSITIVE_DEFINITE = c_entry.GUARD_FAILED, c_entry.NOT_POSITIVE_DEFINITE
-WRONG_SIZE, MISPLACED, NO_MEMORY = c_entry.WRONG_SIZE, c_entry.MISPLACED, c_entry.NO_MEMORY
+WRONG_SIZE, MISPLACED, NO_MEMORY = np.int32(c_entry.WRONG_SIZE), c_entry.MISPLACED, c_entry.NO_MEMORY
 
 
 @cache
@@ -79,8 +99,8 @@ def _raiser() -> Any:
     return raise_for
 
 
-def _caller(function: int, user_data: int) -> Any:
-    """A numba intrinsic of (x, gradient): status and value of a C function at these addresses."""
+def _caller(function: int, user_data: int, is_gradient: bool) -> Any:
+    """A numba intrinsic of (x, out): status and value of a C function at these addresses; the value is NaN where it has none."""
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils
@@ -88,8 +108,8 @@ def _caller(function: int, user_data: int) -> Any:
     from numba.extending import intrinsic
 
     @intrinsic
-    def call(typing_context, x, gradient):  # type: ignore[no-untyped-def]
-        for name, given, written in (("x", x, False), ("gradient", gradient, True)):
+    def call(typing_context, x, out):  # type: ignore[no-untyped-def]
+        for name, given, written in (("x", x, False), ("gradient" if is_gradient else "out", out, True)):
             vector = isinstance(given, types.Array) and (given.ndim, given.dtype, given.layout) == (
                 1,
                 types.float64,
@@ -103,16 +123,17 @@ def _caller(function: int, user_data: int) -> Any:
         def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
             arrays = [context.make_array(t)(context, builder, a) for t, a in zip(signature.args, args)]
             byte, number, word = ir.IntType(8).as_pointer(), ir.DoubleType(), ir.IntType(64)
-            type_ = ir.FunctionType(ir.IntType(32), [word, byte, byte, byte, byte])
             # Numba never keeps code with such addresses on disk.
             address = context.add_dynamic_addr(builder, function, info="tapediff gradient")
             words = context.add_dynamic_addr(builder, user_data, info="tapediff words")
-            value = cgutils.alloca_once_value(builder, ir.Constant(number, 0.0))
-            size = builder.zext(arrays[0].nitems, word) if arrays[0].nitems.type.width < 64 else arrays[0].nitems
-            places = [builder.bitcast(p, byte) for p in (arrays[0].data, arrays[1].data, value)]
-            status = builder.call(builder.bitcast(address, type_.as_pointer()), [size, *places, words])
+            value = cgutils.alloca_once_value(builder, ir.Constant(number, float("nan")))
+            sizes = [builder.zext(a.nitems, word) if a.nitems.type.width < 64 else a.nitems for a in arrays]
+            x, out, value_place = (builder.bitcast(p, byte) for p in (arrays[0].data, arrays[1].data, value))
+            given = [sizes[0], x, out, value_place, words] if is_gradient else [sizes[0], x, sizes[1], out, words]
+            type_ = ir.FunctionType(ir.IntType(32), [each.type for each in given])
+            status = builder.call(builder.bitcast(address, type_.as_pointer()), given)
             return context.make_tuple(builder, signature.return_type, (status, builder.load(value)))
 
-        return types.Tuple((types.int32, types.float64))(x, gradient), emit
+        return types.Tuple((types.int32, types.float64))(x, out), emit
 
     return call

@@ -9,11 +9,12 @@ import numpy as np
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
-from ...errors import ArgumentMismatch, ShapeMismatch
+from ...errors import ArgumentMismatch
 from ...ir.instruction import FLOAT64, ValueType
 from ..backends import require_native
 
 if TYPE_CHECKING:
+    from .addressed_call import AddressedCall
     from .c_function import CFunction
     from .native_entry import NativeEntry
 
@@ -25,7 +26,8 @@ class NativeSide:
 
     Attributes:
         by_shape: the entries by the shape of their argument.
-        default: the entry that is called by address.
+        default: the entry that is called by address; flat: the same, of several arguments.
+        calls: calls by address, by what they compute.
         errors: the exceptions of their calls.
     """
 
@@ -34,6 +36,8 @@ class NativeSide:
 
         self.by_shape: dict[tuple[int, ...], NativeEntry] = {}
         self.default: NativeEntry | None = None
+        self.flat: CFunction | None = None
+        self.calls: dict[Any, AddressedCall] = {}
         self.errors = Errors()
 
     @holding(_lock)
@@ -68,16 +72,19 @@ class NativeCalls:
         """See td.value_and_gradient."""
         raise NotImplementedError
 
-    def bind(self, x: np.ndarray, out: np.ndarray) -> Callable[[], float]:
+    def bind(self, *args: Any, out: Any = None, argnums: int | Sequence[int] = 0) -> Callable[[], float]:
         """Value and gradient at a fixed place in memory.
 
         Args:
-            x: the point: a C-contiguous float64 array, read at each call.
-            out: of the same kind and shape; receives the gradient.
+            args: the arguments as in a call, of which every array is read at each call: C-contiguous, float64 unless it is data.
+                Numbers stay as they are.
+            out: receives the gradient: an array like the argument, a container of the same structure, or a tuple of these for several
+                argnums; also as the second of two arguments.
+            argnums: the arguments to differentiate by.
 
         Returns:
-            A function without arguments that writes the gradient at what x now holds into `out`, and returns the value. It
-            keeps both arrays alive. Where it raises, `out` is as it was.
+            A function without arguments that writes the gradient at what the arrays now hold into `out`, and returns the value. It
+            keeps all arrays alive. Where it raises, `out` is as it was.
 
         Raises:
             ArgumentMismatch, ShapeMismatch: here, where the arrays or the tape are of another kind.
@@ -85,27 +92,13 @@ class NativeCalls:
 
         Cost: about 0.05 µs a call beside the kernel.
         """
-        from ...compiler.runtime.entries import c_entry
+        from .bound import bound_call, bound_to_one
 
-        _check_buffer("x", x)
-        _check_buffer("out", out)
-        if x.shape != out.shape:
-            raise ShapeMismatch(
-                "out has another shape than x", got=f"x {x.shape}, out {out.shape}", fix="np.empty(x.shape)"
-            )
-        if not out.flags.writeable or np.may_share_memory(x, out):
-            raise ArgumentMismatch(
-                "out is read-only or shares memory with x", fix="pass an array of its own: np.empty(x.shape)"
-            )
-        entry = self._entry(x.shape)
-
-        def failed(status: int) -> Any:
-            raised = entry.error_at(x, status)
-            if raised is not None:
-                raise raised
-            return self.value_and_gradient(x, out=out)[0]
-
-        return c_entry.bound_builtin(entry.function, entry.state_block, x, out, failed)
+        if out is None and len(args) == 2:
+            args, out = args[:1], args[1]
+        is_one = len(args) == 1 and isinstance(args[0], np.ndarray) and argnums == 0
+        require_native(self.backend)
+        return bound_to_one(self, args[0], out) if is_one else bound_call(self, args, out, argnums)
 
     @property
     def address(self) -> int:
@@ -126,14 +119,15 @@ class NativeCalls:
         the function may be called.
 
         Raises:
-            ArgumentMismatch: the tape does not take one float64 vector.
+            ArgumentMismatch: the tape takes anything but float64 arrays; use `c_function("gradient", *args)` there, which has an
+                address of its own.
         """
-        return self._vector_entry().address
+        return (self._flat_function() or self._vector_entry()).address
 
     @property
     def user_data(self) -> int:
         """The last argument of the C function at `address`."""
-        return self._vector_entry().user_data
+        return (self._flat_function() or self._vector_entry()).user_data
 
     def take_error(self, x: Any = None) -> BaseException | None:
         """The exception behind a status that a native call has returned.
@@ -154,16 +148,20 @@ class NativeCalls:
             return raised
         return None
 
-    def as_numba(self) -> Callable[..., float]:
+    def as_numba(self, *args: Any, status: bool = False) -> Callable[..., Any]:
         """A function for numba's `@njit` code.
 
+        Args:
+            args: where the tape takes several arguments, containers or data: as for `c_function`, whose `as_numba` this then is.
+            status: return a code of `address`, and do not raise: for a `@cfunc`, whose caller would not notice an exception.
+
         Returns:
-            A numba function: `value = f(x, gradient)`, of C-contiguous float64 vectors; gradient is written to. It may run
-            without the interpreter lock and in any thread. Machine code that calls it may live as long as the process, and so
-            does the tape.
+            A numba function: `value = f(x, gradient)`, or `code, value = f(x, gradient)`, of C-contiguous float64 vectors; gradient
+            is written to. It may run without the interpreter lock and in any thread. Machine code that calls it may live as long as
+            the process, and so does the tape.
 
         Raises:
-            ArgumentMismatch: the tape does not take one float64 vector.
+            ArgumentMismatch: the tape takes other arguments than these, or than float64 arrays.
             GuardFailed, LinAlgError, TapediffError: in calls, with a text that cannot name the place; `take_error(x)` does.
                 The gradient is as it was.
 
@@ -171,7 +169,11 @@ class NativeCalls:
         """
         from .for_numba import numba_function
 
-        return numba_function(self, self._vector_entry())
+        flat = self.c_function("gradient", *args) if args else self._flat_function()
+        if flat is not None:
+            return flat.as_numba(status=status)
+        entry = self._vector_entry()
+        return numba_function((self, entry), entry.address if status else entry.function, entry.user_data, True, status)
 
     def batch(
         self, X: Any, *args: Any, argnums: int | Sequence[int] = 0, out: Any = None, threads: int | None = None
@@ -232,30 +234,32 @@ class NativeCalls:
         require_native(self.backend)
         return run_values(self, X, args, out, threads)
 
-    def c_function(self, kind: str = "value", argnums: int | Sequence[int] = 0, constants: Sequence[Any] = ()) -> CFunction:
-        """A C function of results of any shape: residuals, generated quantities, products with Jacobians and Hessians.
+    def c_function(self, kind: str = "value", /, *args: Any, argnums: int | Sequence[int] | None = None) -> CFunction:
+        """A C function of any arguments and results: gradients, residuals, generated quantities, products with Jacobians and Hessians.
 
         `int32 f(uint64 n, const double *x, uint64 m, double *out, void *user_data)`: x holds all arguments one behind the other, each in
-        C order, followed by tangents or cotangents; out receives all results in the same way. It returns the codes of `address`, but for
-        4, as infinite results are results; -1 where n or m is another size. Nothing is written unless it returns 0.
+        C order, followed by tangents or cotangents; out receives all results in the same way. For "gradient" it is the function of
+        `address`, with the gradient by all of x. It returns the codes of `address`, 4 for "gradient" only, and -1 where n or m is
+        another size. Nothing is written unless it returns 0 or 4.
 
         Args:
-            kind: "value"; "jvp", with a tangent for each of `argnums`, and the tangents of the results as results; "vjp", with a
-                cotangent for each result, and those of `argnums` as results; "hvp", with a vector for each of `argnums`. A GuardedTape has
-                "value" only.
-            argnums: the arguments to differentiate by.
-            constants: the last arguments, which are not in x. Their numbers are copied, and replaced by `set_constants`.
+            kind: "value"; "gradient"; "jvp", with a tangent for each of `argnums`, and the tangents of the results as results; "vjp",
+                with a cotangent for each result, and those of `argnums` as results; "hvp", with a vector for each of `argnums`.
+            args: the arguments of a call, of which all others will have the structure, shapes and dtypes. Those that are td.Constant, or
+                integers or booleans, are not in x: they keep these numbers until `set_constants`. May be left out for a CompiledTape
+                without data, and for a GuardedTape of one vector.
+            argnums: the arguments to differentiate by; all that are in x unless given.
 
         Returns:
-            An object with the attributes `address` and `user_data`, and `take_error()`; `sizes` is (n, m) of a CompiledTape. Keep it as
-            long as the address is used.
+            An object with `address` and `user_data`, `take_error()`, `set_constants()`, `with_constants()`, `ravel()`, `unravel()` and
+            `as_numba()`; `sizes` is (n, m). Keep it as long as the address is used.
 
         Raises:
             ArgumentMismatch: arguments or results are not float64.
         """
         from .c_function import c_function
 
-        return c_function(self, kind, argnums, constants, self._native_side().errors)
+        return c_function(self, kind, args, argnums)
 
     # Entries
 
@@ -270,6 +274,10 @@ class NativeCalls:
                 made = self._make_entry(shape, native)
             entry = native.by_shape.setdefault(shape, made)
         return entry
+
+    def _flat_function(self) -> CFunction | None:
+        """The C function of a gradient by several arguments; None for a tape of one vector."""
+        return None
 
     def _vector_entry(self) -> NativeEntry:
         native = self._native_side()
@@ -299,13 +307,5 @@ def check_vector(*types: ValueType) -> None:
     if len(types) != 1 or len(types[0].shape) != 1 or types[0].dtype != FLOAT64:
         raise ArgumentMismatch(
             "the C function takes one float64 vector, which this tape does not", got=", ".join(map(str, types)),
-            fix="record a function of one vector, and reshape or split it there",
+            fix='tape.c_function("gradient", *args), which takes any arguments, has an address of its own',
         )  # fmt: skip
-
-
-def _check_buffer(name: str, array: Any) -> None:
-    fits = isinstance(array, np.ndarray) and array.dtype == FLOAT64 and array.dtype.isnative
-    if not (fits and array.flags.c_contiguous and array.flags.aligned):
-        what = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
-        raise ArgumentMismatch(f"{name} is not a C-contiguous float64 array", got=what,
-                               fix="np.ascontiguousarray(x, dtype=float), kept and written to")  # fmt: skip

@@ -20,12 +20,12 @@ from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...compiler.runtime.call_frame import input_word, output_word
 from ...compiler.runtime.callbacks import callback_address, take_pending
-from ...compiler.runtime.callees.dispatch_loop import CURRENT, DONE
-from ...compiler.runtime.callees.dispatch_table import DispatchTable, NativeVariant
+from ...compiler.runtime.callees.dispatch_loop import DONE
 from ...compiler.runtime.entries import c_entry, python_entry
-from ...compiler.runtime.status import FAILURE, OUT_OF_MEMORY, RECURSION
+from ...compiler.runtime.status import OUT_OF_MEMORY, RECURSION
 from ...errors import GuardFailed, InvalidTape, ShapeMismatch, is_recoverable
 from ...ir.instruction import FLOAT_SCALAR
+from .paths import Path, PathsDispatch, PathsTable
 
 if TYPE_CHECKING:
     from .owner import CompiledPath, GradientOwner, PathsOwner
@@ -76,7 +76,7 @@ class NativeEntry:
     """A C function of value and gradient, with its state.
 
     Attributes:
-        symbol: its name in compiler.runtime.c_entry.
+        symbol: its name in compiler.runtime.entries.c_entry.
         state_block: its last argument.
         shape: of its argument; None until the first call, where no tape tells.
         few_rows: the builtin that does all rows of a batch at once; None until a batch has timed some rows.
@@ -152,21 +152,19 @@ class CompiledEntry(NativeEntry):
         return None
 
 
-class PathsEntry(NativeEntry):
+class PathsEntry(NativeEntry, PathsDispatch):
     """The native entry of a GuardedTape, for arguments of one shape."""
 
     symbol = "tapediff_point_on_paths"
+    TABLE, ACTIVE, RELEASES_GIL = c_entry.DISPATCH_TABLE, c_entry.ACTIVE, c_entry.RELEASES_GIL
 
     def __init__(self, guarded: PathsOwner, shape: tuple[int, ...] | None, errors: Errors) -> None:
-        self._guarded = guarded
-        self._lock = new_lock()
-        self._paths: dict[CompiledPath, _Path] = {}
-        self._table = _PathsTable(self)
-        # Tables of before a tape was dropped, in which calls may still be under way.
-        self._retired: list[_PathsTable] = []
+        PathsDispatch.__init__(self, guarded, (FLOAT_SCALAR,), (FLOAT_SCALAR, FLOAT_SCALAR))
+        self._owner = guarded
         self._builtin: Any = None
         self._builtin_state: Any = None
-        super().__init__(shape, errors, self._table.address, 0)
+        NativeEntry.__init__(self, shape, errors, self._table.address, 0)
+        self.head = self.state_block
 
     @property
     @holding("_lock")
@@ -184,13 +182,13 @@ class PathsEntry(NativeEntry):
 
     # Called by the dispatch table
 
-    def answer(self, table: _PathsTable, frame: Any, asker: _Path | None, status: int, outcome: int) -> int:
+    def answer(self, table: PathsTable, frame: Any, asker: Path | None, status: int, outcome: int) -> int:
         """One call, by the GuardedTape; from then on native code goes the same way by itself, where it may."""
         self._free_retired(table, 1)
         if status == RECURSION:
-            raise RecursionError(f"calls of {self._guarded.name} stand too deep in each other")
+            raise RecursionError(f"calls of {self._owner.name} stand too deep in each other")
         x = _copied(frame[input_word(0)], frame[c_entry.SIZE_WORD]).reshape(self._shape_for(frame[c_entry.SIZE_WORD]))
-        variant, value, gradient = self._guarded.answer_at(x)
+        variant, value, gradient = self._owner.answer_at(x)
         result, target = frame[output_word(0, 1)], frame[output_word(1, 1)]
         gradient = np.ascontiguousarray(gradient, np.float64)
         self._learn(variant, table, asker, status, outcome)
@@ -209,141 +207,23 @@ class PathsEntry(NativeEntry):
                                 got=f"{math.prod(shape)} and {size}", fix="use one GuardedTape for each")  # fmt: skip
         return shape
 
-    def _learn(self, variant: CompiledPath, table: _PathsTable, asker: _Path | None, status: int, outcome: int) -> None:
-        """Let native code run this tape next, and from the same failed guard on."""
-        if not self._guarded.may_run_natively(variant):
-            return
-        # Made before the lock is taken, as it may compile.
-        path = self._paths.get(variant) or _Path(variant)
-        if self._guarded.keeps(variant):
-            self._add(variant, path, table, asker, status, outcome)
+    def _note_release(self, releases: int) -> None:
+        super()._note_release(releases)
+        if self._builtin_state is not None:
+            self._builtin_state[python_entry.RELEASES_GIL] = self.head[self.RELEASES_GIL]
 
-    @holding("_lock")
-    def _add(
-        self, variant: CompiledPath, path: _Path, table: _PathsTable, asker: _Path | None, status: int, outcome: int
-    ) -> None:
-        if not self._guarded.keeps(variant):
-            return
-        path = self._paths.get(variant, path)
-        # An interrupt may come before any line: every path in `_paths` is in the table already, and the table is the one in use.
-        self.state_block[c_entry.DISPATCH_TABLE] = self._table.address
-        if path not in self._table.natives:
-            self._table.add(path)
-            self._paths[variant] = path
-            self._connect(variant, self._table.natives[path])
-            self.state_block[c_entry.RELEASES_GIL] |= path.kernel.state[python_entry.RELEASES_GIL]
-            if self._builtin_state is not None:
-                self._builtin_state[python_entry.RELEASES_GIL] = self.state_block[c_entry.RELEASES_GIL]
-        native = self._table.natives[path]
-        self._table.words[CURRENT] = native.address
-        if table is not self._table or asker is None or asker is path or not 0 < status < FAILURE:
-            return
-        # Arrays are not told apart natively, so no outcome stands for one.
-        if not isinstance(asker.variant.outcomes[status - 1], np.ndarray):
-            table.natives[asker].add_jump(status, outcome, native)
-
-    def _connect(self, variant: CompiledPath, native: NativeVariant) -> None:
-        """Let native code go from this path to those that part from it, and back: a fork is the same guard for all that come to it."""
-        for ordinal, fork in variant.forks.items():
-            side, outcome = variant.path[ordinal], variant.outcomes[ordinal]
-            # Arrays are not told apart natively, so no outcome stands for one.
-            if isinstance(outcome, np.ndarray):
-                continue
-            for other_side, others in fork.tapes.items():
-                known = [] if other_side == side else [v for v in others if v in self._paths]
-                for other in known:
-                    self._table.natives[self._paths[other]].add_jump(ordinal + 1, _reported(outcome), native)
-                if known:
-                    last = self._table.natives[self._paths[known[-1]]]
-                    native.add_jump(ordinal + 1, _reported(known[-1].outcomes[ordinal]), last)
-
-    # Called by the tape cache
-
-    @holding("_lock")
-    def note_uses(self) -> None:
-        """Count the native answers so far as hits and uses of the tapes that gave them, the current tape as the latest."""
-        self._drop_retired(None, 0)
-        current = int(self._table.words[CURRENT])
-        for path in sorted(self._paths.values(), key=lambda path: self._table.natives[path].address == current):
-            hits = int(path.state[c_entry.VARIANT_HITS])
-            if hits != path.noted:
-                path.variant.hits += hits - path.noted
-                path.noted = hits
-                self._guarded.note_native_use(path.variant)
-
-    @holding("_lock")
-    def forget_dropped(self) -> None:
-        """Leave out the tapes that are no longer kept; calls under way go on in the table that they are in."""
-        self._drop_retired(None, 0)
-        kept = {v: p for v, p in self._paths.items() if self._guarded.keeps(v)}
-        if len(kept) == len(self._paths):
-            return
-        made = _PathsTable(self)
-        for path in kept.values():
-            made.add(path)
-        self._retired.append(self._table)
-        self._table, self._paths = made, kept
-        for variant, path in kept.items():
-            self._connect(variant, made.natives[path])
-        self.state_block[c_entry.DISPATCH_TABLE] = self._table.address
-
-    @holding("_lock")
-    def _free_retired(self, table: _PathsTable | None, own: int) -> None:
-        self._drop_retired(table, own)
-
-    def _drop_retired(self, table: _PathsTable | None, own: int) -> None:
-        """Call under the lock: free old tables that no call is in: none is under way but `own` many of this thread's, in `table`."""
-        # No call that begins now can find them.
-        if self._retired and self.state_block[c_entry.ACTIVE] == own:
-            used = self.state_block[c_entry.DISPATCH_TABLE]
-            self._retired = [old for old in self._retired if old is table or old.address == used]
-
-
-class _Path:
-    """The kernel of one path in the form that dispatch loops run.
-
-    Attributes:
-        address, state: of the adapter and its state block, as of a kernel.
-        noted: how many of its answers have been counted as hits.
-    """
-
-    def __init__(self, variant: CompiledPath) -> None:
-        self.variant = variant
-        self.kernel = variant.gradient_kernel()
-        self.address = c_entry.function_address("tapediff_variant")
-        self.state = np.array([self.kernel.state[0], self.kernel.state.ctypes.data, 0], np.int64)
-        self.noted = 0
-
-
-class _PathsTable(DispatchTable):
-    """The native side of a PathsEntry. It holds the kernels that native code finds through it."""
-
-    def __init__(self, entry: PathsEntry) -> None:
-        # Addresses only: its kernels know the arrays.
-        super().__init__((FLOAT_SCALAR,), (FLOAT_SCALAR, FLOAT_SCALAR), c_entry.LAYOUT)
-        self._entry = entry
-        self.natives: dict[_Path, NativeVariant] = {}
-        self._paths_by_address: dict[int, _Path] = {}
-
-    def add(self, path: _Path) -> None:
-        native = NativeVariant(path, path.variant.number)
-        # An interrupt may come before any line: every path in `natives` is in the other table already.
-        self._paths_by_address[native.address] = path
-        self.natives[path] = native
-
-    def answer(self, frame: Any, asker: int, status: int, outcome: int) -> int:
-        return self._entry.answer(self, frame, self._paths_by_address.get(asker), status, outcome)
+    def path_of(self, variant: CompiledPath) -> Path | None:
+        if not self._owner.may_run_natively(variant):
+            return None
+        kernel = variant.gradient_kernel()
+        state = np.array([kernel.state[0], kernel.state.ctypes.data, 0], np.int64)
+        return Path(variant, kernel, c_entry.function_address("tapediff_variant"), state)
 
 
 def _copied(address: int, size: int) -> np.ndarray:
     x = np.empty(size)
     ctypes.memmove(x.ctypes.data, address, x.nbytes)
     return x
-
-
-def _reported(outcome: Any) -> int:
-    """The outcome of a guard on a number, as kernels report it: the bits of a double."""
-    return int(np.float64(outcome).view(np.int64))
 
 
 def lost_error() -> BaseException:

@@ -34,6 +34,7 @@ class CompiledPath(Protocol):
         hits: calls that it answered.
         outcomes: of its guards, in order; `path` has their keys.
         forks: where other paths leave this one, by the guard's position.
+        constants: inputs of its kernels, behind the arguments.
     """
 
     number: int
@@ -41,24 +42,24 @@ class CompiledPath(Protocol):
     outcomes: tuple[Any, ...]
     path: tuple[Any, ...]
     forks: dict[int, Fork[Any]]
+    constants: Sequence[Any]
+
+    @property
+    def compiled(self) -> KernelOwner: ...
 
     def gradient_kernel(self) -> Kernel:
         """The kernel of value and gradient by the first argument."""
         ...
 
 
-class PathsOwner(Protocol):
-    """A function with several recorded paths: a GuardedTape."""
+class NativePaths(Protocol):
+    """A function with several recorded paths, which native code may run: a GuardedTape."""
 
     @property
     def name(self) -> str: ...
 
-    def answer_at(self, x: np.ndarray) -> tuple[Any, float, Any]:
-        """The path taken at x, the value and the gradient; a new path is recorded."""
-        ...
-
-    def may_run_natively(self, path: Any, /) -> bool:
-        """Whether native code may choose this path by guards alone."""
+    def may_run_natively(self, path: Any, /, *, specialised: bool = False) -> bool:
+        """Whether native code may choose this path by guards alone; if `specialised`, as calls agree in all else."""
         ...
 
     def keeps(self, path: Any, /) -> bool:
@@ -67,6 +68,14 @@ class PathsOwner(Protocol):
 
     def note_native_use(self, path: Any, /) -> None:
         """Note that native code has used a path lately."""
+        ...
+
+
+class PathsOwner(NativePaths, Protocol):
+    """The same, of one array."""
+
+    def answer_at(self, x: np.ndarray) -> tuple[Any, float, Any]:
+        """The path taken at x, the value and the gradient; a new path is recorded."""
         ...
 
 
@@ -83,17 +92,29 @@ class KernelOwner(Protocol):
     def value_and_gradient(self, *args: Any, argnums: Any) -> tuple[Any, Any]: ...
 
 
-class CallsOwner(Protocol):
+class CallsOwner(NativePaths, Protocol):
     """A function with several recorded paths, of any arguments: a GuardedTape."""
 
     def answer_row(self, args: Sequence[Any], argnums: tuple[int, ...] | None) -> tuple[Any, list[Any], bool]:
         """The path taken, value and gradients by `argnums` (or the results, for None), and whether the function returns a tuple."""
         ...
 
-    def may_run_natively(self, path: Any, /) -> bool:
-        """Whether native code may choose this path by guards alone."""
+    def answer_kind(self, args: Sequence[Any], argnums: tuple[int, ...], key: Any, vectors: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """The path taken, and all outputs of the kernel of a key; see CompiledTape.kernel."""
         ...
 
-    def keeps(self, path: Any, /) -> bool:
-        """Whether a path has not been dropped."""
+    def note_native_user(self, user: Any, /) -> None:
+        """Note that native code runs recorded paths by itself."""
         ...
+
+
+class KeepsCalls(Protocol):
+    """What is kept for the calls of a tape: a NativeSide.
+
+    Attributes:
+        errors: the exceptions of its calls.
+        calls: calls by address, by what they compute.
+    """
+
+    errors: Any
+    calls: dict[Any, Any]

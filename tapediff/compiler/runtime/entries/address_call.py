@@ -1,0 +1,415 @@
+"""Calls by address: of a kernel, or of the kernels of several paths, whose inputs and outputs are given by a list of their addresses.
+
+    i32 tapediff_call(const ptr* addresses, void* call)      the codes are those of c_entry
+    i32 tapediff_flat(i64 n, const double* x, i64 m, double* out, void* data)
+    i32 tapediff_flat_gradient(i64 size, const double* x, double* gradient, double* value, void* data)
+
+The first is what the others end in. It runs one kernel, or the dispatch loop of callees on a table whose variants are the kernels of a
+GuardedTape's paths, each behind an adapter that looks like a loop kernel of one iteration. The flat ones have all arguments one behind
+the other in x, and all results in `out`; a plan says where each of them is, and constants are behind addresses of their own. Nothing is
+written on failure.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+import numpy as np
+
+from ....ir.instruction import Operand
+from ...jit.shared_function import SharedFunction
+from ...llvm.builder import Exit, Function, Signature, external, module_text
+from ...llvm.memory import Array, Layout, Location, Struct
+from ...llvm.values import F64, I32, I64, PTR, Value, constant, convert, select
+from ..call_frame import CALL_FRAME, frame_words, input_word
+from ..callees.dispatch_loop import DISPATCH, RUN_DECIDED
+from ..python_api import (
+    CALL_ONE_ARGUMENT,
+    FLOAT_FROM_DOUBLE,
+    LONG_AS_LONG_LONG,
+    LONG_FROM_LONG,
+    METH_FASTCALL,
+    METH_NOARGS,
+    MOST_ARGUMENTS,
+    RELEASE_OBJECT,
+    MethodDefinition,
+    Reader,
+    builtin_maker,
+    call_without_lock,
+)  # fmt: skip
+from ..status import FAILURE, REFUSED
+from . import python_entry as entry
+from .c_entry import (
+    GUARD_FAILED,
+    MISPLACED,
+    NOT_FINITE,
+    NOT_POSITIVE_DEFINITE,
+    PATH,
+    POINT_FUNCTION,
+    RAISED,
+    WRONG_SIZE,
+)
+from .python_entry import KERNEL, REPORT
+
+# What a call needs: one kernel and how many inputs it has, or else the table of several paths and the number of calls under way.
+CALL = Layout.of_words(kernel=PTR, state=PTR, inputs=I64, table=PTR, active=I64, id=I64, callback=PTR, releases_gil=I64)
+CALL_KERNEL, CALL_STATE, CALL_INPUTS, TABLE, ACTIVE, ID, CALLBACK, RELEASES_GIL = CALL.words()
+
+# The kernel of a path. Its inputs are `arguments` many of the caller's, as many as there are fixed addresses behind these words,
+# and the rest of the caller's.
+ADDRESSED_PATH = PATH.followed_by(arguments=I64, fixed=I64, inputs=I64, outputs=I64)
+
+# The last argument of the flat functions: the plan, which may be exchanged at any time; the constants' addresses; and whom to ask where
+# there is no plan for the sizes given, if `callback` is not null.
+DATA = Layout.of_words(plan=PTR, constants=PTR, id=I64, callback=PTR)
+PLAN_WORD, CONSTANTS_WORD, DATA_ID, DATA_CALLBACK = DATA.words()
+
+# Behind it stand for each input whether it is a constant, and its number there or else its place in x, in bytes; and for each output its
+# place in `out`. The place of a value that has an address of its own is OWN_PLACE.
+PLAN = Layout.of_words(call=PTR, n=I64, m=I64, inputs=I64, outputs=I64)
+OWN_PLACE = -1
+
+FRAME_WORDS = frame_words(1, 0)
+
+FLAT_TYPE = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p
+)
+CALL_FUNCTION = external("tapediff_call", I32, PTR, PTR)
+FAILED = external("failed", I32, I64, I32)
+PLAN_FOR = external("plan_for", I32, I64, I64, PTR, I64, PTR)
+
+
+# The call
+
+
+def _call() -> str:
+    f = Function("tapediff_call", I32, addresses=PTR, call=PTR)
+    addresses, call = f.parameters[0], CALL.at(f.parameters[1])
+    kernel = call["kernel"]
+    with f.if_(kernel.is_null()):
+        f.return_(_on_paths(f, addresses, call))
+    report = f.struct(REPORT)
+    report["room"] = 0
+    outputs = Array(addresses, PTR).address(call["inputs"])
+    status = f.call(KERNEL, addresses, outputs, call["state"], report.pointer, address=kernel)
+    with f.if_(status == 0):
+        f.return_(0)
+    with f.if_(status > 0):
+        f.return_(select(status.below(FAILURE), constant(f, GUARD_FAILED, I32), NOT_POSITIVE_DEFINITE))
+    f.return_(_ask(f, call, status))
+    return module_text(f)
+
+
+def _on_paths(f: Function, addresses: Value, call: Struct) -> Value:
+    # Counted before the table is read: a table that no new call can find is free once no call is under way.
+    active = call.location("active")
+    active.update_atomic("add", 1)
+    table = call.location("table").load_atomic()
+    frame, code = f.struct(CALL_FRAME, 8 * FRAME_WORDS), f.variable(I32, 0)
+    words = Array(frame.pointer, I64)
+    for k in range(FRAME_WORDS):
+        words[k] = 0
+    frame["end"] = 1
+    Array(frame.pointer, PTR)[input_word(0)] = addresses
+    status = f.call(DISPATCH, table, frame.pointer)
+    with f.if_(status != 0):
+        code.value = _ask(f, call, status)
+    active.update_atomic("sub", 1)
+    return code.value
+
+
+def _ask(f: Function, call: Struct, status: Value) -> Value:
+    """Let Python find the reason of a failure, and keep it; gives the code to return."""
+    found = f.call(FAILED, call["id"], status, address=call["callback"])
+    # An interrupt may have kept Python from answering, which must not look like success.
+    return select(found == 0, RAISED, found)
+
+
+def _path() -> str:
+    """The kernel of a path as a loop kernel of one iteration; see compiler.loop_kernel."""
+    f = Function("tapediff_addressed_path", I32, frame=PTR, own=PTR, report=PTR)
+    frame, path, report = f.parameters[0], ADDRESSED_PATH.at(f.parameters[1]), f.parameters[2]
+    given = Array(Array(frame, PTR)[input_word(0)], PTR)
+    inputs, fixed = f.variable(PTR, given.start), path["fixed"]
+    total = path["inputs"]
+    outputs = given.address(total - fixed)
+    with f.if_(fixed != 0):
+        arguments, own = path["arguments"], Array(path.behind(), PTR)
+        merged = f.array(PTR, MOST_ARGUMENTS)
+        with f.loop(0, arguments) as k:
+            merged[k] = given[k]
+        with f.loop(0, fixed) as k:
+            merged[arguments + k] = own[k]
+        with f.loop(arguments + fixed, total) as k:
+            merged[k] = given[k - fixed]
+        inputs.value = merged.start
+    status = f.call(KERNEL, inputs.value, outputs, path["state"], report, address=path["kernel"])
+    with f.if_(status == 0):
+        CALL_FRAME.at(frame)["iteration"] = 1
+        path.location("hits").update_atomic("add", 1, "monotonic")
+    f.return_(status)
+    return module_text(f)
+
+
+# Flat arguments and results
+
+
+def _check_places(f: Function, x: Value, n: Value, out: Value, m: Value) -> None:
+    """Leave where the arrays are not aligned or share memory: writing one would change another."""
+    start, target = convert("ptrtoint", x, I64), convert("ptrtoint", out, I64)
+    overlap = start.below(target + (m << 3)) & target.below(start + (n << 3))
+    with f.if_((((start | target) & 7) != 0) | overlap):
+        f.return_(MISPLACED)
+
+
+def _run_plan(f: Function, plan: Struct, data: Struct, x: Value, out: Value, own: Value) -> Value:
+    """The code of the call that a plan describes, with `own` the address of the value that has one."""
+    inputs, places = plan["inputs"], Array(plan.behind(), I64)
+    constants = Array(data.location("constants").load_atomic(), PTR)
+    addresses = f.array(PTR, MOST_ARGUMENTS)
+    with f.loop(0, inputs) as k:
+        place = places[k * 2 + 1]
+        with f.if_(places[k * 2] != 0):
+            addresses[k] = constants[place]
+        with f.else_():
+            addresses[k] = _moved(x, place)
+    with f.loop(0, plan["outputs"]) as k:
+        place = places[inputs * 2 + k]
+        addresses[inputs + k] = select(place == OWN_PLACE, own, _moved(out, place))
+    return f.call(CALL_FUNCTION, addresses.start, plan["call"])
+
+
+def _moved(address: Value, bytes_: Value) -> Value:
+    return convert("inttoptr", convert("ptrtoint", address, I64) + bytes_, PTR)
+
+
+def _plan_of(f: Function, pointer: Value, n: Value, x: Value, m: Value) -> Struct:
+    """The plan for these sizes; leaves with a code where there is none."""
+    data, found = DATA.at(pointer), f.variable(PTR)
+    with f.repeat() as search:
+        plan = data.location("plan").load_atomic()
+        found.value = plan
+        unknown = f.exit()
+        unknown.leave_if(plan.is_null(), rarely=True)
+        fits = (PLAN.at(plan)["n"] == n) & (PLAN.at(plan)["m"] == m)
+        search.leave_if(fits)
+        unknown.here()
+        callback = data["callback"]
+        with f.if_(callback.is_null()):
+            f.return_(WRONG_SIZE)
+        code = f.call(PLAN_FOR, data["id"], n, x, m, pointer, address=callback)
+        with f.if_(code <= 0):
+            # An interrupt may have kept Python from answering.
+            f.return_(select(code == 0, RAISED, code))
+        with f.if_(code != PLANNED):
+            f.return_(code)
+    return PLAN.at(found.value)
+
+
+# What Python answers where it has put a plan in place.
+PLANNED = 100
+
+
+def _flat() -> str:
+    f = Function("tapediff_flat", I32, n=I64, x=PTR, m=I64, out=PTR, data=PTR)
+    n, x, m, out, pointer = f.parameters
+    _check_places(f, x, n, out, m)
+    plan = _plan_of(f, pointer, n, x, m)
+    f.return_(_run_plan(f, plan, DATA.at(pointer), x, out, out))
+    return module_text(f)
+
+
+def _flat_gradient() -> str:
+    f = Function("tapediff_flat_gradient", I32, size=I64, x=PTR, gradient=PTR, value=PTR, data=PTR)
+    size, x, gradient, value, pointer = f.parameters
+    _check_places(f, x, size, gradient, size)
+    _check_places(f, x, size, value, constant(f, 1, I64))
+    _check_places(f, gradient, size, value, constant(f, 1, I64))
+    result, plan = f.variable(F64), _plan_of(f, pointer, size, x, size)
+    code = _run_plan(f, plan, DATA.at(pointer), x, gradient, result.address)
+    with f.if_(code == 0):
+        Location(value, F64).value = result.value
+    f.return_(code)
+    return module_text(f)
+
+
+def _finite_gradient() -> str:
+    """Also says whether the value is a number that a sampler can use."""
+    f = Function("tapediff_finite_flat_gradient", I32, size=I64, x=PTR, gradient=PTR, value=PTR, data=PTR)
+    inner = Signature("tapediff_flat_gradient", POINT_FUNCTION.result, POINT_FUNCTION.parameters)
+    code = f.call(inner, *f.parameters)
+    with f.if_(code == 0):
+        number = Location(f.parameters[3], F64).value
+        with f.if_((number - number) != 0.0):
+            f.return_(NOT_FINITE)
+    f.return_(code)
+    return module_text(f)
+
+
+RUN = SharedFunction("tapediff_call", _call, lambda: {RUN_DECIDED.name: RUN_DECIDED.address})
+ADAPTER = SharedFunction("tapediff_addressed_path", _path)
+
+
+def _calls_it() -> dict[str, int]:
+    return {RUN.name: RUN.address}
+
+
+FLAT = SharedFunction("tapediff_flat", _flat, _calls_it)
+FLAT_GRADIENT = SharedFunction("tapediff_flat_gradient", _flat_gradient, _calls_it)
+FINITE_GRADIENT = SharedFunction(
+    "tapediff_finite_flat_gradient", _finite_gradient, lambda: {FLAT_GRADIENT.name: FLAT_GRADIENT.address}
+)
+
+
+# Builtins
+
+
+# The state of a builtin without arguments: behind it stand the addresses of all inputs and outputs, of which that of the value, number
+# `value`, is filled in. `handler` is called with the code where there is no value.
+BOUND = Layout.of_words(call=PTR, count=I64, value=I64, handler=PTR)
+
+# The state of a builtin of few rows. Behind it stand for each argument the bytes between rows, 0 where all share it, and its
+# specification; the first extent of one with rows is filled in at a call.
+FEW = Layout.of_words(call=PTR, inputs=I64, count=I64)
+FEW_ARGUMENT = Layout.of_words(stride=I64)
+SPECIFICATION_WORDS = len(entry.SPECIFICATION.words())
+MOST_EXTENTS = 64
+
+
+def _bound(name: str, reader: Reader) -> str:
+    """The builtin without arguments: the value, or the handler's answer to a code."""
+    f = Function(name, PTR, self=PTR, none=PTR)
+    bound, value = BOUND.at(reader.state_address(f, f.parameters[0])), f.variable(F64)
+    recorded, addresses, call = Array(bound.behind(), PTR), f.array(PTR, MOST_ARGUMENTS), bound["call"]
+    with f.loop(0, bound["count"]) as k:
+        addresses[k] = recorded[k]
+    addresses[bound["value"]] = value.address
+    code = call_without_lock(f, CALL.at(call)["releases_gil"], lambda: f.call(CALL_FUNCTION, addresses.start, call))
+    with f.if_(code == 0):
+        f.return_(f.call(FLOAT_FROM_DOUBLE, value.value))
+    number = f.call(LONG_FROM_LONG, convert("sext", code, I64))
+    answer = f.call(CALL_ONE_ARGUMENT, bound["handler"], number)
+    f.call(RELEASE_OBJECT, number)
+    f.return_(answer)
+    return module_text(f)
+
+
+def _each_row() -> Function:
+    """Calls at all rows, up to the first that fails."""
+    f = Function("tapediff_each_row_by_address", I32, addresses=PTR, strides=PTR, count=I64, rows=I64, call=PTR)
+    addresses, strides = Array(f.parameters[0], I64), Array(f.parameters[1], I64)
+    count, rows, call = f.parameters[2:]
+    with f.loop(0, rows):
+        code = f.call(CALL_FUNCTION, addresses.start, call)
+        with f.if_(code != 0):
+            f.return_(code)
+        with f.loop(0, count) as k:
+            addresses[k] = addresses[k] + strides[k]
+    f.return_(0)
+    return f
+
+
+def _few_rows(name: str, reader: Reader) -> str:
+    """The builtin of (inputs, outputs, number of rows)."""
+    f = Function(name, PTR, self=PTR, args=PTR, count=I64)
+    self, args, count = f.parameters
+    few, each, refused = FEW.at(reader.state_address(f, self)), _each_row(), f.exit()
+    arguments, call = few["count"], few["call"]
+    refused.leave_if(count != arguments + 1)
+    rows = f.call(LONG_AS_LONG_LONG, Array(args, PTR)[arguments])
+    refused.leave_if(rows < 0)
+    addresses, strides = f.array(PTR, MOST_ARGUMENTS), f.array(I64, MOST_ARGUMENTS)
+    recorded = f.variable(PTR, few.behind())
+    with f.loop(0, arguments) as k:
+        stride = FEW_ARGUMENT.at(recorded.value)["stride"]
+        wanted = Array(FEW_ARGUMENT.at(recorded.value).behind(), I64)
+        length = entry.SPECIFICATION.at(wanted.start)["ndim"] + SPECIFICATION_WORDS
+        strides[k] = stride
+        addresses[k] = _row_address(refused, reader, args, k, wanted, length, stride != 0, rows, k < few["inputs"])
+        recorded.value = wanted.address(length)
+    code = call_without_lock(
+        f, CALL.at(call)["releases_gil"],
+        lambda: f.call(each.signature, addresses.start, strides.start, arguments, rows, call),
+    )  # fmt: skip
+    f.return_(f.call(LONG_FROM_LONG, convert("sext", code, I64)))
+    refused.here()
+    f.return_(f.call(LONG_FROM_LONG, REFUSED))
+    return module_text(each, f)
+
+
+def _row_address(
+    refused: Exit, reader: Reader, args: Value, k: Value, wanted: Array, length: Value, has_rows: Value, rows: Value, is_input: Value
+) -> Value:
+    """The address of an argument, checked against its specification for so many rows."""
+    f = refused.function
+    words = f.array(I64, SPECIFICATION_WORDS + MOST_EXTENTS)
+    with f.loop(0, length) as j:
+        words[j] = wanted[j]
+    with f.if_(has_rows):
+        words[SPECIFICATION_WORDS] = rows
+    return reader.checked_address(refused, args, k, entry.SPECIFICATION.at(words.start), is_input)
+
+
+def _known() -> dict[str, int]:
+    return {**entry.known_objects(), **_calls_it()}
+
+
+_BOUND = {
+    reader: SharedFunction(name, lambda name=name, reader=reader: _bound(name, reader), _calls_it)
+    for name, reader in (("tapediff_bound_call", entry.BY_LAYOUT), ("tapediff_portable_bound_call", entry.BY_PROTOCOL))
+}
+_FEW = {
+    reader: SharedFunction(name, lambda name=name, reader=reader: _few_rows(name, reader), _known)
+    for name, reader in (("tapediff_few_calls", entry.BY_LAYOUT), ("tapediff_portable_few_calls", entry.BY_PROTOCOL))
+}
+
+# Definitions of builtin functions have to live as long as these.
+_definitions: dict[str, MethodDefinition] = {}
+
+
+class _Words(np.ndarray):
+    """Words of a builtin, with the objects that they are addresses in."""
+
+    keeps: tuple[object, ...]
+
+
+def _builtin(functions: dict[Reader, SharedFunction], flags: int, words: list[int], keeps: tuple[object, ...]) -> Callable[..., Operand]:
+    reader = entry.BY_LAYOUT if entry.is_available() else entry.BY_PROTOCOL
+    function = functions[reader]
+    definition = _definitions.get(function.name)
+    if definition is None:
+        definition = _definitions.setdefault(function.name, MethodDefinition(b"tapediff_call", function.address, flags, None))
+    state = np.array(words, np.int64).view(_Words)
+    state.keeps = keeps
+    return builtin_maker()(ctypes.addressof(definition), reader.bound(state), None)
+
+
+def bound_builtin(
+    call: int, addresses: list[int], value: int, handler: Callable[[int], Operand], keeps: tuple[object, ...]
+) -> Callable[[], Operand]:
+    """A builtin without arguments: calls with these addresses and returns output `value`, or the result of `handler(code)`.
+
+    Args:
+        call: the address of a CALL.
+        addresses: of inputs and outputs; that of output `value` is not used.
+        keeps: what has to stay alive.
+    """
+    words = [call, len(addresses), value, id(handler), *addresses]
+    return _builtin(_BOUND, METH_NOARGS, words, (*keeps, handler))
+
+
+def few_rows_builtin(call: int, inputs: int, arguments: list[tuple[int, list[int]]], keeps: tuple[object, ...]) -> Callable[..., Operand]:
+    """A builtin of (inputs, outputs, number of rows), which makes the calls of all rows.
+
+    Args:
+        call: the address of a CALL.
+        arguments: for each input and output the bytes between rows, 0 where all share it, and its specification, with any number of rows.
+
+    Returns:
+        The builtin: 0 on success; REFUSED where an array is not as specified; otherwise the code of the first row that failed.
+    """
+    words = [call, inputs, len(arguments)]
+    for stride, specification in arguments:
+        words += [stride, *specification]
+    return _builtin(_FEW, METH_FASTCALL, words, keeps)

@@ -1,0 +1,218 @@
+"""Calls by the addresses of their inputs and outputs: of a CompiledTape's kernel, or of those of a GuardedTape's paths.
+
+C functions of several arguments, bound calls and batches end in these; see compiler.runtime.entries.address_call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...compiler.runtime.call_frame import input_word, widened
+from ...compiler.runtime.callbacks import callback_address, take_pending
+from ...compiler.runtime.callees.dispatch_loop import DONE
+from ...compiler.runtime.entries import address_call, c_entry, python_entry
+from ...compiler.runtime.python_api import MOST_ARGUMENTS
+from ...compiler.runtime.status import OUT_OF_MEMORY, RECURSION
+from ...errors import ShapeMismatch
+from ...ir.instruction import FLOAT64, FLOAT_SCALAR, ValueType
+from ...ir.tape import Tape
+from ..tapes.gradient_tape import gradient_tape
+from ..tapes.operator_tapes import Operator, float_outputs, hvp_tape, jvp_tape, vjp_tape
+from .native_entry import Errors, keep_error, lost_error
+from .paths import Path, PathsDispatch, PathsTable
+from .signature import Numbers, Signature
+
+if TYPE_CHECKING:
+    from ...compiler.kernel import Kernel
+    from .owner import CallsOwner, CompiledPath, KernelOwner
+
+_ids = itertools.count(1)
+_calls: weakref.WeakValueDictionary[int, AddressedCall] = weakref.WeakValueDictionary()
+
+OPERATORS: dict[str, Callable[..., Tape]] = {"jvp": jvp_tape, "vjp": vjp_tape, "hvp": hvp_tape}
+KINDS = ("value", "gradient", *OPERATORS)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What calls compute.
+
+    Attributes:
+        name: of KINDS.
+        argnums: the arguments to differentiate by; those of the value are empty.
+        wrt: the inputs that these hold.
+    """
+
+    name: str
+    argnums: Numbers
+    wrt: Numbers
+
+    @property
+    def key(self) -> Any:
+        """Of the kernel; see CompiledTape.kernel."""
+        if self.name in OPERATORS:
+            return Operator(OPERATORS[self.name], self.wrt)
+        return self.wrt if self.name == "gradient" else None
+
+    def types(self, tape: Tape, inputs: Sequence[ValueType]) -> tuple[list[ValueType], list[ValueType]]:
+        """The types of the vectors behind the inputs, and of the outputs, where `tape` holds."""
+        by = [inputs[k] for k in self.wrt]
+        results = list(tape.output_types)
+        floats = [results[k] for k in float_outputs(tape)]
+        if self.name in ("gradient", "hvp"):
+            gradient_tape(tape, self.wrt)  # raises where the result is no number
+        return {
+            "value": ([], results), "gradient": ([], [FLOAT_SCALAR, *by]), "jvp": (by, floats), "vjp": (floats, by), "hvp": (by, by),
+        }[self.name]  # fmt: skip
+
+
+class OtherResults(ShapeMismatch):
+    """Paths have results of different types."""
+
+
+class AddressedCall:
+    """A function of the addresses of its inputs and outputs.
+
+    Attributes:
+        inputs, outputs: the types of the arrays at these addresses: of the inputs of a tape, and the vectors behind them.
+        errors: the exceptions of its calls.
+        words: its state.
+    """
+
+    def __init__(self, inputs: Sequence[ValueType], outputs: Sequence[ValueType], errors: Errors) -> None:
+        self.inputs, self.outputs, self.errors = [*inputs], [*outputs], errors
+        number = next(_ids)
+        self.words = np.zeros(len(address_call.CALL.words()), np.int64)
+        self.words[address_call.ID] = number
+        self.words[address_call.CALLBACK] = callback_address(_call_failed, ("i64", "i32"), "i32")
+        _calls[number] = self
+
+    @property
+    def address(self) -> int:
+        """Of its state, for callers in native code."""
+        return int(self.words.ctypes.data)
+
+    def failed(self, status: int) -> int:
+        """The code of a call that ended with an exception, which is kept. Called by native code."""
+        raised = MemoryError("no memory for a workspace") if status == OUT_OF_MEMORY else take_pending() or lost_error()
+        code = keep_error(self.errors, raised)
+        return c_entry.WRONG_SIZE if isinstance(raised, OtherResults) else code
+
+
+class CompiledCall(AddressedCall):
+    """The call of one kernel."""
+
+    def __init__(self, kernel: Kernel, errors: Errors) -> None:
+        super().__init__(kernel.tape.input_types, kernel.tape.output_types, errors)
+        self._kernel = kernel
+        self.words[address_call.CALL_KERNEL : address_call.CALL_INPUTS + 1] = (
+            int(kernel.state[0]), kernel.state.ctypes.data, len(kernel.input_types),
+        )  # fmt: skip
+        self.words[address_call.RELEASES_GIL] = kernel.state[python_entry.RELEASES_GIL]
+
+
+class PathsCall(AddressedCall, PathsDispatch):
+    """The call of the kernel that holds, among those of a GuardedTape's paths."""
+
+    TABLE, ACTIVE, RELEASES_GIL = address_call.TABLE, address_call.ACTIVE, address_call.RELEASES_GIL
+
+    def __init__(
+        self, owner: CallsOwner, signature: Signature, kind: Kind, vectors: Sequence[ValueType], outputs: Sequence[ValueType],
+        errors: Errors,
+    ) -> None:  # fmt: skip
+        AddressedCall.__init__(self, [*signature.types, *vectors], outputs, errors)
+        PathsDispatch.__init__(self, owner, (FLOAT_SCALAR,), ())
+        self._owner, self._signature, self._kind, self._vectors = owner, signature, kind, [*vectors]
+        self.head = self.words
+        self.head[self.TABLE] = self._table.address
+
+    def answer(self, table: PathsTable, frame: Any, asker: Path | None, status: int, outcome: int) -> int:
+        self._free_retired(table, 1)
+        if status == RECURSION:
+            raise RecursionError(f"calls of {self._owner.name} stand too deep in each other")
+        count = len(self.inputs)
+        addresses = (ctypes.c_int64 * (count + len(self.outputs))).from_address(frame[input_word(0)])[:]
+        inputs = [copy_at(address, type_) for address, type_ in zip(addresses, self.inputs)]
+        first = count - len(self._vectors)
+        args = self._signature.arguments(inputs[:first])
+        variant, results = self._owner.answer_kind(args, self._kind.argnums, self._kind.key, inputs[first:])
+        found = self._fitting(results)
+        self._learn(variant, table, asker, status, outcome)
+        # Last of all, and by one call: where an interrupt comes, nothing is to be written.
+        written = map(ctypes.memmove, addresses[count:], [a.ctypes.data for a in found], [a.nbytes for a in found])
+        return (all(written), DONE)[1]
+
+    def _fitting(self, results: Sequence[Any]) -> list[np.ndarray]:
+        """The results in the memory's types.
+
+        Raises:
+            OtherResults: they would not fit, or be rounded to integers.
+        """
+        arrays = list(map(np.asarray, results))
+        fits = len(arrays) == len(self.outputs) and all(
+            a.shape == t.shape and np.can_cast(a.dtype, t.dtype, "same_kind") for a, t in zip(arrays, self.outputs)
+        )
+        if not fits:
+            raise OtherResults(
+                "paths of the function return results of different types",
+                got=f"{', '.join(str(ValueType(a.shape, a.dtype)) for a in arrays)}; room for {', '.join(map(str, self.outputs))}",
+                fix="return results of the same shapes from every path",
+            )  # fmt: skip
+        return [np.ascontiguousarray(a, widened(t).dtype) for a, t in zip(arrays, self.outputs)]
+
+    def path_of(self, variant: CompiledPath) -> Path | None:
+        if not self._owner.may_run_natively(variant, specialised=True):
+            return None
+        kernel, fixed = variant.compiled.kernel(self._kind.key), list(variant.constants)
+        count = len(self.inputs) - len(self._vectors)
+        types = kernel.tape.input_types
+        given = [*types[:count], *types[count + len(fixed) :]]
+        fits = given == self.inputs and list(kernel.tape.output_types) == self.outputs
+        if not fits or len(types) + len(self.outputs) > MOST_ARGUMENTS:
+            return None
+        arrays = [np.array(c, widened(t).dtype, order="C") for c, t in zip(fixed, types[count:])]
+        words = [int(kernel.state[0]), kernel.state.ctypes.data, 0, count, len(fixed), len(types), len(self.outputs)]
+        state = np.array([*words, *(a.ctypes.data for a in arrays)], np.int64)
+        return Path(variant, kernel, address_call.ADAPTER.address, state, arrays)
+
+
+def copy_at(address: int, type_: ValueType) -> Any:
+    """A copy of the array at an address; a number for one without dimensions."""
+    array = np.empty(type_.shape, widened(type_).dtype)
+    ctypes.memmove(array.ctypes.data, address, array.nbytes)
+    return array.astype(type_.dtype, copy=False)[()]
+
+
+def compiled_call(tape: KernelOwner, kind: Kind, errors: Errors, known: dict[Any, AddressedCall]) -> AddressedCall:
+    """The call of a CompiledTape."""
+    key = kind.key
+    return known.get(key) or known.setdefault(key, CompiledCall(tape.kernel(key), errors))
+
+
+def paths_call(
+    owner: CallsOwner, signature: Signature, kind: Kind, vectors: Sequence[ValueType], outputs: Sequence[ValueType],
+    errors: Errors, known: dict[Any, AddressedCall],
+) -> AddressedCall:  # fmt: skip
+    """The call of a GuardedTape."""
+    key = (kind, signature.key, tuple(vectors), tuple(outputs))
+    if key not in known:
+        made = known.setdefault(key, PathsCall(owner, signature, kind, vectors, outputs, errors))
+        owner.note_native_user(made)
+    return known[key]
+
+
+def floated(types: Sequence[ValueType]) -> list[ValueType]:
+    """The types with float64 in the place of other numbers."""
+    return [ValueType(t.shape, FLOAT64) for t in types]
+
+
+def _call_failed(number: int, status: int) -> int:
+    """Called by native code; see AddressedCall.failed."""
+    return _calls[number].failed(status)

@@ -1,0 +1,104 @@
+"""Calls bound to arrays: a function without arguments that reads them, and writes the gradient, where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...compiler.runtime.entries import address_call, c_entry
+from ...errors import ArgumentMismatch, ShapeMismatch
+from ...ir.arguments import unwrap
+from ...ir.instruction import FLOAT64, FLOAT_SCALAR, ValueType
+from ...ir.outputs import check_out, share_memory
+from ..evaluate.chosen import choose, inputs_of
+from .addressed_call import Kind, compiled_call, paths_call
+from .native_entry import lost_error
+from .signature import Signature, of_call, of_tape
+
+if TYPE_CHECKING:
+    from .addressed_call import AddressedCall
+
+
+def bound_to_one(tape: Any, x: np.ndarray, out: Any) -> Callable[[], float]:
+    """See NativeCalls.bind; of one array."""
+    _check_buffer("x", x, FLOAT64)
+    _check_buffer("out", out, FLOAT64)
+    if x.shape != out.shape:
+        raise ShapeMismatch("out has another shape than x", got=f"x {x.shape}, out {out.shape}", fix="np.empty(x.shape)")
+    _check_apart([x], [out])
+    entry = tape._entry(x.shape)
+
+    def failed(status: int) -> Any:
+        raised = entry.error_at(x, status)
+        if raised is not None:
+            raise raised
+        return tape.value_and_gradient(x, out=out)[0]
+
+    return c_entry.bound_builtin(entry.function, entry.state_block, x, out, failed)
+
+
+def bound_call(tape: Any, args: Sequence[Any], out: Any, argnums: Any) -> Callable[[], float]:
+    """See NativeCalls.bind; of any arguments."""
+    if out is None:
+        raise ArgumentMismatch("bind needs an array for the gradient", fix="bind(*args, out=np.empty(x.shape))")
+    signature, call, wrt = _call(tape, args, argnums)
+    outs = choose(tape, args, argnums).flat(out, "out")
+    check_out(outs, [signature.types[k] for k in wrt], True)
+    inputs = _inputs(signature, args)
+    for k, array in enumerate(outs):
+        _check_buffer(f"array {k} of out", array, FLOAT64)
+    _check_apart(inputs, outs)
+    arrays = [*inputs, np.empty(()), *outs]
+
+    def failed(code: int) -> Any:
+        raised = call.errors.take()
+        if raised is not None:
+            raise raised
+        if code not in (c_entry.GUARD_FAILED, c_entry.NOT_POSITIVE_DEFINITE):
+            raise lost_error()
+        # Raises what the call by Python raises there.
+        return tape.value_and_gradient(*signature.arguments(inputs), argnums=argnums, out=out)[0]
+
+    addresses = [array.ctypes.data for array in arrays]
+    return address_call.bound_builtin(call.address, addresses, len(inputs), failed, (call, arrays))
+
+
+def _call(tape: Any, args: Sequence[Any], argnums: Any) -> tuple[Signature, AddressedCall, tuple[int, ...]]:
+    """Value and gradient of a target by `argnums`, and the inputs that these hold."""
+    native, numbers = tape._native_side(), choose(tape, args, argnums).numbers
+    if hasattr(tape, "answer_kind"):
+        call = tape.keyed(args, numbers)
+        signature, kind = of_call(call.bound, call.key), Kind("gradient", numbers, call.bound.argnums)
+        outputs = [FLOAT_SCALAR, *(signature.types[k] for k in kind.wrt)]
+        return signature, paths_call(tape, signature, kind, [], outputs, native.errors, native.calls), kind.wrt
+    signature = of_tape(tape.tape, args)
+    kind = Kind("gradient", numbers, inputs_of(tape.tape, numbers))
+    return signature, compiled_call(tape, kind, native.errors, native.calls), kind.wrt
+
+
+def _inputs(signature: Signature, args: Sequence[Any]) -> list[np.ndarray]:
+    """The caller's arrays, read where they are; copies of numbers.
+
+    Raises:
+        ArgumentMismatch: an array that cannot be read where it is.
+    """
+    given = [unwrap(leaf) for k, argument in enumerate(args) for leaf in signature.inputs_in(k, argument)]
+    for k, (leaf, type_) in enumerate(zip(given, signature.types)):
+        if np.ndim(leaf) or isinstance(leaf, np.ndarray):
+            _check_buffer(f"array {k} of the arguments", leaf, type_.dtype)
+    return [leaf if isinstance(leaf, np.ndarray) else np.array(leaf, t.dtype) for leaf, t in zip(given, signature.types)]
+
+
+def _check_apart(inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> None:
+    if not all(out.flags.writeable for out in outs) or share_memory(inputs, outs):
+        raise ArgumentMismatch("out is read-only or shares memory with x", fix="pass an array of its own: np.empty(x.shape)")
+
+
+def _check_buffer(name: str, array: Any, dtype: np.dtype) -> None:
+    fits = isinstance(array, np.ndarray) and array.dtype == dtype != np.float32 and array.dtype.isnative
+    if not (fits and array.flags.c_contiguous and array.flags.aligned):
+        what = str(ValueType(array.shape, array.dtype)) if isinstance(array, np.ndarray) else type(array).__name__
+        raise ArgumentMismatch(f"{name} is not a C-contiguous {np.dtype(dtype).name} array", got=what,
+                               fix="np.ascontiguousarray(x, dtype=float), kept and written to")  # fmt: skip

@@ -1,0 +1,177 @@
+"""The paths of a GuardedTape that native code chooses among: their kernels in a dispatch table, and the ways between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...base.fork_locks import new_lock
+from ...base.held_locks import holding
+from ...compiler.runtime.callees.dispatch_loop import CURRENT
+from ...compiler.runtime.callees.dispatch_table import DispatchTable, NativeVariant
+from ...compiler.runtime.entries import c_entry, python_entry
+from ...compiler.runtime.status import FAILURE
+from ...ir.instruction import ValueType
+
+if TYPE_CHECKING:
+    from ...compiler.kernel import Kernel
+    from .owner import CompiledPath, NativePaths
+
+
+class Path:
+    """The kernel of one path in the form that dispatch loops run.
+
+    Attributes:
+        address, state: of the adapter and its state block, as of a kernel; the first words of the state are those of c_entry.PATH.
+        noted: how many of its answers have been counted as hits.
+    """
+
+    def __init__(self, variant: CompiledPath, kernel: Kernel, address: int, state: np.ndarray, keeps: object = None) -> None:
+        self.variant, self.kernel, self.address, self.state = variant, kernel, address, state
+        self.noted = 0
+        # Arrays that the state has the addresses of.
+        self._keeps = keeps
+
+
+class PathsDispatch:
+    """The kernels of some paths for one kind of call, of which native code runs the one that holds.
+
+    Attributes:
+        types: of what dispatch loops find in their frames: addresses only, as the kernels know the arrays.
+        head: words in memory, of which number `TABLE` is the address of the table in use, and `ACTIVE` counts the calls under way.
+    """
+
+    TABLE: int
+    ACTIVE: int
+    RELEASES_GIL: int
+    head: np.ndarray
+
+    def __init__(self, guarded: NativePaths, in_types: tuple[ValueType, ...], out_types: tuple[ValueType, ...]) -> None:
+        self._guarded, self.types = guarded, (in_types, out_types)
+        self._lock = new_lock()
+        self._paths: dict[CompiledPath, Path] = {}
+        self._table = PathsTable(self)
+        # Tables of before a tape was dropped, in which calls may still be under way.
+        self._retired: list[PathsTable] = []
+
+    def answer(self, table: PathsTable, frame: Any, asker: Path | None, status: int, outcome: int) -> int:
+        """One call, by the GuardedTape; from then on native code goes the same way by itself, where it may."""
+        raise NotImplementedError
+
+    def path_of(self, variant: CompiledPath) -> Path | None:
+        """The kernel of a path, which may have to be compiled; None where native code may not run it."""
+        raise NotImplementedError
+
+    def _learn(self, variant: CompiledPath, table: PathsTable, asker: Path | None, status: int, outcome: int) -> None:
+        """Let native code run this tape next, and from the same failed guard on."""
+        # Made before the lock is taken, as it may compile.
+        path = self._paths.get(variant) or self.path_of(variant)
+        if path is not None and self._guarded.keeps(variant):
+            self._add(variant, path, table, asker, status, outcome)
+
+    @holding("_lock")
+    def _add(
+        self, variant: CompiledPath, path: Path, table: PathsTable, asker: Path | None, status: int, outcome: int
+    ) -> None:
+        if not self._guarded.keeps(variant):
+            return
+        path = self._paths.get(variant, path)
+        # An interrupt may come before any line: every path in `_paths` is in the table already, and the table is the one in use.
+        self.head[self.TABLE] = self._table.address
+        if path not in self._table.natives:
+            self._table.add(path)
+            self._paths[variant] = path
+            self._connect(variant, self._table.natives[path])
+            self._note_release(int(path.kernel.state[python_entry.RELEASES_GIL]))
+        native = self._table.natives[path]
+        self._table.words[CURRENT] = native.address
+        if table is not self._table or asker is None or asker is path or not 0 < status < FAILURE:
+            return
+        # Arrays are not told apart natively, so no outcome stands for one.
+        if not isinstance(asker.variant.outcomes[status - 1], np.ndarray):
+            table.natives[asker].add_jump(status, outcome, native)
+
+    def _connect(self, variant: CompiledPath, native: NativeVariant) -> None:
+        """Let native code go from this path to those that part from it, and back: a fork is the same guard for all that come to it."""
+        for ordinal, fork in variant.forks.items():
+            side, outcome = variant.path[ordinal], variant.outcomes[ordinal]
+            # Arrays are not told apart natively, so no outcome stands for one.
+            if isinstance(outcome, np.ndarray):
+                continue
+            for other_side, others in fork.tapes.items():
+                known = [] if other_side == side else [v for v in others if v in self._paths]
+                for other in known:
+                    self._table.natives[self._paths[other]].add_jump(ordinal + 1, _reported(outcome), native)
+                if known:
+                    last = self._table.natives[self._paths[known[-1]]]
+                    native.add_jump(ordinal + 1, _reported(known[-1].outcomes[ordinal]), last)
+
+    def _note_release(self, releases: int) -> None:
+        """Note whether callers are to give up the interpreter lock for a kernel."""
+        self.head[self.RELEASES_GIL] |= releases
+
+    # Called by the tape cache
+
+    @holding("_lock")
+    def note_uses(self) -> None:
+        """Count the native answers so far as hits and uses of the tapes that gave them, the current tape as the latest."""
+        self._drop_retired(None, 0)
+        current = int(self._table.words[CURRENT])
+        for path in sorted(self._paths.values(), key=lambda path: self._table.natives[path].address == current):
+            hits = int(path.state[c_entry.VARIANT_HITS])
+            if hits != path.noted:
+                path.variant.hits += hits - path.noted
+                path.noted = hits
+                self._guarded.note_native_use(path.variant)
+
+    @holding("_lock")
+    def forget_dropped(self) -> None:
+        """Leave out the tapes that are no longer kept; calls under way go on in the table that they are in."""
+        self._drop_retired(None, 0)
+        kept = {v: p for v, p in self._paths.items() if self._guarded.keeps(v)}
+        if len(kept) == len(self._paths):
+            return
+        made = PathsTable(self)
+        for path in kept.values():
+            made.add(path)
+        self._retired.append(self._table)
+        self._table, self._paths = made, kept
+        for variant, path in kept.items():
+            self._connect(variant, made.natives[path])
+        self.head[self.TABLE] = self._table.address
+
+    @holding("_lock")
+    def _free_retired(self, table: PathsTable | None, own: int) -> None:
+        self._drop_retired(table, own)
+
+    def _drop_retired(self, table: PathsTable | None, own: int) -> None:
+        """Call under the lock: free old tables that no call is in: none is under way but `own` many of this thread's, in `table`."""
+        # No call that begins now can find them.
+        if self._retired and self.head[self.ACTIVE] == own:
+            used = self.head[self.TABLE]
+            self._retired = [old for old in self._retired if old is table or old.address == used]
+
+
+class PathsTable(DispatchTable):
+    """The native side of a PathsDispatch. It holds the kernels that native code finds through it."""
+
+    def __init__(self, owner: PathsDispatch) -> None:
+        super().__init__(*owner.types, c_entry.LAYOUT)
+        self._owner = owner
+        self.natives: dict[Path, NativeVariant] = {}
+        self._paths_by_address: dict[int, Path] = {}
+
+    def add(self, path: Path) -> None:
+        native = NativeVariant(path, path.variant.number)
+        # An interrupt may come before any line: every path in `natives` is in the other table already.
+        self._paths_by_address[native.address] = path
+        self.natives[path] = native
+
+    def answer(self, frame: Any, asker: int, status: int, outcome: int) -> int:
+        return self._owner.answer(self, frame, self._paths_by_address.get(asker), status, outcome)
+
+
+def _reported(outcome: Any) -> int:
+    """The outcome of a guard on a number, as kernels report it: the bits of a double."""
+    return int(np.float64(outcome).view(np.int64))

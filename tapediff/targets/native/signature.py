@@ -1,0 +1,122 @@
+"""The signature of calls from compiled code: the arrays among the arguments, and which of them are constants."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import ArgumentMismatch
+from ...ir.arguments import Constant, unwrap
+from ...ir.containers import Trees, flatten_as, positions_of
+from ...ir.inputs import as_inputs
+from ...ir.instruction import ValueType
+from ...ir.pytree import unflatten
+from ...recording.arguments.bind_call import BoundCall, Structure
+from ...recording.arguments.int_arguments import AnyInt
+from ..evaluate.chosen import leaves_like
+
+if TYPE_CHECKING:
+    from ...ir.tape import Tape
+
+Numbers = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The arrays among the arguments of a call, which are the inputs of its tapes.
+
+    Attributes:
+        values: of the inputs, in the call that the signature was made from.
+        is_constant: whether each is data; the others are differentiated, or may be.
+        leaves: all arguments, containers taken apart.
+        positions: of the inputs among these.
+        trees: the treedefs of the arguments; None where none is a container.
+        key: of the tapes of a GuardedTape.
+    """
+
+    values: tuple[np.ndarray, ...]
+    is_constant: tuple[bool, ...]
+    leaves: tuple[Any, ...]
+    positions: Numbers
+    trees: Trees | None
+    key: Any = None
+
+    @property
+    def types(self) -> tuple[ValueType, ...]:
+        """Of the inputs."""
+        return tuple([ValueType(v.shape, v.dtype) for v in self.values])
+
+    @property
+    def in_arguments(self) -> list[list[int]]:
+        """The inputs in each argument."""
+        ranges = [range(k, k + 1) for k in range(len(self.leaves))] if self.trees is None else positions_of(self.trees)
+        return [[k for k, position in enumerate(self.positions) if position in leaves] for leaves in ranges]
+
+    @property
+    def constant_arguments(self) -> Numbers:
+        """The arguments that hold nothing but constants."""
+        return tuple([k for k, inputs in enumerate(self.in_arguments) if inputs and all(self.is_constant[i] for i in inputs)])
+
+    @property
+    def active_arguments(self) -> Numbers:
+        """The arguments that hold something else."""
+        return tuple([k for k, inputs in enumerate(self.in_arguments) if not all(self.is_constant[i] for i in inputs)])
+
+    def arguments(self, values: Iterable[Any]) -> list[Any]:
+        """The arguments of a call with these inputs."""
+        leaves = list(self.leaves)
+        for position, value in zip(self.positions, values):
+            leaves[position] = Constant(value) if type(leaves[position]) is Constant else value
+        if self.trees is None:
+            return leaves
+        rest = iter(leaves)
+        return [unflatten(tree, rest) for tree in self.trees]
+
+    def inputs_in(self, argument: int, value: Any) -> list[Any]:
+        """The arrays in a value of an argument.
+
+        Raises:
+            ArgumentMismatch: it has another structure than the argument.
+        """
+        value = unwrap(value)
+        inside = [value] if self.trees is None else leaves_like(self.trees[argument], value, f"argument {argument}")
+        first = argument if self.trees is None else positions_of(self.trees)[argument].start
+        return [unwrap(inside[self.positions[k] - first]) for k in self.in_arguments[argument]]
+
+
+def of_tape(tape: Tape, args: Sequence[Any]) -> Signature:
+    """The signature of a tape's calls, of which `args` is one; of its types alone, without arguments.
+
+    Raises:
+        ArgumentMismatch and others: the arguments do not fit the recorded ones, or are not given where the tape has data.
+    """
+    types, numbers = tape.input_types, tuple(range(len(tape.inputs)))
+    is_data = [k not in tape.active_inputs for k in numbers]
+    if args:
+        values, leaves = as_inputs(tape, args), list(args)
+        if tape.arguments is not None:
+            leaves = []
+            for tree, argument in zip(tape.arguments, args):
+                flatten_as(tree, argument, leaves)
+    elif any(is_data):
+        raise ArgumentMismatch(
+            f"{tape.name} was recorded with data, which a C function has to be given", got=", ".join(map(str, types)),
+            fix="pass the arguments as in a call: c_function(kind, x, td.Constant(data))",
+        )  # fmt: skip
+    else:
+        values = leaves = [np.zeros(t.shape, t.dtype) for t in types]
+    marked = [data or type(leaf) is Constant for data, leaf in zip(is_data, leaves)]
+    return Signature(tuple(map(np.asarray, values)), tuple(marked), tuple(leaves), numbers, tape.arguments)
+
+
+def of_call(bound: BoundCall, key: Hashable) -> Signature:
+    """The signature of calls of a GuardedTape like this one, whose tapes have a key; Python's ints are part of it, and no inputs."""
+    leaves = bound.leaves
+    trees = next((value.trees for _, kind, value in bound.static if kind is Structure), None)
+    fixed = {position for position, kind, _ in bound.static if position >= 0 and kind is not AnyInt}
+    positions = tuple([k for k in range(len(leaves)) if k not in fixed])
+    is_constant = tuple([not active for active in bound.active])
+    return Signature(tuple(map(np.asarray, bound.inputs)), is_constant, tuple(leaves), positions, trees, key)
