@@ -15,9 +15,10 @@ from .ir.instruction import Operand, Tree, UserFunction
 from .ir.pytree import flatten
 from .ir.tape import Tape
 from .recording.arguments.bind_call import bind_call
-from .targets.compiled_tape import compile
+from .targets.compiled_tape import CompiledTape, compile
 from .targets.derivatives import value_and_gradient
 from .targets.evaluate.chosen import is_differentiable
+from .targets.guarded_tape import GuardedTape
 from .targets.operators.hessian_products import hvp
 from .targets.operators.products import jvp, vjp
 
@@ -56,7 +57,8 @@ MODES = ("jvp", "vjp", "hvp")
 
 
 def check_derivatives(
-    target: UserFunction, *args: Tree, modes: Sequence[str] = MODES, order: int = 2, rtol: float = 1e-6, atol: float = 1e-8, seed: int = 0
+    target: UserFunction, *args: Tree, modes: Sequence[str] = MODES, order: int = 2, rtol: float = 1e-6, atol: float = 1e-8, seed: int = 0,
+    has_aux: bool = False,
 ) -> None:  # fmt: skip
     """Compare a target's derivatives with finite differences of its values, in random directions, and with each other.
 
@@ -68,6 +70,7 @@ def check_derivatives(
         order: 2 also checks the derivatives of "jvp" and "vjp".
         rtol, atol: allowed errors, relative to the largest entry and absolute; the best of several step sizes must agree.
         seed: of the directions.
+        has_aux: the target returns (y, aux); y is checked.
 
     Raises:
         AssertionError: naming the mode, with both results.
@@ -78,7 +81,10 @@ def check_derivatives(
     """
     if unknown := sorted(set(modes) - set(MODES)):
         raise ArgumentMismatch("a derivative to check", got=", ".join(unknown), fix=f"choose among {', '.join(MODES)}")
-    check = _Check(target, args, rtol, atol, np.random.default_rng(seed))
+    given, value = target, (lambda *a: given(*a)[0]) if has_aux else target
+    if has_aux and not isinstance(target, (Tape, CompiledTape, GuardedTape)):
+        target = value
+    check = _Check(target, args, rtol, atol, np.random.default_rng(seed), value)
     check.run(modes)
     if order > 1:
         v, w = check.tangents, check.weights
@@ -92,14 +98,16 @@ def check_derivatives(
             if mode in modes:
                 further = [m for m in modes if m != "hvp"]
                 point = tuple(args[k] for k in others)
-                _Check(derivative, point, rtol, atol, np.random.default_rng(seed + 1)).run(further, f" of the {mode}")
+                _Check(derivative, point, rtol, atol, np.random.default_rng(seed + 1), derivative).run(further, f" of the {mode}")
 
 
 class _Check:
     """Derivatives of a target at a point, in one random direction."""
 
-    def __init__(self, target: UserFunction, args: tuple[Operand, ...], rtol: float, atol: float, rng: np.random.Generator) -> None:
-        self.target, self.args, self.rtol, self.atol = target, args, rtol, atol
+    def __init__(
+        self, target: UserFunction, args: tuple[Operand, ...], rtol: float, atol: float, rng: np.random.Generator, value: UserFunction
+    ) -> None:  # fmt: skip
+        self.value, self.target, self.args, self.rtol, self.atol = value, target, args, rtol, atol
         self.tangents = tuple(rng.normal(size=np.shape(a)) if is_differentiable(a) else None for a in args)
         # Of the arguments that argnums and cotangents count.
         self.counted = [v for k, v in enumerate(self.tangents) if k not in outputs_among(args)]
@@ -111,9 +119,9 @@ class _Check:
 
     def _leaves(self, args: Sequence[Operand]) -> list[Operand]:
         if not any(has_buffers(flatten_argument(a)[1]) for a in args):
-            return flatten(self.target(*map(unwrap, args)))[0]
+            return flatten(self.value(*map(unwrap, args)))[0]
         if hasattr(self.target, "operate") or isinstance(self.target, Tape):
-            return flatten(self.target(*args))[0]
+            return flatten(self.value(*args))[0]
         call = bind_call(self.target, args, ())
         return flatten(call.function(*call.inputs))[0]
 

@@ -26,7 +26,6 @@ from .arguments import (
 )
 from .buffers import Buffer, buffer_of, require_apart
 from .instruction import Tree, UserFunction, ValueType, is_tracked
-from .keys import static_key
 from .pytree import (
     ARRAY,
     MIXED,
@@ -185,7 +184,7 @@ def flatten_as(treedef: TreeDef, tree: Tree, leaves: list[Tree], *, is_exact: bo
         return not is_exact or _is_buffer(tree, treedef.keys.value)
     if is_static(treedef):
         tree = unwrap(tree)
-        return not is_exact or (type(tree) is treedef.kind and static_key(tree) == treedef.keys.key)
+        return not is_exact or treedef.keys.is_like(tree)
     mark = type(tree) if type(tree) in MARKS else None
     found = parts_of(tree if mark is None else tree.value)
     if found is None or found[0] is not treedef.kind or found[1] != treedef.keys or len(found[2]) != len(treedef.parts):

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..errors import ArgumentMismatch
+from ..errors import ArgumentMismatch, InvalidGuardValue
 from .instruction import Tree, is_tracked
-from .keys import static_key
+from .keys import static_key, value_key
 
 
 class TreeDef(NamedTuple):
@@ -47,11 +47,35 @@ class _Value:
     def __hash__(self) -> int:
         return hash(self.key)
 
+    def is_like(self, value: Any) -> bool:
+        """Whether a value is the same one, as far as can be told."""
+        return type(value) is type(self.value) and static_key(value) == self.key
+
     def __repr__(self) -> str:
         return repr(self.value)
 
     def __reduce__(self) -> tuple[type[_Value], tuple[object]]:
         return _Value, (self.value,)  # the key may be an identity
+
+
+class _Held(_Value):
+    """An object that is told apart by its identity."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.key = id(value)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Held and self.value is other.value
+
+    def __hash__(self) -> int:
+        return self.key
+
+    def is_like(self, value: Any) -> bool:
+        return type(value) is type(self.value)
+
+    def __reduce__(self) -> Any:
+        return _Held, (self.value,)
 
 
 ARRAY = TreeDef(None)
@@ -113,6 +137,15 @@ def static_leaf(value: object) -> TreeDef:
     held = _Value(value)
     hash(held)
     return TreeDef(type(value), held)
+
+
+def held_leaf(value: Any) -> TreeDef:
+    """The treedef of anything that is handed on as it is; arrays are copied."""
+    try:
+        value_key(value)
+    except InvalidGuardValue:
+        return TreeDef(type(value), _Held(value))
+    return static_leaf(value)
 
 
 def is_static(treedef: TreeDef) -> bool:
@@ -183,7 +216,7 @@ def _unflatten(treedef: TreeDef, leaves: Iterator[Tree]) -> Tree:
     if kind is None:
         return next(leaves)
     if isinstance(keys, _Value):
-        return keys.value
+        return keys.value.copy() if isinstance(keys.value, np.ndarray) else keys.value
     made = [_unflatten(part, leaves) for part in parts]
     if kind is tuple or kind is list:
         return kind(made)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from .inputs import as_inputs, by_names
 from .instruction import CONSTANT, GUARD, GUARD_KINDS, INPUT, Guard, Instruction, Operand, ValueType, is_tracked
 from .interpreter import inline, run
 from .outputs import deliver
-from .pytree import TreeDef
+from .pytree import TreeDef, count_leaves, unflatten
 from .serialize import State, packed, unpacked
 
 
@@ -33,6 +33,8 @@ class Tape:
         result: the treedef of what it returned; None for a single value or a tuple of values.
         arguments: the treedef of each argument; None where each is one array. The inputs are their arrays, in order.
         names: of the arguments, where the function has them.
+        aux: of a function that returns (y, aux): the treedef of aux, whose arrays are the last outputs; the rest above is said of y.
+            Derivatives are of y. None for other functions.
     """
 
     instructions: tuple[Instruction, ...]
@@ -44,6 +46,7 @@ class Tape:
     result: TreeDef | None = None
     arguments: tuple[TreeDef, ...] | None = None
     names: tuple[str, ...] = ()
+    aux: TreeDef | None = None
     # Tapes made of this one. dataclasses.replace leaves it out, as they are none of another tape's.
     derived: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any], init=False, compare=False, repr=False)
 
@@ -82,6 +85,25 @@ class Tape:
     def output_types(self) -> tuple[ValueType, ...]:
         return tuple(self.instructions[i].type for i in self.outputs)
 
+    @cached_property
+    def value_count(self) -> int:
+        """How many of the outputs are the function's value: all but those of aux."""
+        return len(self.outputs) - (0 if self.aux is None else count_leaves(self.aux))
+
+    def without_aux(self) -> Tape:
+        """The tape of the value alone."""
+        if self.aux is None:
+            return self
+        known = self.derived.get("without aux")
+        if known is None:
+            known = self.derived["without aux"] = replace(self, outputs=self.outputs[: self.value_count], aux=None)
+        return known
+
+    def returned(self, values: Sequence[Any]) -> Any:
+        """The outputs as the function returned them."""
+        value = structured(self.result, self.returns_tuple, values[: self.value_count])
+        return value if self.aux is None else (value, unflatten(self.aux, values[self.value_count :]))
+
     def __len__(self) -> int:
         return len(self.instructions)
 
@@ -116,11 +138,11 @@ class Tape:
         """The function's value by replaying the tape with NumPy. Raises GuardFailed off the recorded path."""
         inputs = as_inputs(self, by_names(self, args, named) if named else args)
         outputs = inline(self, inputs) if any(map(is_tracked, inputs)) else run(self, inputs)
-        return structured(self.result, self.returns_tuple, deliver(outputs, None, True))
+        return self.returned(deliver(outputs, None, True))
 
 
 # What pickles hold beside the instructions.
-_STATE = ("inputs", "outputs", "name", "active_inputs", "returns_tuple", "result", "arguments", "names")
+_STATE = ("inputs", "outputs", "name", "active_inputs", "returns_tuple", "result", "arguments", "names", "aux")
 
 
 def check(tape: Tape) -> None:

@@ -19,7 +19,7 @@ from .python_state.randomness import Draws
 from .recorder import Recorder
 
 
-def record(f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), **named: Tree) -> Tape:
+def record(f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, **named: Tree) -> Tape:
     """Run a function once on tracked arrays and return the tape of its operations.
 
     Args:
@@ -29,6 +29,8 @@ def record(f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), **n
             lists, dicts, named tuples and dataclasses of these; what else is in them (strings, None, bools) is part of their structure,
             which the tape is for.
         prescribed: outcomes for the first guards (used by GuardedTape).
+        has_aux: f returns (y, aux), as the tape will: derivatives are of y, and aux may be any container. What in it depends on the
+            arguments is recomputed at each call; the rest stays as it is.
         named: further arguments by name; the tape takes all of them by position.
 
     Returns:
@@ -45,15 +47,15 @@ def record(f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), **n
         args = positional(f, args, named)
     draws = Draws((f,))
     leaves, trees = flatten_arguments(args, (), f)
-    tape = Recorder(name, prescribed=prescribed).run(_record, f if trees is None else FlatFunction(f, trees), leaves)
+    tape = Recorder(name, prescribed=prescribed).run(_record, f if trees is None else FlatFunction(f, trees), leaves, has_aux)
     draws.warn(name)
     return replace(tape, arguments=trees, names=tuple(argument_names(f, len(args))))
 
 
-def _record(recorder: Recorder, f: UserFunction, args: Sequence[Operand]) -> Tape:
+def _record(recorder: Recorder, f: UserFunction, args: Sequence[Operand], has_aux: bool) -> Tape:
     tracked = [recorder.input(array, active=active) for array, active in _entered(f, args)]
     recorder.python_ints = {t._id for t, a in zip(tracked, args) if type(a) is int}
-    return recorder.finish(f(*tracked))
+    return recorder.finish(f(*tracked), has_aux)
 
 
 def _entered(f: UserFunction, args: Sequence[Operand]) -> list[tuple[np.ndarray, bool]]:

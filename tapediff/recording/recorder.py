@@ -24,6 +24,7 @@ from ..errors import (
     TrackedValueLeaked,
     rejection,
 )
+from ..ir.auxiliary import flatten_aux, split_result
 from ..ir.containers import flatten_result
 from ..ir.instruction import (
     BOOL,
@@ -324,15 +325,21 @@ class Recorder(TapeBuilder):
 
     # Results
 
-    def finish(self, result: Operand) -> Tape:
-        """The tape that returns `result`: a tracked value, a number or array, or a container of these."""
+    def finish(self, result: Operand, has_aux: bool = False) -> Tape:
+        """The tape that returns `result`: a tracked value, a number or array, or a container of these.
+
+        Args:
+            has_aux: it is such a value and anything else, (y, aux).
+        """
         if self.failure is not None:
             raise failure_caught(self.name, self.failure) from self.failure.error
         if self.refusal is not None:
             raise refusal_caught(self.name, self.refusal) from self.refusal.error
         self.call_arrays.finish()
+        result, aux = split_result(result, self.name) if has_aux else (result, None)
         leaves, treedef = flatten_result(result)
-        outputs = [self._output(leaf) for leaf in leaves]
+        beside, aux_tree = flatten_aux(aux, self.name) if has_aux else ([], None)
+        outputs = [self._output(leaf) for leaf in (*leaves, *beside)]
         if self.buffers is not None:
             self.buffers.finish(outputs)
         is_flat = treedef == ARRAY or (treedef.kind is tuple and all(part == ARRAY for part in treedef.parts))
@@ -344,6 +351,7 @@ class Recorder(TapeBuilder):
             tuple(self.active_inputs),
             treedef != ARRAY,
             None if is_flat else treedef,
+            aux=aux_tree,
         )
 
     def _output(self, result: Operand) -> int:

@@ -31,6 +31,7 @@ from .evaluate.evaluation import Evaluation, check_last, fitting, replayed
 from .evaluate.fast_path import FastOperator, FastPath, raise_pending, unknown_yet
 from .evaluate.request import beside_outputs, requested
 from .native.native_calls import NativeCalls, NativeSide, check_vector
+from .operators.gradients import value_and_aux, value_gradient_and_aux
 from .operators.methods import OperatorMethods
 from .tapes.gradient_tape import gradient_tape
 from .tapes.operator_tapes import Numbers, Operator
@@ -91,7 +92,10 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         if status == PENDING:
             raise_pending()
         if named:
-            args, argnums = requested(self, tuple(args), argnums, named)
+            asked = requested(self, tuple(args), argnums, named)
+            if asked.has_aux:
+                return value_gradient_and_aux(self, asked, out)
+            args, argnums = asked.args, asked.argnums
         elif (found := self.retried(args, argnums, out, status)) is not None:
             return found
         is_plain = current_recorder() is None
@@ -118,9 +122,11 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             return value
         if value == PENDING:
             raise_pending()
+        if self.tape.aux is not None:
+            return value_and_aux(self, args)
         inputs = as_inputs(self.tape, args)
         if any(map(is_tracked, inputs)):
-            return structured(self.tape.result, self.tape.returns_tuple, inline(self.tape, inputs))
+            return self.tape.returned(inline(self.tape, inputs))
         answer = self.attempt(None, inputs, None)
         if isinstance(answer, GuardFailure):
             raise self._guard_failed(answer)
@@ -162,7 +168,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             return known  # whose arguments are not those of the tape
         if argnums == (0,):
             self._fast = known.call
-        elif argnums is None and known.tape.output_types == (FLOAT_SCALAR,) and not known.tape.returns_tuple:
+        elif argnums is None and known.tape.output_types == (FLOAT_SCALAR,) and not known.tape.returns_tuple and self.tape.aux is None:
             self._fast_value = known.call
         return known
 
@@ -170,7 +176,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         """The tape that a kernel computes."""
         if isinstance(argnums, Operator):
             return argnums.tape(self.tape)
-        return run_passes(rolled(self.tape)) if argnums is None else gradient_tape(self.tape, argnums)
+        return run_passes(rolled(self.tape.without_aux())) if argnums is None else gradient_tape(self.tape, argnums)
 
     def _default(self) -> tuple[int, ...] | None:
         """Which kernel is wanted first: the gradient by the first argument, if there is such a thing."""
@@ -252,15 +258,16 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         """See evaluation.evaluate."""
         argnums = inputs_of(self.tape, argnums)
         inputs, operator = as_inputs(self.tape, args), build(argnums)
-        derived = operator.tape(self.tape)
+        tape = operator.function(self.tape)
+        derived = operator.tape(tape)
         check_last(out, derived, several)
         given = [*inputs, *fitting(derived, len(inputs), vectors, self.tape.name)]
         if any(map(is_tracked, given)):
-            return Evaluation(inline(derived, given), self.tape, argnums, replayed(self.tape))
+            return Evaluation(inline(derived, given), tape, argnums, replayed(self.tape))
         outputs = self.run_operator(operator, given, out if several or out is None else [out])
         if isinstance(outputs, GuardFailure):
             raise self._guard_failed(outputs)
-        return Evaluation(outputs, self.tape, argnums, self.run_unguarded, self.fast(operator))
+        return Evaluation(outputs, tape, argnums, self.run_unguarded, self.fast(operator))
 
     def run_operator(self, operator: Operator, inputs: Sequence[Any], outs: Any = None) -> list[Any] | GuardFailure:
         """The outputs of an operator's tape by its kernel, the last ones also in `outs`; or the failure of a guard."""
@@ -352,13 +359,17 @@ def _require_point(target: Any, args: Sequence[Any], named: Any) -> None:
         return  # no signature: the call itself will tell
 
 
-def compile(target: Tape | Callable[..., Any], *args: Any, backend: str = NATIVE, **named: Any) -> CompiledTape:
+def compile(
+    target: Tape | Callable[..., Any], *args: Any, backend: str = NATIVE, has_aux: bool = False, **named: Any
+) -> CompiledTape:
     """Turn a tape into native code: forward and backward in one kernel.
 
     Args:
         target: a Tape; or a function, which is recorded at `args` first.
         args, named: where to record a function; see td.record.
         backend: "native", this package's own compiler; or "numba", which compiles the module that `source` then shows.
+        has_aux: the function returns (y, aux), and so does a call; see td.record. Derivatives are of y, and come with aux where they
+            are asked for it, as td.gradient(c, x, has_aux=True).
 
     Returns:
         A CompiledTape; its gradient by the first argument is compiled at once, others when first asked for.
@@ -369,8 +380,8 @@ def compile(target: Tape | Callable[..., Any], *args: Any, backend: str = NATIVE
     check_backend(backend)
     if not isinstance(target, Tape):
         _require_point(target, args, named)
-        target = record(target, *args, **named)
-    elif args or named:
+        target = record(target, *args, has_aux=has_aux, **named)
+    elif args or named or has_aux:
         raise ArgumentMismatch(
             "td.compile(tape) takes no further arguments", fix="td.compile(f, x0) records and compiles"
         )

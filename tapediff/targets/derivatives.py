@@ -11,15 +11,15 @@ from ..ir.outputs import check_out, deliver
 from ..ir.tape import Tape
 from ..ops.elementwise.structure import STOP_GRADIENT
 from ..recording.arrays.tracked import TrackedArray
-from ..recording.record import plain_value
 from ..recording.recorder import current_recorder
 from .compiled_tape import CompiledTape
 from .evaluate.chosen import choose
 from .evaluate.evaluation import replay, traced
-from .evaluate.fast_path import ABSENT, FIRST, given
-from .evaluate.request import requested
+from .evaluate.fast_path import ABSENT, FIRST, given, only_gradient, with_gradient
+from .evaluate.request import is_options, requested
 from .guarded_tape import GuardedTape
 from .operators import matrices
+from .operators.gradients import value_gradient_and_aux
 from .tapes.gradient_tape import gradient_tape, gradient_tape_in_use
 
 Argnums = int | Sequence[int]
@@ -33,11 +33,11 @@ def gradient(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, 
         x, args: the point: floats or float arrays; td.Constant(y) for run-time data.
         argnums: which argument to differentiate by, -1 is the last; a tuple or list gives a tuple of gradients.
         out: array (or tuple or container of arrays) that receives the gradient; untouched when anything fails.
-        named: further arguments of a function or GuardedTape by name.
+        named: further arguments by name; argnames= in place of argnums; has_aux=True, where the target returns (value, aux).
 
     Returns:
         Array of the argument's shape and dtype: `out`, or a fresh one that no later call touches. By a container, a container of the same
-        structure, with None for integers, masks and td.Constant in it.
+        structure, with None for integers, masks and td.Constant in it. (gradient, aux) with has_aux.
 
     Raises:
         NonScalarOutput: the target does not return one real scalar; td.jacobian takes arrays.
@@ -54,14 +54,14 @@ def gradient(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, 
             value = target._fast(x, *args, into) if args else target._fast(x, into)
             if type(value) is float:
                 return into if out is not None or target._shape else into[()]
-        return target.answer(given(x, args), argnums, out, named, value)[1]
-    return value_and_gradient(target, x, *args, argnums=argnums, out=out, **named)[1]
+        return only_gradient(target.answer(given(x, args), argnums, out, named, value))
+    return only_gradient(_answer(target, given(x, args), argnums, out, named))
 
 
 def value_and_gradient(
     target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any
 ) -> tuple[Any, Any]:
-    """Value and gradient of a real scalar function; arguments and errors as td.gradient."""
+    """Value and gradient of a real scalar function; arguments and errors as td.gradient. ((value, aux), gradient) with has_aux."""
     if type(target) is CompiledTape or type(target) is GuardedTape:
         # As in FastPath.
         value = None
@@ -70,9 +70,17 @@ def value_and_gradient(
             value = target._fast(x, *args, into) if args else target._fast(x, into)
             if type(value) is float:
                 return value, (into if out is not None or target._shape else into[()])
-        return target.answer(given(x, args), argnums, out, named, value)
-    arguments, argnums = requested(target, given(x, args), argnums, named)
-    chosen = choose(target, arguments, argnums)
+        return with_gradient(target.answer(given(x, args), argnums, out, named, value))
+    return with_gradient(_answer(target, given(x, args), argnums, out, named))
+
+
+def _answer(target: Any, args: tuple[Any, ...], argnums: Argnums, out: Any, named: dict[str, Any]) -> tuple[Any, ...]:
+    """Value and gradient of a function or Tape, and aux where that is asked for."""
+    asked = requested(target, args, argnums, named)
+    if asked.has_aux:
+        return value_gradient_and_aux(target, asked, out)
+    arguments = asked.args
+    chosen = choose(target, arguments, asked.argnums)
     tape, inputs, numbers = traced(target, arguments, chosen.numbers)
     joint = gradient_tape(tape, numbers) if isinstance(target, Tape) else gradient_tape_in_use(tape, numbers)
     several = not chosen.is_plain
@@ -83,42 +91,25 @@ def value_and_gradient(
     return _as_number(value), found if chosen.trees is None else chosen.nested(found) if out is None else out
 
 
-def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **options: Any) -> Callable[..., Any]:
     """A function that returns the gradient of f, in autograd's and JAX's spelling.
 
     Args:
         f: returns a real scalar, or (scalar, aux) with has_aux.
-        argnums: which argument to differentiate by; a tuple gives a tuple of gradients.
-        has_aux: f returns a second value, handed through unchanged as (gradient, aux).
+        argnums: which argument to differentiate by; a tuple gives a tuple of gradients. argnames= names them.
+        has_aux: f returns a second value, which comes with the gradient: (gradient, aux).
 
     Returns:
         A function of f's arguments. It keeps one GuardedTape, so Python control flow is followed at every call.
 
     Cost: the first calls on a path replay with NumPy; a path that is used often is compiled.
     """
-    both = value_and_grad(f, argnums, has_aux)
-
-    def gradient_of(*args: Any, **kwargs: Any) -> Any:
-        value, gradients = both(*args, **kwargs)
-        return (gradients, value[1]) if has_aux else gradients
-
-    gradient_of.__name__ = f"gradient_of_{getattr(f, '__name__', 'f')}"
-    gradient_of.__doc__ = f"Gradient of {getattr(f, '__name__', 'f')} with respect to argument {argnums}."
-    return gradient_of
+    return _later(gradient, f, argnums, has_aux=has_aux, **options)
 
 
-def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **options: Any) -> Callable[..., Any]:
     """A function that returns (value, gradient) of f; see td.grad. With has_aux: ((value, aux), gradient)."""
-    guarded = GuardedTape(f, compile_after=COMPILE_AFTER)
-
-    def value_and_gradient_of(*args: Any, **kwargs: Any) -> Any:
-        if has_aux:
-            return _with_aux(f, args, kwargs, argnums)
-        if current_recorder() is not None:
-            return value_and_gradient(f, *args, argnums=argnums, **kwargs)
-        return guarded.value_and_gradient(*args, argnums=argnums, **kwargs)
-
-    return value_and_gradient_of
+    return _later(value_and_gradient, f, argnums, has_aux=has_aux, **options)
 
 
 # A function differentiated once or twice is not worth the compiler's wait.
@@ -134,9 +125,10 @@ def jacobian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, 
         argnums: which argument to differentiate by; a tuple gives a tuple of Jacobians.
         mode: "forward" or "reverse"; unless given, whichever takes fewer sweeps.
         out: array (or tuple of arrays) that receives the Jacobian.
+        argnames, has_aux: as for td.gradient.
 
     Returns:
-        Array of shape (*T, *S): entry [t, s] is d f[t] / d x[s]. A tuple of these where f returns a tuple.
+        Array of shape (*T, *S): entry [t, s] is d f[t] / d x[s]. A tuple of these where f returns a tuple. (Jacobian, aux) with has_aux.
 
     Raises:
         NonScalarOutput: the target returns no float.
@@ -146,7 +138,7 @@ def jacobian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, 
     Cost: min(size of T, size of S) sweeps, all in one pass over the tape; entries that are zero at every point are not computed, and
         columns or rows that have no entries at the same places share a sweep.
     """
-    if x is ABSENT:
+    if x is ABSENT and is_options(options):
         return _later(matrices.jacobian, target, argnums, **options)
     return matrices.jacobian(target, x, *args, argnums=argnums, **options)
 
@@ -159,9 +151,10 @@ def hessian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, *
         x, args: the point; further arguments of a function or GuardedTape also by name.
         argnums: which argument to differentiate by; a tuple gives a tuple of tuples of blocks.
         out: array that receives the Hessian (a tuple of tuples of arrays for several arguments).
+        argnames, has_aux: as for td.gradient.
 
     Returns:
-        Array of shape (*S, *S).
+        Array of shape (*S, *S). (Hessian, aux) with has_aux.
 
     Raises:
         NonScalarOutput: the target does not return one real scalar.
@@ -170,25 +163,25 @@ def hessian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, *
     Cost: as many Hessian-vector products as x has entries, all in one pass over the tape; of sparse Hessians, as many as there are
         groups of columns without entries in the same row.
     """
-    if x is ABSENT:
+    if x is ABSENT and is_options(options):
         return _later(matrices.hessian, target, argnums, **options)
     return matrices.hessian(target, x, *args, argnums=argnums, **options)
 
 
-def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **options: Any) -> Callable[..., Any]:
     """A function that returns the Jacobian of f by forward sweeps, in JAX's spelling; see td.jacobian."""
-    return _later(matrices.jacobian, f, argnums, mode="forward")
+    return _later(matrices.jacobian, f, argnums, mode="forward", has_aux=has_aux, **options)
 
 
-def jacrev(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+def jacrev(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **options: Any) -> Callable[..., Any]:
     """A function that returns the Jacobian of f by reverse sweeps, in JAX's spelling; see td.jacobian."""
-    return _later(matrices.jacobian, f, argnums, mode="reverse")
+    return _later(matrices.jacobian, f, argnums, mode="reverse", has_aux=has_aux, **options)
 
 
 def _later(verb: Callable[..., Any], f: Any, argnums: Argnums, **options: Any) -> Callable[..., Any]:
     """A function of f's arguments. It keeps one GuardedTape of f, so that Python control flow is followed at every call."""
     is_plain = callable(f) and not isinstance(f, (Tape, CompiledTape, GuardedTape))
-    kept = GuardedTape(f, compile_after=COMPILE_AFTER) if is_plain else f
+    kept = GuardedTape(f, compile_after=COMPILE_AFTER, has_aux=bool(options.get("has_aux"))) if is_plain else f
     name = getattr(f, "__name__", None) or getattr(f, "name", type(f).__name__)
 
     def derivative_of(*args: Any, **named: Any) -> Any:
@@ -197,31 +190,6 @@ def _later(verb: Callable[..., Any], f: Any, argnums: Argnums, **options: Any) -
     derivative_of.__name__ = f"{verb.__name__}_of_{name}"
     derivative_of.__doc__ = f"{verb.__name__.capitalize()} of {name} with respect to argument {argnums}."
     return derivative_of
-
-
-def _with_aux(f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], argnums: Argnums) -> Any:
-    """Recorded anew at every call, as the auxiliary value is whatever Python makes it."""
-    kept: list[Any] = []
-
-    def scalar_only(*inner: Any) -> Any:
-        value, aux = f(*inner, **kwargs)
-        kept.append(_stripped(aux))
-        return value
-
-    value, gradients = value_and_gradient(scalar_only, *args, argnums=argnums)
-    return (value, kept[-1]), gradients
-
-
-def _stripped(aux: Any) -> Any:
-    """Auxiliary output with plain values in place of tracked ones."""
-    if type(aux) is TrackedArray:
-        return plain_value(aux)
-    if isinstance(aux, (tuple, list)):
-        parts = [_stripped(a) for a in aux]
-        return type(aux)(*parts) if hasattr(aux, "_fields") else type(aux)(parts)
-    if isinstance(aux, dict):
-        return {key: _stripped(a) for key, a in aux.items()}
-    return aux
 
 
 def _as_number(value: Any) -> Any:

@@ -38,6 +38,7 @@ from .guarded.state import guarded_state, in_this_process, restore_guarded
 from .guarded.tape_cache import TapeCache
 from .guarded.variant import Variant
 from .margins import Margin, margins
+from .operators.gradients import value_and_aux, value_gradient_and_aux
 from .operators.methods import OperatorMethods
 from .tapes.gradient_tape import gradient_tape
 from .tapes.operator_tapes import Numbers, Operator
@@ -71,6 +72,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         name: of the function, in messages.
         static: td.static(...), the arguments to specialise on: a tape is kept for each value that they take.
         backend: how tapes are compiled, "native" or "numba"; see td.compile.
+        has_aux: f returns (y, aux), and so does safe(x); see td.compile.
 
     Raises:
         UnstableBranch: two sides of a branch disagree about a near tie, so that neither can answer.
@@ -94,7 +96,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self, f: Callable[..., Any], guard: Callable[..., Any] | None = None, *,
         max_tapes: int = 64, compile_after: int | None = None, name: str | None = None,
         on_new_tape: str = "compile", check_every: int = 0, static: Static | None = None,
-        backend: str = NATIVE,
+        backend: str = NATIVE, has_aux: bool = False,
     ) -> None:  # fmt: skip
         if not callable(f) or isinstance(f, (Tape, GuardedTape)) or hasattr(f, "attempt"):
             raise ArgumentMismatch("td.GuardedTape takes the plain function, which it records itself",
@@ -103,7 +105,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             raise ArgumentMismatch("guard must be a function of f's arguments", got=type(guard).__name__,
                                    fix="td.GuardedTape(f, guard=lambda x: x[0] > 1)")  # fmt: skip
         name_given = name or getattr(f, "__name__", type(f).__name__)
-        function = self._function = GuardedFunction(f if static is None else static(f), guard, name_given)
+        function = self._function = GuardedFunction(f if static is None else static(f), guard, name_given, has_aux)
         policy = self._policy = Policy(max_tapes, compile_after, on_new_tape, check_every, backend)
         cache = self._cache = TapeCache()
         self._recorder = PathRecorder(function, policy, cache)
@@ -161,7 +163,10 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         if status == PENDING:
             raise_pending()
         if named:
-            args, argnums = requested(self, tuple(args), argnums, named)
+            asked = requested(self, tuple(args), argnums, named)
+            if asked.has_aux:
+                return value_gradient_and_aux(self, asked, out)
+            args, argnums = asked.args, asked.argnums
         elif (found := self.retried(args, argnums, out, status)) is not None:
             return found
         elif type(argnums) is tuple and out is None and not _is_recording(()) and (found := self.by_several(args, argnums)) is not None:
@@ -180,6 +185,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         if _is_recording(args):
             bound = bind_call(self.f, args, ())
             return bound.function(*bound.inputs)
+        if self._function.has_aux:
+            return value_and_aux(self, tuple(args))
         call = self._function.call(args, ())
         _, variant, (value, _) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None, None))
         self._remember(None, None, variant)
@@ -203,7 +210,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
     ) -> Evaluation:
         """See evaluation.evaluate."""
         if _is_recording((*args, *vectors)):
-            return evaluate(self.f, args, argnums, build, vectors, out, several)
+            return evaluate(self.f, args, argnums, build, vectors, out, several, self._function.has_aux)
         call = self._function.call(args, argnums)
         attempts = lambda call: self._dispatch.operate(call, build(call.bound.argnums), vectors, out, several)  # noqa: E731
         _, variant, found = self._dispatch.answer(call, attempts)
@@ -216,7 +223,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         Its guards are decided by NumPy's replay, as those of the tapes derived from it will be.
         """
         if _is_recording(args):
-            return record_nested(bind_call(self.f, args, ()))
+            return record_nested(bind_call(self.f, args, (), has_aux=self._function.has_aux))
         call, variant, _ = self._dispatch.answer(
             self._function.call(args, ()),
             lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided),
@@ -245,7 +252,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         several = not chosen.is_plain
         into = out if out is None or chosen.trees is None else chosen.flat(out, "out")
         if _is_recording(args):
-            value, found = self._inlined(bind_call(self.f, args, chosen.numbers), into, several)
+            value, found = self._inlined(bind_call(self.f, args, chosen.numbers, has_aux=self._function.has_aux), into, several)
             return value, found if chosen.trees is None else chosen.nested(found) if out is None else out
         call = self._function.call(args, chosen.numbers, guard_value)
         inputs, numbers = call.bound.inputs, call.bound.argnums

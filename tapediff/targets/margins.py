@@ -176,7 +176,7 @@ def _kinks(tape: Tape, values: Sequence[Any], number: int) -> list[Margin]:
 
 def _needed_by_outputs(tape: Tape) -> set[int]:
     """The values that outputs are computed from."""
-    needed = set(tape.outputs)
+    needed = set(tape.outputs[: tape.value_count])
     for number in range(len(tape.instructions) - 1, -1, -1):
         if number in needed:
             needed.update(tape.instructions[number].inputs)

@@ -42,6 +42,7 @@ class BoundCall:
             the arrays in the arguments, -1 for the structure of containers.
         name: the function's name.
         leaves: the arguments, in place of containers what is in them.
+        has_aux: the function returns (y, aux).
     """
 
     function: UserFunction
@@ -51,6 +52,7 @@ class BoundCall:
     static: tuple[Operand, ...]
     name: str
     leaves: Sequence[Operand]
+    has_aux: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def no_whole_numbers(_: Sequence[Operand]) -> Collection[int]:
 
 def bind_call(
     f: UserFunction, args: Sequence[Operand], argnums: Sequence[int],
-    whole: Callable[[Sequence[Operand]], Collection[int]] = no_whole_numbers,
+    whole: Callable[[Sequence[Operand]], Collection[int]] = no_whole_numbers, has_aux: bool = False,
 ) -> BoundCall:  # fmt: skip
     """Sort the arguments of f(*args).
 
@@ -89,20 +91,21 @@ def bind_call(
     args = [guarded_value(unwrap(a)) if k in chosen else a for k, a in enumerate(args)]
     leaves, trees = flatten_arguments(args, chosen, f)
     if trees is None:
-        return _bound(f, name, args, argnums, chosen, whole(args))
+        return _bound(f, name, args, argnums, chosen, whole(args), has_aux)
     flat = FlatFunction(f, trees)
     positions = positions_of(trees)
     numbers = [
         k for argnum in argnums for k in positions[argnum]
         if trees[argnum].kind is None or _kind(flat, leaves[k], k, False) == "active"
     ]  # fmt: skip
-    call = _bound(flat, name, leaves, numbers, [positions[k][0] for k in chosen], whole(leaves))
+    call = _bound(flat, name, leaves, numbers, [positions[k][0] for k in chosen], whole(leaves), has_aux)
     return replace(call, static=((-1, Structure, Structure(trees)), *call.static))
 
 
 def _bound(
-    f: UserFunction, name: str, args: list[Operand], argnums: Sequence[int], chosen: Collection[int], whole: Collection[int]
-) -> BoundCall:
+    f: UserFunction, name: str, args: list[Operand], argnums: Sequence[int], chosen: Collection[int], whole: Collection[int],
+    has_aux: bool,
+) -> BoundCall:  # fmt: skip
     inputs: list[Operand] = []
     active: list[bool] = []
     static: list[tuple[Operand, ...]] = []
@@ -134,7 +137,7 @@ def _bound(
             )
             raise ArgumentMismatch(f"argument {k} of {name} is {what}, so it has no gradient", fix=fix)
     function = f if not static else _filled_in(f, args, places, wholes)
-    return BoundCall(function, tuple(inputs), tuple(active), tuple(places[k] for k in argnums), tuple(static), name, args)
+    return BoundCall(function, tuple(inputs), tuple(active), tuple(places[k] for k in argnums), tuple(static), name, args, has_aux)
 
 
 def positional(f: UserFunction, args: Sequence[Operand], named: dict[str, Operand]) -> tuple[Operand, ...]:

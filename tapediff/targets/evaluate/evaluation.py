@@ -17,6 +17,7 @@ from ...ir.inputs import as_inputs
 from ...ir.instruction import ValueType, is_tracked
 from ...ir.interpreter import inline, run
 from ...ir.outputs import as_number, check_out, deliver
+from ...ir.pytree import unflatten
 from ...ir.tape import Tape
 from ...recording.arguments.bind_call import bind_call
 from ...recording.recorder import current_recorder
@@ -34,7 +35,7 @@ class Evaluation:
 
     Attributes:
         outputs: as the operator's tape gives them.
-        tape: the function's own tape at the point.
+        tape: the function's own tape at the point, without what it returns beside its value unless that was asked for.
         wrt: the inputs of the tape that the operator differentiates with respect to; of a container there may be several.
         run: run(operator, inputs) gives the outputs of another operator of `tape`.
         fast: the kernel that gave the outputs, if one did: they are new arrays, and the caller's have theirs.
@@ -63,8 +64,24 @@ class Evaluation:
 
     def value(self) -> Any:
         """The function's results, as it returned them."""
-        values = self.delivered(self.outputs[: len(self.tape.outputs)])
+        values = self.delivered(self.outputs[: self.tape.value_count])
         return structured(self.tape.result, True, values) if self.tape.returns_tuple else as_number(values[0])
+
+    def gradients(self) -> Any:
+        """Of an operator that keeps value and gradients: the gradients."""
+        first = len(self.tape.outputs)
+        return self.delivered(self.outputs[first : first + len(self.wrt)])
+
+    def aux(self) -> Any:
+        """What the function returned beside its value."""
+        assert self.tape.aux is not None, "the operator has asked for it"
+        found = self.delivered(self.outputs[self.tape.value_count : len(self.tape.outputs)])
+        return unflatten(self.tape.aux, map(as_number, found))
+
+    def with_aux(self, has_aux: bool, first: Any, *rest: Any) -> Any:
+        """The results of an operator whose `first` comes as (first, aux) where that is asked for."""
+        first = (first, self.aux()) if has_aux else first
+        return (first, *rest) if rest else first
 
 
 def replayed(tape: Tape) -> Run:
@@ -77,14 +94,18 @@ def replay(tape: Tape, inputs: Sequence[Any]) -> list[Any]:
     return inline(tape, inputs) if any(map(is_tracked, inputs)) else run(tape, inputs)
 
 
-def traced(target: Any, args: Sequence[Any], argnums: Numbers) -> tuple[Tape, list[Any], Numbers]:
-    """A tape of a function or Tape at `args`, its inputs there, and the argnums counted among them."""
+def traced(target: Any, args: Sequence[Any], argnums: Numbers, has_aux: bool = False) -> tuple[Tape, list[Any], Numbers]:
+    """A tape of a function or Tape at `args`, its inputs there, and the argnums counted among them.
+
+    Args:
+        has_aux: a function returns (y, aux).
+    """
     if isinstance(target, Tape):
         return target, as_inputs(target, args), inputs_of(target, argnums)
     if not callable(target):
         raise ArgumentMismatch("the target of a derivative must be callable or a tape", got=type(target).__name__,
                                fix="pass the function itself: td.gradient(f, x)")  # fmt: skip
-    call = bind_call(target, args, argnums)
+    call = bind_call(target, args, argnums, has_aux=has_aux)
     tape, inputs = record_nested(call)
     programs = programs_of(target) if current_recorder() is None else None
     if programs is not None and is_small(tape):
@@ -96,7 +117,7 @@ def traced(target: Any, args: Sequence[Any], argnums: Numbers) -> tuple[Tape, li
 
 def evaluate(
     target: Any, args: Sequence[Any], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Any] = (),
-    out: Any = None, several: bool = False,
+    out: Any = None, several: bool = False, has_aux: bool = False,
 ) -> Evaluation:  # fmt: skip
     """An operator of any target at a point.
 
@@ -105,12 +126,15 @@ def evaluate(
         build: the operator, of the positions of these arguments among a tape's inputs.
         vectors: the tangents or cotangents.
         out: the caller's array for the last output or, if `several`, arrays for the last outputs; checked here.
+        has_aux: a function returns (y, aux); other targets know this.
     """
     operate = getattr(target, "operate", None)
     if operate is not None:
         return operate(args, argnums, build, vectors, out, several)
-    tape, inputs, wrt = traced(target, args, argnums)
-    derived = build(wrt).tape(tape)
+    tape, inputs, wrt = traced(target, args, argnums, has_aux)
+    operator = build(wrt)
+    tape = operator.function(tape)
+    derived = operator.tape(tape)
     check_last(out, derived, several)
     given = fitting(derived, len(tape.inputs), vectors, tape.name)
     return Evaluation(replay(derived, [*inputs, *given]), tape, wrt, replayed(tape))

@@ -34,6 +34,16 @@ def given(x: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return () if x is ABSENT else (x, *args)
 
 
+def only_gradient(answer: tuple[Any, ...]) -> Any:
+    """What td.gradient returns, of value and gradient, and aux where that was asked for."""
+    return answer[1] if len(answer) == 2 else answer[1:]
+
+
+def with_gradient(answer: tuple[Any, ...]) -> tuple[Any, Any]:
+    """What td.value_and_gradient returns."""
+    return answer if len(answer) == 2 else ((answer[0], answer[2]), answer[1])
+
+
 def as_kernels_take(args: Sequence[Any]) -> list[Any] | None:
     """td.Constant without its mark, NumPy's numbers as Python's, and arrays in one piece; None if nothing is to be changed.
 
@@ -145,7 +155,11 @@ class FastPath:
         return None if outputs is None else (outputs[0], tuple(outputs[1:]))
 
     def answer(self, args: Sequence[Any], argnums: Argnums, out: Any, named: dict[str, Any], status: Any) -> Any:
-        """Value and gradient on the full path; `status` is that of the fast path, None if it was not tried."""
+        """Value and gradient on the full path, and aux where that is asked for.
+
+        Args:
+            status: that of the fast path, None if it was not tried.
+        """
         raise NotImplementedError
 
     def gradient(self, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
@@ -156,7 +170,7 @@ class FastPath:
             value = self._fast(x, *args, target) if args else self._fast(x, target)
             if type(value) is float:
                 return target if out is not None or self._shape else target[()]
-        return self.answer(given(x, args), argnums, out, named, value)[1]
+        return only_gradient(self.answer(given(x, args), argnums, out, named, value))
 
     def value_and_gradient(
         self, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any
@@ -168,4 +182,4 @@ class FastPath:
             value = self._fast(x, *args, target) if args else self._fast(x, target)
             if type(value) is float:
                 return value, (target if out is not None or self._shape else target[()])
-        return self.answer(given(x, args), argnums, out, named, value)
+        return with_gradient(self.answer(given(x, args), argnums, out, named, value))

@@ -31,4 +31,4 @@ def record_nested(call: BoundCall) -> tuple[Tape, list[Any]]:
 def record_bound(recorder: Recorder, call: BoundCall) -> Tape:
     """The tape of a bound call."""
     tracked = [recorder.input(plain_value(a), active=active) for a, active in zip(call.inputs, call.active)]
-    return recorder.finish(call.function(*tracked))
+    return recorder.finish(call.function(*tracked), call.has_aux)

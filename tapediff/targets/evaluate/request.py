@@ -17,7 +17,7 @@ from .fast_path import FIRST, Argnums
 
 # The options of every operator beside argnums. They come among the arguments by name, as each parameter more of an operator would
 # cost its fast path 10 ns; `_read` has a line for each.
-OPTIONS = ("argnames",)
+OPTIONS = ("argnames", "has_aux")
 
 # Those that some operators have of their own, for messages.
 OWN_OPTIONS = ("argnums", "out", "mode", "format")
@@ -29,10 +29,12 @@ class Request(NamedTuple):
     Attributes:
         args: all arguments of the target, by position.
         argnums: which of them to differentiate by.
+        has_aux: the function returns (y, aux), and aux is asked for.
     """
 
     args: tuple[Any, ...]
     argnums: Argnums
+    has_aux: bool = False
 
 
 def requested(target: Any, args: tuple[Any, ...], argnums: Argnums, named: dict[str, Any]) -> Request:
@@ -53,10 +55,17 @@ def requested(target: Any, args: tuple[Any, ...], argnums: Argnums, named: dict[
     return _read(target, _by_position(target, args, {k: v for k, v in named.items() if k not in options}), argnums, **options)
 
 
-def _read(target: Any, args: tuple[Any, ...], argnums: Argnums, argnames: Any = None) -> Request:
+def _read(target: Any, args: tuple[Any, ...], argnums: Argnums, argnames: Any = None, has_aux: bool = False) -> Request:
     if argnames is not None:
-        return Request(args, _numbers(target, args, argnums, argnames))
-    return Request(args, beside_outputs(target, args, argnums))
+        argnums = _numbers(target, args, argnums, argnames)
+    else:
+        argnums = beside_outputs(target, args, argnums)
+    return Request(args, argnums, bool(has_aux))
+
+
+def is_options(named: dict[str, Any]) -> bool:
+    """Whether all that is given by name are options, so that no argument of a target is among it."""
+    return all(name in OPTIONS or name in OWN_OPTIONS for name in named)
 
 
 def beside_outputs(target: Any, args: Sequence[Any], argnums: Argnums) -> Argnums:

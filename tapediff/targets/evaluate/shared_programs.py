@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Generic, TypeVar
 
@@ -106,6 +107,7 @@ def differing_constants(base: Tape, tape: Tape) -> list[int] | None:
         and base.active_inputs == tape.active_inputs
         and base.returns_tuple == tape.returns_tuple
         and base.result == tape.result
+        and base.aux == tape.aux
     )
     if not same:
         return None
@@ -149,4 +151,4 @@ def _lift(base: Tape, lifted: Sequence[int]) -> Tape:
     for number in lifted:
         instructions[number] = Instruction(INPUT, (), (len(inputs),), base.instructions[number].type, None)
         inputs.append(number)
-    return Tape(tuple(instructions), tuple(inputs), base.outputs, base.name, base.active_inputs, base.returns_tuple, base.result)
+    return replace(base, instructions=tuple(instructions), inputs=tuple(inputs), arguments=None, names=())

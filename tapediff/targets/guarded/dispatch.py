@@ -76,7 +76,7 @@ class Dispatch:
         """How a tape is tried for an operator; the answer is an Evaluation."""
 
         def attempt(variant: Variant, decided: int) -> Evaluation | GuardFailure:
-            tape, inputs = variant.program.tape, [*call.bound.inputs, *variant.constants]
+            tape, inputs = operator.function(variant.program.tape), [*call.bound.inputs, *variant.constants]
             is_replayed = variant.replays < self._policy.compile_after
             try:
                 derived = operator.tape(tape)

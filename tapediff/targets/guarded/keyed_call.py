@@ -50,12 +50,13 @@ class GuardedFunction:
         guard_site: where the guard is defined; empty without one.
         ints: which int arguments are data.
         name: in messages.
+        has_aux: the function returns (y, aux).
     """
 
-    __slots__ = ("f", "guard", "guard_site", "ints", "name")
+    __slots__ = ("f", "guard", "guard_site", "has_aux", "ints", "name")
 
-    def __init__(self, f: Callable[..., Any], guard: Callable[..., Any] | None, name: str) -> None:
-        self.f, self.guard, self.name = f, guard, name
+    def __init__(self, f: Callable[..., Any], guard: Callable[..., Any] | None, name: str, has_aux: bool) -> None:
+        self.f, self.guard, self.name, self.has_aux = f, guard, name, has_aux
         self.guard_site = "" if guard is None else site_of(guard)
         self.ints = IntArguments()
 
@@ -69,7 +70,7 @@ class GuardedFunction:
             guard_value: of the user's guard, if it was called already: empty, or one value.
             with_data: whether ints may be data.
         """
-        bound = bind_call(self.f, args, argnums, self.ints.data if with_data else no_whole_numbers)
+        bound = bind_call(self.f, args, argnums, self.ints.data if with_data else no_whole_numbers, self.has_aux)
         if self.guard is not None and not guard_value:
             guard_value = (self.guard(*map(for_guard, args)),)
         types = tuple(ValueType(a.shape, a.dtype) for a in bound.inputs)

@@ -10,7 +10,8 @@ import numpy as np
 from ...compiler.runtime.status import REFUSED
 from ...errors import StaleTape
 from ...functions.callees.path_messages import site_of
-from ...ir.containers import flatten_result
+from ...ir.auxiliary import split_result
+from ...ir.containers import flatten_as, flatten_result
 from ...ir.instruction import FLOAT64
 from ...ir.interpreter import run
 from ...ir.pytree import describe_treedef
@@ -76,9 +77,12 @@ def check_fresh(tape: Tape, function: Callable[..., Any], inputs: Sequence[Any],
         StaleTape: they differ by more than rounding.
     """
     result = np.errstate(all="ignore")(function)(*[np.array(value, order="C")[()] for value in inputs])
-    returned, treedef = flatten_result(result)
+    value, aux = (result, None) if tape.aux is None else split_result(result, tape.name)
+    returned, treedef = flatten_result(value)
     if tape.result is not None and treedef != tape.result:
         raise _stale(tape, describe_treedef(tape.result), describe_treedef(treedef), at)
+    if tape.aux is not None and not flatten_as(tape.aux, aux, returned):
+        raise _stale(tape, describe_treedef(tape.aux), repr(aux), at)
     recorded = run(tape, inputs, settled=tape.guard_count)
     for number, (ours, theirs) in enumerate(_paired(tape, recorded, returned, at)):
         if _is_close(ours, theirs, 0.0):

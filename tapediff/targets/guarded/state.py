@@ -32,7 +32,7 @@ def guarded_state(
     return {
         "f": Portable(f), "guard": Portable(function.guard), "static": static, "ints": copy.deepcopy(function.ints),
         "settings": {
-            "name": function.name, "compile_after": policy.compile_after_given,
+            "name": function.name, "has_aux": function.has_aux, "compile_after": policy.compile_after_given,
             **{name: getattr(policy, name) for name in _SETTINGS},
         },
         "warned": sorted(policy.warned), "reasons": list(recorder.reasons),

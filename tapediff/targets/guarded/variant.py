@@ -104,7 +104,7 @@ class Variant(PathEntry):
 
     def replay(self, argnums: tuple[int, ...] | None, inputs: Sequence[Any], outs: Any, decided: int) -> Any:
         """CompiledTape.attempt with NumPy; the first `decided` guards hold and are not evaluated."""
-        tape = self.program.tape
+        tape = self.program.tape.without_aux()
         if argnums is not None:
             tape = gradient_tape_in_use(tape, argnums)
         try:

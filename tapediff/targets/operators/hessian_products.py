@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir.outputs import as_number
 from ..evaluate.chosen import Chosen, choose
 from ..evaluate.evaluation import Evaluation, evaluate
 from ..evaluate.fast_path import Argnums, fast_operator
@@ -39,28 +38,29 @@ def hvp(target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, out: A
     fast = fast_operator(target, "hvp", argnums, named)
     if fast is not None and (outputs := fast.outputs((x, *args, v), out)) is not None:
         return outputs[0] if out is None else out
-    found, product, count, _ = _hvp(target, requested(target, (x, *args), argnums, named), v, out, keep=False)
+    asked = requested(target, (x, *args), argnums, named)
+    found, product, count, _ = _hvp(target, asked, v, out, keep=asked.has_aux)
     if count is None:
         found.remember(target, "hvp", argnums, named)
-    return product
+    return found.with_aux(asked.has_aux, product)
 
 
 def value_gradient_and_hvp(
     target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, **named: Any
 ) -> tuple[Any, Any, Any]:
     """Value, gradient, and the Hessian times a vector, computed together; see td.hvp."""
-    found, product, _, chosen = _hvp(target, requested(target, (x, *args), argnums, named), v, None, keep=True)
-    value, *gradients = found.delivered(found.outputs[: 1 + len(found.wrt)])
-    return as_number(value), chosen.nested(chosen.plain(gradients)), product
+    asked = requested(target, (x, *args), argnums, named)
+    found, product, _, chosen = _hvp(target, asked, v, None, keep=True)
+    return found.with_aux(asked.has_aux, found.value(), chosen.nested(chosen.plain(found.gradients())), product)
 
 
 def _hvp(target: Any, asked: Request, v: Any, out: Any, keep: bool) -> tuple[Evaluation, Any, int | None, Chosen]:
     chosen = choose(target, asked.args, asked.argnums)
     vectors = chosen.flat(v, "the vector")
     count = count_of(vectors, chosen.shapes)
-    build = lambda wrt: Operator(tapes.hvp_tape, wrt, keep, count, len(vectors))  # noqa: E731 -- its name is its use
+    build = lambda wrt: Operator(tapes.hvp_tape, wrt, keep, count, len(vectors), has_aux=asked.has_aux)  # noqa: E731 -- its name is its use
     into = out if out is None or chosen.is_plain else chosen.flat(out, "out")
-    found = evaluate(target, asked.args, chosen.numbers, build, vectors, into, not chosen.is_plain)
+    found = evaluate(target, asked.args, chosen.numbers, build, vectors, into, not chosen.is_plain, asked.has_aux)
     product = found.delivered(found.outputs[len(found.outputs) - len(vectors) :], into, not chosen.is_plain)
     if not chosen.is_plain:
         product = out if out is not None else chosen.nested(chosen.plain(product))

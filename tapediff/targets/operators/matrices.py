@@ -7,19 +7,18 @@ from typing import Any
 
 from ...errors import ArgumentMismatch
 from ...ir.containers import structured
-from ...ir.outputs import as_number
 from ...ir.pytree import parts_of
 from ...ir.tape import Tape
 from ..evaluate.chosen import Chosen, choose
 from ..evaluate.evaluation import Evaluation, evaluate
-from ..evaluate.fast_path import Argnums, fast_operator
+from ..evaluate.fast_path import ABSENT, Argnums, fast_operator, given
 from ..evaluate.request import Request, requested
 from ..tapes import matrix_tapes as matrices
 from ..tapes.operator_tapes import Operator
 
 
 def jacobian(
-    target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
+    target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
 ) -> Any:
     """Jacobian of a function from an array of shape S to an array of shape T.
 
@@ -45,21 +44,23 @@ def jacobian(
         return outputs[0] if out is None else out
     if mode not in (None, "forward", "reverse"):
         raise ArgumentMismatch("mode of a Jacobian", got=repr(mode), fix='"forward", "reverse", or None for the cheaper one')
-    found, blocks, _ = _matrix(target, requested(target, (x, *args), argnums, named), out, matrices.jacobian_tape, False, mode)
+    asked = requested(target, given(x, args), argnums, named)
+    found, blocks, _ = _matrix(target, asked, out, matrices.jacobian_tape, asked.has_aux, mode)
     if not found.tape.returns_tuple:
         found.remember(target, f"jacobian {mode}", argnums, named)
-    return blocks
+    return found.with_aux(asked.has_aux, blocks)
 
 
 def value_and_jacobian(
-    target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
+    target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
 ) -> tuple[Any, Any]:
     """Value and Jacobian, computed together; see td.jacobian."""
-    found, blocks, _ = _matrix(target, requested(target, (x, *args), argnums, named), out, matrices.jacobian_tape, True, mode)
-    return found.value(), blocks
+    asked = requested(target, given(x, args), argnums, named)
+    found, blocks, _ = _matrix(target, asked, out, matrices.jacobian_tape, True, mode)
+    return found.with_aux(asked.has_aux, found.value(), blocks)
 
 
-def hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
+def hessian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
     """Hessian of a scalar function of an array of shape S.
 
     Args:
@@ -80,16 +81,17 @@ def hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, out: Any =
     fast = fast_operator(target, "hessian", argnums, named)
     if fast is not None and (outputs := fast.outputs((x, *args), out)) is not None:
         return outputs[0] if out is None else out
-    found, blocks, _ = _matrix(target, requested(target, (x, *args), argnums, named), out, matrices.hessian_tape, False, None)
+    asked = requested(target, given(x, args), argnums, named)
+    found, blocks, _ = _matrix(target, asked, out, matrices.hessian_tape, asked.has_aux, None)
     found.remember(target, "hessian", argnums, named)
-    return blocks
+    return found.with_aux(asked.has_aux, blocks)
 
 
-def value_gradient_and_hessian(target: Any, x: Any, /, *args: Any, argnums: Argnums = 0, **named: Any) -> tuple[Any, Any, Any]:
+def value_gradient_and_hessian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, **named: Any) -> tuple[Any, Any, Any]:
     """Value, gradient and Hessian, computed together; see td.hessian."""
-    found, blocks, chosen = _matrix(target, requested(target, (x, *args), argnums, named), None, matrices.hessian_tape, True, None)
-    value, *gradients = found.delivered(found.outputs[: 1 + len(found.wrt)])
-    return as_number(value), chosen.nested(chosen.plain(gradients)), blocks
+    asked = requested(target, given(x, args), argnums, named)
+    found, blocks, chosen = _matrix(target, asked, None, matrices.hessian_tape, True, None)
+    return found.with_aux(asked.has_aux, found.value(), chosen.nested(chosen.plain(found.gradients())), blocks)
 
 
 def _matrix(
@@ -97,12 +99,12 @@ def _matrix(
 ) -> tuple[Evaluation, Any, Chosen]:
     """The blocks of a matrix, nested as JAX nests them: by result, where there are several, then by argument, where there are."""
     chosen = choose(target, asked.args, asked.argnums)
-    build = lambda wrt: Operator(make, wrt, keep, mode=mode)  # noqa: E731 -- its name is its use
+    build = lambda wrt: Operator(make, wrt, keep, mode=mode, has_aux=asked.has_aux)  # noqa: E731 -- its name is its use
     flat = None if out is None else _flat(out)
-    found = evaluate(target, asked.args, chosen.numbers, build, (), flat, True)
+    found = evaluate(target, asked.args, chosen.numbers, build, (), flat, True, asked.has_aux)
     is_hessian = make is matrices.hessian_tape
     count = len(found.wrt)
-    kept = (1 + count if is_hessian else len(found.tape.outputs)) * keep
+    kept = (len(found.tape.outputs) + count * is_hessian) * keep
     blocks = found.delivered(found.outputs[kept:], flat, True)
     if out is not None:
         return found, out, chosen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .hessian_products import hvp, value_gradient_and_hvp
@@ -16,21 +16,21 @@ class OperatorMethods:
 
     __slots__ = ()
 
-    def jacobian(self, x: Any, /, *args: Any, **options: Any) -> Any:
+    def jacobian(self, /, *args: Any, **options: Any) -> Any:
         """See td.jacobian."""
-        return jacobian(self, x, *args, **options)
+        return jacobian(self, *args, **options)
 
-    def value_and_jacobian(self, x: Any, /, *args: Any, **options: Any) -> tuple[Any, Any]:
+    def value_and_jacobian(self, /, *args: Any, **options: Any) -> tuple[Any, Any]:
         """See td.value_and_jacobian."""
-        return value_and_jacobian(self, x, *args, **options)
+        return value_and_jacobian(self, *args, **options)
 
-    def hessian(self, x: Any, /, *args: Any, **options: Any) -> Any:
+    def hessian(self, /, *args: Any, **options: Any) -> Any:
         """See td.hessian."""
-        return hessian(self, x, *args, **options)
+        return hessian(self, *args, **options)
 
-    def value_gradient_and_hessian(self, x: Any, /, *args: Any, **options: Any) -> tuple[Any, Any, Any]:
+    def value_gradient_and_hessian(self, /, *args: Any, **options: Any) -> tuple[Any, Any, Any]:
         """See td.value_gradient_and_hessian."""
-        return value_gradient_and_hessian(self, x, *args, **options)
+        return value_gradient_and_hessian(self, *args, **options)
 
     def hvp(self, x: Any, v: Any, /, *args: Any, **options: Any) -> Any:
         """See td.hvp."""
@@ -40,26 +40,26 @@ class OperatorMethods:
         """See td.value_gradient_and_hvp."""
         return value_gradient_and_hvp(self, x, v, *args, **options)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
         """See td.jvp."""
-        return jvp(self, primals, tangents)
+        return jvp(self, primals, tangents, **options)
 
-    def vjp(self, *primals: Any) -> tuple[Any, Callable[..., tuple[Any, ...]]]:
+    def vjp(self, /, *primals: Any, **options: Any) -> Any:
         """See td.vjp."""
-        return vjp(self, *primals)
+        return vjp(self, *primals, **options)
 
-    def linearize(self, *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    def linearize(self, /, *primals: Any, **options: Any) -> Any:
         """See td.linearize."""
-        return linearize(self, *primals)
+        return linearize(self, *primals, **options)
 
-    def derivative(self, x: Any, /, *args: Any, **named: Any) -> Any:
+    def derivative(self, /, *args: Any, **options: Any) -> Any:
         """See td.derivative."""
-        return derivative(self, x, *args, **named)
+        return derivative(self, *args, **options)
 
-    def value_and_derivative(self, x: Any, /, *args: Any, **named: Any) -> tuple[Any, Any]:
+    def value_and_derivative(self, /, *args: Any, **options: Any) -> tuple[Any, Any]:
         """See td.value_and_derivative."""
-        return value_and_derivative(self, x, *args, **named)
+        return value_and_derivative(self, *args, **options)
 
-    def second_derivative(self, x: Any, /, *args: Any, **named: Any) -> Any:
+    def second_derivative(self, /, *args: Any, **options: Any) -> Any:
         """See td.second_derivative."""
-        return second_derivative(self, x, *args, **named)
+        return second_derivative(self, *args, **options)

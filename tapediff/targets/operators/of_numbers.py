@@ -8,14 +8,15 @@ from typing import Any
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.containers import is_container
 from ..evaluate.chosen import choose, name_of, shape_of
-from ..evaluate.evaluation import evaluate
+from ..evaluate.evaluation import Evaluation, evaluate
+from ..evaluate.fast_path import ABSENT, given
 from ..evaluate.request import Request, requested
 from ..tapes import operator_tapes as tapes
 from ..tapes.operator_tapes import Operator
-from .products import jvp, tangents_as_returned
+from .products import pushed, tangents_as_returned
 
 
-def derivative(target: Any, x: Any, /, *args: Any, argnums: int = 0, **named: Any) -> Any:
+def derivative(target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0, **named: Any) -> Any:
     """Derivative of a function by a number, which may return anything.
 
     Args:
@@ -31,33 +32,42 @@ def derivative(target: Any, x: Any, /, *args: Any, argnums: int = 0, **named: An
 
     Cost: one to three times the function.
     """
-    return value_and_derivative(target, x, *args, argnums=argnums, **named)[1]
+    asked, number = _by_number(target, given(x, args), argnums, named)
+    found, y_dot = pushed(target, asked, (number,), [1.0])
+    return found.with_aux(asked.has_aux, y_dot)
 
 
-def value_and_derivative(target: Any, x: Any, /, *args: Any, argnums: int = 0, **named: Any) -> tuple[Any, Any]:
+def value_and_derivative(target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0, **named: Any) -> tuple[Any, Any]:
     """Value and derivative of a function by a number, computed together; see td.derivative."""
-    asked, number = _by_number(target, (x, *args), argnums, named)
-    tangents = [None] * len(asked.args)
-    return jvp(target, asked.args, [*tangents[:number], 1.0, *tangents[number + 1 :]])
+    asked, number = _by_number(target, given(x, args), argnums, named)
+    found, y_dot = pushed(target, asked, (number,), [1.0])
+    return found.with_aux(asked.has_aux, found.value(), y_dot)
 
 
-def second_derivative(target: Any, x: Any, /, *args: Any, argnums: int = 0, **named: Any) -> Any:
+def second_derivative(target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0, **named: Any) -> Any:
     """Second derivative of a function by a number; see td.derivative."""
-    return value_derivative_and_second_derivative(target, x, *args, argnums=argnums, **named)[2]
+    found, _, second = _twice(target, *(asked := _by_number(target, given(x, args), argnums, named)))
+    return found.with_aux(asked[0].has_aux, second)
 
 
 def value_derivative_and_second_derivative(
-    target: Any, x: Any, /, *args: Any, argnums: int = 0, **named: Any
+    target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0, **named: Any
 ) -> tuple[Any, Any, Any]:
     """Value, derivative and second derivative of a function by a number, computed together; see td.derivative."""
-    asked, number = _by_number(target, (x, *args), argnums, named)
-    found = evaluate(target, asked.args, (number,), lambda wrt: Operator(tapes.second_tape, wrt, True))
-    first = len(found.tape.outputs)
-    count = (len(found.outputs) - first) // 2
-    return (
-        found.value(), tangents_as_returned(found.delivered(found.outputs[first : first + count]), found.tape, None),
-        tangents_as_returned(found.delivered(found.outputs[first + count :]), found.tape, None),
-    )  # fmt: skip
+    asked, number = _by_number(target, given(x, args), argnums, named)
+    found, first, second = _twice(target, asked, number)
+    return found.with_aux(asked.has_aux, found.value(), first, second)
+
+
+def _twice(target: Any, asked: Request, number: int) -> tuple[Evaluation, Any, Any]:
+    """The call evaluated, with the first and the second derivative."""
+    build = lambda wrt: Operator(tapes.second_tape, wrt, True, has_aux=asked.has_aux)  # noqa: E731 -- its name is its use
+    found = evaluate(target, asked.args, (number,), build, has_aux=asked.has_aux)
+    start = len(found.tape.outputs)
+    middle = start + (len(found.outputs) - start) // 2
+    halves = found.outputs[start:middle], found.outputs[middle:]
+    first, second = [tangents_as_returned(found.delivered(half), found.tape, None) for half in halves]
+    return found, first, second
 
 
 def _by_number(target: Any, args: tuple[Any, ...], argnums: int, named: dict[str, Any]) -> tuple[Request, int]:

@@ -9,19 +9,21 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
-from ...ir.arguments import Constant, chosen_arguments
-from ...ir.containers import holds_output
+from ...ir.arguments import chosen_arguments, unwrap
+from ...ir.containers import outputs_among
 from ...ir.instruction import is_tracked
 from ...ir.tape import Tape
-from ..evaluate.chosen import is_differentiable, name_of
+from ..evaluate.chosen import name_of
 from ..evaluate.evaluation import Evaluation, evaluate
-from ..evaluate.request import requested
+from ..evaluate.fast_path import ABSENT, given
+from ..evaluate.request import Request, requested
 from ..tapes import matrix_tapes as matrices
+from ..tapes import operator_tapes as tapes
 from ..tapes.operator_tapes import Operator
-from .products import linearize, vjp
+from .products import split
 
 
-def sparse_jacobian(target: Any, x: Any, /, *args: Any, argnums: int = 0, format: str = "csr", **named: Any) -> Any:
+def sparse_jacobian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0, format: str = "csr", **named: Any) -> Any:
     """Jacobian of a function from an array to an array, as a sparse array.
 
     Args:
@@ -46,15 +48,15 @@ def sparse_jacobian(target: Any, x: Any, /, *args: Any, argnums: int = 0, format
     Source: Griewank and Walther (2008), Evaluating Derivatives, sections 7.1 and 10.3 (accumulation in the order of the tape); Curtis,
         Powell and Reid (1974), IMA Journal of Applied Mathematics 13(1).
     """
-    found = _entries(target, (x, *args), named, argnums, matrices.sparse_jacobian_tape, format)
+    found, has_aux = _entries(target, given(x, args), named, argnums, matrices.sparse_jacobian_tape, format)
     if found.tape.returns_tuple:
         raise NonScalarOutput("a sparse Jacobian is of a function with one result", got=f"{len(found.tape.outputs)} results",
                               fix="concatenate the results, or use td.jacobian(f, x)")  # fmt: skip
     shape = (found.tape.output_types[0].size, found.tape.input_types[found.wrt[0]].size)
-    return _as_sparse(found, matrices.sparse_jacobian_tape, shape, format)
+    return found.with_aux(has_aux, _as_sparse(found, matrices.sparse_jacobian_tape, shape, format))
 
 
-def sparse_hessian(target: Any, x: Any, /, *args: Any, argnums: int = 0, format: str = "csr", **named: Any) -> Any:
+def sparse_hessian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0, format: str = "csr", **named: Any) -> Any:
     """Hessian of a scalar function of an array, as a sparse array; see td.sparse_jacobian.
 
     Returns:
@@ -64,23 +66,31 @@ def sparse_hessian(target: Any, x: Any, /, *args: Any, argnums: int = 0, format:
         Hessian-vector products as there are colours: 3 for a chain, 2 where everything depends on one variable alone.
     Source: Gebremedhin, Manne and Pothen (2005), SIAM Review 47(4).
     """
-    found = _entries(target, (x, *args), named, argnums, matrices.sparse_hessian_tape, format)
+    found, has_aux = _entries(target, given(x, args), named, argnums, matrices.sparse_hessian_tape, format)
     size = found.tape.input_types[found.wrt[0]].size
-    return _as_sparse(found, matrices.sparse_hessian_tape, (size, size), format)
+    return found.with_aux(has_aux, _as_sparse(found, matrices.sparse_hessian_tape, (size, size), format))
 
 
-def _entries(target: Any, args: tuple[Any, ...], named: dict[str, Any], argnums: int, make: Any, format: str) -> Evaluation:
+def _entries(
+    target: Any, args: tuple[Any, ...], named: dict[str, Any], argnums: int, make: Any, format: str
+) -> tuple[Evaluation, bool]:
     if format not in ("csr", "csc"):
         raise ArgumentMismatch("format of a sparse array", got=repr(format), fix='"csr" or "csc"')
-    asked = requested(target, args, argnums, named)
-    if isinstance(asked.argnums, Sequence):
-        raise ArgumentMismatch("a sparse matrix is by one argument", got=f"argnums={asked.argnums!r}", fix="argnums=0")
-    numbers, _ = chosen_arguments(asked.argnums, len(asked.args), name_of(target))
-    found = evaluate(target, asked.args, numbers, lambda wrt: Operator(make, wrt, mode=format))
+    asked, number = _by_one(target, args, named, argnums)
+    build = lambda wrt: Operator(make, wrt, asked.has_aux, mode=format, has_aux=asked.has_aux)  # noqa: E731 -- its name is its use
+    found = evaluate(target, asked.args, (number,), build, has_aux=asked.has_aux)
     if any(map(is_tracked, found.outputs)):
         raise TrackedValueEscaped("a SciPy sparse array cannot hold tracked values",
                                   fix="use td.jacobian or td.hessian inside a recording, or products: td.jvp, td.vjp, td.hvp")  # fmt: skip
-    return found
+    return found, asked.has_aux
+
+
+def _by_one(target: Any, args: tuple[Any, ...], named: dict[str, Any], argnums: int) -> tuple[Request, int]:
+    """The call, and the argument that it is differentiated by."""
+    asked = requested(target, args, argnums, named)
+    if isinstance(asked.argnums, Sequence):
+        raise ArgumentMismatch("a sparse matrix is by one argument", got=f"argnums={asked.argnums!r}", fix="argnums=0")
+    return asked, chosen_arguments(asked.argnums, len(asked.args), name_of(target))[0][0]
 
 
 def _as_sparse(found: Evaluation, make: Any, shape: tuple[int, int], format: str) -> Any:
@@ -117,12 +127,13 @@ def _structure(tape: Tape, entries: matrices.Entries, shape: tuple[int, int], fo
     return tape.derived[key]
 
 
-def linear_operator(target: Any, x: Any, /, *args: Any) -> Any:
+def linear_operator(target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0, **named: Any) -> Any:
     """The Jacobian at a point as an operator for iterative solvers: products alone, without the matrix.
 
     Args:
         target: function, Tape, CompiledTape or GuardedTape; returns one array.
-        x, args: the point; differentiated by x.
+        x, args, named: the point.
+        argnums: which argument to differentiate by; one.
 
     Returns:
         scipy.sparse.linalg.LinearOperator of shape (size of the result, size of x) and dtype float64, with matvec, rmatvec, matmat and
@@ -132,19 +143,20 @@ def linear_operator(target: Any, x: Any, /, *args: Any) -> Any:
     """
     from scipy.sparse.linalg import LinearOperator
 
-    first = next((k for k, argument in enumerate((x, *args)) if not holds_output(argument)), 0)
-    point: list[Any] = [Constant(a) if k != first and is_differentiable(a) else a for k, a in enumerate((x, *args))]
-    y, push = linearize(target, *point)
-    _, pull = vjp(target, *point)
+    asked, number = _by_one(target, given(x, args), named, argnums)
+    found, push, has_aux = split(target, asked, (number,), tapes.jvp_tape)
+    _, pull, _ = split(target, asked, (number,), tapes.vjp_tape)
+    y = found.value()
     if isinstance(y, tuple):
         raise NonScalarOutput("a linear operator is of a function with one result", got=f"{len(y)} results",
                               fix="concatenate the results")  # fmt: skip
-    into, out_of = np.shape(y), np.shape(point[first])
+    into, out_of = np.shape(y), np.shape(unwrap(asked.args[number]))
+    number -= sum(k < number for k in outputs_among(asked.args))  # among the cotangents
     size = (int(np.prod(into)), int(np.prod(out_of)))
     forward = lambda v: np.ravel(push(np.reshape(v, out_of)))  # noqa: E731
-    back = lambda w: np.ravel(pull(np.reshape(w, into))[0])  # noqa: E731
+    back = lambda w: np.ravel(pull(np.reshape(w, into))[number])  # noqa: E731
     # How many is said, as it cannot be found from arrays of no elements.
     forward_many = lambda m: np.reshape(push(np.reshape(m.T, (m.shape[1], *out_of))), (m.shape[1], size[0])).T  # noqa: E731
-    back_many = lambda m: np.reshape(pull(np.reshape(m.T, (m.shape[1], *into)))[0], (m.shape[1], size[1])).T  # noqa: E731
+    back_many = lambda m: np.reshape(pull(np.reshape(m.T, (m.shape[1], *into)))[number], (m.shape[1], size[1])).T  # noqa: E731
     make: Any = LinearOperator  # it makes one of its subclasses, which its types do not say
-    return make(size, forward, back, forward_many, np.dtype(float), back_many)
+    return found.with_aux(has_aux, make(size, forward, back, forward_many, np.dtype(float), back_many))

@@ -31,7 +31,7 @@ def require_scalar(tape: Tape) -> None:
         raise NonScalarOutput(
             f"{tape.name} returned a tuple; a gradient needs one real scalar",
             got=", ".join(map(str, tape.output_types)),
-            fix="return the scalar alone, or use td.grad(f, has_aux=True)",
+            fix="return the scalar alone; or, of (scalar, anything), say has_aux=True",
         )
     if type_.shape != ():
         raise NonScalarOutput(f"{tape.name} returned an array; a gradient needs a scalar", got=str(type_),
@@ -57,23 +57,31 @@ def with_float_output(tape: Tape) -> Tape:
     added = Instruction(CONVERT, (number,), (FLOAT64,), as_float, site)
     if op is CONSTANT:
         added = Instruction(CONSTANT, (), (params[0].astype(FLOAT64),), as_float, site)
-    return replace(tape, instructions=(*tape.instructions, added), outputs=(len(tape.instructions),))
+    return replace(tape, instructions=(*tape.instructions, added), outputs=(len(tape.instructions), *tape.outputs[1:]))
 
 
 def gradient_tape(tape: Tape, argnums: tuple[int, ...]) -> Tape:
     """Outputs: the value and its gradient with respect to each of `argnums`."""
+    return joint_tape(tape.without_aux(), argnums)
+
+
+def joint_tape(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
+    """Outputs: those of the tape, its value and what it returns beside, and the gradient with respect to each of `argnums`."""
     key = ("gradient", argnums)
     made = tape.derived.get(key)
     if made is None:
         with_floats = with_float_output(tape)
         require_scalar(with_floats)
         require_differentiable(tape, argnums)
-        made = tape.derived[key] = run_passes(reverse(prepared(with_floats), argnums))
+        ready = prepared(with_floats)
+        joint = reverse(ready.without_aux(), argnums)
+        made = tape.derived[key] = run_passes(replace(joint, outputs=(*ready.outputs, *joint.outputs[1:])))
     return made
 
 
 def gradient_tape_in_use(tape: Tape, argnums: tuple[int, ...]) -> Tape:
     """gradient_tape for replays: the first time without the passes that take longer than they save one replay."""
+    tape = tape.without_aux()
     first_use = ("used", argnums)
     if first_use in tape.derived or ("gradient", argnums) in tape.derived:
         return gradient_tape(tape, argnums)

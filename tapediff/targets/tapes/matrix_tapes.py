@@ -26,7 +26,7 @@ from ...transforms.coloring import column_colors, symmetric_colors
 from ...transforms.reverse import continued, finished
 from ...transforms.sparsity import jacobian_pattern
 from ...transforms.sparsity_rules import Pattern
-from .gradient_tape import gradient_tape, require_differentiable, with_float_output
+from .gradient_tape import joint_tape, require_differentiable, with_float_output
 from .operator_tapes import (
     Numbers,
     float_outputs,
@@ -165,7 +165,7 @@ def _coordinates(pattern: Pattern) -> tuple[np.ndarray, np.ndarray]:
 
 
 def hessian_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
-    """Outputs: value and gradients if `keep`; then, for each pair of `wrt`, the second derivatives."""
+    """Outputs: those of joint_tape if `keep`; then, for each pair of `wrt`, the second derivatives."""
     return kept_with(tape, ("hessian", wrt, keep), lambda: _hessian_tape(tape, wrt, keep))
 
 
@@ -175,7 +175,7 @@ def _hessian_tape(tape: Tape, wrt: Numbers, keep: bool) -> Tape:
         return matrix.dense(tape)
     types = [tape.input_types[k] for k in wrt]
     sweeps = hessian_sweeps(tape, wrt)
-    return _matrix_tape(tape, hvp_tape(tape, wrt, keep), sweeps, types, types, (1 + len(wrt)) * keep, is_sparse=False)
+    return _matrix_tape(tape, hvp_tape(tape, wrt, keep), sweeps, types, types, (len(tape.outputs) + len(wrt)) * keep, is_sparse=False)
 
 
 def hessian_sweeps(tape: Tape, wrt: Numbers) -> Sweeps:
@@ -187,10 +187,10 @@ def hessian_sweeps(tape: Tape, wrt: Numbers) -> Sweeps:
 
 
 def _hessian_sweeps(tape: Tape, wrt: Numbers) -> Sweeps:
-    joint = gradient_tape(tape, wrt)
+    joint, first = joint_tape(tape, wrt), len(tape.outputs)
     size = sum(tape.input_types[k].size for k in wrt)
     dense = Sweeps(np.arange(size), False)
-    pattern = jacobian_pattern(joint, wrt, range(1, 1 + len(wrt))) if size > 1 else None
+    pattern = jacobian_pattern(joint, wrt, range(first, first + len(wrt))) if size > 1 else None
     if pattern is None or pattern.nnz > WORTH_COMPRESSING * size**2:
         return dense
     pattern = (pattern + pattern.T).tocsr()
@@ -207,34 +207,35 @@ def _hessian_sweeps(tape: Tape, wrt: Numbers) -> Sweeps:
 
 
 def sparse_jacobian_tape(tape: Tape, wrt: Numbers, keep: bool, format: str) -> Tape:
-    """Output: the entries of the Jacobian as sparse_entries(...) has them, or all of them."""
+    """Outputs: those of the tape if `keep`; the entries of the Jacobian as sparse_entries(...) has them, or all of them."""
     require_differentiable(tape, wrt)
-    return kept_with(tape, (sparse_jacobian_tape, wrt, format), lambda: _sparse_jacobian_tape(tape, wrt, format))
+    return kept_with(tape, (sparse_jacobian_tape, wrt, keep, format), lambda: _sparse_jacobian_tape(tape, wrt, keep, format))
 
 
-def _sparse_jacobian_tape(tape: Tape, wrt: Numbers, format: str) -> Tape:
+def _sparse_jacobian_tape(tape: Tape, wrt: Numbers, keep: bool, format: str) -> Tape:
     floated = with_float_output(tape)
     ins = [floated.input_types[k] for k in wrt]
     outs = [floated.output_types[k] for k in float_outputs(floated)]
-    matrix = jacobian_in_triplets(tape, wrt, False) if len(outs) == 1 else None
+    matrix = jacobian_in_triplets(tape, wrt, keep) if len(outs) == 1 else None
     if matrix is not None:
         return _sparse_in_triplets(tape, matrix, (sparse_jacobian_tape, wrt, format))
     sweeps = jacobian_sweeps(tape, wrt, None)
-    product = jvp_tape(tape, wrt) if sweeps.forward else vjp_tape(tape, wrt)
-    return _sparse_in_sweeps(tape, product, sweeps, outs, ins, (sparse_jacobian_tape, wrt, format))
+    product = jvp_tape(tape, wrt, keep) if sweeps.forward else vjp_tape(tape, wrt, keep)
+    return _sparse_in_sweeps(tape, product, sweeps, outs, ins, len(tape.outputs) * keep, (sparse_jacobian_tape, wrt, format))
 
 
 def sparse_hessian_tape(tape: Tape, wrt: Numbers, keep: bool, format: str) -> Tape:
-    """Output: the entries of the Hessian as sparse_entries(...) has them, or all of them."""
-    return kept_with(tape, (sparse_hessian_tape, wrt, format), lambda: _sparse_hessian_tape(tape, wrt, format))
+    """Outputs: those of joint_tape if `keep`; the entries of the Hessian as sparse_entries(...) has them, or all of them."""
+    return kept_with(tape, (sparse_hessian_tape, wrt, keep, format), lambda: _sparse_hessian_tape(tape, wrt, keep, format))
 
 
-def _sparse_hessian_tape(tape: Tape, wrt: Numbers, format: str) -> Tape:
-    matrix = hessian_in_triplets(tape, wrt, False)
+def _sparse_hessian_tape(tape: Tape, wrt: Numbers, keep: bool, format: str) -> Tape:
+    matrix = hessian_in_triplets(tape, wrt, keep)
     if matrix is not None:
         return _sparse_in_triplets(tape, matrix, (sparse_hessian_tape, wrt, format))
     types, sweeps = [tape.input_types[k] for k in wrt], hessian_sweeps(tape, wrt)
-    return _sparse_in_sweeps(tape, hvp_tape(tape, wrt), sweeps, types, types, (sparse_hessian_tape, wrt, format))
+    kept = (len(tape.outputs) + len(wrt)) * keep
+    return _sparse_in_sweeps(tape, hvp_tape(tape, wrt, keep), sweeps, types, types, kept, (sparse_hessian_tape, wrt, format))
 
 
 Key = tuple[Callable[..., Tape], Numbers, str]
@@ -246,12 +247,12 @@ def _sparse_in_triplets(tape: Tape, matrix: Matrix, key: Key) -> Tape:
 
 
 def _sparse_in_sweeps(
-    tape: Tape, product: Tape, sweeps: Sweeps, outs: Sequence[ValueType], ins: Sequence[ValueType], key: Key
+    tape: Tape, product: Tape, sweeps: Sweeps, outs: Sequence[ValueType], ins: Sequence[ValueType], kept: int, key: Key
 ) -> Tape:
     if sweeps.entries is not None and key[2] == "csc":
         sweeps = replace(sweeps, entries=sweeps.entries.by_column())
     tape.derived["entries", key] = sweeps.entries
-    return _matrix_tape(tape, product, sweeps, outs, ins, 0, is_sparse=True)
+    return _matrix_tape(tape, product, sweeps, outs, ins, kept, is_sparse=True)
 
 
 def sparse_entries(tape: Tape, make: Callable[..., Tape], wrt: Numbers, format: str) -> Entries | None:

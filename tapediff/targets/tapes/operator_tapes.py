@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import NonScalarOutput, UnsupportedFunction
+from ...errors import ArgumentMismatch, NonScalarOutput, UnsupportedFunction
 from ...functions.callees.tape_callee import callee_of
-from ...functions.rolled_loop import prepared
+from ...functions.rolled_loop import prepared, rolled
 from ...ir.instruction import CONSTANT, INPUT, Instruction, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
@@ -22,7 +22,7 @@ from ...passes.pipeline import run_passes
 from ...passes.simplify.dead_code import dead_code
 from ...transforms.map_rows import RowsCannotBeMapped, map_rows, reached_from
 from ...transforms.reverse import NONZERO, pullback
-from .gradient_tape import gradient_tape, require_differentiable, with_float_output
+from .gradient_tape import joint_tape, require_differentiable, with_float_output
 
 Numbers = tuple[int, ...]
 
@@ -38,6 +38,7 @@ class Operator:
         count: so many tangents or cotangents at once.
         vectors: how many inputs these are, the last ones.
         mode: of a Jacobian: "forward" or "reverse"; None for the cheaper one.
+        has_aux: what the function returns beside its value is kept with it; needs `keep`.
     """
 
     make: Callable[..., Tape]
@@ -46,14 +47,31 @@ class Operator:
     count: int | None = None
     vectors: int = 0
     mode: str | None = None
+    has_aux: bool = False
+
+    def function(self, tape: Tape) -> Tape:
+        """The part of a tape that the operator is of: all of it, or its value alone.
+
+        Raises:
+            ArgumentMismatch: it returns nothing beside its value.
+        """
+        if not self.has_aux:
+            return tape.without_aux()
+        if tape.aux is None:
+            raise ArgumentMismatch(
+                f"has_aux=True, but {tape.name} was recorded without it", got="a function of one result",
+                fix="say so to td.compile, td.record or td.GuardedTape as well: td.compile(f, x, has_aux=True), where f returns (y, aux)",
+            )  # fmt: skip
+        return tape
 
     def tape(self, tape: Tape) -> Tape:
+        tape = self.function(tape)
         if self.mode is not None:
             return self.make(tape, self.wrt, self.keep, self.mode)
         product = self.make(tape, self.wrt, self.keep)
         if self.count is None:
             return product
-        shared = 0 if not self.keep else 1 + len(self.wrt) if self.make is hvp_tape else len(tape.outputs)
+        shared = self.keep * (len(tape.outputs) + (len(self.wrt) if self.make is hvp_tape else 0))
         return many_of(product, len(product.inputs) - self.vectors, self.count, shared)
 
 
@@ -72,13 +90,18 @@ def kept_with(tape: Tape, key: Any, make: Callable[[], Tape]) -> Tape:
 
 
 def float_outputs(tape: Tape) -> Numbers:
-    return tuple(k for k, type_ in enumerate(tape.output_types) if type_.is_float)
+    return tuple(k for k, type_ in enumerate(tape.output_types[: tape.value_count]) if type_.is_float)
 
 
 def require_float_outputs(tape: Tape) -> None:
     if not float_outputs(tape):
         raise NonScalarOutput(f"{tape.name} must return real numbers to be differentiated",
                               got=", ".join(map(str, tape.output_types)), fix="return floating-point numbers or arrays")  # fmt: skip
+
+
+def values_tape(tape: Tape, wrt: Numbers = (), keep: bool = True) -> Tape:
+    """Outputs: those of the tape."""
+    return kept_with(tape, "values", lambda: run_passes(rolled(tape)))
 
 
 # Products with vectors
@@ -138,9 +161,10 @@ GOLDEN = (1 + 5**0.5) / 2
 
 
 def hvp_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
-    """Further inputs: a vector for each of `wrt`. Outputs: value and gradients if `keep`, then the products of Hessian and vectors."""
-    joint = gradient_tape(tape, wrt)
-    make = lambda: run_passes(_pulled(joint, wrt, tuple(range(1, 1 + len(wrt))), keep))  # noqa: E731 -- the next line is its only use
+    """Further inputs: a vector for each of `wrt`. Outputs: those of joint_tape if `keep`, then the products of Hessian and vectors."""
+    joint = joint_tape(tape, wrt)
+    first = len(tape.outputs)
+    make = lambda: run_passes(_pulled(joint, wrt, tuple(range(first, first + len(wrt))), keep))  # noqa: E731 -- the next line is its only use
     return kept_with(tape, ("Hessian products", wrt, keep), make)
 
 

@@ -134,7 +134,7 @@ def hessian_in_triplets(tape: Tape, wrt: Numbers, keep: bool) -> Matrix | None:
         return None
     product = hvp_tape(tape, wrt, keep)
     most = size * _values_reached(product, len(tape.inputs))
-    return _accumulated(tape, product, (1 + len(wrt)) * keep, types, types, most, is_forward=True)
+    return _accumulated(tape, product, (len(tape.outputs) + len(wrt)) * keep, types, types, most, is_forward=True)
 
 
 def _values_reached(product: Tape, first: int) -> float:
