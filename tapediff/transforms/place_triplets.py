@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..ir.instruction import INT64, ValueType
-from ..ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, SCATTER_ADD
+from ..ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTER_ADD
 from ..ops.arrays.regions import Region, Regions, are_disjoint
-from ..ops.arrays.shape import BROADCAST
+from ..ops.arrays.shape import BROADCAST, TRANSPOSE
 from ..ops.elementwise.arithmetic import ADD
 from .triplets import Term, Triplets
 
@@ -32,11 +32,11 @@ class Run(NamedTuple):
     value: int
     start: int
     step: int
-    count: int
+    entries: int
 
     @property
     def end(self) -> int:
-        return self.start + self.step * self.count
+        return self.start + self.step * self.entries
 
 
 def placed(made: Triplets, terms: Sequence[Term], positions: Sequence[np.ndarray], type_: ValueType) -> int:
@@ -47,6 +47,7 @@ def placed(made: Triplets, terms: Sequence[Term], positions: Sequence[np.ndarray
         positions: for each term, where its coefficients go; of the shape of its rows.
         type_: of the result, which has one axis.
     """
+    terms, positions = _in_order(made, terms, positions)
     runs = _runs(made, terms, positions)
     if runs is not None and runs:
         return _written(made, _joined(made, runs), type_)
@@ -65,6 +66,21 @@ def placed(made: Triplets, terms: Sequence[Term], positions: Sequence[np.ndarray
     if (counts <= 1).all():
         return made.make(PUT, (zeros, values, where))
     return made.make(SCATTER_ADD, (values, where), (type_.shape,))
+
+
+def _in_order(
+    made: Triplets, terms: Sequence[Term], positions: Sequence[np.ndarray]
+) -> tuple[Sequence[Term], Sequence[np.ndarray]]:
+    """The axes of each term in the order of the result's."""
+    found = []
+    for term, at in zip(terms, positions):
+        steps = [abs(int(at.take(1, k).flat[0] - at.flat[0])) if n > 1 else 0 for k, n in enumerate(at.shape)]
+        axes = tuple(sorted(range(at.ndim), key=lambda k, steps=steps: -steps[k]))
+        if axes != tuple(range(at.ndim)):
+            value = made.make(TRANSPOSE, (made.whole(term),), (axes,))
+            term, at = Term(value, term.rows.transpose(axes), term.columns.transpose(axes), term.source), at.transpose(axes)
+        found.append((term, at))
+    return [term for term, _ in found], [at for _, at in found]
 
 
 def _side_by_side(made: Triplets, values: Sequence[int], size: int) -> int:
@@ -154,5 +170,18 @@ def _part(made: Triplets, run: Run, start: int, end: int) -> int:
 
 
 def _written(made: Triplets, runs: Sequence[Run], type_: ValueType) -> int:
-    regions = Regions(Region((run.start,), (run.step,), (run.count,), (run.count,)) for run in runs)
+    whole = [run for run in runs if run.entries == type_.size]
+    if whole and len(runs) > 1:
+        return _added_to(made, whole[0], [run for run in runs if run is not whole[0]])
+    regions = Regions(Region((run.start,), (run.step,), (run.entries,), (run.entries,)) for run in runs)
     return made.make(ASSEMBLE, tuple(run.value for run in runs), (regions, type_.shape, are_disjoint(regions, type_.shape)))
+
+
+def _added_to(made: Triplets, whole: Run, runs: Sequence[Run]) -> int:
+    """All entries, with others added to some of them."""
+    value = whole.value
+    for run in runs:
+        region = Region((run.start,), (run.step,), (run.entries,), (run.entries,))
+        part = made.make(ADD, (made.make(INDEX, (value,), (region,)), run.value))
+        value = made.make(REPLACE, (value, part), (Regions((region,)),))
+    return value

@@ -1,4 +1,5 @@
-"""Tapes of whole Jacobians and Hessians that compute each entry once, from triplets: of functions without products of matrices and loops.
+"""Tapes of whole Jacobians and Hessians that compute each entry once, from triplets. Not of functions with solves, loops or products
+of two matrices that both depend on the arguments.
 
 No vectors of ones and zeros are multiplied, and the entries are written where they belong in the result.
 """
@@ -18,6 +19,7 @@ from ...passes.pipeline import run_passes
 from ...recording.python_state.caught_errors import refusals_forgotten
 from ...transforms.map_rows import reached_from
 from ...transforms.place_triplets import placed
+from ...transforms.triplet_rules import accumulate
 from ...transforms.triplets import NotInTriplets, Term, Triplets
 from .gradient_tape import with_float_output
 from .operator_tapes import Numbers, float_outputs, hvp_tape, jvp_tape, require_float_outputs, vjp_tape
@@ -148,7 +150,7 @@ def _accumulated(
 ) -> Matrix | None:
     first = len(tape.inputs)
     try:
-        made = Triplets(product, range(first, len(product.inputs)), most)
+        made = accumulate(product, range(first, len(product.inputs)), most)
     except NotInTriplets:
         return None
     terms = []
