@@ -12,7 +12,7 @@ from ..base.fork_locks import new_lock
 from ..base.held_locks import holding
 from ..compiler.runtime.status import OVERLAP, PENDING, REFUSED
 from ..errors import ArgumentMismatch, GuardFailed, ShapeMismatch
-from ..functions.rolled_loop import rolled
+from ..functions.callees.rolled_loop import rolled
 from ..ir.arguments import chosen_arguments
 from ..ir.containers import structured
 from ..ir.inputs import as_inputs

@@ -24,10 +24,10 @@ from ...recording.python_state.caught_errors import Failure
 from ...recording.python_state.randomness import Draws
 from ...recording.recorder import Recorder
 from ..captured.pickling import remembered
-from ..rolled_loop import rolled
 from .callee import LOCK, Callee, without_guards
 from .path_messages import check_prescribed, most_outcomes, paths_text, warn
 from .path_trie import PathEntry, Paths
+from .rolled_loop import rolled
 
 
 class UserGuard(Protocol):

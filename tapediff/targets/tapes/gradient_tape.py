@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...errors import ArgumentMismatch, NonScalarOutput
-from ...functions.rolled_loop import prepared
+from ...functions.callees.rolled_loop import prepared
 from ...ir.instruction import CONSTANT, FLOAT64, Instruction, ValueType
 from ...ir.tape import Tape
 from ...ops.control.calls import GET

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentMismatch, NonScalarOutput, UnsupportedFunction
+from ...functions.callees.rolled_loop import prepared, rolled
 from ...functions.callees.tape_callee import callee_of
-from ...functions.rolled_loop import prepared, rolled
 from ...ir.instruction import CONSTANT, INPUT, Instruction, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape

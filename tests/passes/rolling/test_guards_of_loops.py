@@ -7,7 +7,7 @@ from support.agreement import by_numpy
 import tapediff as td
 from tapediff.base.settings import settings
 from tapediff.compiler.codegen.python_listing import run_listing
-from tapediff.functions import rolled_loop as rolled
+from tapediff.functions.callees import rolled_loop as rolled
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 N = 40

@@ -12,8 +12,8 @@ from support.agreement import by_numpy
 
 import tapediff as td
 from tapediff.base.settings import settings
-from tapediff.functions import rolled_loop as rolled
 from tapediff.functions.callees import body as bodies
+from tapediff.functions.callees import rolled_loop as rolled
 from tapediff.passes.pipeline import run_passes
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 from tapediff.targets.tapes.operator_tapes import hvp_tape

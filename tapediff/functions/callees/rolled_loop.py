@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..base.settings import settings
-from ..ir.tape import Tape
-from ..passes.pipeline import REFINE, STRAIGHTEN, run_passes
-from ..passes.simplify.dead_code import dead_code
+from ...base.settings import settings
+from ...ir.tape import Tape
+from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
+from ...passes.simplify.dead_code import dead_code
 
 
 def rolled(tape: Tape) -> Tape:
@@ -15,8 +15,8 @@ def rolled(tape: Tape) -> Tape:
     known = tape.derived.get("rolled")
     if known is None:
         # Imported when the first tape is prepared: a tenth of the time of `import tapediff`.
-        from ..passes.rolling.reroll import reroll
-        from .callees.tape_callee import callee_of
+        from ...passes.rolling.reroll import reroll
+        from .tape_callee import callee_of
 
         straight = run_passes(tape, STRAIGHTEN)
         made = reroll(straight, callee_of)
