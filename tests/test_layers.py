@@ -1,6 +1,8 @@
 """The layout: folders import downward only; imports for type checkers count."""
 
 import ast
+import os
+from collections import defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "tapediff"
@@ -64,10 +66,26 @@ def test_no_modules_import_each_other():
     assert not circles(IMPORTS)
 
 
-def test_no_folders_of_a_folder_import_each_other():
-    folders = {}
+def test_the_files_and_folders_of_each_folder_have_an_order():
+    """Also where single files of two folders would not lead back to each other."""
+    entries = defaultdict(lambda: defaultdict(set))
     for module, others in IMPORTS.items():
         for other in others:
-            if len(module) > 2 and len(other) > 2 and module[0] == other[0] and module[1] != other[1]:
-                folders.setdefault(module[:2], set()).add(other[:2])
-    assert circles(folders) == []
+            shared = len(os.path.commonprefix([module, other]))
+            if shared < len(module) and shared < len(other):
+                entries[module[:shared]][module[: shared + 1]].add(other[: shared + 1])
+    assert {folder: circles(graph) for folder, graph in entries.items() if circles(graph)} == {}
+
+
+FOLDERS = sorted({file.parent for file in PACKAGE.rglob("*.py")})
+
+
+def test_a_folder_can_be_read_at_a_glance():
+    """Without __init__.py and py.typed, the mark of packages with types."""
+    sizes = {folder: {entry.name for entry in folder.iterdir()} - {"__init__.py", "py.typed", "__pycache__"} for folder in FOLDERS}
+    assert {str(folder): len(names) for folder, names in sizes.items() if len(names) > 14} == {}
+
+
+def test_each_folder_says_which_file_to_open_first():
+    missing = [str(folder) for folder in FOLDERS if "pen first: `" not in ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))]
+    assert missing == [str(PACKAGE)]  # the user's way in: its imports are in the order of the data flow
