@@ -13,12 +13,9 @@ import pytest
 from support.interrupts import Scenario, numbers_of_lines
 
 import tapediff as td
-from tapediff.compiler.codegen import outlining as functions
-from tapediff.compiler.jit import linking, shared_function
-from tapediff.compiler.jit import native_function as native
-from tapediff.compiler.jit import own_routines as linked
+from tapediff.compiler.jit.linking import Linker
+from tapediff.compiler.jit.toolchain import toolchain
 from tapediff.compiler.runtime.entries import c_entry as pointer
-from tapediff.compiler.runtime.entries import python_entry as entry
 
 INTERRUPTS = int(os.environ.get("TAPEDIFF_INTERRUPTS", "140"))
 
@@ -152,18 +149,13 @@ def check_batch(safe):
         same((values[k], gradients[k]), row)
 
 
-# What a process makes once; kept here, as code that was made before goes on using it.
-_MADE_ONCE = [
-    native._shared, functions._shared, linked._linked, shared_function._linked, entry._definitions,
-    linking._libraries, linking._recent, linking._codes,
-]  # fmt: skip
+# Code that was made before goes on using it.
 _kept = []
 
 
 def as_in_a_new_process():
-    _kept.append([dict(each) for each in _MADE_ONCE])
-    for each in _MADE_ONCE:
-        each.clear()
+    _kept.append((toolchain._once, toolchain.machines, toolchain.linker))
+    toolchain._once, toolchain.machines, toolchain.linker = {}, None, Linker()
 
 
 def first_compilation(_):

@@ -51,10 +51,11 @@ from .arrays.buffers import Buffers
 from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays
+from .python_state import gc_pause
 from .python_state import numpy_namespace as namespace
 from .python_state.caught_errors import VALUE_FAILURES, Failure, Refusal, failure_caught, refusal_caught
 from .python_state.exception_handlers import handler_of
-from .python_state.gc_pause import recording_begins, recording_ends
+from .python_state.process_state import process
 from .tape_builder import TapeBuilder
 
 _current = CURRENT
@@ -108,9 +109,10 @@ class Recorder(TapeBuilder):
         self.is_open = True
         self.entry_frame = id(sys._getframe(1))
         _current.set(self)
-        recording_begins(self)
+        process.recordings.add(self)
+        gc_pause.recording_begins()
         if self.outer is None:
-            namespace.recording_begins(self)
+            namespace.recording_begins()
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
@@ -133,9 +135,10 @@ class Recorder(TapeBuilder):
     def _end(self) -> None:
         """Restore the outer recorder. May be called again."""
         self.is_open = False
+        process.recordings.discard(self)
         if self.outer is None:
-            namespace.recording_ends(self)
-        recording_ends(self)
+            namespace.recording_ends()
+        gc_pause.recording_ends()
         if _current.get() is self:
             _current.set(self.outer)
 

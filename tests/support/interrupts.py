@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import tapediff as td
-from tapediff.compiler.runtime import callbacks
+from tapediff.compiler.jit.toolchain import toolchain
 from tapediff.recording.recorder import is_recording
 
 PACKAGE = str(Path(td.__file__).parent) + "/"
@@ -106,7 +106,7 @@ def state():
     """What an interrupt must leave as it was."""
     return {
         "is_recording": is_recording(), "gc threshold": gc.get_threshold(), "gc is enabled": gc.isenabled(),
-        "numpy.geterr": np.geterr(), "pending": dict(callbacks._pending), "in callees": dict(callbacks._outermost),
+        "numpy.geterr": np.geterr(), "pending": dict(toolchain.pending), "in callees": dict(toolchain.outermost),
     }  # fmt: skip
 
 

@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...base.fork_locks import new_lock
-from ...base.held_locks import holding
 from ...ops.declaration.scalar_expressions import has_costly
 from ..jit.native_function import NativeFunction
+from ..jit.toolchain import toolchain
 from ..llvm.values import MEMORY_TYPES, TYPES
 from ..loop_ir.collapse_loops import LANES
 from ..loop_ir.program import Parameters
@@ -115,19 +114,15 @@ class End:
 
 Handler = Operation | Load | Store | Check | Constants | End
 
-_lock = new_lock()
-_compiled: dict[Handler, NativeFunction] = {}
 
-
-@holding(_lock)
 def addresses_of(handlers: Iterable[Handler]) -> list[int]:
     """Where the handlers are; those that are new are compiled, and stay."""
-    handlers = list(handlers)
-    for handler in handlers:
-        if handler not in _compiled:
-            text, symbols = handler_text(handler)
-            _compiled[handler] = NativeFunction(text, NAME, symbols, is_portable=True)
-    return [_compiled[handler].address for handler in handlers]
+    return [toolchain.once(("handler", handler), lambda handler=handler: _compiled(handler)).address for handler in handlers]
+
+
+def _compiled(handler: Handler) -> NativeFunction:
+    text, symbols = handler_text(handler)
+    return NativeFunction(text, NAME, symbols, is_portable=True)
 
 
 NAME = "tapediff_handler"

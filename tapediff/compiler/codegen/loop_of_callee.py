@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-import weakref
-
 from ...ir.instruction import INT_SCALAR, DynamicArrayType, ValueType
 from ...ops.control.loop_forms import LoopForm, saved_bytes_limit
+from ..jit.toolchain import toolchain
 from ..loop_ir.program import Invoke
 from ..runtime.call_frame import (
     END,
@@ -26,23 +24,18 @@ from .invocation import Invocation, Number
 # Entries that a dynamic array has room for at first, when nobody knows how long it will be.
 FIRST_ENTRIES = 64
 
-_numbers = itertools.count(1)
-_limits: weakref.WeakValueDictionary[int, Limit] = weakref.WeakValueDictionary()
-
-
 class Limit:
     """How many iterations a loop may take; kept by the code that has its number."""
 
     def __init__(self, form: LoopForm, by_memory: int) -> None:
-        self.form, self.number = form, next(_numbers)
+        self.form, self.number = form, toolchain.number(Limit, self)
         self.is_by_memory = form.most is None or by_memory < form.most
         self.most = by_memory if form.most is None else min(by_memory, form.most)
-        _limits[self.number] = self
 
 
 def _loop_too_long(number: int, steps: int) -> int:
     """Called by native code."""
-    limit = _limits[number]
+    limit = toolchain.numbered(Limit, number)
     raise limit.form.too_large(steps) if limit.is_by_memory else limit.form.too_long(steps)
 
 

@@ -11,12 +11,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeAlias
 
-from ...base.fork_locks import new_lock
-from ...base.held_locks import holding
 from ...ops.declaration.scalar_expressions import called_functions, has_costly
 from ..jit.native_function import NativeFunction
+from ..jit.toolchain import toolchain
 from ..llvm.values import TYPES
 from ..loop_ir.program import (
     EmptyReduction,
@@ -25,7 +23,6 @@ from ..loop_ir.program import (
     Item,
     LoopNest,
     Outlined,
-    Parameters,
     Program,
     RowBlocks,
     Scan,
@@ -125,10 +122,8 @@ def inlined(step: Step, operands: list[Value]) -> Value:
 def outlined(code: Code, addresses: dict[str, int], step: Step, operands: list[Value], width: int) -> Value:
     """A call of the step's expression, on `width` lanes, as a function that the process has once; its address goes to `addresses`."""
     operands = [splat(operand, width) for operand in operands]
-    key = (step.expression, step.parameters, tuple(operand.kind for operand in operands), width)
-    shared = _shared.get(key)
-    if shared is None:
-        shared = _shared_function(key, step, operands, width)
+    key = ("outlined", step.expression, step.parameters, tuple(operand.kind for operand in operands), width)
+    shared = toolchain.once(key, lambda: _compiled(step, operands, width))
     addresses[shared.symbol] = shared.native.address
     result = TYPES[shared.kind, width]
     code.declare(
@@ -145,16 +140,6 @@ class _Shared:
     symbol: str
     native: NativeFunction
     kind: str
-
-
-_lock = new_lock()
-_Key: TypeAlias = tuple[str, Parameters, tuple[str, ...], int]
-_shared: dict[_Key, _Shared] = {}
-
-
-@holding(_lock)
-def _shared_function(key: _Key, step: Step, operands: list[Value], width: int) -> _Shared:
-    return _shared.get(key) or _shared.setdefault(key, _compiled(step, operands, width))
 
 
 def _compiled(step: Step, operands: list[Value], width: int) -> _Shared:

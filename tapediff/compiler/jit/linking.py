@@ -1,9 +1,8 @@
-"""Links object code into this process, and finds code again that is linked already or was made a short while ago."""
+"""The linker: links object code into this process, and finds code again that is linked already or was made a short while ago."""
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import sys
 import weakref
 from collections import OrderedDict
@@ -25,9 +24,6 @@ LIBRARIES_OF_A_LINKER = 16
 MOST_RECENT = 64
 MOST_CODE_BYTES = 1 << 20
 
-_numbers = itertools.count()
-
-
 class Library:
     """Linked code, which is freed with this object.
 
@@ -37,12 +33,12 @@ class Library:
 
     __slots__ = ("__weakref__", "_linker", "_tracker", "address")
 
-    def __init__(self, llvm: ModuleType, linker: LLJIT, code: bytes, name: str, addresses: Mapping[str, int]) -> None:
+    def __init__(self, llvm: ModuleType, linker: LLJIT, code: bytes, name: str, addresses: Mapping[str, int], number: int) -> None:
         self._linker = linker
         builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name).add_current_process()
         for symbol, address in sorted({**heap_functions(), **addresses}.items()):
             builder.import_symbol(symbol, address)
-        self._tracker = builder.link(linker, f"tapediff_library_{next(_numbers)}")
+        self._tracker = builder.link(linker, f"tapediff_library_{number}")
         self.address: int = self._tracker[name]
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
@@ -52,72 +48,67 @@ class Library:
             tracker.close()
 
 
-class _Linker:
-    """The linker of the next libraries, and how many there may be."""
-
-    engine: LLJIT | None = None
-    left = 0
-
-
-# A text's digest, the name of its function, and the addresses that it calls.
-_Key = tuple[object, ...]
-
-# All of these are changed under the lock of compiler.jit.native_function alone.
-_linker = _Linker()
-_libraries: weakref.WeakValueDictionary[_Key, Library] = weakref.WeakValueDictionary()
-_recent: OrderedDict[_Key, Library] = OrderedDict()
-_codes: OrderedDict[bytes, bytes] = OrderedDict()
+# LLVM has two linkers. The older one, which is a little faster, aborts the process on arm64 where a kernel lies more than 4 GB from the
+# table of the addresses it uses, and nothing keeps them together. LLVM's own choice there, and on macOS, is the newer one.
+USES_JIT_LINK = not is_x86() or IS_MACOS
 
 
 def digest_of(text: str, quickly: bool) -> bytes:
     return hashlib.blake2b(text.encode() + (b"quickly" if quickly else b""), digest_size=32).digest()
 
 
-def known_library(digest: bytes, name: str, addresses: Mapping[str, int]) -> Library | None:
-    """The library of a text that calls these addresses, if there is one still."""
-    key = (digest, name, *sorted(addresses.items()))
-    library = _libraries.get(key)
-    if library is not None:
-        _note(key, library)
-    return library
+# A text's digest, the name of its function, and the addresses that it calls.
+_Key = tuple[object, ...]
 
+class Linker:
+    """Links code, and knows what it linked a short while ago. Used under LLVM_LOCK alone."""
 
-def known_code(digest: bytes) -> bytes | None:
-    """The object code of a text, if it was made a short while ago."""
-    return _codes.get(digest)
+    def __init__(self) -> None:
+        # LLVM's linker of the next libraries, and for how many more it serves.
+        self._engine: LLJIT | None = None
+        self._left = 0
+        self._libraries: weakref.WeakValueDictionary[_Key, Library] = weakref.WeakValueDictionary()
+        self._recent: OrderedDict[_Key, Library] = OrderedDict()
+        self._codes: OrderedDict[bytes, bytes] = OrderedDict()
 
+    def known_library(self, digest: bytes, name: str, addresses: Mapping[str, int]) -> Library | None:
+        """The library of a text that calls these addresses, if there is one still."""
+        key = (digest, name, *sorted(addresses.items()))
+        library = self._libraries.get(key)
+        if library is not None:
+            self._note(key, library)
+        return library
 
-# LLVM has two linkers. The older one, which is a little faster, aborts the process on arm64 where a kernel lies more than 4 GB from the
-# table of the addresses it uses, and nothing keeps them together. LLVM's own choice there, and on macOS, is the newer one.
-USES_JIT_LINK = not is_x86() or IS_MACOS
+    def known_code(self, digest: bytes) -> bytes | None:
+        """The object code of a text, if it was made a short while ago."""
+        return self._codes.get(digest)
 
+    def link(
+        self, llvm: ModuleType, make_machine: Callable[[], TargetMachine], digest: bytes, code: bytes, name: str,
+        addresses: Mapping[str, int],
+    ) -> Library:  # fmt: skip
+        """Link object code.
 
-def link(
-    llvm: ModuleType, make_machine: Callable[[], TargetMachine], digest: bytes, code: bytes, name: str, addresses: Mapping[str, int]
-) -> Library:
-    """Link object code.
+        Raises:
+            RuntimeError: the linker refuses it.
+        """
+        if self._left <= 0:
+            engine = llvm.create_lljit_compiler(make_machine(), use_jit_link=USES_JIT_LINK)
+            self._engine, self._left = engine, LIBRARIES_OF_A_LINKER
+        self._left -= 1
+        assert self._engine is not None
+        library = Library(llvm, self._engine, code, name, addresses, self._left)
+        key = (digest, name, *sorted(addresses.items()))
+        self._libraries[key] = library
+        self._note(key, library)
+        self._codes[digest] = code
+        self._codes.move_to_end(digest)
+        while len(self._codes) > 1 and sum(map(len, self._codes.values())) > MOST_CODE_BYTES:
+            self._codes.popitem(last=False)
+        return library
 
-    Raises:
-        RuntimeError: the linker refuses it.
-    """
-    if _linker.left <= 0:
-        engine = llvm.create_lljit_compiler(make_machine(), use_jit_link=USES_JIT_LINK)
-        _linker.engine, _linker.left = engine, LIBRARIES_OF_A_LINKER
-    _linker.left -= 1
-    assert _linker.engine is not None
-    library = Library(llvm, _linker.engine, code, name, addresses)
-    key = (digest, name, *sorted(addresses.items()))
-    _libraries[key] = library
-    _note(key, library)
-    _codes[digest] = code
-    _codes.move_to_end(digest)
-    while len(_codes) > 1 and sum(map(len, _codes.values())) > MOST_CODE_BYTES:
-        _codes.popitem(last=False)
-    return library
-
-
-def _note(key: _Key, library: Library) -> None:
-    _recent[key] = library
-    _recent.move_to_end(key)
-    while len(_recent) > MOST_RECENT:
-        _recent.popitem(last=False)
+    def _note(self, key: _Key, library: Library) -> None:
+        self._recent[key] = library
+        self._recent.move_to_end(key)
+        while len(self._recent) > MOST_RECENT:
+            self._recent.popitem(last=False)

@@ -5,32 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...base.fork_locks import LLVM_LOCK
 from ...base.held_locks import holding
 from ..llvm.cpu import processor
-from . import linking, object_cache
+from . import object_cache
 from . import own_routines as linked
 from . import scipy_symbols as libraries
+from .linking import Library, digest_of
+from .toolchain import Machines, toolchain
 
 if TYPE_CHECKING:
     from llvmlite.binding import ModulePassManager, ModuleRef, TargetMachine
 
-_shared: dict[str, Any] = {}
-
-
-def _toolchain() -> tuple[ModuleType, TargetMachine]:
-    """llvmlite's binding, and a target machine for this CPU; made once per process."""
-    if not _shared:
+def _machines() -> Machines:
+    """LLVM for this CPU; set up once per process."""
+    if toolchain.machines is None:
         import llvmlite.binding as llvm
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        machine, quick = _machine(llvm, 2), _machine(llvm, 0)
-        # All at once, as an interrupt may come before any line.
-        _shared.update({"machine": machine, "quick machine": quick, "managers": {}, "llvm": llvm})
-    return _shared["llvm"], _shared["machine"]
+        toolchain.machines = Machines(llvm, _machine(llvm, 2), _machine(llvm, 0), {})
+    return toolchain.machines
 
 
 def _manager(llvm: ModuleType, passes: Sequence[str]) -> ModulePassManager:
@@ -80,8 +77,8 @@ class NativeFunction:
         self, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
     ) -> tuple[bytes, bytes] | None:
         """Link code, which is made unless it is there or on disk; gives the key and code to be kept there."""
-        digest = linking.digest_of(text, quickly)
-        library, to_be_kept = linking.known_library(digest, name, addresses), None
+        digest = digest_of(text, quickly)
+        library, to_be_kept = toolchain.linker.known_library(digest, name, addresses), None
         if library is None:
             library, to_be_kept = _linked(digest, text, name, addresses, quickly, is_portable)
         self._library = library
@@ -91,12 +88,12 @@ class NativeFunction:
 
 def _linked(
     digest: bytes, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
-) -> tuple[linking.Library, tuple[bytes, bytes] | None]:
+) -> tuple[Library, tuple[bytes, bytes] | None]:
     """The library of a text, and the key and code to be kept on disk."""
-    llvm, key = _toolchain()[0], None
+    llvm, linker, key = _machines().llvm, toolchain.linker, None
 
-    def link(code: bytes) -> linking.Library:
-        return linking.link(llvm, lambda: _machine(llvm, 2), digest, code, name, addresses)
+    def link(code: bytes) -> Library:
+        return linker.link(llvm, lambda: _machine(llvm, 2), digest, code, name, addresses)
 
     if is_portable and object_cache.is_enabled():
         key = object_cache.key_of(
@@ -106,7 +103,7 @@ def _linked(
         if kept is not None:
             with suppress(RuntimeError):  # what llvmlite raises where the linker refuses
                 return link(kept), None
-    known = linking.known_code(digest)
+    known = linker.known_code(digest)
     code = object_code(text, quickly) if known is None else known
     return link(code), None if key is None else (key, code)
 
@@ -129,8 +126,8 @@ PASSES = {
 
 def object_code(text: str, quickly: bool) -> bytes:
     """The machine code of LLVM text."""
-    _toolchain()
-    return _shared["quick machine" if quickly else "machine"].emit_object(optimised(text, quickly))
+    machines = _machines()
+    return (machines.quick if quickly else machines.usual).emit_object(optimised(text, quickly))
 
 
 def optimised(text: str, quickly: bool = False) -> ModuleRef:
@@ -139,7 +136,7 @@ def optimised(text: str, quickly: bool = False) -> ModuleRef:
     The code is written vectorised and its loops hoisted, so LLVM's standard pipeline finds little more to do: it takes a third
     longer for the same speed, leaves 120 kB behind for each kernel, and its vectorisers could change the order of a sum.
     """
-    llvm = _toolchain()[0]
+    llvm = _machines().llvm
     first, *rest = PASSES[quickly]
     module = llvm.parse_assembly(text)
     _run(module, (first,))
@@ -152,11 +149,9 @@ def optimised(text: str, quickly: bool = False) -> ModuleRef:
 
 
 def _run(module: ModuleRef, passes: tuple[str, ...]) -> None:
-    llvm, machine = _toolchain()
+    llvm, machine, _, managers = _machines()
     # Of its own: it refers to memory of a run that LLVM frees after the run.
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-    # Used again and again, as LLVM forgets 3 kB with each of them.
-    managers = _shared["managers"]
     manager = managers.get(passes)
     if manager is None:
         manager = managers[passes] = _manager(llvm, passes)
@@ -174,5 +169,4 @@ def _is_valid(module: ModuleRef) -> bool:
 @holding(LLVM_LOCK)
 def assembly(text: str) -> str:
     """The machine code of LLVM text, for people and tests."""
-    _, machine = _toolchain()
-    return machine.emit_assembly(optimised(text))
+    return _machines().usual.emit_assembly(optimised(text))

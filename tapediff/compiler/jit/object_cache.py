@@ -22,6 +22,7 @@ import numpy as np
 
 from ...base.operating_system import HAS_PRIVATE_FILES, is_private, open_new, open_to_read, private_directory
 from ...base.settings import settings
+from .toolchain import toolchain
 
 # Beyond this many bytes the files that were not used for the longest time are deleted.
 MOST_BYTES = 512 << 20
@@ -35,9 +36,6 @@ _DIGEST_BYTES = 32
 _HEADER_BYTES = len(MAGIC) + 2 * _DIGEST_BYTES
 
 _SUFFIX, _UNFINISHED = ".o", ".unfinished"
-
-# Bytes in each directory, as far as this process knows; looked up when it first writes, and whenever it would exceed the bound.
-_believed_bytes: dict[str, int] = {}
 
 
 def is_enabled() -> bool:
@@ -136,8 +134,9 @@ def _path() -> str:
 def _keep_within_bound(directory: int, added: int) -> None:
     """Delete the files that were not used for the longest time, where there is too much; best effort, other processes do the same."""
     path = _path()
-    _believed_bytes[path] = _believed_bytes.get(path, MOST_BYTES) + added
-    if _believed_bytes[path] <= MOST_BYTES:
+    believed = toolchain.directory_bytes
+    believed[path] = believed.get(path, MOST_BYTES) + added
+    if believed[path] <= MOST_BYTES:
         return
     files: list[tuple[float, int, str]] = []
     for name in os.listdir(directory):
@@ -154,4 +153,4 @@ def _keep_within_bound(directory: int, added: int) -> None:
         with suppress(OSError):
             os.unlink(name, dir_fd=directory)
         total -= size
-    _believed_bytes[path] = total
+    believed[path] = total

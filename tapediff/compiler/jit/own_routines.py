@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from ...base.fork_locks import new_lock
-from ...base.held_locks import holding
 from ..linalg import dense_cholesky, dense_pullback, dense_solve, index_routines, tiles
 from ..llvm.cpu import has
+from .toolchain import toolchain
 
 _DENSE: dict[str, Callable[[int], str]] = {
     "cholesky": dense_cholesky.cholesky,
@@ -25,15 +24,10 @@ class Linked(Protocol):
     def address(self) -> int: ...
 
 
-_lock = new_lock()
-_linked: dict[str, Linked] = {}
-
-
 def is_linked_here(symbol: str) -> bool:
     return symbol.startswith((index_routines.PREFIX, tiles.PREFIX))
 
 
-@holding(_lock)
 def address_of(symbol: str, link: Callable[..., Linked]) -> int:
     """The address of a routine, which is compiled when a kernel first calls it.
 
@@ -42,10 +36,7 @@ def address_of(symbol: str, link: Callable[..., Linked]) -> int:
 
     Cost: 5 ms, 20 to 70 for one on matrices and for sorting.
     """
-    known = _linked.get(symbol)
-    if known is None:
-        known = _linked[symbol] = link(_text(symbol), symbol, set(), is_portable=True)
-    return known.address
+    return toolchain.once(("own routine", symbol), lambda: link(_text(symbol), symbol, set(), is_portable=True)).address
 
 
 def _text(symbol: str) -> str:

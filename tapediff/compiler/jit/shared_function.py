@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ...base.fork_locks import new_lock
-from ...base.held_locks import holding
 from .native_function import NativeFunction
-
-_lock = new_lock()
-_linked: dict[str, NativeFunction] = {}
+from .toolchain import toolchain
 
 
 def _nothing() -> dict[str, int]:
@@ -33,14 +29,7 @@ class SharedFunction:
 
     @property
     def address(self) -> int:
-        known = _linked.get(self.name)
-        # Functions that it calls are linked first, not under the lock.
-        return (known if known is not None else self._link(self.addresses())).address
+        return toolchain.once(("shared function", self.name), self._link).address
 
-    @holding(_lock)
-    def _link(self, addresses: Mapping[str, int]) -> NativeFunction:
-        known = _linked.get(self.name)
-        if known is None:
-            known = NativeFunction(self.text(), self.name, set(), addresses=addresses, is_portable=True)
-            _linked[self.name] = known
-        return known
+    def _link(self) -> NativeFunction:
+        return NativeFunction(self.text(), self.name, set(), addresses=self.addresses(), is_portable=True)

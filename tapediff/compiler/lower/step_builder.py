@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -140,14 +141,8 @@ class StepBuilder:
         return fresh
 
 
+@cache
 def rename(expression: str, names: tuple[str, ...]) -> str:
     """The expression in terms of r0, r1, ...; the names of declarations are single letters, so words are safe to replace."""
-    cached = _renamed.get((expression, names))
-    if cached is None:
-        table = {name: f"r{k}" for k, name in enumerate(names)}
-        cached = re.sub(r"[A-Za-z_]\w*", lambda m: table.get(m.group(), m.group()), expression)
-        _renamed[expression, names] = cached
-    return cached
-
-
-_renamed: dict[tuple[str, tuple[str, ...]], str] = {}
+    table = {name: f"r{k}" for k, name in enumerate(names)}
+    return re.sub(r"[A-Za-z_]\w*", lambda m: table.get(m.group(), m.group()), expression)

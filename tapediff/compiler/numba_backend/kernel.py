@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import linecache
 import time
 import weakref
@@ -15,6 +14,7 @@ from ...ir.instruction import FLOAT_SCALAR, Operand, Param, ValueType
 from ...ir.interpreter import GuardFailure
 from ...ir.outputs import share_memory
 from ...ir.tape import Tape
+from ..jit.toolchain import toolchain
 from ..loop_ir.program import KINDS, Program
 from ..runtime.call_frame import widened
 from ..runtime.callbacks import keep_pending, raise_pending
@@ -187,13 +187,11 @@ _DOCSTRING = """{name}, as tapediff has recorded and differentiated it: call {en
 
 Needs NumPy, numba and SciPy. With NUMBA_DISABLE_JIT=1 in the environment it runs as Python, step by step."""
 
-_numbers = itertools.count(1)
-
 
 def _compiled(text: ProgramText, signature: str) -> Callable[..., int]:
     """The compiled function `kernel` of a program."""
     own = text.own()
-    name = f"<tapediff numba program {next(_numbers)}>"
+    name = f"<tapediff numba program {toolchain.next_number('numba program')}>"
     namespace: dict[str, Param] = {**text.namespace(), "ask": asking_function()}
     exec(compile(own, name, "exec"), namespace)
     kernel = namespace["kernel"]

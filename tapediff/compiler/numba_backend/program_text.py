@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 
 from ...ir.instruction import UserFunction
+from ..jit.toolchain import toolchain
 from ..math.special import SPECIAL_FUNCTIONS
 from . import matrix_routines, program_support, scalar_functions
 
@@ -179,16 +180,15 @@ def _import_lines(imports: Sequence[tuple[str, str, str]]) -> list[str]:
     return [*sorted(whole), *(f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(parts.items()))]
 
 
-_objects: dict[str, object] = {}
-
-
 def library_object(name: str) -> object:
     """The library's own object of this name; None if it has none. Special functions are made when first needed."""
     for module in LIBRARY:
         if hasattr(module, name) and name in _library():
             return getattr(module, name)
-    if name in _objects or name not in _library():
-        return _objects.get(name)
+    return toolchain.once(("numba function", name), lambda: _made(name)) if name in _library() else None
+
+
+def _made(name: str) -> object:
     namespace = {used: library_object(used) for used in _definition(name).uses}
     exec(compile(_definition(name).text, "<tapediff special function>", "exec"), namespace)
-    return _objects.setdefault(name, namespace[name])
+    return namespace[name]

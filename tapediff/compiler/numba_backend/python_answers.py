@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
 
 from ...ir.instruction import ValueType
+from ..jit.toolchain import toolchain
 from ..runtime.call_frame import widened
 from ..runtime.callbacks import keep_pending
 from ..runtime.status import PENDING
@@ -22,9 +21,6 @@ from .scalar_functions import inner
 # number of what went wrong; how deep calls stand in each other, or how many iterations a loop took.
 PROGRAM, ANSWERED, NUMBER, DEPTH = range(4)
 NOTE_WORDS = 4
-
-_numbers = itertools.count(1)
-_programs: weakref.WeakValueDictionary[int, Answers] = weakref.WeakValueDictionary()
 
 
 class Answers:
@@ -38,8 +34,7 @@ class Answers:
     def __init__(self, callees: Sequence[TapedCallee], learned: LearnedPaths) -> None:
         self.callees, self.learned = callees, learned
         self.seconds = 0.0
-        self._number = next(_numbers)
-        _programs[self._number] = self
+        self._number = toolchain.number(Answers, self)
 
     def note(self) -> np.ndarray:
         """The note of a new call."""
@@ -75,7 +70,7 @@ def _answer(note_address: int, callee: int, chosen: int, left_by: int, status: i
     """Called by native code, which looks at the note: an exception may come before any line, and its answer would be anything."""
     note = (ctypes.c_int64 * NOTE_WORDS).from_address(note_address)
     try:
-        note[NUMBER] = _programs[note[PROGRAM]].answer(callee, chosen, (left_by, status, outcome), addresses)
+        note[NUMBER] = toolchain.numbered(Answers, int(note[PROGRAM])).answer(callee, chosen, (left_by, status, outcome), addresses)
         note[ANSWERED] = 1
     except BaseException as raised:  # noqa: BLE001 -- raised again by the caller of the program
         keep_pending(raised)

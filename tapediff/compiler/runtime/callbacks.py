@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from ...errors import InvalidTape
 from ..jit.shared_function import SharedFunction
+from ..jit.toolchain import toolchain
 from ..llvm.builder import Function, module_text
 from ..llvm.memory import Struct
 from ..llvm.values import I32, I64, PTR, Value, convert
@@ -36,22 +37,15 @@ from .python_api import (
     THREAD_IDENT,
 )
 
-# The exceptions that native code is returning with, by thread. Not thread-local storage: Python forgets that of threads that it
-# did not start each time they leave it.
-_pending: dict[int, BaseException] = {}
-
-# Where the stack of calls of callees begins, of threads that are in such calls.
-_outermost: dict[int, int] = {}
-
 
 def take_pending() -> BaseException | None:
     """The exception that native code has returned with in this thread; handed out once."""
-    return _pending.pop(threading.get_ident(), None)
+    return toolchain.pending.pop(threading.get_ident(), None)
 
 
 def keep_pending(raised: BaseException) -> None:
     """Keep an exception that native code is to return with in this thread."""
-    _pending[threading.get_ident()] = raised
+    toolchain.pending[threading.get_ident()] = raised
 
 
 def raise_pending() -> NoReturn:
@@ -64,7 +58,7 @@ def raise_pending() -> NoReturn:
 
 def outermost() -> int:
     """Where this thread's stack of calls of callees begins; 0 outside them."""
-    return _outermost.get(threading.get_ident(), 0)
+    return toolchain.outermost.get(threading.get_ident(), 0)
 
 
 def callback_address(function: Callable[..., int], signature: tuple[str, ...], result: str) -> int:
@@ -77,13 +71,11 @@ def callback_address(function: Callable[..., int], signature: tuple[str, ...], r
     """
     name = f"tapediff_{function.__name__.strip('_')}"
     # Held first: native code does not.
-    _kept.setdefault(name, function)
-    objects = {"function": _kept[name], "pending": _pending, "outermost": _outermost}
+    held = toolchain.once(("callback", name), lambda: function)
+    objects = {"function": held, "pending": toolchain.pending, "outermost": toolchain.outermost}
     addresses = {f"tapediff_object_{key}": id(each) for key, each in objects.items()}
     return SharedFunction(name, lambda: _text(name, signature, result), lambda: addresses).address
 
-
-_kept: dict[str, Callable[..., int]] = {}
 
 # How PyObject_CallFunction is told of arguments.
 _FORMATS = {I64: "L", PTR: "L", I32: "i"}

@@ -10,11 +10,12 @@ import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeAlias
 
 import numpy as np
 
 from ...ir.instruction import Operand
+from ..jit.shared_function import SharedFunction
+from ..jit.toolchain import toolchain
 from ..llvm.builder import VOID, Exit, Function, external
 from ..llvm.memory import Array, Layout, Struct
 from ..llvm.values import F64, I32, I64, PTR, Value
@@ -101,13 +102,17 @@ class MethodDefinition(ctypes.Structure):
     )  # fmt: skip
 
 
-# Makes a builtin function of a definition's address, the function's self, and None for a module.
-BuiltinMaker: TypeAlias = Callable[[int, object, None], Callable[..., Operand]]
+def builtin(function: SharedFunction, name: str, flags: int, self: object) -> Callable[..., Operand]:
+    """A builtin function of Python that calls a C function, which gets `self` as its first argument. Flags: METH_FASTCALL, METH_NOARGS."""
+    definition = toolchain.once(
+        ("builtin", function.name), lambda: MethodDefinition(name.encode(), function.address, flags, None)
+    )
+    return _maker()(ctypes.addressof(definition), self, None)
 
 
 @cache
-def builtin_maker() -> BuiltinMaker:
-    """CPython's maker of builtin functions: of a definition's address, the function's self, and None."""
+def _maker() -> Callable[[int, object, None], Callable[..., Operand]]:
+    """CPython's maker of builtin functions: of a definition's address, the function's self, and None for a module."""
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     return make

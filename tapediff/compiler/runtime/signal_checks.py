@@ -15,10 +15,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
-import numpy as np
-
-from ...base.operating_system import at_fork
 from ..jit.shared_function import SharedFunction
+from ..jit.toolchain import MAIN, STOPS, toolchain
 from ..llvm.builder import Function, external, module_text
 from ..llvm.c_library import TICKS, now
 from ..llvm.memory import Array, Layout
@@ -40,36 +38,22 @@ _LONGEST_SLICE = 1 << 40
 
 LOOK_FOR_SIGNALS = external("tapediff_look_for_signals", I64, I64)
 
-# The main thread, and how many threads are to stop.
-_MAIN, _STOPS = range(2)
-_words = np.array([threading.main_thread().ident or 0, 0], np.int64)
-_stopped: set[int] = set()
-
-
-def _in_child() -> None:
-    _words[_MAIN] = threading.main_thread().ident or 0
-    _words[_STOPS] = 0
-    _stopped.clear()
-
-
-at_fork(after_in_child=_in_child)
-
 
 def stop(threads: Iterable[int]) -> None:
     """Let KeyboardInterrupt be raised in the loops that these threads run now."""
-    _stopped.update(threads)
-    _words[_STOPS] = len(_stopped)
+    toolchain.stopping.update(threads)
+    toolchain.pause_words[STOPS] = len(toolchain.stopping)
 
 
 def go_on(threads: Iterable[int]) -> None:
     """Take that back."""
-    _stopped.difference_update(threads)
-    _words[_STOPS] = len(_stopped)
+    toolchain.stopping.difference_update(threads)
+    toolchain.pause_words[STOPS] = len(toolchain.stopping)
 
 
 def _look_for_signals(_: int) -> int:
     """Called by loops. Any call of Python handles signals; an exception of a handler ends the loop."""
-    if threading.get_ident() in _stopped:
+    if threading.get_ident() in toolchain.stopping:
         raise KeyboardInterrupt
     return 1
 
@@ -87,8 +71,8 @@ def _pause() -> str:
     with f.else_():
         new_slice.value = _next_slice(time - before, slice_)
         with f.if_(time >= clock["due"]):
-            is_main = f.call(THREAD_IDENT) == words[_MAIN]
-            with f.if_(is_main | (words.at(_STOPS).load_atomic("monotonic") != 0)):
+            is_main = f.call(THREAD_IDENT) == words[MAIN]
+            with f.if_(is_main | (words.at(STOPS).load_atomic("monotonic") != 0)):
                 answer = f.call(LOOK_FOR_SIGNALS, 0)
                 after = now(f)
                 clock["due"] = after + greatest((after - time) * _SHARE, _WAIT)
@@ -110,7 +94,7 @@ def _next_slice(elapsed: Value, slice_: Value) -> Value:
 
 def _addresses() -> dict[str, int]:
     look = callback_address(_look_for_signals, ("i64",), "i64")
-    return {LOOK_FOR_SIGNALS.name: look, "tapediff_pause_words": int(_words.ctypes.data)}
+    return {LOOK_FOR_SIGNALS.name: look, "tapediff_pause_words": int(toolchain.pause_words.ctypes.data)}
 
 
 PAUSE = SharedFunction("tapediff_pause", _pause, _addresses)

@@ -18,10 +18,12 @@ from types import MethodType
 import numpy as np
 
 from ...base.current_recording import current_recorder
+from ...base.operating_system import at_fork
 from ...base.source_location import is_library_file
 from ...ir.instruction import Operand
 from ...numpy_api import creating
 from ...numpy_api.creating import holds_tracked
+from .process_state import process
 
 # The types of most arguments, which hold no further values.
 _PLAIN = frozenset((float, int, bool, complex, str, range, np.float64, np.int64, type(None)))
@@ -115,22 +117,16 @@ _ORIGINALS = {name: replacement.original for name, replacement in _REPLACEMENTS.
 _present = itemgetter(*_REPLACEMENTS)
 _USUAL = {id(_REPLACEMENTS): tuple(_ORIGINALS.values()), id(_ORIGINALS): tuple(_REPLACEMENTS.values())}
 
-# The outermost recordings going on, in all threads. Every step is one operation on a shared object and does no harm if it is done
-# twice, so that no lock is needed, which a fork or an interrupt could leave behind.
-_open: set[int] = set()
 
-
-def recording_begins(recorder: object) -> None:
-    _open.add(id(recorder))
+def recording_begins() -> None:
     _put(_REPLACEMENTS)
 
 
-def recording_ends(recorder: object) -> None:
-    _open.discard(id(recorder))
-    if not _open:
+def recording_ends() -> None:
+    if not process.recordings:
         _put(_ORIGINALS)
         # Another thread may have begun between these lines.
-        if _open:
+        if process.recordings:
             _put(_REPLACEMENTS)
 
 
@@ -143,3 +139,6 @@ def _put(functions: Mapping[str, Callable[..., Operand]]) -> None:
     for name, function in functions.items():
         if namespace[name] is _ORIGINALS[name] or namespace[name] is _REPLACEMENTS[name]:
             namespace[name] = function
+
+
+at_fork(after_in_child=recording_ends)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...errors import InvalidGuardValue
 from ...ir.keys import value_key
+from .process_state import process
 
 # Larger arrays are told apart by identity and a sample of so many entries: reading them whole at every call would take too long.
 LARGEST_COMPARED = 1 << 16
@@ -26,9 +27,8 @@ CONTAINERS = (list, dict, set)
 # How deep containers and objects are compared.
 DEPTH = 4
 
-# Objects that recorded functions changed, such as counters and logs; they are compared by identity from then on.
+# Of the objects that are known to be mutable the latest are kept.
 _MOST_MUTABLE = 4096
-_known_mutable: dict[int, object] = {}
 
 
 class IdentityKey:
@@ -57,12 +57,12 @@ class ObjectSnapshot:
 
     def is_same(self) -> bool:
         """Whether the contents are unchanged, or the object is known to be mutable."""
-        return id(self.held) in _known_mutable or self.content == content_key(self.held)
+        return id(self.held) in process.mutable or self.content == content_key(self.held)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not ObjectSnapshot:
             return False
-        return (self.held is other.held and id(self.held) in _known_mutable) or self.content == other.content
+        return (self.held is other.held and id(self.held) in process.mutable) or self.content == other.content
 
     def __hash__(self) -> int:
         return hash(type(self.held))
@@ -70,9 +70,9 @@ class ObjectSnapshot:
 
 def note_mutable(held: object) -> None:
     """Note that a recorded function changed this object: from now on it is compared by identity, not by contents."""
-    while len(_known_mutable) >= _MOST_MUTABLE:
-        del _known_mutable[next(iter(_known_mutable))]
-    _known_mutable[id(held)] = held
+    while len(process.mutable) >= _MOST_MUTABLE:
+        del process.mutable[next(iter(process.mutable))]
+    process.mutable[id(held)] = held
 
 
 def is_stateful(value: object) -> bool:

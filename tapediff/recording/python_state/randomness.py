@@ -20,6 +20,7 @@ from ...base.source_location import Site, is_library_file, user_frame
 from ...errors import FrozenRandomWarning
 from ..arrays.tracked import TrackedArray
 from .object_snapshot import PythonValue
+from .process_state import process
 
 # At most so many values reachable from a function are searched, and so many entries of each container.
 MOST_LOOKED_AT = 100
@@ -51,8 +52,6 @@ _SKIPPED = frozenset(
     )
 )
 
-_reports = 0
-
 
 class Draws:
     """The generators that a function reaches, as they were when its recording began.
@@ -62,11 +61,11 @@ class Draws:
         values: its arguments, and whatever else it gets.
     """
 
-    __slots__ = ("_loaded", "_reached", "_reports", "_states", "_values")
+    __slots__ = ("_loaded", "_reached", "_states", "_values", "_warnings")
 
     def __init__(self, functions: Sequence[object], values: Sequence[object] = ()) -> None:
         self._values = [*functions, *values]
-        self._reports = _reports
+        self._warnings = process.warnings_of_draws
         self._loaded = "numpy.random.mtrand" in sys.modules
         # Without these modules there is no generator.
         is_any = self._loaded or "random" in sys.modules
@@ -75,7 +74,7 @@ class Draws:
 
     def text(self, name: str) -> str | None:
         """The text of the warning if a generator has advanced since; None if none has, or an inner recording has warned already."""
-        if _reports != self._reports:
+        if process.warnings_of_draws != self._warnings:
             return None
         source = next((s for s, state in zip(self._reached, self._states) if _state(s) != state), None)
         if source is None:
@@ -119,12 +118,11 @@ def _place(codes: list[CodeType], names: set[str]) -> Site | None:
 
 def _warn(message: str) -> None:
     """Warn; where that is no error, recordings around this one need not say it again."""
-    global _reports
     level, frame, stop = 2, sys._getframe(1), user_frame()
     while frame is not None and frame is not stop:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, FrozenRandomWarning, stacklevel=level)
-    _reports += 1
+    process.warnings_of_draws += 1
 
 
 def _generators(
@@ -203,31 +201,22 @@ def _parts(value: PythonValue, kind: type) -> list[tuple[PythonValue, str]]:
     return [(part, name) for name, part in list(attributes.items())] if type(attributes) is dict else []
 
 
-_names: dict[int, tuple[CodeType, tuple[str, ...]]] = {}
-
-
 def _names_of(code: CodeType) -> tuple[str, ...]:
     """The names, among them those of globals, in a function and those inside it."""
-    known = _names.get(id(code))  # code objects are hashed by content, slowly
+    names = process.names_in_code
+    known = names.get(id(code))
     if known is None:
         inside = (name for c in code.co_consts if isinstance(c, CodeType) for name in _names_of(c))
-        while len(_names) > 1000:
-            del _names[next(iter(_names))]
-        known = _names[id(code)] = code, tuple(dict.fromkeys((*code.co_names, *inside)))
+        while len(names) > 1000:
+            del names[next(iter(names))]
+        known = names[id(code)] = code, tuple(dict.fromkeys((*code.co_names, *inside)))
     return known[1]
 
 
-_known_kinds: tuple[type, ...] = ()
-
-
 def _kinds() -> tuple[type, ...]:
-    global _known_kinds
-    if len(_known_kinds) == 4:
-        return _known_kinds
     module, standard = sys.modules.get("numpy.random"), sys.modules.get("random")
     kinds = () if module is None else (module.Generator, module.RandomState, module.BitGenerator)
-    _known_kinds = kinds if standard is None else (*kinds, standard.Random)
-    return _known_kinds
+    return kinds if standard is None else (*kinds, standard.Random)
 
 
 def _shared() -> list[PythonValue]:
@@ -239,17 +228,13 @@ def _shared() -> list[PythonValue]:
     return found
 
 
-# How to read the states of the generators without a name, once there are any: they live as long as the process.
-_readers: dict[int, Callable[[], object]] = {}
-
-
 def _state(source: PythonValue) -> object:
     """The state of a generator, to be compared with that of another moment."""
-    reader = _readers.get(id(source))
+    reader = process.generator_readers.get(id(source))
     if reader is None:
         reader = _reader(source)
         if any(source is s for s in _shared()):
-            _readers[id(source)] = reader
+            process.generator_readers[id(source)] = reader
     return reader()
 
 

@@ -6,14 +6,13 @@ C functions of several arguments, bound calls and batches end in these; see comp
 from __future__ import annotations
 
 import ctypes
-import itertools
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...compiler.jit.toolchain import toolchain
 from ...compiler.runtime.call_frame import input_word, widened
 from ...compiler.runtime.callbacks import callback_address, take_pending
 from ...compiler.runtime.callees.dispatch_loop import DONE
@@ -32,9 +31,6 @@ from .signature import Numbers, Signature
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
     from .owner import CallsOwner, CompiledPath, KernelOwner
-
-_ids = itertools.count(1)
-_calls: weakref.WeakValueDictionary[int, AddressedCall] = weakref.WeakValueDictionary()
 
 OPERATORS: dict[str, Callable[..., Tape]] = {"jvp": jvp_tape, "vjp": vjp_tape, "hvp": hvp_tape}
 KINDS = ("value", "gradient", *OPERATORS)
@@ -88,11 +84,10 @@ class AddressedCall:
 
     def __init__(self, inputs: Sequence[ValueType], outputs: Sequence[ValueType], errors: Errors) -> None:
         self.inputs, self.outputs, self.errors = [*inputs], [*outputs], errors
-        number = next(_ids)
+        number = toolchain.number(AddressedCall, self)
         self.words = np.zeros(len(address_call.CALL.words()), np.int64)
         self.words[address_call.ID] = number
         self.words[address_call.CALLBACK] = callback_address(_call_failed, ("i64", "i32"), "i32")
-        _calls[number] = self
 
     @property
     def address(self) -> int:
@@ -215,4 +210,4 @@ def floated(types: Sequence[ValueType]) -> list[ValueType]:
 
 def _call_failed(number: int, status: int) -> int:
     """Called by native code; see AddressedCall.failed."""
-    return _calls[number].failed(status)
+    return toolchain.numbered(AddressedCall, number).failed(status)

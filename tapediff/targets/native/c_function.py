@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...compiler.jit.toolchain import toolchain
 from ...compiler.runtime.call_frame import widened
 from ...compiler.runtime.callbacks import callback_address
 from ...compiler.runtime.entries import address_call, c_entry
@@ -24,10 +24,6 @@ from .signature import Signature, of_call, of_tape
 
 if TYPE_CHECKING:
     from .owner import KeepsCalls
-
-_ids = itertools.count(1)
-_functions: weakref.WeakValueDictionary[int, LazyPlans] = weakref.WeakValueDictionary()
-
 
 class Plan:
     """How a flat call becomes one by addresses: the words of a PLAN.
@@ -283,9 +279,8 @@ class LazyPlans:
     def __init__(self, tape: Any, kind: str, native: KeepsCalls) -> None:
         self._tape, self._kind, self._native = tape, kind, native
         self._plans: dict[tuple[int, int], Plan] = {}
-        self.number = next(_ids)
+        self.number = toolchain.number(LazyPlans, self)
         self.callback = callback_address(_plan_for, ("i64", "i64", "i64", "i64", "i64"), "i32")
-        _functions[self.number] = self
 
     def plan(self, n: int, x: int, m: int) -> int:
         """The address of the plan for these sizes, which may depend on the path at x."""
@@ -312,4 +307,4 @@ class LazyPlans:
 
 def _plan_for(number: int, n: int, x: int, m: int, data: int) -> int:
     """Called by native code; see LazyPlans.answer."""
-    return _functions[number].answer(n, x, m, data)
+    return toolchain.numbered(LazyPlans, number).answer(n, x, m, data)

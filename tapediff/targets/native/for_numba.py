@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.jit.toolchain import toolchain
 from ...compiler.runtime.entries import c_entry
 from ...errors import ArgumentMismatch, GuardFailed, ShapeMismatch, TapediffError
 
@@ -21,9 +22,6 @@ class GuardFailedNatively(GuardFailed):
         self.ordinal, self.recorded, self.outcome = -1, None, None
 
 
-# Machine code has the addresses of these in it, and may live as long as the process.
-_kept: list[Any] = []
-
 
 def numba_function(keep: object, function: int, user_data: int, is_gradient: bool, status: bool) -> Any:
     """A numba function of (x, out); see NativeCalls.as_numba.
@@ -36,7 +34,7 @@ def numba_function(keep: object, function: int, user_data: int, is_gradient: boo
     """
     from numba import njit
 
-    _kept.append(keep)
+    toolchain.immortal.append(keep)
     call, raise_for = _caller(function, user_data, is_gradient), _raiser()
 
     # boundscheck and the like are the caller's business: there is no index here.

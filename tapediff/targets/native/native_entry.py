@@ -7,10 +7,8 @@ the GuardedTape, on the calling thread, where it knows no way on.
 from __future__ import annotations
 
 import ctypes
-import itertools
 import math
 import threading
-import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +16,7 @@ import numpy as np
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
+from ...compiler.jit.toolchain import toolchain
 from ...compiler.runtime.call_frame import input_word, output_word
 from ...compiler.runtime.callbacks import callback_address, take_pending
 from ...compiler.runtime.callees.dispatch_loop import DONE
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 # Exceptions of threads that never ask for them are forgotten beyond this many.
 MOST_ERRORS = 64
 
-_ids = itertools.count(1)
-_entries: weakref.WeakValueDictionary[int, NativeEntry] = weakref.WeakValueDictionary()
 
 
 class Errors:
@@ -89,11 +86,10 @@ class NativeEntry:
         self.shape, self.errors = shape, errors
         self.few_rows: Callable[[np.ndarray, np.ndarray, np.ndarray, int], int] | None = None
         self.row_seconds = math.inf
-        number = next(_ids)
+        number = toolchain.number(NativeEntry, self)
         size = c_entry.ANY_SIZE if shape is None else math.prod(shape)
         callback = callback_address(_entry_failed, ("i64", "i64", "ptr", "i32"), "i32")
         self.state_block = np.array([first, second, size, number, callback, 0], np.int64)
-        _entries[number] = self
 
     @property
     def function(self) -> int:
@@ -232,4 +228,4 @@ def lost_error() -> BaseException:
 
 def _entry_failed(number: int, size: int, x: int, status: int) -> int:
     """Called by the functions of native entries; see NativeEntry.failed."""
-    return _entries[number].failed(size, x, status)
+    return toolchain.numbered(NativeEntry, number).failed(size, x, status)

@@ -7,6 +7,8 @@ import sys
 import numpy as np
 
 import tapediff as td
+from tapediff.compiler.jit.toolchain import toolchain
+from tapediff.recording.python_state.process_state import process
 
 
 def kernel_of(factor):
@@ -75,6 +77,11 @@ def sizes_of_tables():
                         sizes[name, key] = value.cache_info().currsize
                 elif not key.startswith("__") and hasattr(type(value), "__len__") and not isinstance(value, (str, bytes)):
                     sizes[name, key] = len(value)
+    for each in (toolchain, toolchain.linker, process):
+        for key in getattr(each, "__slots__", None) or vars(each):
+            value = getattr(each, key)
+            if hasattr(type(value), "__len__"):
+                sizes[type(each).__name__, key] = len(value)
     return sizes
 
 
@@ -98,5 +105,5 @@ def test_new_programs_leave_no_entries_in_tables():
     after = sizes_of_tables()
     grown = {key: after[key] - before.get(key, 0) for key in after if after[key] - before.get(key, 0) >= 50}
     # In bytes, and to 1000 entries.
-    bounded = {("tapediff.compiler.jit.linking", "_codes"), ("tapediff.recording.python_state.randomness", "_names")}
+    bounded = {("Linker", "_codes"), ("ProcessState", "names_in_code")}
     assert not set(grown) - bounded, grown

@@ -12,8 +12,10 @@ import pytest
 
 import tapediff as td
 from tapediff.base.settings import CACHE_VARIABLE
-from tapediff.compiler.jit import linking, object_cache
 from tapediff.compiler.jit import native_function as native
+from tapediff.compiler.jit import object_cache
+from tapediff.compiler.jit.linking import Linker
+from tapediff.compiler.jit.toolchain import toolchain
 
 ROOT = Path(__file__).parents[3]
 KEY = bytes(range(32))
@@ -69,8 +71,8 @@ print(len(made), file=sys.stderr)
 @pytest.fixture(autouse=True)
 def nothing_linked(monkeypatch):
     """What this process has compiled before is found on disk or not at all."""
-    monkeypatch.setattr(linking, "known_library", lambda *_: None)
-    monkeypatch.setattr(linking, "known_code", lambda *_: None)
+    monkeypatch.setattr(Linker, "known_library", lambda *_: None)
+    monkeypatch.setattr(Linker, "known_code", lambda *_: None)
 
 
 @pytest.fixture
@@ -79,7 +81,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.delenv(CACHE_VARIABLE, raising=False)
     compile_one()
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setattr(object_cache, "_believed_bytes", {})
+    monkeypatch.setattr(toolchain, "directory_bytes", {})
     return tmp_path / "cache"
 
 
@@ -380,6 +382,6 @@ def test_a_new_process_knows_what_is_there_already(folder, monkeypatch):
     size = object_cache._HEADER_BYTES + len(CODE)
     monkeypatch.setattr(object_cache, "MOST_BYTES", 2 * size)
     for number in range(5):
-        monkeypatch.setattr(object_cache, "_believed_bytes", {})
+        monkeypatch.setattr(toolchain, "directory_bytes", {})
         object_cache.store(bytes([number]) * 32, CODE)
         assert len(list(folder.glob("*.o"))) <= 2

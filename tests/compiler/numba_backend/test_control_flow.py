@@ -246,12 +246,13 @@ def test_programs_that_were_left_behind_are_freed():
     """The callback finds a program by its number while somebody holds it, and no longer."""
     import gc
 
-    from tapediff.compiler.numba_backend import python_answers
+    from tapediff.compiler.jit.toolchain import toolchain
+    from tapediff.compiler.numba_backend.python_answers import Answers
 
     gc.collect()
-    before = len(python_answers._programs)
+    before = toolchain.count(Answers)
     kernel = NumbaKernel(td.record(np.sum, np.ones(3)))
-    assert len(python_answers._programs) == before + 1
+    assert toolchain.count(Answers) == before + 1
     del kernel
     gc.collect()
-    assert len(python_answers._programs) == before
+    assert toolchain.count(Answers) == before

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.compiler.runtime import callbacks
-from tapediff.compiler.runtime import signal_checks as pauses
+from tapediff.compiler.jit.toolchain import STOPS, toolchain
 from tapediff.compiler.runtime.entries import c_entry as pointer
 
 # Seconds before the signal; loops begin well before.
@@ -128,10 +127,10 @@ def test_an_interrupt_ends_a_loop_that_never_ends(f, make, way):
         # 10 to 4,000 multiplications in the same order, by NumPy and in a kernel.
         np.testing.assert_allclose(value, known[0], rtol=1e-12)
         np.testing.assert_allclose(gradient, known[1], rtol=1e-12)
-    assert not callbacks._pending
-    assert not callbacks._outermost
-    assert not pauses._stopped
-    assert pauses._words[pauses._STOPS] == 0
+    assert not toolchain.pending
+    assert not toolchain.outermost
+    assert not toolchain.stopping
+    assert toolchain.pause_words[STOPS] == 0
 
 
 def test_an_interrupt_ends_the_loop_of_a_tape_that_is_replayed():

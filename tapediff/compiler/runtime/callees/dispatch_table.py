@@ -7,9 +7,7 @@ such code holds the table too; a table holds its variants.
 from __future__ import annotations
 
 import ctypes
-import itertools
 import struct
-import weakref
 from collections.abc import Callable, Sequence
 from typing import cast
 
@@ -20,6 +18,7 @@ from ....base.held_locks import holding
 from ....errors import RecursionTooDeep, rejection
 from ....ir.instruction import ValueType
 from ....ir.interpreter import GuardFailure
+from ...jit.toolchain import toolchain
 from ..call_frame import (
     ASKED_AT,
     ASKED_STATUS,
@@ -48,9 +47,6 @@ _lock = new_lock()
 
 # Beyond this many ways on from a variant, Python is asked; looking through more of them would take as long.
 MOST_JUMPS = 1000
-
-_ids = itertools.count(1)
-_dispatch_tables: weakref.WeakValueDictionary[int, DispatchTable] = weakref.WeakValueDictionary()
 
 
 @holding(_lock)
@@ -100,10 +96,9 @@ class DispatchTable:
         self._lists = [np.zeros(1, np.int64)]
         self.words = np.zeros(len(DISPATCH_TABLE.words()), np.int64)
         self.words[VARIANTS] = self._lists[0].ctypes.data
-        self.words[ID] = next(_ids)
+        self.words[ID] = toolchain.number(DispatchTable, self)
         self.words[CALLBACK] = callback_address(_answer_dispatch_loop, ("i64", "ptr", "ptr", "i32", "i64"), "i64")
         self.address = int(self.words.ctypes.data)
-        _dispatch_tables[int(self.words[ID])] = self
 
     def answer(self, frame: Frame, asker: int, status: int, outcome: int) -> int:
         """The address of the variant to go on with, or DONE or DONE_AND_STOPS. Raises what user code raises."""
@@ -247,7 +242,7 @@ def _number_address(frame: Frame) -> int:
 
 def _answer_dispatch_loop(table_id: int, frame_address: int, asker: int, status: int, outcome: int) -> int:
     """The callback of dispatch loops. An exception waits for the callers of the kernel, which returns with PENDING."""
-    table = _dispatch_tables[table_id]
+    table = toolchain.numbered(DispatchTable, table_id)
     words = frame_words(len(table.in_types), len(table.out_types))
     frame = (ctypes.c_int64 * words).from_address(frame_address)
     return table.answer(frame, asker, status, outcome)

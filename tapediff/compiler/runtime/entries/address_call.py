@@ -33,9 +33,8 @@ from ..python_api import (
     METH_NOARGS,
     MOST_ARGUMENTS,
     RELEASE_OBJECT,
-    MethodDefinition,
     Reader,
-    builtin_maker,
+    builtin,
     call_without_lock,
 )  # fmt: skip
 from ..status import FAILURE, REFUSED
@@ -364,9 +363,6 @@ _FEW = {
     for name, reader in (("tapediff_few_calls", entry.BY_LAYOUT), ("tapediff_portable_few_calls", entry.BY_PROTOCOL))
 }
 
-# Definitions of builtin functions have to live as long as these.
-_definitions: dict[str, MethodDefinition] = {}
-
 
 class _Words(np.ndarray):
     """Words of a builtin, with the objects that they are addresses in."""
@@ -376,13 +372,9 @@ class _Words(np.ndarray):
 
 def _builtin(functions: dict[Reader, SharedFunction], flags: int, words: list[int], keeps: tuple[object, ...]) -> Callable[..., Operand]:
     reader = entry.BY_LAYOUT if entry.is_available() else entry.BY_PROTOCOL
-    function = functions[reader]
-    definition = _definitions.get(function.name)
-    if definition is None:
-        definition = _definitions.setdefault(function.name, MethodDefinition(b"tapediff_call", function.address, flags, None))
     state = np.array(words, np.int64).view(_Words)
     state.keeps = keeps
-    return builtin_maker()(ctypes.addressof(definition), reader.bound(state), None)
+    return builtin(functions[reader], "tapediff_call", flags, reader.bound(state))
 
 
 def bound_builtin(

@@ -19,9 +19,8 @@ from ..python_api import (
     LONG_FROM_LONG,
     METH_FASTCALL,
     MOST_ARGUMENTS,
-    MethodDefinition,
     Reader,
-    builtin_maker,
+    builtin,
     call_without_lock,
 )
 from ..status import FAILURE, REFUSED
@@ -184,11 +183,6 @@ _FEW = {
 }
 
 
-@cache
-def _definition(reader: Reader) -> MethodDefinition:
-    return MethodDefinition(b"tapediff_few_rows", _FEW[reader].address, METH_FASTCALL, None)
-
-
 def few_rows_builtin(function: int, words: int, shape: tuple[int, ...]) -> Callable[..., int]:
     """A builtin of (X, gradients, values, number of rows), for points of one shape, which does all rows at once.
 
@@ -204,4 +198,4 @@ def few_rows_builtin(function: int, words: int, shape: tuple[int, ...]) -> Calla
     state = [function, words, math.prod(shape), len(of_rows)]
     state += [*of_rows, *entry.specification(rows, written=True), *entry.specification(values, written=True)]
     reader = entry.BY_LAYOUT if entry.is_available() else entry.BY_PROTOCOL
-    return builtin_maker()(ctypes.addressof(_definition(reader)), reader.bound(np.array(state, np.int64)), None)
+    return builtin(_FEW[reader], "tapediff_few_rows", METH_FASTCALL, reader.bound(np.array(state, np.int64)))

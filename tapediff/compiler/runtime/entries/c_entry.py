@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 
@@ -28,10 +27,8 @@ from ..python_api import (
     LONG_FROM_LONG,
     METH_NOARGS,
     RELEASE_OBJECT,
-    BuiltinMaker,
-    MethodDefinition,
     Reader,
-    builtin_maker,
+    builtin,
     call_without_lock,
 )
 from ..status import FAILURE, KEPT
@@ -265,12 +262,6 @@ class _Words(np.ndarray):
     keeps: tuple[object, ...]
 
 
-@cache
-def _bound_definition(name: str) -> tuple[MethodDefinition, BuiltinMaker]:
-    definition = MethodDefinition(b"tapediff_bound", function_address(name), METH_NOARGS, None)
-    return definition, builtin_maker()
-
-
 def bound_builtin(
     function: int, words: np.ndarray, x: np.ndarray, gradient: np.ndarray, failed: Callable[[int], Operand]
 ) -> Callable[[], Operand]:
@@ -279,5 +270,5 @@ def bound_builtin(
     bound = np.array(values, np.int64).view(_Words)
     bound.keeps = (words, x, gradient, failed)
     is_known = entry.is_available()
-    definition, make = _bound_definition("tapediff_bound" if is_known else "tapediff_portable_bound")
-    return make(ctypes.addressof(definition), (entry.BY_LAYOUT if is_known else entry.BY_PROTOCOL).bound(bound), None)
+    called = _FUNCTIONS["tapediff_bound" if is_known else "tapediff_portable_bound"]
+    return builtin(called, "tapediff_bound", METH_NOARGS, (entry.BY_LAYOUT if is_known else entry.BY_PROTOCOL).bound(bound))

@@ -33,9 +33,8 @@ from ..python_api import (
     MOST_ARGUMENTS,
     READABLE,
     WRITEABLE,
-    MethodDefinition,
     Reader,
-    builtin_maker,
+    builtin,
     call_without_lock,
     check_extents,
 )
@@ -87,10 +86,6 @@ def is_available() -> bool:
     )
 
 
-# Definitions of builtin functions have to live as long as these.
-_definitions: dict[str, MethodDefinition] = {}
-
-
 def callable_for(state: np.ndarray) -> Callable[..., Operand]:
     """A builtin function of (*inputs, *output arrays) that runs the kernel described by `state`.
 
@@ -98,11 +93,7 @@ def callable_for(state: np.ndarray) -> Callable[..., Operand]:
     outcome there (NaN for arrays); an int status otherwise.
     """
     entry, reader = (ENTRY, BY_LAYOUT) if is_available() else (PORTABLE_ENTRY, BY_PROTOCOL)
-    definition = _definitions.get(entry.name)
-    if definition is None:
-        made = MethodDefinition(b"tapediff_kernel", entry.address, METH_FASTCALL, None)
-        definition = _definitions.setdefault(entry.name, made)
-    return builtin_maker()(ctypes.addressof(definition), reader.bound(state), None)
+    return builtin(entry, "tapediff_kernel", METH_FASTCALL, reader.bound(state))
 
 
 def known_objects() -> dict[str, int]:

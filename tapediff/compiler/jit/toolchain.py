@@ -1,0 +1,125 @@
+"""The toolchain: everything native that a process has once, and the numbers and threads by which native code refers to Python's objects."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+
+from ...base.fork_locks import new_lock
+from ...base.held_locks import holding
+from ...base.operating_system import at_fork
+from .linking import Linker
+
+if TYPE_CHECKING:
+    from llvmlite.binding import ModulePassManager, TargetMachine
+
+T = TypeVar("T")
+
+# Of `pause_words`: the main thread, and how many threads are to stop.
+MAIN, STOPS = range(2)
+
+
+class Machines(NamedTuple):
+    """LLVM, set up for this processor.
+
+    Attributes:
+        llvm: llvmlite's binding.
+        usual, quick: target machines, one of which leaves out the slowest optimisations.
+        managers: by the names of their passes. Used again and again, as LLVM forgets 3 kB with each of them.
+    """
+
+    llvm: ModuleType
+    usual: TargetMachine
+    quick: TargetMachine
+    managers: dict[tuple[str, ...], ModulePassManager]
+
+
+class Toolchain:
+    """The native side of the process: there is one, `toolchain`.
+
+    Locks: LLVM_LOCK (base/fork_locks.py) is held while `machines` and `linker` change, and a fork waits for it. `lock` is held while
+    something is made once, which may take LLVM_LOCK, never the other way round; nothing made so runs user code. All else changes by one
+    operation on a dictionary or set.
+
+    After a fork the child keeps everything, as native code and the objects it refers to are in its copy of the memory, but for the
+    threads that were to stop: it has none of them.
+
+    Attributes:
+        machines: None until the first text is compiled.
+        linker: and the code that was linked or compiled a short while ago.
+        directory_bytes: in each directory of the kernel cache, as far as this process knows; looked up when it first writes, and whenever
+            it would exceed the bound.
+        pending: the exceptions that native code is returning with, by thread. Not thread-local storage: Python forgets that of threads
+            that it did not start each time they leave it.
+        outermost: where the stack of calls of callees begins, of threads that are in such calls.
+        stopping: the threads whose loops are to raise KeyboardInterrupt.
+        pause_words: what loops read of that, at MAIN and STOPS.
+        immortal: objects whose addresses stand in machine code that others made, which may live as long as the process.
+    """
+
+    def __init__(self) -> None:
+        self.lock = new_lock()
+        self.machines: Machines | None = None
+        self.linker = Linker()
+        self.directory_bytes: dict[str, int] = {}
+        self.pending: dict[int, BaseException] = {}
+        self.outermost: dict[int, int] = {}
+        self.stopping: set[int] = set()
+        self.pause_words = np.zeros(2, np.int64)
+        self.immortal: list[object] = []
+        self._once: dict[Hashable, object] = {}
+        self._counters: dict[Hashable, Iterator[int]] = {}
+        self._numbered: dict[type, weakref.WeakValueDictionary[int, object]] = {}
+        self.forget_threads()
+
+    def forget_threads(self) -> None:
+        self.stopping.clear()
+        self.pause_words[MAIN], self.pause_words[STOPS] = threading.main_thread().ident or 0, 0
+
+    def once(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
+        """What `make` gave for this key when it was first asked for; never freed, as native code has its address.
+
+        Args:
+            key: begins with the name of a kind of things, so that `make` is always of the same type.
+        """
+        known = self._once.get(key)
+        return known if known is not None else self._make_once(key, make)  # type: ignore[return-value]
+
+    @holding("lock")
+    def _make_once(self, key: Hashable, make: Callable[[], T]) -> object:
+        known = self._once.get(key)
+        if known is None:
+            known = self._once[key] = make()
+        return known
+
+    def number(self, kind: type[T], thing: T) -> int:
+        """A number by which native code calls back about an object, which is found by it while somebody holds the object."""
+        numbered = self._numbered.get(kind)
+        if numbered is None:
+            numbered = self._numbered.setdefault(kind, weakref.WeakValueDictionary())
+        number = self.next_number(kind)
+        numbered[number] = thing
+        return number
+
+    def count(self, kind: type) -> int:
+        """How many objects of a kind have a number and are held."""
+        return len(self._numbered.get(kind, ()))
+
+    def next_number(self, kind: Hashable) -> int:
+        return next(self._counters.get(kind) or self._counters.setdefault(kind, itertools.count(1)))
+
+    def numbered(self, kind: type[T], number: int) -> T:
+        """The object that has a number."""
+        found = self._numbered[kind][number]
+        assert isinstance(found, kind)
+        return found
+
+
+toolchain = Toolchain()
+at_fork(after_in_child=toolchain.forget_threads)

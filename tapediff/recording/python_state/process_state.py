@@ -1,0 +1,53 @@
+"""What recordings share in one process: which of them are under way, and what is known of Python's objects from earlier ones."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import CodeType
+
+from ...base.current_recording import CURRENT
+
+
+class ProcessState:
+    """The recordings of the process: there is one, `process`.
+
+    There is no lock, which a fork or an interrupt could leave behind: each step is one operation on a set or dictionary, and does no harm
+    if it is done twice. An interrupt may come before any line of Python, so states are restored in two `finally` clauses.
+
+    A forked child keeps everything but the recordings and compilations of its parent's other threads.
+
+    Attributes:
+        recordings: under way, in all threads.
+        collector_threshold: the garbage collector's before the first of these; None if there is none or it was left alone.
+        collector_pauses: who does without collections now: the thread, and whether there were any before.
+        warnings_of_draws: how many there were.
+        generator_readers: how to read the states of the generators without a name, once there are any: they live as long as the process.
+        names_in_code: the names in functions, by the id of the code; code objects are hashed by content, slowly. The latest are kept.
+        mutable: objects that recorded functions changed, such as counters and logs; they are compared by identity from then on.
+    """
+
+    __slots__ = (
+        "collector_pauses", "collector_threshold", "generator_readers", "mutable", "names_in_code", "recordings", "warnings_of_draws",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.recordings: set[object] = set()
+        self.collector_threshold: tuple[int, int, int] | None = None
+        self.collector_pauses: dict[object, tuple[int, bool]] = {}
+        self.warnings_of_draws = 0
+        self.generator_readers: dict[int, Callable[[], object]] = {}
+        self.names_in_code: dict[int, tuple[CodeType, tuple[str, ...]]] = {}
+        self.mutable: dict[int, object] = {}
+
+    def forget_other_threads(self) -> None:
+        own, recorder = set(), CURRENT.get()
+        while recorder is not None:
+            own.add(recorder)
+            recorder = recorder.outer
+        self.recordings.intersection_update(own)
+        thread = threading.get_ident()
+        self.collector_pauses = {key: pause for key, pause in self.collector_pauses.items() if pause[0] == thread}
+
+
+process = ProcessState()
