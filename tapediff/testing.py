@@ -88,7 +88,7 @@ def check_derivatives(
     check.run(modes)
     if order > 1:
         v, w = check.tangents, check.weights
-        # What the derivative is given to write to is its own.
+        # The array that the derivative writes to is its own.
         others = [k for k, a in enumerate(args) if not has_buffers(flatten_argument(a)[1])]
         filled = lambda given: [given[others.index(k)] if k in others else a for k, a in enumerate(args)]  # noqa: E731
         for mode, derivative in (

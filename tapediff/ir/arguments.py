@@ -1,4 +1,4 @@
-"""What a caller passes as an argument, as an array: what is accepted, what is refused, and what messages call it."""
+"""Arguments as arrays: which values are accepted, which are refused, and their names in messages."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ConstantOrCache:
 
 
 class Output:
-    """Marks an argument that the function fills: what is in it when the function returns is the result.
+    """Marks an argument that the function fills: its contents when the function returns are the result.
 
     The function returns None, or what it has filled. A tape's call returns the result as a new array; the caller's array gives shape
     and dtype, and stays as it is. Every element must be written, and none be read before that. `argnums` does not count these
@@ -96,13 +96,13 @@ class Output:
         return f"td.Output({self.value!r})"
 
 
-# What marks an argument, or a part of one.
+# The marks of arguments, or of parts of one.
 Mark = type[Constant] | type[Cache] | type[ConstantOrCache] | type[Output]
 MARKS: frozenset[type] = frozenset((Constant, Cache, ConstantOrCache, Output))
 
 
 def marked(mark: Mark, value: Tree) -> Constant | Cache | ConstantOrCache | Output:
-    """A part of what is marked, with its mark."""
+    """A part of a marked argument, with the mark."""
     if type(value) in MARKS:
         return value
     made = object.__new__(mark)
@@ -111,7 +111,7 @@ def marked(mark: Mark, value: Tree) -> Constant | Cache | ConstantOrCache | Outp
 
 
 def unwrap(argument: Operand) -> Operand:
-    """What is marked, or an argument without a mark."""
+    """The argument without its mark, if it has one."""
     return argument.value if type(argument) in MARKS else argument
 
 
@@ -166,7 +166,7 @@ ACCEPTED = "a float, a float array, nested lists of plain numbers, or a containe
 
 
 def argument_name(position: int, f: UserFunction | None = None) -> str:
-    """What messages call an argument: its position, and its name where f tells; of an array in a container, how it is reached."""
+    """The name of an argument in messages: its position, and its name where f tells; of an array in a container, how it is reached."""
     leaves = getattr(f, "leaf_names", None)
     if leaves is not None and position < len(leaves):
         return f"argument {leaves[position]}"

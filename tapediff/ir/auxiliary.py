@@ -1,4 +1,4 @@
-"""The auxiliary results of a function that returns (y, aux): what depends on tracked values, and the rest, which must not."""
+"""The auxiliary results of a function that returns (y, aux): the part that depends on tracked values, and the rest, which must not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .pytree import ARRAY, TreeDef, held_leaf, parts_of
 # How many values inside an object are looked at.
 MOST_LOOKED_AT = 10_000
 
-# What a function closes over that is not assigned yet.
+# A variable of a closure that is not assigned yet.
 EMPTY_CELL = CellType()
 
 
@@ -71,7 +71,7 @@ _OPAQUE = (bool, int, float, complex, str, bytes, type(None), type, ModuleType, 
 
 
 def _inside(root: Any) -> Iterator[Any]:
-    """What an object holds, at any depth: attributes, entries, and what a function closes over."""
+    """The contents of an object, at any depth: attributes, entries, and the closure of a function."""
     seen, pending = {id(root)}, [root]
     while pending and len(seen) <= MOST_LOOKED_AT:
         for value in _next(pending.pop()):

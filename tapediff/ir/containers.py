@@ -194,7 +194,7 @@ def flatten_as(treedef: TreeDef, tree: Tree, leaves: list[Tree], *, is_exact: bo
 
 
 def leaf_names(names: Sequence[str], trees: Trees) -> list[str]:
-    """What messages call the leaves of arguments: params['w'][0]."""
+    """The names of the leaves of arguments in messages: params['w'][0]."""
     return [name for root, tree in zip(names, trees) for name, _ in entries(tree, root)]
 
 
@@ -264,7 +264,7 @@ def positions_of(trees: Trees) -> list[range]:
 
 
 def only(treedef: TreeDef, active: Iterator[bool]) -> TreeDef:
-    """The treedef with None in place of each leaf that is not active: what a gradient looks like."""
+    """The treedef of a gradient: with None in place of each leaf that is not active."""
     if treedef.kind is None:
         return ARRAY if next(active) else NOTHING
     if treedef.kind is Buffer:
@@ -281,7 +281,7 @@ def has_buffers(treedef: TreeDef) -> bool:
 
 
 def opened(treedef: TreeDef) -> TreeDef:
-    """The treedef of what the function is given: buffers are arrays like others."""
+    """The treedef of the arguments as the function is given them: buffers are arrays like others."""
     if treedef.kind is None or treedef.kind is Buffer:
         return ARRAY
     return treedef._replace(parts=tuple(map(opened, treedef.parts)))

@@ -22,7 +22,7 @@ from .pytree import ARRAY
 
 
 class TakesInputs(Protocol):
-    """The part of a tape that says what arguments it takes."""
+    """The part of a tape that says which arguments it takes."""
 
     @property
     def name(self) -> str: ...
@@ -44,7 +44,7 @@ class TakesInputs(Protocol):
 
 
 class NamesArguments(Protocol):
-    """What has names for its arguments: a tape."""
+    """An object with names for its arguments: a tape."""
 
     @property
     def name(self) -> str: ...

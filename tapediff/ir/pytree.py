@@ -117,7 +117,7 @@ def is_dataclass(tree: object) -> bool:
 
 
 def parts_of(tree: Tree) -> tuple[type, tuple[Hashable, ...], Sequence[Tree]] | None:
-    """The type, keys and parts of a container, dicts in their own order; None for what is none."""
+    """The type, keys and parts of a container, dicts in their own order; None for other values."""
     kind = type(tree)
     if kind in REGISTERED:
         parts, rest = REGISTERED[kind][0](tree)

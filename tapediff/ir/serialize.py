@@ -14,7 +14,7 @@ from .instruction import CONSTANT, FLOAT64, AnyType, Instruction, Operand, Param
 _new_tuple = tuple.__new__
 
 Entry = TypeVar("Entry")
-# What a pickle holds of an object, by name: of a tape, tables and arrays.
+# The fields of an object that a pickle holds, by name: of a tape, tables and arrays.
 State: TypeAlias = dict[str, Any]
 
 

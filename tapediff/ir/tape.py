@@ -141,7 +141,7 @@ class Tape:
         return self.returned(deliver(outputs, None, True))
 
 
-# What pickles hold beside the instructions.
+# The fields that pickles hold beside the instructions.
 _STATE = ("inputs", "outputs", "name", "active_inputs", "returns_tuple", "result", "arguments", "names", "aux")
 
 

@@ -195,7 +195,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
     def _remember(self, verb: Any, key: tuple[int, ...] | None, variant: Variant) -> None:
         """Let the next call of a verb go straight to the kernel of the tape that answered this one, where Python has no say."""
         if key is None and variant.program.tape.result is not None:
-            return  # what the kernel gives has to be put into containers
+            return  # the results of the kernel have to be put into containers
         is_compiled = variant.compiled.seconds and variant.replays >= self.compile_after
         if is_compiled and variant.is_direct and self.guard is None and not self.check_every:
             fast = variant.fast(key)

@@ -57,7 +57,7 @@ def accumulate(tape: Tape, vectors: Sequence[int], most_work: float) -> Triplets
             made.number[number] = made.copy(number)
         else:
             made.terms[number] = made.merged(_terms_of(made, instruction))
-    # What is made from here on is to be made in any case.
+    # Instructions made from here on are needed in any case.
     made.most_work = made.most_instructions = math.inf
     return made
 
@@ -201,7 +201,7 @@ def _is_nan(made: Triplets, number: int) -> bool:
 
 
 def _entries(terms: list[Term]) -> list[tuple[int, int, int]]:
-    """What terms are coefficients of, to be compared."""
+    """The inputs that terms are coefficients of, to be compared."""
     return [(id(t.rows), id(t.columns), t.source) for t in terms]
 
 

@@ -49,7 +49,7 @@ class Term:
 
 
 class Triplets(Rewriter):
-    """Rebuilds a tape with terms in the place of what depends on the linear inputs.
+    """Rebuilds a tape with terms in the place of values that depend on the linear inputs.
 
     Attributes:
         terms: of each value of the old tape that depends on them.
@@ -253,7 +253,7 @@ def box_of(positions: np.ndarray, shape: tuple[int, ...]) -> tuple[Region, tuple
 
 
 def box_shaped(kept: np.ndarray) -> np.ndarray:
-    """The flat positions of what is kept of an array; with its axes, where it is a box."""
+    """The flat positions of the entries kept of an array; with its axes, where they form a box."""
     positions = np.flatnonzero(kept)
     extents = tuple(
         int(np.count_nonzero(kept.any(axis=tuple(k for k in range(kept.ndim) if k != axis)))) for axis in range(kept.ndim)

@@ -101,7 +101,7 @@ def _linked(
         )
         kept = object_cache.load(key)
         if kept is not None:
-            with suppress(RuntimeError):  # what llvmlite raises where the linker refuses
+            with suppress(RuntimeError):  # llvmlite's error where the linker refuses
                 return link(kept), None
     known = linker.known_code(digest)
     code = object_code(text, quickly) if known is None else known
@@ -161,7 +161,7 @@ def _run(module: ModuleRef, passes: tuple[str, ...]) -> None:
 def _is_valid(module: ModuleRef) -> bool:
     try:
         module.verify()
-    except RuntimeError:  # what llvmlite raises where a module breaks LLVM's rules
+    except RuntimeError:  # llvmlite's error where a module breaks LLVM's rules
         return False
     return True
 

@@ -83,7 +83,7 @@ class Toolchain:
         self.pause_words[MAIN], self.pause_words[STOPS] = threading.main_thread().ident or 0, 0
 
     def once(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
-        """What `make` gave for this key when it was first asked for; never freed, as native code has its address.
+        """The object that `make` gave for this key at first use; never freed, as native code has its address.
 
         Args:
             key: begins with the name of a kind of things, so that `make` is always of the same type.

@@ -13,7 +13,7 @@ def processor() -> tuple[str, str]:
 
     try:
         features = llvm.get_host_cpu_features().flatten()
-    except RuntimeError:  # what llvmlite raises where LLVM cannot tell
+    except RuntimeError:  # llvmlite's error where LLVM cannot tell
         features = ""
     return llvm.get_host_cpu_name(), features
 

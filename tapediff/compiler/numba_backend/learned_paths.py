@@ -1,4 +1,4 @@
-"""What has been found out of callees' paths while programs ran: their variants, and which one goes on where another one fails."""
+"""Paths of callees found while programs ran: their variants, and which one goes on where another one fails."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ def eigh_attempt(a, scratch, out, n, lower):
 
 @inner
 def cofactors(a, scratch, out, n):
-    """By the singular values of the transpose, which is what LAPACK sees: the others' products in place of each."""
+    """By the singular values of the transpose, which LAPACK sees: the others' products in place of each."""
     copied, values, left, right = np.empty(n * n), np.empty(n), np.empty(n * n), np.empty(n * n)
     copy(a, copied, n * n)
     doubles = 4 * n * n + 7 * n + 64

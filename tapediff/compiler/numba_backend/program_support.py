@@ -1,4 +1,4 @@
-"""What programs need beside scalar functions and matrix routines: how they leave at a guard, and how they ask for a path that is new."""
+"""Support functions of programs, beside scalar functions and matrix routines: leaving at a guard, and asking for a path that is new."""
 
 import base64
 

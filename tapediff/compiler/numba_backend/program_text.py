@@ -57,7 +57,7 @@ class ProgramText:
         return self.constants[key][0]
 
     def own(self) -> str:
-        """What is this program's alone: constants and functions."""
+        """The text that is this program's alone: constants and functions."""
         constants = "".join(f"{name} = {_array_text(values)}\n" for name, values in self.constants.values())
         return "\n\n".join([constants] * bool(constants) + [text + "\n" for text in self.functions])
 

@@ -24,7 +24,7 @@ NOTE_WORDS = 4
 
 
 class Answers:
-    """What one program asks.
+    """Answers the questions of one program.
 
     Attributes:
         callees: in the order of their numbers in the program.

@@ -79,7 +79,7 @@ from scipy.special import cython_special
 # Division by zero gives what NumPy gives, and sums are taken in the order in which they are written.
 jit = njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True)  # type: ignore[call-overload]  # numba lists not all options
 
-# Of functions that only compiled code calls: without what calls from Python need they compile in little more than half the time.
+# For functions that only compiled code calls: without wrappers for Python they compile in little more than half the time.
 inner = njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=True)  # type: ignore[call-overload]
 
 

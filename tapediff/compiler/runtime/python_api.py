@@ -88,7 +88,7 @@ class Reader:
 
 
 def check_extents(refused: Exit, extents: Array, wanted: Struct, ndim: Value) -> None:
-    """Go on with the extents only that stand behind what is wanted."""
+    """Go on only if the extents equal those that follow the wanted specification."""
     expected = Array(wanted.behind(), I64)
     with refused.function.loop(0, ndim) as d:
         refused.leave_if(extents[d] != expected[d])

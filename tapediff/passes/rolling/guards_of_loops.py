@@ -141,7 +141,7 @@ def _rows(emitter: Emitter, column: GuardColumn, dtype: np.dtype) -> int:
     if kind == "bool" and type_.dtype != BOOL:
         value = emitter.make(NOT_EQUAL, (value, emitter.constant(0, ValueType((), type_.dtype))))
     elif kind == "int" and type_.is_float:
-        # Adding zero makes -0.0 what int() makes of it.
+        # Adding zero makes -0.0 the 0.0 that int() makes of it.
         value = emitter.make(TRUNC, (_converted(emitter, value, FLOAT64),))
         value = emitter.make(ADD, (value, emitter.constant(0.0, FLOAT_SCALAR)))
     value = _converted(emitter, value, dtype)

@@ -30,7 +30,7 @@ def diagonal_products(tape: Tape) -> Tape:
 
 
 def _kinds(tape: Tape) -> list[int]:
-    """What is known of each value as a matrix."""
+    """The known structure of each value as a matrix."""
     kinds: list[int] = []
     for op, inputs, params, type_, _ in tape.instructions:
         kind = OTHER

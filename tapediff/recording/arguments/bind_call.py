@@ -57,7 +57,7 @@ class BoundCall:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """The treedefs of the arguments of a call, among what its tape is specialised on."""
+    """The treedefs of the arguments of a call, among the values that its tape is specialised on."""
 
     trees: Trees
 

@@ -34,7 +34,7 @@ class FlatFunction:
 
     @property
     def leaf_names(self) -> list[str]:
-        """What messages call each array."""
+        """The name of each array in messages."""
         return self._names(self.trees)
 
     def _names(self, trees: Trees) -> list[str]:
@@ -61,7 +61,7 @@ class FlatFunction:
             try:
                 result = self.f(*_arguments(trees, given))
             except Exception:
-                buffers.check()  # what was raised may come of what a buffer held
+                buffers.check()  # the exception may come of the values that a buffer held
                 raise
             outputs = [(array, name) for array, slot, name in zip(given, own, names) if is_output(slot)]
             buffers.require_written(outputs, self._site)
@@ -74,7 +74,7 @@ class FlatFunction:
         return None if code is None else Site(code, 0)
 
     def _outputs(self, result: Tree, given: Sequence[Operand]) -> Tree:
-        """What the function has filled, in the structure of the arguments that hold it."""
+        """The buffers that the function has filled, in the structure of the arguments that hold them."""
         own = self._slots or []
         filled = [array for array, slot in zip(given, own) if is_output(slot)]
         if not all(value is None or any(value is array for array in filled) for value in flatten_result(result)[0]):

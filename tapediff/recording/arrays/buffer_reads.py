@@ -132,7 +132,7 @@ class BufferReads:
                 self._on_read(instruction, marks[marks >= 0])
 
     def _move(self, number: int, instruction: Instruction, op: Op) -> None:
-        """Only what is moved is looked at, which may be one of many elements."""
+        """Only the elements moved are looked at, which may be one of many."""
         array, *rest = instruction.inputs
         known = self._values.get(array)
         if known is None:

@@ -33,7 +33,7 @@ def plain_arrays(slots: Sequence[Slot], leaves: Sequence[Any]) -> list[Any]:
 
 
 class Buffers:
-    """The buffers of one recording, and whether it reads what nobody has written.
+    """The buffers of one recording, and whether it reads entries that nobody has written.
 
     What a buffer holds at first is NaN while recording, so that whatever is done with it shows; on the tape it is zeros, which
     nothing reads, and which passes know what to do with.
@@ -60,7 +60,7 @@ class Buffers:
         array = self._constant(buffer.unwritten())
         self._numbers.append(array._id)
         self._reads.add(array._id, buffer.shape, name)
-        # A number is immutable; what is a view is an array, also without axes.
+        # A number is immutable; a view is an array, also without axes.
         return array if buffer.shape else copy(array)._as_view(array, lambda base: base, lambda _, part: part)
 
     def _mixed_array(self, array: Any, name: str) -> TrackedArray:

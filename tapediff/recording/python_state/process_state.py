@@ -1,4 +1,4 @@
-"""What recordings share in one process: which of them are under way, and what is known of Python's objects from earlier ones."""
+"""The state that recordings share in one process: those under way, and facts about Python's objects from earlier ones."""
 
 from __future__ import annotations
 

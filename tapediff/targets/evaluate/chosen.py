@@ -61,7 +61,7 @@ class Chosen:
         return found if self.several else found[0]
 
     def flat(self, trees: Any, what: str) -> list[Any]:
-        """The arrays in what has the structure of the result: tangents, or the caller's arrays.
+        """The arrays in a container that is structured like the result: tangents, or the caller's arrays.
 
         Raises:
             ArgumentMismatch: another structure.

@@ -73,7 +73,7 @@ class Evaluation:
         return self.delivered(self.outputs[first : first + len(self.wrt)])
 
     def aux(self) -> Any:
-        """What the function returned beside its value."""
+        """The auxiliary result of the function."""
         assert self.tape.aux is not None, "the operator has asked for it"
         found = self.delivered(self.outputs[self.tape.value_count : len(self.tape.outputs)])
         return unflatten(self.tape.aux, map(as_number, found))

@@ -35,12 +35,12 @@ def given(x: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def only_gradient(answer: tuple[Any, ...]) -> Any:
-    """What td.gradient returns, of value and gradient, and aux where that was asked for."""
+    """The result of td.gradient, from value and gradient, with aux where that was asked for."""
     return answer[1] if len(answer) == 2 else answer[1:]
 
 
 def with_gradient(answer: tuple[Any, ...]) -> tuple[Any, Any]:
-    """What td.value_and_gradient returns."""
+    """The result of td.value_and_gradient."""
     return answer if len(answer) == 2 else ((answer[0], answer[2]), answer[1])
 
 
@@ -108,7 +108,7 @@ def fast_operator(target: Any, name: str, argnums: Argnums, named: dict[str, Any
 
 
 def raise_pending() -> NoReturn:
-    """Raise what user code has raised that a kernel called."""
+    """Raise the exception of user code that a kernel called."""
     # Imported when a kernel has called something, so that `import tapediff` stays fast.
     from ...compiler.runtime import callbacks
 

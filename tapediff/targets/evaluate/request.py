@@ -24,7 +24,7 @@ OWN_OPTIONS = ("argnums", "out", "mode", "format")
 
 
 class Request(NamedTuple):
-    """What an operator is asked for.
+    """A request to an operator.
 
     Attributes:
         args: all arguments of the target, by position.
@@ -80,7 +80,7 @@ def beside_outputs(target: Any, args: Sequence[Any], argnums: Argnums) -> Argnum
 
 
 def function_of(target: Any) -> Any:
-    """What has the names of a target's arguments: the function of a GuardedTape, others themselves."""
+    """Where the names of a target's arguments are found: the function of a GuardedTape; otherwise the target itself."""
     return target.f if hasattr(target, "tape_for") else target
 
 

@@ -38,7 +38,7 @@ KINDS = ("value", "gradient", *OPERATORS)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What calls compute.
+    """The kind of a call: what it computes.
 
     Attributes:
         name: of KINDS.

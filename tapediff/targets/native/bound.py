@@ -58,7 +58,7 @@ def bound_call(tape: Any, args: Sequence[Any], out: Any, argnums: Any) -> Callab
             raise raised
         if code not in (c_entry.GUARD_FAILED, c_entry.NOT_POSITIVE_DEFINITE):
             raise lost_error()
-        # Raises what the call by Python raises there.
+        # Raises the same exception as the call from Python.
         return tape.value_and_gradient(*signature.arguments(inputs), argnums=argnums, out=out)[0]
 
     addresses = [array.ctypes.data for array in arrays]

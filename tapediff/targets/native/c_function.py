@@ -226,7 +226,7 @@ def c_function(tape: Any, kind: str, args: Sequence[Any], argnums: Any) -> CFunc
 
 
 def guarded_plan(tape: Any, kind: str, args: Sequence[Any], argnums: Any, native: KeepsCalls) -> Plan:
-    """The plan for calls of a GuardedTape like f(*args); what its results are is found out there."""
+    """The plan for calls of a GuardedTape like f(*args), where the types of its results are found out."""
     recorded = tape.recorded_at(args)
     call = tape.keyed(args, ())
     signature = of_call(call.bound, call.key)
@@ -265,7 +265,7 @@ def _require_floats(signature: Signature, call: AddressedCall, others: Sequence[
         )  # fmt: skip
 
 
-# A GuardedTape of which nobody has said what arguments it takes
+# A GuardedTape whose arguments are not known yet
 
 
 class LazyPlans:

@@ -109,7 +109,7 @@ class CallsOwner(NativePaths, Protocol):
 
 
 class KeepsCalls(Protocol):
-    """What is kept for the calls of a tape: a NativeSide.
+    """Holds the native calls of a tape: a NativeSide.
 
     Attributes:
         errors: the exceptions of its calls.

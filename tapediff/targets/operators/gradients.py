@@ -24,6 +24,6 @@ def value_gradient_and_aux(target: Any, asked: Request, out: Any) -> tuple[Any, 
 
 
 def value_and_aux(target: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
-    """What a CompiledTape or GuardedTape returns that knows of aux."""
+    """The result of a CompiledTape or GuardedTape that knows of aux."""
     found = evaluate(target, args, (), lambda wrt: Operator(values_tape, wrt, True, has_aux=True))
     return found.value(), found.aux()

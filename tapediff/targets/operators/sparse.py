@@ -96,7 +96,7 @@ def _by_one(target: Any, args: tuple[Any, ...], named: dict[str, Any], argnums: 
 def _as_sparse(found: Evaluation, make: Any, shape: tuple[int, int], format: str) -> Any:
     import scipy.sparse
 
-    # What a kernel made is a new array.
+    # Results of a kernel are new arrays.
     data = np.asarray(found.outputs[-1], float) if found.fast is not None else np.array(found.outputs[-1], float)
     entries = matrices.sparse_entries(found.tape, make, found.wrt, format)
     if entries is None:

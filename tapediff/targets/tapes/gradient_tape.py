@@ -66,7 +66,7 @@ def gradient_tape(tape: Tape, argnums: tuple[int, ...]) -> Tape:
 
 
 def joint_tape(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
-    """Outputs: those of the tape, its value and what it returns beside, and the gradient with respect to each of `argnums`."""
+    """Outputs: those of the tape, its value and its other results, and the gradient with respect to each of `argnums`."""
     key = ("gradient", argnums)
     made = tape.derived.get(key)
     if made is None:

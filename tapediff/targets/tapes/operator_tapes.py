@@ -78,7 +78,7 @@ class Operator:
 # A compressed product is worth its indices where it has at most this part of the columns.
 WORTH_COMPRESSING = 0.5
 
-# What a forward sweep costs, of a reverse one.
+# The cost of a forward sweep, relative to a reverse one.
 FORWARD_COST = 1.2
 
 
@@ -212,7 +212,7 @@ def _at_one(product: Tape, position: int) -> Tape:
     return run_passes(with_constants(product, position, [np.ones(type_.shape, type_.dtype)]))
 
 
-# Halves of a product: what the vectors do not reach, and the rest
+# Halves of a product: the part that does not depend on the vectors, and the rest
 
 
 def halves(tape: Tape, product: Tape) -> tuple[Tape, Tape]:
@@ -239,7 +239,7 @@ def _whole(tape: Tape, product: Tape) -> tuple[Tape, Tape]:
 
 @dataclass(frozen=True)
 class Forward:
-    """The first half of a product, as what an Operator makes."""
+    """The first half of a product, for an Operator to make."""
 
     make: Callable[..., Tape]
 
@@ -249,7 +249,7 @@ class Forward:
 
 @dataclass(frozen=True)
 class Backward:
-    """The second half of a product, as what an Operator makes; takes the residuals and the vectors."""
+    """The second half of a product, for an Operator to make; takes the residuals and the vectors."""
 
     make: Callable[..., Tape]
 

@@ -54,7 +54,7 @@ class Matrix:
     terms: list[tuple[int, int, Term, np.ndarray, np.ndarray]]
 
     def dense(self, tape: Tape) -> Tape:
-        """Outputs: what is kept, and the blocks, by row."""
+        """Outputs: the entries kept, and the blocks, by row."""
         blocks = []
         for j, out in enumerate(self.outs):
             for k, in_ in enumerate(self.ins):

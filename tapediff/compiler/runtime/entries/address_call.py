@@ -51,7 +51,7 @@ from .c_entry import (
 )
 from .python_entry import KERNEL, REPORT
 
-# What a call needs: one kernel and how many inputs it has, or else the table of several paths and the number of calls under way.
+# The state of a call: one kernel and how many inputs it has, or else the table of several paths and the number of calls under way.
 CALL = Layout.of_words(kernel=PTR, state=PTR, inputs=I64, table=PTR, active=I64, id=I64, callback=PTR, releases_gil=I64)
 CALL_KERNEL, CALL_STATE, CALL_INPUTS, TABLE, ACTIVE, ID, CALLBACK, RELEASES_GIL = CALL.words()
 
@@ -206,7 +206,7 @@ def _plan_of(f: Function, pointer: Value, n: Value, x: Value, m: Value) -> Struc
     return PLAN.at(found.value)
 
 
-# What Python answers where it has put a plan in place.
+# The answer of Python where it has put a plan in place.
 PLANNED = 100
 
 
