@@ -1,6 +1,6 @@
 """C functions for value and gradient at a point, and the builtins that are bound to one place.
 
-    i32 f(i64 size, const double* x, double* gradient, double* value, void* words)
+    i32 f(i64 size, const double* x, double* gradient, double* value, void* fields)
 
 Nothing is written on failure. `tape.address` gives out `tapediff_address`, which also says whether the value is finite; other callers
 take infinities and NaN as values. A CompiledTape's function runs its kernel; a GuardedTape's runs the dispatch loop of callees on a
@@ -42,7 +42,7 @@ from .python_entry import REPORT
 NOT_POSITIVE_DEFINITE, RECOVERABLE, NOT_FINITE = 2, 3, 4
 WRONG_SIZE, MISPLACED, NO_MEMORY, GUARD_FAILED, RAISED = -1, -2, -3, -4, -5
 
-# The words of a point: of one kernel, or of the kernels of several paths with the number of calls under way.
+# The fields of a point: of one kernel, or of the kernels of several paths with the number of calls under way.
 POINT = Layout.of_words(kernel=PTR, state=PTR, size=I64, id=I64, callback=PTR, releases_gil=I64)
 PATHS_POINT = Layout.of_words(table=PTR, active=I64, size=I64, id=I64, callback=PTR, releases_gil=I64)
 KERNEL, STATE, SIZE, ID, CALLBACK, RELEASES_GIL = POINT.words()
@@ -53,7 +53,7 @@ ANY_SIZE = -1
 PATH = Layout.of_words(kernel=PTR, state=PTR, hits=I64)
 VARIANT_KERNEL, VARIANT_STATE, VARIANT_HITS = PATH.words()
 
-BOUND = Layout.of_words(function=PTR, words=PTR, size=I64, x=PTR, gradient=PTR, handler=PTR)
+BOUND = Layout.of_words(function=PTR, fields=PTR, size=I64, x=PTR, gradient=PTR, handler=PTR)
 
 # Where a callee of a point finds how many numbers the point has: a constant input needs no stride.
 SIZE_WORD = input_word(0) + 1
@@ -74,8 +74,8 @@ class _PointFunction(Function):
     """A function of a point that is being written."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, I32, size=I64, x=PTR, gradient=PTR, value=PTR, words=PTR)
-        self.size, self.x, self.gradient, self.value, self.words = self.parameters
+        super().__init__(name, I32, size=I64, x=PTR, gradient=PTR, value=PTR, fields=PTR)
+        self.size, self.x, self.gradient, self.value, self.fields = self.parameters
 
     def check(self, right_size: Value) -> None:
         """Leave where the size is wrong, or the arrays are not aligned or share memory: writing one would change another."""
@@ -91,7 +91,7 @@ class _PointFunction(Function):
 
     def ask(self, status: Value) -> Value:
         """Let Python find the reason of a failure, and keep it; gives the status to return."""
-        point = POINT.at(self.words)
+        point = POINT.at(self.fields)
         found = self.call(CALLBACK_FUNCTION, point["id"], self.size, self.x, status, address=point["callback"])
         # An interrupt may have kept Python from answering, which must not look like success.
         return select(found == 0, RAISED, found)
@@ -99,7 +99,7 @@ class _PointFunction(Function):
 
 def _point() -> str:
     f = _PointFunction("tapediff_point")
-    point, value = POINT.at(f.words), Location(f.value, F64)
+    point, value = POINT.at(f.fields), Location(f.value, F64)
     f.check(f.size == point["size"])
     inputs, outputs, result, report = f.variable(PTR, f.x), f.array(PTR, 2), f.variable(F64), f.struct(REPORT)
     outputs[0], outputs[1] = result.address, f.gradient
@@ -120,7 +120,7 @@ def _point() -> str:
 
 def _point_on_paths() -> str:
     f = _PointFunction("tapediff_point_on_paths")
-    point, result = PATHS_POINT.at(f.words), f.variable(F64)
+    point, result = PATHS_POINT.at(f.fields), f.variable(F64)
     wanted = point["size"]
     f.check((f.size == wanted) | (wanted < 0))
     # Counted before the table is read: a table that no new call can find is free once no call is under way.
@@ -160,12 +160,12 @@ def _finite(name: str, inner: Signature) -> str:
 
 
 def _paths_kernel() -> str:
-    """A function of a point in the form of a kernel, for the entry, which checks the arguments. Its constants are the point's words."""
+    """A function of a point in the form of a kernel, for the entry, which checks the arguments. Its constants are the point's fields."""
     f = Function("tapediff_paths_kernel", I32, inputs=PTR, outputs=PTR, state=PTR, report=PTR)
     inputs, outputs = (Array(p, PTR) for p in f.parameters[:2])
-    words = entry.ENTRY_STATE.at(f.parameters[2])["constants"]
-    size = POINT.at(words)["size"]
-    status = f.call(_signature("tapediff_point_on_paths"), size, inputs[0], outputs[1], outputs[0], words)
+    fields = entry.ENTRY_STATE.at(f.parameters[2])["constants"]
+    size = POINT.at(fields)["size"]
+    status = f.call(_signature("tapediff_point_on_paths"), size, inputs[0], outputs[1], outputs[0], fields)
     with f.if_(status == 0):
         f.return_(0)
     f.return_(KEPT)
@@ -196,9 +196,9 @@ def _bound(name: str, reader: Reader) -> str:
     """The builtin without arguments: the value, or the handler's answer to a status."""
     f = Function(name, PTR, self=PTR, none=PTR)
     bound, value = BOUND.at(reader.state_address(f, f.parameters[0])), f.variable(F64)
-    function, words = bound["function"], bound["words"]
-    arguments = (bound["size"], bound["x"], bound["gradient"], value.address, words)
-    releases = POINT.at(words)["releases_gil"]
+    function, fields = bound["function"], bound["fields"]
+    arguments = (bound["size"], bound["x"], bound["gradient"], value.address, fields)
+    releases = POINT.at(fields)["releases_gil"]
     status = call_without_lock(f, releases, lambda: f.call(POINT_FUNCTION, *arguments, address=function))
     with f.if_(status == 0):
         f.return_(f.call(FLOAT_FROM_DOUBLE, value.value))
@@ -247,10 +247,10 @@ def function_address(name: str) -> int:
     return _FUNCTIONS[name].address
 
 
-def builtin_on_paths(words: np.ndarray, shape: tuple[int, ...]) -> tuple[Callable[..., Operand], np.ndarray]:
-    """A builtin of (x, gradient) for the point that has these words, and its state; see python_entry.callable_for."""
+def builtin_on_paths(fields: np.ndarray, shape: tuple[int, ...]) -> tuple[Callable[..., Operand], np.ndarray]:
+    """A builtin of (x, gradient) for the point that has these fields, and its state; see python_entry.callable_for."""
     type_, kernel = ValueType(shape, FLOAT64), function_address("tapediff_paths_kernel")
-    state = [kernel, words.ctypes.data, *[0] * SLOT_COUNT, 1, 1, 1, words[RELEASES_GIL]]
+    state = [kernel, fields.ctypes.data, *[0] * SLOT_COUNT, 1, 1, 1, fields[RELEASES_GIL]]
     state += [*entry.specification(type_, written=False), *entry.specification(type_, written=True)]
     array = np.array(state, np.int64)
     return entry.callable_for(array), array
@@ -263,12 +263,12 @@ class _Words(np.ndarray):
 
 
 def bound_builtin(
-    function: int, words: np.ndarray, x: np.ndarray, gradient: np.ndarray, failed: Callable[[int], Operand]
+    function: int, fields: np.ndarray, x: np.ndarray, gradient: np.ndarray, failed: Callable[[int], Operand]
 ) -> Callable[[], Operand]:
     """A builtin without arguments: writes the gradient at x and returns the value, or the result of `failed(status)`."""
-    values = [function, words.ctypes.data, x.size, x.ctypes.data, gradient.ctypes.data, id(failed)]
+    values = [function, fields.ctypes.data, x.size, x.ctypes.data, gradient.ctypes.data, id(failed)]
     bound = np.array(values, np.int64).view(_Words)
-    bound.keeps = (words, x, gradient, failed)
+    bound.keeps = (fields, x, gradient, failed)
     is_known = entry.is_available()
     called = _FUNCTIONS["tapediff_bound" if is_known else "tapediff_portable_bound"]
     return builtin(called, "tapediff_bound", METH_NOARGS, (entry.BY_LAYOUT if is_known else entry.BY_PROTOCOL).bound(bound))
