@@ -1,0 +1,301 @@
+"""Dispatch: each path is recorded once, and a call is answered by the tape of its own path, whichever was used before."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from support.guarded import A, cube_or_square, line, text, to_the_power_of_its_integer, wandering
+
+import tapediff as td
+from tapediff.ir.interpreter import GuardFailure
+
+
+def slope(x):
+    return 3 * x**2 if x > 1 else 2 * x
+
+
+# Paths
+
+
+@pytest.mark.parametrize("guard", [None, lambda x: x[0] > 1], ids=["automatic", "given"])
+def test_each_path_is_recorded_once_and_every_answer_is_its_own(guard):
+    """0.1, 1.1, 0.5: two recordings, three right gradients and values."""
+    safe = td.GuardedTape(cube_or_square, guard)
+    for x in (0.1, 1.1, 0.5, 3.0, 1.0, -2.0):
+        value, gradient = td.value_and_gradient(safe, A([x]))
+        assert value == pytest.approx(cube_or_square(A([x])), rel=1e-14)
+        assert gradient == pytest.approx([slope(x)], rel=1e-14)
+        assert safe(A([x])) == pytest.approx(cube_or_square(A([x])), rel=1e-14)
+        assert td.gradient(safe, A([x])) == pytest.approx([slope(x)], rel=1e-14)
+    assert safe.stats.recordings == safe.stats.misses == 2
+    assert safe.stats.hits == 16
+
+
+def difference(f, x, h=1e-6):
+    return A([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(len(x))])
+
+
+@pytest.mark.parametrize("compile_after", [0, 2])
+def test_random_points_on_many_paths_agree_with_the_plain_function(compile_after):
+    """Wherever no branch lies within the difference quotient's step, value and gradient are the plain function's."""
+    safe = td.GuardedTape(wandering, compile_after=compile_after, max_tapes=1000)
+    rng = np.random.default_rng(0)
+    points = [rng.uniform(-2, 2, 3) for _ in range(60)]
+    for x in [*points, *points]:
+        value, gradient = td.value_and_gradient(safe, x)
+        assert value == pytest.approx(wandering(x), rel=1e-13, abs=1e-13)
+        coarse, fine = difference(wandering, x, 1e-5), difference(wandering, x, 1e-6)
+        if np.allclose(coarse, fine, atol=1e-4):  # else a branch lies in between
+            assert gradient == pytest.approx(fine, abs=1e-6)
+    assert safe.stats.hits == 120 - safe.stats.misses
+    assert safe.stats.misses == safe.stats.recordings == len({path(wandering, x) for x in points})
+
+
+def path(f, x):
+    return tuple(str(g.outcome) for g in td.record(f, x).guards)
+
+
+def test_a_loop_with_a_branch_per_element_finds_its_tapes_again():
+    """Eight elements, a few of the 2**8 paths: each recorded once, however the calls alternate between them."""
+
+    def f(x):
+        return sum(v**2 if v > 0 else -v for v in x)
+
+    rng = np.random.default_rng(1)
+    signs = [rng.choice([-1.0, 1.0], 8) for _ in range(12)]
+    safe = td.GuardedTape(f)
+    for _ in range(3):
+        for s in signs:
+            x = s * rng.uniform(0.5, 2, 8)
+            assert td.gradient(safe, x) == pytest.approx(np.where(x > 0, 2 * x, -1.0), rel=1e-14)
+    assert safe.stats.recordings == len({tuple(s) for s in signs})
+
+
+def test_data_dependent_trip_counts_and_lengths_have_tapes_of_their_own():
+    """The weighted sum of arrays of other lengths, and a loop that runs until a value is reached."""
+    weighted = td.GuardedTape(lambda x: sum(k * v for k, v in enumerate(x)))
+    for n in (5, 3, 10, 5):
+        assert np.array_equal(td.gradient(weighted, np.ones(n)), np.arange(n))
+    assert weighted.stats.recordings == 3
+
+    def root(x):
+        y = x
+        while abs(y * y - x) > 1e-12 * x:
+            y = 0.5 * (y + x / y)
+        return y
+
+    newton = td.GuardedTape(root)
+    for x in (2.0, 1e6, 3.0, 0.01):
+        assert td.gradient(newton, x) == pytest.approx(0.5 / np.sqrt(x), rel=1e-6)
+
+
+def test_a_hit_on_another_path_is_found_whichever_tape_was_used_last():
+    """All pairs of paths, of masks, integers and truth values, one after the other."""
+
+    def f(x):
+        kept = (x[x > 0] ** 2).sum()
+        if x[0] > 1:
+            return kept * int(x[1])
+        return kept if x[1] > 0 else kept + x[0]
+
+    def expected(x):
+        gradient = np.where(x > 0, 2 * x, 0.0) * (int(x[1]) if x[0] > 1 else 1)
+        return gradient + A([x[0] <= 1 and x[1] <= 0, 0.0])
+
+    points = [A(p) for p in ((2.0, 1.5), (2.0, 3.5), (0.5, 0.5), (0.5, -0.5), (-0.5, 0.5), (-0.5, -0.5), (2.0, -1.5))]
+    safe = td.GuardedTape(f)
+    for first in points:
+        for second in points:
+            for x in (first, second):
+                out = np.empty(2)
+                assert np.array_equal(td.gradient(safe, x, out=out), expected(x))
+                assert td.value_and_gradient(safe, x)[0] == f(x)
+    assert safe.stats.recordings == len(points)
+    assert safe.stats.hits == 4 * len(points) ** 2 - len(points)
+
+
+def test_nan_and_infinity_as_integers_are_paths_like_others():
+    """int(nan) raises in Python; what the function makes of that is its own path, found again."""
+
+    def f(x):
+        try:
+            return x ** int(x)
+        except ValueError:
+            return 5 * x
+
+    safe = td.GuardedTape(f)
+    assert [td.gradient(safe, x) for x in (2.5, 3.5, np.nan, 2.7, np.nan)] == pytest.approx([5.0, 36.75, 5.0, 5.4, 5.0])
+    assert safe.stats.recordings == 3
+    with pytest.raises(OverflowError):
+        td.gradient(safe, np.inf)
+
+
+def test_a_guard_at_a_near_tie_is_decided_by_the_kernel_once():
+    """NumPy sums pairwise and the kernel otherwise: where the last bit decides, one recording per path and no more."""
+    sums = td.compile(np.sum, np.ones(4001))
+    rng = np.random.default_rng(2)
+    points = [p for p in rng.uniform(0, 1, (300, 4001)) if sums(p) != np.sum(p)][:5]
+    assert points
+    for x in points:
+        for limit in (float(np.sum(x)), sums(x)):
+            safe = td.GuardedTape(lambda x, limit=limit: 2 * np.sum(x) if np.sum(x) >= limit else 3 * np.sum(x))
+            slopes = [td.gradient(safe, scale * x)[0] for scale in (2.0, 1.0, 0.5, 1.0, 2.0)]
+            assert slopes[0] == 2.0
+            assert slopes[2] == 3.0
+            assert slopes[1] == slopes[3]
+            assert safe.stats.recordings == 2
+
+
+def test_the_outcome_a_kernel_reported_is_not_put_to_numpy_again(monkeypatch):
+    """A kernel that says False where NumPy says True gets a tape on which it is False."""
+    safe = td.GuardedTape(cube_or_square, compile_after=1)
+    for _ in range(2):
+        assert td.gradient(safe, A([2.0])) == pytest.approx([12.0])
+    first = safe._cache.last
+    first.call = None
+    monkeypatch.setattr(
+        td.CompiledTape, "attempt", disagreeing(first.compiled, td.CompiledTape.attempt, GuardFailure(0, False))
+    )
+    assert td.gradient(safe, A([2.0])) == [4.0]
+    assert [v.outcomes for v in safe._cache.all()] == [(True,), (False,)]
+
+
+def disagreeing(compiled, attempt, answer):
+    return lambda self, *args: answer if self is compiled else attempt(self, *args)
+
+
+def test_two_tapes_that_disagree_about_a_guard_end_the_call(monkeypatch):
+    """The second tape sends the call back: UnstableBranch with the line, and no loop."""
+    safe = td.GuardedTape(cube_or_square)
+    td.gradient(safe, A([0.5]))
+    td.gradient(safe, A([2.0]))
+    low, high = safe._cache.all()
+    high.call = None
+    monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(low.compiled, td.CompiledTape.attempt, GuardFailure(0, True)))
+    monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(high.compiled, td.CompiledTape.attempt, GuardFailure(0, False)))
+    out = A([7.0])
+    with pytest.raises(td.UnstableBranch) as failure:
+        td.gradient(safe, A([1.0]), out=out)
+    assert str(failure.value) == text(
+        "two tapes disagree about this line at a near tie, so neither can answer", line(cube_or_square, 1),
+        "False by the one, True by the other", "compare with a tolerance, or compute both sides and choose with np.where",
+    )  # fmt: skip
+    assert out == 7.0
+
+
+def test_a_function_that_changes_beside_its_arguments_is_noticed_when_recorded_again():
+    """Its second recording does not come to the guard that failed."""
+    state = {"looks": True}
+
+    def f(x):
+        if state["looks"] and x > 1:
+            return x**2
+        return x**3
+
+    safe = td.GuardedTape(f)
+    td.gradient(safe, 2.0)
+    state["looks"] = False
+    with pytest.raises(td.UnstableBranch) as failure:
+        td.gradient(safe, 0.5)
+    assert str(failure.value) == text(
+        "f did not come to this line again when it was recorded a second time at the same point", line(f, 1),
+        "no further guard instead", "the function depends on something that changes beside its arguments; pass that as an argument",
+    )  # fmt: skip
+    assert td.gradient(safe, 3.0) == 6.0
+
+
+# Threads
+
+
+def test_two_threads_missing_at_once_record_once():
+    """Both wait for the one recording, and both answers are right."""
+    calls, barrier, answers = [], threading.Barrier(4), {}
+
+    def slow(x):
+        calls.append(threading.get_ident())
+        time.sleep(0.05)
+        return x[0] ** 3 if x[0] > 1 else x[0] ** 2
+
+    safe = td.GuardedTape(slow)
+
+    def work(k, x):
+        barrier.wait()
+        answers[k] = td.gradient(safe, A([x]))[0]
+
+    for x in (2.0, 0.5):
+        threads = [threading.Thread(target=work, args=(k, x)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert answers == dict.fromkeys(range(4), slope(x))
+    assert len(calls) == safe.stats.recordings == 2
+    assert safe.stats.hits == 6
+
+
+def test_hits_on_changing_paths_from_several_threads_are_right():
+    """Four threads alternate between paths, with a budget too small for all of them."""
+    safe, errors = td.GuardedTape(to_the_power_of_its_integer, max_tapes=3, compile_after=1), []
+    for x in (1.5, 2.5, 3.5):
+        td.gradient(safe, x)
+    with pytest.warns(td.GuardWarning):
+        td.gradient(safe, 4.5)
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for x in rng.choice([1.25, 2.5, 3.5, 4.5], 60):
+            expected = int(x) * x ** (int(x) - 1)
+            if abs(td.gradient(safe, x) - expected) > 1e-12 * expected:
+                errors.append(x)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert len(safe._cache.all()) <= 3
+
+
+# Paths whose result does not depend on the arguments, or has no gradient
+
+
+@pytest.mark.parametrize("result", [0, 1, True, 2.5, np.int32(3), np.array(4)], ids=repr)
+@pytest.mark.parametrize("order", [(2.0, -1.0, 2.0, -1.0, 3.0), (-1.0, 2.0, -1.0, 2.0, -2.0)])
+@pytest.mark.parametrize("compile_after", [0, 2])
+def test_a_path_that_returns_a_plain_number_has_a_zero_gradient(result, order, compile_after):
+    """And the other paths theirs, whichever was met first, replayed or compiled, also by way of a C function."""
+
+    def f(x):
+        if x[0] > 0:
+            return x[0] ** 3 * x[1]
+        return result
+
+    safe = td.GuardedTape(f, compile_after=compile_after)
+    for first in order:
+        x = np.array([first, 0.5])
+        expected = [3 * first**2 * 0.5, first**3] if first > 0 else [0.0, 0.0]
+        value, gradient = td.value_and_gradient(safe, x)
+        assert value == pytest.approx(float(f(x)), rel=1e-15)
+        np.testing.assert_allclose(gradient, expected, rtol=1e-15)
+        np.testing.assert_allclose(td.hessian(safe, x)[0, 1], 3 * first**2 if first > 0 else 0.0, rtol=1e-15)
+        assert safe(x) == pytest.approx(float(f(x)), rel=1e-15)
+    values, gradients = safe.batch(np.array([[k, 0.5] for k in order]))
+    np.testing.assert_allclose(values, [float(f(np.array([k, 0.5]))) for k in order], rtol=1e-15)
+    assert not gradients[[k < 0 for k in order]].any()
+
+
+@pytest.mark.parametrize("wrong", [np.argmax, lambda x: x > 0, lambda x: x, lambda x: (x[0], x[1])], ids=["int", "mask", "array", "tuple"])
+@pytest.mark.parametrize("order", [(2.0, -1.0, 2.0, 3.0), (-1.0, 2.0, -1.0, 2.0)])
+@pytest.mark.parametrize("compile_after", [0, 2])
+def test_a_path_without_a_gradient_refuses_its_own_points_alone(wrong, order, compile_after):
+    """An error on one path says nothing of the others, whichever was met first."""
+    safe = td.GuardedTape(lambda x: x[0] ** 2 * x[1] if x[0] > 0 else wrong(x), compile_after=compile_after)
+    for first in order:
+        x = np.array([first, 0.5])
+        if first > 0:
+            assert td.gradient(safe, x)[1] == first**2
+        else:
+            with pytest.raises(td.NonScalarOutput):
+                td.gradient(safe, x)
