@@ -216,7 +216,7 @@ class FrozenRandomWarning(GuardWarning):
     """A function drew random numbers while it was recorded; its tape uses the same numbers at every call."""
 
 
-def describe(outcome: Outcome) -> str:
+def describe(outcome: Outcome | None) -> str:
     """The outcome of a guard as a short text; arrays by shape and number of true entries."""
     if isinstance(outcome, np.ndarray):
         if outcome.dtype == np.bool_:

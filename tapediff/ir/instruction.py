@@ -30,6 +30,14 @@ Operand: TypeAlias = Any
 Tree: TypeAlias = Any
 # A function of the user's: from arrays, numbers and containers of these to such.
 UserFunction: TypeAlias = Callable[..., Tree]
+
+
+class Target(Protocol):
+    """What has derivatives: a function, a Tape, a CompiledTape or a GuardedTape. All are called alike."""
+
+    def __call__(self, *args: Tree, **named: Tree) -> Tree: ...
+
+
 # A static parameter of an instruction: a shape, an axis, a region, a dtype, a callee; its op's functions know which.
 Param: TypeAlias = Any
 # The static parameters of an instruction, in the order of its op's names for them.

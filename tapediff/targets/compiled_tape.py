@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from ..functions.callees.rolled_loop import rolled
 from ..ir.arguments import chosen_arguments
 from ..ir.containers import structured
 from ..ir.inputs import as_inputs
-from ..ir.instruction import FLOAT64, FLOAT_SCALAR, is_tracked
+from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Target, Tree, UserFunction, is_tracked
 from ..ir.interpreter import GuardFailure, inline
-from ..ir.outputs import check_out
+from ..ir.outputs import Out, check_out
 from ..ir.tape import Tape
 from ..passes.pipeline import run_passes
 from ..recording.arguments.bind_call import positional
@@ -78,16 +78,16 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         self.tape, self.backend = tape, check_backend(backend)
         self.seconds = 0.0
         self._kernels: dict[Key, Kernel] = {}
-        self.fast_operators: dict[Any, FastOperator] = {}
+        self.fast_operators: dict[Hashable, FastOperator] = {}
         self._lock = new_lock()
         self._native = None
-        self._fast: Callable[..., Any] = unknown_yet
-        self._fast_value: Callable[..., Any] = unknown_yet
+        self._fast: Callable[..., object] = unknown_yet
+        self._fast_value: Callable[..., object] = unknown_yet
         first = tape.input_types[0] if tape.inputs else None
         self._shape = first.shape if first else ()
         self._dtype = first.dtype if first else np.dtype(float)
 
-    def answer(self, args: Sequence[Any], argnums: Argnums, out: Any, named: dict[str, Any], status: Any) -> Any:
+    def answer(self, args: Sequence[Tree], argnums: Argnums, out: Out, named: dict[str, Tree], status: object) -> Tree:
         """See FastPath."""
         if status == PENDING:
             raise_pending()
@@ -113,7 +113,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         """The recorded function's name."""
         return self.tape.name
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Tree, **named: Tree) -> Tree:
         """The recorded function's value: a float, an array, or a container as the function returned it."""
         if named:
             args = positional(self, args, named)
@@ -184,7 +184,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         scalar = not tape.returns_tuple and tape.output_types[0].shape == () and tape.output_types[0].is_float
         return (0,) if scalar and 0 in tape.active_inputs else None
 
-    def _evaluate(self, args: Sequence[Any], argnums: Argnums, out: Any) -> tuple[Any, Any]:
+    def _evaluate(self, args: Sequence[Tree], argnums: Argnums, out: Out) -> tuple[Tree, Tree]:
         """The full path: any layout, lists, td.Constant, several gradients; checks everything before it computes."""
         numbers, several = chosen_arguments(argnums, len(args), self.tape.name) if args else ((0,), False)
         inputs = as_inputs(self.tape, args)
@@ -195,7 +195,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             value, *gradients = inline(gradient_tape(self.tape, numbers), inputs)
             return value, chosen.nested(gradients)
         self.kernel(numbers)
-        into: Any = out if out is None or chosen.trees is None else chosen.flat(out, "out")
+        into: Out = out if out is None or chosen.trees is None else chosen.flat(out, "out")
         check_out(into, [self.tape.input_types[k] for k in numbers], several)
         outs = None if into is None else (list(into) if several else [into])
         answer = self.attempt(numbers, inputs, outs)
@@ -208,7 +208,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             return value, out
         return value, chosen.nested([g[()] if g.shape == () else g for g in gradients])
 
-    def attempt(self, argnums: tuple[int, ...] | None, inputs: Sequence[Any], outs: Sequence[np.ndarray] | None) -> Any:
+    def attempt(self, argnums: tuple[int, ...] | None, inputs: Sequence[Operand], outs: Sequence[np.ndarray] | None) -> Tree:
         """Run a kernel on inputs of exactly the recorded types, of any layout.
 
         Args:
@@ -227,7 +227,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             return structured(self.tape.result, self.tape.returns_tuple, outputs), []
         return value, gradients if outs is None else list(outs)
 
-    def _outputs(self, kernel: Kernel, inputs: Sequence[Any], outs: Sequence[np.ndarray] | None) -> list[Any] | GuardFailure:
+    def _outputs(self, kernel: Kernel, inputs: Sequence[Operand], outs: Sequence[np.ndarray] | None) -> list[Operand] | GuardFailure:
         """All outputs of a kernel; the last ones are in `outs` as well, which stay as they are where a guard fails."""
         arrays = [np.ascontiguousarray(a, t.dtype).reshape(t.shape) for a, t in zip(inputs, kernel.input_types)]
         targets = kernel.fresh_outputs()
@@ -253,7 +253,8 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         return self._narrowed(kernel, status, targets)
 
     def operate(
-        self, args: Sequence[Any], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Any], out: Any, several: bool
+        self, args: Sequence[Tree], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Operand], out: Out,
+        several: bool,
     ) -> Evaluation:
         """See evaluation.evaluate."""
         argnums = inputs_of(self.tape, argnums)
@@ -269,7 +270,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             raise self._guard_failed(outputs)
         return Evaluation(outputs, tape, argnums, self.run_unguarded, self.fast(operator))
 
-    def run_operator(self, operator: Operator, inputs: Sequence[Any], outs: Any = None) -> list[Any] | GuardFailure:
+    def run_operator(self, operator: Operator, inputs: Sequence[Operand], outs: Out = None) -> list[Operand] | GuardFailure:
         """The outputs of an operator's tape by its kernel, the last ones also in `outs`; or the failure of a guard."""
         return self._outputs(self.kernel(operator), inputs, outs)
 
@@ -279,7 +280,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         is_exact = self.tape.arguments is None and all(a.dtype == b.dtype for a, b in zip(kernel.output_types, kernel.tape.output_types))
         return FastOperator(kernel, note_use) if is_exact else None
 
-    def run_unguarded(self, operator: Operator, inputs: Sequence[Any]) -> list[Any]:
+    def run_unguarded(self, operator: Operator, inputs: Sequence[Operand]) -> list[Operand]:
         """As above, at a point whose path is known to hold; recorded where an input is tracked."""
         if any(map(is_tracked, inputs)):
             return inline(operator.tape(self.tape), inputs)
@@ -288,9 +289,9 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             raise self._guard_failed(outputs)
         return outputs
 
-    def _narrowed(self, kernel: Kernel, value: float, arrays: list[np.ndarray]) -> list[Any]:
+    def _narrowed(self, kernel: Kernel, value: float, arrays: list[np.ndarray]) -> list[Operand]:
         """All outputs in the dtypes of the tape; arrays without dimensions become numbers."""
-        results: list[Any] = ([value] if kernel.returns_value else []) + arrays
+        results: list[Operand] = ([value] if kernel.returns_value else []) + arrays
         for k, type_ in enumerate(kernel.tape.output_types):
             if type_.dtype == np.float32:
                 results[k] = np.float32(results[k]) if type_.shape == () else results[k].astype(np.float32)
@@ -326,11 +327,11 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         check_vector(*types)
         return self._entry(types[0].shape)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         # Kernels are compiled when they are needed, as object code is for one processor and versions of libraries.
         return CompiledTape, (self.tape, self.backend)
 
-    def __deepcopy__(self, _: Any) -> CompiledTape:
+    def __deepcopy__(self, _: object) -> CompiledTape:
         return self
 
     def _guard_failed(self, miss: GuardFailure) -> GuardFailed:
@@ -342,7 +343,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         return f"<CompiledTape of {self.tape.name}: {len(self.tape)} instructions, {self.tape.guard_count} guards>"
 
 
-def _require_point(target: Any, args: Sequence[Any], named: Any) -> None:
+def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree]) -> None:
     """Raises ArgumentMismatch where a function of arguments is to be recorded without any."""
     if not callable(target) or isinstance(target, CompiledTape) or hasattr(target, "tape_for"):
         raise ArgumentMismatch("td.compile takes a function or a Tape", got=type(target).__name__, fix="td.compile(f, x)")
@@ -360,7 +361,7 @@ def _require_point(target: Any, args: Sequence[Any], named: Any) -> None:
 
 
 def compile(
-    target: Tape | Callable[..., Any], *args: Any, backend: str = NATIVE, has_aux: bool = False, **named: Any
+    target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, **named: Tree
 ) -> CompiledTape:
     """Turn a tape into native code: forward and backward in one kernel.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from ..ir.outputs import check_out, deliver
+from ..ir.instruction import Operand, Target, Tree, UserFunction
+from ..ir.outputs import Out, check_out, deliver
 from ..ir.tape import Tape
 from ..ops.elementwise.structure import STOP_GRADIENT
 from ..recording.arrays.tracked import TrackedArray
@@ -25,7 +25,7 @@ from .tapes.gradient_tape import gradient_tape, gradient_tape_in_use
 Argnums = int | Sequence[int]
 
 
-def gradient(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
+def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree:
     """Gradient of a real scalar function.
 
     Args:
@@ -59,8 +59,8 @@ def gradient(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, 
 
 
 def value_and_gradient(
-    target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any
-) -> tuple[Any, Any]:
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree
+) -> tuple[Tree, Tree]:
     """Value and gradient of a real scalar function; arguments and errors as td.gradient. ((value, aux), gradient) with has_aux."""
     if type(target) is CompiledTape or type(target) is GuardedTape:
         # As in FastPath.
@@ -74,7 +74,7 @@ def value_and_gradient(
     return with_gradient(_answer(target, given(x, args), argnums, out, named))
 
 
-def _answer(target: Any, args: tuple[Any, ...], argnums: Argnums, out: Any, named: dict[str, Any]) -> tuple[Any, ...]:
+def _answer(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree]) -> tuple[Tree, ...]:
     """Value and gradient of a function or Tape, and aux where that is asked for."""
     asked = requested(target, args, argnums, named)
     if asked.has_aux:
@@ -91,7 +91,7 @@ def _answer(target: Any, args: tuple[Any, ...], argnums: Argnums, out: Any, name
     return _as_number(value), found if chosen.trees is None else chosen.nested(found) if out is None else out
 
 
-def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **options: Any) -> Callable[..., Any]:
+def grad(f: UserFunction, argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> UserFunction:
     """A function that returns the gradient of f, in autograd's and JAX's spelling.
 
     Args:
@@ -107,7 +107,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **o
     return _later(gradient, f, argnums, has_aux=has_aux, **options)
 
 
-def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **options: Any) -> Callable[..., Any]:
+def value_and_grad(f: UserFunction, argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> UserFunction:
     """A function that returns (value, gradient) of f; see td.grad. With has_aux: ((value, aux), gradient)."""
     return _later(value_and_gradient, f, argnums, has_aux=has_aux, **options)
 
@@ -116,7 +116,7 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
 COMPILE_AFTER = 3
 
 
-def jacobian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, **options: Any) -> Any:
+def jacobian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, **options: Tree) -> Tree:
     """Jacobian of a function from an array of shape S to an array of shape T.
 
     Args:
@@ -143,7 +143,7 @@ def jacobian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, 
     return matrices.jacobian(target, x, *args, argnums=argnums, **options)
 
 
-def hessian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, **options: Any) -> Any:
+def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, **options: Tree) -> Tree:
     """Hessian of a scalar function of an array of shape S.
 
     Args:
@@ -168,23 +168,23 @@ def hessian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, *
     return matrices.hessian(target, x, *args, argnums=argnums, **options)
 
 
-def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **options: Any) -> Callable[..., Any]:
+def jacfwd(f: UserFunction, argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> UserFunction:
     """A function that returns the Jacobian of f by forward sweeps, in JAX's spelling; see td.jacobian."""
     return _later(matrices.jacobian, f, argnums, mode="forward", has_aux=has_aux, **options)
 
 
-def jacrev(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **options: Any) -> Callable[..., Any]:
+def jacrev(f: UserFunction, argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> UserFunction:
     """A function that returns the Jacobian of f by reverse sweeps, in JAX's spelling; see td.jacobian."""
     return _later(matrices.jacobian, f, argnums, mode="reverse", has_aux=has_aux, **options)
 
 
-def _later(verb: Callable[..., Any], f: Any, argnums: Argnums, **options: Any) -> Callable[..., Any]:
+def _later(verb: UserFunction, f: UserFunction, argnums: Argnums, **options: Tree) -> UserFunction:
     """A function of f's arguments. It keeps one GuardedTape of f, so that Python control flow is followed at every call."""
     is_plain = callable(f) and not isinstance(f, (Tape, CompiledTape, GuardedTape))
     kept = GuardedTape(f, compile_after=COMPILE_AFTER, has_aux=bool(options.get("has_aux"))) if is_plain else f
     name = getattr(f, "__name__", None) or getattr(f, "name", type(f).__name__)
 
-    def derivative_of(*args: Any, **named: Any) -> Any:
+    def derivative_of(*args: Tree, **named: Tree) -> Tree:
         return verb(f if current_recorder() is not None else kept, *args, argnums=argnums, **options, **named)
 
     derivative_of.__name__ = f"{verb.__name__}_of_{name}"
@@ -192,12 +192,12 @@ def _later(verb: Callable[..., Any], f: Any, argnums: Argnums, **options: Any) -
     return derivative_of
 
 
-def _as_number(value: Any) -> Any:
+def _as_number(value: Operand) -> Tree:
     is_double = type(value) is np.float64 or (type(value) is np.ndarray and value.dtype == np.float64)
     return float(value) if is_double else value
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: Tree) -> Tree:
     """The value of x with no derivative: gradients treat it as a constant, guards and replays still recompute it.
 
     Args:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
@@ -12,10 +11,11 @@ from ..compiler.runtime.status import KEPT, PENDING
 from ..errors import ArgumentMismatch, TrackedValueEscaped
 from ..ir.arguments import unwrap
 from ..ir.containers import flatten_result, is_container
-from ..ir.instruction import FLOAT64, ValueType, is_tracked
+from ..ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType, is_tracked
 from ..ir.interpreter import inline, run
-from ..ir.outputs import check_out, deliver
+from ..ir.outputs import Out, check_out, deliver
 from ..ir.pytree import holds_tracked
+from ..ir.serialize import State
 from ..ir.tape import Tape
 from ..recording.arguments.bind_call import BoundCall, bind_call, positional
 from ..recording.arguments.static import Static
@@ -36,7 +36,7 @@ from .guarded.report import Stats, explanation
 from .guarded.staleness import StalenessCheck
 from .guarded.state import guarded_state, in_this_process, restore_guarded
 from .guarded.tape_cache import TapeCache
-from .guarded.variant import Variant
+from .guarded.variant import Answer, Variant
 from .margins import Margin, margins
 from .operators.gradients import value_and_aux, value_gradient_and_aux
 from .operators.methods import OperatorMethods
@@ -93,7 +93,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
     """
 
     def __init__(
-        self, f: Callable[..., Any], guard: Callable[..., Any] | None = None, *,
+        self, f: UserFunction, guard: UserFunction | None = None, *,
         max_tapes: int = 64, compile_after: int | None = None, name: str | None = None,
         on_new_tape: str = "compile", check_every: int = 0, static: Static | None = None,
         backend: str = NATIVE, has_aux: bool = False,
@@ -112,8 +112,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self._staleness = StalenessCheck(function, policy, cache)
         self._dispatch = Dispatch(function, policy, cache, self._recorder, self._staleness)
         self._fast_dispatch = FastDispatch(function, cache)
-        self._fast: Callable[..., Any] = unknown_yet
-        self.fast_operators: dict[Any, FastOperator] = {}
+        self._fast: Callable[..., object] = unknown_yet
+        self.fast_operators: dict[Hashable, FastOperator] = {}
         self._value_kernels: tuple[FastOperator, ...] = ()
         self._shape: tuple[int, ...] = ()
         self._dtype = FLOAT64
@@ -121,12 +121,12 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
     # Settings
 
     @property
-    def f(self) -> Callable[..., Any]:
+    def f(self) -> UserFunction:
         """The plain function."""
         return self._function.f
 
     @property
-    def guard(self) -> Callable[..., Any] | None:
+    def guard(self) -> UserFunction | None:
         """The user's guard."""
         return self._function.guard
 
@@ -156,7 +156,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
 
     # Calls
 
-    def answer(self, args: Sequence[Any], argnums: Argnums, out: Any, named: dict[str, Any], status: Any) -> Any:
+    def answer(self, args: Sequence[Tree], argnums: Argnums, out: Out, named: dict[str, Tree], status: object) -> Tree:
         """See FastPath."""
         if status == KEPT and (raised := self.take_error()) is not None:
             raise raised
@@ -174,7 +174,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         guard_value = (status.value,) if type(status) is GuardValue else ()
         return self._value_and_gradient(args, argnums if named else beside_outputs(self, args, argnums), out, guard_value)
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Tree, **named: Tree) -> Tree:
         """The function's value: a float, an array, or a tuple as f returns it."""
         if self._value_kernels and not named and current_recorder() is None:
             for fast in self._value_kernels:
@@ -192,7 +192,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self._remember(None, None, variant)
         return value
 
-    def _remember(self, verb: Any, key: tuple[int, ...] | None, variant: Variant) -> None:
+    def _remember(self, verb: Hashable, key: tuple[int, ...] | None, variant: Variant) -> None:
         """Let the next call of a verb go straight to the kernel of the tape that answered this one, where Python has no say."""
         if key is None and variant.program.tape.result is not None:
             return  # the results of the kernel have to be put into containers
@@ -206,7 +206,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
                 self.fast_operators[verb] = fast
 
     def operate(
-        self, args: Sequence[Any], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Any], out: Any, several: bool
+        self, args: Sequence[Tree], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Operand], out: Out,
+        several: bool,
     ) -> Evaluation:
         """See evaluation.evaluate."""
         if _is_recording((*args, *vectors)):
@@ -217,7 +218,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         found.may_repeat = variant.is_direct and self.guard is None and not self.check_every
         return found
 
-    def tape_for(self, args: Sequence[Any]) -> tuple[Tape, list[Any]]:
+    def tape_for(self, args: Sequence[Tree]) -> tuple[Tape, list[Operand]]:
         """The tape whose path holds at `args`, and its inputs there, for derivatives of any kind.
 
         Its guards are decided by NumPy's replay, as those of the tapes derived from it will be.
@@ -230,12 +231,12 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         )
         return variant.program.tape, [*call.bound.inputs, *variant.constants]
 
-    def answer_at(self, x: np.ndarray) -> tuple[Variant, float, Any]:
+    def answer_at(self, x: np.ndarray) -> tuple[Variant, float, Operand]:
         """The tape that answers at x, the value, and the gradient; for calls from compiled code."""
         _, variant, (value, gradients) = self._gradients(self._function.call((x,), (0,)), None)
         return variant, value, gradients[0]
 
-    def answer_row(self, args: Sequence[Any], argnums: tuple[int, ...] | None) -> tuple[Variant, list[Any], bool]:
+    def answer_row(self, args: Sequence[Tree], argnums: tuple[int, ...] | None) -> tuple[Variant, list[Operand], bool]:
         """The tape that answers, value and gradients (or the results, without argnums), and whether f returns several."""
         call = self._function.call(args, argnums or ())
         attempts = lambda call: self._dispatch.attempt(call, None if argnums is None else call.bound.argnums, None)  # noqa: E731
@@ -245,8 +246,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         return variant, flatten_result(value)[0], variant.program.tape.returns_tuple
 
     def _value_and_gradient(
-        self, args: Sequence[Any], argnums: Argnums, out: Any, guard_value: tuple[Any, ...]
-    ) -> tuple[Any, Any]:
+        self, args: Sequence[Tree], argnums: Argnums, out: Out, guard_value: tuple[Hashable, ...]
+    ) -> tuple[Tree, Tree]:
         """The full path: any layout, floats, td.Constant, several gradients; another tape, or a new one."""
         chosen = choose(self, args, argnums)
         several = not chosen.is_plain
@@ -267,7 +268,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             return value, out
         return value, chosen.nested([g[()] if g.shape == () else g for g in gradients])
 
-    def _gradients(self, call: KeyedCall, outs: Any) -> tuple[KeyedCall, Variant, Any]:
+    def _gradients(self, call: KeyedCall, outs: Out) -> tuple[KeyedCall, Variant, Answer]:
         return self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, call.bound.argnums, outs))
 
     def _use_fast_path(self, call: KeyedCall, variant: Variant) -> None:
@@ -277,7 +278,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self._shape, self._dtype = variant.shape, variant.dtype
         self._fast = self.native_call(variant) or self._fast_dispatch.by_last
 
-    def _inlined(self, call: BoundCall, out: Any, several: bool) -> tuple[Any, Any]:
+    def _inlined(self, call: BoundCall, out: Out, several: bool) -> tuple[Tree, Tree]:
         """Inside a recording: f may use its values, so nothing is kept, and the gradient's operations are recorded."""
         tape, inputs = record_nested(call)
         joint = gradient_tape(tape, call.argnums)
@@ -290,20 +291,20 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
     def _parts(self) -> tuple[GuardedFunction, Policy, TapeCache, PathRecorder]:
         return self._function, self._policy, self._cache, self._recorder
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> State:
         return guarded_state(*self._parts())
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: State) -> None:
         self._restore(in_this_process(state["f"]), in_this_process(state["guard"]), state)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> GuardedTape:
+    def __deepcopy__(self, memo: dict[int, object]) -> GuardedTape:
         copied = memo[id(self)] = GuardedTape.__new__(GuardedTape)
         # The function stays itself; where it is a method, it is that of the copied object.
         state = {**self.__getstate__(), "static": None}
         copied._restore(copy.deepcopy(self.f, memo), copy.deepcopy(self.guard, memo), state)
         return copied
 
-    def _restore(self, f: Callable[..., Any], guard: Callable[..., Any] | None, state: dict[str, Any]) -> None:
+    def _restore(self, f: UserFunction, guard: UserFunction | None, state: State) -> None:
         GuardedTape.__init__(self, f, guard, static=state["static"], **state["settings"])
         restore_guarded(*self._parts(), state)
 
@@ -330,7 +331,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             self.name, self.max_tapes, self.stats, self._cache.all(), list(recorder.reasons), recorder.last_failure
         )
 
-    def margins(self, *args: Any) -> list[Margin]:
+    def margins(self, *args: Tree) -> list[Margin]:
         """How far a point is from the next branch: every comparison on its path, and every kink of f's result.
 
         Args:
@@ -360,5 +361,5 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         return f"<GuardedTape of {self.name}: {len(self._cache.all())} tapes; {self.stats}>"
 
 
-def _is_recording(args: Sequence[Any]) -> bool:
+def _is_recording(args: Sequence[Tree]) -> bool:
     return current_recorder() is not None or any(is_tracked(a) or (is_container(a) and holds_tracked(a)) for a in map(unwrap, args))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..ir.guard_rows import single_outcome
-from ..ir.instruction import CONSTANT, GUARD, INPUT, Guard, Instruction
+from ..ir.instruction import CONSTANT, GUARD, INPUT, Guard, Instruction, Operand, Outcome, Param
 from ..ir.tape import Tape
 from ..ops.control.calls import CALL, LOOP, loop_with_numpy
 from ..ops.elementwise.arithmetic import CONVERT, TRUNC
@@ -50,7 +49,7 @@ class Margin:
         return f"<{self.kind} {self} → {self.outcome}{', a tie' if self.tie else ''}; {self.at}>"
 
 
-def margins(tape: Tape, inputs: Sequence[Any]) -> list[Margin]:
+def margins(tape: Tape, inputs: Sequence[Operand]) -> list[Margin]:
     """Every comparison behind the guards of a tape, in order, then the places where its results have a kink or a jump."""
     values = values_at(tape, inputs)
     found = [margin for guard in tape.guards for margin in guard_margins(tape, values, guard)]
@@ -63,7 +62,7 @@ def margins(tape: Tape, inputs: Sequence[Any]) -> list[Margin]:
     return found
 
 
-def _inside(tape: Tape, values: Sequence[Any], instruction: Instruction) -> list[Margin]:
+def _inside(tape: Tape, values: Sequence[Operand], instruction: Instruction) -> list[Margin]:
     """The margins of the functions that a tape calls; of all iterations of a loop, those closest to another outcome."""
     operands = [values[i] for i in instruction.inputs]
     watched = _Watched(instruction.params[0])
@@ -88,20 +87,20 @@ def _inside(tape: Tape, values: Sequence[Any], instruction: Instruction) -> list
 class _Watched:
     """A callee that notes the margins of every run."""
 
-    def __init__(self, callee: Any) -> None:
+    def __init__(self, callee: Param) -> None:
         self.callee, self.in_types, self.out_types = callee, callee.in_types, callee.out_types
         self.found: list[Margin] = []
 
-    def answer(self, number: int | None, inputs: Sequence[Any]) -> Any:
-        outputs, number = self.callee.answer(number, inputs)
-        self.found += margins(self.callee.variants[number].tape, inputs)
-        return outputs, number
+    def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
+        outputs, ran = self.callee.answer(number, inputs)
+        self.found += margins(self.callee.variants[ran].tape, inputs)
+        return outputs, ran
 
 
 @np.errstate(all="ignore")
-def values_at(tape: Tape, inputs: Sequence[Any], guard: int | None = None) -> list[Any]:
+def values_at(tape: Tape, inputs: Sequence[Operand], guard: int | None = None) -> list[Operand]:
     """Every value of a tape, whatever its guards say; up to the guard of this ordinal if one is given."""
-    values: list[Any] = []
+    values: list[Operand] = []
     for op, ids, params, _, _ in tape.instructions:
         if op is CONSTANT:
             values.append(params[0])
@@ -116,13 +115,13 @@ def values_at(tape: Tape, inputs: Sequence[Any], guard: int | None = None) -> li
     return values
 
 
-def guard_margins(tape: Tape, values: Sequence[Any], guard: Guard) -> list[Margin]:
+def guard_margins(tape: Tape, values: Sequence[Operand], guard: Guard) -> list[Margin]:
     """The comparisons that a guard depends on, those under `and`, `or`, `not`, all() and any() included."""
     at = str(guard.site or "unknown line")
     return _decisions(tape, values, guard.value, at, "guard", guard.kind)
 
 
-def _decisions(tape: Tape, values: Sequence[Any], top: int, at: str, kind: str, looked_at: str) -> list[Margin]:
+def _decisions(tape: Tape, values: Sequence[Operand], top: int, at: str, kind: str, looked_at: str) -> list[Margin]:
     found: list[Margin] = []
     pending, seen = [top], {top}
     while pending:
@@ -150,7 +149,7 @@ def _is_count(tape: Tape, instruction: Instruction) -> bool:
     return instruction.op is CONVERT and not tape.instructions[instruction.inputs[0]].type.is_float
 
 
-def _number(tape: Tape, values: Sequence[Any], number: int, at: str, kind: str, looked_at: str) -> list[Margin]:
+def _number(tape: Tape, values: Sequence[Operand], number: int, at: str, kind: str, looked_at: str) -> list[Margin]:
     """A number whose truth or whole part decides."""
     value = values[number]
     if looked_at == "bool":
@@ -164,7 +163,7 @@ def _number(tape: Tape, values: Sequence[Any], number: int, at: str, kind: str, 
     return _closest(at, kind, "int", value, rounding.jump(np.asarray(value)), rounding.evaluate(value))
 
 
-def _kinks(tape: Tape, values: Sequence[Any], number: int) -> list[Margin]:
+def _kinks(tape: Tape, values: Sequence[Operand], number: int) -> list[Margin]:
     op, ids, params, type_, site = tape.instructions[number]
     at = str(site or "unknown line")
     if op is SELECT:
@@ -183,7 +182,7 @@ def _needed_by_outputs(tape: Tape) -> set[int]:
     return needed
 
 
-def _closest(at: str, kind: str, name: str, left: Any, right: Any, outcome: Any) -> list[Margin]:
+def _closest(at: str, kind: str, name: str, left: Operand, right: Operand, outcome: Outcome) -> list[Margin]:
     """The pair of elements with the smallest distance; none of an empty array."""
     if np.size(left) == 0 or np.size(right) == 0:
         return []
@@ -199,6 +198,6 @@ def _closest(at: str, kind: str, name: str, left: Any, right: Any, outcome: Any)
 
 
 @np.errstate(all="ignore")
-def apart(a: Any, b: Any) -> Any:
+def apart(a: Operand, b: Operand) -> Operand:
     """The distance between the elements of two arrays."""
     return np.abs(np.asarray(a, float) - np.asarray(b, float))

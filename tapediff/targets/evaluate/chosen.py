@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...errors import ArgumentMismatch
 from ...ir.arguments import chosen_arguments, unwrap
 from ...ir.containers import flatten_argument, flatten_as, is_container, only, positions_of
-from ...ir.instruction import ValueType, is_tracked
+from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
 from ...ir.outputs import as_number
 from ...ir.pytree import ARRAY, TreeDef, count_leaves, describe_treedef, unflatten
 from ...ir.tape import Tape
@@ -33,7 +32,7 @@ class Chosen:
     numbers: Numbers
     several: bool
     trees: tuple[TreeDef, ...] | None
-    arrays: Sequence[Any]
+    arrays: Sequence[Operand]
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
@@ -44,23 +43,23 @@ class Chosen:
         """Whether there is one argument, of one array."""
         return self.trees is None and not self.several
 
-    def by_argument(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    def by_argument(self, arrays: Sequence[Operand]) -> tuple[Tree, ...]:
         """The results for each argument, of those for each array."""
         if self.trees is None:
             return tuple(arrays)
         rest = iter(arrays)
         return tuple([unflatten(tree, rest) for tree in self.trees])
 
-    def plain(self, arrays: Sequence[Any]) -> Sequence[Any]:
+    def plain(self, arrays: Sequence[Operand]) -> Sequence[Operand]:
         """Results for each array, Python's floats where they stand alone or in a container."""
         return arrays if self.several and self.trees is None else [as_number(array) for array in arrays]
 
-    def nested(self, arrays: Sequence[Any]) -> Any:
+    def nested(self, arrays: Sequence[Operand]) -> Tree:
         """The result as the caller gets it, of those for each array."""
         found = self.by_argument(arrays)
         return found if self.several else found[0]
 
-    def flat(self, trees: Any, what: str) -> list[Any]:
+    def flat(self, trees: Tree, what: str) -> list[Operand]:
         """The arrays in a container that is structured like the result: tangents, or the caller's arrays.
 
         Raises:
@@ -75,13 +74,13 @@ class Chosen:
         return [leaf for tree, each in zip(self.trees, given) for leaf in leaves_like(tree, each, what)]
 
 
-def leaves_like(treedef: TreeDef, tree: Any, what: str) -> list[Any]:
+def leaves_like(treedef: TreeDef, tree: Tree, what: str) -> list[Operand]:
     """The arrays in a tree that must have this treedef.
 
     Raises:
         ArgumentMismatch: it has another one.
     """
-    leaves: list[Any] = []
+    leaves: list[Operand] = []
     if not flatten_as(treedef, tree, leaves, is_exact=False):
         given = flatten_argument(tree)[1]
         found = type(tree).__name__ if given == ARRAY else describe_treedef(given)
@@ -90,11 +89,11 @@ def leaves_like(treedef: TreeDef, tree: Any, what: str) -> list[Any]:
     return leaves
 
 
-def name_of(target: Any) -> str:
+def name_of(target: Target) -> str:
     return str(getattr(target, "name", None) or getattr(target, "__name__", type(target).__name__))
 
 
-def tape_of(target: Any) -> Tape | None:
+def tape_of(target: Target) -> Tape | None:
     """The one tape of a target that has no other."""
     if isinstance(target, Tape):
         return target
@@ -102,7 +101,7 @@ def tape_of(target: Any) -> Tape | None:
     return tape if isinstance(tape, Tape) else None
 
 
-def choose(target: Any, args: Sequence[Any], argnums: object) -> Chosen:
+def choose(target: Target, args: Sequence[Tree], argnums: object) -> Chosen:
     """The arguments that `argnums` names, in a call of a target.
 
     Raises:
@@ -115,7 +114,7 @@ def choose(target: Any, args: Sequence[Any], argnums: object) -> Chosen:
     if not any(is_container(args[k]) for k in numbers):
         return Chosen(numbers, several, None, [args[k] for k in numbers])
     trees: list[TreeDef] = []
-    arrays: list[Any] = []
+    arrays: list[Operand] = []
     for k in numbers:
         leaves, tree = flatten_argument(args[k], k, getattr(target, "f", target))
         active = [tree == ARRAY or is_differentiable(leaf) for leaf in leaves]
@@ -156,12 +155,12 @@ def inputs_of(tape: Tape, numbers: Numbers) -> Numbers:
                  if p in tape.active_inputs or tape.arguments[k] == ARRAY)  # fmt: skip
 
 
-def shape_of(argument: Any) -> tuple[int, ...]:
+def shape_of(argument: Tree) -> tuple[int, ...]:
     argument = unwrap(argument)
     return argument.shape if is_tracked(argument) or type(argument) is ValueType else np.shape(argument)
 
 
-def is_differentiable(argument: Any) -> bool:
+def is_differentiable(argument: Tree) -> bool:
     """Whether an argument is floats, tracked or not, and no td.Constant; of a container, whether there are such in it."""
     if is_tracked(argument):
         return bool(argument.type.is_float)

@@ -6,7 +6,6 @@ By its kernel for compiled targets, with NumPy for others; its instructions beco
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,9 @@ from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.arguments import unwrap
 from ...ir.containers import structured
 from ...ir.inputs import as_inputs
-from ...ir.instruction import ValueType, is_tracked
+from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
 from ...ir.interpreter import inline, run
-from ...ir.outputs import as_number, check_out, deliver
+from ...ir.outputs import Out, as_number, check_out, deliver
 from ...ir.pytree import unflatten
 from ...ir.tape import Tape
 from ...recording.arguments.bind_call import bind_call
@@ -27,7 +26,7 @@ from .fast_path import FIRST, Argnums, FastOperator
 from .nested_recording import record_nested
 from .shared_programs import is_small, programs_of
 
-Run = Callable[[Operator, Sequence[Any]], list[Any]]
+Run = Callable[[Operator, Sequence[Operand]], list[Operand]]
 
 
 class Evaluation:
@@ -44,16 +43,16 @@ class Evaluation:
 
     __slots__ = ("fast", "may_repeat", "outputs", "run", "tape", "wrt")
 
-    def __init__(self, outputs: list[Any], tape: Tape, wrt: Numbers, run: Run, fast: FastOperator | None = None) -> None:
+    def __init__(self, outputs: list[Operand], tape: Tape, wrt: Numbers, run: Run, fast: FastOperator | None = None) -> None:
         self.outputs, self.tape, self.wrt, self.run, self.fast = outputs, tape, wrt, run, fast
         self.may_repeat = fast is not None
 
-    def remember(self, target: Any, name: str, argnums: Argnums, named: dict[str, Any]) -> None:
+    def remember(self, target: Target, name: str, argnums: Argnums, named: dict[str, Tree]) -> None:
         """Let the next call of a verb on this target call the kernel directly."""
         if self.fast is not None and self.may_repeat and argnums is FIRST and not named:
-            target.fast_operators[name] = self.fast
+            target.fast_operators[name] = self.fast  # pyright: ignore[reportAttributeAccessIssue]  # only those that have kernels get here
 
-    def delivered(self, results: Sequence[Any], out: Any = None, several: bool = True) -> Any:
+    def delivered(self, results: Sequence[Operand], out: Out = None, several: bool = True) -> Tree:
         """Results as arrays of their own, or in the caller's."""
         if self.fast is not None:
             if out is not None:
@@ -62,23 +61,23 @@ class Evaluation:
         found = deliver(results, out, several)
         return found if several or out is not None else as_number(found)
 
-    def value(self) -> Any:
+    def value(self) -> Tree:
         """The function's results, as it returned them."""
         values = self.delivered(self.outputs[: self.tape.value_count])
         return structured(self.tape.result, True, values) if self.tape.returns_tuple else as_number(values[0])
 
-    def gradients(self) -> Any:
+    def gradients(self) -> Tree:
         """Of an operator that keeps value and gradients: the gradients."""
         first = len(self.tape.outputs)
         return self.delivered(self.outputs[first : first + len(self.wrt)])
 
-    def aux(self) -> Any:
+    def aux(self) -> Tree:
         """The auxiliary result of the function."""
         assert self.tape.aux is not None, "the operator has asked for it"
         found = self.delivered(self.outputs[self.tape.value_count : len(self.tape.outputs)])
         return unflatten(self.tape.aux, map(as_number, found))
 
-    def with_aux(self, has_aux: bool, first: Any, *rest: Any) -> Any:
+    def with_aux(self, has_aux: bool, first: Tree, *rest: Tree) -> Tree:
         """The results of an operator whose `first` comes as (first, aux) where that is asked for."""
         first = (first, self.aux()) if has_aux else first
         return (first, *rest) if rest else first
@@ -89,12 +88,12 @@ def replayed(tape: Tape) -> Run:
     return lambda operator, inputs: replay(operator.tape(tape), inputs)
 
 
-def replay(tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+def replay(tape: Tape, inputs: Sequence[Operand]) -> list[Operand]:
     """The outputs with NumPy, or recorded where an input is tracked."""
     return inline(tape, inputs) if any(map(is_tracked, inputs)) else run(tape, inputs)
 
 
-def traced(target: Any, args: Sequence[Any], argnums: Numbers, has_aux: bool = False) -> tuple[Tape, list[Any], Numbers]:
+def traced(target: Target, args: Sequence[Tree], argnums: Numbers, has_aux: bool = False) -> tuple[Tape, list[Operand], Numbers]:
     """A tape of a function or Tape at `args`, its inputs there, and the argnums counted among them.
 
     Args:
@@ -116,8 +115,8 @@ def traced(target: Any, args: Sequence[Any], argnums: Numbers, has_aux: bool = F
 
 
 def evaluate(
-    target: Any, args: Sequence[Any], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Any] = (),
-    out: Any = None, several: bool = False, has_aux: bool = False,
+    target: Target, args: Sequence[Tree], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Operand] = (),
+    out: Out = None, several: bool = False, has_aux: bool = False,
 ) -> Evaluation:  # fmt: skip
     """An operator of any target at a point.
 
@@ -140,14 +139,14 @@ def evaluate(
     return Evaluation(replay(derived, [*inputs, *given]), tape, wrt, replayed(tape))
 
 
-def check_last(out: Any, derived: Tape, several: bool) -> None:
+def check_last(out: Out, derived: Tape, several: bool) -> None:
     """Raises where the caller's arrays do not fit the last outputs of a tape."""
     if out is not None:
         count = len(out) if several else 1
         check_out(out, derived.output_types[len(derived.outputs) - count :], several)
 
 
-def fitting(derived: Tape, first: int, vectors: Sequence[Any], name: str) -> list[Any]:
+def fitting(derived: Tape, first: int, vectors: Sequence[Operand], name: str) -> list[Operand]:
     """Tangents or cotangents in the types that a tape takes from input `first` on.
 
     Raises:
@@ -162,7 +161,7 @@ def fitting(derived: Tape, first: int, vectors: Sequence[Any], name: str) -> lis
     return [_fitting(vector, type_, name) for vector, type_ in zip(vectors, types)]
 
 
-def _fitting(vector: Any, type_: ValueType, name: str) -> Any:
+def _fitting(vector: Operand, type_: ValueType, name: str) -> Tree:
     vector = unwrap(vector)
     given = vector.shape if is_tracked(vector) else np.shape(vector)
     if given != type_.shape:

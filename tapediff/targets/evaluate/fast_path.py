@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
 from ...compiler.runtime.status import PENDING, REFUSED
 from ...ir.arguments import Constant
+from ...ir.instruction import Operand, Target, Tree
+from ...ir.outputs import Out
 from ...recording.recorder import current_recorder
 
 if TYPE_CHECKING:
@@ -21,30 +23,30 @@ Argnums = int | Sequence[int]
 FIRST = 0
 
 # Stands for the first argument of a call that has none.
-ABSENT: Any = inspect.Parameter.empty
+ABSENT: Tree = inspect.Parameter.empty
 
 
-def unknown_yet(*_: Any) -> int:
+def unknown_yet(*_: Tree) -> int:
     """In place of a native function that is not compiled yet."""
     return REFUSED
 
 
-def given(x: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def given(x: Tree, args: tuple[Tree, ...]) -> tuple[Tree, ...]:
     """The arguments of a call."""
     return () if x is ABSENT else (x, *args)
 
 
-def only_gradient(answer: tuple[Any, ...]) -> Any:
+def only_gradient(answer: tuple[Tree, ...]) -> Tree:
     """The result of td.gradient, from value and gradient, with aux where that was asked for."""
     return answer[1] if len(answer) == 2 else answer[1:]
 
 
-def with_gradient(answer: tuple[Any, ...]) -> tuple[Any, Any]:
+def with_gradient(answer: tuple[Tree, ...]) -> tuple[Tree, Tree]:
     """The result of td.value_and_gradient."""
     return answer if len(answer) == 2 else ((answer[0], answer[2]), answer[1])
 
 
-def as_kernels_take(args: Sequence[Any]) -> list[Any] | None:
+def as_kernels_take(args: Sequence[Tree]) -> list[Operand] | None:
     """td.Constant without its mark, NumPy's numbers as Python's, and arrays in one piece; None if nothing is to be changed.
 
     The first argument, by which is differentiated, must not be a td.Constant; a kernel checks everything else.
@@ -83,7 +85,7 @@ class FastOperator:
         self.note_use = note_use
         self.returns_tuple = kernel.tape.returns_tuple
 
-    def outputs(self, inputs: Sequence[Any], out: np.ndarray | None = None) -> list[Any] | None:
+    def outputs(self, inputs: Sequence[Operand], out: np.ndarray | None = None) -> list[Operand] | None:
         """The outputs, the last one in `out` if given; None where the arguments do not match or a guard fails."""
         targets = [np.empty(shape, dtype) for shape, dtype in zip(self._shapes, self._dtypes)]
         if out is not None:
@@ -99,7 +101,7 @@ class FastOperator:
         return [status, *found] if self._returns_value else found
 
 
-def fast_operator(target: Any, name: str, argnums: Argnums, named: dict[str, Any]) -> FastOperator | None:
+def fast_operator(target: Target, name: str, argnums: Argnums, named: dict[str, Tree]) -> FastOperator | None:
     """The kernel that answered the last call of a verb by the first argument, outside a recording."""
     if argnums is not FIRST or named or current_recorder() is not None:
         return None
@@ -130,12 +132,12 @@ class FastPath:
 
     __slots__ = ()
 
-    _fast: Callable[..., Any]
-    fast_operators: dict[Any, FastOperator]
+    _fast: Callable[..., object]
+    fast_operators: dict[Hashable, FastOperator]
     _shape: tuple[int, ...]
     _dtype: np.dtype
 
-    def retried(self, args: Sequence[Any], argnums: Argnums, out: Any, status: Any) -> tuple[float, Any] | None:
+    def retried(self, args: Sequence[Tree], argnums: Argnums, out: Out, status: object) -> tuple[float, Tree] | None:
         """Value and gradient where the fast path refused nothing but the form of the arguments; None for the full path."""
         if status != REFUSED or argnums is not FIRST:
             return None
@@ -148,13 +150,13 @@ class FastPath:
             return None
         return value, target if out is not None or self._shape else target[()]
 
-    def by_several(self, args: Sequence[Any], argnums: tuple[int, ...]) -> tuple[float, tuple[Any, ...]] | None:
+    def by_several(self, args: Sequence[Tree], argnums: tuple[int, ...]) -> tuple[float, tuple[Tree, ...]] | None:
         """Value and gradients by several arguments, by the kernel that gave them last; None for the full path."""
         fast = self.fast_operators.get(argnums)
         outputs = None if fast is None else fast.outputs(as_kernels_take(args) or args)
         return None if outputs is None else (outputs[0], tuple(outputs[1:]))
 
-    def answer(self, args: Sequence[Any], argnums: Argnums, out: Any, named: dict[str, Any], status: Any) -> Any:
+    def answer(self, args: Sequence[Tree], argnums: Argnums, out: Out, named: dict[str, Tree], status: object) -> Tree:
         """Value and gradient on the full path, and aux where that is asked for.
 
         Args:
@@ -162,7 +164,7 @@ class FastPath:
         """
         raise NotImplementedError
 
-    def gradient(self, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
+    def gradient(self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree:
         """See td.gradient."""
         value = None
         if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
@@ -173,8 +175,8 @@ class FastPath:
         return only_gradient(self.answer(given(x, args), argnums, out, named, value))
 
     def value_and_gradient(
-        self, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any
-    ) -> tuple[Any, Any]:
+        self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree
+    ) -> tuple[Tree, Tree]:
         """See td.value_and_gradient."""
         value = None
         if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:

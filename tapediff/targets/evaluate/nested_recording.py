@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ...ir.instruction import is_tracked
+from ...ir.instruction import Operand, is_tracked
 from ...ir.interpreter import inline
 from ...ir.tape import Tape
 from ...recording.arguments.bind_call import BoundCall
@@ -12,7 +10,7 @@ from ...recording.record import plain_value
 from ...recording.recorder import Recorder
 
 
-def record_nested(call: BoundCall) -> tuple[Tape, list[Any]]:
+def record_nested(call: BoundCall) -> tuple[Tape, list[Operand]]:
     """Record a function now; the values of an outer recording that it uses become inputs as well.
 
     Where the function raises, and the outer one catches that, what it looked at before decides the outer path: it is taken over.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...errors import ArgumentMismatch
 from ...ir.arguments import chosen_arguments
 from ...ir.containers import outputs_among
 from ...ir.inputs import NamesArguments
+from ...ir.instruction import Target, Tree
 from ...recording.arguments.bind_call import positional
 from ...recording.arguments.flat_function import argument_names
 from .chosen import name_of
@@ -32,12 +33,12 @@ class Request(NamedTuple):
         has_aux: the function returns (y, aux), and aux is asked for.
     """
 
-    args: tuple[Any, ...]
+    args: tuple[Tree, ...]
     argnums: Argnums
     has_aux: bool = False
 
 
-def requested(target: Any, args: tuple[Any, ...], argnums: Argnums, named: dict[str, Any]) -> Request:
+def requested(target: Target, args: tuple[Tree, ...], argnums: Argnums, named: dict[str, Tree]) -> Request:
     """Read the call of an operator.
 
     Args:
@@ -55,7 +56,7 @@ def requested(target: Any, args: tuple[Any, ...], argnums: Argnums, named: dict[
     return _read(target, _by_position(target, args, {k: v for k, v in named.items() if k not in options}), argnums, **options)
 
 
-def _read(target: Any, args: tuple[Any, ...], argnums: Argnums, argnames: Any = None, has_aux: bool = False) -> Request:
+def _read(target: Target, args: tuple[Tree, ...], argnums: Argnums, argnames: object = None, has_aux: bool = False) -> Request:
     if argnames is not None:
         argnums = _numbers(target, args, argnums, argnames)
     else:
@@ -63,12 +64,12 @@ def _read(target: Any, args: tuple[Any, ...], argnums: Argnums, argnames: Any = 
     return Request(args, argnums, bool(has_aux))
 
 
-def is_options(named: dict[str, Any]) -> bool:
+def is_options(named: dict[str, Tree]) -> bool:
     """Whether all that is given by name are options, so that no argument of a target is among it."""
     return all(name in OPTIONS or name in OWN_OPTIONS for name in named)
 
 
-def beside_outputs(target: Any, args: Sequence[Any], argnums: Argnums) -> Argnums:
+def beside_outputs(target: Target, args: Sequence[Tree], argnums: Argnums) -> Argnums:
     """The positions among all arguments that argnums names, which does not count td.Output arguments, as they are results."""
     outputs = outputs_among(args)
     if not outputs:
@@ -79,12 +80,12 @@ def beside_outputs(target: Any, args: Sequence[Any], argnums: Argnums) -> Argnum
     return found if several else found[0]
 
 
-def function_of(target: Any) -> Any:
+def function_of(target: Target) -> Target:
     """Where the names of a target's arguments are found: the function of a GuardedTape; otherwise the target itself."""
-    return target.f if hasattr(target, "tape_for") else target
+    return target.f if hasattr(target, "tape_for") else target  # pyright: ignore[reportAttributeAccessIssue]  # a GuardedTape
 
 
-def _by_position(target: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+def _by_position(target: Target, args: tuple[Tree, ...], named: dict[str, Tree]) -> tuple[Tree, ...]:
     """The arguments of any target by position."""
     if not named:
         return args
@@ -101,7 +102,7 @@ def _by_position(target: Any, args: tuple[Any, ...], named: dict[str, Any]) -> t
         ) from error  # fmt: skip
 
 
-def _numbers(target: Any, args: Sequence[Any], argnums: Argnums, argnames: Any) -> Argnums:
+def _numbers(target: Target, args: Sequence[Tree], argnums: Argnums, argnames: object) -> Argnums:
     """The positions of arguments that are given by name."""
     if argnums is not FIRST:
         raise ArgumentMismatch("argnums and argnames both say which argument to differentiate by",
@@ -121,7 +122,7 @@ def _numbers(target: Any, args: Sequence[Any], argnums: Argnums, argnames: Any) 
     return found[0] if isinstance(argnames, str) else found
 
 
-def _names(target: Any, count: int) -> list[str]:
+def _names(target: Target, count: int) -> list[str]:
     f = function_of(target)
-    names: NamesArguments | None = f if hasattr(f, "argument_names") else None
+    names: NamesArguments | None = f if hasattr(f, "argument_names") else None  # pyright: ignore[reportAssignmentType]
     return list(names.argument_names) if names is not None else argument_names(f, count)

@@ -10,11 +10,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import CodeType, FunctionType, MethodType
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, INPUT, Instruction
+from ...ir.instruction import CONSTANT, INPUT, Instruction, Operand, UserFunction
 from ...ir.tape import Tape
 
 # Of one function: programs of other paths, or of other shapes.
@@ -39,7 +39,7 @@ class Program:
         self.base, self.lifted = base, lifted
         self.tape = _lift(base, lifted) if lifted else base
 
-    def constants(self, tape: Tape) -> list[Any]:
+    def constants(self, tape: Tape) -> list[Operand]:
         """Its inputs after the arguments, where it stands for a tape."""
         return [tape.instructions[k].params[0] for k in self.lifted]
 
@@ -78,7 +78,7 @@ class Programs(Generic[P]):
 _of_functions: OrderedDict[int, tuple[CodeType, Programs[Program]]] = OrderedDict()
 
 
-def programs_of(f: Callable[..., Any]) -> Programs[Program] | None:
+def programs_of(f: UserFunction) -> Programs[Program] | None:
     """The programs of a function that is recorded at every call: of its code, as a lambda is made anew each time."""
     while isinstance(f, MethodType):
         f = f.__func__
@@ -127,7 +127,7 @@ def differing_constants(base: Tape, tape: Tape) -> list[int] | None:
     return differing
 
 
-def _is_same(a: Any, b: Any) -> bool:
+def _is_same(a: Operand, b: Operand) -> bool:
     """Whether two parameters are equal; arrays, and floats that are NaN or zero, by their bits."""
     if a is b:
         return True

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ...errors import NonScalarOutput
+from ...ir.instruction import Operand, Outcome
 from ...ir.interpreter import GuardFailure
+from ...ir.outputs import Out
 from ...recording.arguments.int_arguments import IntNeeded
 from ..evaluate.evaluation import Evaluation, check_last, fitting, replayed
 from ..tapes.operator_tapes import Operator
@@ -16,10 +17,10 @@ from .record_path import Missed, PathRecorder
 from .report import unstable
 from .staleness import StalenessCheck
 from .tape_cache import TapeCache
-from .variant import Variant
+from .variant import Answer, Variant
 
 # attempt(variant, decided) gives the answer, or the GuardFailure at a guard; the first `decided` guards hold.
-Attempt = Callable[[Variant, int], Any]
+Attempt = Callable[[Variant, int], Answer]
 
 
 class Dispatch:
@@ -33,7 +34,7 @@ class Dispatch:
         self._function, self._policy, self._cache = function, policy, cache
         self._recorder, self._staleness = recorder, staleness
 
-    def answer(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[KeyedCall, Variant, Any]:
+    def answer(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[KeyedCall, Variant, Answer]:
         """Follow a call to its answer, with its ints as data where no recording needs them otherwise.
 
         Args:
@@ -54,10 +55,10 @@ class Dispatch:
         self._function.ints.specialised |= {*needed}
         return call, variant, answer
 
-    def attempt(self, call: KeyedCall, argnums: tuple[int, ...] | None, outs: Any) -> Attempt:
+    def attempt(self, call: KeyedCall, argnums: tuple[int, ...] | None, outs: Out) -> Attempt:
         """How a tape is tried: replayed with NumPy while it is new, by its kernel from then on."""
 
-        def attempt(variant: Variant, decided: int) -> Any:
+        def attempt(variant: Variant, decided: int) -> Answer:
             try:
                 if variant.replays >= self._policy.compile_after:
                     return variant.attempt(argnums, call.bound.inputs, outs)
@@ -72,7 +73,7 @@ class Dispatch:
 
         return attempt
 
-    def operate(self, call: KeyedCall, operator: Operator, vectors: Sequence[Any], out: Any, several: bool) -> Attempt:
+    def operate(self, call: KeyedCall, operator: Operator, vectors: Sequence[Operand], out: Out, several: bool) -> Attempt:
         """How a tape is tried for an operator; the answer is an Evaluation."""
 
         def attempt(variant: Variant, decided: int) -> Evaluation | GuardFailure:
@@ -99,13 +100,13 @@ class Dispatch:
 
         return attempt
 
-    def _follow(self, call: KeyedCall, attempt: Attempt) -> tuple[Variant, Any]:
+    def _follow(self, call: KeyedCall, attempt: Attempt) -> tuple[Variant, Answer]:
         """Try tapes, the one used last first, until one holds at this point; record one where there is none.
 
         Every failed guard decides one outcome more, by the tape that failed. Where another tape contradicts a decided outcome,
         the two disagree and the call ends: it never goes back and forth.
         """
-        decided: tuple[Any, ...] = ()
+        decided: tuple[Outcome, ...] = ()
         missed: Missed | None = None
         variant = self._cache.last_with(call.key)
         is_new = False

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ...compiler.runtime.status import PENDING, REFUSED
+from ...ir.instruction import Operand, Target, Tree
 from .keyed_call import GuardedFunction, for_guard
 from .tape_cache import TapeCache
 from .variant import Variant
@@ -19,7 +20,7 @@ PLAIN = (bool, int, str, type(None), np.bool_)
 class GuardValue(NamedTuple):
     """The status of a call for which no tape was chosen, though the user's guard was called: its value."""
 
-    value: Any
+    value: Operand
 
 
 class FastDispatch:
@@ -30,13 +31,13 @@ class FastDispatch:
     def __init__(self, function: GuardedFunction, cache: TapeCache) -> None:
         self._guard, self._cache = function.guard, cache
 
-    def note(self, variant: Variant, guard_value: tuple[Any, ...]) -> None:
+    def note(self, variant: Variant, guard_value: tuple[Hashable, ...]) -> None:
         """Let calls with this value of the user's guard begin with this tape."""
         for value in guard_value:
             if type(value) in PLAIN:
                 self._cache.last_under[type(value), value] = variant
 
-    def by_last(self, *args_and_target: Any) -> Any:
+    def by_last(self, *args_and_target: Tree) -> Tree:
         """See FastPath: the tape used last, or last under the user's guard value."""
         *args, target = args_and_target
         variant, unknown = self._cache.last, REFUSED
@@ -55,7 +56,7 @@ class FastDispatch:
             status = self._jump(variant, status, args, target)
         return status if type(status) is float or status == PENDING else unknown
 
-    def _jump(self, variant: Variant, failed: complex, args: Sequence[Any], target: Any) -> float | None:
+    def _jump(self, variant: Variant, failed: complex, args: Sequence[Tree], target: Target) -> float | None:
         """Go from a failed guard straight to the tape that answered there before; None where the full path must look.
 
         `failed` is a kernel's status at a failed guard: its position and its outcome.

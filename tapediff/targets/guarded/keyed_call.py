@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ...functions.callees.path_messages import site_of
 from ...ir.arguments import unwrap
 from ...ir.containers import flatten_argument, is_container
-from ...ir.instruction import ValueType
+from ...ir.instruction import Tree, UserFunction, ValueType
 from ...ir.keys import static_key, value_key
 from ...ir.pytree import unflatten
 from ...recording.arguments.bind_call import BoundCall, bind_call, no_whole_numbers
@@ -33,7 +33,7 @@ class KeyedCall(NamedTuple):
     bound: BoundCall
     key: CallKey
     specialisation: Specialisation
-    args: Sequence[Any]
+    args: Sequence[Tree]
     argnums: tuple[int, ...]
 
     @property
@@ -55,13 +55,13 @@ class GuardedFunction:
 
     __slots__ = ("f", "guard", "guard_site", "has_aux", "ints", "name")
 
-    def __init__(self, f: Callable[..., Any], guard: Callable[..., Any] | None, name: str, has_aux: bool) -> None:
+    def __init__(self, f: UserFunction, guard: UserFunction | None, name: str, has_aux: bool) -> None:
         self.f, self.guard, self.name, self.has_aux = f, guard, name, has_aux
         self.guard_site = "" if guard is None else site_of(guard)
         self.ints = IntArguments()
 
     def call(
-        self, args: Sequence[Any], argnums: tuple[int, ...], guard_value: tuple[Any, ...] = (), with_data: bool = True
+        self, args: Sequence[Tree], argnums: tuple[int, ...], guard_value: tuple[Hashable, ...] = (), with_data: bool = True
     ) -> KeyedCall:
         """Sort the arguments of a call and make its key.
 
@@ -87,7 +87,7 @@ class GuardedFunction:
         return CallKey(specialisation.types, active, static, guard_key)
 
 
-def for_guard(argument: Any) -> Any:
+def for_guard(argument: Tree) -> Tree:
     """An argument as the user's guard sees it: as it was given, arrays read-only."""
     argument = unwrap(argument)
     if is_container(argument):

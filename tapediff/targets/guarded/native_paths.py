@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...ir.containers import flatten_result
-from ...ir.instruction import FLOAT64, ValueType
+from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType
 from ...ir.tape import Tape
 from ..backends import NATIVE
 from ..native.native_calls import NativeCalls, NativeSide, check_vector
@@ -41,11 +41,11 @@ class GuardedCalls(NativeCalls):
         """How paths are compiled, "native" or "numba"; see td.compile."""
         return self._policy.backend
 
-    def answer_at(self, x: np.ndarray) -> tuple[Variant, float, Any]:
+    def answer_at(self, x: np.ndarray) -> tuple[Variant, float, Operand]:
         """The tape that answers at x, the value, and the gradient."""
         raise NotImplementedError
 
-    def native_call(self, variant: Variant) -> Callable[..., Any] | None:
+    def native_call(self, variant: Variant) -> UserFunction | None:
         """The function behind the fast path of calls like those of this tape, if native code can choose among the tapes."""
         types = variant.tape.input_types
         is_one_array = len(types) == 1 and types[0].dtype == FLOAT64
@@ -77,19 +77,19 @@ class GuardedCalls(NativeCalls):
         """Note that native code runs tapes by itself."""
         self._cache.users.append(user)
 
-    def keyed(self, args: Sequence[Any], argnums: tuple[int, ...]) -> KeyedCall:
+    def keyed(self, args: Sequence[Tree], argnums: tuple[int, ...]) -> KeyedCall:
         """The key of a call from native code: Python's ints are specialised on, as they never change."""
         return self._function.call(args, argnums, with_data=False)
 
-    def recorded_at(self, args: Sequence[Any]) -> Tape:
+    def recorded_at(self, args: Sequence[Tree]) -> Tape:
         """The tape of the path at a point; replayed with NumPy, so that nothing is compiled."""
         call = self.keyed(args, ())
         attempts = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided)  # noqa: E731
         return self._dispatch.answer(call, attempts)[1].tape
 
     def answer_kind(
-        self, args: Sequence[Any], argnums: tuple[int, ...], key: tuple[int, ...] | Operator | None, vectors: Sequence[Any]
-    ) -> tuple[Variant, list[Any]]:
+        self, args: Sequence[Tree], argnums: tuple[int, ...], key: tuple[int, ...] | Operator | None, vectors: Sequence[Operand]
+    ) -> tuple[Variant, list[Operand]]:
         """The tape that answers, and all outputs of its kernel of a key; see CompiledTape.kernel."""
         call = self.keyed(args, argnums)
         if isinstance(key, Operator):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 from ...errors import describe
 from ...functions.callees.path_messages import short
-from ...ir.instruction import Guard, ValueType
+from ...ir.instruction import Guard, Outcome, Tree, ValueType
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class Specialisation:
     """
 
     types: tuple[ValueType, ...]
-    static: tuple[tuple[int, type, Any], ...]
-    guard_value: tuple[Any, ...]
+    static: tuple[tuple[int, type, Tree], ...]
+    guard_value: tuple[Hashable, ...]
 
     def __str__(self) -> str:
         parts = [str(type_) for type_ in self.types]
@@ -39,7 +39,7 @@ class Reason:
 
     called_with: Specialisation
     guard: Guard | None = None
-    outcome: Any = None
+    outcome: Outcome | None = None
 
     def __str__(self) -> str:
         if self.guard is None:

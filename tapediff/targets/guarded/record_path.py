@@ -6,11 +6,12 @@ import sys
 import time
 from collections import deque
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...functions.callees.path_messages import check_prescribed, warn
+from ...ir.instruction import Outcome
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
 from ...numpy_api.whole_numbers import check_parameters
@@ -26,6 +27,9 @@ from .reason import Reason
 from .report import LastFailure, last_failure
 from .tape_cache import TapeCache
 from .variant import Variant
+
+if TYPE_CHECKING:
+    from logging import Logger
 
 # explain() gives the reasons of this many recordings, the latest ones.
 REASONS_KEPT = 1000
@@ -56,7 +60,7 @@ class PathRecorder:
         self.reasons: deque[tuple[int, Reason]] = deque(maxlen=REASONS_KEPT)
         self.last_failure: LastFailure | None = None
 
-    def variant(self, call: KeyedCall, decided: tuple[Any, ...], missed: Missed | None) -> tuple[Variant, bool]:
+    def variant(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> tuple[Variant, bool]:
         """A tape that starts with the decided outcomes, and whether it is new: another thread may have recorded it."""
         messages: list[str] = []
         variant, is_new = self._find_or_record(call, decided, missed, messages)
@@ -72,7 +76,7 @@ class PathRecorder:
 
     @holding("_lock")
     def _find_or_record(
-        self, call: KeyedCall, decided: tuple[Any, ...], missed: Missed | None, messages: list[str]
+        self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, messages: list[str]
     ) -> tuple[Variant, bool]:
         found = self._cache.find(call.key, decided)
         if found is not None:
@@ -92,7 +96,7 @@ class PathRecorder:
         self.last_failure = last_failure(reason, call.key, missed, call.bound.inputs, self._cache.all())
         return self.last_failure
 
-    def _record(self, call: KeyedCall, decided: tuple[Any, ...], missed: Missed | None, reason: Reason) -> Variant:
+    def _record(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, reason: Reason) -> Variant:
         warned, static = self._policy.warned, call.bound.static
         draws = None if "draws" in warned else Draws((self._function.f,), [value for _, _, value in static])
         started = time.perf_counter()
@@ -111,7 +115,7 @@ class PathRecorder:
         program = self._programs.of(tape) if static else CompiledProgram(tape, backend=self._policy.backend)
         return Variant(tape, call.key, self.recordings, reason, seconds, not static, program)
 
-    def _tape(self, call: KeyedCall, decided: tuple[Any, ...], missed: Missed | None) -> Tape:
+    def _tape(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:
         """Record the call; raises IntNeeded where an int that would be data has to be specialised on."""
         recorder = Recorder(self._function.name, prescribed=decided)
         if not call.takes_ints:
@@ -133,6 +137,6 @@ class PathRecorder:
 
 
 @cache
-def _logger() -> Any:
+def _logger() -> Logger:
     """Asked for once: logging takes a lock for it, which an interrupt could leave taken."""
     return sys.modules["logging"].getLogger("tapediff")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from ...base.source_location import Site
 from ...errors import NewTape, UnstableBranch, describe
 from ...functions.callees.path_messages import most_split_line, short, site_of
-from ...ir.instruction import Guard
+from ...ir.instruction import Guard, Operand, Outcome, UserFunction
 from ...ir.interpreter import GuardFailure
 from ..margins import guard_margins, values_at
 from .keyed_call import CallKey
@@ -74,7 +74,7 @@ def last_failure(
     reason: Reason,
     key: CallKey,
     missed: tuple[Variant, GuardFailure] | None,
-    inputs: Sequence[Any],
+    inputs: Sequence[Operand],
     kept: Sequence[Variant],
 ) -> LastFailure:
     """A call that no tape could answer, for explain(); the guard's comparison is computed with NumPy."""
@@ -172,7 +172,7 @@ def new_tape_text(name: str, miss: LastFailure) -> str:
     )
 
 
-def new_tape_error(name: str, miss: LastFailure, f: Callable[..., Any]) -> NewTape:
+def new_tape_error(name: str, miss: LastFailure, f: UserFunction) -> NewTape:
     at, got = _new_tape_parts(miss)
     return NewTape(
         f"{name} met {'a path' if miss.reason.guard is not None else 'arguments'} for which no tape is kept",
@@ -181,7 +181,7 @@ def new_tape_error(name: str, miss: LastFailure, f: Callable[..., Any]) -> NewTa
     )  # fmt: skip
 
 
-def _new_tape_parts(miss: LastFailure) -> tuple[Any, str]:
+def _new_tape_parts(miss: LastFailure) -> tuple[Site | None, str]:
     guard = miss.reason.guard
     if guard is None:
         return None, str(miss.reason)
@@ -189,7 +189,7 @@ def _new_tape_parts(miss: LastFailure) -> tuple[Any, str]:
     return guard.site, "; ".join([got, *miss.sides])
 
 
-def coarse_guard_text(name: str, guard_site: str, value: Any, missed: Guard, outcome: Any) -> str:
+def coarse_guard_text(name: str, guard_site: str, value: Operand, missed: Guard, outcome: Outcome | None) -> str:
     return (
         f"the guard of {name} ({guard_site}) does not tell paths apart that Python does; each has its tape all the same\n"
         f"  at:  {missed.site or 'unknown line'}\n"
@@ -198,7 +198,7 @@ def coarse_guard_text(name: str, guard_site: str, value: Any, missed: Guard, out
     )
 
 
-def unstable(guard: Guard, outcome: Any) -> UnstableBranch:
+def unstable(guard: Guard, outcome: Outcome) -> UnstableBranch:
     return UnstableBranch(
         "two tapes disagree about this line at a near tie, so neither can answer", at=guard.site,
         got=f"{describe(guard.outcome)} by the one, {describe(outcome)} by the other",

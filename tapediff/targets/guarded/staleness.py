@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from ...errors import StaleTape
 from ...functions.callees.path_messages import site_of
 from ...ir.auxiliary import split_result
 from ...ir.containers import flatten_as, flatten_result
-from ...ir.instruction import FLOAT64
+from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction
 from ...ir.interpreter import run
 from ...ir.pytree import describe_treedef
 from ...ir.tape import Tape
@@ -41,12 +40,12 @@ class StalenessCheck:
         self._function, self._policy, self._cache = function, policy, cache
         self.calls_left = policy.check_every
 
-    def counted(self, kernel_call: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(self, kernel_call: UserFunction) -> UserFunction:
         """A kernel that refuses the call at which a check is due, so that it takes the full path, which checks."""
         if not self._policy.check_every:
             return kernel_call
 
-        def call(*arguments: Any) -> Any:
+        def call(*arguments: Tree) -> Tree:
             left = self.calls_left
             if left <= 1:
                 return REFUSED
@@ -70,7 +69,7 @@ class StalenessCheck:
             self.calls_left = self._policy.check_every  # not after a failure: the next call is checked as well
 
 
-def check_fresh(tape: Tape, function: Callable[..., Any], inputs: Sequence[Any], at: str) -> None:
+def check_fresh(tape: Tape, function: UserFunction, inputs: Sequence[Operand], at: str) -> None:
     """Run the plain function beside the replay of a tape whose path holds at `inputs`.
 
     Raises:
@@ -92,7 +91,7 @@ def check_fresh(tape: Tape, function: Callable[..., Any], inputs: Sequence[Any],
             raise _stale(tape, ours, theirs, at)
 
 
-def _paired(tape: Tape, recorded: Sequence[Any], returned: Sequence[Any], at: str) -> Iterator[tuple[Any, Any]]:
+def _paired(tape: Tape, recorded: Sequence[Operand], returned: Sequence[Operand], at: str) -> Iterator[tuple[Tree, Tree]]:
     if len(recorded) != len(returned):
         raise _stale(tape, f"{len(recorded)} values", f"{len(returned)} values", at)
     for ours, theirs in zip(recorded, returned):
@@ -103,7 +102,7 @@ def _paired(tape: Tape, recorded: Sequence[Any], returned: Sequence[Any], at: st
 
 
 @np.errstate(all="ignore")
-def _is_close(ours: Any, theirs: Any, allowed: float) -> bool:
+def _is_close(ours: Operand, theirs: Operand, allowed: float) -> bool:
     relative = SAME_ORDER.get(ours.dtype, 0.0)
     same = (ours == theirs) | ((ours != ours) & (theirs != theirs))
     largest = np.max(np.abs(ours), initial=0.0, where=np.isfinite(ours))
@@ -111,11 +110,11 @@ def _is_close(ours: Any, theirs: Any, allowed: float) -> bool:
     return bool(np.all(same | near))
 
 
-def _distance(a: Any, b: Any) -> float:
+def _distance(a: Operand, b: Operand) -> float:
     return float(np.max(apart(a, b), initial=0.0))
 
 
-def _neighbours(tape: Tape, inputs: Sequence[Any]) -> Iterator[list[Any]]:
+def _neighbours(tape: Tape, inputs: Sequence[Operand]) -> Iterator[list[Operand]]:
     """The tape's outputs at points that differ in the last bit of every argument."""
     rng = np.random.default_rng(0)
     for _ in range(TRIALS):
@@ -130,7 +129,7 @@ def _neighbours(tape: Tape, inputs: Sequence[Any]) -> Iterator[list[Any]]:
             continue  # at the edge of a factorisation's domain; the other neighbours count
 
 
-def _stale(tape: Tape, ours: Any, theirs: Any, at: str) -> StaleTape:
+def _stale(tape: Tape, ours: Operand, theirs: Operand, at: str) -> StaleTape:
     if isinstance(ours, np.ndarray) and ours.shape:
         distance = apart(ours, theirs)
         distance[np.isnan(distance)] = np.inf
@@ -143,9 +142,9 @@ def _stale(tape: Tape, ours: Any, theirs: Any, at: str) -> StaleTape:
                      tape_value=_plain(ours), function_value=_plain(theirs))  # fmt: skip
 
 
-def _text(value: Any) -> str:
+def _text(value: Operand) -> str:
     return value if isinstance(value, str) else repr(value.item())
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Operand) -> Tree:
     return value.item() if isinstance(value, np.ndarray) and value.shape == () else value

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from typing import Any
 
 from ...functions.captured.pickling import Portable, place_of
+from ...ir.instruction import Tree, UserFunction
+from ...ir.serialize import State
 from ...recording.arguments.static import static_of
 from .compiled_program import CompiledProgram
 from .keyed_call import GuardedFunction
@@ -22,13 +23,13 @@ _CACHE_COUNTS = ("evictions", "dropped_hits", "dropped_seconds")
 
 def guarded_state(
     function: GuardedFunction, policy: Policy, cache: TapeCache, recorder: PathRecorder
-) -> dict[str, Any]:
+) -> State:
     """All but the kernels, which are compiled where they are needed."""
-    f: Any = function.f
+    f = function.f
     static = None
     if static_of(f) is not None and place_of(f) is None:
         # td.GuardedTape(f, static=...) has wrapped it, which can be done again.
-        f, static = f.__wrapped__, static_of(f)
+        f, static = f.__wrapped__, static_of(f)  # pyright: ignore[reportFunctionMemberAccess]
     return {
         "f": Portable(f), "guard": Portable(function.guard), "static": static, "ints": copy.deepcopy(function.ints),
         "settings": {
@@ -45,13 +46,13 @@ def guarded_state(
     }  # fmt: skip
 
 
-def in_this_process(function: Any) -> Any:
+def in_this_process(function: UserFunction | Portable) -> Tree:
     """A function of a state: copies within the process keep it as it was put there."""
-    return function.value if type(function) is Portable else function
+    return function.value if isinstance(function, Portable) else function
 
 
 def restore_guarded(
-    function: GuardedFunction, policy: Policy, cache: TapeCache, recorder: PathRecorder, state: dict[str, Any]
+    function: GuardedFunction, policy: Policy, cache: TapeCache, recorder: PathRecorder, state: State
 ) -> None:
     """Fill the parts of a GuardedTape that has nothing yet."""
     function.ints = copy.deepcopy(state["ints"])

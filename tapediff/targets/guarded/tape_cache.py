@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Hashable, Sequence
+from typing import Protocol
 
 from ...functions.callees.path_trie import Paths
+from ...ir.instruction import Operand, Outcome
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
 from .keyed_call import CallKey
@@ -40,7 +41,7 @@ class TapeCache:
     def __init__(self) -> None:
         self.by_key: dict[CallKey, Paths[Variant]] = {}
         self.last: Variant | None = None
-        self.last_under: dict[tuple[type, Any], Variant] = {}
+        self.last_under: dict[tuple[type, Hashable], Variant] = {}
         self.users: list[CacheUser] = []
         self.evictions = self.dropped_hits = 0
         self.dropped_seconds = 0.0
@@ -54,12 +55,12 @@ class TapeCache:
         paths = self.by_key.get(key)
         return paths.last if paths is not None else None
 
-    def find(self, key: CallKey, decided: tuple[Any, ...]) -> Variant | None:
+    def find(self, key: CallKey, decided: tuple[Outcome, ...]) -> Variant | None:
         """A tape with this key whose path starts with the decided outcomes."""
         paths = self.by_key.get(key)
         return paths.find(decided) if paths is not None else None
 
-    def tape_at(self, key: CallKey, inputs: Sequence[Any]) -> Tape | None:
+    def tape_at(self, key: CallKey, inputs: Sequence[Operand]) -> Tape | None:
         """The recorded tape whose path holds at this point by NumPy; nothing is recorded or counted."""
         variant, decided = self.last_with(key), 0
         while variant is not None:

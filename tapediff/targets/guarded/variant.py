@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from ...errors import GuardFailed
 from ...functions.callees.path_trie import PathEntry
 from ...ir.containers import structured
-from ...ir.instruction import FLOAT64
+from ...ir.instruction import FLOAT64, Operand, Tree
 from ...ir.interpreter import GuardFailure, run
-from ...ir.outputs import as_number, deliver
+from ...ir.outputs import Out, as_number, deliver
 from ...ir.tape import Tape
 from ..compiled_tape import CompiledTape
 from ..evaluate.fast_path import FastOperator
@@ -22,6 +22,10 @@ from .reason import Reason
 
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
+
+
+# The results of a call by one path: a pair of value and gradients, or a list of outputs; a GuardFailure where it leaves the path.
+Answer: TypeAlias = Tree
 
 
 class Variant(PathEntry):
@@ -48,7 +52,7 @@ class Variant(PathEntry):
         # Of kernels that a call went through, for the next calls.
         self.fasts: dict[Hashable, FastOperator | None] = {}
         # The kernel of value and gradient by the first argument, once there is one, with the type of that gradient.
-        self.call: Any = None
+        self.call: Callable[..., object] | None = None
         # By the status of this kernel at a failed guard: the tape that answered there last.
         self.jumps: dict[complex, Variant] = {}
         self.shape = tape.input_types[0].shape if tape.inputs else ()
@@ -71,11 +75,13 @@ class Variant(PathEntry):
     def replays(self, count: int) -> None:
         self.program.replays = count
 
-    def attempt(self, argnums: tuple[int, ...] | None, inputs: Sequence[Any], outs: Any) -> Any:
+    def attempt(self, argnums: tuple[int, ...] | None, inputs: Sequence[Operand], outs: Out) -> Answer:
         """CompiledTape.attempt on the call's inputs."""
         return self.compiled.attempt(argnums, [*inputs, *self.constants], outs)
 
-    def operate(self, operator: Operator, inputs: Sequence[Any], outs: Any, decided: int, is_replayed: bool) -> list[Any] | GuardFailure:
+    def operate(
+        self, operator: Operator, inputs: Sequence[Operand], outs: Out, decided: int, is_replayed: bool
+    ) -> list[Operand] | GuardFailure:
         """The outputs of an operator's tape, by its kernel or with NumPy; the first `decided` guards hold for NumPy.
 
         Args:
@@ -102,7 +108,7 @@ class Variant(PathEntry):
         if isinstance(miss.outcome, (bool, int)):
             self.jumps[complex(miss.ordinal + 1, miss.outcome)] = taken
 
-    def replay(self, argnums: tuple[int, ...] | None, inputs: Sequence[Any], outs: Any, decided: int) -> Any:
+    def replay(self, argnums: tuple[int, ...] | None, inputs: Sequence[Operand], outs: Out, decided: int) -> Answer:
         """CompiledTape.attempt with NumPy; the first `decided` guards hold and are not evaluated."""
         tape = self.program.tape.without_aux()
         if argnums is not None:

@@ -6,21 +6,21 @@ C functions of several arguments, bound calls and batches end in these; see comp
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...compiler.jit.toolchain import toolchain
-from ...compiler.runtime.call_frame import input_word, widened
+from ...compiler.runtime.call_frame import Frame, input_word, widened
 from ...compiler.runtime.callbacks import callback_address, take_pending
 from ...compiler.runtime.callees.dispatch_loop import DONE
 from ...compiler.runtime.entries import address_call, c_entry, python_entry
 from ...compiler.runtime.python_api import MOST_ARGUMENTS
 from ...compiler.runtime.status import OUT_OF_MEMORY, RECURSION
 from ...errors import ShapeMismatch
-from ...ir.instruction import FLOAT64, FLOAT_SCALAR, ValueType
+from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, ValueType
 from ...ir.tape import Tape
 from ..tapes.gradient_tape import gradient_tape
 from ..tapes.operator_tapes import Operator, float_outputs, hvp_tape, jvp_tape, vjp_tape
@@ -51,7 +51,7 @@ class Kind:
     wrt: Numbers
 
     @property
-    def key(self) -> Any:
+    def key(self) -> Tree:
         """Of the kernel; see CompiledTape.kernel."""
         if self.name in OPERATORS:
             return Operator(OPERATORS[self.name], self.wrt)
@@ -128,7 +128,7 @@ class PathsCall(AddressedCall, PathsDispatch):
         self.head = self.words
         self.head[self.TABLE] = self._table.address
 
-    def answer(self, table: PathsTable, frame: Any, asker: Path | None, status: int, outcome: int) -> int:
+    def answer(self, table: PathsTable, frame: Frame, asker: Path | None, status: int, outcome: int) -> int:
         self._free_retired(table, 1)
         if status == RECURSION:
             raise RecursionError(f"calls of {self._owner.name} stand too deep in each other")
@@ -144,7 +144,7 @@ class PathsCall(AddressedCall, PathsDispatch):
         written = map(ctypes.memmove, addresses[count:], [a.ctypes.data for a in found], [a.nbytes for a in found])
         return (all(written), DONE)[1]
 
-    def _fitting(self, results: Sequence[Any]) -> list[np.ndarray]:
+    def _fitting(self, results: Sequence[Operand]) -> list[np.ndarray]:
         """The results in the memory's types.
 
         Raises:
@@ -178,14 +178,14 @@ class PathsCall(AddressedCall, PathsDispatch):
         return Path(variant, kernel, address_call.ADAPTER.address, state, arrays)
 
 
-def copy_at(address: int, type_: ValueType) -> Any:
+def copy_at(address: int, type_: ValueType) -> Tree:
     """A copy of the array at an address; a number for one without dimensions."""
     array = np.empty(type_.shape, widened(type_).dtype)
     ctypes.memmove(array.ctypes.data, address, array.nbytes)
     return array.astype(type_.dtype, copy=False)[()]
 
 
-def compiled_call(tape: KernelOwner, kind: Kind, errors: Errors, known: dict[Any, AddressedCall]) -> AddressedCall:
+def compiled_call(tape: KernelOwner, kind: Kind, errors: Errors, known: dict[Hashable, AddressedCall]) -> AddressedCall:
     """The call of a CompiledTape."""
     key = kind.key
     return known.get(key) or known.setdefault(key, CompiledCall(tape.kernel(key), errors))
@@ -193,7 +193,7 @@ def compiled_call(tape: KernelOwner, kind: Kind, errors: Errors, known: dict[Any
 
 def paths_call(
     owner: CallsOwner, signature: Signature, kind: Kind, vectors: Sequence[ValueType], outputs: Sequence[ValueType],
-    errors: Errors, known: dict[Any, AddressedCall],
+    errors: Errors, known: dict[Hashable, AddressedCall],
 ) -> AddressedCall:  # fmt: skip
     """The call of a GuardedTape."""
     key = (kind, signature.key, tuple(vectors), tuple(outputs))

@@ -7,7 +7,7 @@ import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from ...base.operating_system import available_threads
 from ...compiler.runtime import signal_checks as pauses
 from ...compiler.runtime.entries import batch_rows
 from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
-from ...ir.instruction import FLOAT64
+from ...ir.instruction import FLOAT64, Tree
+from ...ir.outputs import Out
 from .native_entry import NativeEntry
+from .owner import Owner
 
 # A thread that is to share the work costs about this long, in seconds, to wake.
 WAKING = 100e-6
@@ -36,7 +38,7 @@ class Failure(NamedTuple):
     raised: BaseException | None
 
 
-def run_batch(tape: Any, X: Any, out: Any, threads: int | None) -> tuple[np.ndarray, np.ndarray]:
+def run_batch(tape: Owner, X: Tree, out: Out, threads: int | None) -> tuple[np.ndarray, np.ndarray]:
     """See NativeCalls.batch."""
     points = _points(X)
     check_threads(threads)
@@ -53,7 +55,7 @@ def check_threads(threads: int | None) -> None:
         raise ArgumentMismatch("threads must be a positive number", got=repr(threads), fix="leave it out")
 
 
-def run_few(entry: NativeEntry, X: np.ndarray, out: Any) -> tuple[np.ndarray, np.ndarray] | None:
+def run_few(entry: NativeEntry, X: np.ndarray, out: Out) -> tuple[np.ndarray, np.ndarray] | None:
     """A batch on the calling thread; None where that is not known to take less time than waking another, or X or `out` is unusual."""
     rows = len(X)
     if rows * entry.row_seconds >= WAKING or not rows:
@@ -77,7 +79,7 @@ def run_few(entry: NativeEntry, X: np.ndarray, out: Any) -> tuple[np.ndarray, np
     return found
 
 
-def _points(X: Any) -> np.ndarray:
+def _points(X: Tree) -> np.ndarray:
     points = np.asarray(X)
     if points.ndim == 0 or points.dtype.kind not in "fiub" or points.dtype.itemsize > FLOAT64.itemsize:
         raise ArgumentMismatch("X must be an array of one point per row", got=f"{points.dtype} {points.shape}")
@@ -85,7 +87,7 @@ def _points(X: Any) -> np.ndarray:
     return np.require(points, FLOAT64, ["C", "A"])
 
 
-def _results(points: np.ndarray, out: Any) -> tuple[np.ndarray, np.ndarray]:
+def _results(points: np.ndarray, out: Out) -> tuple[np.ndarray, np.ndarray]:
     if out is None:
         return np.empty(len(points)), np.empty(points.shape)
     if not isinstance(out, (tuple, list)) or len(out) != 2 or not all(isinstance(a, np.ndarray) for a in out):

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...compiler.runtime.entries import address_call, c_entry
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.arguments import unwrap
-from ...ir.instruction import FLOAT64, FLOAT_SCALAR, ValueType
-from ...ir.outputs import check_out, share_memory
+from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, ValueType
+from ...ir.outputs import Out, check_out, share_memory
 from ..evaluate.chosen import choose, inputs_of
+from ..evaluate.fast_path import Argnums
 from .addressed_call import Kind, compiled_call, paths_call
 from .native_entry import lost_error
+from .owner import Owner
 from .signature import Signature, of_call, of_tape
 
 if TYPE_CHECKING:
     from .addressed_call import AddressedCall
 
 
-def bound_to_one(tape: Any, x: np.ndarray, out: Any) -> Callable[[], float]:
+def bound_to_one(tape: Owner, x: np.ndarray, out: Out) -> Callable[[], float]:
     """See NativeCalls.bind; of one array."""
     _check_buffer("x", x, FLOAT64)
     _check_buffer("out", out, FLOAT64)
@@ -30,7 +32,7 @@ def bound_to_one(tape: Any, x: np.ndarray, out: Any) -> Callable[[], float]:
     _check_apart([x], [out])
     entry = tape._entry(x.shape)
 
-    def failed(status: int) -> Any:
+    def failed(status: int) -> float:
         raised = entry.error_at(x, status)
         if raised is not None:
             raise raised
@@ -39,7 +41,7 @@ def bound_to_one(tape: Any, x: np.ndarray, out: Any) -> Callable[[], float]:
     return c_entry.bound_builtin(entry.function, entry.state_block, x, out, failed)
 
 
-def bound_call(tape: Any, args: Sequence[Any], out: Any, argnums: Any) -> Callable[[], float]:
+def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) -> Callable[[], float]:
     """See NativeCalls.bind; of any arguments."""
     if out is None:
         raise ArgumentMismatch("bind needs an array for the gradient", fix="bind(*args, out=np.empty(x.shape))")
@@ -52,7 +54,7 @@ def bound_call(tape: Any, args: Sequence[Any], out: Any, argnums: Any) -> Callab
     _check_apart(inputs, outs)
     arrays = [*inputs, np.empty(()), *outs]
 
-    def failed(code: int) -> Any:
+    def failed(code: int) -> float:
         raised = call.errors.take()
         if raised is not None:
             raise raised
@@ -65,7 +67,7 @@ def bound_call(tape: Any, args: Sequence[Any], out: Any, argnums: Any) -> Callab
     return address_call.bound_builtin(call.address, addresses, len(inputs), failed, (call, arrays))
 
 
-def _call(tape: Any, args: Sequence[Any], argnums: Any) -> tuple[Signature, AddressedCall, tuple[int, ...]]:
+def _call(tape: Owner, args: Sequence[Tree], argnums: Argnums) -> tuple[Signature, AddressedCall, tuple[int, ...]]:
     """Value and gradient of a target by `argnums`, and the inputs that these hold."""
     native, numbers = tape._native_side(), choose(tape, args, argnums).numbers
     if hasattr(tape, "answer_kind"):
@@ -78,7 +80,7 @@ def _call(tape: Any, args: Sequence[Any], argnums: Any) -> tuple[Signature, Addr
     return signature, compiled_call(tape, kind, native.errors, native.calls), kind.wrt
 
 
-def _inputs(signature: Signature, args: Sequence[Any]) -> list[np.ndarray]:
+def _inputs(signature: Signature, args: Sequence[Tree]) -> list[np.ndarray]:
     """The caller's arrays, read where they are; copies of numbers.
 
     Raises:
@@ -96,7 +98,7 @@ def _check_apart(inputs: Sequence[np.ndarray], outs: Sequence[np.ndarray]) -> No
         raise ArgumentMismatch("out is read-only or shares memory with x", fix="pass an array of its own: np.empty(x.shape)")
 
 
-def _check_buffer(name: str, array: Any, dtype: np.dtype) -> None:
+def _check_buffer(name: str, array: Operand, dtype: np.dtype) -> None:
     fits = isinstance(array, np.ndarray) and array.dtype == dtype != np.float32 and array.dtype.isnative
     if not (fits and array.flags.c_contiguous and array.flags.aligned):
         what = str(ValueType(array.shape, array.dtype)) if isinstance(array, np.ndarray) else type(array).__name__

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from ...compiler.runtime.entries import address_call, c_entry
 from ...compiler.runtime.python_api import MOST_ARGUMENTS
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.arguments import chosen_arguments
-from ...ir.instruction import FLOAT64, ValueType
+from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType
 from ..evaluate.chosen import inputs_of
 from .addressed_call import KINDS, AddressedCall, Kind, OtherResults, compiled_call, copy_at, floated, paths_call
 from .native_entry import Errors, keep_error
+from .owner import Owner
 from .signature import Signature, of_call, of_tape
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class CFunction:
         """The exception behind a negative code, or 2 or 3; None where a guard or a factorisation of a CompiledTape failed."""
         return self._errors.take(any_thread=True)
 
-    def set_constants(self, *constants: Any) -> None:
+    def set_constants(self, *constants: Tree) -> None:
         """Replace the numbers of the constants, for all later calls.
 
         Calls that are under way go on with the numbers of before; wait for them before you replace the constants once more.
@@ -123,14 +124,14 @@ class CFunction:
         """
         self._use(self._fitted(constants))
 
-    def with_constants(self, *constants: Any) -> CFunction:
+    def with_constants(self, *constants: Tree) -> CFunction:
         """The same function with other constants, for calls at the same time: only `user_data` differs, and nothing is compiled."""
         fitted = self._fitted(constants)
         made = CFunction(self.kind, self._plan, self._errors)
         made._use(fitted)
         return made
 
-    def ravel(self, *args: Any) -> np.ndarray:
+    def ravel(self, *args: Tree) -> np.ndarray:
         """The numbers of arguments one behind the other, as they stand in x; those of constants are left out.
 
         Args:
@@ -149,7 +150,7 @@ class CFunction:
                     found.append(np.ravel(_fitted(part, plan.call.inputs[number])))
         return np.concatenate(found) if found else np.empty(0)
 
-    def unravel(self, x: np.ndarray) -> Any:
+    def unravel(self, x: np.ndarray) -> Tree:
         """The arguments whose numbers stand in x, one behind the other; a gradient has their structure too.
 
         Returns:
@@ -168,7 +169,7 @@ class CFunction:
         found = [args[k] for k in signature.active_arguments]
         return found[0] if len(found) == 1 else tuple(found)
 
-    def as_numba(self, *, status: bool = False) -> Callable[..., Any]:
+    def as_numba(self, *, status: bool = False) -> UserFunction:
         """The function for numba code; see NativeCalls.as_numba. Unless it is a gradient: `f(x, out)`, or `code = f(x, out)`."""
         from .for_numba import numba_function
 
@@ -179,7 +180,7 @@ class CFunction:
             raise ArgumentMismatch("the arguments of this C function are not known", fix="c_function(kind, *args)")
         return self._plan
 
-    def _fitted(self, constants: Sequence[Any]) -> list[np.ndarray]:
+    def _fitted(self, constants: Sequence[Operand]) -> list[np.ndarray]:
         """The constants in the recorded types, those inside other containers as they are."""
         plan = self._known_plan()
         signature, places = plan.signature, plan.signature.constant_arguments
@@ -199,7 +200,7 @@ class CFunction:
         self._words[address_call.CONSTANTS_WORD] = made.address
 
 
-def _fitted(given: Any, recorded: ValueType) -> np.ndarray:
+def _fitted(given: Operand, recorded: ValueType) -> np.ndarray:
     array = np.asarray(given)
     if array.shape != recorded.shape or not np.can_cast(array.dtype, recorded.dtype, "safe"):
         raise ArgumentMismatch("an array is of another type than recorded",
@@ -207,7 +208,7 @@ def _fitted(given: Any, recorded: ValueType) -> np.ndarray:
     return array.astype(recorded.dtype, copy=False)
 
 
-def c_function(tape: Any, kind: str, args: Sequence[Any], argnums: Any) -> CFunction:
+def c_function(tape: Owner, kind: str, args: Sequence[Tree], argnums: object) -> CFunction:
     """See NativeCalls.c_function."""
     if kind not in KINDS:
         raise ArgumentMismatch("there is no such kind of C function", got=repr(kind), fix=f"one of {', '.join(KINDS)}")
@@ -225,7 +226,7 @@ def c_function(tape: Any, kind: str, args: Sequence[Any], argnums: Any) -> CFunc
     return CFunction(kind, Plan(call, signature, kind == "gradient"), native.errors)
 
 
-def guarded_plan(tape: Any, kind: str, args: Sequence[Any], argnums: Any, native: KeepsCalls) -> Plan:
+def guarded_plan(tape: Owner, kind: str, args: Sequence[Tree], argnums: object, native: KeepsCalls) -> Plan:
     """The plan for calls of a GuardedTape like f(*args), where the types of its results are found out."""
     recorded = tape.recorded_at(args)
     call = tape.keyed(args, ())
@@ -239,7 +240,7 @@ def guarded_plan(tape: Any, kind: str, args: Sequence[Any], argnums: Any, native
     return Plan(found, signature, kind == "gradient")
 
 
-def _chosen(signature: Signature, kind: str, argnums: Any, name: str) -> tuple[int, ...]:
+def _chosen(signature: Signature, kind: str, argnums: object, name: str) -> tuple[int, ...]:
     """The arguments to differentiate by: all that are in x, unless given."""
     if kind == "value":
         return ()
@@ -276,7 +277,7 @@ class LazyPlans:
         callback: the address of the function that native code asks for a plan.
     """
 
-    def __init__(self, tape: Any, kind: str, native: KeepsCalls) -> None:
+    def __init__(self, tape: Owner, kind: str, native: KeepsCalls) -> None:
         self._tape, self._kind, self._native = tape, kind, native
         self._plans: dict[tuple[int, int], Plan] = {}
         self.number = toolchain.number(LazyPlans, self)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from ...compiler.jit.toolchain import toolchain
 from ...compiler.runtime.entries import c_entry
 from ...errors import ArgumentMismatch, GuardFailed, ShapeMismatch, TapediffError
+from ...ir.instruction import Operand
 
 
 class GuardFailedNatively(GuardFailed):
@@ -23,7 +24,7 @@ class GuardFailedNatively(GuardFailed):
 
 
 
-def numba_function(keep: object, function: int, user_data: int, is_gradient: bool, status: bool) -> Any:
+def numba_function(keep: object, function: int, user_data: int, is_gradient: bool, status: bool) -> Callable[..., Operand]:
     """A numba function of (x, out); see NativeCalls.as_numba.
 
     Args:
@@ -70,7 +71,7 @@ WRONG_SIZE, MISPLACED, NO_MEMORY = np.int32(c_entry.WRONG_SIZE), c_entry.MISPLAC
 
 
 @cache
-def _raiser() -> Any:
+def _raiser() -> Callable[..., object]:
     """Raises the exception of a status."""
     from numba import njit
 
@@ -97,7 +98,7 @@ def _raiser() -> Any:
     return raise_for
 
 
-def _caller(function: int, user_data: int, is_gradient: bool) -> Any:
+def _caller(function: int, user_data: int, is_gradient: bool) -> Callable[..., Operand]:
     """A numba intrinsic of (x, out): status and value of a C function at these addresses; the value is NaN where it has none."""
     from llvmlite import ir
     from numba import types

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,16 +12,19 @@ from ...compiler.runtime.entries import batch_rows
 from ...compiler.runtime.status import PENDING
 from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
 from ...ir.arguments import chosen_arguments
-from ...ir.instruction import FLOAT_SCALAR, ValueType
-from ...ir.outputs import check_out
+from ...ir.instruction import FLOAT_SCALAR, Operand, Tree, UserFunction, ValueType
+from ...ir.outputs import Out, check_out
 from .batch import Failure, Job, check_threads, raise_first, run_timed
-from .owner import CallsOwner, KernelOwner
+from .owner import CallsOwner, KernelOwner, Owner, Path
 from .row_arguments import RowArgument, require_fit, row_arguments
+
+if TYPE_CHECKING:
+    from ...compiler.kernel import Kernel
 
 Numbers = tuple[int, ...]
 
 
-def run_mapped(tape: Any, X: Any, args: Sequence[Any], argnums: Any, out: Any, threads: int | None) -> tuple[Any, Any]:
+def run_mapped(tape: Owner, X: Tree, args: Sequence[Tree], argnums: object, out: Out, threads: int | None) -> tuple[Tree, Tree]:
     """See NativeCalls.batch."""
     arguments = row_arguments(X, args)
     numbers, several = chosen_arguments(argnums, len(arguments), _name(tape))
@@ -33,14 +36,14 @@ def run_mapped(tape: Any, X: Any, args: Sequence[Any], argnums: Any, out: Any, t
     return results[0], tuple(results[1:]) if several else results[1]
 
 
-def run_values(tape: Any, X: Any, args: Sequence[Any], out: Any, threads: int | None) -> Any:
+def run_values(tape: Owner, X: Tree, args: Sequence[Tree], out: Out, threads: int | None) -> Tree:
     """See NativeCalls.batch_values."""
     outs = None if out is None else list(out) if isinstance(out, (tuple, list)) else [out]
     results = _run(tape, row_arguments(X, args), None, outs, threads)
     return tuple(results) if results.is_tuple else results[0]
 
 
-def _name(tape: Any) -> str:
+def _name(tape: Owner) -> str:
     return tape.name if hasattr(tape, "answer_row") else tape.tape.name
 
 
@@ -51,13 +54,13 @@ class Results(list[np.ndarray]):
         is_tuple: whether a call returns a tuple.
     """
 
-    def __init__(self, rows: int, types: Sequence[ValueType], is_tuple: bool, out: list[Any] | None) -> None:
+    def __init__(self, rows: int, types: Sequence[ValueType], is_tuple: bool, out: list[Operand] | None) -> None:
         types = [ValueType((rows, *t.shape), t.dtype) for t in types]
         check_out(out, types, True)
         super().__init__(np.empty(t.shape, t.dtype) for t in types)
         self.is_tuple, self._out = is_tuple, out
 
-    def take(self, row: int, values: Sequence[Any]) -> None:
+    def take(self, row: int, values: Sequence[Operand]) -> None:
         """Take the results of one call."""
         if len(values) != len(self):
             raise ShapeMismatch(
@@ -98,7 +101,7 @@ class KernelJob(Job):
     """
 
     def __init__(
-        self, kernel: Any, arrays: Sequence[np.ndarray], strides: Sequence[int], outputs: Sequence[np.ndarray], rows: np.ndarray,
+        self, kernel: Kernel, arrays: Sequence[np.ndarray], strides: Sequence[int], outputs: Sequence[np.ndarray], rows: np.ndarray,
         goes_on: bool, again: Callable[[int], BaseException | None],
     ) -> None:  # fmt: skip
         super().__init__(len(rows), batch_rows.KERNEL_JOB_WORDS + 2 * (len(arrays) + len(outputs)))
@@ -127,13 +130,13 @@ def _strided(argument: RowArgument, dtype: np.dtype) -> tuple[np.ndarray, int]:
     return array, array.strides[0] if argument.per_row else 0
 
 
-def _widened(results: Sequence[np.ndarray], kernel: Any) -> list[np.ndarray]:
+def _widened(results: Sequence[np.ndarray], kernel: Kernel) -> list[np.ndarray]:
     """The results, or arrays in the kernel's dtypes in their place: kernels compute float32 in float64."""
     return [r if r.dtype == t.dtype else np.empty(r.shape, t.dtype) for r, t in zip(results, kernel.output_types)]
 
 
 def _run(
-    tape: Any, arguments: list[RowArgument], numbers: Numbers | None, out: list[Any] | None, threads: int | None
+    tape: Owner, arguments: list[RowArgument], numbers: Numbers | None, out: list[Operand] | None, threads: int | None
 ) -> Results:
     check_threads(threads)
     run = _on_paths if hasattr(tape, "answer_row") else _on_tape
@@ -141,7 +144,7 @@ def _run(
 
 
 def _on_tape(
-    tape: KernelOwner, arguments: list[RowArgument], numbers: Numbers | None, out: list[Any] | None, threads: int | None
+    tape: KernelOwner, arguments: list[RowArgument], numbers: Numbers | None, out: list[Operand] | None, threads: int | None
 ) -> Results:
     require_fit(arguments, tape.tape.input_types, tape.tape.name)
     kernel, rows = tape.kernel(numbers), len(arguments[0].array)
@@ -166,7 +169,7 @@ def _on_tape(
     return results
 
 
-def _exception(call: Callable[..., Any], args: Sequence[Any]) -> BaseException | None:
+def _exception(call: UserFunction, args: Sequence[Tree]) -> BaseException | None:
     try:
         call(*args)
     except BaseException as raised:  # noqa: BLE001 -- it is handed to whoever raises it
@@ -178,7 +181,7 @@ def _exception(call: Callable[..., Any], args: Sequence[Any]) -> BaseException |
 
 
 def _on_paths(
-    tape: CallsOwner, arguments: list[RowArgument], numbers: Numbers | None, out: list[Any] | None, threads: int | None
+    tape: CallsOwner, arguments: list[RowArgument], numbers: Numbers | None, out: list[Operand] | None, threads: int | None
 ) -> Results:
     """Python answers the first row that no kernel has answered; the kernel of its path is tried at all others then.
 
@@ -205,7 +208,7 @@ def _on_paths(
 
 
 def _by_kernel(
-    tape: CallsOwner, variant: Any, arguments: list[RowArgument], numbers: Numbers | None, results: Results, pending: np.ndarray,
+    tape: CallsOwner, variant: Path, arguments: list[RowArgument], numbers: Numbers | None, results: Results, pending: np.ndarray,
     threads: int | None,
 ) -> tuple[np.ndarray, list[Failure]]:  # fmt: skip
     """Answer the pending rows that are on one path; gives those that are not, up to the first row that failed, and this failure."""
@@ -233,7 +236,7 @@ def _by_kernel(
     return left if first is None else left[left < first], failures
 
 
-def _nothing(arguments: list[RowArgument], numbers: Numbers | None, out: list[Any] | None) -> Results:
+def _nothing(arguments: list[RowArgument], numbers: Numbers | None, out: list[Operand] | None) -> Results:
     """The results of no rows."""
     if numbers is None:
         raise ArgumentMismatch(

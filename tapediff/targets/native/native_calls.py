@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...errors import ArgumentMismatch
-from ...ir.instruction import FLOAT64, ValueType
+from ...ir.instruction import FLOAT64, Tree, UserFunction, ValueType
+from ...ir.outputs import Out
 from ..backends import require_native
+from ..evaluate.fast_path import Argnums
 
 if TYPE_CHECKING:
     from .addressed_call import AddressedCall
@@ -37,7 +39,7 @@ class NativeSide:
         self.by_shape: dict[tuple[int, ...], NativeEntry] = {}
         self.default: NativeEntry | None = None
         self.flat: CFunction | None = None
-        self.calls: dict[Any, AddressedCall] = {}
+        self.calls: dict[Hashable, AddressedCall] = {}
         self.errors = Errors()
 
     @holding(_lock)
@@ -49,7 +51,7 @@ class NativeSide:
         entries = list(self.by_shape.values())
         return entries if self.default is None or self.default in entries else [*entries, self.default]
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Tree:
         """Addresses mean nothing elsewhere: copies of a tape make entries of their own."""
         return _nothing, ()
 
@@ -68,11 +70,11 @@ class NativeCalls:
 
     backend: str
 
-    def value_and_gradient(self, *args: Any, argnums: Any = 0, out: Any = None) -> tuple[Any, Any]:
+    def value_and_gradient(self, *args: Tree, argnums: Argnums = 0, out: Out = None) -> tuple[Tree, Tree]:
         """See td.value_and_gradient."""
         raise NotImplementedError
 
-    def bind(self, *args: Any, out: Any = None, argnums: int | Sequence[int] = 0) -> Callable[[], float]:
+    def bind(self, *args: Tree, out: Out = None, argnums: int | Sequence[int] = 0) -> Callable[[], float]:
         """Value and gradient at a fixed place in memory.
 
         Args:
@@ -129,7 +131,7 @@ class NativeCalls:
         """The last argument of the C function at `address`."""
         return (self._flat_function() or self._vector_entry()).user_data
 
-    def take_error(self, x: Any = None) -> BaseException | None:
+    def take_error(self, x: Tree = None) -> BaseException | None:
         """The exception behind a status that a native call has returned.
 
         Args:
@@ -148,7 +150,7 @@ class NativeCalls:
             return raised
         return None
 
-    def as_numba(self, *args: Any, status: bool = False) -> Callable[..., Any]:
+    def as_numba(self, *args: Tree, status: bool = False) -> UserFunction:
         """A function for numba's `@njit` code.
 
         Args:
@@ -176,8 +178,8 @@ class NativeCalls:
         return numba_function((self, entry), entry.address if status else entry.function, entry.user_data, True, status)
 
     def batch(
-        self, X: Any, *args: Any, argnums: int | Sequence[int] = 0, out: Any = None, threads: int | None = None
-    ) -> tuple[Any, Any]:
+        self, X: Tree, *args: Tree, argnums: int | Sequence[int] = 0, out: Out = None, threads: int | None = None
+    ) -> tuple[Tree, Tree]:
         """Value and gradient at every row.
 
         Args:
@@ -213,7 +215,7 @@ class NativeCalls:
                 return found
         return run_batch(self, X, out, threads)
 
-    def batch_values(self, X: Any, *args: Any, out: Any = None, threads: int | None = None) -> Any:
+    def batch_values(self, X: Tree, *args: Tree, out: Out = None, threads: int | None = None) -> Tree:
         """The results of the function at every row, without derivatives: numbers, arrays, or tuples of these.
 
         Args:
@@ -234,7 +236,7 @@ class NativeCalls:
         require_native(self.backend)
         return run_values(self, X, args, out, threads)
 
-    def c_function(self, kind: str = "value", /, *args: Any, argnums: int | Sequence[int] | None = None) -> CFunction:
+    def c_function(self, kind: str = "value", /, *args: Tree, argnums: int | Sequence[int] | None = None) -> CFunction:
         """A C function of any arguments and results: gradients, residuals, generated quantities, products with Jacobians and Hessians.
 
         `int32 f(uint64 n, const double *x, uint64 m, double *out, void *user_data)`: x holds all arguments one behind the other, each in

@@ -10,14 +10,14 @@ import ctypes
 import math
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...compiler.jit.toolchain import toolchain
-from ...compiler.runtime.call_frame import input_word, output_word
+from ...compiler.runtime.call_frame import Frame, input_word, output_word
 from ...compiler.runtime.callbacks import callback_address, take_pending
 from ...compiler.runtime.callees.dispatch_loop import DONE
 from ...compiler.runtime.entries import c_entry, python_entry
@@ -157,14 +157,14 @@ class PathsEntry(NativeEntry, PathsDispatch):
     def __init__(self, guarded: PathsOwner, shape: tuple[int, ...] | None, errors: Errors) -> None:
         PathsDispatch.__init__(self, guarded, (FLOAT_SCALAR,), (FLOAT_SCALAR, FLOAT_SCALAR))
         self._owner = guarded
-        self._builtin: Any = None
-        self._builtin_state: Any = None
+        self._builtin: Callable[..., object] | None = None
+        self._builtin_state: np.ndarray | None = None
         NativeEntry.__init__(self, shape, errors, self._table.address, 0)
         self.head = self.state_block
 
     @property
     @holding("_lock")
-    def builtin(self) -> Any:
+    def builtin(self) -> Callable[..., object]:
         """A builtin of (x, gradient): a float, the value, or KEPT where an exception waits for `errors.take()`."""
         if self._builtin is None:
             self._builtin, self._builtin_state = c_entry.builtin_on_paths(self.state_block, self.shape or ())
@@ -178,7 +178,7 @@ class PathsEntry(NativeEntry, PathsDispatch):
 
     # Called by the dispatch table
 
-    def answer(self, table: PathsTable, frame: Any, asker: Path | None, status: int, outcome: int) -> int:
+    def answer(self, table: PathsTable, frame: Frame, asker: Path | None, status: int, outcome: int) -> int:
         """One call, by the GuardedTape; from then on native code goes the same way by itself, where it may."""
         self._free_retired(table, 1)
         if status == RECURSION:

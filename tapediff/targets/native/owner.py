@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 from ...functions.callees.path_trie import Fork
+from ...ir.instruction import Operand, Outcome, Tree
 from ...ir.tape import Tape
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class GradientOwner(Protocol):
 
     def kernel(self, argnums: tuple[int, ...] | None) -> Kernel: ...
 
-    def value_and_gradient(self, x: Any, /) -> tuple[Any, Any]: ...
+    def value_and_gradient(self, x: Tree, /) -> tuple[Tree, Tree]: ...
 
 
 class CompiledPath(Protocol):
@@ -39,10 +40,10 @@ class CompiledPath(Protocol):
 
     number: int
     hits: int
-    outcomes: tuple[Any, ...]
-    path: tuple[Any, ...]
+    outcomes: tuple[Outcome, ...]
+    path: tuple[Hashable, ...]
     forks: dict[int, Fork[Any]]
-    constants: Sequence[Any]
+    constants: Sequence[Operand]
 
     @property
     def compiled(self) -> KernelOwner: ...
@@ -58,23 +59,29 @@ class NativePaths(Protocol):
     @property
     def name(self) -> str: ...
 
-    def may_run_natively(self, path: Any, /, *, specialised: bool = False) -> bool:
+    def may_run_natively(self, path: Path, /, *, specialised: bool = False) -> bool:
         """Whether native code may choose this path by guards alone; if `specialised`, as calls agree in all else."""
         ...
 
-    def keeps(self, path: Any, /) -> bool:
+    def keeps(self, path: Path, /) -> bool:
         """Whether a path has not been dropped."""
         ...
 
-    def note_native_use(self, path: Any, /) -> None:
+    def note_native_use(self, path: Path, /) -> None:
         """Note that native code has used a path lately."""
         ...
+
+
+# A CompiledPath of the owner's own class, which knows more of it.
+Path: TypeAlias = Any
+# A CompiledTape (a KernelOwner) or a GuardedTape (a PathsOwner and CallsOwner), told apart by their methods.
+Owner: TypeAlias = Any
 
 
 class PathsOwner(NativePaths, Protocol):
     """The same, of one array."""
 
-    def answer_at(self, x: np.ndarray) -> tuple[Any, float, Any]:
+    def answer_at(self, x: np.ndarray) -> tuple[Path, float, Operand]:
         """The path taken at x, the value and the gradient; a new path is recorded."""
         ...
 
@@ -87,19 +94,21 @@ class KernelOwner(Protocol):
 
     def kernel(self, argnums: tuple[int, ...] | Operator | None, /) -> Kernel: ...
 
-    def __call__(self, *args: Any) -> Any: ...
+    def __call__(self, *args: Tree) -> Tree: ...
 
-    def value_and_gradient(self, *args: Any, argnums: Any) -> tuple[Any, Any]: ...
+    def value_and_gradient(self, *args: Tree, argnums: object) -> tuple[Tree, Tree]: ...
 
 
 class CallsOwner(NativePaths, Protocol):
     """A function with several recorded paths, of any arguments: a GuardedTape."""
 
-    def answer_row(self, args: Sequence[Any], argnums: tuple[int, ...] | None) -> tuple[Any, list[Any], bool]:
+    def answer_row(self, args: Sequence[Tree], argnums: tuple[int, ...] | None) -> tuple[Path, list[Operand], bool]:
         """The path taken, value and gradients by `argnums` (or the results, for None), and whether the function returns a tuple."""
         ...
 
-    def answer_kind(self, args: Sequence[Any], argnums: tuple[int, ...], key: Any, vectors: Sequence[Any]) -> tuple[Any, list[Any]]:
+    def answer_kind(
+        self, args: Sequence[Tree], argnums: tuple[int, ...], key: Hashable, vectors: Sequence[Operand]
+    ) -> tuple[Path, list[Operand]]:
         """The path taken, and all outputs of the kernel of a key; see CompiledTape.kernel."""
         ...
 

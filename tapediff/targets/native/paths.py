@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
+from ...compiler.runtime.call_frame import Frame
 from ...compiler.runtime.callees.dispatch_loop import CURRENT
 from ...compiler.runtime.callees.dispatch_table import DispatchTable, NativeVariant
 from ...compiler.runtime.entries import c_entry, python_entry
 from ...compiler.runtime.status import FAILURE
-from ...ir.instruction import ValueType
+from ...ir.instruction import Outcome, ValueType
 
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
@@ -55,7 +56,7 @@ class PathsDispatch:
         # Tables of before a tape was dropped, in which calls may still be under way.
         self._retired: list[PathsTable] = []
 
-    def answer(self, table: PathsTable, frame: Any, asker: Path | None, status: int, outcome: int) -> int:
+    def answer(self, table: PathsTable, frame: Frame, asker: Path | None, status: int, outcome: int) -> int:
         """One call, by the GuardedTape; from then on native code goes the same way by itself, where it may."""
         raise NotImplementedError
 
@@ -168,10 +169,10 @@ class PathsTable(DispatchTable):
         self._paths_by_address[native.address] = path
         self.natives[path] = native
 
-    def answer(self, frame: Any, asker: int, status: int, outcome: int) -> int:
+    def answer(self, frame: Frame, asker: int, status: int, outcome: int) -> int:
         return self._owner.answer(self, frame, self._paths_by_address.get(asker), status, outcome)
 
 
-def _reported(outcome: Any) -> int:
+def _reported(outcome: Outcome) -> int:
     """The outcome of a guard on a number, as kernels report it: the bits of a double."""
     return int(np.float64(outcome).view(np.int64))

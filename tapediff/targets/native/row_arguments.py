@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
 from ...ir.arguments import Constant
-from ...ir.instruction import ValueType
+from ...ir.instruction import Operand, Tree, ValueType
 
 
 class Rows:
@@ -21,7 +21,7 @@ class Rows:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Operand) -> None:
         self.value = value
 
     def __repr__(self) -> str:
@@ -39,9 +39,9 @@ class RowArgument(NamedTuple):
     array: np.ndarray
     per_row: bool
     is_constant: bool
-    given: Any
+    given: Tree
 
-    def at(self, row: int) -> Any:
+    def at(self, row: int) -> Tree:
         """The argument of the call at one row."""
         if not self.per_row:
             return self.given
@@ -53,7 +53,7 @@ class RowArgument(NamedTuple):
         return ValueType(self.array.shape[1:] if self.per_row else self.array.shape, self.array.dtype)
 
 
-def row_arguments(X: Any, args: Sequence[Any]) -> list[RowArgument]:
+def row_arguments(X: Tree, args: Sequence[Tree]) -> list[RowArgument]:
     """The arguments of a batch, of which the first has rows.
 
     Raises:
@@ -73,7 +73,7 @@ def row_arguments(X: Any, args: Sequence[Any]) -> list[RowArgument]:
     return arguments
 
 
-def _argument(given: Any, position: int, per_row: bool) -> RowArgument:
+def _argument(given: Tree, position: int, per_row: bool) -> RowArgument:
     is_constant, value = False, given
     while type(value) in (Rows, Constant):
         per_row |= type(value) is Rows

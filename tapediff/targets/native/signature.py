@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ...errors import ArgumentMismatch
 from ...ir.arguments import Constant, unwrap
 from ...ir.containers import Trees, flatten_as, positions_of
 from ...ir.inputs import as_inputs
-from ...ir.instruction import ValueType
+from ...ir.instruction import Operand, Tree, ValueType
 from ...ir.pytree import unflatten
 from ...recording.arguments.bind_call import BoundCall, Structure
 from ...recording.arguments.int_arguments import AnyInt
@@ -39,10 +39,10 @@ class Signature:
 
     values: tuple[np.ndarray, ...]
     is_constant: tuple[bool, ...]
-    leaves: tuple[Any, ...]
+    leaves: tuple[Tree, ...]
     positions: Numbers
     trees: Trees | None
-    key: Any = None
+    key: Hashable = None
 
     @property
     def types(self) -> tuple[ValueType, ...]:
@@ -65,7 +65,7 @@ class Signature:
         """The arguments that hold something else."""
         return tuple([k for k, inputs in enumerate(self.in_arguments) if not all(self.is_constant[i] for i in inputs)])
 
-    def arguments(self, values: Iterable[Any]) -> list[Any]:
+    def arguments(self, values: Iterable[Operand]) -> list[Operand]:
         """The arguments of a call with these inputs."""
         leaves = list(self.leaves)
         for position, value in zip(self.positions, values):
@@ -75,7 +75,7 @@ class Signature:
         rest = iter(leaves)
         return [unflatten(tree, rest) for tree in self.trees]
 
-    def inputs_in(self, argument: int, value: Any) -> list[Any]:
+    def inputs_in(self, argument: int, value: Operand) -> list[Operand]:
         """The arrays in a value of an argument.
 
         Raises:
@@ -87,7 +87,7 @@ class Signature:
         return [unwrap(inside[self.positions[k] - first]) for k in self.in_arguments[argument]]
 
 
-def of_tape(tape: Tape, args: Sequence[Any]) -> Signature:
+def of_tape(tape: Tape, args: Sequence[Tree]) -> Signature:
     """The signature of a tape's calls, of which `args` is one; of its types alone, without arguments.
 
     Raises:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ...ir.instruction import Target, Tree
+from ...ir.outputs import Out
 from ..evaluate.chosen import choose
 from ..evaluate.evaluation import evaluate
 from ..evaluate.request import Request
@@ -11,7 +11,7 @@ from ..tapes.gradient_tape import joint_tape
 from ..tapes.operator_tapes import Operator, values_tape
 
 
-def value_gradient_and_aux(target: Any, asked: Request, out: Any) -> tuple[Any, Any, Any]:
+def value_gradient_and_aux(target: Target, asked: Request, out: Out) -> tuple[Tree, Tree, Tree]:
     """Value, gradient as td.gradient returns it, and aux, of a target that returns (value, aux)."""
     chosen = choose(target, asked.args, asked.argnums)
     into = out if out is None or chosen.is_plain else chosen.flat(out, "out")
@@ -23,7 +23,7 @@ def value_gradient_and_aux(target: Any, asked: Request, out: Any) -> tuple[Any, 
     return found.value(), gradients, found.aux()
 
 
-def value_and_aux(target: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
+def value_and_aux(target: Target, args: tuple[Tree, ...]) -> tuple[Tree, Tree]:
     """The result of a CompiledTape or GuardedTape that knows of aux."""
     found = evaluate(target, args, (), lambda wrt: Operator(values_tape, wrt, True, has_aux=True))
     return found.value(), found.aux()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ...ir.instruction import Target, Tree
+from ...ir.outputs import Out
 from ..evaluate.chosen import Chosen, choose
 from ..evaluate.evaluation import Evaluation, evaluate
 from ..evaluate.fast_path import Argnums, fast_operator
@@ -13,7 +13,7 @@ from ..tapes.operator_tapes import Operator
 from .products import count_of
 
 
-def hvp(target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
+def hvp(target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree:
     """Hessian of a scalar function times a vector, without forming the Hessian.
 
     Args:
@@ -46,15 +46,15 @@ def hvp(target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, out: A
 
 
 def value_gradient_and_hvp(
-    target: Any, x: Any, v: Any, /, *args: Any, argnums: Argnums = 0, **named: Any
-) -> tuple[Any, Any, Any]:
+    target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = 0, **named: Tree
+) -> tuple[Tree, Tree, Tree]:
     """Value, gradient, and the Hessian times a vector, computed together; see td.hvp."""
     asked = requested(target, (x, *args), argnums, named)
     found, product, _, chosen = _hvp(target, asked, v, None, keep=True)
     return found.with_aux(asked.has_aux, found.value(), chosen.nested(chosen.plain(found.gradients())), product)
 
 
-def _hvp(target: Any, asked: Request, v: Any, out: Any, keep: bool) -> tuple[Evaluation, Any, int | None, Chosen]:
+def _hvp(target: Target, asked: Request, v: Tree, out: Out, keep: bool) -> tuple[Evaluation, Tree, int | None, Chosen]:
     chosen = choose(target, asked.args, asked.argnums)
     vectors = chosen.flat(v, "the vector")
     count = count_of(vectors, chosen.shapes)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ...errors import ArgumentMismatch
 from ...ir.containers import structured
+from ...ir.instruction import Operand, Target, Tree
+from ...ir.outputs import Out
 from ...ir.pytree import parts_of
 from ...ir.tape import Tape
 from ..evaluate.chosen import Chosen, choose
@@ -18,8 +19,8 @@ from ..tapes.operator_tapes import Operator
 
 
 def jacobian(
-    target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
-) -> Any:
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, mode: str | None = None, out: Out = None, **named: Tree
+) -> Tree:
     """Jacobian of a function from an array of shape S to an array of shape T.
 
     Args:
@@ -52,15 +53,15 @@ def jacobian(
 
 
 def value_and_jacobian(
-    target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, mode: str | None = None, out: Any = None, **named: Any
-) -> tuple[Any, Any]:
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, mode: str | None = None, out: Out = None, **named: Tree
+) -> tuple[Tree, Tree]:
     """Value and Jacobian, computed together; see td.jacobian."""
     asked = requested(target, given(x, args), argnums, named)
     found, blocks, _ = _matrix(target, asked, out, matrices.jacobian_tape, True, mode)
     return found.with_aux(asked.has_aux, found.value(), blocks)
 
 
-def hessian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, out: Any = None, **named: Any) -> Any:
+def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree:
     """Hessian of a scalar function of an array of shape S.
 
     Args:
@@ -87,7 +88,9 @@ def hessian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, o
     return found.with_aux(asked.has_aux, blocks)
 
 
-def value_gradient_and_hessian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: Argnums = 0, **named: Any) -> tuple[Any, Any, Any]:
+def value_gradient_and_hessian(
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, **named: Tree
+) -> tuple[Tree, Tree, Tree]:
     """Value, gradient and Hessian, computed together; see td.hessian."""
     asked = requested(target, given(x, args), argnums, named)
     found, blocks, chosen = _matrix(target, asked, None, matrices.hessian_tape, True, None)
@@ -95,8 +98,8 @@ def value_gradient_and_hessian(target: Any, x: Any = ABSENT, /, *args: Any, argn
 
 
 def _matrix(
-    target: Any, asked: Request, out: Any, make: Callable[..., Tape], keep: bool, mode: str | None
-) -> tuple[Evaluation, Any, Chosen]:
+    target: Target, asked: Request, out: Out, make: Callable[..., Tape], keep: bool, mode: str | None
+) -> tuple[Evaluation, Tree, Chosen]:
     """The blocks of a matrix, nested as JAX nests them: by result, where there are several, then by argument, where there are."""
     chosen = choose(target, asked.args, asked.argnums)
     build = lambda wrt: Operator(make, wrt, keep, mode=mode, has_aux=asked.has_aux)  # noqa: E731 -- its name is its use
@@ -114,7 +117,7 @@ def _matrix(
     return found, structured(found.tape.result, found.tape.returns_tuple, rows), chosen
 
 
-def _flat(out: Any) -> list[Any]:
+def _flat(out: Out) -> list[Operand]:
     """The caller's blocks, in order: nested as the result is."""
     found = parts_of(out)
     return [out] if found is None else [array for part in found[2] for array in _flat(part)]

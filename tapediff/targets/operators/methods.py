@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from ...ir.instruction import Tree
 from .hessian_products import hvp, value_gradient_and_hvp
 from .matrices import hessian, jacobian, value_and_jacobian, value_gradient_and_hessian
 from .of_numbers import derivative, second_derivative, value_and_derivative
@@ -16,50 +16,53 @@ class OperatorMethods:
 
     __slots__ = ()
 
-    def jacobian(self, /, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: Tree, **named: Tree) -> Tree:
+        raise NotImplementedError
+
+    def jacobian(self, /, *args: Tree, **options: Tree) -> Tree:
         """See td.jacobian."""
         return jacobian(self, *args, **options)
 
-    def value_and_jacobian(self, /, *args: Any, **options: Any) -> tuple[Any, Any]:
+    def value_and_jacobian(self, /, *args: Tree, **options: Tree) -> tuple[Tree, Tree]:
         """See td.value_and_jacobian."""
         return value_and_jacobian(self, *args, **options)
 
-    def hessian(self, /, *args: Any, **options: Any) -> Any:
+    def hessian(self, /, *args: Tree, **options: Tree) -> Tree:
         """See td.hessian."""
         return hessian(self, *args, **options)
 
-    def value_gradient_and_hessian(self, /, *args: Any, **options: Any) -> tuple[Any, Any, Any]:
+    def value_gradient_and_hessian(self, /, *args: Tree, **options: Tree) -> tuple[Tree, Tree, Tree]:
         """See td.value_gradient_and_hessian."""
         return value_gradient_and_hessian(self, *args, **options)
 
-    def hvp(self, x: Any, v: Any, /, *args: Any, **options: Any) -> Any:
+    def hvp(self, x: Tree, v: Tree, /, *args: Tree, **options: Tree) -> Tree:
         """See td.hvp."""
         return hvp(self, x, v, *args, **options)
 
-    def value_gradient_and_hvp(self, x: Any, v: Any, /, *args: Any, **options: Any) -> tuple[Any, Any, Any]:
+    def value_gradient_and_hvp(self, x: Tree, v: Tree, /, *args: Tree, **options: Tree) -> tuple[Tree, Tree, Tree]:
         """See td.value_gradient_and_hvp."""
         return value_gradient_and_hvp(self, x, v, *args, **options)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **options: Any) -> Any:
+    def jvp(self, primals: Sequence[Tree], tangents: Sequence[Tree], **options: Tree) -> Tree:
         """See td.jvp."""
         return jvp(self, primals, tangents, **options)
 
-    def vjp(self, /, *primals: Any, **options: Any) -> Any:
+    def vjp(self, /, *primals: Tree, **options: Tree) -> Tree:
         """See td.vjp."""
         return vjp(self, *primals, **options)
 
-    def linearize(self, /, *primals: Any, **options: Any) -> Any:
+    def linearize(self, /, *primals: Tree, **options: Tree) -> Tree:
         """See td.linearize."""
         return linearize(self, *primals, **options)
 
-    def derivative(self, /, *args: Any, **options: Any) -> Any:
+    def derivative(self, /, *args: Tree, **options: Tree) -> Tree:
         """See td.derivative."""
         return derivative(self, *args, **options)
 
-    def value_and_derivative(self, /, *args: Any, **options: Any) -> tuple[Any, Any]:
+    def value_and_derivative(self, /, *args: Tree, **options: Tree) -> tuple[Tree, Tree]:
         """See td.value_and_derivative."""
         return value_and_derivative(self, *args, **options)
 
-    def second_derivative(self, /, *args: Any, **options: Any) -> Any:
+    def second_derivative(self, /, *args: Tree, **options: Tree) -> Tree:
         """See td.second_derivative."""
         return second_derivative(self, *args, **options)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.containers import is_container
+from ...ir.instruction import Target, Tree
 from ..evaluate.chosen import choose, name_of, shape_of
 from ..evaluate.evaluation import Evaluation, evaluate
 from ..evaluate.fast_path import ABSENT, given
@@ -16,7 +16,7 @@ from ..tapes.operator_tapes import Operator
 from .products import pushed, tangents_as_returned
 
 
-def derivative(target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0, **named: Any) -> Any:
+def derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, **named: Tree) -> Tree:
     """Derivative of a function by a number, which may return anything.
 
     Args:
@@ -37,29 +37,29 @@ def derivative(target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0, **
     return found.with_aux(asked.has_aux, y_dot)
 
 
-def value_and_derivative(target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0, **named: Any) -> tuple[Any, Any]:
+def value_and_derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, **named: Tree) -> tuple[Tree, Tree]:
     """Value and derivative of a function by a number, computed together; see td.derivative."""
     asked, number = _by_number(target, given(x, args), argnums, named)
     found, y_dot = pushed(target, asked, (number,), [1.0])
     return found.with_aux(asked.has_aux, found.value(), y_dot)
 
 
-def second_derivative(target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0, **named: Any) -> Any:
+def second_derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, **named: Tree) -> Tree:
     """Second derivative of a function by a number; see td.derivative."""
     found, _, second = _twice(target, *(asked := _by_number(target, given(x, args), argnums, named)))
     return found.with_aux(asked[0].has_aux, second)
 
 
 def value_derivative_and_second_derivative(
-    target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0, **named: Any
-) -> tuple[Any, Any, Any]:
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, **named: Tree
+) -> tuple[Tree, Tree, Tree]:
     """Value, derivative and second derivative of a function by a number, computed together; see td.derivative."""
     asked, number = _by_number(target, given(x, args), argnums, named)
     found, first, second = _twice(target, asked, number)
     return found.with_aux(asked.has_aux, found.value(), first, second)
 
 
-def _twice(target: Any, asked: Request, number: int) -> tuple[Evaluation, Any, Any]:
+def _twice(target: Target, asked: Request, number: int) -> tuple[Evaluation, Tree, Tree]:
     """The call evaluated, with the first and the second derivative."""
     build = lambda wrt: Operator(tapes.second_tape, wrt, True, has_aux=asked.has_aux)  # noqa: E731 -- its name is its use
     found = evaluate(target, asked.args, (number,), build, has_aux=asked.has_aux)
@@ -70,7 +70,7 @@ def _twice(target: Any, asked: Request, number: int) -> tuple[Evaluation, Any, A
     return found, first, second
 
 
-def _by_number(target: Any, args: tuple[Any, ...], argnums: int, named: dict[str, Any]) -> tuple[Request, int]:
+def _by_number(target: Target, args: tuple[Tree, ...], argnums: int, named: dict[str, Tree]) -> tuple[Request, int]:
     """The call, and the position of the number to differentiate by."""
     asked = requested(target, args, argnums, named)
     if isinstance(asked.argnums, Sequence):

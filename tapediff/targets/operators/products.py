@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.arguments import Constant, as_float_array, chosen_arguments, unwrap
 from ...ir.containers import is_container, outputs_among, structured
-from ...ir.instruction import is_tracked
+from ...ir.instruction import Operand, Target, Tree, is_tracked
 from ...ir.outputs import as_number, deliver
 from ...ir.tape import Tape
 from ..evaluate.chosen import Chosen, choose, is_differentiable, leaves_like, name_of
@@ -21,7 +20,7 @@ from ..tapes import operator_tapes as tapes
 from ..tapes.operator_tapes import Operator
 
 
-def count_of(vectors: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> int | None:
+def count_of(vectors: Sequence[Operand], shapes: Sequence[tuple[int, ...]]) -> int | None:
     """How many tangents or cotangents are given at once: None for one, without an axis for it."""
     given = [np.shape(unwrap(v)) if not is_tracked(v) else v.shape for v in vectors]
     if not given or any(len(g) != len(s) + 1 for g, s in zip(given, shapes)) or len(given) != len(shapes):
@@ -33,7 +32,7 @@ def count_of(vectors: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> int |
     return counts.pop()
 
 
-def jvp(target: Any, primals: Sequence[Any], tangents: Sequence[Any], *, argnums: Argnums | None = None, **named: Any) -> Any:
+def jvp(target: Target, primals: Sequence[Tree], tangents: Sequence[Tree], *, argnums: Argnums | None = None, **named: Tree) -> Tree:
     """Value and Jacobian-vector product: how results change as the arguments move along `tangents`.
 
     Args:
@@ -75,11 +74,11 @@ def jvp(target: Any, primals: Sequence[Any], tangents: Sequence[Any], *, argnums
     return (found.value(), y_dot, found.aux()) if asked.has_aux else (found.value(), y_dot)
 
 
-def _numbers(target: Any, asked: Request) -> tuple[int, ...]:
+def _numbers(target: Target, asked: Request) -> tuple[int, ...]:
     return chosen_arguments(asked.argnums, len(asked.args), name_of(target))[0]
 
 
-def pushed(target: Any, asked: Request, moving: tuple[int, ...], tangents: Sequence[Any]) -> tuple[Evaluation, Any]:
+def pushed(target: Target, asked: Request, moving: tuple[int, ...], tangents: Sequence[Tree]) -> tuple[Evaluation, Tree]:
     """A call evaluated as some of its arguments move, and the tangents of its results."""
     chosen = choose(target, asked.args, moving)
     vectors = chosen.flat(tangents, "a tangent")
@@ -91,7 +90,7 @@ def pushed(target: Any, asked: Request, moving: tuple[int, ...], tangents: Seque
     return found, tangents_as_returned(found.delivered(found.outputs[kept:]), found.tape, count)
 
 
-def tangents_as_returned(found: Sequence[Any], tape: Tape, count: int | None) -> Any:
+def tangents_as_returned(found: Sequence[Operand], tape: Tape, count: int | None) -> Tree:
     """One for each result; zeros for those that are not floats."""
     rest = iter(found)
     # A path that returns an integer is differentiated as one that returns that float.
@@ -101,7 +100,7 @@ def tangents_as_returned(found: Sequence[Any], tape: Tape, count: int | None) ->
     return structured(tape.result, True, given) if tape.returns_tuple else as_number(given[0])
 
 
-def vjp(target: Any, /, *primals: Any, argnums: Argnums | None = None, **named: Any) -> Any:
+def vjp(target: Target, /, *primals: Tree, argnums: Argnums | None = None, **named: Tree) -> Tree:
     """Value, and the function from cotangents of the results to cotangents of the arguments.
 
     The function is evaluated once, here, and its guards are checked here; the second half may be called any number of times, also
@@ -127,7 +126,7 @@ def vjp(target: Any, /, *primals: Any, argnums: Argnums | None = None, **named: 
     return _as_split(*split(target, *_asked(target, primals, argnums, named), tapes.vjp_tape))
 
 
-def linearize(target: Any, /, *primals: Any, argnums: Argnums | None = None, **named: Any) -> Any:
+def linearize(target: Target, /, *primals: Tree, argnums: Argnums | None = None, **named: Tree) -> Tree:
     """Value, and the function from tangents of the arguments to tangents of the results; see td.vjp and td.jvp.
 
     Returns:
@@ -138,7 +137,7 @@ def linearize(target: Any, /, *primals: Any, argnums: Argnums | None = None, **n
     return _as_split(*split(target, *_asked(target, primals, argnums, named), tapes.jvp_tape))
 
 
-def _asked(target: Any, primals: tuple[Any, ...], argnums: Argnums | None, named: dict[str, Any]) -> tuple[Request, tuple[int, ...]]:
+def _asked(target: Target, primals: tuple[Tree, ...], argnums: Argnums | None, named: dict[str, Tree]) -> tuple[Request, tuple[int, ...]]:
     """A call whose arguments are all differentiated, unless some are chosen."""
     asked = requested(target, primals, FIRST if argnums is None else argnums, named)
     if argnums is not None or named.get("argnames") is not None:
@@ -153,7 +152,7 @@ def _asked(target: Any, primals: tuple[Any, ...], argnums: Argnums | None, named
     return asked, numbers
 
 
-def split(target: Any, asked: Request, numbers: tuple[int, ...], make: Callable[..., Tape]) -> tuple[Evaluation, Linear, bool]:
+def split(target: Target, asked: Request, numbers: tuple[int, ...], make: Callable[..., Tape]) -> tuple[Evaluation, Linear, bool]:
     """A call evaluated, the second half of its products, and whether aux was asked for."""
     build = lambda wrt: Operator(tapes.Forward(make), wrt, True, has_aux=asked.has_aux)  # noqa: E731 -- its name is its use
     found = evaluate(target, asked.args, numbers, build, has_aux=asked.has_aux)
@@ -162,7 +161,7 @@ def split(target: Any, asked: Request, numbers: tuple[int, ...], make: Callable[
     return found, Linear(found, make, choose(target, asked.args, numbers), others, asked.has_aux), asked.has_aux
 
 
-def _as_split(found: Evaluation, linear: Linear, has_aux: bool) -> Any:
+def _as_split(found: Evaluation, linear: Linear, has_aux: bool) -> Tree:
     return (found.value(), linear, found.aux()) if has_aux else (found.value(), linear)
 
 
@@ -177,7 +176,7 @@ class Linear:
         self._is_pullback = make is tapes.vjp_tape
         self._types = self._make(self._tape, self._wrt, False).input_types[len(self._residuals) :]
 
-    def __call__(self, *vectors: Any) -> Any:
+    def __call__(self, *vectors: Tree) -> Tree:
         given = self._chosen(vectors, len(self._types))
         count = count_of(given, [t.shape for t in self._types])
         operator = Operator(self._make, self._wrt, False, count, len(self._types), has_aux=self._has_aux)
@@ -189,7 +188,7 @@ class Linear:
         cotangents = dict(zip(self._wanted.numbers, self._wanted.by_argument(found)))
         return tuple([cotangents.get(k) for k in self._others])
 
-    def _chosen(self, vectors: tuple[Any, ...], count: int) -> list[Any]:
+    def _chosen(self, vectors: tuple[Tree, ...], count: int) -> list[Operand]:
         """The vectors without those for results that are not floats."""
         if not self._is_pullback:
             return self._wanted.flat(vectors, "the tangents") if self._wanted.trees is not None else list(vectors)

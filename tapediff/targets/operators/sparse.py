@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
 from ...ir.arguments import chosen_arguments, unwrap
 from ...ir.containers import outputs_among
-from ...ir.instruction import is_tracked
+from ...ir.instruction import Target, Tree, is_tracked
 from ...ir.tape import Tape
 from ..evaluate.chosen import name_of
 from ..evaluate.evaluation import Evaluation, evaluate
@@ -22,8 +22,11 @@ from ..tapes import operator_tapes as tapes
 from ..tapes.operator_tapes import Operator
 from .products import split
 
+# A scipy.sparse.csr_array or csc_array. SciPy has no type information.
+SparseArray: TypeAlias = Any
 
-def sparse_jacobian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0, format: str = "csr", **named: Any) -> Any:
+
+def sparse_jacobian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, format: str = "csr", **named: Tree) -> SparseArray:
     """Jacobian of a function from an array to an array, as a sparse array.
 
     Args:
@@ -56,7 +59,7 @@ def sparse_jacobian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 
     return found.with_aux(has_aux, _as_sparse(found, matrices.sparse_jacobian_tape, shape, format))
 
 
-def sparse_hessian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0, format: str = "csr", **named: Any) -> Any:
+def sparse_hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, format: str = "csr", **named: Tree) -> SparseArray:
     """Hessian of a scalar function of an array, as a sparse array; see td.sparse_jacobian.
 
     Returns:
@@ -72,7 +75,7 @@ def sparse_hessian(target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0
 
 
 def _entries(
-    target: Any, args: tuple[Any, ...], named: dict[str, Any], argnums: int, make: Any, format: str
+    target: Target, args: tuple[Tree, ...], named: dict[str, Tree], argnums: int, make: Callable[..., Tape], format: str
 ) -> tuple[Evaluation, bool]:
     if format not in ("csr", "csc"):
         raise ArgumentMismatch("format of a sparse array", got=repr(format), fix='"csr" or "csc"')
@@ -85,7 +88,7 @@ def _entries(
     return found, asked.has_aux
 
 
-def _by_one(target: Any, args: tuple[Any, ...], named: dict[str, Any], argnums: int) -> tuple[Request, int]:
+def _by_one(target: Target, args: tuple[Tree, ...], named: dict[str, Tree], argnums: int) -> tuple[Request, int]:
     """The call, and the argument that it is differentiated by."""
     asked = requested(target, args, argnums, named)
     if isinstance(asked.argnums, Sequence):
@@ -93,7 +96,7 @@ def _by_one(target: Any, args: tuple[Any, ...], named: dict[str, Any], argnums: 
     return asked, chosen_arguments(asked.argnums, len(asked.args), name_of(target))[0][0]
 
 
-def _as_sparse(found: Evaluation, make: Any, shape: tuple[int, int], format: str) -> Any:
+def _as_sparse(found: Evaluation, make: Callable[..., Tape], shape: tuple[int, int], format: str) -> SparseArray:
     import scipy.sparse
 
     # Results of a kernel are new arrays.
@@ -106,7 +109,7 @@ def _as_sparse(found: Evaluation, make: Any, shape: tuple[int, int], format: str
     return made
 
 
-def _structure(tape: Tape, entries: matrices.Entries, shape: tuple[int, int], format: str) -> Any:
+def _structure(tape: Tape, entries: matrices.Entries, shape: tuple[int, int], format: str) -> SparseArray:
     """A sparse array without values, whose indices all results share: so they are read-only."""
     import scipy.sparse
 
@@ -127,7 +130,7 @@ def _structure(tape: Tape, entries: matrices.Entries, shape: tuple[int, int], fo
     return tape.derived[key]
 
 
-def linear_operator(target: Any, x: Any = ABSENT, /, *args: Any, argnums: int = 0, **named: Any) -> Any:
+def linear_operator(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, **named: Tree) -> SparseArray:
     """The Jacobian at a point as an operator for iterative solvers: products alone, without the matrix.
 
     Args:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ...errors import UnsupportedFunction
-from ...ir.instruction import INT64, ValueType
+from ...ir.instruction import INT64, Operand, Tree, ValueType
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import GATHER, PUT
 from ...ops.arrays.shape import BROADCAST
@@ -272,7 +271,7 @@ def _matrix_tape(
     mapped = run_passes(diagonal_products(run_passes(mapped)))
 
     def recorded(recorder: Recorder) -> Tape:
-        found: list[Any] = [TrackedArray(recorder, i, None, mapped.instructions[i].type) for i in mapped.outputs[kept:]]
+        found: list[Operand] = [TrackedArray(recorder, i, None, mapped.instructions[i].type) for i in mapped.outputs[kept:]]
         swept = [np.reshape(v, (sweeps.count, -1)) for v in found]
         if sweeps.entries is None:
             blocks = _dense_blocks(swept, sweeps, starts, outs, ins)
@@ -286,9 +285,9 @@ def _matrix_tape(
 
 
 def _dense_blocks(
-    swept: Sequence[Any], sweeps: Sweeps, starts: np.ndarray, outs: Sequence[ValueType], ins: Sequence[ValueType]
-) -> list[Any]:
-    blocks: list[Any] = []
+    swept: Sequence[Operand], sweeps: Sweeps, starts: np.ndarray, outs: Sequence[ValueType], ins: Sequence[ValueType]
+) -> list[Operand]:
+    blocks: list[Operand] = []
     for j, out in enumerate(outs):
         for k, in_ in enumerate(ins):
             if sweeps.forward:
@@ -299,15 +298,15 @@ def _dense_blocks(
     return blocks
 
 
-def _entries(swept: Sequence[Any], sources: np.ndarray) -> Any:
+def _entries(swept: Sequence[Operand], sources: np.ndarray) -> Tree:
     joined = np.concatenate(swept, axis=1) if len(swept) > 1 else swept[0]
     return GATHER(joined, sources.astype(INT64))
 
 
-def _sparse_blocks(swept: Sequence[Any], entries: SweptEntries, outs: Sequence[ValueType], ins: Sequence[ValueType]) -> list[Any]:
+def _sparse_blocks(swept: Sequence[Operand], entries: SweptEntries, outs: Sequence[ValueType], ins: Sequence[ValueType]) -> list[Operand]:
     """Zeros, with the entries that may be others in their places."""
     ends_out, ends_in = (np.cumsum([0, *(t.size for t in types)]) for types in (outs, ins))
-    blocks: list[Any] = []
+    blocks: list[Operand] = []
     for j, out in enumerate(outs):
         for k, in_ in enumerate(ins):
             chosen = (ends_out[j] <= entries.rows) & (entries.rows < ends_out[j + 1])

@@ -5,9 +5,8 @@ All take the tape's inputs, followed by tangents or cotangents where the operato
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -82,7 +81,7 @@ WORTH_COMPRESSING = 0.5
 FORWARD_COST = 1.2
 
 
-def kept_with(tape: Tape, key: Any, make: Callable[[], Tape]) -> Tape:
+def kept_with(tape: Tape, key: Hashable, make: Callable[[], Tape]) -> Tape:
     made = tape.derived.get(key)
     if made is None:
         made = tape.derived[key] = make()
