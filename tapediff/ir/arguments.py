@@ -31,6 +31,33 @@ class Constant:
         return f"td.Constant({self.value!r})"
 
 
+class ArgumentsByName(tuple[Tree, ...]):
+    """The arguments of a call, of which the function takes the last ones by name.
+
+    Attributes:
+        keywords: their names.
+    """
+
+    keywords: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(args: Sequence[Tree], keywords: Sequence[str]) -> ArgumentsByName:
+        made = ArgumentsByName(args)
+        made.keywords = tuple(keywords)
+        return made
+
+
+def keywords_of(args: Sequence[Tree]) -> tuple[str, ...]:
+    """The names of the arguments that a function takes by name; they are the last ones."""
+    return args.keywords if isinstance(args, ArgumentsByName) else ()
+
+
+def called_by_name(f: UserFunction, args: Sequence[Tree], keywords: Sequence[str]) -> Tree:
+    """f of its arguments, the last ones by name."""
+    count = len(args) - len(keywords)
+    return f(*args[:count], **dict(zip(keywords, args[count:])))
+
+
 class Cache:
     """Marks an argument as scratch: arrays that the function writes to before it reads them.
 

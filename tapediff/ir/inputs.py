@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ..errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
-from .arguments import as_data_array, as_float_array, holds_only_numbers, unwrap
+from .arguments import ArgumentsByName, as_data_array, as_float_array, holds_only_numbers, unwrap
 from .containers import (
     Trees,
     flatten_arguments,
@@ -52,6 +52,9 @@ class NamesArguments(Protocol):
     @property
     def argument_names(self) -> tuple[str, ...]: ...
 
+    @property
+    def named_only(self) -> int: ...
+
 
 def by_names(tape: NamesArguments, args: Sequence[Operand], named: dict[str, Operand]) -> tuple[Operand, ...]:
     """The arguments by position, of some by the names that they were recorded with.
@@ -60,13 +63,15 @@ def by_names(tape: NamesArguments, args: Sequence[Operand], named: dict[str, Ope
         ArgumentMismatch: others than these.
     """
     names = tape.argument_names
+    first = len(names) - tape.named_only
     rest = names[len(args) :]
-    if sorted(rest) != sorted(named):
+    if sorted(rest) != sorted(named) or len(args) > first:
+        said = [name or "(one without a name)" for name in names[:first]] + [f"{name}=" for name in names[first:]]
         raise ArgumentMismatch(
             f"the tape of {tape.name} takes other arguments than it was given",
-            got=", ".join([f"{len(args)} by position", *named]), fix=f"pass {', '.join(name or '(one without a name)' for name in names)}",
+            got=", ".join([f"{len(args)} by position", *named]), fix=f"pass {', '.join(said)}",
         )  # fmt: skip
-    return (*args, *(named[name] for name in rest))
+    return ArgumentsByName.of((*args, *(named[name] for name in rest)), names[first:])
 
 
 def as_inputs(tape: TakesInputs, args: Sequence[Operand]) -> list[Operand]:

@@ -35,6 +35,7 @@ class Tape:
         names: of the arguments, where the function has them.
         aux: of a function that returns (y, aux): the treedef of aux, whose arrays are the last outputs; the rest above is said of y.
             Derivatives are of y. None for other functions.
+        named_only: how many of the arguments, the last ones, are given by name only, as the function takes them.
     """
 
     instructions: tuple[Instruction, ...]
@@ -47,6 +48,7 @@ class Tape:
     arguments: tuple[TreeDef, ...] | None = None
     names: tuple[str, ...] = ()
     aux: TreeDef | None = None
+    named_only: int = 0
     # Tapes made of this one. dataclasses.replace leaves it out, as they are none of another tape's.
     derived: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any], init=False, compare=False, repr=False)
 
@@ -136,13 +138,13 @@ class Tape:
 
     def __call__(self, *args: Operand, **named: Operand) -> Operand:
         """The function's value by replaying the tape with NumPy. Raises GuardFailed off the recorded path."""
-        inputs = as_inputs(self, by_names(self, args, named) if named else args)
+        inputs = as_inputs(self, by_names(self, args, named) if named or self.named_only else args)
         outputs = inline(self, inputs) if any(map(is_tracked, inputs)) else run(self, inputs)
         return self.returned(deliver(outputs, None, True))
 
 
 # The fields that pickles hold beside the instructions.
-_STATE = ("inputs", "outputs", "name", "active_inputs", "returns_tuple", "result", "arguments", "names", "aux")
+_STATE = ("inputs", "outputs", "name", "active_inputs", "returns_tuple", "result", "arguments", "names", "aux", "named_only")
 
 
 def check(tape: Tape) -> None:

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import DtypeMismatch
-from ..ir.arguments import ACCEPTED, Constant, argument_name, as_float_array, as_recorded
+from ..ir.arguments import ACCEPTED, Constant, argument_name, as_float_array, as_recorded, keywords_of
 from ..ir.containers import flatten_arguments
 from ..ir.instruction import Operand, Outcome, Tree, UserFunction
 from ..ir.tape import Tape
 from .arguments.bind_call import positional
-from .arguments.flat_function import FlatFunction, argument_names
+from .arguments.flat_function import FlatFunction, argument_names, by_position
 from .arrays.tracked import TrackedArray
 from .python_state.randomness import Draws
 from .recorder import Recorder
@@ -31,7 +31,7 @@ def record(f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has
         prescribed: outcomes for the first guards (used by GuardedTape).
         has_aux: f returns (y, aux), as the tape will: derivatives are of y, and aux may be any container. What in it depends on the
             arguments is recomputed at each call; the rest stays as it is.
-        named: further arguments by name; the tape takes all of them by position.
+        named: further arguments by name. The tape takes by position those that f does, and all by name.
 
     Returns:
         The tape, valid wherever its guards hold.
@@ -46,10 +46,11 @@ def record(f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has
     if named:
         args = positional(f, args, named)
     draws = Draws((f,))
+    f = by_position(f, args)
     leaves, trees = flatten_arguments(args, (), f)
     tape = Recorder(name, prescribed=prescribed).run(_record, f if trees is None else FlatFunction(f, trees), leaves, has_aux)
     draws.warn(name)
-    return replace(tape, arguments=trees, names=tuple(argument_names(f, len(args))))
+    return replace(tape, arguments=trees, names=tuple(argument_names(f, len(args))), named_only=len(keywords_of(args)))
 
 
 def _record(recorder: Recorder, f: UserFunction, args: Sequence[Operand], has_aux: bool) -> Tape:

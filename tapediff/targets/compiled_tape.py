@@ -91,7 +91,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         """See FastPath."""
         if status == PENDING:
             raise_pending()
-        if named:
+        if named or self.tape.named_only:
             asked = requested(self, tuple(args), argnums, named)
             if asked.has_aux:
                 return value_gradient_and_aux(self, asked, out)
@@ -101,12 +101,17 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         is_plain = current_recorder() is None
         if type(argnums) is tuple and out is None and is_plain and (found := self.by_several(args, argnums)) is not None:
             return found
-        return self._evaluate(args, argnums if named else beside_outputs(self, args, argnums), out)
+        return self._evaluate(args, argnums if named or self.tape.named_only else beside_outputs(self, args, argnums), out)
 
     @property
     def argument_names(self) -> tuple[str, ...]:
         """The names of the arguments; empty for those without."""
         return self.tape.argument_names
+
+    @property
+    def named_only(self) -> int:
+        """How many of them, the last ones, are given by name only."""
+        return self.tape.named_only
 
     @property
     def name(self) -> str:
@@ -122,6 +127,8 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             return value
         if value == PENDING:
             raise_pending()
+        if self.tape.named_only and not named:
+            args = positional(self, args, {})  # raises
         if self.tape.aux is not None:
             return value_and_aux(self, args)
         inputs = as_inputs(self.tape, args)
@@ -152,7 +159,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     def kernel(self, argnums: Key) -> Kernel:
         """The kernel of value and gradients by `argnums`, of an operator, or of the outputs alone for None; compiled at first use."""
         known = self._kernels.get(argnums)
-        is_set = argnums != (0,) or self._fast is not unknown_yet or self.tape.arguments is not None
+        is_set = argnums != (0,) or self._fast is not unknown_yet or self.tape.arguments is not None or self.tape.named_only
         return known if known is not None and is_set else self._new_kernel(argnums)
 
     @holding("_lock")
@@ -164,8 +171,8 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             # First of all: `call` does not hold the code that it runs.
             self._kernels[argnums] = known
         # An interrupt may come before any line, so that this may be left for the next call.
-        if self.tape.arguments is not None:
-            return known  # whose arguments are not those of the tape
+        if self.tape.arguments is not None or self.tape.named_only:
+            return known  # which takes the arguments in another form
         if argnums == (0,):
             self._fast = known.call
         elif argnums is None and known.tape.output_types == (FLOAT_SCALAR,) and not known.tape.returns_tuple and self.tape.aux is None:
@@ -277,7 +284,8 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     def fast(self, operator: Key, note_use: Callable[[], None] | None = None) -> FastOperator | None:
         """For the next calls of a kernel; none where arguments are taken apart before it, or results converted after it."""
         kernel = self.kernel(operator)
-        is_exact = self.tape.arguments is None and all(a.dtype == b.dtype for a, b in zip(kernel.output_types, kernel.tape.output_types))
+        is_direct = self.tape.arguments is None and not self.tape.named_only
+        is_exact = is_direct and all(a.dtype == b.dtype for a, b in zip(kernel.output_types, kernel.tape.output_types))
         return FastOperator(kernel, note_use) if is_exact else None
 
     def run_unguarded(self, operator: Operator, inputs: Sequence[Operand]) -> list[Operand]:

@@ -186,7 +186,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             bound = bind_call(self.f, args, ())
             return bound.function(*bound.inputs)
         if self._function.has_aux:
-            return value_and_aux(self, tuple(args))
+            return value_and_aux(self, args)
         call = self._function.call(args, ())
         _, variant, (value, _) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None, None))
         self._remember(None, None, variant)
@@ -331,11 +331,11 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             self.name, self.max_tapes, self.stats, self._cache.all(), list(recorder.reasons), recorder.last_failure
         )
 
-    def margins(self, *args: Tree) -> list[Margin]:
+    def margins(self, *args: Tree, **named: Tree) -> list[Margin]:
         """How far a point is from the next branch: every comparison on its path, and every kink of f's result.
 
         Args:
-            args: as for safe(*args).
+            args, named: as for safe(*args, **named).
 
         Returns:
             One td.Margin for each comparison that a guard depends on, in the order in which Python came to them, then one for
@@ -346,6 +346,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
 
         Cost: one replay with NumPy, or one recording where no tape is kept for the point. The kept tapes stay as they are.
         """
+        args = tuple(args) if not named else positional(self.f, args, named)
         if _is_recording(args):
             raise TrackedValueEscaped(
                 "margins look at values, which a recording would not notice", fix="ask for them outside it"

@@ -10,12 +10,14 @@ import numpy as np
 
 from ...errors import ArgumentMismatch
 from ...ir.arguments import (
+    ArgumentsByName,
     Constant,
     as_data_array,
     as_float_array,
     chosen_arguments,
     container_kind,
     container_refused,
+    keywords_of,
     unwrap,
 )
 from ...ir.containers import Trees, flatten_arguments, positions_of
@@ -24,7 +26,7 @@ from ...ir.instruction import Operand, Tree, UserFunction, is_tracked
 from ...ir.keys import static_key
 from ...ir.pytree import describe_treedef
 from ...numpy_api.whole_numbers import whole_argument
-from .flat_function import FlatFunction
+from .flat_function import FlatFunction, by_position
 from .int_arguments import ANY_INT, AnyInt
 from .static import guarded_value, static_of
 
@@ -39,7 +41,7 @@ class BoundCall:
         active: which inputs may be differentiated.
         argnums: the caller's argnums, counted among `inputs`.
         static: position, type and value of the arguments that the tape is specialised on; hashable. The position is one among
-            the arrays in the arguments, -1 for the structure of containers.
+            the arrays in the arguments, -1 for the structure of containers, -2 for names.
         name: the function's name.
         leaves: the arguments, in place of containers what is in them.
         has_aux: the function returns (y, aux).
@@ -65,6 +67,16 @@ class Structure:
         return ", ".join(map(describe_treedef, self.trees))
 
 
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """The names of the arguments of a call that are given by name, among what its tape is specialised on."""
+
+    names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return "by name: " + ", ".join(self.names)
+
+
 def no_whole_numbers(_: Sequence[Operand]) -> Collection[int]:
     return ()
 
@@ -86,12 +98,14 @@ def bind_call(
     """
     name = getattr(f, "__name__", type(f).__name__)
     argnums, _ = chosen_arguments(argnums, len(args), name) if argnums else ((), False)
-    spec = static_of(f)
-    chosen = () if spec is None else spec.positions(f)
+    chosen, keywords = _static_positions(f, args), keywords_of(args)
+    f = by_position(f, args)
     args = [guarded_value(unwrap(a)) if k in chosen else a for k, a in enumerate(args)]
     leaves, trees = flatten_arguments(args, chosen, f)
+    named = [(-2, Keywords, Keywords(keywords))] if keywords else []
     if trees is None:
-        return _bound(f, name, args, argnums, chosen, whole(args), has_aux)
+        call = _bound(f, name, args, argnums, chosen, whole(args), has_aux)
+        return replace(call, static=(*named, *call.static)) if named else call
     flat = FlatFunction(f, trees)
     positions = positions_of(trees)
     numbers = [
@@ -99,7 +113,20 @@ def bind_call(
         if trees[argnum].kind is None or _kind(flat, leaves[k], k, False) == "active"
     ]  # fmt: skip
     call = _bound(flat, name, leaves, numbers, [positions[k][0] for k in chosen], whole(leaves), has_aux)
-    return replace(call, static=((-1, Structure, Structure(trees)), *call.static))
+    return replace(call, static=(*named, (-1, Structure, Structure(trees)), *call.static))
+
+
+def _static_positions(f: UserFunction, args: Sequence[Operand]) -> Sequence[int]:
+    """The positions that td.static names, among the arguments of a call."""
+    spec = static_of(f)
+    if spec is None:
+        return ()
+    positions, keywords = spec.positions(f), keywords_of(args)
+    if not keywords:
+        return positions
+    count, parameters = len(args) - len(keywords), list(inspect.signature(f).parameters)
+    names = [parameters[k] for k in positions if k < len(parameters)]
+    return [*(k for k in positions if k < count), *(count + k for k, name in enumerate(keywords) if name in names)]
 
 
 def _bound(
@@ -141,21 +168,25 @@ def _bound(
 
 
 def positional(f: UserFunction, args: Sequence[Operand], named: dict[str, Operand]) -> tuple[Operand, ...]:
-    """The arguments of f(*args, **named) by position; f is a function, or a tape with names for its arguments.
+    """The arguments of f(*args, **named), by position but for those that can only be given by name.
+
+    Args:
+        f: a function, or a tape with names for its arguments.
 
     Raises:
-        ArgumentMismatch: an argument that has no position.
+        ArgumentMismatch: a tape was recorded with others.
         TypeError: as f itself would.
     """
     if hasattr(f, "argument_names"):
         return by_names(f, args, named)  # pyright: ignore[reportArgumentType]  # it is one that NamesArguments
-    bound = inspect.signature(f).bind(*args, **named)
-    if bound.kwargs:
-        raise ArgumentMismatch(
-            f"{', '.join(bound.kwargs)} of {getattr(f, '__name__', f)} can be passed by name only",
-            fix="give the argument a position, or fill it in with functools.partial",
-        )
-    return bound.args
+    try:
+        signature = inspect.signature(f)
+    except (TypeError, ValueError):
+        return ArgumentsByName.of((*args, *named.values()), tuple(named))
+    bound = signature.bind(*args, **named)
+    if not bound.kwargs:
+        return bound.args
+    return ArgumentsByName.of((*bound.args, *bound.kwargs.values()), tuple(bound.kwargs))
 
 
 def _kind(f: UserFunction, argument: Operand, position: int, differentiated: bool) -> str:

@@ -8,10 +8,36 @@ from collections.abc import Sequence
 from ...base.current_recording import current_recorder
 from ...base.source_location import Site
 from ...errors import ArgumentMismatch
+from ...ir.arguments import called_by_name, keywords_of
 from ...ir.containers import Trees, flatten_result, has_buffers, leaf_names, only, opened, slots
 from ...ir.instruction import Operand, Tree, UserFunction
 from ...ir.pytree import count_leaves, unflatten
 from ..arrays.buffers import Buffers, Slot, is_output, plain_arrays
+
+
+class KeywordFunction:
+    """A function that is given by position also what it takes by name.
+
+    Attributes:
+        names: of all arguments.
+        leaf_names: what messages call each.
+    """
+
+    def __init__(self, f: UserFunction, count: int, keywords: Sequence[str]) -> None:
+        self.f, self.keywords = f, keywords
+        self.names = [*argument_names(f, count - len(keywords)), *keywords]
+        self.leaf_names = [f"{k} ({name})" if name else f"{k}" for k, name in enumerate(self.names)]
+        self.__name__ = getattr(f, "__name__", type(f).__name__)
+        self.__code__ = getattr(f, "__code__", None)
+
+    def __call__(self, *args: Operand) -> Tree:
+        return called_by_name(self.f, args, self.keywords)
+
+
+def by_position(f: UserFunction, args: Sequence[Tree]) -> UserFunction:
+    """The function that takes all arguments of a call by position."""
+    keywords = keywords_of(args)
+    return KeywordFunction(f, len(args), keywords) if keywords else f
 
 
 class FlatFunction:
@@ -95,6 +121,8 @@ def _arguments(trees: Trees, leaves: Sequence[Operand]) -> list[Tree]:
 
 def argument_names(f: UserFunction, count: int) -> list[str]:
     """The names of the first arguments by position; empty for those without."""
+    if isinstance(f, KeywordFunction):
+        return f.names
     try:
         parameters = list(inspect.signature(f).parameters.values())
     except (TypeError, ValueError):

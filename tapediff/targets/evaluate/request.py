@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
 from ...errors import ArgumentMismatch
-from ...ir.arguments import chosen_arguments
+from ...ir.arguments import chosen_arguments, keywords_of
 from ...ir.containers import outputs_among
 from ...ir.inputs import NamesArguments
 from ...ir.instruction import Target, Tree
 from ...recording.arguments.bind_call import positional
-from ...recording.arguments.flat_function import argument_names
+from ...recording.arguments.flat_function import argument_names, by_position
 from .chosen import name_of
 from .fast_path import FIRST, Argnums
 
@@ -50,10 +51,28 @@ def requested(target: Target, args: tuple[Tree, ...], argnums: Argnums, named: d
     Raises:
         ArgumentMismatch: a name that is neither, or options that contradict each other.
     """
-    if not named:
+    if not named and not getattr(target, "named_only", 0):
         return Request(args, beside_outputs(target, args, argnums))
     options = {name: named[name] for name in OPTIONS if name in named}
-    return _read(target, _by_position(target, args, {k: v for k, v in named.items() if k not in options}), argnums, **options)
+    named = {k: v for k, v in named.items() if k not in options}
+    if options.get("argnames") is not None:
+        named = {**_defaults(target, args, named, options["argnames"]), **named}
+    return _read(target, _by_position(target, args, named), argnums, **options)
+
+
+def _defaults(target: Target, args: Sequence[Tree], named: dict[str, Tree], argnames: object) -> dict[str, Tree]:
+    """The defaults of arguments that a derivative is by and that were not given."""
+    f = function_of(target)
+    if hasattr(f, "argument_names"):
+        return {}
+    try:
+        signature = inspect.signature(f)
+        given = signature.bind_partial(*args, **named).arguments
+    except (TypeError, ValueError):
+        return {}  # which is found out when all are bound
+    wanted = _names_in(argnames)
+    parameters = [p for name, p in signature.parameters.items() if name in wanted and name not in given]
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
 def _read(target: Target, args: tuple[Tree, ...], argnums: Argnums, argnames: object = None, has_aux: bool = False) -> Request:
@@ -70,12 +89,16 @@ def is_options(named: dict[str, Tree]) -> bool:
 
 
 def beside_outputs(target: Target, args: Sequence[Tree], argnums: Argnums) -> Argnums:
-    """The positions among all arguments that argnums names, which does not count td.Output arguments, as they are results."""
-    outputs = outputs_among(args)
-    if not outputs:
+    """The positions among all arguments that argnums names.
+
+    It does not count td.Output arguments, as they are results, and arguments that can only be given by name.
+    """
+    outputs, keywords = outputs_among(args), keywords_of(args)
+    if not outputs and not keywords:
         return argnums
-    others = [k for k in range(len(args)) if k not in outputs]
-    numbers, several = chosen_arguments(argnums, len(others), f"{name_of(target)}, not counting td.Output,")
+    others = [k for k in range(len(args) - len(keywords)) if k not in outputs]
+    but = ", not counting td.Output," if outputs else ", not counting those by name (argnames=),"
+    numbers, several = chosen_arguments(argnums, len(others), f"{name_of(target)}{but}")
     found = tuple(others[k] for k in numbers)
     return found if several else found[0]
 
@@ -87,10 +110,11 @@ def function_of(target: Target) -> Target:
 
 def _by_position(target: Target, args: tuple[Tree, ...], named: dict[str, Tree]) -> tuple[Tree, ...]:
     """The arguments of any target by position."""
-    if not named:
+    f = function_of(target)
+    if not named and not getattr(f, "named_only", 0):
         return args
     try:
-        return tuple(positional(function_of(target), args, named))
+        return positional(f, args, named)
     except TypeError as error:
         # A misspelt option is taken for an argument of the target.
         meant = {name: get_close_matches(name, (*OPTIONS, *OWN_OPTIONS), 1) for name in named}
@@ -107,10 +131,8 @@ def _numbers(target: Target, args: Sequence[Tree], argnums: Argnums, argnames: o
     if argnums is not FIRST:
         raise ArgumentMismatch("argnums and argnames both say which argument to differentiate by",
                                got=f"argnums={argnums!r}, argnames={argnames!r}", fix="give one of them")  # fmt: skip
-    wanted = (argnames,) if isinstance(argnames, str) else argnames
-    if not isinstance(wanted, (tuple, list)) or not all(isinstance(name, str) for name in wanted):
-        raise ArgumentMismatch("argnames is a name, or a tuple or list of names", got=repr(argnames), fix='argnames="x"')
-    names = _names(target, len(args))
+    wanted = _names_in(argnames)
+    names = _names(target, args)
     for name in wanted:
         if name not in names[: len(args)]:
             raise ArgumentMismatch(
@@ -122,7 +144,15 @@ def _numbers(target: Target, args: Sequence[Tree], argnums: Argnums, argnames: o
     return found[0] if isinstance(argnames, str) else found
 
 
-def _names(target: Target, count: int) -> list[str]:
+def _names_in(argnames: object) -> Sequence[str]:
+    wanted: Sequence[object] = (argnames,) if isinstance(argnames, str) else argnames if isinstance(argnames, (tuple, list)) else (None,)
+    names = [name for name in wanted if isinstance(name, str)]
+    if len(names) != len(wanted):
+        raise ArgumentMismatch("argnames is a name, or a tuple or list of names", got=repr(argnames), fix='argnames="x"')
+    return names
+
+
+def _names(target: Target, args: Sequence[Tree]) -> list[str]:
     f = function_of(target)
     names: NamesArguments | None = f if hasattr(f, "argument_names") else None  # pyright: ignore[reportAssignmentType]
-    return list(names.argument_names) if names is not None else argument_names(f, count)
+    return list(names.argument_names) if names is not None else argument_names(by_position(f, args), len(args))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...functions.callees.path_messages import site_of
-from ...ir.arguments import unwrap
+from ...ir.arguments import called_by_name, keywords_of, unwrap
 from ...ir.containers import flatten_argument, is_container
 from ...ir.instruction import Tree, UserFunction, ValueType
 from ...ir.keys import static_key, value_key
@@ -72,7 +72,7 @@ class GuardedFunction:
         """
         bound = bind_call(self.f, args, argnums, self.ints.data if with_data else no_whole_numbers, self.has_aux)
         if self.guard is not None and not guard_value:
-            guard_value = (self.guard(*map(for_guard, args)),)
+            guard_value = (called_by_name(self.guard, list(map(for_guard, args)), keywords_of(args)),)
         types = tuple(ValueType(a.shape, a.dtype) for a in bound.inputs)
         specialisation = Specialisation(types, bound.static, guard_value)
         return KeyedCall(bound, self.key(specialisation, bound.active), specialisation, args, argnums)
