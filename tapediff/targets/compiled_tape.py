@@ -31,7 +31,7 @@ from .evaluate.evaluation import Evaluation, check_last, fitting, replayed
 from .evaluate.fast_path import FastOperator, FastPath, raise_pending, unknown_yet
 from .evaluate.request import beside_outputs, requested
 from .native.native_calls import NativeCalls, NativeSide, check_vector
-from .operators.gradients import value_and_aux, value_gradient_and_aux
+from .operators.gradients import gradient_answer, value_and_aux
 from .operators.methods import OperatorMethods
 from .tapes.gradient_tape import gradient_tape
 from .tapes.operator_tapes import Numbers, Operator
@@ -87,14 +87,14 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         self._shape = first.shape if first else ()
         self._dtype = first.dtype if first else np.dtype(float)
 
-    def answer(self, args: Sequence[Tree], argnums: Argnums, out: Out, named: dict[str, Tree], status: object) -> Tree:
+    def answer(self, args: Sequence[Tree], argnums: Argnums, out: Out, named: dict[str, Tree], status: object, keep: bool = True) -> Tree:
         """See FastPath."""
         if status == PENDING:
             raise_pending()
         if named or self.tape.named_only:
             asked = requested(self, tuple(args), argnums, named)
-            if asked.has_aux:
-                return value_gradient_and_aux(self, asked, out)
+            if asked.has_aux or asked.wrt is not None:
+                return gradient_answer(self, asked, out, keep)
             args, argnums = asked.args, asked.argnums
         elif (found := self.retried(args, argnums, out, status)) is not None:
             return found

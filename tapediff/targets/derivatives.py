@@ -19,7 +19,7 @@ from .evaluate.fast_path import ABSENT, FIRST, given, only_gradient, with_gradie
 from .evaluate.request import is_options, requested
 from .guarded_tape import GuardedTape
 from .operators import matrices
-from .operators.gradients import value_gradient_and_aux
+from .operators.gradients import gradient_answer
 from .tapes.gradient_tape import gradient_tape, gradient_tape_in_use
 
 Argnums = int | Sequence[int]
@@ -54,8 +54,8 @@ def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums 
             value = target._fast(x, *args, into) if args else target._fast(x, into)
             if type(value) is float:
                 return into if out is not None or target._shape else into[()]
-        return only_gradient(target.answer(given(x, args), argnums, out, named, value))
-    return only_gradient(_answer(target, given(x, args), argnums, out, named))
+        return only_gradient(target.answer(given(x, args), argnums, out, named, value, False))
+    return only_gradient(_answer(target, given(x, args), argnums, out, named, False))
 
 
 def value_and_gradient(
@@ -74,11 +74,13 @@ def value_and_gradient(
     return with_gradient(_answer(target, given(x, args), argnums, out, named))
 
 
-def _answer(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree]) -> tuple[Tree, ...]:
+def _answer(
+    target: Target, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], keep: bool = True
+) -> tuple[Tree, ...]:
     """Value and gradient of a function or Tape, and aux where that is asked for."""
     asked = requested(target, args, argnums, named)
-    if asked.has_aux:
-        return value_gradient_and_aux(target, asked, out)
+    if asked.has_aux or asked.wrt is not None:
+        return gradient_answer(target, asked, out, keep)
     arguments = asked.args
     chosen = choose(target, arguments, asked.argnums)
     tape, inputs, numbers = traced(target, arguments, chosen.numbers)

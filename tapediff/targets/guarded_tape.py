@@ -38,7 +38,7 @@ from .guarded.state import guarded_state, in_this_process, restore_guarded
 from .guarded.tape_cache import TapeCache
 from .guarded.variant import Answer, Variant
 from .margins import Margin, margins
-from .operators.gradients import value_and_aux, value_gradient_and_aux
+from .operators.gradients import gradient_answer, value_and_aux
 from .operators.methods import OperatorMethods
 from .tapes.gradient_tape import gradient_tape
 from .tapes.operator_tapes import Numbers, Operator
@@ -156,7 +156,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
 
     # Calls
 
-    def answer(self, args: Sequence[Tree], argnums: Argnums, out: Out, named: dict[str, Tree], status: object) -> Tree:
+    def answer(self, args: Sequence[Tree], argnums: Argnums, out: Out, named: dict[str, Tree], status: object, keep: bool = True) -> Tree:
         """See FastPath."""
         if status == KEPT and (raised := self.take_error()) is not None:
             raise raised
@@ -164,8 +164,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             raise_pending()
         if named:
             asked = requested(self, tuple(args), argnums, named)
-            if asked.has_aux:
-                return value_gradient_and_aux(self, asked, out)
+            if asked.has_aux or asked.wrt is not None:
+                return gradient_answer(self, asked, out, keep)
             args, argnums = asked.args, asked.argnums
         elif (found := self.retried(args, argnums, out, status)) is not None:
             return found

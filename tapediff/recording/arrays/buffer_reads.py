@@ -8,11 +8,11 @@ unwritten: its mark, a number from 0 on; -1 for an ordinary entry.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, Instruction
+from ...ir.instruction import CONSTANT, Instruction, Operand
 from ...ops.arrays.indexing import GATHER, PUT, REPLACE
 from ...ops.declaration.op import Op
 from ...ops.elementwise.arithmetic import CONVERT
@@ -40,7 +40,7 @@ class _Versions:
         self.written = np.where(marks >= 0, NEVER, -1)
         self.left = int(np.count_nonzero(marks >= 0))
 
-    def write(self, where: Any, number: int, *, is_flat: bool) -> None:
+    def write(self, where: Operand, number: int, *, is_flat: bool) -> None:
         """Instruction `number` writes to these elements. Those written before stay so: the earlier versions are asked for, too."""
         written = self.written.reshape(-1) if is_flat else self.written
         if is_flat:
@@ -169,6 +169,6 @@ class BufferReads:
         known = self._constant(condition)
         self._set(number, np.where(one >= 0, one, other) if known is None else np.where(known, one, other))
 
-    def _constant(self, number: int) -> Any:
+    def _constant(self, number: int) -> Operand:
         instruction = self._instructions[number]
         return instruction.params[0] if instruction.op is CONSTANT else None

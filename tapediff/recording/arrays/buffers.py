@@ -10,7 +10,7 @@ import numpy as np
 from ...base.source_location import Site, user_site
 from ...errors import UnwrittenElement
 from ...ir.buffers import Buffer
-from ...ir.instruction import CONSTANT, Instruction
+from ...ir.instruction import CONSTANT, Instruction, Operand
 from ...ir.pytree import MIXED, TreeDef
 from ...numpy_api.shaping import copy
 from .buffer_reads import BufferReads
@@ -24,7 +24,7 @@ def is_output(slot: Slot) -> bool:
     return isinstance(slot, Buffer) and slot.is_output
 
 
-def plain_arrays(slots: Sequence[Slot], leaves: Sequence[Any]) -> list[Any]:
+def plain_arrays(slots: Sequence[Slot], leaves: Sequence[Operand]) -> list[Operand]:
     """The arrays that a function is given outside recordings."""
     rest = iter(leaves)
     return [
@@ -46,10 +46,10 @@ class Buffers:
         self._mixed: list[tuple[TrackedArray, int, str]] = []
         self._error: UnwrittenElement | None = None
 
-    def given(self, slots: Sequence[Slot], leaves: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    def given(self, slots: Sequence[Slot], leaves: Sequence[Operand], names: Sequence[str]) -> list[Operand]:
         """The arrays that a function is given."""
         rest = iter(leaves)
-        found: list[Any] = []
+        found: list[Operand] = []
         for slot, name in zip(slots, names):
             array = self._new(slot, name) if isinstance(slot, Buffer) else next(rest)
             found.append(self._mixed_array(array, name) if slot == MIXED else array)
@@ -63,7 +63,7 @@ class Buffers:
         # A number is immutable; a view is an array, also without axes.
         return array if buffer.shape else copy(array)._as_view(array, lambda base: base, lambda _, part: part)
 
-    def _mixed_array(self, array: Any, name: str) -> TrackedArray:
+    def _mixed_array(self, array: Operand, name: str) -> TrackedArray:
         """An array that is data where it is only read; the caller's is not written to."""
         if type(array) is not TrackedArray:
             array = self._constant(np.array(array))

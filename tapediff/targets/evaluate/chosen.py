@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
 from ...ir.outputs import as_number
 from ...ir.pytree import ARRAY, TreeDef, count_leaves, describe_treedef, unflatten
 from ...ir.tape import Tape
+from ...transforms.active_part import Part, part_of
 
 Numbers = tuple[int, ...]
 
@@ -27,16 +28,18 @@ class Chosen:
         several: there may be more than one, so that results are tuples.
         trees: the treedef of the gradient by each; None where each is one array.
         arrays: those that are differentiated, or their types.
+        parts: the entries of each that are differentiated; empty for all.
     """
 
     numbers: Numbers
     several: bool
     trees: tuple[TreeDef, ...] | None
     arrays: Sequence[Operand]
+    parts: tuple[Part, ...] = ()
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
-        return list(map(shape_of, self.arrays))
+        return [part.shape for part in self.parts] if self.parts else list(map(shape_of, self.arrays))
 
     @property
     def is_plain(self) -> bool:
@@ -101,12 +104,30 @@ def tape_of(target: Target) -> Tape | None:
     return tape if isinstance(tape, Tape) else None
 
 
-def choose(target: Target, args: Sequence[Tree], argnums: object) -> Chosen:
-    """The arguments that `argnums` names, in a call of a target.
+def choose(target: Target, args: Sequence[Tree], argnums: object, wrt: Operand = None) -> Chosen:
+    """The arguments that `argnums` names, in a call of a target, and of these the entries that `wrt` selects.
 
     Raises:
         ArgumentMismatch: an argument that is not there, or holds nothing to differentiate.
+        IndexError: an index that no entry has.
     """
+    chosen = _choose(target, args, argnums)
+    return chosen if wrt is None else _restricted(chosen, wrt, name_of(target))
+
+
+def _restricted(chosen: Chosen, wrt: Operand, name: str) -> Chosen:
+    if chosen.trees is not None and any(tree != ARRAY for tree in chosen.trees):
+        raise ArgumentMismatch("wrt= selects entries of an array, and the argument is a container", got=f"wrt={wrt!r}"[:60],
+                               fix="pass that array as an argument of its own, or the others as td.Constant")  # fmt: skip
+    count = len(chosen.arrays)
+    if count != 1 and (not isinstance(wrt, (tuple, list)) or len(wrt) != count):
+        raise ArgumentMismatch(f"wrt= must be a tuple with an index for each of {count} arguments of {name}", got=f"wrt={wrt!r}"[:60],
+                               fix="... for all of an argument: wrt=(np.s_[1:], ...)")  # fmt: skip
+    indices = [wrt] if count == 1 else list(wrt)
+    return replace(chosen, parts=tuple(part_of(index, shape) for index, shape in zip(indices, chosen.shapes)))
+
+
+def _choose(target: Target, args: Sequence[Tree], argnums: object) -> Chosen:
     numbers, several = chosen_arguments(argnums, len(args), name_of(target))
     tape = tape_of(target)
     if tape is not None:

@@ -156,7 +156,7 @@ class FastPath:
         outputs = None if fast is None else fast.outputs(as_kernels_take(args) or args)
         return None if outputs is None else (outputs[0], tuple(outputs[1:]))
 
-    def answer(self, args: Sequence[Tree], argnums: Argnums, out: Out, named: dict[str, Tree], status: object) -> Tree:
+    def answer(self, args: Sequence[Tree], argnums: Argnums, out: Out, named: dict[str, Tree], status: object, keep: bool = True) -> Tree:
         """Value and gradient on the full path, and aux where that is asked for.
 
         Args:
@@ -172,7 +172,7 @@ class FastPath:
             value = self._fast(x, *args, target) if args else self._fast(x, target)
             if type(value) is float:
                 return target if out is not None or self._shape else target[()]
-        return only_gradient(self.answer(given(x, args), argnums, out, named, value))
+        return only_gradient(self.answer(given(x, args), argnums, out, named, value, False))
 
     def value_and_gradient(
         self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree

@@ -11,7 +11,7 @@ from ...errors import ArgumentMismatch
 from ...ir.arguments import chosen_arguments, keywords_of
 from ...ir.containers import outputs_among
 from ...ir.inputs import NamesArguments
-from ...ir.instruction import Target, Tree
+from ...ir.instruction import Operand, Target, Tree
 from ...recording.arguments.bind_call import positional
 from ...recording.arguments.flat_function import argument_names, by_position
 from .chosen import name_of
@@ -19,7 +19,7 @@ from .fast_path import FIRST, Argnums
 
 # The options of every operator beside argnums. They come among the arguments by name, as each parameter more of an operator would
 # cost its fast path 10 ns; `_read` has a line for each.
-OPTIONS = ("argnames", "has_aux")
+OPTIONS = ("argnames", "has_aux", "wrt")
 
 # Those that some operators have of their own, for messages.
 OWN_OPTIONS = ("argnums", "out", "mode", "format")
@@ -32,11 +32,13 @@ class Request(NamedTuple):
         args: all arguments of the target, by position.
         argnums: which of them to differentiate by.
         has_aux: the function returns (y, aux), and aux is asked for.
+        wrt: an index, the entries of that argument to differentiate by; None for all. Of several arguments a tuple of these.
     """
 
     args: tuple[Tree, ...]
     argnums: Argnums
     has_aux: bool = False
+    wrt: Operand = None
 
 
 def requested(target: Target, args: tuple[Tree, ...], argnums: Argnums, named: dict[str, Tree]) -> Request:
@@ -75,12 +77,14 @@ def _defaults(target: Target, args: Sequence[Tree], named: dict[str, Tree], argn
     return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
-def _read(target: Target, args: tuple[Tree, ...], argnums: Argnums, argnames: object = None, has_aux: bool = False) -> Request:
+def _read(
+    target: Target, args: tuple[Tree, ...], argnums: Argnums, argnames: object = None, has_aux: bool = False, wrt: Operand = None
+) -> Request:
     if argnames is not None:
         argnums = _numbers(target, args, argnums, argnames)
     else:
         argnums = beside_outputs(target, args, argnums)
-    return Request(args, argnums, bool(has_aux))
+    return Request(args, argnums, bool(has_aux), wrt)
 
 
 def is_options(named: dict[str, Tree]) -> bool:

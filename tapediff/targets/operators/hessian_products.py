@@ -55,10 +55,12 @@ def value_gradient_and_hvp(
 
 
 def _hvp(target: Target, asked: Request, v: Tree, out: Out, keep: bool) -> tuple[Evaluation, Tree, int | None, Chosen]:
-    chosen = choose(target, asked.args, asked.argnums)
+    chosen = choose(target, asked.args, asked.argnums, asked.wrt)
     vectors = chosen.flat(v, "the vector")
     count = count_of(vectors, chosen.shapes)
-    build = lambda wrt: Operator(tapes.hvp_tape, wrt, keep, count, len(vectors), has_aux=asked.has_aux)  # noqa: E731 -- its name is its use
+    build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
+        tapes.hvp_tape, wrt, keep, count, len(vectors), has_aux=asked.has_aux, parts=chosen.parts
+    )
     into = out if out is None or chosen.is_plain else chosen.flat(out, "out")
     found = evaluate(target, asked.args, chosen.numbers, build, vectors, into, not chosen.is_plain, asked.has_aux)
     product = found.delivered(found.outputs[len(found.outputs) - len(vectors) :], into, not chosen.is_plain)

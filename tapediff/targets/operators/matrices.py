@@ -101,8 +101,8 @@ def _matrix(
     target: Target, asked: Request, out: Out, make: Callable[..., Tape], keep: bool, mode: str | None
 ) -> tuple[Evaluation, Tree, Chosen]:
     """The blocks of a matrix, nested as JAX nests them: by result, where there are several, then by argument, where there are."""
-    chosen = choose(target, asked.args, asked.argnums)
-    build = lambda wrt: Operator(make, wrt, keep, mode=mode, has_aux=asked.has_aux)  # noqa: E731 -- its name is its use
+    chosen = choose(target, asked.args, asked.argnums, asked.wrt)
+    build = lambda wrt: Operator(make, wrt, keep, mode=mode, has_aux=asked.has_aux, parts=chosen.parts)  # noqa: E731 -- its name is its use
     flat = None if out is None else _flat(out)
     found = evaluate(target, asked.args, chosen.numbers, build, (), flat, True, asked.has_aux)
     is_hessian = make is matrices.hessian_tape

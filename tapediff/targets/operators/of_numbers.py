@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.containers import is_container
 from ...ir.instruction import Target, Tree
-from ..evaluate.chosen import choose, name_of, shape_of
+from ..evaluate.chosen import choose, name_of
 from ..evaluate.evaluation import Evaluation, evaluate
 from ..evaluate.fast_path import ABSENT, given
 from ..evaluate.request import Request, requested
@@ -61,7 +61,8 @@ def value_derivative_and_second_derivative(
 
 def _twice(target: Target, asked: Request, number: int) -> tuple[Evaluation, Tree, Tree]:
     """The call evaluated, with the first and the second derivative."""
-    build = lambda wrt: Operator(tapes.second_tape, wrt, True, has_aux=asked.has_aux)  # noqa: E731 -- its name is its use
+    parts = choose(target, asked.args, number, asked.wrt).parts
+    build = lambda wrt: Operator(tapes.second_tape, wrt, True, has_aux=asked.has_aux, parts=parts)  # noqa: E731 -- its name is its use
     found = evaluate(target, asked.args, (number,), build, has_aux=asked.has_aux)
     start = len(found.tape.outputs)
     middle = start + (len(found.outputs) - start) // 2
@@ -75,11 +76,11 @@ def _by_number(target: Target, args: tuple[Tree, ...], argnums: int, named: dict
     asked = requested(target, args, argnums, named)
     if isinstance(asked.argnums, Sequence):
         raise ArgumentMismatch("a derivative is by one number", got=f"argnums={asked.argnums!r}", fix="td.jvp, or one at a time")
-    chosen = choose(target, asked.args, asked.argnums)
+    chosen = choose(target, asked.args, asked.argnums, asked.wrt)
     number = chosen.numbers[0]
     x = asked.args[number]
-    if is_container(x) or shape_of(x) != ():
-        got = type(x).__name__ if is_container(x) else f"shape {shape_of(x)}"
+    if is_container(x) or chosen.shapes != [()]:
+        got = type(x).__name__ if is_container(x) else f"shape {chosen.shapes[0]}"
         raise ShapeMismatch(f"argument {number} of {name_of(target)} is no number", got=got,
                             fix="td.gradient or td.jacobian of a function of an array")  # fmt: skip
     return asked, number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -80,11 +81,13 @@ def _numbers(target: Target, asked: Request) -> tuple[int, ...]:
 
 def pushed(target: Target, asked: Request, moving: tuple[int, ...], tangents: Sequence[Tree]) -> tuple[Evaluation, Tree]:
     """A call evaluated as some of its arguments move, and the tangents of its results."""
-    chosen = choose(target, asked.args, moving)
+    chosen = choose(target, asked.args, moving, asked.wrt)
     vectors = chosen.flat(tangents, "a tangent")
     count = count_of([v for v in vectors if v is not None], [s for v, s in zip(vectors, chosen.shapes) if v is not None])
     vectors = [np.zeros(s if count is None else (count, *s)) if v is None else v for v, s in zip(vectors, chosen.shapes)]
-    build = lambda wrt: Operator(tapes.jvp_tape, wrt, True, count, len(vectors), has_aux=asked.has_aux)  # noqa: E731
+    build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
+        tapes.jvp_tape, wrt, True, count, len(vectors), has_aux=asked.has_aux, parts=chosen.parts
+    )
     found = evaluate(target, asked.args, moving, build, vectors, has_aux=asked.has_aux)
     kept = len(found.tape.outputs)
     return found, tangents_as_returned(found.delivered(found.outputs[kept:]), found.tape, count)
@@ -154,11 +157,14 @@ def _asked(target: Target, primals: tuple[Tree, ...], argnums: Argnums | None, n
 
 def split(target: Target, asked: Request, numbers: tuple[int, ...], make: Callable[..., Tape]) -> tuple[Evaluation, Linear, bool]:
     """A call evaluated, the second half of its products, and whether aux was asked for."""
-    build = lambda wrt: Operator(tapes.Forward(make), wrt, True, has_aux=asked.has_aux)  # noqa: E731 -- its name is its use
+    chosen = choose(target, asked.args, numbers, asked.wrt)
+    build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
+        tapes.Forward(make), wrt, True, has_aux=asked.has_aux, parts=chosen.parts
+    )
     found = evaluate(target, asked.args, numbers, build, has_aux=asked.has_aux)
     outputs = outputs_among(asked.args)
     others = tuple(k for k in range(len(asked.args)) if k not in outputs)
-    return found, Linear(found, make, choose(target, asked.args, numbers), others, asked.has_aux), asked.has_aux
+    return found, Linear(found, make, chosen, others, asked.has_aux), asked.has_aux
 
 
 def _as_split(found: Evaluation, linear: Linear, has_aux: bool) -> Tree:
@@ -169,17 +175,18 @@ class Linear:
     """The second half of a product with a Jacobian: takes the vectors, and may be called any number of times."""
 
     def __init__(self, found: Evaluation, make: Callable[..., Tape], chosen: Chosen, others: Sequence[int], has_aux: bool) -> None:
-        self._tape, self._run, self._wrt = found.tape, found.run, found.wrt
+        self._tape, self._run = found.tape, found.run
         # The caller may write to the arguments and to the value before the vectors come.
         self._residuals = [r if is_tracked(r) else np.array(r) for r in found.outputs[len(found.tape.outputs) :]]
-        self._make, self._wanted, self._others, self._has_aux = tapes.Backward(make), chosen, others, has_aux
+        self._operator = Operator(tapes.Backward(make), found.wrt, has_aux=has_aux, parts=chosen.parts)
+        self._wanted, self._others = chosen, others
         self._is_pullback = make is tapes.vjp_tape
-        self._types = self._make(self._tape, self._wrt, False).input_types[len(self._residuals) :]
+        self._types = self._operator.tape(self._tape).input_types[len(self._residuals) :]
 
     def __call__(self, *vectors: Tree) -> Tree:
         given = self._chosen(vectors, len(self._types))
         count = count_of(given, [t.shape for t in self._types])
-        operator = Operator(self._make, self._wrt, False, count, len(self._types), has_aux=self._has_aux)
+        operator = replace(self._operator, count=count, vectors=len(self._types))
         given = fitting(operator.tape(self._tape), len(self._residuals), given, self._tape.name)
         outputs = self._run(operator, [*self._residuals, *given])
         if not self._is_pullback:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, TypeAlias
@@ -9,11 +10,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
-from ...ir.arguments import chosen_arguments, unwrap
 from ...ir.containers import outputs_among
 from ...ir.instruction import Target, Tree, is_tracked
 from ...ir.tape import Tape
-from ..evaluate.chosen import name_of
+from ...transforms.active_part import Part
+from ..evaluate.chosen import Chosen, choose
 from ..evaluate.evaluation import Evaluation, evaluate
 from ..evaluate.fast_path import ABSENT, given
 from ..evaluate.request import Request, requested
@@ -51,12 +52,12 @@ def sparse_jacobian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: i
     Source: Griewank and Walther (2008), Evaluating Derivatives, sections 7.1 and 10.3 (accumulation in the order of the tape); Curtis,
         Powell and Reid (1974), IMA Journal of Applied Mathematics 13(1).
     """
-    found, has_aux = _entries(target, given(x, args), named, argnums, matrices.sparse_jacobian_tape, format)
+    found, chosen, has_aux = _entries(target, given(x, args), named, argnums, matrices.sparse_jacobian_tape, format)
     if found.tape.returns_tuple:
         raise NonScalarOutput("a sparse Jacobian is of a function with one result", got=f"{len(found.tape.outputs)} results",
                               fix="concatenate the results, or use td.jacobian(f, x)")  # fmt: skip
-    shape = (found.tape.output_types[0].size, found.tape.input_types[found.wrt[0]].size)
-    return found.with_aux(has_aux, _as_sparse(found, matrices.sparse_jacobian_tape, shape, format))
+    shape = (found.tape.output_types[0].size, math.prod(chosen.shapes[0]))
+    return found.with_aux(has_aux, _as_sparse(found, chosen.parts, matrices.sparse_jacobian_tape, shape, format))
 
 
 def sparse_hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, format: str = "csr", **named: Tree) -> SparseArray:
@@ -69,39 +70,42 @@ def sparse_hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: in
         Hessian-vector products as there are colours: 3 for a chain, 2 where everything depends on one variable alone.
     Source: Gebremedhin, Manne and Pothen (2005), SIAM Review 47(4).
     """
-    found, has_aux = _entries(target, given(x, args), named, argnums, matrices.sparse_hessian_tape, format)
-    size = found.tape.input_types[found.wrt[0]].size
-    return found.with_aux(has_aux, _as_sparse(found, matrices.sparse_hessian_tape, (size, size), format))
+    found, chosen, has_aux = _entries(target, given(x, args), named, argnums, matrices.sparse_hessian_tape, format)
+    size = math.prod(chosen.shapes[0])
+    return found.with_aux(has_aux, _as_sparse(found, chosen.parts, matrices.sparse_hessian_tape, (size, size), format))
 
 
 def _entries(
     target: Target, args: tuple[Tree, ...], named: dict[str, Tree], argnums: int, make: Callable[..., Tape], format: str
-) -> tuple[Evaluation, bool]:
+) -> tuple[Evaluation, Chosen, bool]:
     if format not in ("csr", "csc"):
         raise ArgumentMismatch("format of a sparse array", got=repr(format), fix='"csr" or "csc"')
-    asked, number = _by_one(target, args, named, argnums)
-    build = lambda wrt: Operator(make, wrt, asked.has_aux, mode=format, has_aux=asked.has_aux)  # noqa: E731 -- its name is its use
-    found = evaluate(target, asked.args, (number,), build, has_aux=asked.has_aux)
+    asked, chosen = _by_one(target, args, named, argnums)
+    build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
+        make, wrt, asked.has_aux, mode=format, has_aux=asked.has_aux, parts=chosen.parts
+    )
+    found = evaluate(target, asked.args, chosen.numbers, build, has_aux=asked.has_aux)
     if any(map(is_tracked, found.outputs)):
         raise TrackedValueEscaped("a SciPy sparse array cannot hold tracked values",
                                   fix="use td.jacobian or td.hessian inside a recording, or products: td.jvp, td.vjp, td.hvp")  # fmt: skip
-    return found, asked.has_aux
+    return found, chosen, asked.has_aux
 
 
-def _by_one(target: Target, args: tuple[Tree, ...], named: dict[str, Tree], argnums: int) -> tuple[Request, int]:
+def _by_one(target: Target, args: tuple[Tree, ...], named: dict[str, Tree], argnums: int) -> tuple[Request, Chosen]:
     """The call, and the argument that it is differentiated by."""
     asked = requested(target, args, argnums, named)
     if isinstance(asked.argnums, Sequence):
         raise ArgumentMismatch("a sparse matrix is by one argument", got=f"argnums={asked.argnums!r}", fix="argnums=0")
-    return asked, chosen_arguments(asked.argnums, len(asked.args), name_of(target))[0][0]
+    return asked, choose(target, asked.args, asked.argnums, asked.wrt)
 
 
-def _as_sparse(found: Evaluation, make: Callable[..., Tape], shape: tuple[int, int], format: str) -> SparseArray:
+def _as_sparse(found: Evaluation, parts: tuple[Part, ...], make: Callable[..., Tape], shape: tuple[int, int], format: str) -> SparseArray:
     import scipy.sparse
 
     # Results of a kernel are new arrays.
     data = np.asarray(found.outputs[-1], float) if found.fast is not None else np.array(found.outputs[-1], float)
-    entries = matrices.sparse_entries(found.tape, make, found.wrt, format)
+    tape, wrt = tapes.by_parts(found.tape, found.wrt, parts) if parts else (found.tape, found.wrt)
+    entries = matrices.sparse_entries(tape, make, wrt, format)
     if entries is None:
         return scipy.sparse.csr_array(np.reshape(data, shape)).asformat(format)
     made = copy(_structure(found.tape, entries, shape, format))
@@ -146,14 +150,15 @@ def linear_operator(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: i
     """
     from scipy.sparse.linalg import LinearOperator
 
-    asked, number = _by_one(target, given(x, args), named, argnums)
+    asked, chosen = _by_one(target, given(x, args), named, argnums)
+    (number,) = chosen.numbers
     found, push, has_aux = split(target, asked, (number,), tapes.jvp_tape)
     _, pull, _ = split(target, asked, (number,), tapes.vjp_tape)
     y = found.value()
     if isinstance(y, tuple):
         raise NonScalarOutput("a linear operator is of a function with one result", got=f"{len(y)} results",
                               fix="concatenate the results")  # fmt: skip
-    into, out_of = np.shape(y), np.shape(unwrap(asked.args[number]))
+    into, out_of = np.shape(y), chosen.shapes[0]
     number -= sum(k < number for k in outputs_among(asked.args))  # among the cotangents
     size = (int(np.prod(into)), int(np.prod(out_of)))
     forward = lambda v: np.ravel(push(np.reshape(v, out_of)))  # noqa: E731

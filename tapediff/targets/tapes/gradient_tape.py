@@ -66,7 +66,7 @@ def gradient_tape(tape: Tape, argnums: tuple[int, ...]) -> Tape:
 
 
 def joint_tape(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
-    """Outputs: those of the tape, its value and its other results, and the gradient with respect to each of `argnums`."""
+    """Outputs: those of the tape, its value and what it returns beside, if `keep`; the gradient with respect to each of `argnums`."""
     key = ("gradient", argnums)
     made = tape.derived.get(key)
     if made is None:
@@ -76,7 +76,16 @@ def joint_tape(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
         ready = prepared(with_floats)
         joint = reverse(ready.without_aux(), argnums)
         made = tape.derived[key] = run_passes(replace(joint, outputs=(*ready.outputs, *joint.outputs[1:])))
-    return made
+    return made if keep else _without_value(tape, made, argnums)
+
+
+def _without_value(tape: Tape, joint: Tape, argnums: tuple[int, ...]) -> Tape:
+    """The gradients alone, and nothing that only the value needs."""
+    key = ("gradient alone", argnums)
+    if key not in tape.derived:
+        alone = replace(joint, outputs=joint.outputs[len(tape.outputs) :], returns_tuple=True, result=None, aux=None)
+        tape.derived[key] = run_passes(alone)
+    return tape.derived[key]
 
 
 def gradient_tape_in_use(tape: Tape, argnums: tuple[int, ...]) -> Tape:

@@ -19,6 +19,7 @@ from ...ir.tape import Tape
 from ...ops.arrays.shape import BROADCAST
 from ...passes.pipeline import run_passes
 from ...passes.simplify.dead_code import dead_code
+from ...transforms.active_part import Part, closed, restricted
 from ...transforms.map_rows import RowsCannotBeMapped, map_rows, reached_from
 from ...transforms.reverse import NONZERO, pullback
 from .gradient_tape import joint_tape, require_differentiable, with_float_output
@@ -38,6 +39,7 @@ class Operator:
         vectors: how many inputs these are, the last ones.
         mode: of a Jacobian: "forward" or "reverse"; None for the cheaper one.
         has_aux: what the function returns beside its value is kept with it; needs `keep`.
+        parts: the entries of each of these inputs to differentiate with respect to; empty for all.
     """
 
     make: Callable[..., Tape]
@@ -47,6 +49,7 @@ class Operator:
     vectors: int = 0
     mode: str | None = None
     has_aux: bool = False
+    parts: tuple[Part, ...] = ()
 
     def function(self, tape: Tape) -> Tape:
         """The part of a tape that the operator is of: all of it, or its value alone.
@@ -65,13 +68,40 @@ class Operator:
 
     def tape(self, tape: Tape) -> Tape:
         tape = self.function(tape)
+        if self.parts:
+            return kept_with(tape, ("by parts", self), lambda: self._by_parts(tape))
         if self.mode is not None:
             return self.make(tape, self.wrt, self.keep, self.mode)
         product = self.make(tape, self.wrt, self.keep)
         if self.count is None:
             return product
+        return self._many(tape, product)
+
+    def _many(self, tape: Tape, product: Tape) -> Tape:
+        assert self.count is not None, "the caller has seen to it"
         shared = self.keep * (len(tape.outputs) + (len(self.wrt) if self.make is hvp_tape else 0))
         return many_of(product, len(product.inputs) - self.vectors, self.count, shared)
+
+    def _by_parts(self, tape: Tape) -> Tape:
+        base, wrt = by_parts(tape, self.wrt, self.parts)
+        made = replace(self, wrt=wrt, parts=(), count=None).tape(base)
+        # The second half of a product takes residuals, and not the point.
+        first = -1 if isinstance(self.make, Backward) else len(tape.inputs)
+        product = run_passes(closed(made, self.wrt, self.parts, first))
+        return product if self.count is None else self._many(tape, product)
+
+
+def by_parts(tape: Tape, wrt: Numbers, parts: tuple[Part, ...]) -> tuple[Tape, Numbers]:
+    """The tape of which nothing is active but what parts of the inputs `wrt` reach, and where its inputs for these parts are."""
+
+    def make() -> Tape:
+        ready = rolled(tape)
+        base = restricted(ready, wrt, parts)
+        if ready is not tape or tape.derived.get("rolled") is tape:
+            base.derived["rolled"] = base
+        return base
+
+    return kept_with(tape, ("restricted", wrt, parts), make), tuple(range(len(tape.inputs), len(tape.inputs) + len(wrt)))
 
 
 # A compressed product is worth its indices where it has at most this part of the columns.
