@@ -10,7 +10,9 @@ import numpy as np
 from ...ir.containers import flatten_result
 from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType
 from ...ir.tape import Tape
+from ...recording.recorder import Recorder
 from ..backends import NATIVE
+from ..evaluate.nested_recording import record_bound
 from ..native.native_calls import NativeCalls, NativeSide, check_vector
 from ..tapes.operator_tapes import Operator
 from .dispatch import Dispatch
@@ -53,17 +55,21 @@ class GuardedCalls(NativeCalls):
             return None
         return self._entry(types[0].shape).builtin  # type: ignore[attr-defined]  # a PathsEntry
 
+    @property
+    def chooses_natively(self) -> bool:
+        """Whether Python has no say in the choice of tapes that are compiled."""
+        return self.backend == NATIVE and self._function.guard is None and not self._policy.check_every
+
     def may_run_natively(self, variant: Variant, *, specialised: bool = False) -> bool:
         """Whether native code may choose a tape by its guards alone: it is compiled, and Python has no say in the choice.
 
         Args:
             specialised: the calls agree in all that the tape is specialised on.
         """
-        if self.backend != NATIVE:
+        if not self.chooses_natively:
             return False
-        decides = self._function.guard is not None or self._policy.check_every
         compiled = variant.compiled.seconds and variant.replays >= self._policy.compile_after
-        return bool(compiled) and not decides and (specialised or variant.is_direct) and self.keeps(variant)
+        return bool(compiled) and (specialised or variant.is_direct) and self.keeps(variant)
 
     def keeps(self, variant: Variant) -> bool:
         """Whether a tape has not been dropped."""
@@ -86,6 +92,12 @@ class GuardedCalls(NativeCalls):
         call = self.keyed(args, ())
         attempts = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided)  # noqa: E731
         return self._dispatch.answer(call, attempts)[1].tape
+
+    def likely_at(self, args: Sequence[Any]) -> Tape:
+        """A tape for arguments of these types: the one used last, or a new one, which is not kept, of the path at these."""
+        call = self.keyed(args, ())
+        known = self._cache.last_with(call.key)
+        return known.tape if known is not None else Recorder(self.name).run(record_bound, call.bound)
 
     def answer_kind(
         self, args: Sequence[Tree], argnums: tuple[int, ...], key: tuple[int, ...] | Operator | None, vectors: Sequence[Operand]

@@ -80,10 +80,11 @@ class AddressedCall:
         inputs, outputs: the types of the arrays at these addresses: of the inputs of a tape, and the vectors behind them.
         errors: the exceptions of its calls.
         words: its state.
+        asked: how often Python had to answer in place of a kernel.
     """
 
     def __init__(self, inputs: Sequence[ValueType], outputs: Sequence[ValueType], errors: Errors) -> None:
-        self.inputs, self.outputs, self.errors = [*inputs], [*outputs], errors
+        self.inputs, self.outputs, self.errors, self.asked = [*inputs], [*outputs], errors, 0
         number = toolchain.number(AddressedCall, self)
         self.words = np.zeros(len(address_call.CALL.words()), np.int64)
         self.words[address_call.ID] = number
@@ -130,6 +131,7 @@ class PathsCall(AddressedCall, PathsDispatch):
 
     def answer(self, table: PathsTable, frame: Frame, asker: Path | None, status: int, outcome: int) -> int:
         self._free_retired(table, 1)
+        self.asked += 1
         if status == RECURSION:
             raise RecursionError(f"calls of {self._owner.name} stand too deep in each other")
         count = len(self.inputs)

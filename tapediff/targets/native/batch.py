@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -105,10 +106,16 @@ def _results(points: np.ndarray, out: Out) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Job:
-    """Rows to do, in the form of compiler.runtime.batch_rows. Whoever works on it holds it, and so the arrays that its words point to."""
+    """Rows to do, in the form of compiler.runtime.entries.batch_rows. Whoever works on it holds it, and so the arrays that its words
+    point to.
+
+    Attributes:
+        rows: how many.
+        row_seconds: how long one takes; infinite until some have been timed.
+    """
 
     def __init__(self, rows: int, words: int) -> None:
-        self.rows = rows
+        self.rows, self.row_seconds = rows, math.inf
         # The threads that work on it beside the calling one.
         self._helpers: set[int] = set()
         self.words = np.zeros(words, np.int64)
@@ -228,9 +235,9 @@ def run_timed(job: Job, threads: int | None) -> list[Failure]:
         if failures:
             return failures
         seconds = time.perf_counter() - started
-        per_row, done, count = seconds / (stop - done), stop, count * GROWTH
+        job.row_seconds, done, count = seconds / (stop - done), stop, count * GROWTH
         if seconds >= WAKING:
-            threads = 1 + min(available_threads() - 1, int(per_row * (job.rows - done) / WAKING))
+            threads = 1 + min(available_threads() - 1, int(job.row_seconds * (job.rows - done) / WAKING))
     left = job.rows - done
     return _share(job, done, job.rows, min(threads or 1, left)) if left else []
 

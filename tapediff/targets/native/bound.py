@@ -14,6 +14,7 @@ from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, ValueType
 from ...ir.outputs import Out, check_out, share_memory
 from ..evaluate.chosen import choose, inputs_of
 from ..evaluate.fast_path import Argnums
+from ..evaluate.request import beside_outputs
 from .addressed_call import Kind, compiled_call, paths_call
 from .native_entry import lost_error
 from .owner import Owner
@@ -45,6 +46,7 @@ def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) ->
     """See NativeCalls.bind; of any arguments."""
     if out is None:
         raise ArgumentMismatch("bind needs an array for the gradient", fix="bind(*args, out=np.empty(x.shape))")
+    argnums = beside_outputs(tape, args, argnums)
     signature, call, wrt = _call(tape, args, argnums)
     outs = choose(tape, args, argnums).flat(out, "out")
     check_out(outs, [signature.types[k] for k in wrt], True)
@@ -60,7 +62,7 @@ def bound_call(tape: Owner, args: Sequence[Tree], out: Out, argnums: Argnums) ->
             raise raised
         if code not in (c_entry.GUARD_FAILED, c_entry.NOT_POSITIVE_DEFINITE):
             raise lost_error()
-        # Raises the same exception as the call from Python.
+        # Raises what the call by Python raises there.
         return tape.value_and_gradient(*signature.arguments(inputs), argnums=argnums, out=out)[0]
 
     addresses = [array.ctypes.data for array in arrays]

@@ -18,6 +18,7 @@ from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.arguments import chosen_arguments
 from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType
 from ..evaluate.chosen import inputs_of
+from ..evaluate.request import beside_outputs
 from .addressed_call import KINDS, AddressedCall, Kind, OtherResults, compiled_call, copy_at, floated, paths_call
 from .native_entry import Errors, keep_error
 from .owner import Owner
@@ -210,6 +211,8 @@ def _fitted(given: Operand, recorded: ValueType) -> np.ndarray:
 
 def c_function(tape: Owner, kind: str, args: Sequence[Tree], argnums: object) -> CFunction:
     """See NativeCalls.c_function."""
+    if argnums is not None:
+        argnums = beside_outputs(tape, args, argnums)
     if kind not in KINDS:
         raise ArgumentMismatch("there is no such kind of C function", got=repr(kind), fix=f"one of {', '.join(KINDS)}")
     native = tape._native_side()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+
 
 import numpy as np
 
@@ -11,12 +13,16 @@ from ...compiler.runtime.callbacks import take_pending
 from ...compiler.runtime.entries import batch_rows
 from ...compiler.runtime.status import PENDING
 from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
-from ...ir.arguments import chosen_arguments
+from ...ir.containers import structured
 from ...ir.instruction import FLOAT_SCALAR, Operand, Tree, UserFunction, ValueType
 from ...ir.outputs import Out, check_out
+from ...ir.pytree import TreeDef
+from ..backends import require_native
+from ..evaluate.chosen import choose, inputs_of
 from .batch import Failure, Job, check_threads, raise_first, run_timed
+from .few_rows import find_few, put, remember_few
 from .owner import CallsOwner, KernelOwner, Owner, Path
-from .row_arguments import RowArgument, require_fit, row_arguments
+from .row_arguments import RowArgument, RowArguments, require_fit, row_arguments
 
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
@@ -26,25 +32,34 @@ Numbers = tuple[int, ...]
 
 def run_mapped(tape: Owner, X: Tree, args: Sequence[Tree], argnums: object, out: Out, threads: int | None) -> tuple[Tree, Tree]:
     """See NativeCalls.batch."""
+    kind = type(argnums)
+    if out is not None and (not isinstance(out, (tuple, list)) or len(out) != 2):
+        raise ArgumentMismatch("out must be a pair", got=type(out).__name__, fix="out=(values, gradients)")
+    few = find_few(tape, X, args, argnums, threads) if kind is int or kind is tuple else None
+    if few is not None:
+        found = few[1] if out is None else put(few[1], [out[0], *(out[1] if kind is tuple else [out[1]])])
+        return found[0], found[1] if kind is int else tuple(found[1:])
+    require_native(tape.backend)
     arguments = row_arguments(X, args)
-    numbers, several = chosen_arguments(argnums, len(arguments), _name(tape))
-    if out is not None:
-        if not isinstance(out, (tuple, list)) or len(out) != 2:
-            raise ArgumentMismatch("out must be a pair", got=type(out).__name__, fix="out=(values, gradients)")
-        out = [out[0], *(out[1] if several else [out[1]])]
-    results = _run(tape, arguments, numbers, out, threads)
-    return results[0], tuple(results[1:]) if several else results[1]
+    chosen = choose(tape, arguments.example(), argnums)
+    outs = out if out is None else [out[0], *chosen.flat(out[1], "out")]
+    results = _run(tape, arguments, chosen.numbers, outs, threads)
+    remember_few(tape, X, args, argnums, arguments, results)
+    return results[0], chosen.nested(results[1:])
 
 
 def run_values(tape: Owner, X: Tree, args: Sequence[Tree], out: Out, threads: int | None) -> Tree:
     """See NativeCalls.batch_values."""
     outs = None if out is None else list(out) if isinstance(out, (tuple, list)) else [out]
-    results = _run(tape, row_arguments(X, args), None, outs, threads)
-    return tuple(results) if results.is_tuple else results[0]
-
-
-def _name(tape: Owner) -> str:
-    return tape.name if hasattr(tape, "answer_row") else tape.tape.name
+    few = find_few(tape, X, args, None, threads)
+    if few is not None:
+        found = put(few[1], outs)
+        return tuple(found) if few[0].is_tuple else found[0]
+    require_native(tape.backend)
+    arguments = row_arguments(X, args)
+    results = _run(tape, arguments, None, outs, threads)
+    remember_few(tape, X, args, None, arguments, results)
+    return structured(results.tree, results.is_tuple, results)
 
 
 class Results(list[np.ndarray]):
@@ -52,19 +67,24 @@ class Results(list[np.ndarray]):
 
     Attributes:
         is_tuple: whether a call returns a tuple.
+        tree: the treedef of what it returns; None for an array or a tuple of arrays.
+        row_seconds: how long a row takes, as far as that is known.
     """
 
-    def __init__(self, rows: int, types: Sequence[ValueType], is_tuple: bool, out: list[Operand] | None) -> None:
+    def __init__(
+        self, rows: int, types: Sequence[ValueType], is_tuple: bool, out: list[Operand] | None, tree: TreeDef | None = None
+    ) -> None:
+        self.tree, self.row_seconds = tree, math.inf
         types = [ValueType((rows, *t.shape), t.dtype) for t in types]
         check_out(out, types, True)
         super().__init__(np.empty(t.shape, t.dtype) for t in types)
         self.is_tuple, self._out = is_tuple, out
 
-    def take(self, row: int, values: Sequence[Operand]) -> None:
+    def take(self, row: int, values: Sequence[Operand], tree: TreeDef | None) -> None:
         """Take the results of one call."""
-        if len(values) != len(self):
+        if len(values) != len(self) or tree != self.tree:
             raise ShapeMismatch(
-                "rows return tuples of different lengths", got=f"{len(self)} and {len(values)} at row {row}"
+                "rows return tuples of different lengths, or other containers", got=f"{len(self)} and {len(values)} results at row {row}"
             )
         for k, value in enumerate(values):
             if np.shape(value) != self[k].shape[1:]:
@@ -136,7 +156,7 @@ def _widened(results: Sequence[np.ndarray], kernel: Kernel) -> list[np.ndarray]:
 
 
 def _run(
-    tape: Owner, arguments: list[RowArgument], numbers: Numbers | None, out: list[Operand] | None, threads: int | None
+    tape: Owner, arguments: RowArguments, numbers: Numbers | None, out: list[Operand] | None, threads: int | None
 ) -> Results:
     check_threads(threads)
     run = _on_paths if hasattr(tape, "answer_row") else _on_tape
@@ -144,11 +164,13 @@ def _run(
 
 
 def _on_tape(
-    tape: KernelOwner, arguments: list[RowArgument], numbers: Numbers | None, out: list[Operand] | None, threads: int | None
+    tape: KernelOwner, arguments: RowArguments, numbers: Numbers | None, out: list[Operand] | None, threads: int | None
 ) -> Results:
-    require_fit(arguments, tape.tape.input_types, tape.tape.name)
-    kernel, rows = tape.kernel(numbers), len(arguments[0].array)
-    results = Results(rows, kernel.tape.output_types, numbers is None and tape.tape.returns_tuple, out)
+    require_fit(arguments, tape.tape)
+    wrt = None if numbers is None else inputs_of(tape.tape, numbers)
+    kernel, rows = tape.kernel(wrt), arguments.rows
+    is_tuple, tree = (tape.tape.returns_tuple, tape.tape.result) if numbers is None else (False, None)
+    results = Results(rows, kernel.tape.output_types, is_tuple, out, tree)
     if not rows:
         return results
     call = tape.__call__ if numbers is None else lambda *args: tape.value_and_gradient(*args, argnums=numbers)
@@ -156,13 +178,15 @@ def _on_tape(
     outputs = _widened(results, kernel)
 
     def again(row: int) -> BaseException | None:
-        given = (a.array[row] if a.per_row else a.array for a in arguments)
-        return _exception(call, [np.asarray(a, t.dtype) for a, t in zip(given, tape.tape.input_types)])
+        arrays = [a.array.astype(t.dtype) for a, t in zip(arguments, tape.tape.input_types)]
+        converted = [a._replace(array=array, given=array) for a, array in zip(arguments, arrays)]
+        return _exception(call, RowArguments(converted, arguments.trees, rows).at(row))
 
     job = KernelJob(kernel, arrays, strides, outputs, np.arange(rows), False, again)
     failures = run_timed(job, threads)
     if failures:
         raise_first(failures)
+    results.row_seconds = job.row_seconds
     for result, output in zip(results, outputs):
         if result is not output:
             result[...] = output
@@ -181,40 +205,43 @@ def _exception(call: UserFunction, args: Sequence[Tree]) -> BaseException | None
 
 
 def _on_paths(
-    tape: CallsOwner, arguments: list[RowArgument], numbers: Numbers | None, out: list[Operand] | None, threads: int | None
+    tape: CallsOwner, arguments: RowArguments, numbers: Numbers | None, out: list[Operand] | None, threads: int | None
 ) -> Results:
     """Python answers the first row that no kernel has answered; the kernel of its path is tried at all others then.
 
     A kernel answers where all its guards hold, so that it makes no difference which ones are tried before.
     """
-    pending = np.arange(len(arguments[0].array))
+    pending = np.arange(arguments.rows)
     results: Results | None = None
     failures: list[Failure] = []
     while len(pending):
         row = int(pending[0])
         try:
-            variant, values, is_tuple = tape.answer_row([a.at(row) for a in arguments], numbers)
+            variant, values, is_tuple = tape.answer_row(arguments.at(row), numbers)
         except Exception as raised:  # noqa: BLE001 -- raised below, with its row
             raise_first([Failure(row, raised)])
         if results is None:
             types = [ValueType(np.shape(v), np.asarray(v).dtype) for v in values]
-            results = Results(len(pending), types, is_tuple, out)
-        results.take(row, values)
+            results = Results(len(pending), types, is_tuple, out, None if numbers is not None else variant.program.tape.result)
+        results.take(row, values, None if numbers is not None else variant.program.tape.result)
         pending, failed = _by_kernel(tape, variant, arguments, numbers, results, pending[1:], threads)
         failures += failed
     if failures:
         raise_first(failures)
-    return _nothing(arguments, numbers, out) if results is None else results
+    return _nothing(tape, arguments, numbers, out) if results is None else results
 
 
 def _by_kernel(
-    tape: CallsOwner, variant: Path, arguments: list[RowArgument], numbers: Numbers | None, results: Results, pending: np.ndarray,
+    tape: CallsOwner, variant: Path, arguments: RowArguments, numbers: Numbers | None, results: Results, pending: np.ndarray,
     threads: int | None,
 ) -> tuple[np.ndarray, list[Failure]]:  # fmt: skip
     """Answer the pending rows that are on one path; gives those that are not, up to the first row that failed, and this failure."""
-    if not len(pending) or not tape.may_run_natively(variant):
+    # What containers have beside arrays is the same in all rows.
+    specialised = arguments.trees is not None and not arguments.has_integers
+    if not len(pending) or not tape.may_run_natively(variant, specialised=specialised):
         return pending, []
-    kernel, types = variant.compiled.kernel(numbers), [a.type for a in arguments]
+    wrt = None if numbers is None else tape.keyed(arguments.at(int(pending[0])), numbers).bound.argnums
+    kernel, types = variant.compiled.kernel(wrt), [a.type for a in arguments]
     recorded = kernel.tape.input_types
     of_results = [ValueType(r.shape[1:], r.dtype) for r in results]
     if list(recorded[: len(types)]) != types or list(kernel.tape.output_types) != of_results:
@@ -222,9 +249,10 @@ def _by_kernel(
     given = [*arguments, *(RowArgument(np.asarray(c), False, True, c) for c in variant.constants)]
     arrays, strides = zip(*(_strided(a, t.dtype) for a, t in zip(given, kernel.input_types)))
     outputs = _widened(results, kernel)
-    again = lambda row: _exception(tape.answer_row, ([a.at(row) for a in arguments], numbers))  # noqa: E731 -- used once
+    again = lambda row: _exception(tape.answer_row, (arguments.at(row), numbers))  # noqa: E731 -- used once
     job = KernelJob(kernel, arrays, strides, outputs, pending, True, again)
     failures = [failure._replace(row=int(pending[failure.row])) for failure in run_timed(job, threads)]
+    results.row_seconds = job.row_seconds
     done = pending[job.statuses == 0]
     for result, output in zip(results, outputs):
         if result is not output:
@@ -236,11 +264,18 @@ def _by_kernel(
     return left if first is None else left[left < first], failures
 
 
-def _nothing(arguments: list[RowArgument], numbers: Numbers | None, out: list[Operand] | None) -> Results:
-    """The results of no rows."""
-    if numbers is None:
+def _nothing(tape: CallsOwner, arguments: RowArguments, numbers: Numbers | None, out: list[Operand] | None) -> Results:
+    """The results of no rows, of the shapes that a row of ones would have."""
+    args = arguments.example()
+    if numbers is not None:
+        bound = tape.keyed(args, numbers).bound
+        types = [ValueType(bound.inputs[k].shape, bound.inputs[k].dtype) for k in bound.argnums]
+        return Results(0, [FLOAT_SCALAR, *types], False, out)
+    try:
+        recorded = tape.likely_at(args)
+    except Exception as raised:
         raise ArgumentMismatch(
-            "a batch without rows has no first result that would tell the shape of the others",
-            fix="do not call it where len(X) == 0",
-        )
-    return Results(0, [FLOAT_SCALAR, *(arguments[k].type for k in numbers)], False, out)
+            "a batch without rows has no result that would tell the shapes, and the function cannot be called with ones",
+            got=f"{type(raised).__name__}: {raised}", fix="do not call it where len(X) == 0",
+        ) from raised  # fmt: skip
+    return Results(0, recorded.output_types, recorded.returns_tuple, out, recorded.result)

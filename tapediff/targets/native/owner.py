@@ -112,7 +112,15 @@ class CallsOwner(NativePaths, Protocol):
         """The path taken, and all outputs of the kernel of a key; see CompiledTape.kernel."""
         ...
 
-    def note_native_user(self, user: Any, /) -> None:
+    def keyed(self, args: Sequence[Tree], argnums: tuple[int, ...]) -> Tree:
+        """The key of a call from native code: a KeyedCall."""
+        ...
+
+    def likely_at(self, args: Sequence[Tree]) -> Tape:
+        """A tape for arguments of these types, on any path."""
+        ...
+
+    def note_native_user(self, user: object, /) -> None:
         """Note that native code runs recorded paths by itself."""
         ...
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
-from ...ir.arguments import Constant
+from ...ir.arguments import Constant, unwrap
+from ...ir.containers import Trees, flatten_argument
+from ...ir.inputs import as_inputs
 from ...ir.instruction import Operand, Tree, ValueType
+from ...ir.pytree import ARRAY, TreeDef
+from ...ir.tape import Tape
+from .signature import nested
 
 
 class Rows:
     """Marks an argument of a batch of which each row has an entry of its own.
 
     Args:
-        value: array whose first axis is that of the rows; or td.Constant of one.
+        value: array whose first axis is that of the rows, or a container of such arrays; or td.Constant of these.
     """
 
     __slots__ = ("value",)
@@ -29,7 +34,7 @@ class Rows:
 
 
 class RowArgument(NamedTuple):
-    """An argument of a batch.
+    """An array among the arguments of a batch.
 
     Attributes:
         array: its numbers; with an axis of rows in front if `per_row`.
@@ -53,32 +58,92 @@ class RowArgument(NamedTuple):
         return ValueType(self.array.shape[1:] if self.per_row else self.array.shape, self.array.dtype)
 
 
-def row_arguments(X: Tree, args: Sequence[Tree]) -> list[RowArgument]:
+class RowArguments(list[RowArgument]):
+    """The arrays in the arguments of a batch.
+
+    Attributes:
+        trees: the treedefs of the arguments; None where none is a container.
+        rows: how many there are.
+    """
+
+    def __init__(self, arrays: Iterable[RowArgument], trees: Trees | None, rows: int) -> None:
+        super().__init__(arrays)
+        self.trees, self.rows = trees, rows
+
+    def at(self, row: int) -> list[Tree]:
+        """The arguments of the call at one row."""
+        return self._nested([a.at(row) for a in self])
+
+    def example(self) -> list[Tree]:
+        """Arguments of the same types as those at any row, also where there is none."""
+        if self.rows:
+            return self.at(0)
+        ones = [Constant(one) if a.is_constant else one for a in self for one in (np.ones(*a.type)[()],)]
+        return self._nested([one if a.per_row else a.given for a, one in zip(self, ones)])
+
+    @property
+    def has_integers(self) -> bool:
+        """Whether an array is a Python integer, on which tapes are specialised."""
+        return any(isinstance(a.given, int) for a in self)
+
+    def _nested(self, leaves: list[Tree]) -> list[Tree]:
+        if self.trees is None:
+            return leaves
+        return nested(self.trees, leaves)
+
+
+def row_arguments(X: Tree, args: Sequence[Tree]) -> RowArguments:
     """The arguments of a batch, of which the first has rows.
 
     Raises:
-        ArgumentMismatch, ShapeMismatch: an argument is no array of numbers, or has another number of rows than the first.
+        ArgumentMismatch, ShapeMismatch: an argument is no array of numbers and no container of these, or has another number of rows
+            than the first.
     """
-    arguments = [_argument(X, 0, True), *(_argument(a, k, False) for k, a in enumerate(args, 1))]
-    first = arguments[0]
-    if first.array.dtype.kind in "iub" and not first.is_constant:
-        arguments[0] = first._replace(array=first.array.astype(np.float64))
-    rows = len(first.array)
-    for k, argument in enumerate(arguments):
-        if argument.per_row and len(argument.array) != rows:
-            raise ShapeMismatch(
-                f"argument {k} of the batch has another number of rows than the first one",
-                got=f"{len(argument.array)} rows and {rows}", fix="pass one entry per row, or leave td.Rows out",
-            )  # fmt: skip
-    return arguments
+    arguments: list[RowArgument] = []
+    trees: list[TreeDef] = []
+    rows: int | None = None
+    for k, argument in enumerate((X, *args)):
+        value, per_row, is_constant = _unmarked(argument, k == 0)
+        leaves, tree = flatten_argument(value, k)
+        _require_no_rows(tree, k)
+        found = [_argument(leaf, k, per_row, is_constant) for leaf in leaves]
+        if k == 0 and tree == ARRAY and found[0].array.dtype.kind in "iub" and not is_constant:
+            found[0] = found[0]._replace(array=found[0].array.astype(np.float64))
+        for count in [len(a.array) for a in found if a.per_row]:
+            rows = count if rows is None else rows
+            if count != rows:
+                raise ShapeMismatch(
+                    f"argument {k} of the batch has another number of rows than the first one",
+                    got=f"{count} rows and {rows}", fix="pass one entry per row, or leave td.Rows out",
+                )  # fmt: skip
+        arguments += found
+        trees.append(tree)
+        if rows is None:
+            raise ArgumentMismatch("the first argument of a batch holds no array with rows", got=type(X).__name__)
+    return RowArguments(arguments, None if all(tree == ARRAY for tree in trees) else tuple(trees), rows or 0)
 
 
-def _argument(given: Tree, position: int, per_row: bool) -> RowArgument:
-    is_constant, value = False, given
-    while type(value) in (Rows, Constant):
-        per_row |= type(value) is Rows
-        is_constant |= type(value) is Constant
-        value = value.value
+def _unmarked(given: Tree, per_row: bool) -> tuple[Tree, bool, bool]:
+    """An argument without its marks, whether each row has an entry of its own, and whether it is constant."""
+    is_constant = False
+    while type(given) in (Rows, Constant):
+        per_row |= type(given) is Rows
+        is_constant |= type(given) is Constant
+        given = given.value
+    return given, per_row, is_constant
+
+
+def _require_no_rows(tree: TreeDef, position: int) -> None:
+    if tree.kind is Rows:
+        raise ArgumentMismatch(f"argument {position} of the batch is a container with td.Rows in it", got=repr(tree.keys),
+                               fix="mark the whole argument: td.Rows({...})")  # fmt: skip
+    for part in tree.parts:
+        _require_no_rows(part, position)
+
+
+def _argument(leaf: Tree, position: int, per_row: bool, is_constant: bool) -> RowArgument:
+    is_constant |= type(leaf) is Constant
+    value = unwrap(leaf)
     array = np.asarray(value)
     if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
         raise ArgumentMismatch(
@@ -90,11 +155,15 @@ def _argument(given: Tree, position: int, per_row: bool) -> RowArgument:
             f"argument {position} of the batch must be an array of one point per row", got=f"{array.dtype} {array.shape}",
             fix="pass an array whose first axis is that of the rows",
         )  # fmt: skip
-    return RowArgument(array, per_row, is_constant, given)
+    return RowArgument(array, per_row, is_constant, Constant(value) if is_constant else value)
 
 
-def require_fit(arguments: Sequence[RowArgument], types: Sequence[ValueType], name: str) -> None:
+def require_fit(arguments: RowArguments, tape: Tape) -> None:
     """Raises where arguments do not fit the recorded ones."""
+    types, name = tape.input_types, tape.name
+    if arguments.trees is not None or tape.arguments is not None:
+        as_inputs(tape, arguments.example())  # tells what differs
+        return
     if len(arguments) != len(types):
         raise ArgumentMismatch(
             f"the tape of {name} takes {len(types)} arguments, {len(arguments)} were given",

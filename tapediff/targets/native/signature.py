@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import ArgumentMismatch
-from ...ir.arguments import Constant, unwrap
-from ...ir.containers import Trees, flatten_as, positions_of
+from ...ir.arguments import Cache, Constant, ConstantOrCache, Output, unwrap
+from ...ir.buffers import Buffer
+from ...ir.containers import Trees, flatten_as, opened, positions_of, slots
 from ...ir.inputs import as_inputs
 from ...ir.instruction import Operand, Tree, ValueType
-from ...ir.pytree import unflatten
+from ...ir.pytree import MIXED, TreeDef, unflatten
 from ...recording.arguments.bind_call import BoundCall, Structure
 from ...recording.arguments.int_arguments import AnyInt
 from ..evaluate.chosen import leaves_like
@@ -72,8 +73,7 @@ class Signature:
             leaves[position] = Constant(value) if type(leaves[position]) is Constant else value
         if self.trees is None:
             return leaves
-        rest = iter(leaves)
-        return [unflatten(tree, rest) for tree in self.trees]
+        return nested(self.trees, leaves)
 
     def inputs_in(self, argument: int, value: Operand) -> list[Operand]:
         """The arrays in a value of an argument.
@@ -120,3 +120,18 @@ def of_call(bound: BoundCall, key: Hashable) -> Signature:
     positions = tuple([k for k in range(len(leaves)) if k not in fixed])
     is_constant = tuple([not active for active in bound.active])
     return Signature(tuple(map(np.asarray, bound.inputs)), is_constant, tuple(leaves), positions, trees, key)
+
+
+def nested(trees: Trees, leaves: Sequence[Tree]) -> list[Tree]:
+    """Arguments with these leaves."""
+    rest = iter(leaves)
+    given = iter([_given(slot, rest) for tree in trees for slot in slots(tree)])
+    return [unflatten(opened(tree), given) for tree in trees]
+
+
+def _given(slot: Buffer | TreeDef, leaves: Iterator[Tree]) -> Tree:
+    """What stands in an argument at one place: buffers are the caller's own affair, so there are new ones."""
+    if isinstance(slot, Buffer):
+        return (Output if slot.is_output else Cache)(slot.unwritten())
+    leaf = next(leaves)
+    return ConstantOrCache(unwrap(leaf)) if slot == MIXED else leaf

@@ -286,14 +286,150 @@ def test_recorded_types_are_told_with_the_given_ones():
 
 
 def test_no_rows_have_no_results():
-    """Where the shapes are known; a GuardedTape would have to call the function to know that of its result."""
+    """But shapes: of the tape used last, or of a new one at ones, which is not kept."""
     fixed, safe = td.compile(of_numbers, 1.0, 2.0), td.GuardedTape(of_numbers)
     for tape in (fixed, safe):
         values, gradients = tape.batch(np.empty(0), 2.0)
-        assert values.shape == gradients.shape == (0,)
-    assert fixed.batch_values(np.empty(0), 2.0).shape == (0,)
+        assert values.shape == gradients.shape == tape.batch_values(np.empty(0), 2.0).shape == (0,)
+    safe = td.GuardedTape(outputs)
+    for _ in range(2):
+        found = safe.batch_values(np.empty((0, 3)), td.Rows(np.empty((0, 3))))
+        assert [(a.shape, a.dtype.kind) for a in found] == [((0, 3, 3), "f"), ((0, 3), "b"), ((0,), "i"), ((0,), "f")]
+        safe.batch_values(X[:1], td.Rows(Y[:1]))
+    assert safe.stats.recordings == 1
+    out = np.empty((0, 4))
+    assert td.GuardedTape(residuals).batch_values(np.empty((0, 3)), out=out) is out
+    picky = td.GuardedTape(lambda x: np.linalg.cholesky(np.eye(2) - 2 * x[0]))
     with pytest.raises(td.ArgumentMismatch, match="without rows"):
-        safe.batch_values(np.empty(0), 2.0)
+        picky.batch_values(np.empty((0, 3)))
+
+
+def layouts(array):
+    """The same numbers in arrays of every kind."""
+    read_only, misaligned = array.copy(), np.empty(array.nbytes + 1, np.int8)[1:].view(np.float64).reshape(array.shape)
+    read_only.flags.writeable = False
+    misaligned[...] = array
+    yield from (array, np.asfortranarray(array), np.repeat(array, 2, axis=0)[::2], array[::-1][::-1], read_only, misaligned, array.tolist())
+    yield array.astype(array.dtype.newbyteorder())
+
+
+@MAKERS
+@pytest.mark.parametrize("rows", [1, 5, 40])
+def test_the_layout_of_arrays_does_not_matter(make, rows):
+    """Strided, Fortran, read-only, not aligned, other byte order, lists; whether batches like it were run before or not."""
+    for f, further in ((shared_and_rows, (A, td.Rows(Y[:rows]), 2.5)), (residuals, ())):
+        tape = make(f, *at((X, *further), 0))
+        calls = {"values": lambda x, *args: tape.batch_values(x, *args)}
+        if f is shared_and_rows:
+            calls |= {"batch": lambda x, *args: flat(tape.batch(x, *args, argnums=(0, 1)))}
+        for call in calls.values():
+            expected = call(X[:rows], *further)
+            for _ in range(2):
+                for x in layouts(X[:rows]):
+                    np.testing.assert_equal(call(x, *further), expected)
+                for y in layouts(Y[:rows]) if further else ():
+                    np.testing.assert_equal(call(X[:rows], A, td.Rows(y), 2.5), expected)
+                for a in layouts(A) if further else ():
+                    np.testing.assert_equal(call(X[:rows], a, td.Rows(Y[:rows]), np.float64(2.5)), expected)
+
+
+def flat(found):
+    return (found[0], *found[1])
+
+
+@MAKERS
+def test_out_may_be_an_argument(make):
+    """All rows are computed before one is written."""
+    for _ in range(2):
+        x, y = X.copy(), Y.copy()
+        tape = make(shared_and_rows, *at((X, A, td.Rows(Y), 2.5), 0))
+        for _ in range(3):
+            values, gradients = tape.batch(X, A, td.Rows(Y), 2.5)
+            x[:], y[:] = X, Y
+            found = tape.batch(x, A, td.Rows(y), 2.5, out=(y[:, 0], x))
+            assert found[1] is x
+            assert np.array_equal(x, gradients)
+            assert np.array_equal(y[:, 0], values)
+        tape = make(lambda x: np.tanh(x), X[0])
+        for _ in range(3):
+            x[:] = X
+            assert tape.batch_values(x, out=x) is x
+            assert np.array_equal(x, [tape(row) for row in X])
+
+
+def nested(params, data):
+    """A result in a container, by the sign of an entry."""
+    inside = np.tanh(params["a"] * data[0] + params["b"][0]) * len(data[1])
+    if params["a"] > 0.0:
+        return {"sum": np.sum(inside), "all": inside}
+    return {"sum": np.sum(inside) * params["b"][0][0], "all": inside**2}
+
+
+@MAKERS
+@THREADS
+def test_arguments_and_results_may_be_containers(make, threads):
+    """Of rows in the first argument and in td.Rows; gradients and results have the structure of a single call's."""
+    params = {"b": (rng.normal(size=(ROWS, 3)),), "a": np.abs(rng.normal(size=ROWS))}
+    if make is not MAKERS.args[1][0]:
+        params["a"][::3] *= -1
+    scalar = lambda p, d: nested(p, d)["sum"]
+    each = lambda k: {"b": (params["b"][0][k],), "a": params["a"][k]}
+    data = [td.Constant((Y[0], "label")), td.Rows(td.Constant((Y, "label")))]
+    for d, at_row in zip(data, (lambda k: data[0], lambda k: td.Constant((Y[k], "label")))):
+        tape, whole = make(scalar, each(0), at_row(0)), make(nested, each(0), at_row(0))
+        for _ in range(2):
+            values, gradients = tape.batch(params, d, threads=threads)
+            found = whole.batch_values(params, d, threads=threads)
+            assert list(gradients) == ["b", "a"]
+            assert list(found) == ["sum", "all"]
+            for k in range(0, ROWS, 5):
+                value, gradient = td.value_and_gradient(scalar, each(k), at_row(k))
+                # Sums in another order.
+                np.testing.assert_allclose(values[k], value, rtol=1e-12)
+                np.testing.assert_allclose(gradients["b"][0][k], gradient["b"][0], rtol=1e-12)
+                np.testing.assert_allclose(gradients["a"][k], gradient["a"], rtol=1e-12)
+                np.testing.assert_allclose(found["all"][k], nested(each(k), (at_row(k).value[0], "label"))["all"], rtol=1e-12)
+    out = np.empty(ROWS), {"b": (np.empty((ROWS, 3)),), "a": np.empty(ROWS)}
+    assert tape.batch(params, d, out=out)[1]["a"] is out[1]["a"]
+    assert np.array_equal(out[1]["b"][0], gradients["b"][0])
+    for wrong in (({"a": params["a"], "b": params["b"]}, d), (params, td.Rows(td.Constant((Y[:5], "label")))), (params, {"y": td.Rows(Y)}), ({}, d)):
+        with pytest.raises((td.ArgumentMismatch, td.ShapeMismatch, KeyError, TypeError)):
+            td.compile(scalar, each(0), at_row(0)).batch(*wrong)
+
+
+def test_containers_with_python_integers_are_specialised_on():
+    """Each value has its own tape, and no kernel of another runs."""
+    safe = td.GuardedTape(lambda x, settings: np.sum(x ** settings["order"]) * settings["scale"] + settings["shift"])
+    for order in (2, 3, 2, 4):
+        settings = {"order": order, "scale": 2.0, "shift": td.Constant(5)}
+        for _ in range(2):
+            np.testing.assert_allclose(safe.batch_values(X, settings), np.sum(X**order, 1) * 2.0 + 5, rtol=1e-12)
+            np.testing.assert_allclose(safe.batch(X, settings)[1], order * X ** (order - 1) * 2.0, rtol=1e-12)
+
+
+def test_batches_of_few_rows_take_the_short_way(monkeypatch):
+    """From the second on: nothing is sorted out in Python, whatever paths the rows are on; failures are those of the long way."""
+    from tapediff.targets.native import mapped_batch
+
+    few = slice(0, 6)
+    safe, fixed = td.GuardedTape(branching), td.compile(shared_and_rows, X[0], A, Y[0], 2.5)
+    of_all = lambda: (safe.batch(X[few], td.Rows(Y[few]), 2.0), safe.batch_values(X[few], td.Rows(Y[few]), 2.0),
+                      fixed.batch(X[few], A, td.Rows(td.Constant(Y[few])), 2.5, argnums=(0, -1)))  # fmt: skip
+    first = of_all()
+    of_all()
+    before = safe.stats.hits
+
+    def long_way(*_):
+        raise AssertionError("the long way")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mapped_batch, "row_arguments", long_way)
+        again = of_all()
+    assert safe.stats.hits == before + 12
+    np.testing.assert_equal(again, first)
+    with pytest.raises(td.ShapeMismatch, match="rows"):
+        safe.batch(X[few], td.Rows(Y[:5]), 2.0)
+    np.testing.assert_equal(safe.batch(X[few], td.Rows(Y[few].astype(np.float32)), 2.0)[0].shape, (6,))
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two processors")
