@@ -91,13 +91,14 @@ class GuardedCalls(NativeCalls):
         """The tape of the path at a point; replayed with NumPy, so that nothing is compiled."""
         call = self.keyed(args, ())
         attempts = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided)  # noqa: E731
-        return self._dispatch.answer(call, attempts)[1].tape
+        return self._dispatch.answer(call, attempts)[1].tape.without_aux()
 
     def likely_at(self, args: Sequence[Any]) -> Tape:
         """A tape for arguments of these types: the one used last, or a new one, which is not kept, of the path at these."""
         call = self.keyed(args, ())
         known = self._cache.last_with(call.key)
-        return known.tape if known is not None else Recorder(self.name).run(record_bound, call.bound)
+        tape = known.tape if known is not None else Recorder(self.name).run(record_bound, call.bound)
+        return tape.without_aux()
 
     def answer_kind(
         self, args: Sequence[Tree], argnums: tuple[int, ...], key: tuple[int, ...] | Operator | None, vectors: Sequence[Operand]

@@ -615,3 +615,32 @@ def test_numba_code_takes_codes_in_place_of_exceptions():
     np.testing.assert_allclose(gradient, [-2.0 * found, -0.5 * found, 0.0], rtol=1e-14)
     assert np.array_equal(out, [0.25, 1.0, 1.0, 4.0])
     assert both(np.array([0.5, 2.0]), gradient, out)[0] == codes.WRONG_SIZE
+
+
+# Of what operators know besides
+
+
+def test_buffers_are_made_anew_and_aux_is_left_out():
+    """td.Cache, td.ConstantOrCache and td.Output among the arguments; of (y, aux), C functions are of y."""
+
+    def fill(out, x, mixed, scratch):
+        scratch[:] = x * mixed["k"]
+        mixed["b"][:] = scratch
+        out[:] = mixed["b"] ** 2 if x[0] > 0.0 else mixed["b"]
+
+    args = td.Output(3), X, td.ConstantOrCache({"b": np.empty(3), "k": np.array(2.0)}), td.Cache(np.empty(3))
+    with_aux = lambda x, k: ((np.sum(x**2) if x[0] > 0.0 else np.sum(x)) * k, {"x": x})
+    for filling, aux in ((td.compile(fill, *args), td.compile(with_aux, X, 2.0, has_aux=True)),
+                         (td.GuardedTape(fill), td.GuardedTape(with_aux, has_aux=True))):  # fmt: skip
+        product, gradient = filling.c_function("vjp", *args), aux.c_function("gradient", X, 2.0)
+        assert product.sizes == (6, 3)
+        for x in (X, 2 * X) if isinstance(aux, td.CompiledTape) else (X, -X, 2 * X, -X):
+            code, out = call(product, flat(x, np.ones(3)), 3)
+            assert code == 0
+            np.testing.assert_allclose(out, 8 * x if x[0] > 0.0 else 2.0, rtol=1e-14)
+            code, value, found = gradient_call(gradient, flat(x, 2.0))
+            assert code == 0
+            total = np.sum(x**2) if x[0] > 0.0 else np.sum(x)
+            np.testing.assert_allclose([value, *found], [2 * total, *(4 * x if x[0] > 0.0 else np.full(3, 2.0)), total], rtol=1e-14)
+        assert aux.batch_values(np.ones((2, 3)), 2.0).tolist() == [6.0, 6.0]
+        assert aux.batch_values(np.ones((0, 3)), 2.0).shape == (0,)
