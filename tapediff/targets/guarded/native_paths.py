@@ -93,7 +93,7 @@ class GuardedCalls(NativeCalls):
         attempts = lambda call: lambda variant, decided: variant.replay(None, call.bound.inputs, None, decided)  # noqa: E731
         return self._dispatch.answer(call, attempts)[1].tape.without_aux()
 
-    def likely_at(self, args: Sequence[Any]) -> Tape:
+    def likely_at(self, args: Sequence[Tree]) -> Tape:
         """A tape for arguments of these types: the one used last, or a new one, which is not kept, of the path at these."""
         call = self.keyed(args, ())
         known = self._cache.last_with(call.key)

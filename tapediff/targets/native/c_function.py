@@ -18,6 +18,7 @@ from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.arguments import chosen_arguments
 from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType
 from ..evaluate.chosen import inputs_of
+from ..evaluate.fast_path import Argnums
 from ..evaluate.request import beside_outputs
 from .addressed_call import KINDS, AddressedCall, Kind, OtherResults, compiled_call, copy_at, floated, paths_call
 from .native_entry import Errors, keep_error
@@ -209,7 +210,7 @@ def _fitted(given: Operand, recorded: ValueType) -> np.ndarray:
     return array.astype(recorded.dtype, copy=False)
 
 
-def c_function(tape: Owner, kind: str, args: Sequence[Tree], argnums: object) -> CFunction:
+def c_function(tape: Owner, kind: str, args: Sequence[Tree], argnums: Argnums | None) -> CFunction:
     """See NativeCalls.c_function."""
     if argnums is not None:
         argnums = beside_outputs(tape, args, argnums)

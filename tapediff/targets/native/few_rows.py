@@ -93,7 +93,7 @@ def put(found: Sequence[np.ndarray], outs: Sequence[Operand] | None) -> Sequence
     return outs
 
 
-def remember_few(tape: Owner, X: Tree, args: Sequence[Tree], argnums: object, arguments: RowArguments, results: BatchResults) -> None:
+def remember_few(tape: Owner, X: Tree, args: Sequence[Tree], argnums: Tree, arguments: RowArguments, results: BatchResults) -> None:
     """Let the next batch like this one be run at once, if native code can do that."""
     is_plain = type(argnums) in (int, tuple, type(None)) and type(X) is np.ndarray and arguments.trees is None
     if not is_plain or not arguments.rows or any(a.array.dtype == np.float32 for a in arguments):
@@ -112,9 +112,10 @@ def remember_few(tape: Owner, X: Tree, args: Sequence[Tree], argnums: object, ar
 
 
 def _call_of(
-    tape: Owner, arguments: RowArguments, argnums: object, types: Sequence[ValueType], native: KeepsCalls
+    tape: Owner, arguments: RowArguments, argnums: int | tuple[int, ...] | None, types: Sequence[ValueType], native: KeepsCalls
 ) -> AddressedCall | None:
-    numbers = () if argnums is None else tuple([k % len(arguments) for k in (argnums if type(argnums) is tuple else (argnums,))])
+    given = () if argnums is None else (argnums,) if isinstance(argnums, int) else argnums
+    numbers = tuple([k % len(arguments) for k in given])
     name = "value" if argnums is None else "gradient"
     if not hasattr(tape, "answer_kind"):
         kind = Kind(name, numbers, inputs_of(tape.tape, numbers))

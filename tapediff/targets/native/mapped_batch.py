@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-
 import numpy as np
 
 from ...compiler.runtime.callbacks import take_pending
