@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, overload
 
 import numpy as np
 
@@ -23,8 +24,17 @@ from .operators.gradients import gradient_answer
 from .tapes.gradient_tape import gradient_tape, gradient_tape_in_use
 
 Argnums = int | Sequence[int]
+# The arguments of a function, which those of its derivative are.
+P = ParamSpec("P")
 
 
+# For editors: the gradient by an array is an array, that by a number a number. Everything else depends on options and containers.
+@overload
+def gradient(target: Target, x: np.ndarray, /, *args: Tree, out: np.ndarray | None = None) -> np.ndarray: ...
+@overload
+def gradient(target: Target, x: float, /, *args: Tree) -> float: ...
+@overload
+def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree: ...
 def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree:
     """Gradient of a real scalar function.
 
@@ -58,6 +68,16 @@ def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums 
     return only_gradient(_answer(target, given(x, args), argnums, out, named, False))
 
 
+@overload
+def value_and_gradient(
+    target: Target, x: np.ndarray, /, *args: Tree, out: np.ndarray | None = None
+) -> tuple[float, np.ndarray]: ...
+@overload
+def value_and_gradient(target: Target, x: float, /, *args: Tree) -> tuple[float, float]: ...
+@overload
+def value_and_gradient(
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree
+) -> tuple[Tree, Tree]: ...
 def value_and_gradient(
     target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree
 ) -> tuple[Tree, Tree]:
@@ -93,7 +113,7 @@ def _answer(
     return _as_number(value), found if chosen.trees is None else chosen.nested(found) if out is None else out
 
 
-def grad(f: UserFunction, argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> UserFunction:
+def grad(f: Callable[P, Tree], argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]:
     """A function that returns the gradient of f, in autograd's and JAX's spelling.
 
     Args:
@@ -109,7 +129,9 @@ def grad(f: UserFunction, argnums: Argnums = 0, has_aux: bool = False, **options
     return _later(gradient, f, argnums, has_aux=has_aux, **options)
 
 
-def value_and_grad(f: UserFunction, argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> UserFunction:
+def value_and_grad(
+    f: Callable[P, Tree], argnums: Argnums = 0, has_aux: bool = False, **options: Tree
+) -> Callable[P, tuple[Tree, Tree]]:
     """A function that returns (value, gradient) of f; see td.grad. With has_aux: ((value, aux), gradient)."""
     return _later(value_and_gradient, f, argnums, has_aux=has_aux, **options)
 
@@ -145,6 +167,10 @@ def jacobian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums 
     return matrices.jacobian(target, x, *args, argnums=argnums, **options)
 
 
+@overload
+def hessian(target: Target, x: np.ndarray, /, *args: Tree, out: np.ndarray | None = None) -> np.ndarray: ...
+@overload
+def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, **options: Tree) -> Tree: ...
 def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, **options: Tree) -> Tree:
     """Hessian of a scalar function of an array of shape S.
 
@@ -170,23 +196,23 @@ def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums =
     return matrices.hessian(target, x, *args, argnums=argnums, **options)
 
 
-def jacfwd(f: UserFunction, argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> UserFunction:
+def jacfwd(f: Callable[P, Tree], argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]:
     """A function that returns the Jacobian of f by forward sweeps, in JAX's spelling; see td.jacobian."""
     return _later(matrices.jacobian, f, argnums, mode="forward", has_aux=has_aux, **options)
 
 
-def jacrev(f: UserFunction, argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> UserFunction:
+def jacrev(f: Callable[P, Tree], argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]:
     """A function that returns the Jacobian of f by reverse sweeps, in JAX's spelling; see td.jacobian."""
     return _later(matrices.jacobian, f, argnums, mode="reverse", has_aux=has_aux, **options)
 
 
-def _later(verb: UserFunction, f: UserFunction, argnums: Argnums, **options: Tree) -> UserFunction:
+def _later(verb: UserFunction, f: Callable[P, Tree], argnums: Argnums, **options: Tree) -> Callable[P, Tree]:
     """A function of f's arguments. It keeps one GuardedTape of f, so that Python control flow is followed at every call."""
     is_plain = callable(f) and not isinstance(f, (Tape, CompiledTape, GuardedTape))
     kept = GuardedTape(f, compile_after=COMPILE_AFTER, has_aux=bool(options.get("has_aux"))) if is_plain else f
     name = getattr(f, "__name__", None) or getattr(f, "name", type(f).__name__)
 
-    def derivative_of(*args: Tree, **named: Tree) -> Tree:
+    def derivative_of(*args: P.args, **named: P.kwargs) -> Tree:
         return verb(f if current_recorder() is not None else kept, *args, argnums=argnums, **options, **named)
 
     derivative_of.__name__ = f"{verb.__name__}_of_{name}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, overload
 
 import numpy as np
 
@@ -164,6 +164,13 @@ class FastPath:
         """
         raise NotImplementedError
 
+    # As in derivatives.py.
+    @overload
+    def gradient(self, x: np.ndarray, /, *args: Tree, out: np.ndarray | None = None) -> np.ndarray: ...
+    @overload
+    def gradient(self, x: float, /, *args: Tree) -> float: ...
+    @overload
+    def gradient(self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree: ...
     def gradient(self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree:
         """See td.gradient."""
         value = None
@@ -174,6 +181,16 @@ class FastPath:
                 return target if out is not None or self._shape else target[()]
         return only_gradient(self.answer(given(x, args), argnums, out, named, value, False))
 
+    @overload
+    def value_and_gradient(
+        self, x: np.ndarray, /, *args: Tree, out: np.ndarray | None = None
+    ) -> tuple[float, np.ndarray]: ...
+    @overload
+    def value_and_gradient(self, x: float, /, *args: Tree) -> tuple[float, float]: ...
+    @overload
+    def value_and_gradient(
+        self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree
+    ) -> tuple[Tree, Tree]: ...
     def value_and_gradient(
         self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree
     ) -> tuple[Tree, Tree]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import overload
+
+import numpy as np
+
 from ...ir.instruction import Target, Tree
 from ...ir.outputs import Out
 from ..evaluate.chosen import Chosen, choose
@@ -13,6 +17,10 @@ from ..tapes.operator_tapes import Operator
 from .products import count_of
 
 
+@overload
+def hvp(target: Target, x: np.ndarray, v: np.ndarray, /, *args: Tree, out: np.ndarray | None = None) -> np.ndarray: ...
+@overload
+def hvp(target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree: ...
 def hvp(target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree:
     """Hessian of a scalar function times a vector, without forming the Hessian.
 
