@@ -429,6 +429,16 @@ def test_batches_of_few_rows_take_the_short_way(monkeypatch):
     np.testing.assert_equal(again, first)
     with pytest.raises(td.ShapeMismatch, match="rows"):
         safe.batch(X[few], td.Rows(Y[:5]), 2.0)
+    same = np.empty(6)
+    with pytest.raises(td.ArgumentMismatch, match="share memory"):
+        safe.batch(X[few], td.Rows(Y[few]), 2.0, out=(same, np.lib.stride_tricks.as_strided(same, (6, 3), (8, 0))))
+    out = np.empty(6), np.empty((6, 3))
+    np.testing.assert_equal(safe.batch(X[few], td.Rows(Y[few]), 2.0, out=out), first[0])
+    # Arguments of other shapes take the place of those before.
+    wide = td.GuardedTape(lambda x, y: np.sum(x[0] * y))
+    for size in (2, 3, 2):
+        for _ in range(3):
+            assert np.array_equal(wide.batch(X[few], np.ones(size))[0], np.sum(np.ones((1, size)) * X[few, :1], 1))
     np.testing.assert_equal(safe.batch(X[few], td.Rows(Y[few].astype(np.float32)), 2.0)[0].shape, (6,))
 
 
