@@ -18,6 +18,7 @@ from ...ops.arrays.indexing import GATHER, PUT
 from ...ops.arrays.shape import BROADCAST
 from ...passes.pipeline import run_passes
 from ...passes.simplify.diagonal_products import diagonal_products
+from ...passes.simplify.unit_vectors import unit_vectors_by_index
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.caught_errors import refusals_forgotten
 from ...recording.recorder import Recorder
@@ -281,7 +282,8 @@ def _matrix_tape(
             blocks = _sparse_blocks(swept, sweeps.entries, outs, ins)
         return finished(recorder, [*mapped.outputs[:kept], *(block._id for block in blocks)])
 
-    return run_passes(replace(continued(mapped).run(recorded), active_inputs=tape.active_inputs))
+    found = continued(mapped).run(recorded)
+    return run_passes(replace(unit_vectors_by_index(found), active_inputs=tape.active_inputs))
 
 
 def _dense_blocks(

@@ -1,0 +1,47 @@
+"""Unit vectors as the rows of a large constant are computed where they are read, by comparing indices.
+
+The seeds of a matrix in n sweeps are n times n numbers, of which one in each column is not zero.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ir.instruction import BOOL, CONSTANT, INT64, ValueType
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.elementwise.comparison import EQUAL, SELECT
+
+# Smaller constants are loaded: 0.5 MB stay in the processor's cache.
+SMALLEST = 1 << 16
+
+
+def unit_vectors_by_index(tape: Tape) -> Tape:
+    if not any(i.op is CONSTANT and i.type.size >= SMALLEST for i in tape.instructions):
+        return tape
+    rewriter = Rewriter(tape)
+    for number, instruction in enumerate(tape.instructions):
+        made = None
+        if instruction.op is CONSTANT and instruction.type.size >= SMALLEST and instruction.type.dtype.kind == "f":
+            made = _compared(rewriter, instruction.params[0], instruction.type)
+        rewriter.number[number] = rewriter.copy(number) if made is None else made
+    return rewriter.finish()
+
+
+def _compared(rewriter: Rewriter, array: np.ndarray, type_: ValueType) -> int | None:
+    """The array by comparing indices; None where a column has several entries, or its columns have different ones."""
+    if array.ndim < 2 or np.count_nonzero(array) > array.size // len(array):
+        return None
+    nonzero = array != 0
+    if (np.count_nonzero(nonzero, axis=0) > 1).any():
+        return None
+    values = np.unique(array[nonzero])
+    if len(values) != 1:
+        return None
+    # Of columns without an entry, no row.
+    rows = np.where(nonzero.any(axis=0), nonzero.argmax(axis=0), -1)[None]
+    numbers = np.arange(len(array)).reshape(-1, *(1,) * (array.ndim - 1))
+    ids = [rewriter.constant(a, ValueType(a.shape, INT64)) for a in (numbers, rows)]
+    mask = rewriter.emit(EQUAL, tuple(ids), (), ValueType(array.shape, BOOL), None)
+    entries = [rewriter.constant(v, ValueType((), type_.dtype)) for v in (values[0], 0.0)]
+    return rewriter.emit(SELECT, (mask, *entries), (), type_, None)
