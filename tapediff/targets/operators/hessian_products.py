@@ -44,8 +44,8 @@ def hvp(target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = 0, 
     Source: Pearlmutter (1994), Neural Computation 6(1); here the gradient of a tape is a tape, whose pullback is taken.
     """
     fast = fast_operator(target, "hvp", argnums, named)
-    if fast is not None and (outputs := fast.outputs((x, *args, v), out)) is not None:
-        return outputs[0] if out is None else out
+    if fast is not None and (product := fast.output((x, *args, v), out)) is not None:
+        return product
     asked = requested(target, (x, *args), argnums, named)
     found, product, count, _ = _hvp(target, asked, v, out, keep=asked.has_aux)
     if count is None:
@@ -57,8 +57,13 @@ def value_gradient_and_hvp(
     target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = 0, **named: Tree
 ) -> tuple[Tree, Tree, Tree]:
     """Value, gradient, and the Hessian times a vector, computed together; see td.hvp."""
+    fast = fast_operator(target, "value, gradient and hvp", argnums, named)
+    if fast is not None and (outputs := fast.outputs((x, *args, v))) is not None:
+        return tuple(outputs)
     asked = requested(target, (x, *args), argnums, named)
-    found, product, _, chosen = _hvp(target, asked, v, None, keep=True)
+    found, product, count, chosen = _hvp(target, asked, v, None, keep=True)
+    if count is None:
+        found.remember(target, "value, gradient and hvp", argnums, named)
     return found.with_aux(asked.has_aux, found.value(), chosen.nested(chosen.plain(found.gradients())), product)
 
 

@@ -41,8 +41,8 @@ def jacobian(
         columns or rows that have no entries at the same places share a sweep.
     """
     fast = fast_operator(target, f"jacobian {mode}", argnums, named)
-    if fast is not None and (outputs := fast.outputs((x, *args), out)) is not None:
-        return outputs[0] if out is None else out
+    if fast is not None and (matrix := fast.output((x, *args), out)) is not None:
+        return matrix
     if mode not in (None, "forward", "reverse"):
         raise ArgumentMismatch("mode of a Jacobian", got=repr(mode), fix='"forward", "reverse", or None for the cheaper one')
     asked = requested(target, given(x, args), argnums, named)
@@ -80,8 +80,8 @@ def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums =
         groups of columns without entries in the same row.
     """
     fast = fast_operator(target, "hessian", argnums, named)
-    if fast is not None and (outputs := fast.outputs((x, *args), out)) is not None:
-        return outputs[0] if out is None else out
+    if fast is not None and (matrix := fast.output((x, *args), out)) is not None:
+        return matrix
     asked = requested(target, given(x, args), argnums, named)
     found, blocks, _ = _matrix(target, asked, out, matrices.hessian_tape, asked.has_aux, None)
     found.remember(target, "hessian", argnums, named)
@@ -92,8 +92,12 @@ def value_gradient_and_hessian(
     target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, **named: Tree
 ) -> tuple[Tree, Tree, Tree]:
     """Value, gradient and Hessian, computed together; see td.hessian."""
+    fast = fast_operator(target, "value, gradient and hessian", argnums, named)
+    if fast is not None and (outputs := fast.outputs((x, *args))) is not None:
+        return tuple(outputs)
     asked = requested(target, given(x, args), argnums, named)
     found, blocks, chosen = _matrix(target, asked, None, matrices.hessian_tape, True, None)
+    found.remember(target, "value, gradient and hessian", argnums, named)
     return found.with_aux(asked.has_aux, found.value(), chosen.nested(chosen.plain(found.gradients())), blocks)
 
 

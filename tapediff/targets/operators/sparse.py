@@ -11,12 +11,12 @@ import numpy as np
 
 from ...errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
 from ...ir.containers import outputs_among
-from ...ir.instruction import Target, Tree, is_tracked
+from ...ir.instruction import Operand, Target, Tree, is_tracked
 from ...ir.tape import Tape
 from ...transforms.active_part import Part
 from ..evaluate.chosen import Chosen, choose
 from ..evaluate.evaluation import Evaluation, evaluate
-from ..evaluate.fast_path import ABSENT, given
+from ..evaluate.fast_path import ABSENT, fast_operator, given
 from ..evaluate.request import Request, requested
 from ..tapes import matrix_tapes as matrices
 from ..tapes import operator_tapes as tapes
@@ -52,12 +52,17 @@ def sparse_jacobian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: i
     Source: Griewank and Walther (2008), Evaluating Derivatives, sections 7.1 and 10.3 (accumulation in the order of the tape); Curtis,
         Powell and Reid (1974), IMA Journal of Applied Mathematics 13(1).
     """
+    fast = fast_operator(target, f"sparse jacobian {format}", argnums, named)
+    if fast is not None and (entries := fast.output((x, *args))) is not None:
+        return _with_values(fast.structure, entries)
     found, chosen, has_aux = _entries(target, given(x, args), named, argnums, matrices.sparse_jacobian_tape, format)
     if found.tape.returns_tuple:
         raise NonScalarOutput("a sparse Jacobian is of a function with one result", got=f"{len(found.tape.outputs)} results",
                               fix="concatenate the results, or use td.jacobian(f, x)")  # fmt: skip
     shape = (found.tape.output_types[0].size, math.prod(chosen.shapes[0]))
-    return found.with_aux(has_aux, _as_sparse(found, chosen.parts, matrices.sparse_jacobian_tape, shape, format))
+    made = _as_sparse(found, chosen.parts, matrices.sparse_jacobian_tape, shape, format)
+    _remember(found, target, f"sparse jacobian {format}", argnums, named)
+    return found.with_aux(has_aux, made)
 
 
 def sparse_hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, format: str = "csr", **named: Tree) -> SparseArray:
@@ -70,9 +75,14 @@ def sparse_hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: in
         Hessian-vector products as there are colours: 3 for a chain, 2 where everything depends on one variable alone.
     Source: Gebremedhin, Manne and Pothen (2005), SIAM Review 47(4).
     """
+    fast = fast_operator(target, f"sparse hessian {format}", argnums, named)
+    if fast is not None and (entries := fast.output((x, *args))) is not None:
+        return _with_values(fast.structure, entries)
     found, chosen, has_aux = _entries(target, given(x, args), named, argnums, matrices.sparse_hessian_tape, format)
     size = math.prod(chosen.shapes[0])
-    return found.with_aux(has_aux, _as_sparse(found, chosen.parts, matrices.sparse_hessian_tape, (size, size), format))
+    made = _as_sparse(found, chosen.parts, matrices.sparse_hessian_tape, (size, size), format)
+    _remember(found, target, f"sparse hessian {format}", argnums, named)
+    return found.with_aux(has_aux, made)
 
 
 def _entries(
@@ -108,9 +118,22 @@ def _as_sparse(found: Evaluation, parts: tuple[Part, ...], make: Callable[..., T
     entries = matrices.sparse_entries(tape, make, wrt, format)
     if entries is None:
         return scipy.sparse.csr_array(np.reshape(data, shape)).asformat(format)
-    made = copy(_structure(found.tape, entries, shape, format))
-    made.data = data
+    structure = _structure(found.tape, entries, shape, format)
+    if found.fast is not None:
+        found.fast.structure = structure
+    return _with_values(structure, data)
+
+
+def _with_values(structure: SparseArray, values: Operand) -> SparseArray:
+    made = copy(structure)
+    made.data = values
     return made
+
+
+def _remember(found: Evaluation, target: Target, name: str, argnums: int, named: dict[str, Tree]) -> None:
+    """As of other verbs, where the entries have a structure: those of a dense matrix are looked for anew."""
+    if found.fast is not None and found.fast.structure is not None:
+        found.remember(target, name, argnums, named)
 
 
 def _structure(tape: Tape, entries: matrices.Entries, shape: tuple[int, int], format: str) -> SparseArray:
