@@ -125,8 +125,8 @@ def large(x):
     return np.sum(grid @ grid.T * 1e-3) + x[1] if x[1] > 0 else x[2]
 
 def long(x):
-    # Long enough to look at the clock.
-    return td.fori_loop(0, 200_000, lambda i, c: np.sin(c) + x[0], x[1]) + np.sum(x)
+    # Long enough to look at the clock, first after 128 iterations.
+    return td.fori_loop(0, 5_000, lambda i, c: np.sin(c) + x[0], x[1]) + np.sum(x)
 
 def run():
     for f in (loops, matrices, large, long):
