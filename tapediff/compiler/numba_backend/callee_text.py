@@ -145,8 +145,7 @@ class CalleeText:
             "    if status >= FAILURE or (status < 0 and status != NEW_PATH): return status",
             "    following = -1",
         ]
-        jumps = self.learned.jumps(callee)
-        for (n, status, outcome), target in jumps.items():
+        for (n, status, outcome), target in self.learned.jumps(callee).items():
             if n in functions and target in functions:
                 met = "np.isnan(report[0])" if np.isnan(outcome) else f"report[0] == {_float(outcome)}"
                 lines.append(f"    if number == {n} and status == {status} and {met}: following = {target}")

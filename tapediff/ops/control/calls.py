@@ -8,63 +8,15 @@ Tuples hold arrays and, where a length is known only when the tape runs, dynamic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
 
 import numpy as np
 
 from ...ir.instruction import INT_SCALAR, TUPLE, DynamicArrayType, Operand, TupleType, ValueType
-from ...ir.tape import Tape
 from ..declaration.op import Op
+from .callee import Answers, Callee
 from .loop_forms import LoopCotangents, LoopFlow, LoopForm, saved_bytes_limit
-
-Made = TypeVar("Made")
-
-
-class Answers(Protocol):
-    """The part of a callee that runs one iteration.
-
-    Attributes:
-        in_types, out_types: of its inputs and outputs, the same for every variant.
-    """
-
-    @property
-    def in_types(self) -> Sequence[ValueType]: ...
-    @property
-    def out_types(self) -> Sequence[ValueType]: ...
-
-    def answer(self, number: int | None, inputs: Sequence[Operand], /) -> tuple[Sequence[Operand], int]: ...
-
-
-class Callee(Answers, Protocol):
-    """A function of its own tapes, as calls and loops of it know it; see functions/callee.py.
-
-    Attributes:
-        is_pure: it may be computed anywhere, any number of times.
-        is_compiled: it has native kernels.
-        may_branch: it may have more variants than those that it has.
-        extends: the callee whose outputs it returns before others; None for itself.
-    """
-
-    @property
-    def is_pure(self) -> bool: ...
-    @property
-    def is_compiled(self) -> bool: ...
-    @property
-    def may_branch(self) -> bool: ...
-    @property
-    def extends(self) -> Callee | None: ...
-
-    def run(self, number: int | None, values: Sequence[Operand], /) -> tuple[Sequence[Operand], int]: ...
-    def run_loop(self, form: LoopForm, values: Sequence[Operand], /) -> tuple[Operand, ...]: ...
-    def pullback(self, wrt: tuple[int, ...], seeds: tuple[int, ...], maybe_discarded: bool, /) -> Callee: ...
-    def loop_flow(self, which: LoopCotangents, given: tuple[int, ...], /) -> LoopFlow: ...
-    def loop_pullback(self, which: LoopCotangents, /) -> Callee: ...
-    def only_tape(self) -> Tape | None: ...
-    def variant_tape(self, number: int, /) -> Tape: ...
-    def fixed(self, tape: Tape, /, extends: Callee | None = None) -> Callee: ...
-    def once(self, key: Hashable, make: Callable[[], Made], /) -> Made: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,7 +112,13 @@ def loop_with_numpy(callee: Answers, form: LoopForm, values: Sequence[Operand]) 
         done += 1
         if form.saves_carries and form.length is None and done * stored > saved_bytes_limit():
             raise form.too_large(done)
-    items: list[Operand] = list(carries)
+    return (*carries, *_stacked(callee, form, rows, ran, saved))
+
+
+def _stacked(
+    callee: Answers, form: LoopForm, rows: list[Sequence[Operand]], ran: list[int], saved: list[list[Operand]]
+) -> list[Operand]:
+    """The results of a loop behind its last carries, of the rows, variants and carries of its iterations."""
     columns: list[tuple[ValueType, list[Operand]]] = []
     last = len(callee.out_types) - int(form.stops)
     for k, type_ in enumerate(callee.out_types[form.carries : last]):
@@ -171,7 +129,7 @@ def loop_with_numpy(callee: Answers, form: LoopForm, values: Sequence[Operand]) 
     if form.saves_carries:
         columns += [(type_, [c[k] for c in saved]) for k, type_ in enumerate(callee.in_types[: form.carries])]
     made = [_entries(type_, column, form) for type_, column in columns]
-    return (*items, *made[:at_end], *([np.int64(done)] if form.stops else []), *made[at_end:])
+    return [*made[:at_end], *([np.int64(len(rows))] if form.stops else []), *made[at_end:]]
 
 
 def _array(value: Operand) -> np.ndarray:
@@ -228,19 +186,8 @@ def _loop_rule(
     outputs = len(callee.out_types) - form.carries - int(form.stops)
     ys_bars = z_bars[form.carries : form.carries + outputs]
     saved_bars = z_bars[first_saved:]
-    flow: LoopFlow = callee.loop_flow(
-        LoopCotangents(
-            form.carries,
-            form.streams,
-            tuple(k for k in range(form.carries) if active[carried + k]),
-            tuple(k for k in range(form.streams) if active[streamed + k]),
-            tuple(k for k in range(form.constants) if active[constant + k]),
-            tuple(k for k, bar in enumerate(ys_bars) if bar is not None),
-            tuple(k for k, bar in enumerate(saved_bars) if bar is not None),
-            maybe_discarded=maybe_discarded,
-        ),
-        tuple(k for k in range(form.carries) if z_bars[k] is not None),
-    )
+    asked = _asked_for(form, active, ys_bars, saved_bars, maybe_discarded)
+    flow: LoopFlow = callee.loop_flow(asked, tuple(k for k in range(form.carries) if z_bars[k] is not None))
     which = flow.which
     # Cotangents that did not come back are zeros.
     starts = [_or_zeros(z_bars[k], callee.in_types[k]) for k in which.wrt_carries]
@@ -267,6 +214,24 @@ def _loop_rule(
             z_bar = GET(returned, k=place)
             cotangents[k] = NonzeroCotangent(z_bar) if is_nonzero else z_bar
     return cotangents
+
+
+def _asked_for(
+    form: LoopForm, active: Sequence[bool], ys_bars: Sequence[Operand], saved_bars: Sequence[Operand], maybe_discarded: bool
+) -> LoopCotangents:
+    """The cotangents that are wanted of a loop, and those that are given beside the carries'."""
+    carried, streamed = form.leading, form.leading + form.carries
+    constant = streamed + form.streams
+    return LoopCotangents(
+        form.carries,
+        form.streams,
+        tuple(k for k in range(form.carries) if active[carried + k]),
+        tuple(k for k in range(form.streams) if active[streamed + k]),
+        tuple(k for k in range(form.constants) if active[constant + k]),
+        tuple(k for k, bar in enumerate(ys_bars) if bar is not None),
+        tuple(k for k, bar in enumerate(saved_bars) if bar is not None),
+        maybe_discarded=maybe_discarded,
+    )
 
 
 def _or_zeros(cotangent: Operand, type_: ValueType) -> Operand:

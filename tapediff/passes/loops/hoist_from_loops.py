@@ -14,7 +14,8 @@ from ...ir.tape import Tape
 from ...ops import Elementwise
 from ...ops.arrays.indexing import INDEX, Region
 from ...ops.arrays.shape import RESHAPE
-from ...ops.control.calls import GET, LOOP, Callee, LoopForm, TupleOp, loop_items
+from ...ops.control.callee import Callee
+from ...ops.control.calls import GET, LOOP, LoopForm, TupleOp, loop_items
 from ...ops.elementwise.arithmetic import CONVERT
 
 # Shorter loops are left alone.

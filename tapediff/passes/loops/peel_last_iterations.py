@@ -13,7 +13,8 @@ from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, INDEX, Region, Regions
 from ...ops.arrays.shape import RESHAPE
-from ...ops.control.calls import CALL, GET, LOOP, RECALL, Callee, LoopCotangents, LoopForm, loop_items
+from ...ops.control.callee import Callee
+from ...ops.control.calls import CALL, GET, LOOP, RECALL, LoopCotangents, LoopForm, loop_items
 from ..activity import active_values
 from ..simplify.dead_code import dead_code
 from .save_or_recompute import FEWEST_ITERATIONS

@@ -14,7 +14,8 @@ from ...ir.instruction import INPUT, Params, TupleType, ValueType, item_types
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, INDEX, Region, Regions
-from ...ops.control.calls import GET, LOOP, Callee, LoopForm, loop_items
+from ...ops.control.callee import Callee
+from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
 from ..simplify.dead_code import dead_code
 from .save_or_recompute import FEWEST_ITERATIONS, needed_values, worth_saving
 from .value_numbering import SameValues, Sources, same_values

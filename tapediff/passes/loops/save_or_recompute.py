@@ -7,7 +7,8 @@ from collections.abc import Collection
 from ...ir.instruction import CONSTANT, FLOAT64, INPUT, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
-from ...ops.control.calls import LOOP, Callee, LoopForm, TupleOp
+from ...ops.control.callee import Callee
+from ...ops.control.calls import LOOP, LoopForm, TupleOp
 from .value_numbering import SameValues
 
 # Shorter loops are left alone.
