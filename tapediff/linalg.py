@@ -6,7 +6,7 @@ import numpy as np
 
 from .base.current_recording import failure_may_be_caught
 from .ir.instruction import Operand, is_tracked
-from .numpy_api.shaping import as_value
+from .numpy_api.joining import as_value
 from .ops.matrices.linear_algebra import TRIANGULAR_SOLVE, require_regular
 
 

@@ -1,6 +1,6 @@
-"""np.array, np.asarray, np.full and their relatives on tracked values: the result is a tracked array.
+"""np.array, np.asarray, np.full, np.zeros_like, np.linspace and their relatives on tracked values: the result is a tracked array.
 
-NumPy has no protocol for these; namespace.py puts them in NumPy's namespace while something is recorded.
+For most of these NumPy has no protocol; numpy_namespace.py puts them in NumPy's namespace while something is recorded.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from numpy.typing import DTypeLike
 
 from ..ir.instruction import Operand, Recorded, is_tracked
 from ..ops.arrays.shape import BROADCAST
-from .kinds import Shape, converted
-from .shaping import as_value, copy, layout, reshape
+from .joining import as_value
+from .kinds import Shape, common_floats, converted, tracked_dtype
+from .shaping import copy, layout, reshape
 
 # NumPy's arrays have at most as many axes, so that lists nested deeper hold nothing that it would find.
 MOST_AXES = 64
@@ -117,3 +118,49 @@ def of_a_list(function: Callable[..., Operand]) -> Callable[..., Operand]:
         return function(as_value(a), *args, **named)
 
     return call
+
+
+def zeros_like(a: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Shape = None) -> Operand:
+    return _filled_like(a, 0.0, dtype, shape)
+
+
+def ones_like(a: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Shape = None) -> Operand:
+    return _filled_like(a, 1.0, dtype, shape)
+
+
+def full_like(
+    a: Operand, fill_value: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Shape = None
+) -> Operand:
+    result = _filled_like(a, 0.0, dtype, shape)
+    value = as_value(fill_value)
+    if is_tracked(value):
+        value = converted(value, result.dtype)
+        if np.broadcast_shapes(value.shape, result.shape) != result.shape:
+            raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {result.shape}")
+        return layout(BROADCAST(value, shape=result.shape), "C")
+    return a._recorder.tracked_constant(np.full(result.shape, value, result.dtype))
+
+
+def linspace(
+    start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Operand:
+    num = operator.index(num)
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    start, stop = (v if type(v) in (int, float) else as_value(v) for v in (start, stop))
+    start, stop = np.broadcast_arrays(*common_floats(start, stop))
+    gaps = num - 1 if endpoint else num
+    step = (stop - start) / (gaps or np.nan)
+    places = np.arange(num).reshape(-1, *[1] * start.ndim).astype(step.dtype)
+    points = start + places * (step if gaps else stop * 0.0)
+    if endpoint and num > 1:
+        points[-1] = stop
+    points = np.moveaxis(points if dtype is None else converted(points, dtype), 0, axis)
+    return (points, step) if retstep else points
+
+
+def _filled_like(a: Operand, value: float, dtype: DTypeLike | None, shape: Shape) -> Operand:
+    """A tracked array, so that the function can write tracked values into it."""
+    dtype = a.dtype if dtype is None else tracked_dtype(dtype)
+    return a._recorder.tracked_constant(np.full(a.shape if shape is None else shape, value, dtype))

@@ -15,7 +15,7 @@ from ..ir.instruction import Operand, is_tracked
 from ..ops import BY_FUNCTION, BY_SCIPY_NAME, Op
 from ..ops.elementwise.arithmetic import power
 from ..ops.elementwise.comparison import MASK_OPS
-from . import elementwise, ignoring_nan, ordering, reducing, shaping, writing
+from . import creating, elementwise, ignoring_nan, joining, ordering, reducing, shaping, writing
 from .alternatives import instead_of
 from .elementwise import as_mask
 from .matrices import einsum, linear_algebra, products
@@ -77,13 +77,13 @@ FUNCTIONS: dict[NumpyFunction, Callable[..., Operand]] = {
     np.reshape: shaping.reshape, np.ravel: shaping.ravel, np.transpose: shaping.transpose, np.swapaxes: shaping.swapaxes,
     np.moveaxis: shaping.moveaxis, np.expand_dims: shaping.expand_dims, np.squeeze: shaping.squeeze,
     np.broadcast_to: shaping.broadcast_to, np.broadcast_arrays: shaping.broadcast_arrays,
-    np.concatenate: shaping.concatenate, np.stack: shaping.stack, np.vstack: shaping.vstack, np.hstack: shaping.hstack,
-    np.column_stack: shaping.column_stack, np.atleast_1d: shaping.atleast_1d, np.atleast_2d: shaping.atleast_2d,
+    np.concatenate: joining.concatenate, np.stack: joining.stack, np.vstack: joining.vstack, np.hstack: joining.hstack,
+    np.column_stack: joining.column_stack, np.atleast_1d: shaping.atleast_1d, np.atleast_2d: shaping.atleast_2d,
     np.flip: shaping.flip, np.roll: shaping.roll, np.tile: shaping.tile, np.repeat: shaping.repeat,
     np.diagonal: shaping.diagonal, np.diag: shaping.diag, np.trace: shaping.trace, np.tril: shaping.tril, np.triu: shaping.triu,
-    np.split: shaping.split, np.array_split: shaping.array_split, np.copy: shaping.copy,
-    np.zeros_like: shaping.zeros_like, np.ones_like: shaping.ones_like, np.empty_like: shaping.zeros_like,
-    np.full_like: shaping.full_like, np.linspace: shaping.linspace, np.fliplr: lambda m: m[:, ::-1], np.flipud: lambda m: m[::-1],
+    np.split: joining.split, np.array_split: joining.array_split, np.copy: shaping.copy,
+    np.zeros_like: creating.zeros_like, np.ones_like: creating.ones_like, np.empty_like: creating.zeros_like,
+    np.full_like: creating.full_like, np.linspace: creating.linspace, np.fliplr: lambda m: m[:, ::-1], np.flipud: lambda m: m[::-1],
     np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim, np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
     np.dot: products.dot, np.inner: products.inner, np.outer: products.outer, np.vdot: products.vdot,
     np.tensordot: products.tensordot, np.kron: products.kron, np.einsum: einsum.einsum,

@@ -11,8 +11,8 @@ from ..ops import Op
 from ..ops.elementwise.arithmetic import ABSOLUTE, MAXIMUM, MINIMUM, RINT, SQUARE, power
 from ..ops.elementwise.comparison import IS_FINITE, IS_NAN, LOGICAL_AND, LOGICAL_OR, NOT_EQUAL, SELECT
 from ..ops.elementwise.elementary import LN2
+from .joining import as_value
 from .kinds import as_floats, common_floats, converted
-from .shaping import as_value
 from .shaping import copy as new_copy
 
 

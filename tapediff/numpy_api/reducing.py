@@ -21,8 +21,9 @@ from ..ops.arrays.shape import broadcast, reshape
 from ..ops.elementwise.arithmetic import ADD, CONVERT, MAXIMUM, MINIMUM, MULTIPLY, ROOT
 from ..ops.elementwise.comparison import SELECT
 from .elementwise import as_mask
+from .joining import as_value
 from .kinds import Axis, as_floats
-from .shaping import as_value, copy
+from .shaping import copy
 
 
 def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:

@@ -1,21 +1,18 @@
-"""Changing shapes, joining and splitting arrays, with NumPy's view semantics where NumPy returns a view."""
+"""Changing shapes and the order of entries, with NumPy's view semantics where NumPy returns a view."""
 
 from __future__ import annotations
 
 import builtins
-import operator
 from collections.abc import Sequence
 
 import numpy as np
 from numpy import asarray  # NumPy's own; see namespace.py
-from numpy.typing import DTypeLike
 
 from ..errors import UnsupportedFunction
-from ..ir.instruction import Operand, Recorded, is_tracked
-from ..ops.arrays.indexing import GATHER, PUT, Region, assemble
+from ..ir.instruction import Operand
+from ..ops.arrays.indexing import GATHER, PUT
 from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
-from ..ops.arrays.shape import reshape as reshape_value
-from .kinds import Axis, Shape, common_floats, converted, tracked_dtype
+from .kinds import Axis, Shape
 
 
 def reshape(a: Operand, shape: Shape = None, order: str = "C", copy: bool | None = None) -> Operand:
@@ -156,86 +153,6 @@ def broadcast_arrays(*args: Operand, subok: bool = False) -> Operand:
     return tuple(np.broadcast_to(a, shape) for a in args)
 
 
-def concatenate(arrays: Operand, axis: int | None = 0, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Operand:
-    parts = [part if is_tracked(part) else as_value(part) for part in arrays]
-    if axis is None:
-        parts, axis = [np.reshape(part, (-1,)) for part in parts], 0
-    shapes = [np.shape(part) for part in parts]
-    ndim = len(shapes[0])
-    if ndim == 0:
-        raise ValueError("zero-dimensional arrays cannot be concatenated")
-    axis %= ndim
-    if builtins.any(
-        len(s) != ndim or s[:axis] != shapes[0][:axis] or s[axis + 1 :] != shapes[0][axis + 1 :] for s in shapes
-    ):
-        raise ValueError(f"all the input array dimensions except for axis {axis} must match exactly, got {shapes}")
-    total = int(np.sum([s[axis] for s in shapes]))
-    full = (*shapes[0][:axis], total, *shapes[0][axis + 1 :])
-    regions, start = [], 0
-    for shape in shapes:
-        starts = tuple(start if k == axis else 0 for k in range(ndim))
-        regions.append(Region(starts, (1,) * ndim, shape, shape))
-        start += shape[axis]
-    return assemble(parts, regions, full)
-
-
-def stack(arrays: Operand, axis: int = 0) -> Operand:
-    parts = [part if is_tracked(part) else as_value(part) for part in arrays]
-    shapes = {np.shape(part) for part in parts}
-    if len(shapes) != 1:
-        raise ValueError("all input arrays must have the same shape")
-    (shape,) = shapes
-    axis %= len(shape) + 1
-    full = (*shape[:axis], len(parts), *shape[axis:])
-    counts = (*shape[:axis], 1, *shape[axis:])
-    regions = [
-        Region(tuple(k if d == axis else 0 for d in range(len(full))), (1,) * len(full), counts, shape)
-        for k in range(len(parts))
-    ]
-    return assemble(parts, regions, full)
-
-
-def as_value(part: Operand) -> Operand:
-    """A list or object array that holds tracked scalars becomes one tracked array; anything else an ndarray."""
-    if is_tracked(part):
-        return part
-    array = part if isinstance(part, np.ndarray) else _nested(part)
-    if is_tracked(array) or array.dtype != object:
-        return array
-    return stack_objects(array)
-
-
-def _nested(part: Operand) -> Operand:
-    if type(part) is int and not -(2**63) <= part < 2**63:
-        return asarray(float(part))
-    if isinstance(part, (list, tuple)) and builtins.any(isinstance(p, (Recorded, list, tuple)) for p in part):
-        rows = [p if is_tracked(p) else as_value(p) for p in part]
-        return stack(rows) if builtins.any(is_tracked(row) for row in rows) else asarray(part)
-    return asarray(part)
-
-
-def stack_objects(array: np.ndarray) -> Operand:
-    """An object array that NumPy built around tracked scalars, as one tracked array."""
-    if not builtins.any(is_tracked(entry) for entry in array.flat):
-        raise UnsupportedFunction("an object array met a tracked array", got=f"dtype object, shape {array.shape}",
-                                  fix="convert it to floats first")  # fmt: skip
-    return reshape_value(stack(list(array.flat)), array.shape)
-
-
-def vstack(tup: Operand) -> Operand:
-    return concatenate([np.atleast_2d(part) for part in map(as_value, tup)], axis=0)
-
-
-def hstack(tup: Operand) -> Operand:
-    parts = [np.atleast_1d(part) for part in map(as_value, tup)]
-    return concatenate(parts, axis=0 if np.ndim(parts[0]) == 1 else 1)
-
-
-def column_stack(tup: Operand) -> Operand:
-    parts = [as_value(part) for part in tup]
-    return concatenate([np.reshape(p, (-1, 1)) if np.ndim(p) < 2 else p for p in parts], axis=1)
-
-
 def atleast_1d(a: Operand) -> Operand:
     return a if a.ndim >= 1 else reshape(a, (1,))
 
@@ -303,61 +220,3 @@ def tril(m: Operand, k: int = 0) -> Operand:
 
 def triu(m: Operand, k: int = 0) -> Operand:
     return np.where(np.tri(*m.shape[-2:], k=k - 1, dtype=bool), m.dtype.type(0), m)
-
-
-def split(ary: Operand, indices_or_sections: Operand, axis: int = 0) -> Operand:
-    if isinstance(indices_or_sections, int) and ary.shape[axis] % indices_or_sections:
-        raise ValueError("array split does not result in an equal division")
-    return array_split(ary, indices_or_sections, axis)
-
-
-def array_split(ary: Operand, indices_or_sections: Operand, axis: int = 0) -> Operand:
-    pieces = np.array_split(np.arange(ary.shape[axis]), indices_or_sections)
-    lead = (slice(None),) * (axis % ary.ndim)
-    return [ary[lead + (slice(int(p[0]), int(p[-1]) + 1) if len(p) else slice(0, 0),)] for p in pieces]
-
-
-def zeros_like(a: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Shape = None) -> Operand:
-    return _filled_like(a, 0.0, dtype, shape)
-
-
-def ones_like(a: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Shape = None) -> Operand:
-    return _filled_like(a, 1.0, dtype, shape)
-
-
-def full_like(
-    a: Operand, fill_value: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Shape = None
-) -> Operand:
-    result = _filled_like(a, 0.0, dtype, shape)
-    value = as_value(fill_value)
-    if is_tracked(value):
-        value = converted(value, result.dtype)
-        if np.broadcast_shapes(value.shape, result.shape) != result.shape:
-            raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {result.shape}")
-        return layout(BROADCAST(value, shape=result.shape), "C")
-    return a._recorder.tracked_constant(np.full(result.shape, value, result.dtype))
-
-
-def linspace(
-    start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: DTypeLike | None = None,
-    axis: int = 0,
-) -> Operand:
-    num = operator.index(num)
-    if num < 0:
-        raise ValueError(f"Number of samples, {num}, must be non-negative.")
-    start, stop = (v if type(v) in (int, float) else as_value(v) for v in (start, stop))
-    start, stop = np.broadcast_arrays(*common_floats(start, stop))
-    gaps = num - 1 if endpoint else num
-    step = (stop - start) / (gaps or np.nan)
-    places = np.arange(num).reshape(-1, *[1] * start.ndim).astype(step.dtype)
-    points = start + places * (step if gaps else stop * 0.0)
-    if endpoint and num > 1:
-        points[-1] = stop
-    points = np.moveaxis(points if dtype is None else converted(points, dtype), 0, axis)
-    return (points, step) if retstep else points
-
-
-def _filled_like(a: Operand, value: float, dtype: DTypeLike | None, shape: Shape) -> Operand:
-    """A tracked array, so that the function can write tracked values into it."""
-    dtype = a.dtype if dtype is None else tracked_dtype(dtype)
-    return a._recorder.tracked_constant(np.full(a.shape if shape is None else shape, value, dtype))

@@ -41,7 +41,7 @@ from ..ir.instruction import (
 from ..ir.interpreter import outcome_of
 from ..ir.pytree import ARRAY
 from ..ir.tape import Tape
-from ..numpy_api.shaping import stack_objects
+from ..numpy_api.joining import stack_objects
 from ..numpy_api.whole_numbers import WholeNumber, with_floats
 from ..ops import Op
 from ..ops.control.calls import DynamicArray

@@ -14,7 +14,7 @@ from ...errors import ArgumentMismatch, StaleTape, UnsupportedFunction
 from ...ir.arguments import as_data_array
 from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, ValueType, is_tracked
 from ...ir.pytree import TreeDef, describe_treedef, flatten, integers, unflatten
-from ...numpy_api.shaping import stack_objects
+from ...numpy_api.joining import stack_objects
 from ...ops.control.calls import CALL, GET
 from ...recording.aliases import Aliases
 from ...recording.call_arrays import note_results, watch_results

@@ -12,9 +12,9 @@ from ...ir.instruction import FLOAT64, Operand
 from ...ops.elementwise.arithmetic import CONVERT, ROOT
 from ...ops.matrices.linear_algebra import CHOLESKY, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE, require_regular
 from ...ops.matrices.spectral import DET, EIGH
+from ..joining import as_value
 from ..kinds import as_floats
 from ..reducing import amax, axes_of
-from ..shaping import as_value
 
 
 def _square(a: Operand, name: str) -> Operand:

@@ -7,7 +7,7 @@ import numpy as np
 from ...ir.instruction import Operand, is_tracked
 from ...ops.arrays.shape import reshape
 from ...ops.matrices.products import MATMUL
-from ..shaping import as_value
+from ..joining import as_value
 
 
 def dot(a: Operand, b: Operand) -> Operand:

@@ -1,0 +1,106 @@
+"""Joining and splitting arrays; lists and object arrays that hold tracked values, as one tracked array."""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+from numpy import asarray  # NumPy's own; see namespace.py
+from numpy.typing import DTypeLike
+
+from ..errors import UnsupportedFunction
+from ..ir.instruction import Operand, Recorded, is_tracked
+from ..ops.arrays.indexing import Region, assemble
+from ..ops.arrays.shape import reshape as reshape_value
+
+
+def concatenate(arrays: Operand, axis: int | None = 0, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Operand:
+    parts = [part if is_tracked(part) else as_value(part) for part in arrays]
+    if axis is None:
+        parts, axis = [np.reshape(part, (-1,)) for part in parts], 0
+    shapes = [np.shape(part) for part in parts]
+    ndim = len(shapes[0])
+    if ndim == 0:
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    axis %= ndim
+    if builtins.any(
+        len(s) != ndim or s[:axis] != shapes[0][:axis] or s[axis + 1 :] != shapes[0][axis + 1 :] for s in shapes
+    ):
+        raise ValueError(f"all the input array dimensions except for axis {axis} must match exactly, got {shapes}")
+    total = int(np.sum([s[axis] for s in shapes]))
+    full = (*shapes[0][:axis], total, *shapes[0][axis + 1 :])
+    regions, start = [], 0
+    for shape in shapes:
+        starts = tuple(start if k == axis else 0 for k in range(ndim))
+        regions.append(Region(starts, (1,) * ndim, shape, shape))
+        start += shape[axis]
+    return assemble(parts, regions, full)
+
+
+def stack(arrays: Operand, axis: int = 0) -> Operand:
+    parts = [part if is_tracked(part) else as_value(part) for part in arrays]
+    shapes = {np.shape(part) for part in parts}
+    if len(shapes) != 1:
+        raise ValueError("all input arrays must have the same shape")
+    (shape,) = shapes
+    axis %= len(shape) + 1
+    full = (*shape[:axis], len(parts), *shape[axis:])
+    counts = (*shape[:axis], 1, *shape[axis:])
+    regions = [
+        Region(tuple(k if d == axis else 0 for d in range(len(full))), (1,) * len(full), counts, shape)
+        for k in range(len(parts))
+    ]
+    return assemble(parts, regions, full)
+
+
+def as_value(part: Operand) -> Operand:
+    """A list or object array that holds tracked scalars becomes one tracked array; anything else an ndarray."""
+    if is_tracked(part):
+        return part
+    array = part if isinstance(part, np.ndarray) else _nested(part)
+    if is_tracked(array) or array.dtype != object:
+        return array
+    return stack_objects(array)
+
+
+def _nested(part: Operand) -> Operand:
+    if type(part) is int and not -(2**63) <= part < 2**63:
+        return asarray(float(part))
+    if isinstance(part, (list, tuple)) and builtins.any(isinstance(p, (Recorded, list, tuple)) for p in part):
+        rows = [p if is_tracked(p) else as_value(p) for p in part]
+        return stack(rows) if builtins.any(is_tracked(row) for row in rows) else asarray(part)
+    return asarray(part)
+
+
+def stack_objects(array: np.ndarray) -> Operand:
+    """An object array that NumPy built around tracked scalars, as one tracked array."""
+    if not builtins.any(is_tracked(entry) for entry in array.flat):
+        raise UnsupportedFunction("an object array met a tracked array", got=f"dtype object, shape {array.shape}",
+                                  fix="convert it to floats first")  # fmt: skip
+    return reshape_value(stack(list(array.flat)), array.shape)
+
+
+def vstack(tup: Operand) -> Operand:
+    return concatenate([np.atleast_2d(part) for part in map(as_value, tup)], axis=0)
+
+
+def hstack(tup: Operand) -> Operand:
+    parts = [np.atleast_1d(part) for part in map(as_value, tup)]
+    return concatenate(parts, axis=0 if np.ndim(parts[0]) == 1 else 1)
+
+
+def column_stack(tup: Operand) -> Operand:
+    parts = [as_value(part) for part in tup]
+    return concatenate([np.reshape(p, (-1, 1)) if np.ndim(p) < 2 else p for p in parts], axis=1)
+
+
+def split(ary: Operand, indices_or_sections: Operand, axis: int = 0) -> Operand:
+    if isinstance(indices_or_sections, int) and ary.shape[axis] % indices_or_sections:
+        raise ValueError("array split does not result in an equal division")
+    return array_split(ary, indices_or_sections, axis)
+
+
+def array_split(ary: Operand, indices_or_sections: Operand, axis: int = 0) -> Operand:
+    pieces = np.array_split(np.arange(ary.shape[axis]), indices_or_sections)
+    lead = (slice(None),) * (axis % ary.ndim)
+    return [ary[lead + (slice(int(p[0]), int(p[-1]) + 1) if len(p) else slice(0, 0),)] for p in pieces]
