@@ -4,6 +4,9 @@ Comes in: a seed. Goes out: the source of `f(x)`, written against a namespace `l
 scan and so on are a few lines of Python; points on and beside the thresholds of its decisions; and, by running it on jets, its value with
 first and second derivatives. `test_control_fuzz.py` compares the two. Open first: `generator.py`; `grammar.py` has the parts of a program,
 `jets.py` the derivatives.
+
+`array_programs.py` and `branching_programs.py` are smaller languages, whose programs hypothesis draws for `test_fuzz.py` and
+`test_branch_flips.py`.
 """
 
 from .generator import Program, function_of, points_of
