@@ -33,7 +33,7 @@ from .evaluate.request import beside_outputs, requested
 from .native.native_calls import NativeCalls, NativeSide, check_vector
 from .operators.gradients import gradient_answer, value_and_aux
 from .operators.methods import OperatorMethods
-from .tapes.gradient_tape import gradient_tape
+from .tapes.gradient_tape import gradient_tape, is_cheaper_alone, joint_tape
 from .tapes.operator_tapes import Numbers, Operator
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         "__weakref__",
         "_dtype",
         "_fast",
+        "_fast_gradient",
         "_fast_value",
         "_kernels",
         "_lock",
@@ -82,6 +83,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         self._lock = new_lock()
         self._native = None
         self._fast: Callable[..., object] = unknown_yet
+        self._fast_gradient: Callable[..., object] = unknown_yet
         self._fast_value: Callable[..., object] = unknown_yet
         first = tape.input_types[0] if tape.inputs else None
         self._shape = first.shape if first else ()
@@ -101,7 +103,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         is_plain = current_recorder() is None
         if type(argnums) is tuple and out is None and is_plain and (found := self.by_several(args, argnums)) is not None:
             return found
-        return self._evaluate(args, argnums if named or self.tape.named_only else beside_outputs(self, args, argnums), out)
+        return self._evaluate(args, argnums if named or self.tape.named_only else beside_outputs(self, args, argnums), out, keep)
 
     @property
     def argument_names(self) -> tuple[str, ...]:
@@ -191,7 +193,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         scalar = not tape.returns_tuple and tape.output_types[0].shape == () and tape.output_types[0].is_float
         return (0,) if scalar and 0 in tape.active_inputs else None
 
-    def _evaluate(self, args: Sequence[Tree], argnums: Argnums, out: Out) -> tuple[Tree, Tree]:
+    def _evaluate(self, args: Sequence[Tree], argnums: Argnums, out: Out, keep: bool) -> tuple[Tree, Tree]:
         """The full path: any layout, lists, td.Constant, several gradients; checks everything before it computes."""
         numbers, several = chosen_arguments(argnums, len(args), self.tape.name) if args else ((0,), False)
         inputs = as_inputs(self.tape, args)
@@ -199,21 +201,35 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         if chosen.trees is not None:
             numbers, several = inputs_of(self.tape, numbers), True
         if any(map(is_tracked, inputs)):
-            value, *gradients = inline(gradient_tape(self.tape, numbers), inputs)
-            return value, chosen.nested(gradients)
-        self.kernel(numbers)
+            outputs = inline(joint_tape(self.tape.without_aux(), numbers, keep), inputs)
+            return outputs[0] if keep else None, chosen.nested(outputs[keep:])
+        is_alone = not keep and is_cheaper_alone(self.tape.without_aux(), numbers)
+        if not is_alone:
+            self.kernel(numbers)
         into: Out = out if out is None or chosen.trees is None else chosen.flat(out, "out")
         check_out(into, [self.tape.input_types[k] for k in numbers], several)
         outs = None if into is None else (list(into) if several else [into])
-        answer = self.attempt(numbers, inputs, outs)
+        answer = self._attempt_alone(numbers, inputs, outs) if is_alone else self.attempt(numbers, inputs, outs)
         if isinstance(answer, GuardFailure):
             raise self._guard_failed(answer)
         value, gradients = answer
+        if numbers == (0,) and not keep and not is_alone:
+            self._fast_gradient = self._fast
         if type(argnums) is tuple and numbers == argnums and (fast := self.fast(numbers)) is not None:
             self.fast_operators[argnums] = fast
         if out is not None:
             return value, out
         return value, chosen.nested([g[()] if g.shape == () else g for g in gradients])
+
+    def _attempt_alone(self, numbers: Numbers, inputs: Sequence[Operand], outs: Sequence[np.ndarray] | None) -> Tree:
+        """The same as attempt, of the gradients without the value, by a kernel that does not compute it."""
+        operator = Operator(joint_tape, numbers)
+        outputs = self.run_operator(operator, inputs, outs)
+        if isinstance(outputs, GuardFailure):
+            return outputs
+        if numbers == (0,) and self.fast(operator) is not None:
+            self._fast_gradient = self.kernel(operator).call
+        return None, outputs
 
     def attempt(self, argnums: tuple[int, ...] | None, inputs: Sequence[Operand], outs: Sequence[np.ndarray] | None) -> Tree:
         """Run a kernel on inputs of exactly the recorded types, of any layout.

@@ -21,7 +21,7 @@ from .evaluate.request import is_options, requested
 from .guarded_tape import GuardedTape
 from .operators import matrices
 from .operators.gradients import gradient_answer
-from .tapes.gradient_tape import gradient_tape, gradient_tape_in_use
+from .tapes.gradient_tape import gradient_tape_in_use, joint_tape
 
 Argnums = int | Sequence[int]
 # The arguments of a function, which those of its derivative are.
@@ -61,7 +61,7 @@ def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums 
         value = None
         if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
             into = np.empty(target._shape, target._dtype) if out is None else out
-            value = target._fast(x, *args, into) if args else target._fast(x, into)
+            value = target._fast_gradient(x, *args, into) if args else target._fast_gradient(x, into)
             if type(value) is float:
                 return into if out is not None or target._shape else into[()]
         return only_gradient(target.answer(given(x, args), argnums, out, named, value, False))
@@ -104,13 +104,17 @@ def _answer(
     arguments = asked.args
     chosen = choose(target, arguments, asked.argnums)
     tape, inputs, numbers = traced(target, arguments, chosen.numbers)
-    joint = gradient_tape(tape, numbers) if isinstance(target, Tape) else gradient_tape_in_use(tape, numbers)
+    if isinstance(target, Tape):
+        derived = joint_tape(tape.without_aux(), numbers, keep)
+    else:
+        derived = gradient_tape_in_use(tape, numbers, keep)
     several = not chosen.is_plain
     into = out if out is None or chosen.trees is None else chosen.flat(out, "out")
     check_out(into, [tape.input_types[k] for k in numbers], several)
-    value, *gradients = replay(joint, inputs)
-    found = deliver(gradients, into, several)
-    return _as_number(value), found if chosen.trees is None else chosen.nested(found) if out is None else out
+    outputs = replay(derived, inputs)
+    value = _as_number(outputs[0]) if keep else None
+    found = deliver(outputs[keep:], into, several)
+    return value, found if chosen.trees is None else chosen.nested(found) if out is None else out
 
 
 def grad(f: Callable[P, Tree], argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]:

@@ -113,6 +113,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self._dispatch = Dispatch(function, policy, cache, self._recorder, self._staleness)
         self._fast_dispatch = FastDispatch(function, cache)
         self._fast: Callable[..., object] = unknown_yet
+        self._fast_gradient: Callable[..., object] = unknown_yet
         self.fast_operators: dict[Hashable, FastOperator] = {}
         self._value_kernels: tuple[FastOperator, ...] = ()
         self._shape: tuple[int, ...] = ()
@@ -276,7 +277,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         variant.call = self._staleness.counted(variant.gradient_kernel().call)
         self._fast_dispatch.note(variant, call.specialisation.guard_value)
         self._shape, self._dtype = variant.shape, variant.dtype
-        self._fast = self.native_call(variant) or self._fast_dispatch.by_last
+        self._fast = self._fast_gradient = self.native_call(variant) or self._fast_dispatch.by_last
 
     def _inlined(self, call: BoundCall, out: Out, several: bool) -> tuple[Tree, Tree]:
         """Inside a recording: f may use its values, so nothing is kept, and the gradient's operations are recorded."""

@@ -112,6 +112,11 @@ def _cost(body: Tape, number: int, follows: bool) -> float:
     return ROUTINE if isinstance(op, TupleOp) else ROUTINE + type_.size
 
 
+def cost_of(tape: Tape) -> float:
+    """What a tape takes, in additions."""
+    return sum(_cost(tape, n, False) for n, i in enumerate(tape.instructions) if isinstance(i.op, Op))
+
+
 def _cost_of_loop(callee: Callee, form: LoopForm) -> float:
     tape = callee.only_tape()
     if tape is None:

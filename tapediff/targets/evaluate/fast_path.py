@@ -148,6 +148,7 @@ class FastPath:
     Attributes:
         _fast: called with the arguments and the array for the gradient. Returns a float, the value, where it has written the
             gradient; anything else says why not. It checks type, shape and layout of every argument itself.
+        _fast_gradient: the same for the gradient alone: any float means that it is written. Often the same function.
         fast_operators: for the next calls of other verbs, by their names, and of gradients by several arguments, by their argnums.
         _shape, _dtype: those of a fresh array for the gradient.
     """
@@ -155,6 +156,7 @@ class FastPath:
     __slots__ = ()
 
     _fast: Callable[..., object]
+    _fast_gradient: Callable[..., object]
     fast_operators: dict[Hashable, FastOperator]
     _shape: tuple[int, ...]
     _dtype: np.dtype
@@ -198,7 +200,7 @@ class FastPath:
         value = None
         if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
             target = np.empty(self._shape, self._dtype) if out is None else out
-            value = self._fast(x, *args, target) if args else self._fast(x, target)
+            value = self._fast_gradient(x, *args, target) if args else self._fast_gradient(x, target)
             if type(value) is float:
                 return target if out is not None or self._shape else target[()]
         return only_gradient(self.answer(given(x, args), argnums, out, named, value, False))

@@ -10,6 +10,7 @@ from ...ir.instruction import CONSTANT, FLOAT64, Instruction, ValueType
 from ...ir.tape import Tape
 from ...ops.control.calls import GET
 from ...ops.elementwise.arithmetic import CONVERT
+from ...passes.loops.save_or_recompute import cost_of
 from ...passes.pipeline import PREPARE, run_passes
 from ...passes.simplify.dead_code import dead_code
 from ...transforms.reverse import reverse
@@ -88,14 +89,28 @@ def _without_value(tape: Tape, joint: Tape, argnums: tuple[int, ...]) -> Tape:
     return tape.derived[key]
 
 
-def gradient_tape_in_use(tape: Tape, argnums: tuple[int, ...]) -> Tape:
+def gradient_tape_in_use(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
     """gradient_tape for replays: the first time without the passes that take longer than they save one replay."""
     tape = tape.without_aux()
     first_use = ("used", argnums)
     if first_use in tape.derived or ("gradient", argnums) in tape.derived:
-        return gradient_tape(tape, argnums)
+        return joint_tape(tape, argnums, keep)
     with_floats = with_float_output(tape)
     require_scalar(with_floats)
     require_differentiable(tape, argnums)
     tape.derived[first_use] = True
-    return dead_code(reverse(run_passes(with_floats, PREPARE), argnums))
+    return dead_code(reverse(run_passes(with_floats, PREPARE), argnums, keep_outputs=keep))
+
+
+# The gradient alone has a kernel of its own where at least this part of the work is saved, and so many additions.
+WORTH_A_KERNEL, FEWEST_ADDITIONS = 0.3, 2000.0
+
+
+def is_cheaper_alone(tape: Tape, argnums: tuple[int, ...]) -> bool:
+    """Whether a gradient without the value is worth a kernel of its own."""
+    key = ("cheaper alone", argnums)
+    if key not in tape.derived:
+        joint = cost_of(joint_tape(tape, argnums))
+        saved = joint - cost_of(joint_tape(tape, argnums, False)) if joint > FEWEST_ADDITIONS else 0.0
+        tape.derived[key] = saved > max(FEWEST_ADDITIONS, WORTH_A_KERNEL * joint)
+    return tape.derived[key]
