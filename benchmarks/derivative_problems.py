@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 
 from .array_problems import rosenbrock
+from .loop_problems import PROBLEMS as LOOP_PROBLEMS
 from .problem import Problem
 
 
@@ -199,6 +200,9 @@ VECTORS = (
     _problem("curve_fit", "curve fit, 10 000 × 5", damped_wave, 5),
     _problem("hand", "hand tracking, 300 × 26", hand, 26),
 )  # fmt: skip
+# Python loops that are rolled up, and a scan.
+_ROLLED_NAMES = {"rosenbrock_loop_1000", "volatility", "lotka_volterra", "hidden_markov", "bouncing_ball_scan"}
+ROLLED = tuple(p for p in LOOP_PROBLEMS if p.name in _ROLLED_NAMES)
 # Those that compile and run in a moment.
 SMALL = {
     "rosenbrock_10", "rosenbrock_100", "logistic_500_10", "gp_50", "lotka_volterra_euler", "tanh_10_10", "tanh_50_50", "bidiagonal", "hand",
@@ -215,7 +219,7 @@ def _sparse():
 DERIVATIVE_PROBLEMS = (
     *(DerivativeProblem("hessian", p, small=p.name in SMALL) for p in SCALARS),
     *(DerivativeProblem("jacobian", p, small=p.name in SMALL) for p in VECTORS),
-    *(DerivativeProblem("hvp", p, small=p.name in SMALL) for p in SCALARS),
+    *(DerivativeProblem("hvp", p, small=p.name in SMALL) for p in (*SCALARS, *ROLLED)),
     *_sparse(),
 )
 BY_NAME = {problem.name: problem for problem in DERIVATIVE_PROBLEMS}

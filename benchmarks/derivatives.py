@@ -28,10 +28,11 @@ from .derivative_problems import BY_NAME, DERIVATIVE_PROBLEMS
 from .run import ALL_CORES, on_cores
 
 BANDS = Path(__file__).parent / "derivative_bands.json"
-# One of each operator and way: compressed, dense as a matrix product, through a library, a loop, few columns, blocks.
+# One of each operator and way: entry by entry, dense as a matrix product, through a library, a loop, few columns, blocks, a chain.
 CHECKED = (
     "hessian_rosenbrock_100", "hessian_logistic_500_10", "hessian_gp_50", "hessian_lotka_volterra_euler", "jacobian_tanh_50_50",
-    "jacobian_hand", "hvp_rosenbrock_100", "hvp_logistic_500_10", "hvp_gp_50", "sparse_jacobian_bundle_adjustment",
+    "jacobian_hand", "hvp_rosenbrock_100", "hvp_logistic_500_10", "hvp_gp_50", "hvp_volatility",
+    "sparse_jacobian_bundle_adjustment", "sparse_hessian_rosenbrock_100000",
 )  # fmt: skip
 # Central differences along a direction lose half the digits; as in timing.py.
 DIFFERENCE_RTOL = timing.DIFFERENCE_RTOL
