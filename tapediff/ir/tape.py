@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, SupportsIndex
 
 from ..base.source_location import spot_of
 from ..errors import InvalidTape, describe
@@ -17,6 +17,7 @@ from .interpreter import inline, run
 from .outputs import deliver
 from .pytree import TreeDef, count_leaves, unflatten
 from .serialize import State, packed, unpacked
+from .token import is_hashed_by_joblib, token_of
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,13 @@ class Tape:
             self.__dict__[name] = state[name]
         self.__dict__["instructions"] = unpacked(state)
         self.__dict__["derived"] = {}
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
+        return (str, (self.__dask_tokenize__(),)) if is_hashed_by_joblib() else super().__reduce_ex__(protocol)
+
+    def __dask_tokenize__(self) -> str:
+        instructions = [(op.name, inputs, params, str(type_)) for op, inputs, params, type_, _ in self.instructions]
+        return token_of("tape", instructions, [getattr(self, name) for name in _STATE])
 
     def __deepcopy__(self, _: object) -> Tape:
         return self  # as nobody can change it

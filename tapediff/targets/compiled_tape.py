@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Target, Tree, UserF
 from ..ir.interpreter import GuardFailure, inline
 from ..ir.outputs import Out, check_out
 from ..ir.tape import Tape
+from ..ir.token import is_hashed_by_joblib, token_of
 from ..passes.pipeline import run_passes
 from ..recording.arguments.bind_call import positional
 from ..recording.python_state.gc_pause import without_collections
@@ -29,6 +30,7 @@ from .backends import NATIVE, check_backend, make_kernel
 from .evaluate.chosen import chosen_of_tape, inputs_of
 from .evaluate.evaluation import Evaluation, check_last, fitting, replayed
 from .evaluate.fast_path import FastOperator, FastPath, raise_pending, unknown_yet
+from .evaluate.like_function import like, like_tape
 from .evaluate.request import beside_outputs, requested
 from .native.native_calls import NativeCalls, NativeSide, check_vector
 from .operators.gradients import gradient_answer, value_and_aux
@@ -60,6 +62,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     """
 
     __slots__ = (
+        "__dict__",
         "__weakref__",
         "_dtype",
         "_fast",
@@ -353,7 +356,13 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Kernels are compiled when they are needed, as object code is for one processor and versions of libraries.
-        return CompiledTape, (self.tape, self.backend)
+        return _unpickled, (self.tape, self.backend, {name: vars(self)[name] for name in _DESCRIPTION if name in vars(self)})
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
+        return (str, (self.__dask_tokenize__(),)) if is_hashed_by_joblib() else self.__reduce__()
+
+    def __dask_tokenize__(self) -> str:
+        return token_of("compiled", self.tape, self.backend)
 
     def __deepcopy__(self, _: object) -> CompiledTape:
         return self
@@ -365,6 +374,17 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
 
     def __repr__(self) -> str:
         return f"<CompiledTape of {self.tape.name}: {len(self.tape)} instructions, {self.tape.guard_count} guards>"
+
+
+# What a pickle keeps of the function that was compiled, which other processes may not have.
+_DESCRIPTION = ("__module__", "__qualname__", "__doc__")
+
+
+def _unpickled(tape: Tape, backend: str, description: dict[str, str]) -> CompiledTape:
+    compiled = CompiledTape(tape, backend)
+    like_tape(compiled, tape)
+    vars(compiled).update(description)
+    return compiled
 
 
 def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree]) -> None:
@@ -405,11 +425,14 @@ def compile(
     check_backend(backend)
     if not isinstance(target, Tape):
         _require_point(target, args, named)
-        target = record(target, *args, has_aux=has_aux, **named)
-    elif args or named or has_aux:
-        raise ArgumentMismatch(
-            "td.compile(tape) takes no further arguments", fix="td.compile(f, x0) records and compiles"
-        )
-    compiled = CompiledTape(target, backend)
+        compiled = CompiledTape(record(target, *args, has_aux=has_aux, **named), backend)
+        like(compiled, target)
+    else:
+        if args or named or has_aux:
+            raise ArgumentMismatch(
+                "td.compile(tape) takes no further arguments", fix="td.compile(f, x0) records and compiles"
+            )
+        compiled = CompiledTape(target, backend)
+        like_tape(compiled, target)
     compiled.kernel(compiled._default())
     return compiled

@@ -17,6 +17,7 @@ from .compiled_tape import CompiledTape
 from .evaluate.chosen import choose
 from .evaluate.evaluation import replay, traced
 from .evaluate.fast_path import ABSENT, FIRST, given, only_gradient, with_gradient
+from .evaluate.like_function import like
 from .evaluate.request import is_options, requested
 from .guarded_tape import GuardedTape
 from .operators import matrices
@@ -219,8 +220,12 @@ def _later(verb: UserFunction, f: Callable[P, Tree], argnums: Argnums, **options
     def derivative_of(*args: P.args, **named: P.kwargs) -> Tree:
         return verb(f if current_recorder() is not None else kept, *args, argnums=argnums, **options, **named)
 
-    derivative_of.__name__ = f"{verb.__name__}_of_{name}"
-    derivative_of.__doc__ = f"{verb.__name__.capitalize()} of {name} with respect to argument {argnums}."
+    if callable(f):
+        like(derivative_of, f)
+    derivative_of.__name__ = derivative_of.__qualname__ = f"{verb.__name__}_of_{name}"
+    chosen = f"argument {argnums}" if options.get("argnames") is None else str(options["argnames"])
+    said = getattr(f, "__doc__", None) if is_plain else None
+    derivative_of.__doc__ = f"{verb.__name__.capitalize()} of {name} with respect to {chosen}." + (f"\n\n{said}" if said else "")
     return derivative_of
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ..ir.outputs import Out, check_out, deliver
 from ..ir.pytree import holds_tracked
 from ..ir.serialize import State
 from ..ir.tape import Tape
+from ..ir.token import is_hashed_by_joblib, token_of
 from ..recording.arguments.bind_call import BoundCall, bind_call, positional
 from ..recording.arguments.static import Static
 from ..recording.recorder import Recorder, current_recorder
@@ -24,6 +26,7 @@ from .backends import NATIVE
 from .evaluate.chosen import choose
 from .evaluate.evaluation import Evaluation, evaluate
 from .evaluate.fast_path import FastOperator, FastPath, raise_pending, unknown_yet
+from .evaluate.like_function import like
 from .evaluate.nested_recording import record_bound, record_nested
 from .evaluate.request import beside_outputs, requested
 from .guarded.dispatch import Dispatch
@@ -118,6 +121,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self._value_kernels: tuple[FastOperator, ...] = ()
         self._shape: tuple[int, ...] = ()
         self._dtype = FLOAT64
+        like(self, f)
 
     # Settings
 
@@ -287,7 +291,15 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         value, *gradients = inline(joint, inputs) if tracked else run(joint, inputs)
         return value if tracked else float(value), deliver(gradients, out, several)
 
-    # Copies, in this process and in others
+    # Copies, in this process and in others; hashes
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
+        return (str, (self.__dask_tokenize__(),)) if is_hashed_by_joblib() else super().__reduce_ex__(protocol)
+
+    def __dask_tokenize__(self) -> str:
+        """Of the function with what it closes over, and the settings; which tapes it keeps so far does not matter."""
+        settings = self.max_tapes, self._policy.compile_after_given, self.on_new_tape, self.check_every, self.backend
+        return token_of("guarded", self.f, self.guard, self._function.has_aux, settings)
 
     def _parts(self) -> tuple[GuardedFunction, Policy, TapeCache, PathRecorder]:
         return self._function, self._policy, self._cache, self._recorder

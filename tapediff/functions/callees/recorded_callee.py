@@ -18,6 +18,7 @@ from ...ir.interpreter import GuardFailure, run
 from ...ir.keys import has_identities
 from ...ir.serialize import State
 from ...ir.tape import Tape
+from ...ir.token import token_of
 from ...ops.control.calls import CALL
 from ...passes.pipeline import run_passes
 from ...recording.python_state.caught_errors import Failure
@@ -65,6 +66,7 @@ class RecordedCallee(Callee):
         self.recordings = 0
         self._is_warned = self._warned_draws = False
         self._handler: Site | None = None
+        self._token: str | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
         return copyreg.__newobj__, (type(self),), self.__getstate__()  # type: ignore[attr-defined]  # which has no stub
@@ -84,6 +86,13 @@ class RecordedCallee(Callee):
             "_paths": paths,
             "_kept": tapes,
         }
+
+    def __dask_tokenize__(self) -> str:
+        """Of the function and its first path: others may be recorded at any time."""
+        if self._token is None:
+            first = self.variants[min(self.variants)].tape if self.variants else None
+            self._token = token_of("callee", self.name, first, self._function)
+        return self._token
 
     def __setstate__(self, state: State) -> None:
         tapes = dict(state.pop("_kept"))
