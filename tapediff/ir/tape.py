@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, SupportsIndex
 
 from ..base.source_location import spot_of
+from ..base.token import is_hashed_by_joblib, token_of
 from ..errors import InvalidTape, describe
 from .containers import structured
 from .guard_rows import single_guards, width_of
@@ -17,7 +18,6 @@ from .interpreter import inline, run
 from .outputs import deliver
 from .pytree import TreeDef, count_leaves, unflatten
 from .serialize import State, packed, unpacked
-from .token import is_hashed_by_joblib, token_of
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.fork_locks import new_lock
 from ..base.held_locks import holding
+from ..base.token import is_hashed_by_joblib, token_of
 from ..compiler.runtime.status import OVERLAP, PENDING, REFUSED
 from ..errors import ArgumentMismatch, GuardFailed, ShapeMismatch
 from ..functions.callees.rolled_loop import rolled
@@ -20,7 +21,6 @@ from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Target, Tree, UserF
 from ..ir.interpreter import GuardFailure, inline
 from ..ir.outputs import Out, check_out
 from ..ir.tape import Tape
-from ..ir.token import is_hashed_by_joblib, token_of
 from ..passes.pipeline import run_passes
 from ..recording.arguments.bind_call import positional
 from ..recording.python_state.gc_pause import without_collections

@@ -8,6 +8,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
+from ..base.token import is_hashed_by_joblib, token_of
 from ..compiler.runtime.status import KEPT, PENDING
 from ..errors import ArgumentMismatch, TrackedValueEscaped
 from ..ir.arguments import unwrap
@@ -18,7 +19,6 @@ from ..ir.outputs import Out, check_out, deliver
 from ..ir.pytree import holds_tracked
 from ..ir.serialize import State
 from ..ir.tape import Tape
-from ..ir.token import is_hashed_by_joblib, token_of
 from ..recording.arguments.bind_call import BoundCall, bind_call, positional
 from ..recording.arguments.static import Static
 from ..recording.recorder import Recorder, current_recorder

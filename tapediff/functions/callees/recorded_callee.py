@@ -12,13 +12,13 @@ import numpy as np
 
 from ...base.held_locks import holding
 from ...base.source_location import Site
+from ...base.token import token_of
 from ...errors import GuardFailed, ShapeMismatch, TrackedValueLeaked, UnsupportedFunction
 from ...ir.instruction import CONSTANT, GUARD, Instruction, Operand, Outcome, ValueType
 from ...ir.interpreter import GuardFailure, run
 from ...ir.keys import has_identities
 from ...ir.serialize import State
 from ...ir.tape import Tape
-from ...ir.token import token_of
 from ...ops.control.calls import CALL
 from ...passes.pipeline import run_passes
 from ...recording.python_state.caught_errors import Failure

@@ -7,14 +7,17 @@ import hashlib
 import sys
 from collections.abc import Iterable, Iterator
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..base.source_location import Site
-from .instruction import Operand
+from .source_location import Site
+
+# A value of the user's program or of a tape, whose attributes are asked for once its type is known.
+Value: TypeAlias = Any
 
 
-def token_of(kind: str, *parts: Operand) -> str:
+def token_of(kind: str, *parts: Value) -> str:
     """The token of an object of some kind, which is made up of these parts."""
     return kind + "-" + _Digests().of((kind, *parts)).hex()
 
@@ -33,10 +36,10 @@ class _Digests:
 
     def __init__(self) -> None:
         # With the value, so that its identity is not given to another one.
-        self._known: dict[int, tuple[Operand, bytes]] = {}
+        self._known: dict[int, tuple[Value, bytes]] = {}
         self._package = ""
 
-    def of(self, value: Operand) -> bytes:
+    def of(self, value: Value) -> bytes:
         """The digest of a value: by its contents, of functions by their code and what it refers to."""
         known = self._known.get(id(value))
         if known is not None:
@@ -48,7 +51,7 @@ class _Digests:
         self._known[id(value)] = value, made.digest()
         return made.digest()
 
-    def _parts(self, value: Operand) -> Iterator[bytes]:
+    def _parts(self, value: Value) -> Iterator[bytes]:
         kind = type(value)
         yield f"{kind.__module__}.{kind.__qualname__} ".encode()
         if kind is Site:
@@ -81,7 +84,7 @@ class _Digests:
         else:
             yield array.tobytes()
 
-    def _object(self, value: Operand) -> Iterator[bytes]:
+    def _object(self, value: Value) -> Iterator[bytes]:
         if isinstance(value, _NAMED):
             yield _place(value)
         elif isinstance(value, FunctionType):
@@ -97,7 +100,7 @@ class _Digests:
         else:
             yield from self._reduced(value)
 
-    def _all(self, values: Iterable[Operand]) -> Iterator[bytes]:
+    def _all(self, values: Iterable[Value]) -> Iterator[bytes]:
         yield from map(self.of, values)
 
     def _function(self, f: FunctionType) -> Iterator[bytes]:
@@ -119,7 +122,7 @@ class _Digests:
         yield from self._all((code.co_consts, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars))
         yield from self._all((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags))
 
-    def _reduced(self, value: Operand) -> Iterator[bytes]:
+    def _reduced(self, value: Value) -> Iterator[bytes]:
         """As pickle would write it; of what it cannot write the attributes."""
         try:
             reduced = value.__reduce_ex__(4)
@@ -132,7 +135,7 @@ class _Digests:
         yield from (self.of(list(part) if hasattr(part, "__next__") else part) for part in reduced)
 
 
-def _place(value: Operand) -> bytes:
+def _place(value: Value) -> bytes:
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "")
     return f"{getattr(value, '__module__', '')}.{name}".encode()
 
