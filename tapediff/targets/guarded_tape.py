@@ -32,6 +32,7 @@ from .evaluate.request import beside_outputs, requested
 from .guarded.dispatch import Dispatch
 from .guarded.fast_dispatch import FastDispatch, GuardValue
 from .guarded.keyed_call import GuardedFunction, KeyedCall
+from .guarded.merging import again_unmerged
 from .guarded.native_paths import GuardedCalls
 from .guarded.policy import Policy
 from .guarded.record_path import PathRecorder
@@ -76,6 +77,9 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         static: td.static(...), the arguments to specialise on: a tape is kept for each value that they take.
         backend: how tapes are compiled, "native" or "numba"; see td.compile.
         has_aux: f returns (y, aux), and so does safe(x); see td.compile.
+        merge: whether branches on data are computed on both sides where that is proven to change nothing, so that one tape serves their
+            paths: True from the first tape on, None once three paths have been met, False never. `explain()` says which, and why others
+            are not.
 
     Raises:
         UnstableBranch: two sides of a branch disagree about a near tie, so that neither can answer.
@@ -99,7 +103,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self, f: UserFunction, guard: UserFunction | None = None, *,
         max_tapes: int = 64, compile_after: int | None = None, name: str | None = None,
         on_new_tape: str = "compile", check_every: int = 0, static: Static | None = None,
-        backend: str = NATIVE, has_aux: bool = False,
+        backend: str = NATIVE, has_aux: bool = False, merge: bool | None = False,
     ) -> None:  # fmt: skip
         if not callable(f) or isinstance(f, (Tape, GuardedTape)) or hasattr(f, "attempt"):
             raise ArgumentMismatch("td.GuardedTape takes the plain function, which it records itself",
@@ -109,7 +113,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
                                    fix="td.GuardedTape(f, guard=lambda x: x[0] > 1)")  # fmt: skip
         name_given = name or getattr(f, "__name__", type(f).__name__)
         function = self._function = GuardedFunction(f if static is None else static(f), guard, name_given, has_aux)
-        policy = self._policy = Policy(max_tapes, compile_after, on_new_tape, check_every, backend)
+        policy = self._policy = Policy(max_tapes, compile_after, on_new_tape, check_every, backend, merge)
         cache = self._cache = TapeCache()
         self._recorder = PathRecorder(function, policy, cache)
         self._staleness = StalenessCheck(function, policy, cache)
@@ -161,6 +165,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
 
     # Calls
 
+    @again_unmerged
     def answer(self, args: Sequence[Tree], argnums: Argnums, out: Out, named: dict[str, Tree], status: object, keep: bool = True) -> Tree:
         """See FastPath."""
         if status == KEPT and (raised := self.take_error()) is not None:
@@ -179,6 +184,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         guard_value = (status.value,) if type(status) is GuardValue else ()
         return self._value_and_gradient(args, argnums if named else beside_outputs(self, args, argnums), out, guard_value)
 
+    @again_unmerged
     def __call__(self, *args: Tree, **named: Tree) -> Tree:
         """The function's value: a float, an array, or a tuple as f returns it."""
         if self._value_kernels and not named and current_recorder() is None:
@@ -202,6 +208,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         if key is None and variant.program.tape.result is not None:
             return  # the results of the kernel have to be put into containers
         is_compiled = variant.compiled.seconds and variant.replays >= self.compile_after
+        if self._recorder.merging.trials_left:
+            return
         if is_compiled and variant.is_direct and self.guard is None and not self.check_every:
             fast = variant.fast(key)
             if fast is not None and key is None:
@@ -210,6 +218,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             elif fast is not None:
                 self.fast_operators[verb] = fast
 
+    @again_unmerged
     def operate(
         self, args: Sequence[Tree], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Operand], out: Out,
         several: bool,
@@ -220,9 +229,10 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         call = self._function.call(args, argnums)
         attempts = lambda call: self._dispatch.operate(call, build(call.bound.argnums), vectors, out, several)  # noqa: E731
         _, variant, found = self._dispatch.answer(call, attempts)
-        found.may_repeat = variant.is_direct and self.guard is None and not self.check_every
+        found.may_repeat = variant.is_direct and self.guard is None and not self.check_every and not self._recorder.merging.trials_left
         return found
 
+    @again_unmerged
     def tape_for(self, args: Sequence[Tree]) -> tuple[Tape, list[Operand]]:
         """The tape whose path holds at `args`, and its inputs there, for derivatives of any kind.
 
@@ -236,11 +246,13 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         )
         return variant.program.tape, [*call.bound.inputs, *variant.constants]
 
+    @again_unmerged
     def answer_at(self, x: np.ndarray) -> tuple[Variant, float, Operand]:
         """The tape that answers at x, the value, and the gradient; for calls from compiled code."""
         _, variant, (value, gradients) = self._gradients(self._function.call((x,), (0,)), None)
         return variant, value, gradients[0]
 
+    @again_unmerged
     def answer_row(self, args: Sequence[Tree], argnums: tuple[int, ...] | None) -> tuple[Variant, list[Operand], bool]:
         """The tape that answers, value and gradients (or the results, without argnums), and whether f returns several."""
         call = self._function.call(args, argnums or ())
@@ -265,13 +277,24 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         check_out(into, [ValueType(inputs[k].shape, inputs[k].dtype) for k in numbers], several)
         outs = None if into is None else (list(into) if several else [into])
         call, variant, (value, gradients) = self._gradients(call, outs)
-        if numbers == (0,) and variant.is_direct and variant.compiled.seconds:
+        if self._recorder.merging.trials_left:
+            pass  # the next calls are compared with the plain function
+        elif numbers == (0,) and variant.is_direct and variant.compiled.seconds:
             self._use_fast_path(call, variant)
         elif type(argnums) is tuple and numbers == argnums:
             self._remember(argnums, argnums, variant)
         if out is not None:
             return value, out
         return value, chosen.nested([g[()] if g.shape == () else g for g in gradients])
+
+    def went_unmerged(self, error: Exception) -> bool:
+        """Whether a merged branch is the cause of an error; from now on it is a branch."""
+        if not self._recorder.merging.caused(error):
+            return False
+        self._cache.clear()
+        self._fast, self._value_kernels = unknown_yet, ()
+        self.fast_operators.clear()
+        return True
 
     def _gradients(self, call: KeyedCall, outs: Out) -> tuple[KeyedCall, Variant, Answer]:
         return self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, call.bound.argnums, outs))
@@ -340,9 +363,10 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         For the last call that no tape could answer: the closest tape, the guard at which they parted, and its two sides.
         """
         recorder = self._recorder
-        return explanation(
+        text = explanation(
             self.name, self.max_tapes, self.stats, self._cache.all(), list(recorder.reasons), recorder.last_failure
         )
+        return "\n".join([text, *recorder.merging.report()])
 
     def margins(self, *args: Tree, **named: Tree) -> list[Margin]:
         """How far a point is from the next branch: every comparison on its path, and every kink of f's result.

@@ -13,7 +13,7 @@ from ..evaluate.evaluation import Evaluation, check_last, fitting, replayed
 from ..tapes.operator_tapes import Operator
 from .keyed_call import GuardedFunction, KeyedCall
 from .policy import Policy
-from .record_path import Missed, PathRecorder
+from .record_path import FormChanged, Missed, PathRecorder
 from .report import unstable
 from .staleness import StalenessCheck
 from .tape_cache import TapeCache
@@ -45,13 +45,14 @@ class Dispatch:
             The call that was answered, the tape, and its answer.
         """
         self._staleness.check_when_due(call)
+        self._recorder.check_on_trial(call)
         try:
-            return call, *self._follow(call, attempts(call))
+            return call, *self._follow_forms(call, attempts)
         except IntNeeded:
             needed = self._function.ints.data(call.bound.leaves)
         # An exception that plain Python raises here may have nothing to do with the ints, so they are specialised on only after it.
         call = self._function.call(call.args, call.argnums, call.specialisation.guard_value, with_data=False)
-        variant, answer = self._follow(call, attempts(call))
+        variant, answer = self._follow_forms(call, attempts)
         self._function.ints.specialised |= {*needed}
         return call, variant, answer
 
@@ -99,6 +100,14 @@ class Dispatch:
             return Evaluation(outputs, tape, operator.wrt, variant.compiled.run_unguarded, fast)
 
         return attempt
+
+    def _follow_forms(self, call: KeyedCall, attempts: Callable[[KeyedCall], Attempt]) -> tuple[Variant, Answer]:
+        """Follow a call, from its beginning again where the form of the function that is recorded has changed."""
+        while True:
+            try:
+                return self._follow(call, attempts(call))
+            except FormChanged:
+                continue  # which happens a few times: branches are refused one by one
 
     def _follow(self, call: KeyedCall, attempt: Attempt) -> tuple[Variant, Answer]:
         """Try tapes, the one used last first, until one holds at this point; record one where there is none.

@@ -77,6 +77,10 @@ class GuardedFunction:
         specialisation = Specialisation(types, bound.static, guard_value)
         return KeyedCall(bound, self.key(specialisation, bound.active), specialisation, args, argnums)
 
+    def bound(self, f: UserFunction, call: KeyedCall) -> BoundCall:
+        """A call of another function of the same arguments, sorted in the same way."""
+        return bind_call(f, call.args, call.argnums, self.ints.data if call.takes_ints else no_whole_numbers, self.has_aux)
+
     def key(self, specialisation: Specialisation, active: tuple[bool, ...]) -> CallKey:
         """The key of tapes for calls of one kind, whose inputs are `active`."""
         static = tuple(

@@ -20,14 +20,14 @@ class Policy:
     """The settings of a GuardedTape, and the warnings that are given once.
 
     Attributes:
-        max_tapes, check_every, backend: see GuardedTape.
+        max_tapes, check_every, backend, merge: see GuardedTape.
         compile_after: how many answers of a new tape are replayed with NumPy; `compile_after_given` is None unless set by the user.
         warned: the warnings given so far: "budget", "coarse", "draws".
     """
 
     def __init__(
-        self, max_tapes: int, compile_after: int | None, on_new_tape: str, check_every: int, backend: str
-    ) -> None:
+        self, max_tapes: int, compile_after: int | None, on_new_tape: str, check_every: int, backend: str, merge: bool | None
+    ) -> None:  # fmt: skip
         if max_tapes < 1 or (compile_after or 0) < 0 or check_every < 0:
             raise ArgumentMismatch(
                 "max_tapes must be at least 1, compile_after and check_every at least 0",
@@ -35,6 +35,7 @@ class Policy:
             )
         self.max_tapes, self.check_every, self.backend = max_tapes, check_every, check_backend(backend)
         self.compile_after_given = compile_after
+        self.merge = merge
         self.on_new_tape = on_new_tape
         self.warned: set[str] = set()
 

@@ -8,13 +8,18 @@ from collections import deque
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
+from ...errors import StaleTape
 from ...functions.callees.path_messages import check_prescribed, warn
 from ...ir.instruction import Outcome
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
+from ...merging.run_time import Refused
 from ...numpy_api.whole_numbers import check_parameters
+from ...recording.arguments.bind_call import BoundCall
 from ...recording.arguments.int_arguments import IntNeeded, may_be_data
 from ...recording.python_state.randomness import Draws
 from ...recording.recorder import Recorder
@@ -22,6 +27,7 @@ from ..evaluate.nested_recording import record_bound
 from ..evaluate.shared_programs import Programs
 from .compiled_program import CompiledProgram
 from .keyed_call import GuardedFunction, KeyedCall
+from .merging import Merging
 from .policy import Policy
 from .reason import Reason
 from .report import LastFailure, last_failure
@@ -40,6 +46,10 @@ Missed = tuple[Variant, GuardFailure]
 _INFO = 20  # logging.INFO
 
 
+class FormChanged(Exception):
+    """The function is recorded in another form from now on; the call starts again."""
+
+
 class PathRecorder:
     """Records the paths of one function.
 
@@ -52,6 +62,7 @@ class PathRecorder:
 
     def __init__(self, function: GuardedFunction, policy: Policy, cache: TapeCache) -> None:
         self._function, self._policy, self._cache = function, policy, cache
+        self.merging = Merging(function, policy.merge)
         self._programs = Programs(partial(CompiledProgram, backend=policy.backend))
         # Held while a path is recorded and kept; calls that a recorded tape answers never take it.
         self._lock = new_lock()
@@ -59,9 +70,15 @@ class PathRecorder:
         self.seconds_recording = 0.0
         self.reasons: deque[tuple[int, Reason]] = deque(maxlen=REASONS_KEPT)
         self.last_failure: LastFailure | None = None
+        # The tape that was recorded last in the plain form.
+        self._plain: Tape | None = None
 
     def variant(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> tuple[Variant, bool]:
-        """A tape that starts with the decided outcomes, and whether it is new: another thread may have recorded it."""
+        """A tape that starts with the decided outcomes, and whether it is new: another thread may have recorded it.
+
+        Raises:
+            FormChanged: the function is recorded in another form from now on, so that outcomes decided before mean nothing.
+        """
         messages: list[str] = []
         variant, is_new = self._find_or_record(call, decided, missed, messages)
         # Nobody listens where nobody has imported logging, which takes 15 ms.
@@ -84,10 +101,28 @@ class PathRecorder:
         failure = self._note_failure(call, missed)
         self._policy.allow_recording(self._function, failure, self._cache.all())
         variant = self._record(call, decided, missed, failure.reason)
+        if self.merging.note(variant.tape, 1 + self._cache.count(call.key)):
+            self._cache.clear()
+            self._plain = variant.tape
+            raise FormChanged
         self._cache.insert(variant)
         messages += self._policy.warnings(self._function, call, failure, self._cache.all())
         self._cache.drop_beyond(self._policy.max_tapes)
         return variant, True
+
+    def check_on_trial(self, call: KeyedCall) -> None:
+        """Compare the first answers of a merged form with the plain function, and go back to that one where they differ."""
+        if not self.merging.trials_left:
+            return
+        tape = self._cache.tape_at(call.key, call.bound.inputs)
+        if tape is None:
+            return
+        self.merging.trials_left -= 1
+        try:
+            self.merging.check(tape, call, None)
+        except StaleTape as differs:
+            self.merging.fail(str(differs))
+            self._cache.clear()
 
     def _note_failure(self, call: KeyedCall, missed: Missed | None) -> LastFailure:
         self.misses += 1
@@ -100,7 +135,7 @@ class PathRecorder:
         warned, static = self._policy.warned, call.bound.static
         draws = None if "draws" in warned else Draws((self._function.f,), [value for _, _, value in static])
         started = time.perf_counter()
-        tape = self._tape(call, decided, missed)
+        tape = self._form(call, decided, missed)
         seconds = time.perf_counter() - started
         if draws is not None and draws.warn(
             self._function.name
@@ -115,21 +150,40 @@ class PathRecorder:
         program = self._programs.of(tape) if static else CompiledProgram(tape, backend=self._policy.backend)
         return Variant(tape, call.key, self.recordings, reason, seconds, not static, program)
 
-    def _tape(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:
-        """Record the call; raises IntNeeded where an int that would be data has to be specialised on."""
+    def _form(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:
+        """Record the call in the merged form of the function, if there is one."""
+        merged, self._plain, plain = self.merging.form(call), None, self._plain
+        if merged is None:
+            return self._tape(call, call.bound, decided, missed)
+        try:
+            with np.errstate(all="ignore"):  # of sides that are not taken
+                tape = self._tape(call, merged, decided, missed)
+            self.merging.check(tape, call, plain)
+        except IntNeeded:
+            raise
+        except Exception as error:
+            self.merging.lower(error)
+            self._cache.clear()
+            raise FormChanged from error
+        return tape
+
+    def _tape(self, call: KeyedCall, bound: BoundCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:
+        """Record a call; raises IntNeeded where an int that would be data has to be specialised on."""
         recorder = Recorder(self._function.name, prescribed=decided)
         if not call.takes_ints:
-            return recorder.run(record_bound, call.bound)
+            return recorder.run(record_bound, bound)
         if missed is None:
             is_allowed = may_be_data(self._function.f)
         else:
             is_allowed = self._function.ints.allows_path(missed[0].tape, missed[1].ordinal)
         try:
             if is_allowed:
-                tape = recorder.run(record_bound, call.bound)
+                tape = recorder.run(record_bound, bound)
                 check_parameters(tape)
                 return tape
             error = None
+        except Refused:
+            raise
         except Exception as raised:  # noqa: BLE001 -- also an error of the function's own: plain Python decides
             error = raised
         self.misses -= 1  # the call is made again

@@ -16,7 +16,7 @@ from .record_path import REASONS_KEPT, PathRecorder
 from .tape_cache import TapeCache
 from .variant import Variant
 
-_SETTINGS = ("max_tapes", "check_every", "on_new_tape", "backend")
+_SETTINGS = ("max_tapes", "check_every", "on_new_tape", "backend", "merge")
 _COUNTS = ("misses", "recordings", "seconds_recording")
 _CACHE_COUNTS = ("evictions", "dropped_hits", "dropped_seconds")
 
@@ -41,7 +41,8 @@ def guarded_state(
         "cache": {name: getattr(cache, name) for name in _CACHE_COUNTS},
         "variants": [
             (v.tape, v.key.active, v.number, v.reason, v.seconds, v.is_direct, v.hits, v.replays)
-            for v in sorted(cache.all(), key=lambda variant: variant.used)
+            # Guards of merged tapes are those of a form that the other process has not made.
+            for v in ([] if recorder.merging.is_on else sorted(cache.all(), key=lambda variant: variant.used))
         ],
     }  # fmt: skip
 

@@ -50,6 +50,17 @@ class TapeCache:
     def all(self) -> list[Variant]:
         return [variant for paths in list(self.by_key.values()) for variant in paths.tapes]
 
+    def count(self, key: CallKey) -> int:
+        """How many tapes there are with this key."""
+        paths = self.by_key.get(key)
+        return len(paths.tapes) if paths is not None else 0
+
+    def clear(self) -> None:
+        """Drop all tapes: the function is recorded in another form from now on."""
+        evictions = self.evictions
+        self.drop_beyond(0)
+        self.evictions = evictions
+
     def last_with(self, key: CallKey) -> Variant | None:
         """The tape used last with this key."""
         paths = self.by_key.get(key)

@@ -1,0 +1,160 @@
+"""How values are used: whether a plain number may become data without a difference to the program."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from .rules import COMPARISONS, Resolve
+from .variables import Names, derived, flows_of, reads_of_ints, reads_of_values
+
+LARGEST_EXPONENT = 4
+
+
+@dataclass
+class Use:
+    """What the uses of some values ask of them.
+
+    Attributes:
+        as_float: only arithmetic, comparisons and NumPy's functions see them, so that a float64 does as well as a Python number.
+        as_bool: only tests see them.
+        returned: they may be among the results.
+        divisors: the operands of `/` that may be one of them.
+    """
+
+    as_float: bool = True
+    as_bool: bool = True
+    returned: bool = False
+    divisors: list[ast.expr] = field(default_factory=list)
+
+
+class Contexts:
+    """The uses of variables and expressions in the body of a function."""
+
+    def __init__(self, body: list[ast.stmt], resolve: Resolve, is_numpy: object) -> None:
+        self._resolve, self._is_numpy = resolve, is_numpy
+        self._flows, self._int_flows = flows_of(body, reads_of_values), flows_of(body, reads_of_ints)
+        self._parents: dict[ast.AST, ast.AST] = {}
+        self._loads: dict[str, list[ast.Name]] = {}
+        # As they are before anything is rewritten.
+        self._kinds: dict[ast.Call, str] = {}
+        self._right: dict[ast.BinOp, ast.expr] = {}
+        for statement in body:
+            for node in ast.walk(statement):
+                for child in ast.iter_child_nodes(node):
+                    self._parents[child] = node
+                if isinstance(node, ast.Call):
+                    self._kinds[node] = self._kind_of_call(node)
+                elif isinstance(node, ast.BinOp):
+                    self._right[node] = node.right
+                if isinstance(node, ast.Name) and (isinstance(node.ctx, ast.Load) or isinstance(self._parents.get(node), ast.AugAssign)):
+                    self._loads.setdefault(node.id, []).append(node)
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        return self._parents.get(node)
+
+    def use_of(self, names: Names, nodes: Iterable[ast.expr] = ()) -> Use:
+        """The uses of variables, of those that are computed from them, and of expressions."""
+        use = Use()
+        pending: list[ast.AST] = list(nodes)
+        found = derived(self._flows, names)
+        self._as_ints = derived(self._int_flows, names)
+        pending += [load for name in found for load in self._loads.get(name, ())]
+        for node in pending:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self._assigned_in_place(node, use)
+            else:
+                self._climb(node, use)
+        return use
+
+    def _assigned_in_place(self, node: ast.Name, use: Use) -> None:
+        parent = self._parents[node]
+        assert isinstance(parent, ast.AugAssign)
+        use.as_bool = False
+        if not isinstance(parent.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
+            use.as_float = False
+
+    def _climb(self, node: ast.AST, use: Use) -> None:
+        """Follow a value to where its expression ends."""
+        may_be_int = not isinstance(node, ast.Name) or node.id in self._as_ints
+        while True:
+            parent = self._parents.get(node)
+            if isinstance(parent, ast.BinOp):
+                use.as_bool = False
+                may_be_int = may_be_int and not isinstance(parent.op, ast.Div)
+                if not self._is_arithmetic(parent, node, use):
+                    use.as_float = False
+            elif isinstance(parent, ast.UnaryOp):
+                if isinstance(parent.op, ast.Not):
+                    return
+                use.as_bool = False
+                if not isinstance(parent.op, (ast.USub, ast.UAdd)):
+                    use.as_float = False
+            elif isinstance(parent, ast.Compare):
+                use.as_bool = False
+                if not all(isinstance(op, COMPARISONS) for op in parent.ops):
+                    use.as_float = False
+                return
+            elif isinstance(parent, ast.IfExp):
+                if node is parent.test:
+                    return
+            elif isinstance(parent, (ast.If, ast.While)):
+                return
+            elif isinstance(parent, (ast.Assign, ast.AnnAssign)):
+                return
+            elif isinstance(parent, ast.AugAssign):
+                use.as_bool = False
+                if isinstance(parent.op, ast.Div):
+                    use.divisors.append(parent.value)
+                elif not isinstance(parent.op, (ast.Add, ast.Sub, ast.Mult)):
+                    use.as_float = False
+                return
+            elif isinstance(parent, ast.Return):
+                use.returned |= may_be_int
+                return
+            elif isinstance(parent, ast.Call):
+                use.as_bool = False
+                kind = self._kinds[parent]
+                if kind == "numpy" or node is parent.func:
+                    return
+                if kind != "number":
+                    use.as_float = False
+                    return
+            elif isinstance(parent, (ast.BoolOp, ast.Tuple, ast.ListComp)):
+                # The elements of a tuple are assigned, returned, or something else.
+                pass
+            else:
+                use.as_float = use.as_bool = False
+                return
+            node = parent
+
+    def _is_arithmetic(self, parent: ast.BinOp, node: ast.AST, use: Use) -> bool:
+        if isinstance(parent.op, (ast.Add, ast.Sub, ast.Mult)):
+            return True
+        if isinstance(parent.op, ast.Div):
+            if node is self._right[parent]:
+                use.divisors.append(self._right[parent])
+            return True
+        right = self._right[parent]
+        exponent = right.value if isinstance(right, ast.Constant) else None
+        return isinstance(parent.op, ast.Pow) and type(exponent) is int and 1 <= exponent <= LARGEST_EXPONENT
+
+    def _kind_of_call(self, call: ast.Call) -> str:
+        """Whether a call is of one of NumPy's functions, or of a built-in function from numbers to a number."""
+        function = call.func
+        if isinstance(function, ast.Name):
+            found = self._resolve(function.id)
+            return "number" if is_one(found, (abs, max, min, sum)) else "numpy" if self._of_numpy(found) else ""
+        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            module = self._resolve(function.value.id)
+            return "numpy" if module is self._is_numpy else ""
+        return ""
+
+    def _of_numpy(self, found: object) -> bool:
+        return getattr(found, "__module__", None) == "numpy" or type(found).__module__ == "numpy"
+
+
+def is_one(found: object, wanted: Iterable[object]) -> bool:
+    """Whether an object is one of these, which need not be comparable."""
+    return any(found is each for each in wanted)

@@ -1,0 +1,162 @@
+"""Expressions that are computed although the program would not: conditional expressions, conditions, sides of branches."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+
+import numpy as np
+
+from .contexts import is_one
+from .facts import Facts
+from .nodes import Node, call, flags, is_call_of_run_time, near, place
+from .rules import COMPARISONS, ELEMENTWISE, MOST_COST, OPERATORS, Broken
+
+
+class Simple:
+    """Expressions that may be computed although the program would not: they neither fail nor have effects."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self.cost = 0
+
+    def expression(self, node: ast.expr) -> ast.expr:
+        """The expression, with conditional expressions in it as selects.
+
+        Raises:
+            Broken: it may fail, have effects, or costs too much.
+        """
+        self.cost += 1
+        if self.cost > MOST_COST:
+            raise Broken("cost", node, "its sides are long")
+        if isinstance(node, ast.Constant):
+            if type(node.value) not in (int, float, bool):
+                raise Broken("scalars", node, f"it gives {node.value!r}")
+            return node
+        if isinstance(node, ast.Name):
+            return call("number", [place(node), node], node)
+        if isinstance(node, (ast.Compare, ast.BoolOp)):
+            return self.test(node)
+        if isinstance(node, ast.BinOp) and (cost := OPERATORS.get(type(node.op))):
+            self.cost += cost - 1
+            return _like(node, ast.BinOp(self.expression(node.left), node.op, self.expression(node.right)))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+            return _like(node, ast.UnaryOp(node.op, self.expression(node.operand)))
+        if isinstance(node, ast.IfExp):
+            use = self._facts.use_of(frozenset(), [node])
+            mark = call("begin", [], node)
+            test = self.test(node.test)
+            sides = [self.expression(node.body), self.expression(node.orelse)]
+            return call("choose", [mark, place(node), test, *sides, flags(use)], node)
+        if isinstance(node, (ast.Subscript, ast.Attribute)):
+            return call("number", [place(node), self._load(node)], node)
+        if isinstance(node, ast.Call):
+            return self._call(node)
+        raise Broken("calls", node, f"it computes {ast.unparse(node)}")
+
+    def _load(self, node: ast.expr) -> ast.expr:
+        """An entry of an array, list or tuple, or an attribute."""
+        if isinstance(node, ast.Name):
+            return node
+        if isinstance(node, ast.Attribute):
+            return call("attribute", [place(node), self._load(node.value), ast.Constant(node.attr)], node)
+        if isinstance(node, ast.Subscript) and all(isinstance(n, _OF_INDICES) for n in ast.walk(node.slice)):
+            return call("entry", [place(node), self._load(node.value), node.slice], node)
+        raise Broken("calls", node, f"it looks up {ast.unparse(node)}")
+
+    def _call(self, node: ast.Call) -> ast.expr:
+        if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+            raise Broken("calls", node, f"it calls {ast.unparse(node)}")
+        resolve, function = self._facts.resolve, node.func
+        found: object = None
+        if isinstance(function, ast.Name):
+            found = resolve(function.id)
+        elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and resolve(function.value.id) is np:
+            found = getattr(np, function.attr, None)
+        name = getattr(found, "__name__", "")
+        if is_one(found, (max, min)) and len(node.args) > 1:
+            return extreme(self._facts, node, [self.expression(a) for a in node.args])
+        if found is abs or (name in ELEMENTWISE and found is getattr(np, name, None)):
+            self.cost += ELEMENTWISE["abs" if found is abs else name]
+            return _like(node, ast.Call(function, [self.expression(a) for a in node.args], []))
+        raise Broken("calls", node, f"it calls {ast.unparse(node.func)}")
+
+    def test(self, node: ast.expr) -> ast.expr:
+        """A condition, computed as a bool that nobody looks at."""
+        if isinstance(node, ast.Compare) and all(isinstance(op, COMPARISONS) for op in node.ops):
+            operands = [self.expression(o) for o in (node.left, *node.comparators)]
+            pairs = [
+                _like(node, ast.Compare(copy.deepcopy(a), [op], [copy.deepcopy(b)]))
+                for a, op, b in zip(operands, node.ops, operands[1:])
+            ]
+            return call("every", [place(node), *pairs], node)
+        if isinstance(node, ast.BoolOp):
+            name = "every" if isinstance(node.op, ast.And) else "some"
+            return call(name, [place(node), *map(self.test, node.values)], node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return call("negated", [place(node), self.test(node.operand)], node)
+        if isinstance(node, (ast.Name, ast.Constant)):
+            return call("every", [place(node), node], node)
+        raise Broken("test", node, f"it asks for {ast.unparse(node)}")
+
+
+def _like(node: ast.expr, made: Node) -> Node:
+    return near(ast.copy_location(made, node), node)
+
+
+_OF_INDICES = (ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.Add, ast.Sub, ast.Mult, ast.USub)
+
+
+class Expressions(ast.NodeTransformer):
+    """Conditional expressions, max and min as selects."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    def _stay(self, node: ast.AST) -> ast.AST:
+        return node
+
+    visit_Lambda = visit_GeneratorExp = visit_SetComp = visit_DictComp = visit_BoolOp = _stay
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        facts, place = self._facts, (node.lineno, node.col_offset)
+        if facts.looks_at_data(node.test) and facts.may_merge(place):
+            try:
+                made = Simple(facts).expression(node)
+            except Broken as broken:
+                facts.breaches.append(broken.breach)
+            else:
+                facts.sites.append(place)
+                return made
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        facts, place = self._facts, (node.lineno, node.col_offset)
+        if isinstance(node.func, ast.Name) and is_one(facts.resolve(node.func.id), (max, min)) and facts.may_merge(place):
+            if facts.looks_at_data(node) and len(node.args) > 1 and not node.keywords:
+                facts.sites.append(place)
+                return extreme(facts, node, node.args)
+        return node
+
+
+def extreme(facts: Facts, node: ast.Call, args: Sequence[ast.expr]) -> ast.expr:
+    """max or min of numbers."""
+    return call("extreme", [node.func, place(node), flags(facts.use_of(frozenset(), [node])), *args], node)
+
+
+class Helpers(ast.NodeTransformer):
+    """Calls of the user's functions, which are merged as well."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if not is_call_of_run_time(node) and isinstance(node.func, (ast.Name, ast.Attribute)) and not self._facts.is_library(node.func):
+            node.func = call("helper", [node.func], node.func)
+        return node

@@ -1,0 +1,131 @@
+"""The facts about one function that its rewriting asks for: where it looks at data, how variables are bound, read and used."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Iterable, Sequence
+from types import CodeType, ModuleType
+
+import numpy as np
+
+from .contexts import Contexts, Use
+from .early_exits import EarlyExits
+from .nodes import extent
+from .rules import Breach, Broken, Place, Resolve
+from .source import Definition
+from .variables import Binding, Liveness, Names, assigned, bound_by, read_first
+
+
+class Facts:
+    """What is known of a function.
+
+    Args:
+        definition: a copy of its node; early exits of branches on data are rewritten in place.
+        code: its code, for the names of its variables.
+        resolve: the object that a global or built-in name stands for now.
+        lines: the lines at which its recordings had guards.
+        may_merge: whether the branch at a place may be merged; it was not refused at run time.
+
+    Attributes:
+        body: its statements.
+        sites: the places that are merged.
+        breaches: why others are not.
+        divisors: the extents of the divisors that may be plain numbers which become data.
+    """
+
+    def __init__(
+        self, definition: Definition, code: CodeType, resolve: Resolve, lines: Collection[int], may_merge: Callable[[Place], bool]
+    ) -> None:
+        self.code, self._lines, self.may_merge = code, lines, may_merge
+        self.variables = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
+        self._resolve = resolve
+        self.sites: list[Place] = []
+        self.breaches: list[Breach] = []
+        self.divisors: set[tuple[int, ...]] = set()
+        self._count = 0
+        if isinstance(definition, ast.Lambda):
+            body: list[ast.stmt] = [ast.copy_location(ast.Return(definition.body), definition.body)]
+        else:
+            body = definition.body
+        self.body = EarlyExits(self.looks_at_data).of_function(body)
+        arguments = {part.arg for part in ast.walk(definition.args) if isinstance(part, ast.arg)}
+        self._contexts = Contexts(self.body, self.resolve, np)
+        self.live = Liveness(self.body)
+        self.bound = Binding(self.body, frozenset(arguments.union(code.co_freevars))).before
+        self.writes = any(map(_is_write, ast.walk(definition)))
+
+    def resolve(self, name: str) -> object:
+        """The object that a name stands for now; None for variables."""
+        return None if name in self.variables else self._resolve(name)
+
+    def looks_at_data(self, node: ast.expr) -> bool:
+        """Whether recordings had a guard in an expression."""
+        return any(line in self._lines for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+
+    def number(self) -> int:
+        """A new number, for names."""
+        self._count += 1
+        return self._count
+
+    def use_of(self, names: Names, nodes: Iterable[ast.expr] = ()) -> Use:
+        """How variables and expressions are used; divisors among the uses are checked at run time."""
+        use = self._contexts.use_of(names, nodes)
+        if use.as_float:
+            self.divisors |= {extent(divisor) for divisor in use.divisors}
+        return use
+
+    def outcome(self, node: ast.If) -> Names:
+        """The variables that a branch assigns and what follows may read.
+
+        Raises:
+            Broken: one of them may be unbound, or is shared with an inner function.
+        """
+        self._require_own([node], node)
+        wanted = assigned([node]) & self.live.after[node]
+        bound, after = self.bound.get(node), bound_by([node])
+        for name in sorted(wanted):
+            if not (bound is not None and name in bound) and not (after is not None and name in after):
+                raise Broken("bound", node, f"{name} may have no value after it")
+        self._require_bound(read_first([node]), node)
+        return wanted
+
+    def carried(self, node: ast.While) -> list[str]:
+        """The variables that a turn of a loop hands to the next one or to what follows.
+
+        Raises:
+            Broken: as `outcome`.
+        """
+        self._require_own(node.body, node)
+        first = read_first([node])
+        found = assigned(node.body) & (self.live.after[node] | first)
+        self._require_bound(found | first, node)
+        return sorted(found)
+
+    def _require_own(self, body: Sequence[ast.stmt], node: ast.stmt) -> None:
+        for name in sorted(assigned(body)):
+            is_own = name.startswith(".") or (name in self.code.co_varnames and name not in self.code.co_cellvars)
+            if not is_own:
+                raise Broken("shared", node, f"{name} is shared with another function")
+
+    def _require_bound(self, names: Names, node: ast.stmt) -> None:
+        bound = self.bound.get(node)
+        for name in sorted(names & self.variables):
+            if bound is None or name not in bound:
+                raise Broken("bound", node, f"{name} may have no value before it")
+
+    def is_library(self, function: ast.expr) -> bool:
+        """Whether a function is surely none of the user's."""
+        while isinstance(function, ast.Attribute):
+            function = function.value
+        if not isinstance(function, ast.Name):
+            return False
+        found = self.resolve(function.id)
+        module = found.__name__ if isinstance(found, ModuleType) else getattr(found, "__module__", None)
+        return found is not None and str(module).partition(".")[0] in ("numpy", "scipy", "math", "builtins", "tapediff")
+
+
+def _is_write(node: ast.AST) -> bool:
+    """Whether a node may write to an array or object."""
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
+        return not isinstance(node.ctx, ast.Load)
+    return isinstance(node, ast.AugAssign)

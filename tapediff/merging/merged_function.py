@@ -1,0 +1,164 @@
+"""Merged functions: the functions of one GuardedTape with their branches on data as selects, and which branches were refused."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+from collections.abc import Callable
+from types import CellType, CodeType, FunctionType, MethodType
+from typing import Any
+
+from ..base.source_location import Site, is_library_file
+from ..ir.tape import Tape
+from .facts import Facts
+from .nodes import RUN_TIME
+from .purity import Checked, check_statements
+from .rewrite import Rewriter
+from .rules import Breach, Broken
+from .run_time import Refused, RunTime
+from .source import NoSource, compile_within, definition_of
+
+# Branches are refused one at a time, each after a recording.
+MOST_ATTEMPTS = 40
+
+
+class MergedFunctions:
+    """The functions that a recording calls, in their merged forms.
+
+    Attributes:
+        lines: by code, the lines at which recordings had guards.
+        refused: by code and place, why a branch stays one.
+        failed: why nothing is merged any more; None while something is.
+    """
+
+    def __init__(self) -> None:
+        self.lines: dict[CodeType, set[int]] = {}
+        self.refused: dict[tuple[CodeType, tuple[int, int] | None], Breach] = {}
+        self.sites: dict[CodeType, list[tuple[int, int]]] = {}
+        self.failed: str | None = None
+        self._made: dict[tuple[CodeType, int], CodeType | None] = {}
+        self._checked: dict[CodeType, CodeType | None] = {}
+        # By the code of a merged form, that of the function.
+        self._origins: dict[CodeType, CodeType] = {}
+
+    def note_guards(self, tape: Tape) -> bool:
+        """Note where a recording looked at values; whether that is news."""
+        is_news = False
+        for guard in tape.guards:
+            if isinstance(guard.site, Site) and type(guard.outcome) is bool:
+                code = guard.site.code
+                known = self.lines.setdefault(self._origins.get(code, code), set())
+                is_news |= guard.site.line not in known
+                known.add(guard.site.line)
+        if is_news:
+            self._made.clear()
+            self.sites.clear()
+        return is_news
+
+    def refuse(self, refused: Refused) -> None:
+        """Let a branch stay a branch."""
+        self.refused[refused.code, None if refused.is_all else refused.place] = refused.breach
+        self._made.clear()
+        self.sites.clear()
+
+    def report(self) -> list[str]:
+        """Which branches are merged, and why others are not."""
+        lines = [f"  {code.co_name}, line {line}: both sides are computed" for code, sites in self.sites.items() for line, _ in sites]
+        lines += [f"  {code.co_name}, {breach}" for (code, _), breach in self.refused.items()]
+        return ["branches that are merged, and why others are not", *sorted(lines)] if lines else []
+
+    def of(self, f: Callable[..., Any]) -> Callable[..., Any] | None:
+        """The merged form of a function; None if nothing in it is merged."""
+        if isinstance(f, MethodType):
+            inner = self.of(f.__func__)
+            return None if inner is None else MethodType(inner, f.__self__)
+        if type(f) is not FunctionType:
+            return None
+        merged = self._function(f, is_helper=False)
+        return None if merged is f else merged
+
+    def helper(self, function: FunctionType) -> FunctionType:
+        """A function that another one calls, in its merged form, or itself."""
+        return self._function(function, is_helper=True)
+
+    def _function(self, function: FunctionType, is_helper: bool) -> FunctionType:
+        # Equal codes may belong to functions of different modules.
+        key = (function.__code__, id(function.__globals__))
+        if key not in self._made:
+            self._made[key] = self._rewritten(function)
+        made = self._made[key]
+        return function if made is None else self._with_run_time(function, made, is_helper)
+
+    def _with_run_time(self, function: FunctionType, made: CodeType, is_helper: bool) -> FunctionType:
+        """The function with another code, which calls the run time."""
+        code = function.__code__
+        cells = dict(zip(code.co_freevars, function.__closure__ or ()))
+        cells[RUN_TIME] = CellType(RunTime(code, self.helper, self.checked, is_helper))
+        closure = tuple(cells[name] for name in made.co_freevars)
+        merged = FunctionType(made, function.__globals__, function.__name__, function.__defaults__, closure)
+        merged.__kwdefaults__, merged.__qualname__, merged.__module__ = function.__kwdefaults__, function.__qualname__, function.__module__
+        return merged
+
+    def checked(self, function: FunctionType) -> FunctionType | None:
+        """A function that only computes values, with checks of the functions that it calls; None if it does more."""
+        code = function.__code__
+        if code not in self._checked:
+            self._checked[code] = _checked_code(code)
+        made = self._checked[code]
+        return None if made is None else self._with_run_time(function, made, True)
+
+    def _rewritten(self, function: FunctionType) -> CodeType | None:
+        code = function.__code__
+        lines = self.lines.get(code, set())
+        calls_helpers = any(other is not code for other in self.lines)
+        if is_library_file(code.co_filename) or not (lines or calls_helpers) or (code, None) in self.refused:
+            return None
+        if code.co_flags & _UNUSUAL:
+            return None
+        known = function.__globals__
+
+        def resolve(name: str) -> object:
+            return known[name] if name in known else getattr(builtins, name, None)
+
+        try:
+            definition = copy.deepcopy(definition_of(code))
+            facts = Facts(definition, code, resolve, lines, lambda place: (code, place) not in self.refused)
+            changed = Rewriter(definition, facts, calls_helpers).rewritten()
+        except NoSource as missing:
+            self.refused[code, None] = Breach("source", code.co_firstlineno, str(missing))
+            return None
+        except Broken as broken:
+            self.refused[code, None] = broken.breach
+            return None
+        except RecursionError:
+            self.refused[code, None] = Breach("cost", code.co_firstlineno, "it is nested too deeply")
+            return None
+        for breach in facts.breaches:
+            self.refused.setdefault((code, (breach.line, -1)), breach)
+        self.sites[code] = facts.sites
+        made = compile_within(changed, code, (*code.co_freevars, RUN_TIME))
+        if made is not None:
+            self._origins[made] = code
+        return made
+
+
+def _checked_code(code: CodeType) -> CodeType | None:
+    if code.co_flags & _UNUSUAL:
+        return None
+    try:
+        definition = copy.deepcopy(definition_of(code))
+        if isinstance(definition, ast.Lambda):
+            check_statements([ast.copy_location(ast.Return(definition.body), definition.body)])
+            definition.body = Checked().visit(definition.body)
+        else:
+            check_statements(definition.body)
+            definition.body = [Checked().visit(statement) for statement in definition.body]
+            definition.decorator_list, definition.returns = [], None
+    except (NoSource, Broken, RecursionError):
+        return None
+    return compile_within(definition, code, (*code.co_freevars, RUN_TIME))
+
+
+# Generators, coroutines.
+_UNUSUAL = 0x20 | 0x80 | 0x100 | 0x200

@@ -1,0 +1,75 @@
+"""Nodes of syntax trees as the rewriting makes them: calls of the run time, assignments, functions."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Sequence
+from typing import TypeAlias, TypeVar
+
+from .contexts import Use
+
+# The variable that holds what rewritten functions call; no program has a name like this.
+RUN_TIME = ".merging"
+
+Node = TypeVar("Node", bound=ast.AST)
+
+# Statements and expressions have a place; other nodes have none.
+Placed: TypeAlias = ast.stmt | ast.expr
+
+
+def near(node: Node, other: Placed) -> Node:
+    """The node, and those in it that have no place yet, at the place of another one."""
+    for part in ast.walk(node):
+        if "lineno" in part._attributes and not hasattr(part, "lineno"):
+            ast.copy_location(part, other)
+    return node
+
+
+def call(name: str, args: Sequence[ast.expr], at: Placed) -> ast.Call:
+    """A call of the run time."""
+    function = ast.Attribute(ast.Name(RUN_TIME, ast.Load()), name, ast.Load())
+    return near(ast.Call(function, list(args), []), at)
+
+
+def is_call_of_run_time(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == RUN_TIME
+
+
+def flags(use: Use) -> ast.expr:
+    """What may be chosen, as a number: 1 for plain floats, 2 for plain ints, 4 for plain bools."""
+    return ast.Constant(use.as_float * 1 + (use.as_float and not use.returned) * 2 + (use.as_bool and not use.returned) * 4)
+
+
+def load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def assign(name: str, value: ast.expr, at: Placed) -> ast.stmt:
+    return near(ast.Assign([ast.Name(name, ast.Store())], value), at)
+
+
+def names_tuple(names: Sequence[str], context: ast.expr_context) -> ast.Tuple:
+    return ast.Tuple([ast.Name(name, context) for name in names], context)
+
+
+def place(node: Placed) -> ast.expr:
+    """Line and column, as an argument of the run time."""
+    return ast.Tuple([ast.Constant(node.lineno), ast.Constant(node.col_offset)], ast.Load())
+
+
+def extent(node: ast.expr) -> tuple[int, ...]:
+    """The place of an expression, kept by its copies."""
+    return node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0
+
+
+def function_node(name: str, arguments: ast.arguments, body: list[ast.stmt], at: Placed) -> ast.FunctionDef:
+    made = ast.FunctionDef(name, arguments, body, [], None)
+    if sys.version_info >= (3, 12):
+        made.type_params = []
+    return near(ast.copy_location(made, at), at)
+
+
+def positional(names: Sequence[str]) -> ast.arguments:
+    """Parameters of these names."""
+    return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])

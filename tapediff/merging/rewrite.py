@@ -1,0 +1,126 @@
+"""Rewrites a function so that one recording serves all its paths: branches on data become selects, loops one instruction."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Sequence
+
+from .contexts import is_one
+from .early_exits import JUMPS, has_jump
+from .expressions import Expressions, Helpers, Simple
+from .facts import Facts
+from .nodes import call, extent, flags, function_node, load, names_tuple, near, place, positional
+from .purity import Checked, check_statements
+from .rules import Broken
+from .selects import Select
+from .source import Definition
+
+
+class Rewriter:
+    """Rewrites one function.
+
+    Args:
+        definition: a copy of its node, which is changed.
+        facts: about it.
+        calls_helpers: whether functions that it calls had guards too.
+    """
+
+    def __init__(self, definition: Definition, facts: Facts, calls_helpers: bool) -> None:
+        self._definition, self._facts, self._calls_helpers = definition, facts, calls_helpers
+
+    def rewritten(self) -> Definition:
+        """The function with its branches merged."""
+        definition, facts = self._definition, self._facts
+        if any(isinstance(n, ast.Name) and is_one(facts.resolve(n.id), _SEES_VARIABLES) for n in ast.walk(definition)):
+            raise Broken("shared", definition, "locals(), vars(), eval or exec sees all variables")
+        body = self._block(facts.body, False)
+        if isinstance(definition, ast.Lambda):
+            (only,) = body
+            assert isinstance(only, ast.Return), "expressions stay expressions"
+            definition.body = only.value or definition.body
+        else:
+            definition.body, definition.decorator_list, definition.returns = body, [], None
+        self._check_divisors()
+        return definition
+
+    def _check_divisors(self) -> None:
+        """Check at run time the divisors that were plain numbers, for which Python has an error."""
+        for node in ast.walk(self._definition):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and extent(node.right) in self._facts.divisors:
+                node.right = call("divisor", [place(node.right), node.right], node.right)
+            elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div) and extent(node.value) in self._facts.divisors:
+                node.value = call("divisor", [place(node.value), node.value], node.value)
+
+    def _block(self, body: Sequence[ast.stmt], in_try: bool) -> list[ast.stmt]:
+        return [new for statement in body for new in self._statement(statement, in_try)]
+
+    def _statement(self, node: ast.stmt, in_try: bool) -> list[ast.stmt]:
+        if isinstance(node, (ast.If, ast.While)) and self._facts.looks_at_data(node.test):
+            made = self._merged(node, in_try)
+            if made is not None:
+                return made
+        if isinstance(node, (ast.If, ast.For, ast.While)):
+            if isinstance(node, ast.For):
+                node.iter = self._expression(node.iter, in_try)
+            else:
+                node.test = self._expression(node.test, in_try)
+            node.body, node.orelse = self._block(node.body, in_try), self._block(node.orelse, in_try)
+        elif isinstance(node, (ast.With, ast.Try)):
+            for field in ("body", "orelse", "finalbody"):
+                if getattr(node, field, None):
+                    setattr(node, field, self._block(getattr(node, field), True))
+        else:
+            for field in ("value", "exc", "test"):
+                value = getattr(node, field, None)
+                if isinstance(value, ast.expr):
+                    setattr(node, field, self._expression(value, in_try))
+        return [node]
+
+    def _merged(self, node: ast.If | ast.While, in_try: bool) -> list[ast.stmt] | None:
+        """A branch as a select, a loop as one instruction; None if it breaks a rule, which is noted."""
+        where = node.lineno, node.col_offset
+        if not self._facts.may_merge(where):
+            return None
+        try:
+            if in_try:
+                raise Broken("tries", node, "it stands in a `try` or `with`")
+            made = Select(self._facts, node).statements() if isinstance(node, ast.If) else self._loop(node)
+        except Broken as broken:
+            self._facts.breaches.append(broken.breach)
+            return None
+        self._facts.sites.append(where)
+        return made
+
+    def _loop(self, node: ast.While) -> list[ast.stmt]:
+        """Functions for the condition and a turn, and a call of the run time with both."""
+        facts = self._facts
+        if node.orelse or has_jump(node.body, JUMPS):
+            raise Broken("jumps", node, "a jump leaves the loop")
+        check_statements([*node.body, ast.copy_location(ast.Return(node.test), node)])
+        names = facts.carried(node)
+        uses = [facts.use_of(frozenset([name])) for name in names]
+        number = facts.number()
+        checked = Checked()
+        try:
+            test: ast.expr = Simple(facts).test(node.test)
+        except Broken:
+            test = checked.visit(copy.deepcopy(node.test))
+        body = [checked.visit(statement) for statement in self._block(node.body, False)]
+        names_now = names_tuple(names, ast.Load())
+        condition = function_node(f".condition{number}", positional(names), [near(ast.Return(test), node)], node)
+        turn = function_node(f".turn{number}", positional(names), [*body, near(ast.Return(names_now), node)], node)
+        use = ast.Tuple([flags(use) for use in uses], ast.Load())
+        arguments = [place(node), load(condition.name), load(turn.name), names_tuple(names, ast.Load()), use, ast.Constant(facts.writes)]
+        return [condition, turn, near(ast.Assign([names_tuple(names, ast.Store())], call("loop", arguments, node)), node)]
+
+    def _expression(self, value: ast.expr, in_try: bool) -> ast.expr:
+        """An expression with its conditional expressions, and its largest and smallest numbers, as selects."""
+        if in_try:
+            return value
+        if self._facts.looks_at_data(value):
+            value = Expressions(self._facts).visit(value)
+        return Helpers(self._facts).visit(value) if self._calls_helpers else value
+
+
+_SEES_VARIABLES: tuple[Callable[..., object], ...] = (locals, vars, eval, exec, globals)

@@ -1,0 +1,104 @@
+"""What may stand in a branch that is merged, as one table: each rule with its reason, and a trap that it keeps out.
+
+A branch that breaks a rule stays a branch: one tape for each path.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+# Line and column of a branch.
+Place: TypeAlias = tuple[int, int]
+
+
+class Rule(NamedTuple):
+    """A condition on merged branches.
+
+    Attributes:
+        name: in reports.
+        reason: why a branch that breaks it stays a branch.
+        trap: a branch that would give wrong answers without it.
+        instead: what to write instead.
+    """
+
+    name: str
+    reason: str
+    trap: str
+    instead: str
+
+
+RULES = {
+    rule.name: rule
+    for rule in (
+        Rule("assignments", "only assignments to variables can be undone for the side that is not taken",
+             "if x > 0: log.append(x)", "assign to a variable in the branch, and do the rest after it"),
+        Rule("calls", "both sides are computed, so they may call nothing but functions that neither fail nor have effects",
+             "if x > 0: y = next(items)", "use NumPy's elementwise functions, or td.subtape"),
+        Rule("cost", "both sides are computed at every call, and together they are too long for that",
+             "if x > 0: y = ten thousand terms", "put the branch into a function with td.subtape"),
+        Rule("bound", "a variable that only one side binds may have no value afterwards",
+             "if x > 0: y = x\nreturn y", "bind it before the branch"),
+        Rule("shared", "an inner function sees the variable change", "if x > 0: y = 1.0\nlater = lambda: y",
+             "pass it as an argument of the inner function"),
+        Rule("numbers", "a Python int, float or bool is used as such later: in a range, as an index, in a call, as an exponent",
+             "if x > 0: n = 2\nfor k in range(n): ...", "use an array's value, such as np.float64(2), where it may be one"),
+        Rule("scalars", "the sides must give numbers: arrays may be written to later, objects cannot be chosen by a mask",
+             "if x > 0: y = buffer", "use np.where"),
+        Rule("float32", "Python's floats are float64 once they are data", "s = 0.0\nif x > 0: s = s + x  # x float32",
+             "convert the argument to float64"),
+        Rule("guards", "a side looks at values itself, and those of the side that is not taken decide nothing",
+             "if x > 0: y = 1.0 if z > 0 else 2.0", "put the branch into a function with td.subtape"),
+        Rule("test", "the condition must be a comparison of numbers, or such comparisons with and, or, not",
+             "if x: ...", "write the comparison: x != 0"),
+        Rule("jumps", "a jump leaves the branch", "if x > 0: break", "compute the rest in an else"),
+        Rule("tries", "an error of the side that is not taken would be caught", "try: ... except ZeroDivisionError: ...",
+             "put the branch into a function of its own"),
+        Rule("source", "branches are found in the source of a function", "exec('def f(x): ...')", "define it in a file"),
+        Rule("zero", "Python raises an error where a plain number is divided by zero", "if x > 0: n += 1\nreturn 1 / n",
+             "make sure that it is not zero"),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Breach:
+    """Why a branch stays one: the rule, the line, and what was found there."""
+
+    rule: str
+    line: int
+    got: str
+
+    def __str__(self) -> str:
+        rule = RULES[self.rule]
+        return f"line {self.line}: {self.got}; {rule.reason}. Instead: {rule.instead}"
+
+
+class Broken(Exception):
+    """A branch breaks a rule; raised while it is rewritten."""
+
+    def __init__(self, rule: str, node: ast.AST, got: str) -> None:
+        super().__init__(rule, got)
+        self.breach = Breach(rule, getattr(node, "lineno", 0), got)
+
+
+# Elementwise functions of one or two numbers that neither fail nor look at values, and what they cost beside an addition.
+ELEMENTWISE = {
+    **dict.fromkeys("add subtract multiply negative positive maximum minimum fmax fmin square sign heaviside copysign clip".split(), 1),
+    **dict.fromkeys("abs absolute fabs floor ceil rint trunc where isnan isfinite isinf logical_and logical_or logical_not".split(), 1),
+    **dict.fromkeys("greater greater_equal less less_equal equal not_equal".split(), 1),
+    **dict.fromkeys("divide true_divide reciprocal sqrt hypot".split(), 4),
+    **dict.fromkeys("exp expm1 exp2 log log1p log2 log10 sin cos tan sinh cosh tanh arctan arcsinh logaddexp cbrt arctan2".split(), 12),
+    **dict.fromkeys("arcsin arccos power float_power".split(), 16),
+}  # fmt: skip
+
+# Both sides may cost so many additions; a call of a sub-tape takes about as long.
+MOST_COST = 60
+
+OPERATORS: dict[type[ast.operator], int] = {ast.Add: 1, ast.Sub: 1, ast.Mult: 1, ast.Div: 4, ast.Pow: 4}
+
+COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+
+Resolve = Callable[[str], object]

@@ -1,0 +1,304 @@
+"""What rewritten functions call while they are recorded: choices by a mask, and checks that the values are of the kinds that allow them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..functions.loops import while_loop
+from ..ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
+from ..recording.arrays.tracked import TrackedArray
+from .purity import is_pure, is_pure_method, is_users
+from .rules import Breach, Place
+
+# What may be chosen between, by the bits of the flags that a choice has.
+FLOATS, INTS, BOOLS = 1, 2, 4
+
+# Larger whole numbers are not counted with.
+LARGEST_INT = 1 << 31
+
+class Refused(Exception):
+    """A merged branch met values for which it must be a branch.
+
+    Attributes:
+        places: the branches at fault; None for all of the function.
+    """
+
+    def __init__(self, code: CodeType, place: Place, breach: Breach, is_all: bool = False) -> None:
+        super().__init__(f"{code.co_name}, {breach}")
+        self.code, self.place, self.breach, self.is_all = code, place, breach, is_all
+
+
+class RunTime:
+    """Called by one rewritten function.
+
+    Args:
+        code: of the function.
+        merged: the rewritten form of a function that this one calls, or the function itself.
+        checked: the form of a function that only computes values; None if it does more.
+        is_helper: whether others of the user's functions get its results.
+    """
+
+    def __init__(
+        self, code: CodeType, merged: Callable[[FunctionType], FunctionType], checked: Callable[[FunctionType], FunctionType | None],
+        is_helper: bool,
+    ) -> None:  # fmt: skip
+        self._code, self._merged, self._checked, self._is_helper = code, merged, checked, is_helper
+
+    def _tapediff_rebuilt(self, _: Callable[[object], Any]) -> RunTime:
+        """Functions that close over it are frozen without it."""
+        return self
+
+    def _refuse(self, rule: str, place: Place, got: str, is_all: bool = False) -> Refused:
+        return Refused(self._code, place, Breach(rule, place[0], got), is_all)
+
+    # Values
+
+    def number(self, place: Place, value: Operand) -> Operand:
+        """A value that may be computed with on the side that is not taken."""
+        kind = type(value)
+        if kind is TrackedArray:
+            if value.type.shape or value._view is not None:
+                raise self._refuse("scalars", place, f"it computes with an array of shape {value.type.shape}")
+            if value.type.dtype not in _DTYPES:
+                raise self._refuse("float32", place, f"it computes with {value.type.dtype}")
+            return value
+        if kind not in _PLAIN:
+            raise self._refuse("scalars", place, f"it computes with {kind.__name__}")
+        return value
+
+    def scalar(self, place: Place, value: Operand) -> Operand:
+        """A value that `+=` replaces, instead of changing it in place."""
+        return self.number(place, value)
+
+    def entry(self, place: Place, array: Any, index: Any) -> Any:
+        """array[index], of what has no code of its own for it."""
+        if type(array) not in _CONTAINERS:
+            raise self._refuse("calls", place, f"it looks up an entry of {type(array).__name__}")
+        return array[index]
+
+    def attribute(self, place: Place, owner: Any, name: str) -> Any:
+        """owner.name, of what has no code of its own for it."""
+        if type(owner) is ModuleType:
+            return vars(owner)[name]
+        kind = type(owner)
+        if kind.__getattribute__ is not object.__getattribute__ or type(kind) is not type:
+            raise self._refuse("calls", place, f"it asks {kind.__name__} for .{name}")
+        on_class = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+        own = getattr(owner, "__dict__", {})
+        if isinstance(on_class, MemberDescriptorType) or type(on_class).__name__ == "_tuplegetter":
+            return getattr(owner, name)
+        if hasattr(type(on_class), "__set__") or isinstance(on_class, GetSetDescriptorType):
+            raise self._refuse("calls", place, f"it calls .{name} of {kind.__name__}")
+        if name in own:
+            return own[name]
+        if on_class is None or hasattr(type(on_class), "__get__"):
+            raise self._refuse("calls", place, f"it calls .{name} of {kind.__name__}")
+        return on_class
+
+    section = staticmethod(slice)
+
+    def divisor(self, place: Place, value: Operand) -> Operand:
+        """A divisor that may be a plain number without merging, for which Python raises an error if it is zero."""
+        if type(value) is TrackedArray and not value.type.shape and value == 0:
+            raise self._refuse("zero", place, "the divisor is zero", is_all=True)
+        return value
+
+    def helper(self, function: Any) -> Any:
+        """A function that is called, with its branches merged where it is the user's."""
+        if type(function) is FunctionType:
+            return self._merged(function)
+        if type(function) is MethodType and type(function.__func__) is FunctionType:
+            return MethodType(self._merged(function.__func__), function.__self__)
+        return function
+
+    # Conditions
+
+    def every(self, place: Place, *tests: Operand) -> Operand:
+        """Whether all conditions hold."""
+        return self._together(place, tests, True, np.logical_and)
+
+    def some(self, place: Place, *tests: Operand) -> Operand:
+        """Whether one of the conditions holds."""
+        return self._together(place, tests, False, np.logical_or)
+
+    def negated(self, place: Place, test: Operand) -> Operand:
+        """Whether the condition does not hold."""
+        test = self._condition(place, test)
+        return np.logical_not(test) if is_tracked(test) else not test
+
+    def _together(self, place: Place, tests: tuple[Operand, ...], neutral: bool, join: Callable[..., Operand]) -> Operand:
+        found: Operand = neutral
+        for test in tests:
+            test = self._condition(place, test)
+            if not is_tracked(test):
+                if bool(test) is not neutral:
+                    return not neutral
+            else:
+                found = join(found, test) if is_tracked(found) else test
+        return found
+
+    def _condition(self, place: Place, test: Operand) -> Operand:
+        if type(test) is TrackedArray:
+            if test.type.shape or test._view is not None or test.type.dtype != BOOL:
+                raise self._refuse("test", place, f"it asks for {test.type}")
+        elif type(test) not in (bool, np.bool_):
+            raise self._refuse("test", place, f"it asks for {type(test).__name__}")
+        return test
+
+    # Loops
+
+    def loop(
+        self, place: Place, condition: Callable[..., Operand], turn: Callable[..., Any], first: tuple[Any, ...], flags: tuple[int, ...],
+        writes: bool,
+    ) -> tuple[Any, ...]:  # fmt: skip
+        """The variables after `while condition: turn`. `writes`: the function may write to arrays."""
+        if any(type(value) is TrackedArray and value.shape for value in first) and (writes or self._is_helper):
+            raise self._refuse("scalars", place, "a variable of the loop is an array, and arrays are written to")
+        start = tuple(self._carry(place, value, flag) for value, flag in zip(first, flags))
+
+        def step(carry: tuple[Operand, ...]) -> tuple[Operand, ...]:
+            return tuple(self._carry(place, value, flag) for value, flag in zip(turn(*carry), flags))
+
+        return while_loop(lambda carry: condition(*carry), step, start)
+
+    def _carry(self, place: Place, value: Operand, flags: int) -> Operand:
+        """A value that one turn hands to the next one, as data."""
+        kind = type(value)
+        if kind is TrackedArray:
+            if value.type.dtype not in _DTYPES:
+                raise self._refuse("float32", place, f"it computes with {value.type.dtype}")
+            return value
+        allowed = kind in (np.float64, np.bool_) or (kind is float and flags & FLOATS) or (kind is bool and flags & BOOLS)
+        if allowed:
+            return value
+        if kind is int and flags & INTS and abs(value) <= LARGEST_INT:
+            return float(value)
+        raise self._refuse("numbers", place, f"a variable of the loop is {value!r}, of type {kind.__name__}")
+
+    # Calls
+
+    def pure(self, place: Place, function: Any) -> Any:
+        """A function that computes values and nothing else."""
+        if is_users(function):
+            return self._pure_helper(place, function)
+        if not is_pure(function):
+            raise self._refuse("calls", place, f"it calls {getattr(function, '__name__', function)!s}")
+        return function
+
+    def pure_method(self, place: Place, owner: Any, name: str) -> Any:
+        """owner.name, a function that computes values and nothing else."""
+        if is_pure_method(owner, name):
+            return getattr(owner, name)
+        if type(owner) is ModuleType:
+            return self.pure(place, getattr(owner, name))
+        found = next((vars(base)[name] for base in type(owner).__mro__ if name in vars(base)), None)
+        if type(found) is FunctionType and name not in getattr(owner, "__dict__", {}):
+            return MethodType(self.pure(place, found), owner)
+        raise self._refuse("calls", place, f"it calls .{name} of {type(owner).__name__}")
+
+    def _pure_helper(self, place: Place, function: FunctionType) -> FunctionType:
+        made = self._checked(function)
+        if made is None:
+            raise self._refuse("calls", place, f"it calls {function.__name__}, which does more than compute values")
+        return made
+
+    # Choices
+
+    def begin(self) -> int:
+        """The number of guards so far in the current recordings."""
+        return _guard_count()
+
+    def end(self, mark: int, place: Place) -> None:
+        """Raise if a guard was made since `mark`."""
+        if _guard_count() != mark:
+            raise self._refuse("guards", place, "it looks at a value")
+
+    def extreme(self, function: Callable[..., Any], place: Place, flags: int, *values: Operand) -> Operand:
+        """max or min of numbers, which keep the first of equal ones."""
+        if not any(map(is_tracked, values)):
+            return function(*values)
+        found = self.number(place, values[0])
+        for value in values[1:]:
+            mark = self.begin()
+            value = self.number(place, value)
+            is_next = value > found if function is max else value < found
+            found = self.choose(mark, place, self._condition(place, is_next), value, found, flags)
+        return found
+
+    def choose(self, mark: int, place: Place, test: Operand, yes: Operand, no: Operand, flags: int) -> Operand:
+        """The value of the side that is taken."""
+        self.end(mark, place)
+        if not is_tracked(test):
+            return yes if test else no
+        if _is_same(yes, no):
+            return yes
+        return np.where(test, *self._sides(place, yes, no, flags))
+
+    def choose_last(
+        self, mark: int, place: Place, test: Operand, yes: Operand, no: Operand, flags: int, op: str, base: Operand,
+        yes_operand: Operand, no_operand: Operand,
+    ) -> Operand:  # fmt: skip
+        """As `choose`, of two values that are base op operand: so that sums over all turns of a loop stay sums."""
+        self.end(mark, place)
+        if not is_tracked(test):
+            return yes if test else no
+        if _is_same(yes, no):
+            return yes
+        self._sides(place, yes, no, flags)
+        operands = (self.number(place, yes_operand), self.number(place, no_operand))
+        return _OPERATORS[op](base, np.where(test, *operands))
+
+    def _sides(self, place: Place, yes: Operand, no: Operand, flags: int) -> tuple[Operand, Operand]:
+        """Both values, as a mask may choose between them."""
+        yes, no = self.number(place, yes), self.number(place, no)
+        if is_tracked(yes) and is_tracked(no):
+            if yes.dtype != no.dtype or any(side._id in side._recorder.python_ints for side in (yes, no)):
+                raise self._refuse("numbers", place, f"one side gives {yes.type}, the other {no.type}")
+            return yes, no
+        first, second = (self._plain_side(place, side, other, flags) for side, other in ((yes, no), (no, yes)))
+        dtypes = {side.dtype if is_tracked(side) else np.asarray(side).dtype for side in (first, second)}
+        if len(dtypes) != 1 or dtypes.pop() not in (FLOAT64, BOOL):
+            raise self._refuse("numbers", place, f"one side gives {yes!r}, the other {no!r}")
+        return first, second
+
+    def _plain_side(self, place: Place, side: Operand, other: Operand, flags: int) -> Operand:
+        """One of two values, of which one at least is plain."""
+        kind = type(side)
+        if kind is TrackedArray or kind is np.float64 or kind is np.bool_:
+            return side
+        if kind is float and flags & FLOATS:
+            return side
+        if kind is int:
+            is_mixed = type(other) in (float, np.float64) or (is_tracked(other) and other.dtype == FLOAT64)
+            if flags & (FLOATS if is_mixed else INTS) and abs(side) <= LARGEST_INT:
+                return float(side)
+        if kind is bool and flags & BOOLS:
+            return side
+        raise self._refuse("numbers", place, f"one side gives {side!r}, of type {kind.__name__}")
+
+
+_DTYPES = (FLOAT64, INT64, BOOL)
+_PLAIN = frozenset((float, int, bool, np.float64, np.int64, np.bool_))
+_CONTAINERS = frozenset((TrackedArray, np.ndarray, list, tuple, dict))
+
+
+def _guard_count() -> int:
+    from ..recording.recorder import current_recorder
+
+    count, recorder = 0, current_recorder()
+    while recorder is not None:
+        count, recorder = count + recorder.guard_count, recorder.outer
+    return count
+
+
+_OPERATORS: dict[str, Callable[[Operand, Operand], Operand]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+
+
+def _is_same(a: Operand, b: Operand) -> bool:
+    """Whether two values are one, or plain ones of equal type and bits."""
+    return a is b or (type(a) is type(b) and not is_tracked(a) and type(a) in _PLAIN and repr(a) == repr(b))

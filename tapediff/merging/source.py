@@ -1,0 +1,130 @@
+"""The source of a function: its node in the syntax tree of its file, proven to be what the function was compiled from."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import copy
+import functools
+import linecache
+import operator
+from types import CodeType
+from typing import NamedTuple, TypeAlias
+
+from .nodes import function_node, positional
+
+Definition: TypeAlias = ast.FunctionDef | ast.Lambda
+
+_FUTURES = functools.reduce(operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names))
+
+
+class NoSource(Exception):
+    """The source of a function cannot be had; says why."""
+
+
+def definition_of(code: CodeType) -> Definition:
+    """The node that a function was compiled from.
+
+    Raises:
+        NoSource: there is no file, or it has changed since.
+    """
+    found = [node for node in _file(code.co_filename).definitions.get(code.co_firstlineno, ()) if _is_same(_compiled(node, code), code)]
+    if not found:
+        raise NoSource(f"{code.co_filename} is not the source that {code.co_name} was compiled from")
+    return found[0]
+
+
+class _File(NamedTuple):
+    """A parsed file: its functions by their first lines, those of decorators included, and the names that it imports."""
+
+    definitions: dict[int, list[Definition]]
+    imports: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=64)
+def _file(filename: str) -> _File:
+    text = "".join(linecache.getlines(filename))
+    if not text:
+        raise NoSource(f"{filename} cannot be read")
+    try:
+        tree = ast.parse(text, filename)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise NoSource(f"{filename} cannot be parsed: {error}") from error
+    found: dict[int, list[Definition]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+            found.setdefault(first, []).append(node)
+    return _File(found, tuple(sorted(_imports(tree))))
+
+
+def _imports(tree: ast.Module) -> set[str]:
+    """Names that are imported at the top of a file: Python compiles calls of their attributes in another way."""
+    found: set[str] = set()
+    pending: list[ast.AST] = list(tree.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            pending += ast.iter_child_nodes(node)
+    return found - {"*"}
+
+
+def compile_within(definition: Definition, code: CodeType, cells: tuple[str, ...]) -> CodeType | None:
+    """The code of a definition that closes over variables of these names; None if Python refuses it.
+
+    Args:
+        code: where the file name and the future features come from.
+    """
+    inner: ast.stmt = ast.Expr(definition) if isinstance(definition, ast.Lambda) else definition
+    outer = function_node("enclosing", positional(cells), [inner], definition)
+    imports: list[ast.stmt] = [ast.Import([ast.alias("builtins", name)]) for name in _file(code.co_filename).imports]
+    module = ast.fix_missing_locations(ast.Module([*imports, outer], []))
+    try:
+        made = compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURES, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    (enclosing,) = (c for c in made.co_consts if isinstance(c, CodeType))
+    name = "<lambda>" if isinstance(definition, ast.Lambda) else definition.name
+    return next((c for c in enclosing.co_consts if isinstance(c, CodeType) and c.co_name == name), None)
+
+
+def _compiled(node: Definition, code: CodeType) -> CodeType | None:
+    if isinstance(node, ast.Lambda):
+        return compile_within(node, code, code.co_freevars)
+    bare = copy.copy(node)
+    bare.decorator_list, bare.returns, bare.args = [], None, _without_defaults(node.args)
+    return compile_within(bare, code, code.co_freevars)
+
+
+def _without_defaults(args: ast.arguments) -> ast.arguments:
+    """Arguments without annotations; defaults stay, as their number matters, but are None."""
+    made = copy.deepcopy(args)
+    for part in ast.walk(made):
+        if isinstance(part, ast.arg):
+            part.annotation = None
+    nothing = ast.Constant(None)
+    made.kw_defaults = [None if default is None else nothing for default in made.kw_defaults]
+    made.defaults = [nothing] * len(made.defaults)
+    return made
+
+
+def _is_same(made: CodeType | None, code: CodeType) -> bool:
+    """Whether two codes do the same, by what a file can have changed: instructions, constants and names."""
+    pending = [(made, code)]
+    while pending:
+        a, b = pending.pop()
+        if a is None or any(getattr(a, field) != getattr(b, field) for field in _COMPARED) or len(a.co_consts) != len(b.co_consts):
+            return False
+        for x, y in zip(a.co_consts, b.co_consts):
+            if isinstance(x, CodeType) and isinstance(y, CodeType):
+                pending.append((x, y))
+            elif type(x) is not type(y) or repr(x) != repr(y):
+                return False
+    return True
+
+
+_COMPARED = (
+    "co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount", "co_posonlyargcount", "co_kwonlyargcount",
+)  # fmt: skip

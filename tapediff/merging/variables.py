@@ -1,0 +1,237 @@
+"""Which variables a statement reads and assigns, which are bound before it, and which are still needed after it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Names: TypeAlias = frozenset[str]
+NONE: Names = frozenset()
+
+
+def reads(node: ast.AST | None) -> Names:
+    """The names that an expression or statement may read, also in functions and comprehensions inside it."""
+    if node is None:
+        return NONE
+    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    found |= {n.target.id for n in ast.walk(node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
+    return frozenset(found)
+
+
+def assigned(nodes: Iterable[ast.AST]) -> Names:
+    """The names that statements may bind, those of comprehensions left out."""
+    found: set[str] = set()
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+            continue
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            found.add(node.name)
+        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+            found.add(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            found.add(node.rest)
+        elif isinstance(node, ast.comprehension):
+            pending.append(node.iter)
+            continue
+        elif isinstance(node, ast.Lambda):
+            continue
+        pending += ast.iter_child_nodes(node)
+    return frozenset(found)
+
+
+def surely_assigned(target: ast.expr) -> Names:
+    """The names that an assignment to this target binds."""
+    return frozenset(n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+
+
+@dataclass(frozen=True)
+class _Jumps:
+    """What is needed where a jump leads."""
+
+    after_break: Names = NONE
+    after_continue: Names = NONE
+
+
+class Liveness:
+    """Which variables may still be read after each statement of a function.
+
+    Attributes:
+        after: by the statement, the names.
+    """
+
+    def __init__(self, body: Sequence[ast.stmt]) -> None:
+        self.after: dict[ast.stmt, Names] = {}
+        self.before = self._block(body, NONE, _Jumps())
+
+    def _block(self, body: Sequence[ast.stmt], after: Names, jumps: _Jumps) -> Names:
+        for statement in reversed(body):
+            self.after[statement] = after
+            after = self._statement(statement, after, jumps)
+        return after
+
+    def _statement(self, node: ast.stmt, after: Names, jumps: _Jumps) -> Names:
+        if isinstance(node, ast.If):
+            return reads(node.test) | self._block(node.body, after, jumps) | self._block(node.orelse, after, jumps)
+        if isinstance(node, (ast.For, ast.While)):
+            return self._loop(node, after, jumps)
+        if isinstance(node, ast.Return):
+            return reads(node.value)
+        if isinstance(node, ast.Raise):
+            return reads(node)
+        if isinstance(node, ast.Break):
+            return jumps.after_break
+        if isinstance(node, ast.Continue):
+            return jumps.after_continue
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            bound = frozenset().union(*map(surely_assigned, targets)) if node.value is not None else NONE
+            return (after - bound) | reads(node)
+        if isinstance(node, (ast.Expr, ast.AugAssign, ast.Assert, ast.Pass)):
+            return after | reads(node)
+        # Others may be left in the middle: all that they read, and nothing that they bind, counts.
+        for part in _blocks(node):
+            self._block(part, after | reads(node), _Jumps(after | jumps.after_break, after | jumps.after_continue))
+        return after | reads(node) | jumps.after_break | jumps.after_continue
+
+    def _loop(self, node: ast.For | ast.While, after: Names, jumps: _Jumps) -> Names:
+        left = after | self._block(node.orelse, after, jumps)
+        own = reads(node.test) if isinstance(node, ast.While) else NONE
+        targets = surely_assigned(node.target) if isinstance(node, ast.For) else NONE
+        head = left | own
+        while True:
+            turn = head | (self._block(node.body, head, _Jumps(left, head)) - targets)
+            if turn == head:
+                return head | (reads(node.iter) if isinstance(node, ast.For) else NONE)
+            head = turn
+
+
+class Binding:
+    """Which variables are surely bound before each statement of a function.
+
+    Attributes:
+        before: by the statement, the names; None after a jump.
+    """
+
+    def __init__(self, body: Sequence[ast.stmt], arguments: Names) -> None:
+        self.before: dict[ast.stmt, Names | None] = {}
+        self.after = self._block(body, arguments)
+
+    def _block(self, body: Sequence[ast.stmt], bound: Names | None) -> Names | None:
+        for statement in body:
+            self.before[statement] = bound
+            bound = None if bound is None else self._statement(statement, bound)
+        return bound
+
+    def _statement(self, node: ast.stmt, bound: Names) -> Names | None:
+        if isinstance(node, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+            return None
+        if isinstance(node, ast.If):
+            first, second = self._block(node.body, bound), self._block(node.orelse, bound)
+            return second if first is None else first if second is None else first & second
+        if isinstance(node, (ast.For, ast.While)):
+            self._block(node.body, bound | (surely_assigned(node.target) if isinstance(node, ast.For) else NONE))
+            self._block(node.orelse, bound)
+            return bound
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            return bound.union(*map(surely_assigned, targets)) if node.value is not None else bound
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)):
+            return bound | assigned([node])
+        if isinstance(node, ast.Delete):
+            return bound - assigned([node])
+        for part in _blocks(node):
+            self._block(part, bound - assigned([node]))
+        # A `del` in there unbinds, whatever else it does.
+        unbound = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
+        handlers = {n.name for n in ast.walk(node) if isinstance(n, ast.ExceptHandler) and n.name}
+        return bound - unbound - handlers
+
+
+def _blocks(node: ast.stmt) -> list[list[ast.stmt]]:
+    """The statement lists inside a `with`, `try` or `match`."""
+    found = [getattr(node, field) for field in ("body", "orelse", "finalbody") if getattr(node, field, None)]
+    found += [handler.body for handler in getattr(node, "handlers", ())]
+    found += [case.body for case in getattr(node, "cases", ())]
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return []
+    return found
+
+
+def read_first(body: Sequence[ast.stmt]) -> Names:
+    """The names that statements may read before they have bound them themselves."""
+    return Liveness(body).before
+
+
+def bound_by(body: Sequence[ast.stmt]) -> Names | None:
+    """The names that statements surely bind; None if they never end."""
+    return Binding(body, NONE).after
+
+
+Flows: TypeAlias = list[tuple[Names, Names]]
+
+
+def flows_of(body: Sequence[ast.AST], reads: Callable[[ast.AST], Names]) -> Flows:
+    """For each assignment the names whose values may go into it, and those that it binds."""
+    flows: Flows = []
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                flows.append((reads(node.value), frozenset().union(*map(_target_names, targets))))
+            elif isinstance(node, (ast.For, ast.comprehension)):
+                flows.append((reads(node.iter), _target_names(node.target)))
+    return flows
+
+
+def reads_of_ints(node: ast.AST) -> Names:
+    """As reads_of_values, but for names that only go into floats: by a quotient, a call, a float beside them."""
+    return _reads_within(node, _makes_a_float)
+
+
+def reads_of_values(node: ast.AST) -> Names:
+    """The names whose values may go into that of an expression: not those that only decide."""
+    return _reads_within(node, lambda _: False)
+
+
+def _reads_within(node: ast.AST, ends_at: Callable[[ast.AST], bool]) -> Names:
+    found: set[str] = set()
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, ast.Name):
+            found.add(part.id)
+        if isinstance(part, ast.IfExp):
+            pending += [part.body, part.orelse]
+        elif not ends_at(part):
+            pending += ast.iter_child_nodes(part)
+    return frozenset(found)
+
+
+def _makes_a_float(part: ast.AST) -> bool:
+    if isinstance(part, ast.BinOp):
+        sides = (part.left, part.right)
+        return isinstance(part.op, ast.Div) or any(isinstance(s, ast.Constant) and type(s.value) is float for s in sides)
+    return isinstance(part, (ast.Call, ast.Compare))
+
+
+def derived(flows: Flows, roots: Names) -> Names:
+    """The names whose values may come from the roots by assignments."""
+    found = set(roots)
+    while True:
+        new = {name for sources, targets in flows if sources & found for name in targets} - found
+        if not new:
+            return frozenset(found)
+        found |= new
+
+
+def _target_names(target: ast.expr) -> Names:
+    return frozenset(n.id for n in ast.walk(target) if isinstance(n, ast.Name))

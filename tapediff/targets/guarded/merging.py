@@ -1,0 +1,175 @@
+"""Merging: which form of a guarded function is recorded, its plain one or that with branches as selects."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...errors import (
+    ArgumentMismatch,
+    GuardFailed,
+    LoopTooLong,
+    NewTape,
+    RecursionTooDeep,
+    StaleTape,
+    TapediffError,
+    UnstableBranch,
+)
+from ...functions.callees.path_messages import site_of
+from ...ir.instruction import FLOAT64, ValueType
+from ...ir.interpreter import run
+from ...ir.tape import Tape
+from ...merging.merged_function import MOST_ATTEMPTS, MergedFunctions
+from ...merging.run_time import Refused
+from ...recording.arguments.bind_call import BoundCall
+from ..margins import apart
+from ..tapes.gradient_tape import gradient_tape
+from .keyed_call import GuardedFunction, KeyedCall
+from .staleness import check_fresh
+
+# Branches are merged when the recordings have taken so many paths.
+PATHS_BEFORE = 3
+# So many calls after a change the plain function is run beside its tape.
+TRIALS = 16
+# Gradients of longer tapes take too long with NumPy.
+LONGEST_COMPARED = 5_000
+# Two forms of a gradient add in other orders.
+SAME_GRADIENT = 1e-7
+
+
+class Merging:
+    """The form of one guarded function that is recorded.
+
+    Args:
+        wanted: True: from the first recording that looks at a value; None: after a few paths; False: never.
+
+    Attributes:
+        trials_left: calls that are still compared with the plain function.
+    """
+
+    def __init__(self, function: GuardedFunction, wanted: bool | None) -> None:
+        if wanted not in (True, False, None):
+            raise ArgumentMismatch("merge is True, False or None", got=repr(wanted), fix="merge=True")
+        self._function, self.wanted = function, wanted
+        self.functions = MergedFunctions()
+        self.is_on = False
+        self.failed: str | None = None
+        self.trials_left = 0
+        self._attempts = 0
+
+    def form(self, call: KeyedCall) -> BoundCall | None:
+        """The call of the merged form of the function; None where the plain one is to be recorded."""
+        if not self.is_on:
+            return None
+        merged = self.functions.of(self._function.f)
+        if merged is None or not all(value.dtype in _DTYPES for value in map(np.asarray, call.bound.inputs)):
+            return None
+        return self._function.bound(merged, call)
+
+    def note(self, tape: Tape, paths: int) -> bool:
+        """Note where a recording looked at values; whether another form is to be recorded now, as this one is to be dropped.
+
+        Args:
+            paths: how many tapes of these arguments there are, with this one.
+        """
+        if self.wanted is False or self.failed is not None:
+            return False
+        is_news = self.functions.note_guards(tape)
+        if self.is_on:
+            return is_news and self._changes()
+        if not self.functions.lines or not (self.wanted or paths >= PATHS_BEFORE):
+            return False
+        self.is_on = True
+        if self.functions.of(self._function.f) is None:
+            self.is_on = False
+            return False
+        self.trials_left = TRIALS
+        return True
+
+    def _changes(self) -> bool:
+        self.trials_left = TRIALS
+        return self.functions.of(self._function.f) is not None
+
+    def lower(self, error: Exception) -> bool:
+        """Give up what led to an error while the merged form was recorded or compared; whether there was such a form."""
+        if not self.is_on:
+            return False
+        self._attempts += 1
+        if isinstance(error, Refused) and self._attempts <= MOST_ATTEMPTS:
+            self.functions.refuse(error)
+            return True
+        self.fail(f"{type(error).__name__}: {error}")
+        return True
+
+    def caused(self, error: Exception) -> bool:
+        """Give up what led to an error at a call; whether the merged form did, so that the call is to be made again."""
+        if not self.is_on or isinstance(error, _NOT_CAUSED) or not isinstance(error, (TapediffError, Refused)):
+            return False
+        return self.lower(error)
+
+    def fail(self, why: str) -> None:
+        """Merge nothing any more."""
+        self.is_on, self.failed, self.trials_left = False, why, 0
+
+    def check(self, tape: Tape, call: KeyedCall, plain: Tape | None) -> None:
+        """Compare a merged tape with the plain function at the point that it was recorded at.
+
+        Args:
+            plain: a tape of the plain function that holds there, for its gradient.
+
+        Raises:
+            StaleTape: they differ.
+        """
+        check_fresh(tape, call.bound.function, call.bound.inputs, site_of(self._function.f))
+        if plain is None or tape.output_types != (ValueType((), FLOAT64),) or max(len(tape), len(plain)) > LONGEST_COMPARED:
+            return
+        wrt = tuple(k for k, is_active in enumerate(call.bound.active) if is_active)
+        try:
+            ours, theirs = (run(gradient_tape(t, wrt), call.bound.inputs)[1:] for t in (tape, plain))
+        except GuardFailed:
+            return
+        for mine, other in zip(ours, theirs):
+            if not _is_close(np.asarray(mine), np.asarray(other)):
+                at = site_of(self._function.f)
+                raise StaleTape("the gradient of the merged form differs", at=at, got=f"{mine} and {other}", tape_value=mine,
+                                function_value=other)  # fmt: skip
+
+    def report(self) -> Sequence[str]:
+        """What explain() says of it."""
+        if self.failed is not None:
+            return [f"no branches are merged: {self.failed}"]
+        return self.functions.report() if self.is_on or self.functions.refused else []
+
+
+# What a call may raise in any form.
+_NOT_CAUSED = (GuardFailed, NewTape, UnstableBranch, LoopTooLong, RecursionTooDeep)
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def again_unmerged(method: Method) -> Method:
+    """A method of a GuardedTape that is called again where a merged branch has met what it was not made for, at run time."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        while True:
+            try:
+                return method(self, *args, **named)
+            except Exception as error:
+                if not self.went_unmerged(error):
+                    raise
+
+    return call  # type: ignore[return-value]  # of the same signature
+
+
+_DTYPES = (FLOAT64, np.dtype(np.int64), np.dtype(np.bool_))
+
+
+@np.errstate(all="ignore")
+def _is_close(ours: Any, theirs: Any) -> bool:
+    same = (ours == theirs) | ((ours != ours) & (theirs != theirs))
+    largest = np.max(np.abs(theirs), initial=0.0, where=np.isfinite(theirs))
+    return bool(np.all(same | (apart(ours, theirs) <= SAME_GRADIENT * largest)))

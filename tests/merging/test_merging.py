@@ -1,0 +1,99 @@
+"""Branches of plain Python as selects and loops: one tape for all paths where that changes nothing, and no wrong answers anywhere."""
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tests.merging.programs import MERGE, TRAPS, divides_by_a_number_that_is_zero, huber, unbound_on_one_side
+from tests.random_programs.branching import Program, function_of, points
+
+POINTS = [
+    np.array(x) for x in (
+        [0.4, -0.3, 1.2, 0.8, -1.1, 0.1], [-0.6, 0.9, -0.2, 1.7, 0.3, -0.9], [1.4, 0.2, 0.6, -0.7, -0.1, 2.1], [0.0, 0.5, 1.0, -0.5, 0.3, 0.2],
+        [-0.2, -0.4, -0.9, -0.1, -0.3, -0.6], [0.3, 0.6, 0.7, 0.9, 1.1, 1.6], [0.3, 0.25, -1.0, -0.5, 1.0, 1.5], [2.0, -2.0, 2.0, -2.0, 2.0, -2.0],
+    )
+]  # fmt: skip
+
+
+def agree(f, merged, points):
+    """At every point value and gradient are those of the function, recorded for that point alone."""
+    for x in points:
+        value, gradient = td.value_and_gradient(merged, x.copy())
+        # The same operations; sums of terms that are masked may be in another order.
+        assert np.isclose(value, f(x), rtol=1e-12, atol=1e-14, equal_nan=True), (x, value, f(x))
+        own = td.gradient(td.record(f, x), x)
+        assert np.allclose(gradient, own, rtol=1e-10, atol=1e-12, equal_nan=True), (x, gradient, own)
+
+
+@pytest.mark.parametrize("f", [*MERGE, *TRAPS], ids=lambda f: f.__name__)
+@np.errstate(all="ignore")
+def test_every_program_gives_the_answers_of_its_paths(f):
+    merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
+    agree(f, merged, POINTS)
+    agree(f, merged, POINTS[::-1])
+
+
+@pytest.mark.parametrize("f", MERGE, ids=lambda f: f.__name__)
+@np.errstate(all="ignore")
+def test_few_tapes_serve_all_paths_natively(f):
+    merged = td.GuardedTape(f, merge=True)
+    agree(f, merged, POINTS)
+    assert len(merged._cache.all()) <= 2, merged.explain()
+    assert merged.stats.recordings <= 5
+
+
+def test_merging_begins_after_a_few_paths():
+    rng = np.random.default_rng(0)
+    guarded = td.GuardedTape(huber, merge=None, on_new_tape="interpret", compile_after=1000)
+    agree(huber, guarded, [rng.normal(size=12) for _ in range(12)])
+    assert guarded.stats.recordings == 4
+    never = td.GuardedTape(huber, merge=False, on_new_tape="interpret", compile_after=1000)
+    agree(huber, never, [rng.normal(size=12) for _ in range(12)])
+    assert never.stats.recordings == 12
+
+
+def test_errors_of_the_program_are_its_own():
+    merged = td.GuardedTape(divides_by_a_number_that_is_zero, merge=True)
+    agree(divides_by_a_number_that_is_zero, merged, POINTS[:2])
+    with pytest.raises(ZeroDivisionError):
+        td.gradient(merged, -np.ones(6))
+    agree(divides_by_a_number_that_is_zero, merged, POINTS[:3])
+    merged = td.GuardedTape(unbound_on_one_side, merge=True)
+    agree(unbound_on_one_side, merged, POINTS[:2])
+    with pytest.raises(UnboundLocalError):
+        td.gradient(merged, -np.ones(6))
+
+
+def test_the_report_names_every_branch_and_why_it_stays():
+    f = function_of("""
+def f(x):
+    kept, s = [], 0.0
+    for v in x:
+        if v > 0:
+            kept.append(v)
+        if v > 1:
+            s = s + v
+    return s + sum(kept)
+""")
+    merged = td.GuardedTape(f, merge=True, on_new_tape="interpret")
+    agree(f, merged, [p[:3] for p in POINTS])
+    text = merged.explain()
+    assert "f, line 7: both sides are computed" in text, text
+    assert "f, line 6: kept.append(v); only assignments to variables can be undone" in text, text
+
+
+@pytest.mark.parametrize("seed", range(12))
+@np.errstate(all="ignore")
+def test_random_programs_give_the_answers_of_their_paths(seed):
+    f = function_of(Program(seed).text())
+    merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000, max_tapes=1000)
+    assert merged._recorder.merging.failed is None
+    agree(f, merged, points(seed, 8))
+
+
+def test_merged_tapes_are_recorded_again_after_pickling():
+    import pickle
+
+    merged = td.GuardedTape(huber, merge=True, on_new_tape="interpret", compile_after=1000)
+    agree(huber, merged, POINTS)
+    agree(huber, pickle.loads(pickle.dumps(merged)), POINTS)
