@@ -9,7 +9,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent / "tapediff"
 
 # Each imports only from itself and from those before it.
-LAYERS = ["base", "errors", "ir", "ops", "passes", "numpy_api", "recording", "transforms", "compiler", "functions", "merging", "targets"]
+LAYERS = ["base", "errors", "ir", "ops", "passes", "numpy_api", "recording", "transforms", "compiler", "functions", "targets"]
 
 
 def imported(file):

@@ -19,11 +19,11 @@ from ...errors import (
     UnstableBranch,
 )
 from ...functions.callees.path_messages import site_of
+from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions
+from ...functions.merging.run_time import Refused
 from ...ir.instruction import FLOAT64, ValueType
 from ...ir.interpreter import run
 from ...ir.tape import Tape
-from ...merging.merged_function import MOST_ATTEMPTS, MergedFunctions
-from ...merging.run_time import Refused
 from ...recording.arguments.bind_call import BoundCall
 from ..margins import apart
 from ..tapes.gradient_tape import gradient_tape

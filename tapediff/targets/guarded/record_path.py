@@ -14,10 +14,10 @@ from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...errors import StaleTape
 from ...functions.callees.path_messages import check_prescribed, warn
+from ...functions.merging.run_time import Refused
 from ...ir.instruction import Outcome
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
-from ...merging.run_time import Refused
 from ...numpy_api.whole_numbers import check_parameters
 from ...recording.arguments.bind_call import BoundCall
 from ...recording.arguments.int_arguments import IntNeeded, may_be_data

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..functions.loops import while_loop
-from ..ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
-from ..recording.arrays.tracked import TrackedArray
+from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
+from ...recording.arrays.tracked import TrackedArray
+from ...recording.recorder import current_recorder
+from ..loops import while_loop
 from .purity import is_pure, is_pure_method, is_users
 from .rules import Breach, Place
 
@@ -288,8 +289,6 @@ _CONTAINERS = frozenset((TrackedArray, np.ndarray, list, tuple, dict))
 
 
 def _guard_count() -> int:
-    from ..recording.recorder import current_recorder
-
     count, recorder = 0, current_recorder()
     while recorder is not None:
         count, recorder = count + recorder.guard_count, recorder.outer

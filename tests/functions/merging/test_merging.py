@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tests.merging.programs import MERGE, TRAPS, divides_by_a_number_that_is_zero, huber, unbound_on_one_side
+from tests.functions.merging.programs import MERGE, TRAPS, divides_by_a_number_that_is_zero, huber, unbound_on_one_side
 from tests.random_programs.branching import Program, function_of, points
 
 POINTS = [

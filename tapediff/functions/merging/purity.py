@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.source_location import is_library_file
-from ..recording.arrays.tracked import TrackedArray
+from ...base.source_location import is_library_file
+from ...recording.arrays.tracked import TrackedArray
 from .nodes import call, is_call_of_run_time, place
 from .rules import Broken
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
-from ..base.source_location import Site, is_library_file
-from ..ir.tape import Tape
+from ...base.source_location import Site, is_library_file
+from ...ir.tape import Tape
 from .facts import Facts
 from .nodes import RUN_TIME
 from .purity import Checked, check_statements
