@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -177,6 +177,10 @@ class CFunction:
 
         return numba_function(self, self.address if status else self.function, self.user_data, self.kind == "gradient", status)
 
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentMismatch("a C function cannot be copied or pickled, as it is an address in this process",
+                               fix="pickle the tape and call c_function() there, or with_constants() here")  # fmt: skip
+
     def _known_plan(self) -> Plan:
         if self._plan is None:
             raise ArgumentMismatch("the arguments of this C function are not known", fix="c_function(kind, *args)")
@@ -285,7 +289,7 @@ class LazyPlans:
         self._tape, self._kind, self._native = tape, kind, native
         self._plans: dict[tuple[int, int], Plan] = {}
         self.number = toolchain.number(LazyPlans, self)
-        self.callback = callback_address(_plan_for, ("i64", "i64", "i64", "i64", "i64"), "i32")
+        self.callback = callback_address(_plan_for, ("i64", "i64", "ptr", "i64", "ptr"), "i32")
 
     def plan(self, n: int, x: int, m: int) -> int:
         """The address of the plan for these sizes, which may depend on the path at x."""

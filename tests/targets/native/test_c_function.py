@@ -1,7 +1,9 @@
 """C functions of values and products: the numbers of the Python calls, in one array, and codes where there are none."""
 
+import copy
 import ctypes
 import gc
+import pickle
 import threading
 
 import numpy as np
@@ -231,6 +233,19 @@ def test_a_function_keeps_its_kernel():
     function = td.compile(residuals, X).c_function()
     gc.collect()
     assert np.array_equal(call(function, X, 4)[1], td.compile(residuals, X)(X))
+
+
+def test_copies_have_no_addresses_of_others():
+    """A C function is not copied; a tape that has one is, and makes its own."""
+    safe = td.GuardedTape(branching)
+    function = safe.c_function("value", X)
+    assert call(function, X, 3)[0] == 0
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(td.ArgumentMismatch, match="c_function"):
+            copied(function)
+    other = pickle.loads(pickle.dumps(safe)).c_function("value", X)
+    assert np.array_equal(call(other, -X, 3)[1], call(function, -X, 3)[1])
+    assert other.user_data != function.user_data
 
 
 def test_what_is_no_array_of_floats_is_refused():
@@ -590,6 +605,8 @@ def test_numba_code_takes_codes_in_place_of_exceptions():
     def density(x, params):
         if x > params["bend"]:
             raise FloatingPointError("no value there")
+        if x < 0.0:
+            return params["bend"] - params["rate"] * (x + 1.5)
         return np.exp(-params["rate"] * x)
 
     function = td.GuardedTape(density).c_function("gradient", 0.5, {"rate": 2.0, "bend": 3.0})
@@ -602,19 +619,35 @@ def test_numba_code_takes_codes_in_place_of_exceptions():
         code, value = of_density(point, gradient)
         return value if code == 0 else -1000.0 * code
 
-    @numba.njit
-    def both(point, gradient, out):
-        of_value(point[:2], out)
-        return of_density(point, gradient)
+    # A C function returns a pointer in the register of an integer.
+    @numba.cfunc(numba.types.int64(numba.types.CPointer(numba.types.double)), nogil=True)
+    def body(place):
+        memory = numba.carray(place, 12)  # point, gradient, products, code, value
+        of_value(memory[:2], memory[6:10])
+        memory[10], memory[11] = of_density(memory[:3], memory[3:6])
+        return 0
+
+    def in_pthread(point):
+        """In a thread that Python did not start, which has no interpreter lock."""
+        memory, libc, thread = np.array([*point, *[7.0] * 9]), ctypes.CDLL(None), ctypes.c_ulong()
+        assert libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(body.address), ctypes.c_void_p(memory.ctypes.data)) == 0
+        assert libc.pthread_join(thread, None) == 0
+        return memory[3:6], memory[6:10], memory[10], memory[11]
 
     assert integrate.quad(LowLevelCallable(value.ctypes), 0.0, 1.0)[0] == pytest.approx((1 - np.exp(-2.0)) / 2, rel=1e-10)
     assert value.ctypes(4.0) == -1000.0 * codes.RECOVERABLE
-    gradient, out = np.empty(3), np.empty(4)
-    code, found = both(np.array([0.5, 2.0, 3.0]), gradient, out)
+    gradient, out, code, found = in_pthread([0.5, 2.0, 3.0])
     assert (code, found) == (0, np.exp(-1.0))
     np.testing.assert_allclose(gradient, [-2.0 * found, -0.5 * found, 0.0], rtol=1e-14)
     assert np.array_equal(out, [0.25, 1.0, 1.0, 4.0])
-    assert both(np.array([0.5, 2.0]), gradient, out)[0] == codes.WRONG_SIZE
+    for _ in range(2):  # recorded there, then known
+        gradient, out, code, found = in_pthread([-0.5, 2.0, 3.0])
+        assert (code, found) == (0, 1.0)
+        np.testing.assert_array_equal(gradient, [-2.0, -1.0, 1.0])
+    gradient, out, code, found = in_pthread([4.0, 2.0, 3.0])
+    assert code == codes.RECOVERABLE
+    assert np.all(gradient == 7.0)
+    assert isinstance(function.take_error(), FloatingPointError)
 
 
 # Of what operators know besides
