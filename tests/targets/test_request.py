@@ -189,3 +189,13 @@ def test_defaults_are_constants_unless_a_derivative_is_by_them():
         found = td.gradient(powers, A, p={"w": B}, power=power, argnames=["x", "p"])
         np.testing.assert_allclose(found[0], power * B * A ** (power - 1), rtol=1e-14)
         np.testing.assert_allclose(found[1]["w"], A**power, rtol=1e-14)
+
+
+@EVERY_TARGET
+@pytest.mark.parametrize("name", OPERATORS)
+def test_integers_are_the_wrong_dtype_for_every_operator(name, kind):
+    """One class of error, and its message says what to pass."""
+    target = targets_of(lambda x: np.sum(x**2), A)[kind]
+    with pytest.raises(td.DtypeMismatch, match="must be real floating-point numbers"):
+        OPERATORS[name].call(target, np.array([1, 2, 3]))
+    assert not td.is_recording()
