@@ -134,7 +134,7 @@ class Kernel:
             if not (fits and array.flags.c_contiguous and (k < inputs_count or array.flags.writeable)):
                 return REFUSED
         given, wanted = arrays[:inputs_count], arrays[inputs_count:]
-        if share_memory(given, wanted):
+        if share_memory(given, wanted) or share_memory(wanted):
             return OVERLAP
         value = np.zeros(())
         status = self.run(given, [value, *wanted] if self.returns_value else wanted)

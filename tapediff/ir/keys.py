@@ -12,7 +12,7 @@ from ..errors import InvalidGuardValue
 from .instruction import Operand, Outcome, is_tracked
 
 # Types whose equality is equality of bits, so that (type, value) is a key.
-_EXACT = (bool, int, str, bytes, type(None))
+EXACT = (bool, int, str, bytes, type(None))
 
 
 def value_key(value: Operand, at: object = None) -> Hashable:
@@ -27,7 +27,7 @@ def value_key(value: Operand, at: object = None) -> Hashable:
         InvalidGuardValue: naming the part of the value that cannot be a key.
     """
     kind = type(value)
-    if kind in _EXACT:
+    if kind in EXACT:
         return kind, value
     if kind is float:
         return kind, value.hex()

@@ -216,8 +216,20 @@ def _unflatten(treedef: TreeDef, leaves: Iterator[Tree]) -> Tree:
     if kind is None:
         return next(leaves)
     if isinstance(keys, _Value):
-        return keys.value.copy() if isinstance(keys.value, np.ndarray) else keys.value
-    made = [_unflatten(part, leaves) for part in parts]
+        return own_value(treedef)
+    return assembled(treedef, [_unflatten(part, leaves) for part in parts])
+
+
+def own_value(treedef: TreeDef) -> Tree:
+    """A value that is part of a treedef, for the caller: of an array, a copy."""
+    value = treedef.keys.value
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def assembled(treedef: TreeDef, made: list[Tree]) -> Tree:
+    """The container of a treedef with these parts."""
+    kind: Tree = treedef.kind
+    keys = treedef.keys
     if kind is tuple or kind is list:
         return kind(made)
     if kind is dict or kind is OrderedDict:

@@ -20,6 +20,7 @@ from ..ir.inputs import as_inputs
 from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Target, Tree, UserFunction, is_tracked
 from ..ir.interpreter import GuardFailure, inline
 from ..ir.outputs import Out, check_out
+from ..ir.pytree import ARRAY
 from ..ir.tape import Tape
 from ..passes.pipeline import run_passes
 from ..recording.arguments.bind_call import positional
@@ -27,8 +28,9 @@ from ..recording.python_state.gc_pause import without_collections
 from ..recording.record import record
 from ..recording.recorder import current_recorder
 from .backends import NATIVE, check_backend, make_kernel
-from .evaluate.chosen import chosen_of_tape, inputs_of
-from .evaluate.evaluation import Evaluation, check_last, fitting, replayed
+from .evaluate.chosen import chosen_of_tape, inputs_of, leaves_like
+from .evaluate.direct_calls import DirectCalls, DirectKernel, KernelAnswer, directly, form_of, leaf_forms
+from .evaluate.evaluation import Evaluation, check_last, fitting, replayed, results_tree
 from .evaluate.fast_path import FastOperator, FastPath, raise_pending, unknown_yet
 from .evaluate.like_function import like, like_tape
 from .evaluate.request import beside_outputs, requested
@@ -73,6 +75,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         "_native",
         "_shape",
         "backend",
+        "direct_calls",
         "fast_operators",
         "seconds",
         "tape",
@@ -82,6 +85,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         self.tape, self.backend = tape, check_backend(backend)
         self.seconds = 0.0
         self._kernels: dict[Key, Kernel] = {}
+        self.direct_calls = DirectCalls()
         self.fast_operators: dict[Hashable, FastOperator] = {}
         self._lock = new_lock()
         self._native = None
@@ -102,6 +106,9 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
                 return gradient_answer(self, asked, out, keep)
             args, argnums = asked.args, asked.argnums
         elif (found := self.retried(args, argnums, out, status)) is not None:
+            return found
+        found = directly(self, "gradient", argnums, {}, tuple(args), out)
+        if found is not None:
             return found
         is_plain = current_recorder() is None
         if type(argnums) is tuple and out is None and is_plain and (found := self.by_several(args, argnums)) is not None:
@@ -136,12 +143,19 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             args = positional(self, args, {})  # raises
         if self.tape.aux is not None:
             return value_and_aux(self, args)
+        found = directly(self, "value", None, {}, args)
+        if found is not None:
+            return found
         inputs = as_inputs(self.tape, args)
         if any(map(is_tracked, inputs)):
             return self.tape.returned(inline(self.tape, inputs))
         answer = self.attempt(None, inputs, None)
         if isinstance(answer, GuardFailure):
             raise self._guard_failed(answer)
+        tree = results_tree(self.tape, self.tape.value_count)
+        leaves = leaves_like(tree, answer[0], "the result")
+        known = KernelAnswer(tree, range(len(leaves)), leaves)
+        self.direct_calls.remember("value", None, lambda: self._direct_kernel(None, args), known)
         return answer[0]
 
     @property
@@ -220,9 +234,18 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             self._fast_gradient = self._fast
         if type(argnums) is tuple and numbers == argnums and (fast := self.fast(numbers)) is not None:
             self.fast_operators[argnums] = fast
-        if out is not None:
-            return value, out
-        return value, chosen.nested([g[()] if g.shape == () else g for g in gradients])
+        found = out if out is not None else chosen.nested([g[()] if g.shape == () else g for g in gradients])
+        if not is_alone:
+            self.direct_calls.remember_gradient(argnums, lambda: self._direct_kernel(numbers, args), chosen, value, found, out)
+        return value, found
+
+    def _direct_kernel(self, key: Key, args: Sequence[Tree]) -> DirectKernel:
+        """For direct calls of this form."""
+        kernel, types = self.kernel(key), iter(self.tape.input_types)
+        trees = self.tape.arguments or (ARRAY,) * len(self.tape.inputs)
+        leaf = leaf_forms(types)
+        forms = tuple([form_of(tree, argument, leaf) for tree, argument in zip(trees, args)])
+        return DirectKernel(kernel.call, kernel, forms, len(self.tape.inputs))
 
     def _attempt_alone(self, numbers: Numbers, inputs: Sequence[Operand], outs: Sequence[np.ndarray] | None) -> Tree:
         """The same as attempt, of the gradients without the value, by a kernel that does not compute it."""

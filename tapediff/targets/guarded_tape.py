@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from typing import SupportsIndex
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -23,15 +24,16 @@ from ..recording.arguments.bind_call import BoundCall, bind_call, positional
 from ..recording.arguments.static import Static
 from ..recording.recorder import Recorder, current_recorder
 from .backends import NATIVE
-from .evaluate.chosen import choose
-from .evaluate.evaluation import Evaluation, evaluate
+from .evaluate.chosen import choose, leaves_like
+from .evaluate.direct_calls import DirectCalls, DirectKernel, KernelAnswer, NoForm, directly
+from .evaluate.evaluation import Evaluation, evaluate, results_tree
 from .evaluate.fast_path import FastOperator, FastPath, raise_pending, unknown_yet
 from .evaluate.like_function import like
 from .evaluate.nested_recording import record_bound, record_nested
 from .evaluate.request import beside_outputs, requested
 from .guarded.dispatch import Dispatch
-from .guarded.fast_dispatch import FastDispatch, GuardValue
-from .guarded.keyed_call import GuardedFunction, KeyedCall
+from .guarded.fast_dispatch import FastDispatch, GuardValue, PathCalls
+from .guarded.keyed_call import GuardedFunction, KeyedCall, forms_of
 from .guarded.merging import again_unmerged
 from .guarded.native_paths import GuardedCalls
 from .guarded.policy import Policy
@@ -121,6 +123,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self._fast_dispatch = FastDispatch(function, cache)
         self._fast: Callable[..., object] = unknown_yet
         self._fast_gradient: Callable[..., object] = unknown_yet
+        self._path_calls: WeakValueDictionary[Hashable, PathCalls] = WeakValueDictionary()
+        self.direct_calls = DirectCalls()
         self.fast_operators: dict[Hashable, FastOperator] = {}
         self._value_kernels: tuple[FastOperator, ...] = ()
         self._shape: tuple[int, ...] = ()
@@ -179,10 +183,12 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             args, argnums = asked.args, asked.argnums
         elif (found := self.retried(args, argnums, out, status)) is not None:
             return found
+        elif self.guard is None and (found := directly(self, "gradient", argnums, {}, tuple(args), out)) is not None:
+            return found
         elif type(argnums) is tuple and out is None and not _is_recording(()) and (found := self.by_several(args, argnums)) is not None:
             return found
         guard_value = (status.value,) if type(status) is GuardValue else ()
-        return self._value_and_gradient(args, argnums if named else beside_outputs(self, args, argnums), out, guard_value)
+        return self._value_and_gradient(args, argnums if named else beside_outputs(self, args, argnums), out, guard_value, bool(named))
 
     @again_unmerged
     def __call__(self, *args: Tree, **named: Tree) -> Tree:
@@ -191,6 +197,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             for fast in self._value_kernels:
                 if (outputs := fast.outputs(args)) is not None:
                     return tuple(outputs) if fast.returns_tuple else outputs[0]
+        if not named and (found := directly(self, "value", None, {}, args)) is not None:
+            return found
         if named:
             args = positional(self.f, args, named)
         if _is_recording(args):
@@ -199,9 +207,30 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         if self._function.has_aux:
             return value_and_aux(self, args)
         call = self._function.call(args, ())
-        _, variant, (value, _) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None, None))
+        call, variant, (value, _) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None, None))
         self._remember(None, None, variant)
+        if not named:
+            tree = results_tree(variant.program.tape, variant.program.tape.value_count)
+            leaves = leaves_like(tree, value, "the result")
+            known = KernelAnswer(tree, range(len(leaves)), leaves)
+            self.direct_calls.remember("value", None, lambda: self._direct_kernel(call, variant, None), known)
         return value
+
+    def _direct_kernel(self, call: KeyedCall, variant: Variant, key: tuple[int, ...] | None) -> DirectKernel:
+        """For direct calls of this form.
+
+        Raises:
+            NoForm: they have to take the full path.
+        """
+        is_compiled = variant.compiled.seconds and variant.replays >= self.compile_after
+        if not is_compiled or self.guard is not None:
+            raise NoForm
+        tape, kernel, forms = variant.program.tape, variant.compiled.kernel(key), forms_of(call)
+        # What kernels must have in common that one direct call may run.
+        name = (call.key, key, kernel.tape.output_types, tape.result, tape.returns_tuple)
+        calls = self._path_calls.setdefault(name, PathCalls(self._cache))
+        calls.add(variant, self._staleness.counted(variant.kernel_call(key)))
+        return DirectKernel(calls, kernel, forms, len(tape.inputs))
 
     def _remember(self, verb: Hashable, key: tuple[int, ...] | None, variant: Variant) -> None:
         """Let the next call of a verb go straight to the kernel of the tape that answered this one, where Python has no say."""
@@ -263,7 +292,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         return variant, flatten_result(value)[0], variant.program.tape.returns_tuple
 
     def _value_and_gradient(
-        self, args: Sequence[Tree], argnums: Argnums, out: Out, guard_value: tuple[Hashable, ...]
+        self, args: Sequence[Tree], argnums: Argnums, out: Out, guard_value: tuple[Hashable, ...], is_named: bool
     ) -> tuple[Tree, Tree]:
         """The full path: any layout, floats, td.Constant, several gradients; another tape, or a new one."""
         chosen = choose(self, args, argnums)
@@ -283,9 +312,10 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             self._use_fast_path(call, variant)
         elif type(argnums) is tuple and numbers == argnums:
             self._remember(argnums, argnums, variant)
-        if out is not None:
-            return value, out
-        return value, chosen.nested([g[()] if g.shape == () else g for g in gradients])
+        found = out if out is not None else chosen.nested([g[()] if g.shape == () else g for g in gradients])
+        if not is_named:
+            self.direct_calls.remember_gradient(argnums, lambda: self._direct_kernel(call, variant, numbers), chosen, value, found, out)
+        return value, found
 
     def went_unmerged(self, error: Exception) -> bool:
         """Whether a merged branch is the cause of an error; from now on it is a branch."""
@@ -294,6 +324,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self._cache.clear()
         self._fast, self._value_kernels = unknown_yet, ()
         self.fast_operators.clear()
+        self.direct_calls = DirectCalls()
         return True
 
     def _gradients(self, call: KeyedCall, outs: Out) -> tuple[KeyedCall, Variant, Answer]:

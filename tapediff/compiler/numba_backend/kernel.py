@@ -129,12 +129,12 @@ class NumbaKernel:
         count, types = len(self.input_types), [*self.input_types, *self.written_types]
         if len(arrays) != len(types):
             return REFUSED
-        given = [np.array(a) if type(a) is float else a for a in arrays[:count]]
+        given = [np.array(a) if isinstance(a, float) else a for a in arrays[:count]]
         for k, (array, type_) in enumerate(zip((*given, *arrays[count:]), types)):
             fits = type(array) is np.ndarray and array.dtype == type_.dtype and array.shape == type_.shape
             if not (fits and array.flags.c_contiguous and array.flags.aligned and (k < count or array.flags.writeable)):
                 return REFUSED
-        if share_memory(given, arrays[count:]):
+        if share_memory(given, arrays[count:]) or share_memory(arrays[count:]):
             return OVERLAP
         program = self._newest()
         value, report = np.empty(1), np.empty(program.callees.report_size)

@@ -7,8 +7,12 @@ OUT_OF_MEMORY = -1
 RECURSION = -2  # the recursion of callees is too deep
 NAMED = -3  # not a failure: compile the variant named in the call frame
 REFUSED = -10  # the entry does not recognise the arguments
-OVERLAP = -11  # an output shares memory with an input
+OVERLAP = -11  # an output shares memory with an input, or with another output
 PENDING = -20  # Python raised an exception in a callback, which keeps it
 KEPT = -21  # a call of a point ended with an exception, which the point keeps
 WRONG_RESULT = -30  # a compiled primitive returned an array of another shape
 RULE_RAISED = -31  # a compiled primitive raised an exception
+
+# Outputs are compared with each other up to this many, which takes 0.3 µs then; those of more are compared by whoever takes the caller's
+# arrays, as new ones need not be.
+MOST_COMPARED = 32

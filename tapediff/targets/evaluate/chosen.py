@@ -46,7 +46,17 @@ class Chosen:
         """Whether there is one argument, of one array."""
         return self.trees is None and not self.several
 
-    def by_argument(self, arrays: Sequence[Operand]) -> tuple[Tree, ...]:
+    def tree_like(self, given: Tree) -> TreeDef:
+        """The structure that tangents, or the caller's arrays, must have."""
+        trees = (ARRAY,) * len(self.numbers) if self.trees is None else self.trees
+        return TreeDef(type(given), (), trees) if self.several else trees[0]
+
+    @property
+    def tree(self) -> TreeDef:
+        """The structure of the result."""
+        return self.tree_like(())
+
+    def by_argument(self, arrays: Sequence[Tree]) -> tuple[Tree, ...]:
         """The results for each argument, of those for each array."""
         if self.trees is None:
             return tuple(arrays)

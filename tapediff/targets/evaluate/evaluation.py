@@ -16,12 +16,13 @@ from ...ir.inputs import as_inputs
 from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
 from ...ir.interpreter import inline, run
 from ...ir.outputs import Out, as_number, check_out, deliver
-from ...ir.pytree import unflatten
+from ...ir.pytree import ARRAY, TreeDef, unflatten
 from ...ir.tape import Tape
 from ...recording.arguments.bind_call import bind_call
 from ...recording.recorder import current_recorder
 from ..tapes.operator_tapes import Numbers, Operator
 from .chosen import inputs_of
+from .direct_calls import tuple_of
 from .fast_path import FIRST, Argnums, FastOperator
 from .nested_recording import record_nested
 from .shared_programs import is_small, programs_of
@@ -81,6 +82,13 @@ class Evaluation:
         """The results of an operator whose `first` comes as (first, aux) where that is asked for."""
         first = (first, self.aux()) if has_aux else first
         return (first, *rest) if rest else first
+
+
+def results_tree(tape: Tape, count: int) -> TreeDef:
+    """The structure of a tape's results; or of something for each of so many results, those that are floats."""
+    if not tape.returns_tuple:
+        return ARRAY
+    return tuple_of([ARRAY] * count) if tape.result is None else tape.result
 
 
 def replayed(tape: Tape) -> Run:

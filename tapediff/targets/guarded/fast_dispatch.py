@@ -1,8 +1,8 @@
-"""FastDispatch: the fast path of a GuardedTape where native code cannot choose the tape, because the user's guard or a check has a say."""
+"""Fast paths of a GuardedTape where native code cannot choose the tape: under the user's guard, with checks, or in direct calls."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -76,3 +76,55 @@ class FastDispatch:
         if self._guard is None:
             self._cache.last = found
         return status
+
+
+class PathCalls:
+    """The kernels of one operator, of the tapes that calls of one kind may take.
+
+    It is called as a kernel is, with the arguments' arrays and those for the results, and returns its status. Kernels check guards and
+    arguments themselves, so whichever of them succeeds is right.
+    """
+
+    __slots__ = ("__weakref__", "_cache", "_last")
+
+    def __init__(self, cache: TapeCache) -> None:
+        self._cache = cache
+        self._last: Variant | None = None
+
+    def add(self, variant: Variant, kernel_call: Callable[..., Tree]) -> None:
+        """Let calls begin with this tape."""
+        variant.calls[self] = kernel_call
+        self._last = variant
+
+    def __call__(self, *arrays: Tree) -> Tree:
+        variant = self._last
+        call = None if variant is None else variant.calls.get(self)
+        if variant is None or call is None:
+            return REFUSED
+        status = call(*arrays)
+        if type(status) is complex:
+            return self._jump(variant, status, arrays)
+        if type(status) is float:
+            self._note(variant)
+        return status
+
+    def _jump(self, variant: Variant, failed: complex, arrays: tuple[Tree, ...]) -> Tree:
+        """Go on from a failed guard, whose position and outcome are the status, to a tape with that outcome, until one answers."""
+        decided, status, found = 0.0, failed, variant
+        while type(status) is complex and status.real > decided:
+            decided = status.real
+            taken = found.jumps.get(status) or found.beyond(status)
+            call = None if taken is None else taken.calls.get(self)
+            if taken is None or call is None:
+                return REFUSED
+            found, status = taken, call(*arrays)
+        if type(status) is float:
+            self._last = found
+            self._note(found)
+        return status
+
+    def _note(self, variant: Variant) -> None:
+        variant.hits += 1
+        if self._cache.last is not variant:
+            self._cache.touch(variant)
+            self._cache.last = variant

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
@@ -11,10 +12,11 @@ from ...functions.callees.path_messages import site_of
 from ...ir.arguments import called_by_name, keywords_of, unwrap
 from ...ir.containers import flatten_argument, is_container
 from ...ir.instruction import Tree, UserFunction, ValueType
-from ...ir.keys import static_key, value_key
-from ...ir.pytree import unflatten
+from ...ir.keys import EXACT, static_key, value_key
+from ...ir.pytree import ARRAY, TreeDef, static_leaf, unflatten
 from ...recording.arguments.bind_call import BoundCall, bind_call, no_whole_numbers
 from ...recording.arguments.int_arguments import ANY_INT_KEY, AnyInt, IntArguments
+from ..evaluate.direct_calls import NoForm, form_of, leaf_form
 from .reason import Specialisation
 
 
@@ -89,6 +91,29 @@ class GuardedFunction:
         )
         guard_key = () if self.guard is None else value_key(specialisation.guard_value[0], self.guard_site)
         return CallKey(specialisation.types, active, static, guard_key)
+
+
+def forms_of(call: KeyedCall) -> tuple[TreeDef, ...]:
+    """The form of each argument of a call; see direct_calls.
+
+    Raises:
+        NoForm: the full path is to sort them.
+    """
+    specialised = {position: kind for position, kind, _ in call.bound.static}
+    found = [value for position, _, value in call.bound.static if position < 0]
+    trees = found[0].trees if found else (ARRAY,) * len(call.args)
+    positions, inputs = itertools.count(), iter(call.bound.inputs)
+
+    def leaf(argument: Tree) -> TreeDef:
+        kind = specialised.get(next(positions))
+        if kind is not None and kind is not AnyInt:
+            if type(argument) not in EXACT:
+                raise NoForm
+            return static_leaf(argument)
+        value = next(inputs)
+        return leaf_form(argument, ValueType(value.shape, value.dtype))
+
+    return tuple([form_of(tree, argument, leaf) for tree, argument in zip(trees, call.args)])
 
 
 def for_guard(argument: Tree) -> Tree:

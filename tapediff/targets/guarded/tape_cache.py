@@ -126,6 +126,7 @@ class TapeCache:
             del self.by_key[variant.key]
         if self.last is variant:
             self.last = None
+        variant.calls = {}
         # Copied first: calls that hold no lock add to these.
         self.last_under = {value: v for value, v in list(self.last_under.items()) if v is not variant}
         for other in self.all():

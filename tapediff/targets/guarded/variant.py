@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from ...errors import GuardFailed
 from ...functions.callees.path_trie import PathEntry
 from ...ir.containers import structured
@@ -38,7 +40,7 @@ class Variant(PathEntry):
     """
 
     __slots__ = (
-        "call", "constants", "dtype", "fasts", "hits", "is_direct", "jumps", "key", "program", "reason", "seconds", "shape",
+        "call", "calls", "constants", "dtype", "fasts", "hits", "is_direct", "jumps", "key", "program", "reason", "seconds", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -53,6 +55,8 @@ class Variant(PathEntry):
         self.fasts: dict[Hashable, FastOperator | None] = {}
         # The kernel of value and gradient by the first argument, once there is one, with the type of that gradient.
         self.call: Callable[..., object] | None = None
+        # Kernels of any operator, by the PathCalls that run them; none once the tape is dropped.
+        self.calls: dict[object, Callable[..., object]] = {}
         # By the status of this kernel at a failed guard: the tape that answered there last.
         self.jumps: dict[complex, Variant] = {}
         self.shape = tape.input_types[0].shape if tape.inputs else ()
@@ -102,6 +106,24 @@ class Variant(PathEntry):
 
     def note_hit(self) -> None:
         self.hits += 1
+
+    def kernel_call(self, key: tuple[int, ...] | Operator | None) -> Callable[..., Tree]:
+        """A kernel, to be called with the call's arguments, tangents or cotangents, and arrays for the results."""
+        call, first = self.compiled.kernel(key).call, len(self.program.tape.inputs) - len(self.constants)
+        if not self.constants:
+            return call
+        constants = [np.array(constant, order="C") for constant in self.constants]
+        return lambda *arrays: call(*arrays[:first], *constants, *arrays[first:])
+
+    def beyond(self, failed: complex) -> Variant | None:
+        """A tape with the outcome of a failed guard, which the status of a kernel says."""
+        ordinal, outcome = int(failed.real) - 1, failed.imag
+        fork, kind = self.forks.get(ordinal), type(self.outcomes[ordinal])
+        # Infinite or no number: the outcome is not told, or is no integer.
+        if fork is None or kind not in (bool, int) or outcome - outcome != 0:
+            return None
+        others = fork.tapes.get((kind, kind(outcome)))
+        return others[-1] if others else None
 
     def note_jump(self, miss: GuardFailure, taken: Variant) -> None:
         """Remember which tape answered after this one missed, where the outcome is a number."""

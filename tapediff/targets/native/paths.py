@@ -95,12 +95,13 @@ class PathsDispatch:
 
     def _connect(self, variant: CompiledPath, native: NativeVariant) -> None:
         """Let native code go from this path to those that part from it, and back: a fork is the same guard for all that come to it."""
-        for ordinal, fork in variant.forks.items():
+        # Copied first: another thread may record a path meanwhile.
+        for ordinal, fork in list(variant.forks.items()):
             side, outcome = variant.path[ordinal], variant.outcomes[ordinal]
             # Arrays are not told apart natively, so no outcome stands for one.
             if isinstance(outcome, np.ndarray):
                 continue
-            for other_side, others in fork.tapes.items():
+            for other_side, others in list(fork.tapes.items()):
                 known = [] if other_side == side else [v for v in others if v in self._paths]
                 for other in known:
                     self._table.natives[self._paths[other]].add_jump(ordinal + 1, _reported(outcome), native)

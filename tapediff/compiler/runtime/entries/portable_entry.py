@@ -51,7 +51,7 @@ def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_in
     with f.if_(type_ == f.external("tapediff_ndarray")):
         address.value = _address_in_buffer(refused, argument, wanted, is_input)
     with f.else_():
-        is_number = (type_ == f.external("tapediff_float")) & is_input
+        is_number = ((type_ == f.external("tapediff_float")) | (type_ == f.external("tapediff_numpy_float"))) & is_input
         fits = is_number & (wanted["ndim"] == 0) & (wanted["dtype"] == f.external("tapediff_float64"))
         refused.leave_if(~fits)
         Array(number, F64)[0] = f.call(AS_DOUBLE, argument)

@@ -38,7 +38,7 @@ from ..python_api import (
     call_without_lock,
     check_extents,
 )
-from ..status import FAILURE, OVERLAP, REFUSED
+from ..status import FAILURE, MOST_COMPARED, OVERLAP, REFUSED
 from ..workspaces import KERNEL_STATE
 from .portable_entry import BY_PROTOCOL, format_of
 
@@ -101,6 +101,7 @@ def known_objects() -> dict[str, int]:
     return {
         "tapediff_ndarray": id(np.ndarray),
         "tapediff_float": id(float),
+        "tapediff_numpy_float": id(np.float64),
         "tapediff_float64": id(np.dtype(np.float64)),
     }
 
@@ -159,7 +160,9 @@ def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_in
         _check_array(refused, array, wanted)
         address.value = array["data"]
     with f.else_():
-        is_number = (number["type"] == f.external("tapediff_float")) & is_input
+        # NumPy's float64 is a subclass of float, and has its number at the same place.
+        is_float = (number["type"] == f.external("tapediff_float")) | (number["type"] == f.external("tapediff_numpy_float"))
+        is_number = is_float & is_input
         fits = is_number & (wanted["ndim"] == 0) & (wanted["dtype"] == f.external("tapediff_float64"))
         refused.leave_if(~fits)
         address.value = number.location("value").address
@@ -178,7 +181,10 @@ def _check_array(refused: Exit, array: Struct, wanted: Struct) -> None:
 
 
 def _overlaps() -> Function:
-    """Whether an output shares memory with an input: the kernel may write the one before it has read all of the other."""
+    """Whether an output shares memory with an input: the kernel may write the one before it has read all of the other.
+
+    Or with another output, if there are at most MOST_COMPARED: with more of them it is the caller who compares.
+    """
     f = Function("tapediff_overlaps", I1, pointers=PTR, state=PTR, inputs=I64, outputs=I64, returns_value=I64)
     start, state, inputs, outputs, returns_value = f.parameters
     pointers, first = Array(start, I64), ENTRY_STATE.at(state).behind()
@@ -187,14 +193,20 @@ def _overlaps() -> Function:
         first_output.value = _next(SPECIFICATION.at(first_output.value))
     specification.value = first_output.value
     with f.loop(0, outputs) as o:
-        output, input_ = SPECIFICATION.at(specification.value), f.variable(PTR, first)
+        output, other = SPECIFICATION.at(specification.value), f.variable(PTR, first)
         begin = pointers[inputs + returns_value + o]
         end = begin + output["bytes"]
-        with f.loop(0, inputs) as k:
-            other = SPECIFICATION.at(input_.value)
-            with f.if_(begin.below(pointers[k] + other["bytes"]) & pointers[k].below(end)):
+
+        def compare(number: Value) -> None:
+            against = SPECIFICATION.at(other.value)
+            with f.if_(begin.below(pointers[number] + against["bytes"]) & pointers[number].below(end)):
                 f.return_(True)
-            input_.value = _next(other)
+            other.value = _next(against)
+
+        with f.loop(0, inputs) as k:
+            compare(k)
+        with f.loop(0, select(outputs > MOST_COMPARED, 0, o)) as k:
+            compare(k + inputs + returns_value)
         specification.value = _next(output)
     f.return_(False)
     return f

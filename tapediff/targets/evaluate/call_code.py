@@ -1,0 +1,246 @@
+"""Generates the Python code of a direct call: it takes the arguments apart, calls the kernel, and puts the results together.
+
+The code for the gradient of a function of a dict of two arrays:
+
+    def make(kernel, constants):
+        (c0, c1, c2, ...) = constants
+        def direct(args):
+            try:
+                (a0,) = args
+                if type(a0) is not dict or tuple(a0) != c0: return None
+                (v0, v1,) = a0.values()
+            except Exception:
+                return None
+            o0 = empty(c1, c2)
+            o1 = empty(c3, c4)
+            status = kernel(v0, v1, o0, o1)
+            if type(status) is not float: return missed(status)
+            return {"w": o0, "b": o1}
+        return direct
+
+Whatever is not as in the call that the code was made for (another type, key, length or value) makes it return None: the call then takes
+the full path, which has the errors. The kernel checks the arrays themselves, and writes nothing where it fails.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+from ...compiler.runtime.status import MOST_COMPARED, PENDING
+from ...ir.arguments import Constant
+from ...ir.instruction import Tree
+from ...ir.keys import EXACT, static_key
+from ...ir.outputs import share_memory
+from ...ir.pytree import REGISTERED, TreeDef, assembled, is_static
+
+# In the form of an argument: anything may be there.
+IGNORED = TreeDef(object)
+
+# How an output of the kernel is given out.
+AS_IT_IS, NUMPY_SCALAR, PYTHON_FLOAT, FLOAT32_ARRAY, FLOAT32_SCALAR = "{}", "{}[()]", "float({})", "{}.astype(float32)", "float32({})"
+
+# The number of the caller's own `out`, in place of an output's.
+GIVEN = -1
+
+
+class GuardValue(NamedTuple):
+    """The answer to a call for which no kernel was found, though the user's guard was called: its value."""
+
+    value: Tree
+
+
+class Result(NamedTuple):
+    """What a direct call returns.
+
+    Attributes:
+        tree: its structure.
+        leaves: for each leaf the number of the kernel's output, and how it is given out.
+    """
+
+    tree: TreeDef
+    leaves: tuple[tuple[int, str], ...]
+
+
+class KernelType(NamedTuple):
+    """How a kernel is called: with arrays for `written` behind its inputs; it returns another output, the first, if `returns_value`."""
+
+    written: tuple[tuple[tuple[int, ...], np.dtype], ...]
+    returns_value: bool
+
+
+def direct_call(
+    kernel: Callable[..., Tree], type_: KernelType, forms: Sequence[TreeDef], out: TreeDef | None, result: Result,
+    guard: Callable[[tuple[Tree, ...]], Tree] | None = None,
+) -> Callable[[tuple[Tree, ...]], Tree]:  # fmt: skip
+    """A function of the arguments, as a tuple, that calls a kernel; it returns None where they are not as wanted, or the kernel fails.
+
+    Args:
+        kernel: returns a float where it has succeeded. With `guard`: gives such a kernel, or None, of the guard's value.
+        forms: the structure of each argument. Leaves go to the kernel; through a function, where that is the leaf's `keys`.
+        out: the structure of one more argument, which holds arrays for the last outputs.
+        result: what it returns.
+        guard: gives the value of the user's guard, which comes back as a GuardValue where the call fails after it.
+    """
+    writer = _Writer()
+    names = [f"a{k}" for k in range(len(forms) + (out is not None))]
+    writer.lines.append(f"({''.join(f'{name}, ' for name in names)}) = args")
+    inputs: list[str] = []
+    into: list[str] = []
+    for name, form in zip(names, forms):
+        writer.take(form, name, inputs)
+    if out is not None:
+        writer.take(out, names[-1], into)
+    if len(into) > MOST_COMPARED:
+        writer.lines.append(f"if {writer.constant(share_memory)}(({', '.join(into)})): return None")
+    fresh = type_.written[: len(type_.written) - len(into)]
+    outputs = [*(["status"] if type_.returns_value else []), *(f"o{k}" for k in range(len(fresh))), *into]
+    made = [f"o{k} = empty({writer.constant(shape)}, {writer.constant(dtype)})" for k, (shape, dtype) in enumerate(fresh)]
+    call = f"({', '.join([*inputs, *outputs[type_.returns_value :]])})"
+    expression = writer.result(result.tree, iter([(names[-1] if k == GIVEN else outputs[k], how) for k, how in result.leaves]))
+    status = _UNGUARDED if guard is None else _GUARDED
+    status = status.format(call=call, primals="args" if out is None else "args[:-1]")
+    lines = [*made, *status.split("\n"), f"return {expression}"]
+    text = _TEXT.format(
+        constants="".join(f"c{k}, " for k in range(len(writer.constants))), take="\n            ".join(writer.lines),
+        answer="\n        ".join(lines),
+    )  # fmt: skip
+    return _maker(text)(kernel, guard, writer.constants)
+
+
+_TEXT = """\
+def make(kernel, guard, constants):
+    ({constants}) = constants
+    def direct(args):
+        try:
+            {take}
+        except Exception:
+            return None
+        {answer}
+    return direct
+"""
+
+_UNGUARDED = """\
+status = kernel{call}
+if type(status) is not float: return missed(status)"""
+
+_GUARDED = """\
+value = guard({primals})
+run = kernel(value)
+if run is None: return GuardValue(value)
+status = run{call}
+if type(status) is not float: return missed(status) or GuardValue(value)"""
+
+
+def _missed(status: Tree) -> None:
+    """Raise what user code has raised that the kernel called."""
+    if status == PENDING:
+        raise_pending()
+
+
+def raise_pending() -> NoReturn:
+    """Raise what user code has raised that a kernel called."""
+    # Imported when a kernel has called something, so that `import tapediff` stays fast.
+    from ...compiler.runtime import callbacks
+
+    callbacks.raise_pending()
+
+
+_NAMES = {"empty": np.empty, "float32": np.float32, "missed": _missed, "GuardValue": GuardValue, "Constant": Constant}
+
+
+@lru_cache(256)
+def _maker(text: str) -> Callable[..., Tree]:
+    """The function `make` of a text; texts are shared by all calls that differ in constants alone."""
+    found: dict[str, Tree] = {}
+    exec(compile(text, "<direct call of tapediff>", "exec"), dict(_NAMES), found)
+    return found["make"]
+
+
+class _Writer:
+    """The text of a direct call, while it is written.
+
+    Attributes:
+        lines: those that take the arguments apart.
+        constants: the objects that they name.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.constants: list[Tree] = []
+        self._parts = 0
+
+    def constant(self, value: Tree) -> str:
+        """The name of an object."""
+        self.constants.append(value)
+        return f"c{len(self.constants) - 1}"
+
+    def take(self, form: TreeDef, name: str, leaves: list[str]) -> None:
+        """Check one argument, or a part of one, and add its leaves."""
+        kind, keys, parts = form
+        if form is IGNORED:
+            return
+        if kind is None:
+            leaves.append(name)
+            if keys:
+                self.lines.append(f"{name} = {self.constant(keys)}({name})")
+        elif kind is Constant:
+            self._require(f"type({name}) is not Constant")
+            self._unpack(f"({name}.value,)", parts, leaves)
+        elif is_static(form):
+            same = f"{name} != {self.constant(keys.value)}"
+            if kind not in EXACT:
+                same = f"{self.constant(static_key)}({name}) != {self.constant(keys.key)}"
+            self._require(f"type({name}) is not {self.constant(kind)} or {same}")
+        else:
+            self._container(form, name, leaves)
+
+    def _container(self, form: TreeDef, name: str, leaves: list[str]) -> None:
+        kind: Tree = form.kind
+        keys, parts = form.keys, form.parts
+        if kind in REGISTERED:
+            self._require(f"type({name}) is not {self.constant(kind)}")
+            self.lines.append(f"({name}, rest) = {self.constant(REGISTERED)}[{self.constant(kind)}][0]({name})")
+            self._require(f"{self.constant(static_key)}(rest) != {self.constant(keys[0].key)}")
+            self._unpack(name, parts, leaves)
+        elif kind is dict or kind is OrderedDict:
+            self._require(f"type({name}) is not {self.constant(kind)} or tuple({name}) != {self.constant(keys)}")
+            self._unpack(f"{name}.values()", parts, leaves)
+        elif issubclass(kind, (tuple, list)):
+            self._require(f"type({name}) is not {self.constant(kind)}")
+            self._unpack(name, parts, leaves)
+        else:
+            self._require(f"type({name}) is not {self.constant(kind)}")
+            self._unpack(f"({''.join(f'{name}.{key}, ' for key in keys)})", parts, leaves)
+
+    def _require(self, unlike: str) -> None:
+        self.lines.append(f"if {unlike}: return None")
+
+    def _unpack(self, values: str, parts: Sequence[TreeDef], leaves: list[str]) -> None:
+        """Take so many values; another number of them is an exception."""
+        names = [f"v{self._parts + k}" for k in range(len(parts))]
+        self._parts += len(parts)
+        self.lines.append(f"({''.join(f'{name}, ' for name in names)}) = {values}")
+        for part, name in zip(parts, names):
+            self.take(part, name, leaves)
+
+    def result(self, tree: TreeDef, leaves: Iterator[tuple[str, str]]) -> str:
+        """The expression of a tree of outputs."""
+        kind, keys, parts = tree
+        if kind is None:
+            name, how = next(leaves)
+            return how.format(name)
+        if is_static(tree):
+            return self.constant(keys.value) + ".copy()" * isinstance(keys.value, np.ndarray)
+        inside = [self.result(part, leaves) for part in parts]
+        if kind is tuple:
+            return f"({''.join(f'{part}, ' for part in inside)})"
+        if kind is dict:
+            return f"{{{', '.join(f'{self.constant(key)}: {part}' for key, part in zip(keys, inside))}}}"
+        if kind is list:
+            return f"[{', '.join(inside)}]"
+        return f"{self.constant(assembled)}({self.constant(tree)}, [{', '.join(inside)}])"

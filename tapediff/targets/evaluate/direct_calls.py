@@ -1,0 +1,294 @@
+"""Direct calls: once a kernel has answered a call, the next calls of the same form run it directly; see call_code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ...ir.arguments import Constant, holds_only_numbers
+from ...ir.instruction import FLOAT64, Tree, ValueType
+from ...ir.outputs import Out
+from ...ir.pytree import ARRAY, NOTHING, TreeDef, is_static, parts_of, unflatten
+from ...numpy_api.whole_numbers import LARGEST_ARGUMENT
+from ...recording.recorder import current_recorder
+from .call_code import (
+    AS_IT_IS,
+    FLOAT32_ARRAY,
+    FLOAT32_SCALAR,
+    GIVEN,
+    IGNORED,
+    NUMPY_SCALAR,
+    PYTHON_FLOAT,
+    KernelType,
+    Result,
+    direct_call,
+)
+
+if TYPE_CHECKING:
+    from ...compiler.kernel import Kernel
+    from .chosen import Chosen
+
+FLOAT32 = np.dtype(np.float32)
+
+# For each verb, the direct calls of so many forms are kept: with constants, with strided arrays, with other results on another path.
+MOST_FORMS = 4
+
+
+# The number of a leaf that is no output.
+UNKNOWN = -2
+
+
+class DirectKernel(NamedTuple):
+    """The kernel that gave an answer, and the form of the call.
+
+    Attributes:
+        run: called with inputs and outputs, as Kernel.call; with `guard`, it gives such a function, or None, of the guard's value.
+        kernel: the kernel that is run, or one with the same inputs and outputs.
+        forms: the form of each argument.
+        inputs: how many inputs come before tangents and cotangents.
+        guard: the value of the user's guard, of the arguments.
+    """
+
+    run: Callable[..., Tree]
+    kernel: Kernel
+    forms: tuple[TreeDef, ...]
+    inputs: int
+    guard: Callable[[tuple[Tree, ...]], Tree] | None = None
+
+
+class KernelAnswer(NamedTuple):
+    """An answer that a kernel gave.
+
+    Attributes:
+        tree: its structure.
+        numbers: for each leaf, the number of the kernel's output that it is; GIVEN for the caller's own array, or UNKNOWN.
+        leaves: the leaves.
+    """
+
+    tree: TreeDef
+    numbers: Sequence[int]
+    leaves: Sequence[Tree]
+
+    def result(self) -> Tree:
+        """What the caller gets."""
+        return unflatten(self.tree, self.leaves)
+
+
+def joined(answers: Sequence[KernelAnswer]) -> KernelAnswer:
+    """Several answers of a kernel as a tuple."""
+    numbers = [number for answer in answers for number in answer.numbers]
+    return KernelAnswer(tuple_of([a.tree for a in answers]), numbers, [leaf for answer in answers for leaf in answer.leaves])
+
+
+class DirectCalls:
+    """The direct calls of a target, by verb and argnums.
+
+    Attributes:
+        known: those for a key, the latest first. Tuples that are replaced, never changed: calls read them without a lock.
+    """
+
+    __slots__ = ("known",)
+
+    def __init__(self) -> None:
+        self.known: dict[Hashable, tuple[Callable[[tuple[Tree, ...]], Tree], ...]] = {}
+
+    def remember(
+        self, verb: str, argnums: Tree, kernel: Callable[[], DirectKernel], answer: KernelAnswer,
+        vectors: Sequence[tuple[TreeDef, Tree]] = (), out: tuple[TreeDef, Tree] | None = None,
+    ) -> None:  # fmt: skip
+        """Let the next calls of this form run the kernel directly.
+
+        Args:
+            verb, argnums: what they ask for.
+            kernel: gives the kernel that answered.
+            answer: its answer.
+            vectors: further arguments, tangents and cotangents, with the structure that they must have.
+            out: one more, which holds arrays for the last outputs.
+        """
+        try:
+            found = kernel()
+            types = iter(found.kernel.tape.input_types[found.inputs :])
+            moved = [form_of(tree, vector, leaf_forms(types, vector_leaf), is_exact=False) for tree, vector in vectors]
+            into = None if out is None else form_of(*out, lambda _: ARRAY, is_exact=False)
+            ways = [way_out(leaf, number, found.kernel) for leaf, number in zip(answer.leaves, answer.numbers, strict=True)]
+            key = (verb, argnums, type(argnums), out is None)
+            calls = self.known.get(key, ())
+        except (NoForm, TypeError):
+            return  # argnums may be in a list
+        written = tuple((t.shape, t.dtype) for t in found.kernel.written_types)
+        result = Result(answer.tree, tuple(zip(answer.numbers, ways)))
+        type_ = KernelType(written, found.kernel.returns_value)
+        specification = (found.run, type_, (*found.forms, *moved), into, result, found.guard)
+        if all(getattr(call, "specification", None) != specification for call in calls):
+            made = direct_call(*specification)
+            made.specification = specification  # type: ignore[attr-defined]  # a function made there
+            self.known[key] = (made, *calls)[:MOST_FORMS]
+
+
+    def remember_gradient(
+        self, argnums: Tree, kernel: Callable[[], DirectKernel], chosen: Chosen, value: Tree, found: Tree, out: Out
+    ) -> None:
+        """As above, of value and gradient, which may be in `out`."""
+        first = KernelAnswer(ARRAY, (0,), (value,))
+        if out is not None:
+            answer = joined([first, KernelAnswer(ARRAY, (GIVEN,), (out,))])
+            self.remember("gradient", argnums, kernel, answer, (), (chosen.tree_like(out), out))
+            return
+        leaves = chosen.flat(found, "the gradient")
+        self.remember("gradient", argnums, kernel, joined([first, KernelAnswer(chosen.tree, range(1, 1 + len(leaves)), leaves)]))
+
+
+def directly(target: object, verb: str, argnums: Tree, named: dict[str, Tree], args: tuple[Tree, ...], out: Out = None) -> Tree:
+    """The answer of a direct call; None for the full path, a GuardValue where that is to know the user's guard."""
+    calls = getattr(target, "direct_calls", None)
+    if calls is None or named or current_recorder() is not None:
+        return None
+    try:
+        known = calls.known.get((verb, argnums, type(argnums), out is None), ())
+    except TypeError:
+        return None
+    if out is not None:
+        args = (*args, out)
+    for call in known:
+        found = call(args)
+        if found is not None:
+            return found
+    return None
+
+
+def way_out(leaf: Tree, number: int, kernel: Kernel) -> str:
+    """How an output becomes this leaf.
+
+    Raises:
+        NoForm: that is unknown.
+    """
+    if number == GIVEN:
+        return AS_IT_IS
+    if number == UNKNOWN:
+        raise NoForm
+    is_value = number == 0 and kernel.returns_value
+    computed, kind = kernel.output_types[number], type(leaf)
+    if kind is float and computed.dtype == FLOAT64:
+        return AS_IT_IS if is_value else PYTHON_FLOAT
+    if kind is np.float32 and computed.dtype == FLOAT64:
+        return FLOAT32_SCALAR
+    if not is_value and isinstance(leaf, np.generic) and leaf.dtype == computed.dtype:
+        return NUMPY_SCALAR
+    if not is_value and kind is np.ndarray and leaf.dtype == computed.dtype:
+        return AS_IT_IS
+    if not is_value and kind is np.ndarray and (leaf.dtype, computed.dtype) == (FLOAT32, FLOAT64):
+        return FLOAT32_ARRAY
+    raise NoForm
+
+
+# Forms
+
+
+class NoForm(Exception):
+    """Something in a call is left to the full path."""
+
+
+def form_of(tree: TreeDef, argument: Tree, leaf: Callable[[Tree], TreeDef], *, is_exact: bool = True) -> TreeDef:
+    """The form of an argument: its structure, with its constants, and how each leaf becomes what kernels take.
+
+    Args:
+        tree: the recorded structure.
+        leaf: gives the form of a leaf; called in order.
+        is_exact: values that are no arrays have to be those of the tree.
+
+    Raises:
+        NoForm: there is none.
+    """
+    if type(argument) is Constant:
+        return TreeDef(Constant, (), (form_of(tree, argument.value, leaf, is_exact=is_exact),))
+    if tree.kind is None:
+        return leaf(argument)
+    if is_static(tree):
+        if not is_exact:
+            # None may be in the place of a tangent; another call may have one there.
+            return IGNORED if argument is not None else NOTHING
+        if type(argument) is not tree.kind:
+            raise NoForm
+        return tree
+    found = parts_of(argument)
+    if found is None or found[0] is not tree.kind or found[1] != tree.keys or len(found[2]) != len(tree.parts):
+        raise NoForm
+    return tree._replace(parts=tuple([form_of(t, a, leaf, is_exact=is_exact) for t, a in zip(tree.parts, found[2])]))
+
+
+def leaf_form(argument: Tree, type_: ValueType) -> TreeDef:
+    """The form of an argument, or of a leaf of one, that is an input of this type.
+
+    Raises:
+        NoForm: the full path is to convert it, or to refuse it.
+    """
+    kind, dtype = type(argument), type_.dtype
+    if isinstance(argument, (np.ndarray, np.generic)) and argument.dtype != dtype:
+        raise NoForm
+    if dtype == FLOAT32 and kind in (np.ndarray, np.float32):
+        return TreeDef(None, as_double)
+    if kind is np.ndarray:
+        return ARRAY if argument.flags.c_contiguous and argument.flags.aligned else TreeDef(None, in_one_piece)
+    if dtype == FLOAT64 and kind in (float, np.float64):
+        return ARRAY
+    if dtype == FLOAT64 and kind is list:
+        return TreeDef(None, as_array)
+    if dtype == np.int64 and kind is int:
+        return TreeDef(None, as_int64)
+    if isinstance(argument, np.generic):
+        return TreeDef(None, as_zero_dimensional)
+    raise NoForm
+
+
+def vector_leaf(argument: Tree, type_: ValueType) -> TreeDef:
+    """The form of a tangent or cotangent, where Python's integers are taken for floats."""
+    if type(argument) is int and type_.dtype == FLOAT64:
+        return TreeDef(None, as_float)
+    return leaf_form(argument, type_)
+
+
+def substituted(tree: TreeDef, inside: TreeDef) -> TreeDef:
+    """A structure with another one in the place of each leaf."""
+    if tree.kind is None:
+        return inside
+    return tree._replace(parts=tuple([substituted(part, inside) for part in tree.parts]))
+
+
+def tuple_of(trees: Sequence[TreeDef]) -> TreeDef:
+    return TreeDef(tuple, (), tuple(trees))
+
+
+def leaf_forms(types: Iterator[ValueType], leaf: Callable[[Tree, ValueType], TreeDef] = leaf_form) -> Callable[[Tree], TreeDef]:
+    """For `form_of`, where every leaf is an input, of the next of these types."""
+    return lambda argument: leaf(argument, next(types))
+
+
+# What leaves become. Each changes what it is meant for only, as the kernel refuses everything else.
+
+
+def in_one_piece(argument: Tree) -> Tree:
+    return np.array(argument, order="C") if type(argument) is np.ndarray else argument
+
+
+def as_array(argument: Tree) -> Tree:
+    return np.array(argument) if type(argument) is list and holds_only_numbers(argument) else argument
+
+
+def as_int64(argument: Tree) -> Tree:
+    return np.array(argument) if type(argument) is int and abs(argument) < LARGEST_ARGUMENT else argument
+
+
+def as_float(argument: Tree) -> Tree:
+    return float(argument) if type(argument) is int else argument
+
+
+def as_zero_dimensional(argument: Tree) -> Tree:
+    return np.asarray(argument) if isinstance(argument, np.generic) else argument
+
+
+def as_double(argument: Tree) -> Tree:
+    """Of float32, in which kernels take no arguments."""
+    kind = type(argument)
+    return np.array(argument, FLOAT64, order="C") if kind in (np.ndarray, np.float32) and argument.dtype == FLOAT32 else None
