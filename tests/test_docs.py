@@ -3,6 +3,7 @@
 import contextlib
 import doctest
 import io
+import linecache
 import re
 from pathlib import Path
 
@@ -33,6 +34,8 @@ def test_every_python_block_runs_and_prints_what_the_page_shows(page):
     """In order and in one namespace; `...` in the text stands for anything, as in doctest."""
     checker, namespace = doctest.OutputChecker(), {"__name__": page.stem}
     for code, line, shown in blocks(page):
+        # Python finds the source of what a page defines, as it does in a notebook.
+        linecache.cache[str(page)] = (len(code), None, code.splitlines(keepends=True), str(page))
         with contextlib.redirect_stdout(io.StringIO()) as stream:
             exec(compile(code, page, "exec"), namespace)
         if shown is not None:

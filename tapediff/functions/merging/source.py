@@ -41,11 +41,15 @@ class _File(NamedTuple):
     imports: tuple[str, ...]
 
 
-@functools.lru_cache(maxsize=64)
 def _file(filename: str) -> _File:
     text = "".join(linecache.getlines(filename))
     if not text:
         raise NoSource(f"{filename} cannot be read")
+    return _parsed(filename, text)
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(filename: str, text: str) -> _File:
     try:
         tree = ast.parse(text, filename)
     except (SyntaxError, ValueError, RecursionError) as error:
