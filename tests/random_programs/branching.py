@@ -73,7 +73,7 @@ class Program:
 
     def _statement(self, depth: int, in_loop: bool, loop: str | None = None) -> None:
         pad, pick = "    " * depth, self.random.choice
-        kind = pick(("assign", "assign", "if", "if", "if", "loop" if not in_loop else "if", "count", "flag", "augment"))
+        kind = pick(("assign", "assign", "if", "if", "if", "loop" if not in_loop else "if", "while" if not in_loop else "if", "count", "flag", "augment"))
         if kind == "assign" or depth > 4:
             self.lines.append(f"{pad}{pick(self.floats)} = {self._value(loop)}")
         elif kind == "augment":
@@ -87,8 +87,21 @@ class Program:
             loop = "v" if "v in" in self.lines[-1] or ", v" in self.lines[-1] else None
             for _ in range(self.random.randint(1, 3)):
                 self._statement(depth + 1, True, loop or "x[i]")
+        elif kind == "while":
+            self._while(depth)
         else:
             self._branch(depth, in_loop, loop)
+
+    def _while(self, depth: int) -> None:
+        """A loop that ends after a few turns at the latest."""
+        pad, pick, count = "    " * depth, self.random.choice, f"k{len(self.lines)}"
+        limit = f"{count} < 5"
+        test = pick((f"({self._test(None)}) and {limit}", f"{limit} and ({self._test(None)})", "True"))
+        self.lines += [f"{pad}{count} = 0", f"{pad}while {test}:", f"{pad}    {count} += 1"]
+        if test == "True":
+            self.lines += [f"{pad}    if {self._test(None)} or {count} > 4:", f"{pad}        break"]
+        for _ in range(self.random.randint(1, 3)):
+            self._statement(depth + 1, True)
 
     def _branch(self, depth: int, in_loop: bool, loop: str | None) -> None:
         pad, pick = "    " * depth, self.random.choice

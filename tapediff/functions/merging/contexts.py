@@ -80,54 +80,53 @@ class Contexts:
         may_be_int = not isinstance(node, ast.Name) or node.id in self._as_ints
         while True:
             parent = self._parents.get(node)
-            if isinstance(parent, ast.BinOp):
-                use.as_bool = False
-                may_be_int = may_be_int and not isinstance(parent.op, ast.Div)
-                if not self._is_arithmetic(parent, node, use):
-                    use.as_float = False
-            elif isinstance(parent, ast.UnaryOp):
-                if isinstance(parent.op, ast.Not):
+            if isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.Call)):
+                if not self._goes_on(parent, node, use):
                     return
-                use.as_bool = False
-                if not isinstance(parent.op, (ast.USub, ast.UAdd)):
-                    use.as_float = False
-            elif isinstance(parent, ast.Compare):
-                use.as_bool = False
-                if not all(isinstance(op, COMPARISONS) for op in parent.ops):
-                    use.as_float = False
-                return
-            elif isinstance(parent, ast.IfExp):
-                if node is parent.test:
-                    return
-            elif isinstance(parent, (ast.If, ast.While)):
-                return
-            elif isinstance(parent, (ast.Assign, ast.AnnAssign)):
-                return
-            elif isinstance(parent, ast.AugAssign):
-                use.as_bool = False
-                if isinstance(parent.op, ast.Div):
-                    use.divisors.append(parent.value)
-                elif not isinstance(parent.op, (ast.Add, ast.Sub, ast.Mult)):
-                    use.as_float = False
-                return
-            elif isinstance(parent, ast.Return):
-                use.returned |= may_be_int
-                return
-            elif isinstance(parent, ast.Call):
-                use.as_bool = False
-                kind = self._kinds[parent]
-                if kind == "numpy" or node is parent.func:
-                    return
-                if kind != "number":
-                    use.as_float = False
-                    return
-            elif isinstance(parent, (ast.BoolOp, ast.Tuple, ast.ListComp)):
-                # The elements of a tuple are assigned, returned, or something else.
-                pass
-            else:
-                use.as_float = use.as_bool = False
+                may_be_int = may_be_int and not (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div))
+            elif not isinstance(parent, (ast.BoolOp, ast.Tuple, ast.ListComp, ast.IfExp)) or self._is_test(parent, node):
+                # The elements of a tuple or list are assigned, returned, or something else.
+                self._end(parent, use, may_be_int)
                 return
             node = parent
+
+    def _goes_on(self, parent: ast.BinOp | ast.UnaryOp | ast.Call, node: ast.AST, use: Use) -> bool:
+        """Note an operation on a value; whether its result may still be a plain number."""
+        if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not):
+            return False
+        use.as_bool = False
+        if isinstance(parent, ast.Call):
+            kind = self._kinds[parent]
+            if kind == "number":
+                return True
+            use.as_float = use.as_float and (kind == "numpy" or node is parent.func)
+            return False
+        if isinstance(parent, ast.UnaryOp):
+            use.as_float = use.as_float and isinstance(parent.op, (ast.USub, ast.UAdd))
+        elif not self._is_arithmetic(parent, node, use):
+            use.as_float = False
+        return True
+
+    def _is_test(self, parent: ast.AST, node: ast.AST) -> bool:
+        return isinstance(parent, ast.IfExp) and node is parent.test
+
+    def _end(self, parent: ast.AST | None, use: Use, may_be_int: bool) -> None:
+        """Note where the expression that a value is part of ends."""
+        targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target] if isinstance(parent, ast.AnnAssign) else []
+        is_kept_elsewhere = any(isinstance(part, (ast.Attribute, ast.Subscript)) for target in targets for part in ast.walk(target))
+        if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assign, ast.AnnAssign)) and not is_kept_elsewhere:
+            return
+        if isinstance(parent, ast.Return):
+            use.returned |= may_be_int
+            return
+        use.as_bool = False
+        if isinstance(parent, ast.AugAssign):
+            if isinstance(parent.op, ast.Div):
+                use.divisors.append(parent.value)
+            elif not isinstance(parent.op, (ast.Add, ast.Sub, ast.Mult)):
+                use.as_float = False
+        elif not isinstance(parent, ast.Compare) or not all(isinstance(op, COMPARISONS) for op in parent.ops):
+            use.as_float = False
 
     def _is_arithmetic(self, parent: ast.BinOp, node: ast.AST, use: Use) -> bool:
         if isinstance(parent.op, (ast.Add, ast.Sub, ast.Mult)):

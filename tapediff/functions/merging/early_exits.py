@@ -1,9 +1,10 @@
-"""Early exits: `if test: ...; return` and `if test: ...; continue` become `if test: ... else: the rest`."""
+"""Early exits: `if test: ...; return`, or `continue`, or `break` in a `while`, become `if test: ... else: the rest`."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from .nodes import assign, load, near
 
@@ -11,6 +12,8 @@ from .nodes import assign, load, near
 MOST_NESTED = 16
 
 JUMPS = (ast.Return, ast.Break, ast.Continue)
+
+Jump: TypeAlias = ast.Return | ast.Break | ast.Continue
 
 
 class EarlyExits:
@@ -23,26 +26,46 @@ class EarlyExits:
     def __init__(self, looks_at_data: Callable[[ast.expr], bool]) -> None:
         self._looks_at_data = looks_at_data
         self._count = 0
+        # Of the loop whose breaks are rewritten: the variable that ends it, and the condition of the first one.
+        self._stop = ""
+        self._first_break: ast.expr | None = None
 
     def of_function(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The body of a function, with those of its loops."""
-        return self._without(ast.Return, body, 0)
+        breaks = _Breaks(self)
+        made: list[ast.stmt] = []
+        for statement in body:
+            new = breaks.visit(statement)
+            made += new if isinstance(new, list) else [new]
+        return self._without(ast.Return, made, 0)
 
-    def _without(self, kind: type[ast.Return | ast.Continue], body: list[ast.stmt], depth: int) -> list[ast.stmt]:
+    def without_breaks(self, loop: ast.While) -> ast.While | list[ast.stmt]:
+        """A loop that asks a variable whether to go on, after the statement that sets it."""
+        self._stop, self._first_break = f".stop{self._count}", None
+        self._count += 1
+        body = self._without(ast.Break, loop.body, 0)
+        if self._first_break is None:
+            return loop
+        goes_on = ast.UnaryOp(ast.Not(), load(self._stop))
+        loop.body = body
+        loop.test = near(ast.copy_location(ast.BoolOp(ast.And(), [goes_on, loop.test]), self._first_break), self._first_break)
+        return [assign(self._stop, ast.Constant(False), loop), loop]
+
+    def _without(self, kind: type[Jump], body: list[ast.stmt], depth: int) -> list[ast.stmt]:
         """Statements that end a function or the turn of a loop, without this kind of jump in its branches where that can be."""
         if depth > MOST_NESTED:
             return body
         for k, statement in enumerate(body):
-            self._in_loops(statement)
-            if isinstance(statement, ast.If) and self._looks_at_data(statement.test):
+            if kind is not ast.Break:
+                self._in_loops(statement)
+            # In a loop that data ends, counters are data too.
+            if isinstance(statement, ast.If) and (kind is ast.Break or self._looks_at_data(statement.test)):
                 made = self._branch(kind, statement, body[k + 1 :], depth)
                 if made is not None:
                     return [*body[:k], *made]
         return body
 
-    def _branch(
-        self, kind: type[ast.Return | ast.Continue], statement: ast.If, rest: list[ast.stmt], depth: int
-    ) -> list[ast.stmt] | None:
+    def _branch(self, kind: type[Jump], statement: ast.If, rest: list[ast.stmt], depth: int) -> list[ast.stmt] | None:
         """A branch with the rest in the side that goes on; None where it has other jumps, or none."""
         sides = [statement.body, statement.orelse]
         leaves = [bool(side) and isinstance(side[-1], kind) for side in sides]
@@ -51,7 +74,11 @@ class EarlyExits:
         if kind is ast.Return and not rest and not all(leaves):
             return None
         new = [self._without(kind, side[:-1] if left else [*side, *rest], depth + 1) for left, side in zip(leaves, sides)]
-        if kind is ast.Continue:
+        if kind is ast.Break:
+            if self._first_break is None and self._looks_at_data(statement.test):
+                self._first_break = statement.test
+            new = [[*side, assign(self._stop, ast.Constant(True), statement)] if left else side for left, side in zip(leaves, new)]
+        if kind is not ast.Return:
             return [ast.copy_location(ast.If(statement.test, new[0] or [ast.Pass()], new[1]), statement)]
         self._count += 1
         result = f".result{self._count}"
@@ -66,6 +93,22 @@ class EarlyExits:
         for node in ast.walk(statement):
             if isinstance(node, (ast.For, ast.While)) and has_jump(node.body, (ast.Continue,)):
                 node.body = self._without(ast.Continue, node.body, 0)
+
+
+class _Breaks(ast.NodeTransformer):
+    """The loops of a function, from the innermost outwards; those of functions inside are left alone."""
+
+    def __init__(self, exits: EarlyExits) -> None:
+        self._exits = exits
+
+    def _stay(self, node: ast.AST) -> ast.AST:
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _stay
+
+    def visit_While(self, node: ast.While) -> ast.While | list[ast.stmt]:
+        self.generic_visit(node)
+        return node if node.orelse or not has_jump(node.body, (ast.Break,)) else self._exits.without_breaks(node)
 
 
 def _assigning(side: list[ast.stmt], end: ast.stmt | None, result: str) -> list[ast.stmt] | None:

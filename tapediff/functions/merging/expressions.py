@@ -10,15 +10,19 @@ import numpy as np
 
 from .contexts import is_one
 from .facts import Facts
-from .nodes import Node, call, flags, is_call_of_run_time, near, place
+from .nodes import Node, Placed, call, flags, is_call_of_run_time, near, place
 from .rules import COMPARISONS, ELEMENTWISE, MOST_COST, OPERATORS, Broken
 
 
 class Simple:
-    """Expressions that may be computed although the program would not: they neither fail nor have effects."""
+    """Expressions that may be computed although the program would not: they neither fail nor have effects.
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+    Args:
+        site: the branch that they belong to, which is given up where a value is of the wrong kind.
+    """
+
+    def __init__(self, facts: Facts, site: Placed) -> None:
+        self._facts, self.site = facts, site
         self.cost = 0
 
     def expression(self, node: ast.expr) -> ast.expr:
@@ -35,7 +39,7 @@ class Simple:
                 raise Broken("scalars", node, f"it gives {node.value!r}")
             return node
         if isinstance(node, ast.Name):
-            return call("number", [place(node), node], node)
+            return call("number", [place(self.site), node], node)
         if isinstance(node, (ast.Compare, ast.BoolOp)):
             return self.test(node)
         if isinstance(node, ast.BinOp) and (cost := OPERATORS.get(type(node.op))):
@@ -48,9 +52,9 @@ class Simple:
             mark = call("begin", [], node)
             test = self.test(node.test)
             sides = [self.expression(node.body), self.expression(node.orelse)]
-            return call("choose", [mark, place(node), test, *sides, flags(use)], node)
+            return call("choose", [mark, place(self.site), test, *sides, flags(use)], node)
         if isinstance(node, (ast.Subscript, ast.Attribute)):
-            return call("number", [place(node), self._load(node)], node)
+            return call("number", [place(self.site), self._load(node)], node)
         if isinstance(node, ast.Call):
             return self._call(node)
         raise Broken("calls", node, f"it computes {ast.unparse(node)}")
@@ -60,9 +64,9 @@ class Simple:
         if isinstance(node, ast.Name):
             return node
         if isinstance(node, ast.Attribute):
-            return call("attribute", [place(node), self._load(node.value), ast.Constant(node.attr)], node)
+            return call("attribute", [place(self.site), self._load(node.value), ast.Constant(node.attr)], node)
         if isinstance(node, ast.Subscript) and all(isinstance(n, _OF_INDICES) for n in ast.walk(node.slice)):
-            return call("entry", [place(node), self._load(node.value), node.slice], node)
+            return call("entry", [place(self.site), self._load(node.value), node.slice], node)
         raise Broken("calls", node, f"it looks up {ast.unparse(node)}")
 
     def _call(self, node: ast.Call) -> ast.expr:
@@ -76,7 +80,7 @@ class Simple:
             found = getattr(np, function.attr, None)
         name = getattr(found, "__name__", "")
         if is_one(found, (max, min)) and len(node.args) > 1:
-            return extreme(self._facts, node, [self.expression(a) for a in node.args])
+            return extreme(self._facts, node, self.site, [self.expression(a) for a in node.args])
         if found is abs or (name in ELEMENTWISE and found is getattr(np, name, None)):
             self.cost += ELEMENTWISE["abs" if found is abs else name]
             return _like(node, ast.Call(function, [self.expression(a) for a in node.args], []))
@@ -90,14 +94,14 @@ class Simple:
                 _like(node, ast.Compare(copy.deepcopy(a), [op], [copy.deepcopy(b)]))
                 for a, op, b in zip(operands, node.ops, operands[1:])
             ]
-            return call("every", [place(node), *pairs], node)
+            return call("every", [place(self.site), *pairs], node)
         if isinstance(node, ast.BoolOp):
             name = "every" if isinstance(node.op, ast.And) else "some"
-            return call(name, [place(node), *map(self.test, node.values)], node)
+            return call(name, [place(self.site), *map(self.test, node.values)], node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return call("negated", [place(node), self.test(node.operand)], node)
+            return call("negated", [place(self.site), self.test(node.operand)], node)
         if isinstance(node, (ast.Name, ast.Constant)):
-            return call("every", [place(node), node], node)
+            return call("every", [place(self.site), node], node)
         raise Broken("test", node, f"it asks for {ast.unparse(node)}")
 
 
@@ -123,7 +127,7 @@ class Expressions(ast.NodeTransformer):
         facts, place = self._facts, (node.lineno, node.col_offset)
         if facts.looks_at_data(node.test) and facts.may_merge(place):
             try:
-                made = Simple(facts).expression(node)
+                made = Simple(facts, node).expression(node)
             except Broken as broken:
                 facts.breaches.append(broken.breach)
             else:
@@ -137,13 +141,13 @@ class Expressions(ast.NodeTransformer):
         if isinstance(node.func, ast.Name) and is_one(facts.resolve(node.func.id), (max, min)) and facts.may_merge(place):
             if facts.looks_at_data(node) and len(node.args) > 1 and not node.keywords:
                 facts.sites.append(place)
-                return extreme(facts, node, node.args)
+                return extreme(facts, node, node, node.args)
         return node
 
 
-def extreme(facts: Facts, node: ast.Call, args: Sequence[ast.expr]) -> ast.expr:
+def extreme(facts: Facts, node: ast.Call, site: Placed, args: Sequence[ast.expr]) -> ast.expr:
     """max or min of numbers."""
-    return call("extreme", [node.func, place(node), flags(facts.use_of(frozenset(), [node])), *args], node)
+    return call("extreme", [node.func, place(site), flags(facts.use_of(frozenset(), [node])), *args], node)
 
 
 class Helpers(ast.NodeTransformer):

@@ -59,12 +59,14 @@ class MergedFunctions:
     def refuse(self, refused: Refused) -> None:
         """Let a branch stay a branch."""
         self.refused[refused.code, None if refused.is_all else refused.place] = refused.breach
+        if refused.code in self._checked:
+            self._checked[refused.code] = None
         self._made.clear()
         self.sites.clear()
 
     def report(self) -> list[str]:
         """Which branches are merged, and why others are not."""
-        lines = [f"  {code.co_name}, line {line}: both sides are computed" for code, sites in self.sites.items() for line, _ in sites]
+        lines = [f"  {code.co_name}, line {line}: merged" for code, sites in self.sites.items() for line, _ in sites]
         lines += [f"  {code.co_name}, {breach}" for (code, _), breach in self.refused.items()]
         return ["branches that are merged, and why others are not", *sorted(lines)] if lines else []
 
@@ -148,12 +150,13 @@ def _checked_code(code: CodeType) -> CodeType | None:
         return None
     try:
         definition = copy.deepcopy(definition_of(code))
+        checked = Checked(definition)
         if isinstance(definition, ast.Lambda):
             check_statements([ast.copy_location(ast.Return(definition.body), definition.body)])
-            definition.body = Checked().visit(definition.body)
+            definition.body = checked.visit(definition.body)
         else:
             check_statements(definition.body)
-            definition.body = [Checked().visit(statement) for statement in definition.body]
+            definition.body = [checked.visit(statement) for statement in definition.body]
             definition.decorator_list, definition.returns = [], None
     except (NoSource, Broken, RecursionError):
         return None

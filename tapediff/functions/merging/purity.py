@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.source_location import is_library_file
 from ...recording.arrays.tracked import TrackedArray
-from .nodes import call, is_call_of_run_time, place
+from .nodes import Placed, call, is_call_of_run_time, place
 from .rules import Broken
 
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.For, ast.While, ast.Pass, ast.Break, ast.Continue, ast.Return)
@@ -52,7 +52,14 @@ def check_statements(body: Sequence[ast.stmt]) -> None:
 
 
 class Checked(ast.NodeTransformer):
-    """Puts a check at run time around everything that may be code of its own: calls, attributes, entries."""
+    """Puts a check at run time around everything that may be code of its own: calls, attributes, entries.
+
+    Args:
+        site: the loop that is given up where a check fails, or the helper.
+    """
+
+    def __init__(self, site: Placed) -> None:
+        self._site = site
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if is_call_of_run_time(node):
@@ -60,18 +67,18 @@ class Checked(ast.NodeTransformer):
             return node
         if isinstance(node.func, ast.Attribute):
             owner = self.visit(node.func.value)
-            function = call("pure_method", [place(node), owner, ast.Constant(node.func.attr)], node)
+            function = call("pure_method", [place(self._site), owner, ast.Constant(node.func.attr)], node)
         else:
-            function = call("pure", [place(node), self.visit(node.func)], node)
+            function = call("pure", [place(self._site), self.visit(node.func)], node)
         node.func, node.args = function, [self.visit(a) for a in node.args]
         node.keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return call("attribute", [place(node), self.visit(node.value), ast.Constant(node.attr)], node)
+        return call("attribute", [place(self._site), self.visit(node.value), ast.Constant(node.attr)], node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        return call("entry", [place(node), self.visit(node.value), _index(self.visit(node.slice))], node)
+        return call("entry", [place(self._site), self.visit(node.value), _index(self.visit(node.slice))], node)
 
 
 def _index(node: ast.expr) -> ast.expr:

@@ -101,9 +101,9 @@ class Rewriter:
         names = facts.carried(node)
         uses = [facts.use_of(frozenset([name])) for name in names]
         number = facts.number()
-        checked = Checked()
+        checked = Checked(node)
         try:
-            test: ast.expr = Simple(facts).test(node.test)
+            test: ast.expr = Simple(facts, node).test(node.test)
         except Broken:
             test = checked.visit(copy.deepcopy(node.test))
         body = [checked.visit(statement) for statement in self._block(node.body, False)]

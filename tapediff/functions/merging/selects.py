@@ -19,7 +19,8 @@ class Select:
 
     def __init__(self, facts: Facts, node: ast.If, simple: Simple | None = None) -> None:
         self._facts, self._node = facts, node
-        self._simple = simple or Simple(facts)
+        self._simple = simple or Simple(facts, node)
+        self._site = node if simple is None else simple.site
 
     def statements(self) -> list[ast.stmt]:
         """The test, both sides on variables of their own, and the choice."""
@@ -44,7 +45,7 @@ class Select:
             use = self._facts.use_of(frozenset([name]))
             before = renamed.get(name, name)
             values = [load(side.names.get(name, name)) for side in sides]
-            arguments = [load(mark), place(node), load(test), *values, flags(use)]
+            arguments = [load(mark), place(self._site), load(test), *values, flags(use)]
             operator, operands = _last_operator([side.last.get(name) for side in sides], [v.id == before for v in values])
             if operator:
                 arguments += [ast.Constant(operator), load(before), *operands]
@@ -54,7 +55,7 @@ class Select:
             target = renamed.get(name, name)
             made.append(assign(target, load(f"{name}.chosen{number}"), node))
         if not names:
-            made.append(near(ast.Expr(call("end", [load(mark), place(node)], node)), node))
+            made.append(near(ast.Expr(call("end", [load(mark), place(self._site)], node)), node))
         return made
 
     def _side(self, body: Sequence[ast.stmt], side: _Side) -> list[ast.stmt]:
@@ -103,7 +104,7 @@ class Select:
             last = self._split(target.id, part, side, computed)
             part = last[0] if last is not None else self._simple.expression(_renamed(part, side.names))
             if isinstance(statement, ast.AugAssign) and isinstance(part, ast.BinOp):
-                part.left = call("scalar", [place(statement), part.left], statement)
+                part.left = call("scalar", [place(self._site), part.left], statement)
             computed.append(assign(temporary, part, statement))
             moved.append(assign(target.id + side.suffix, load(temporary), statement))
             new[target.id] = target.id + side.suffix

@@ -149,6 +149,35 @@ def adaptive(x):
     return y
 
 
+def newton_with_a_break(x):
+    a = x[0] ** 2 + 0.5
+    root, steps = 1.0 + a, 0
+    while True:
+        new = 0.5 * (root + a / root)
+        steps += 1
+        if abs(new - root) < 1e-12:
+            root = new
+            break
+        if steps > 50:
+            break
+        root = new
+    return root * x[1]
+
+
+def bisection(x):
+    low, high = 0.0, 4.0
+    while high - low > 1e-6:
+        middle = 0.5 * (low + high)
+        value = middle**2 - x[0] ** 2 - 0.3
+        if value == 0:
+            break
+        if value > 0:
+            high = middle
+        else:
+            low = middle
+    return (low + high) * x[1]
+
+
 def early_return(x):
     if x[0] > 0.5:
         return x[1] * x[0]
@@ -181,8 +210,8 @@ def quotient_by_a_count(x):
 
 
 MERGE = [
-    huber, by_a_helper, chained_comparisons, extremes, conditional_expressions, counts, flags, bouncing, bucket, methods, newton, adaptive,
-    early_return, nested,
+    huber, by_a_helper, chained_comparisons, extremes, conditional_expressions, counts, flags, bouncing, bucket, methods, newton, adaptive, newton_with_a_break,
+    bisection, early_return, nested,
 ]  # fmt: skip
 
 
@@ -344,6 +373,15 @@ def uses_an_int_as_an_exponent(x):
     if x[0] > 0:
         n = 3
     return x[1] ** n + (-2) ** n
+
+
+def keeps_an_int_on_an_object(x):
+    counter = Counter()
+    n = 1
+    if x[0] > 0:
+        n = 2
+    counter.n = n
+    return sum([x[k] for k in range(counter.n)]) * (7 // counter.n)
 
 
 def adds_bools(x):
@@ -520,7 +558,7 @@ def negative_zero(x):
 TRAPS = [
     appends, changes_a_list, writes_an_array, writes_through_a_view, adds_in_place, hands_an_array_through, draws, takes_from_an_iterator,
     counts_on_an_object, asks_a_property, multiplies_an_object, calls_a_helper_with_state, uses_an_int_as_an_index, uses_an_int_in_a_range,
-    uses_an_int_as_an_exponent, adds_bools, inverts_a_bool, divides_ints, late_binding, none_until_found, a_string_as_state, catches_errors,
+    uses_an_int_as_an_exponent, keeps_an_int_on_an_object, adds_bools, inverts_a_bool, divides_ints, late_binding, none_until_found, a_string_as_state, catches_errors,
     breaks, has_else_of_a_loop, logs_in_a_while, draws_in_a_while, lists_in_a_while, changes_an_int_in_a_while, a_fixed_point_with_a_return,
     looks_at_locals, an_index_beyond_the_end, discarded_infinities, negative_zero, quotient_by_a_count,
 ]  # fmt: skip
