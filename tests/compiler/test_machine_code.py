@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from tapediff.ops.declaration.op.scalar_expressions import called_functions
+from tapediff.ops.declaration.scalar_expressions import called_functions
 
 import tapediff as td
 from tapediff.compiler.jit.native_function import assembly

@@ -127,6 +127,8 @@ def test_wrong_counts_and_structures_name_the_rule():
     tape = td.record(lambda x: np.sum(changing(x)), np.array([1.0, 2.0]))
     for target in (tape, td.compile(tape)):
         with pytest.raises(td.InvalidRule, match="changing returned results of other types than before"):
+            target(np.array([2.0, 2.0]))
+        with pytest.raises(td.InvalidRule, match="changing returned"):  # whether the gradient needs the results or the cotangents alone
             td.gradient(target, np.array([2.0, 2.0]))
     with pytest.raises(td.InvalidRule, match="lonely has no derivative rule"):
         td.gradient(td.primitive(lambda x: (x, None), name="lonely"), 1.0)

@@ -187,7 +187,6 @@ def test_arguments_may_be_passed_by_name():
     assert np.array_equal(td.jacobian(f, X, scale=4.0), [4.0, 4.0, 4.0])
     assert np.array_equal(td.hessian(f, X, scale=4.0), np.zeros((3, 3)))
     for call in (td.record, td.compile, td.gradient):
-        with pytest.raises(td.ArgumentMismatch, match="can be passed by name only"):
-            call(f, X, power=2)
+        call(f, X, power=2)
         with pytest.raises(TypeError, match="unexpected keyword argument"):
             call(f, X, scael=2.0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tapediff.ops.declaration.op.scalar_expressions import called_functions
+from tapediff.ops.declaration.scalar_expressions import called_functions
 
 import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing

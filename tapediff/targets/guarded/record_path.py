@@ -156,8 +156,8 @@ class PathRecorder:
         if merged is None:
             return self._tape(call, call.bound, decided, missed)
         try:
-            with np.errstate(all="ignore"):  # of sides that are not taken
-                tape = self._tape(call, merged, decided, missed)
+            # Sides that are not taken may overflow.
+            tape = np.errstate(all="ignore")(self._tape)(call, merged, decided, missed)
             self.merging.check(tape, call, plain)
         except IntNeeded:
             raise

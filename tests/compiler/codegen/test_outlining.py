@@ -1,8 +1,6 @@
 """Costly functions as calls of code that all kernels of the process share."""
 
 import re
-from collections import OrderedDict
-from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
@@ -10,17 +8,16 @@ import pytest
 import tapediff as td
 from tapediff.base.settings import CACHE_VARIABLE
 from tapediff.compiler.codegen import outlining as functions
-from tapediff.compiler.jit import linking
 from tapediff.compiler.jit import native_function as native
+from tapediff.compiler.jit.linking import Linker
+from tapediff.compiler.jit.toolchain import toolchain
 
 
 @pytest.fixture
 def compilations(monkeypatch):
     """The texts that were compiled: none is known from the disk or from another test."""
     monkeypatch.delenv(CACHE_VARIABLE, raising=False)
-    monkeypatch.setattr(linking, "_libraries", WeakValueDictionary())
-    monkeypatch.setattr(linking, "_recent", OrderedDict())
-    monkeypatch.setattr(linking, "_codes", OrderedDict())
+    monkeypatch.setattr(toolchain, "linker", Linker())
     made, original = [], native.object_code
     monkeypatch.setattr(native, "object_code", lambda text, quickly: made.append(text) or original(text, quickly))
     return made
@@ -51,7 +48,7 @@ def test_calls_and_inlined_code_give_the_same_bits(monkeypatch, flat_loops):
 
 def test_a_function_is_compiled_once_for_all_kernels(compilations, monkeypatch, flat_loops):
     """Another kernel with the same functions compiles its own text alone."""
-    monkeypatch.setattr(functions, "_shared", {})
+    monkeypatch.setattr(toolchain, "_once", {})
     td.compile(chain, X)
     first = len(compilations)
     td.compile(lambda x: chain(x) * 2.0, X)

@@ -106,13 +106,14 @@ def test_outputs_that_share_memory_with_inputs_are_told():
 
 
 def test_numbers_without_dimensions_are_floats_or_arrays():
-    """A float as an input only: nothing can be written to it."""
+    """A float as an input only, also NumPy's: nothing can be written to it."""
     _, kernel = kernel_of(lambda x, y: x * x * y, 1.0, 2.0)
     out = np.empty(())
     assert kernel.call(3.0, 2.0, out) == 18.0
     assert out == 12.0
     assert kernel.call(np.array(3.0), 2.0, out) == 18.0
-    assert [kernel.call(3, 2.0, out), kernel.call(np.float64(3.0), 2.0, out), kernel.call(3.0, 2.0, 1.0)] == [REFUSED] * 3
+    assert kernel.call(np.float64(3.0), 2.0, out) == 18.0
+    assert [kernel.call(3, 2.0, out), kernel.call(3.0, 2.0, 1.0), kernel.call(3.0, 2.0, np.float64(1.0))] == [REFUSED] * 3
 
 
 def test_guards_are_told_with_their_outcome():
