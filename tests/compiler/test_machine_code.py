@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from tapediff.ops.declaration.scalar_expressions import called_functions
 
 import tapediff as td
 from tapediff.compiler.jit.native_function import assembly
 from tapediff.compiler.math.function_table import CALLED_BY_ELEMENT
 from tapediff.ops import REGISTRY, Elementwise
+from tapediff.ops.declaration.scalar_expressions import called_functions
 
 # Those over masks and integers alone are of a few instructions, and cannot be recorded on floats.
 OPS = [op for op in REGISTRY.values() if isinstance(op, Elementwise) and all(s.kind == "f" for s in op.samples)]

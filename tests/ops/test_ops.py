@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tapediff.ops.declaration.scalar_expressions import called_functions
 
 import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing
@@ -15,6 +14,7 @@ from tapediff.compiler.kernel import Kernel
 from tapediff.compiler.math.function_table import CALLED_BY_ELEMENT
 from tapediff.ir.interpreter import run
 from tapediff.ops import REGISTRY, Elementwise
+from tapediff.ops.declaration.scalar_expressions import called_functions
 from tapediff.passes.pipeline import run_passes
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 from tapediff.targets.tapes.operator_tapes import jvp_tape, vjp_tape
