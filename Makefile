@@ -1,15 +1,19 @@
-# make demo | test | lint | bench | bench-check | compile-bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
+# make demo | test | test-all | lint | bench | bench-check | compile-bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?= -q -n auto
 
-.PHONY: demo test lint bench bench-check compile-bench clean
+.PHONY: demo test test-all lint bench bench-check compile-bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/eight_schools.py
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# Every case of the long tables, of which `make test` takes half: 15 minutes and more.
+test-all: $(VENV)/.installed-test
+	TAPEDIFF_TESTS=all $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .

@@ -1,8 +1,11 @@
 """Settings shared by all tests: reproducible hypothesis runs, and a plot backend that needs no display."""
 
+import collections
 import os
 import shutil
+import subprocess
 import tempfile
+import zlib
 
 import hypothesis
 import pytest
@@ -23,6 +26,7 @@ def pytest_configure(config):
     from tapediff.base.settings import settings
 
     _share_kernels(config)
+    _sample_tables(config)
     settings.left_out.update(filter(None, os.environ.get("TAPEDIFF_WITHOUT", "").split(",")))
 
 
@@ -35,6 +39,37 @@ def _share_kernels(config):
         return
     folder = os.environ["TAPEDIFF_CACHE_DIR"] = tempfile.mkdtemp(prefix="tapediff-tests-")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+# Of a test with more cases than this, a run of the whole suite takes half.
+LONG_TABLE = 16
+
+
+def _sample_tables(config):
+    """Let a run of the whole suite, which has fifteen minutes, take half of the cases of long tables: another half for each commit.
+
+    `make test-all`, and runs of chosen files, take all.
+    """
+    is_whole = not config.invocation_params.args or all(arg.startswith("-") or arg == "auto" or arg.isdigit() for arg in config.invocation_params.args)
+    if hasattr(config, "workerinput") or os.environ.get("TAPEDIFF_TESTS") == "all" or not is_whole:
+        return
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=config.rootpath, capture_output=True, text=True, check=False).stdout.strip()
+    os.environ["TAPEDIFF_TEST_SAMPLE"] = commit or "no commit"
+    config.add_cleanup(lambda: os.environ.pop("TAPEDIFF_TEST_SAMPLE"))
+
+
+def pytest_collection_modifyitems(config, items):
+    sample = os.environ.get("TAPEDIFF_TEST_SAMPLE")
+    if not sample:
+        return
+    cases = collections.Counter(item.nodeid.partition("[")[0] for item in items)
+    left_out = [
+        item for item in items
+        if cases[item.nodeid.partition("[")[0]] > LONG_TABLE and zlib.crc32((item.nodeid + sample).encode()) & 1
+    ]  # fmt: skip
+    chosen = {id(item) for item in left_out}
+    items[:] = [item for item in items if id(item) not in chosen]
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture
