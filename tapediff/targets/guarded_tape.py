@@ -222,8 +222,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         Raises:
             NoForm: they have to take the full path.
         """
-        is_compiled = variant.compiled.seconds and variant.replays >= self.compile_after
-        if not is_compiled or self.guard is not None:
+        if not self._is_answered_by_kernels(variant) or self.guard is not None:
             raise NoForm
         tape, kernel, forms = variant.program.tape, variant.compiled.kernel(key), forms_of(call)
         # What kernels must have in common that one direct call may run.
@@ -232,14 +231,16 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         calls.add(variant, self._staleness.counted(variant.kernel_call(key)))
         return DirectKernel(calls, kernel, forms, len(tape.inputs))
 
+    def _is_answered_by_kernels(self, variant: Variant) -> bool:
+        """Whether the next calls may go straight to the kernels of this tape, and are not replayed or compared with the plain function."""
+        is_compiled = variant.compiled.seconds and variant.replays >= self.compile_after
+        return bool(is_compiled) and not self._recorder.merging.trials_left
+
     def _remember(self, verb: Hashable, key: tuple[int, ...] | None, variant: Variant) -> None:
         """Let the next call of a verb go straight to the kernel of the tape that answered this one, where Python has no say."""
         if key is None and variant.program.tape.result is not None:
             return  # the results of the kernel have to be put into containers
-        is_compiled = variant.compiled.seconds and variant.replays >= self.compile_after
-        if self._recorder.merging.trials_left:
-            return
-        if is_compiled and variant.is_direct and self.guard is None and not self.check_every:
+        if self._is_answered_by_kernels(variant) and variant.is_direct and self.guard is None and not self.check_every:
             fast = variant.fast(key)
             if fast is not None and key is None:
                 # Those of other paths stay behind it: a call tries a few before it looks for its path.
@@ -306,9 +307,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         check_out(into, [ValueType(inputs[k].shape, inputs[k].dtype) for k in numbers], several)
         outs = None if into is None else (list(into) if several else [into])
         call, variant, (value, gradients) = self._gradients(call, outs)
-        if self._recorder.merging.trials_left:
-            pass  # the next calls are compared with the plain function
-        elif numbers == (0,) and variant.is_direct and variant.compiled.seconds:
+        if numbers == (0,) and variant.is_direct and self._is_answered_by_kernels(variant):
             self._use_fast_path(call, variant)
         elif type(argnums) is tuple and numbers == argnums:
             self._remember(argnums, argnums, variant)
@@ -322,9 +321,9 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         if not self._recorder.merging.caused(error):
             return False
         self._cache.clear()
-        self._fast, self._value_kernels = unknown_yet, ()
+        self._fast = self._fast_gradient = unknown_yet
+        self._value_kernels, self.direct_calls = (), DirectCalls()
         self.fast_operators.clear()
-        self.direct_calls = DirectCalls()
         return True
 
     def _gradients(self, call: KeyedCall, outs: Out) -> tuple[KeyedCall, Variant, Answer]:

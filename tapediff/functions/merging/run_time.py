@@ -60,7 +60,7 @@ class RunTime:
     # Values
 
     def number(self, place: Place, value: Operand) -> Operand:
-        """A value that may be computed with on the side that is not taken."""
+        """A value that may be computed with on the side that is not taken, and that `+=` replaces instead of changing it."""
         kind = type(value)
         if kind is TrackedArray:
             if value.type.shape or value._view is not None:
@@ -71,10 +71,6 @@ class RunTime:
         if kind not in _PLAIN:
             raise self._refuse("scalars", place, f"it computes with {kind.__name__}")
         return value
-
-    def scalar(self, place: Place, value: Operand) -> Operand:
-        """A value that `+=` replaces, instead of changing it in place."""
-        return self.number(place, value)
 
     def entry(self, place: Place, array: Any, index: Any) -> Any:
         """array[index], of what has no code of its own for it."""

@@ -103,8 +103,6 @@ class Select:
             temporary = f".new{self._facts.number()}"
             last = self._split(target.id, part, side, computed)
             part = last[0] if last is not None else self._simple.expression(_renamed(part, side.names))
-            if isinstance(statement, ast.AugAssign) and isinstance(part, ast.BinOp):
-                part.left = call("scalar", [place(self._site), part.left], statement)
             computed.append(assign(temporary, part, statement))
             moved.append(assign(target.id + side.suffix, load(temporary), statement))
             new[target.id] = target.id + side.suffix

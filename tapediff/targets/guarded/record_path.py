@@ -162,6 +162,8 @@ class PathRecorder:
         except IntNeeded:
             raise
         except Exception as error:
+            if not isinstance(error, Refused):
+                self._tape(call, call.bound, (), None)  # raises an error of the function's own again
             self.merging.lower(error)
             self._cache.clear()
             raise FormChanged from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 
 from ...errors import ArgumentMismatch
 from ...ir.containers import structured
@@ -14,7 +15,6 @@ from ..evaluate.chosen import Chosen, choose
 from ..evaluate.evaluation import Evaluation, evaluate
 from ..evaluate.fast_path import ABSENT, Argnums, fast_operator, given
 from ..evaluate.request import Request, requested
-from ..tapes import matrix_tapes as matrices
 from ..tapes.operator_tapes import Operator
 
 
@@ -46,7 +46,7 @@ def jacobian(
     if mode not in (None, "forward", "reverse"):
         raise ArgumentMismatch("mode of a Jacobian", got=repr(mode), fix='"forward", "reverse", or None for the cheaper one')
     asked = requested(target, given(x, args), argnums, named)
-    found, blocks, _ = _matrix(target, asked, out, matrices.jacobian_tape, asked.has_aux, mode)
+    found, blocks, _ = _matrix(target, asked, out, _tapes().jacobian_tape, asked.has_aux, mode)
     if not found.tape.returns_tuple:
         found.remember(target, f"jacobian {mode}", argnums, named)
     return found.with_aux(asked.has_aux, blocks)
@@ -57,7 +57,7 @@ def value_and_jacobian(
 ) -> tuple[Tree, Tree]:
     """Value and Jacobian, computed together; see td.jacobian."""
     asked = requested(target, given(x, args), argnums, named)
-    found, blocks, _ = _matrix(target, asked, out, matrices.jacobian_tape, True, mode)
+    found, blocks, _ = _matrix(target, asked, out, _tapes().jacobian_tape, True, mode)
     return found.with_aux(asked.has_aux, found.value(), blocks)
 
 
@@ -83,7 +83,7 @@ def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums =
     if fast is not None and (matrix := fast.output((x, *args), out)) is not None:
         return matrix
     asked = requested(target, given(x, args), argnums, named)
-    found, blocks, _ = _matrix(target, asked, out, matrices.hessian_tape, asked.has_aux, None)
+    found, blocks, _ = _matrix(target, asked, out, _tapes().hessian_tape, asked.has_aux, None)
     found.remember(target, "hessian", argnums, named)
     return found.with_aux(asked.has_aux, blocks)
 
@@ -96,9 +96,16 @@ def value_gradient_and_hessian(
     if fast is not None and (outputs := fast.outputs((x, *args))) is not None:
         return tuple(outputs)
     asked = requested(target, given(x, args), argnums, named)
-    found, blocks, chosen = _matrix(target, asked, None, matrices.hessian_tape, True, None)
+    found, blocks, chosen = _matrix(target, asked, None, _tapes().hessian_tape, True, None)
     found.remember(target, "value, gradient and hessian", argnums, named)
     return found.with_aux(asked.has_aux, found.value(), chosen.nested(chosen.plain(found.gradients())), blocks)
+
+
+def _tapes() -> ModuleType:
+    """Imported with the first matrix: with its patterns and colours it is a tenth of what a first gradient would import."""
+    from ..tapes import matrix_tapes
+
+    return matrix_tapes
 
 
 def _matrix(
@@ -109,7 +116,7 @@ def _matrix(
     build = lambda wrt: Operator(make, wrt, keep, mode=mode, has_aux=asked.has_aux, parts=chosen.parts)  # noqa: E731 -- its name is its use
     flat = None if out is None else _flat(out)
     found = evaluate(target, asked.args, chosen.numbers, build, (), flat, True, asked.has_aux)
-    is_hessian = make is matrices.hessian_tape
+    is_hessian = make is _tapes().hessian_tape
     count = len(found.wrt)
     kept = (len(found.tape.outputs) + count * is_hessian) * keep
     blocks = found.delivered(found.outputs[kept:], flat, True)

@@ -555,10 +555,34 @@ def negative_zero(x):
     return np.copysign(1.0, s) * x[0]
 
 
+def adds_in_float32(x):
+    s = 0.0
+    for v in x.astype(np.float32):
+        if v > 0:
+            s = s + v * v
+    return s * x[0]
+
+
+def has_long_sides(x):
+    s = x[0]
+    for v in x[:3]:
+        if v > 0:
+            s = np.sin(np.exp(np.sin(np.exp(np.sin(np.exp(np.tanh(s + v)))))))
+        else:
+            s = np.cos(np.exp(np.cos(np.exp(np.cos(np.exp(np.tanh(s - v)))))))
+    return s
+
+
+names = {}
+exec("def without_a_source(x):\n    return x[0] if x[1] > 0 else x[2] * 2.0\n", names)
+without_a_source = names["without_a_source"]
+
+
 TRAPS = [
     appends, changes_a_list, writes_an_array, writes_through_a_view, adds_in_place, hands_an_array_through, draws, takes_from_an_iterator,
     counts_on_an_object, asks_a_property, multiplies_an_object, calls_a_helper_with_state, uses_an_int_as_an_index, uses_an_int_in_a_range,
     uses_an_int_as_an_exponent, keeps_an_int_on_an_object, adds_bools, inverts_a_bool, divides_ints, late_binding, none_until_found, a_string_as_state, catches_errors,
     breaks, has_else_of_a_loop, logs_in_a_while, draws_in_a_while, lists_in_a_while, changes_an_int_in_a_while, a_fixed_point_with_a_return,
     looks_at_locals, an_index_beyond_the_end, discarded_infinities, negative_zero, quotient_by_a_count,
+    adds_in_float32, has_long_sides, without_a_source,
 ]  # fmt: skip

@@ -1,9 +1,12 @@
 """Branches of plain Python as selects and loops: one tape for all paths where that changes nothing, and no wrong answers anywhere."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.functions.merging.rules import RULES
 from tests.functions.merging.programs import MERGE, TRAPS, divides_by_a_number_that_is_zero, huber, unbound_on_one_side
 from tests.random_programs.branching import Program, function_of, points
 
@@ -97,3 +100,74 @@ def test_merged_tapes_are_recorded_again_after_pickling():
     merged = td.GuardedTape(huber, merge=True, on_new_tape="interpret", compile_after=1000)
     agree(huber, merged, POINTS)
     agree(huber, pickle.loads(pickle.dumps(merged)), POINTS)
+
+
+SEEN, SCALE = [], [1.0]
+
+
+def counted(x):
+    SEEN.append(type(x) is np.ndarray)
+    s = 0.0
+    for v in x:
+        if v > 0:
+            s = s + v**2
+    return s * SCALE[0]
+
+
+@pytest.mark.parametrize("ask", [td.gradient, lambda f, x: f(x), lambda f, x: td.gradient(f, x, argnums=(0,)), td.hessian], ids=range(4))
+def test_the_first_calls_are_compared_with_the_plain_function_however_they_are_made(ask):
+    merged = td.GuardedTape(counted, merge=True)
+    rng = np.random.default_rng(0)
+    ask(merged, np.ones(4))
+    runs = []
+    for _ in range(24):
+        SEEN.clear()
+        ask(merged, rng.normal(size=4))
+        runs.append(sum(SEEN))
+    assert runs[:16].count(0) <= 1
+    assert sum(runs[17:]) == 0, "afterwards kernels answer alone"
+
+
+def test_a_form_that_differs_from_the_function_is_given_up():
+    merged = td.GuardedTape(counted, merge=True)
+    rng = np.random.default_rng(0)
+    td.gradient(merged, np.ones(4))
+    try:
+        SCALE[0] = 3.0
+        x = rng.normal(size=4)
+        assert np.allclose(td.gradient(merged, x), 6.0 * np.maximum(x, 0.0))
+        assert "no longer computes" in merged.explain()
+    finally:
+        SCALE[0] = 1.0
+
+
+def refuses_large_values(x):
+    if not isinstance(x, np.ndarray) or x.size > 4:
+        raise ValueError("four values at most")
+    s = 0.0
+    for v in x:
+        if v > 0:
+            s = s + v
+    return s
+
+
+def test_an_error_of_the_function_leaves_its_branches_merged():
+    merged = td.GuardedTape(refuses_large_values, merge=True, on_new_tape="interpret", compile_after=1000)
+    agree(refuses_large_values, merged, [p[:4] for p in POINTS])
+    with pytest.raises(ValueError, match="four values at most"):
+        td.gradient(merged, np.ones(6))
+    agree(refuses_large_values, merged, [p[:3] for p in POINTS])
+    assert merged._recorder.merging.failed is None
+    assert len(merged._cache.all()) == 2, "one for each length"
+
+
+@np.errstate(all="ignore")
+def test_every_rule_keeps_a_trap_out():
+    met = set()
+    for f in [*TRAPS, divides_by_a_number_that_is_zero, unbound_on_one_side]:
+        merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
+        for x in POINTS:
+            with contextlib.suppress(ZeroDivisionError, UnboundLocalError):
+                td.gradient(merged, x)
+        met |= {breach.rule for breach in merged._recorder.merging.functions.refused.values()}
+    assert set(RULES) - met == set()
