@@ -190,15 +190,23 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         guard_value = (status.value,) if type(status) is GuardValue else ()
         return self._value_and_gradient(args, argnums if named else beside_outputs(self, args, argnums), out, guard_value, bool(named))
 
-    @again_unmerged
     def __call__(self, *args: Tree, **named: Tree) -> Tree:
         """The function's value: a float, an array, or a tuple as f returns it."""
-        if self._value_kernels and not named and current_recorder() is None:
-            for fast in self._value_kernels:
-                if (outputs := fast.outputs(args)) is not None:
-                    return tuple(outputs) if fast.returns_tuple else outputs[0]
-        if not named and (found := directly(self, "value", None, {}, args)) is not None:
-            return found
+        try:
+            if self._value_kernels and not named and current_recorder() is None:
+                for fast in self._value_kernels:
+                    if (outputs := fast.outputs(args)) is not None:
+                        return tuple(outputs) if fast.returns_tuple else outputs[0]
+            if not named and (found := directly(self, "value", None, {}, args)) is not None:
+                return found
+        except Exception as error:
+            if not self.went_unmerged(error):
+                raise
+        return self._value(args, named)
+
+    @again_unmerged
+    def _value(self, args: tuple[Tree, ...], named: dict[str, Tree]) -> Tree:
+        """The full path."""
         if named:
             args = positional(self.f, args, named)
         if _is_recording(args):

@@ -163,7 +163,7 @@ class FastPath:
 
     def retried(self, args: Sequence[Tree], argnums: Argnums, out: Out, status: object) -> tuple[float, Tree] | None:
         """Value and gradient where the fast path refused nothing but the form of the arguments; None for the full path."""
-        if status != REFUSED or argnums is not FIRST:
+        if status != REFUSED or argnums is not FIRST or self._fast is unknown_yet:
             return None
         given = as_kernels_take(args)
         if given is None:
