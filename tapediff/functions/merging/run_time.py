@@ -236,19 +236,22 @@ class RunTime:
             return yes
         return np.where(test, *self._sides(place, yes, no, flags))
 
-    def choose_last(
-        self, mark: int, place: Place, test: Operand, yes: Operand, no: Operand, flags: int, op: str, base: Operand,
-        yes_operand: Operand, no_operand: Operand,
+    def choose_steps(
+        self, mark: int, place: Place, test: Operand, yes: Operand, no: Operand, flags: int, operators: str, base: Operand,
+        *operands: tuple[Operand, Operand],
     ) -> Operand:  # fmt: skip
-        """As `choose`, of two values that are base op operand: so that sums over all turns of a loop stay sums."""
+        """As `choose`, of two values that are base op operand op operand: so that sums over all turns of a loop stay sums."""
         self.end(mark, place)
         if not is_tracked(test):
             return yes if test else no
         if _is_same(yes, no):
             return yes
         self._sides(place, yes, no, flags)
-        operands = (self.number(place, yes_operand), self.number(place, no_operand))
-        return _OPERATORS[op](base, np.where(test, *operands))
+        found = base
+        for name, pair in zip(operators, operands):
+            first, second = (self.number(place, each) for each in pair)
+            found = _OPERATORS[name](found, first if _is_same(first, second) else np.where(test, first, second))
+        return found
 
     def _sides(self, place: Place, yes: Operand, no: Operand, flags: int) -> tuple[Operand, Operand]:
         """Both values, as a mask may choose between them."""

@@ -6,6 +6,7 @@ import ast
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from .expressions import Simple
 from .facts import Facts
@@ -37,7 +38,7 @@ class Select:
         ]
         sides: list[_Side] = []
         for suffix, body in (("yes", node.body), ("no", node.orelse)):
-            side = _Side(dict(renamed), {}, f".{suffix}{number}")
+            side = _Side(dict(renamed), f".{suffix}{number}")
             made += self._side(body, side)
             sides.append(side)
         names = sorted(wanted)
@@ -46,10 +47,13 @@ class Select:
             before = renamed.get(name, name)
             values = [load(side.names.get(name, name)) for side in sides]
             arguments = [load(mark), place(self._site), load(test), *values, flags(use)]
-            operator, operands = _last_operator([side.last.get(name) for side in sides], [v.id == before for v in values])
-            if operator:
-                arguments += [ast.Constant(operator), load(before), *operands]
-            chosen = call("choose_last" if operator else "choose", arguments, node)
+            chains = [() if v.id == before else side.chains.get(name) for v, side in zip(values, sides)]
+            steps = _common_steps(*chains)
+            if steps:
+                operators = "".join(operator for operator, _, _ in steps)
+                pairs = [ast.Tuple([yes, no], ast.Load()) for _, yes, no in steps]
+                arguments += [ast.Constant(operators), load(before), *pairs]
+            chosen = call("choose_steps" if steps else "choose", arguments, node)
             made.append(assign(f"{name}.chosen{number}", chosen, node))
         for name in names:
             target = renamed.get(name, name)
@@ -76,7 +80,7 @@ class Select:
         made: list[ast.stmt] = []
         for name in sorted(assigned([statement])):
             own = name + side.suffix
-            side.last.pop(name, None)
+            side.chains[name] = None
             if names.get(name) != own:
                 if name in names or name in (self._facts.bound.get(statement) or ()):
                     made.append(assign(own, load(names.get(name, name)), statement))
@@ -100,31 +104,32 @@ class Select:
         moved: list[ast.stmt] = []
         new = dict(side.names)
         for target, part in pairs:
-            temporary = f".new{self._facts.number()}"
-            last = self._split(target.id, part, side, computed)
-            part = last[0] if last is not None else self._simple.expression(_renamed(part, side.names))
-            computed.append(assign(temporary, part, statement))
-            moved.append(assign(target.id + side.suffix, load(temporary), statement))
-            new[target.id] = target.id + side.suffix
-            side.last.pop(target.id, None)
-            if last is not None and target.id not in side.names_assigned:
-                side.last[target.id] = last[1:]
-            side.names_assigned.add(target.id)
+            temporary, name = f".new{self._facts.number()}", target.id
+            before = side.chains.get(name, ())
+            split = self._split(name, part, side, computed) if before is not None else None
+            value, steps = split or (self._simple.expression(_renamed(part, side.names)), None)
+            computed.append(assign(temporary, value, statement))
+            moved.append(assign(name + side.suffix, load(temporary), statement))
+            new[name] = name + side.suffix
+            side.chains[name] = None if steps is None or before is None else (*before, *steps)
         side.names.update(new)
         return computed + moved
 
-    def _split(self, name: str, value: ast.expr, side: _Side, computed: list[ast.stmt]) -> tuple[ast.expr, str, str] | None:
-        """Of `name op operand`: the value, the operator, and the variable that holds the operand. None of anything else."""
-        sign = _SIGNS.get(type(value.op)) if isinstance(value, ast.BinOp) else None
-        if not isinstance(value, ast.BinOp) or sign is None:
+    def _split(self, name: str, value: ast.expr, side: _Side, computed: list[ast.stmt]) -> tuple[ast.expr, Steps] | None:
+        """Of `name op operand op operand`: the value, and each operator with the variable of its operand. None of anything else."""
+        found: list[ast.BinOp] = []
+        while isinstance(value, ast.BinOp) and type(value.op) in _SIGNS:
+            found.append(value)
+            value = value.left
+        if not found or not isinstance(value, ast.Name) or value.id != name:
             return None
-        if not isinstance(value.left, ast.Name) or value.left.id != name:
-            return None
-        operand = f".operand{self._facts.number()}"
-        computed.append(assign(operand, self._simple.expression(_renamed(value.right, side.names)), value))
-        left = self._simple.expression(_renamed(value.left, side.names))
-        made = near(ast.copy_location(ast.BinOp(left, value.op, load(operand)), value), value)
-        return made, sign, operand
+        made, steps = self._simple.expression(_renamed(value, side.names)), []
+        for part in reversed(found):
+            operand = f".operand{self._facts.number()}"
+            computed.append(assign(operand, self._simple.expression(_renamed(part.right, side.names)), part))
+            made = near(ast.copy_location(ast.BinOp(made, part.op, load(operand)), part), part)
+            steps.append((_SIGNS[type(part.op)], operand))
+        return made, tuple(steps)
 
 
 def _pairs(targets: Sequence[ast.expr], value: ast.expr, statement: ast.stmt) -> list[tuple[ast.Name, ast.expr]]:
@@ -141,19 +146,22 @@ def _pairs(targets: Sequence[ast.expr], value: ast.expr, statement: ast.stmt) ->
     return found
 
 
+# Operators, each with the variable of its right operand.
+Steps: TypeAlias = tuple[tuple[str, str], ...]
+
+
 @dataclass
 class _Side:
     """One side of a branch while it is rewritten.
 
     Attributes:
         names: for variables, those that hold their values on this side now.
-        last: for variables that were assigned once, as `name op operand`: the operator, and the variable of the operand.
+        chains: for variables that were assigned, the steps from their values before the branch; None if there are others than `op operand`.
     """
 
     names: dict[str, str]
-    last: dict[str, tuple[str, str]]
     suffix: str
-    names_assigned: set[str] = field(default_factory=set)
+    chains: dict[str, Steps | None] = field(default_factory=dict)
 
 
 _SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
@@ -162,14 +170,27 @@ _SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "
 _NEUTRAL = {"+": -0.0, "-": 0.0, "*": 1.0}
 
 
-def _last_operator(lasts: Sequence[tuple[str, str] | None], unchanged: Sequence[bool]) -> tuple[str, list[ast.expr]]:
-    """The operator that both sides end with, on the value before the branch, and its operands; "" if there is none."""
-    operators = {last[0] for last in lasts if last is not None}
-    if len(operators) != 1 or any(last is None and not same for last, same in zip(lasts, unchanged)):
-        return "", []
-    (operator,) = operators
-    return operator, [ast.Constant(_NEUTRAL[operator]) if last is None else load(last[1]) for last in lasts]
 
+def _common_steps(yes: Steps | None, no: Steps | None) -> list[tuple[str, ast.expr, ast.expr]]:
+    """The steps of both sides as one chain, with an operand for each side, a neutral one where it has no such step; [] if there is none.
+
+    A chain of sums is a sum over the turns of a loop.
+    """
+    if yes is None or no is None or not (operators := {operator for operator, _ in (*yes, *no)}):
+        return []
+    if not (operators <= {"+", "-"} or operators == {"*"}) or max(len(yes), len(no)) > _MOST_STEPS:
+        return []
+    found: list[tuple[str, ast.expr, ast.expr]] = []
+    first, second = list(yes), list(no)
+    while first or second:
+        operator = (first or second)[0][0]
+        mine, other = (load(s.pop(0)[1]) if s and s[0][0] == operator else ast.Constant(_NEUTRAL[operator]) for s in (first, second))
+        found.append((operator, mine, other))
+    return found
+
+
+# Longer chains are computed on both sides.
+_MOST_STEPS = 4
 
 _JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 

@@ -21,6 +21,23 @@ def huber(x):
     return s
 
 
+def sums_in_steps(x):
+    s, t, n = 0.0, 1.0, 0
+    for v in x:
+        r = v - 0.3
+        if abs(r) < 1.0:
+            s = s - 0.5 * r * r
+            n = n + 1 - r
+            t = t * v * 0.5
+        else:
+            s = s + abs(r) - 0.5
+            s -= r
+            if r > 2.0:
+                t = t * r
+            n -= 2
+    return s + 0.1 * t + n * x[0]
+
+
 def positive_part(v):
     if v > 0:
         return v
@@ -210,7 +227,7 @@ def quotient_by_a_count(x):
 
 
 MERGE = [
-    huber, by_a_helper, chained_comparisons, extremes, conditional_expressions, counts, flags, bouncing, bucket, methods, newton, adaptive, newton_with_a_break,
+    huber, sums_in_steps, by_a_helper, chained_comparisons, extremes, conditional_expressions, counts, flags, bouncing, bucket, methods, newton, adaptive, newton_with_a_break,
     bisection, early_return, nested,
 ]  # fmt: skip
 

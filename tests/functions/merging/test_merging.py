@@ -45,6 +45,28 @@ def test_few_tapes_serve_all_paths_natively(f):
     assert merged.stats.recordings <= 5
 
 
+def test_sums_in_steps_of_the_sides_stay_sums_over_all_turns():
+    def robust(x):
+        s = 0.0
+        for k in range(100):
+            r = x[0] * LEVELS[k] - x[1]
+            if abs(r) < 1.0:
+                s = s + 0.5 * r * r
+            else:
+                s = s + abs(r) - 0.5
+        return s
+
+    merged = td.GuardedTape(robust, merge=True)
+    agree(robust, merged, POINTS[:3])
+    (variant,) = merged._cache.all()
+    compiled = td.compile(variant.tape)
+    td.gradient(compiled, POINTS[0])
+    assert compiled.source.count("for ") == 1, compiled.source
+
+
+LEVELS = np.random.default_rng(1).normal(size=100)
+
+
 def test_merging_begins_after_a_few_paths():
     rng = np.random.default_rng(0)
     guarded = td.GuardedTape(huber, merge=None, on_new_tape="interpret", compile_after=1000)
