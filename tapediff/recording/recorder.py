@@ -79,6 +79,7 @@ class Recorder(TapeBuilder):
         is_called: the outer recording calls this one's tape; otherwise it takes over the operations.
         branches_to_inline: how many td.cond in a loop body may still become paths of the body.
         python_ints: inputs that stand for Python integers, as isinstance() must say.
+        plain_numbers: which values may be plain numbers of Python in the function, so far as known; see functions/merging.
         call_arrays: arrays that went into calls of sub-tapes, or came out, and may share memory.
         buffers: arrays that the function is given to write to; None where it has none.
     """
@@ -98,6 +99,7 @@ class Recorder(TapeBuilder):
         self.guard_count = 0
         self.branches_to_inline = 0
         self.python_ints: set[int] = set()
+        self.plain_numbers: dict[int, bool] = {}
         self.call_arrays = CallArrays()
         self.buffers: Buffers | None = None
         self._observed: dict[tuple[int, str], Outcome] = {}

@@ -21,12 +21,14 @@ class Use:
         as_bool: only tests see them.
         returned: they may be among the results.
         divisors: the operands of `/` that may be one of them.
+        powers: those of `**`, with other exponents than small integers.
     """
 
     as_float: bool = True
     as_bool: bool = True
     returned: bool = False
     divisors: list[ast.expr] = field(default_factory=list)
+    powers: list[ast.BinOp] = field(default_factory=list)
 
 
 class Contexts:
@@ -137,7 +139,9 @@ class Contexts:
             return True
         right = self._right[parent]
         exponent = right.value if isinstance(right, ast.Constant) else None
-        return isinstance(parent.op, ast.Pow) and type(exponent) is int and 1 <= exponent <= LARGEST_EXPONENT
+        if isinstance(parent.op, ast.Pow) and not (type(exponent) is int and 1 <= exponent <= LARGEST_EXPONENT):
+            use.powers.append(parent)
+        return isinstance(parent.op, ast.Pow)
 
     def _kind_of_call(self, call: ast.Call) -> str:
         """Whether a call is of one of NumPy's functions, or of a built-in function from numbers to a number."""

@@ -30,7 +30,7 @@ class Facts:
         body: its statements.
         sites: the places that are merged.
         breaches: why others are not.
-        divisors: the extents of the divisors that may be plain numbers which become data.
+        divisors, powers: the extents of divisors and powers of plain numbers which become data.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class Facts:
         self.sites: list[Place] = []
         self.breaches: list[Breach] = []
         self.divisors: set[tuple[int, ...]] = set()
+        self.powers: set[tuple[int, ...]] = set()
         self._count = 0
         if isinstance(definition, ast.Lambda):
             body: list[ast.stmt] = [ast.copy_location(ast.Return(definition.body), definition.body)]
@@ -72,6 +73,7 @@ class Facts:
         use = self._contexts.use_of(names, nodes)
         if use.as_float:
             self.divisors |= {extent(divisor) for divisor in use.divisors}
+            self.powers |= {extent(power) for power in use.powers}
         return use
 
     def outcome(self, node: ast.If) -> Names:

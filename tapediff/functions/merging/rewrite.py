@@ -41,16 +41,7 @@ class Rewriter:
             definition.body = only.value or definition.body
         else:
             definition.body, definition.decorator_list, definition.returns = body, [], None
-        self._check_divisors()
-        return definition
-
-    def _check_divisors(self) -> None:
-        """Check at run time the divisors that were plain numbers, for which Python has an error."""
-        for node in ast.walk(self._definition):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and extent(node.right) in self._facts.divisors:
-                node.right = call("divisor", [place(node.right), node.right], node.right)
-            elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div) and extent(node.value) in self._facts.divisors:
-                node.value = call("divisor", [place(node.value), node.value], node.value)
+        return PlainErrors(self._facts).visit(definition)
 
     def _block(self, body: Sequence[ast.stmt], in_try: bool) -> list[ast.stmt]:
         return [new for statement in body for new in self._statement(statement, in_try)]
@@ -121,6 +112,27 @@ class Rewriter:
         if self._facts.looks_at_data(value):
             value = Expressions(self._facts).visit(value)
         return Helpers(self._facts).visit(value) if self._calls_helpers else value
+
+
+class PlainErrors(ast.NodeTransformer):
+    """Checks at run time quotients and powers of what were plain numbers, for which Python has errors."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Div) and extent(node.right) in self._facts.divisors:
+            return call("quotient", [place(node.right), node.left, node.right], node)
+        if isinstance(node.op, ast.Pow) and extent(node) in self._facts.powers:
+            return call("power", [place(node), node.left, node.right], node)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Div) and isinstance(node.target, ast.Name) and extent(node.value) in self._facts.divisors:
+            node.value = call("divisor", [place(node.value), load(node.target.id), node.value], node.value)
+        return node
 
 
 _SEES_VARIABLES: tuple[Callable[..., object], ...] = (locals, vars, eval, exec, globals)

@@ -59,6 +59,8 @@ RULES = {
         Rule("source", "branches are found in the source of a function", "exec('def f(x): ...')", "define it in a file"),
         Rule("zero", "Python raises an error where a plain number is divided by zero", "if x > 0: n += 1\nreturn 1 / n",
              "make sure that it is not zero"),
+        Rule("powers", "powers of plain numbers may be complex numbers or errors", "h = 0.1\nif x > 0: h = -h\nreturn h ** 0.5",
+             "make sure that the base is positive, or use np.power"),
     )
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.recorder import current_recorder
 from ..loops import while_loop
+from .plain_numbers import may_be_plain, note_plain
 from .purity import is_pure, is_pure_method, is_users
 from .rules import Breach, Place
 
@@ -99,11 +100,22 @@ class RunTime:
 
     section = staticmethod(slice)
 
-    def divisor(self, place: Place, value: Operand) -> Operand:
-        """A divisor that may be a plain number without merging, for which Python raises an error if it is zero."""
-        if type(value) is TrackedArray and not value.type.shape and value == 0:
+    def divisor(self, place: Place, dividend: Operand, value: Operand) -> Operand:
+        """A divisor. For plain numbers, which both may be in the function itself, Python raises an error if it is zero."""
+        if type(value) is TrackedArray and may_be_plain(value) and may_be_plain(dividend) and value == 0:
             raise self._refuse("zero", place, "the divisor is zero", is_all=True)
         return value
+
+    def quotient(self, place: Place, dividend: Operand, value: Operand) -> Operand:
+        return dividend / self.divisor(place, dividend, value)
+
+    def power(self, place: Place, base: Operand, exponent: Operand) -> Operand:
+        """A power. Those of plain numbers may be complex, and Python raises an error where they are too large, or 1 / 0."""
+        found = base**exponent
+        if type(found) is TrackedArray and may_be_plain(base) and may_be_plain(exponent):
+            if not np.logical_and(base > 0, np.isfinite(found)):
+                raise self._refuse("powers", place, f"it computes {base!r}**{exponent!r}", is_all=True)
+        return found
 
     def helper(self, function: Any) -> Any:
         """A function that is called, with its branches merged where it is the user's."""
@@ -158,10 +170,12 @@ class RunTime:
             raise self._refuse("scalars", place, "a variable of the loop is an array, and arrays are written to")
         start = tuple(self._carry(place, value, flag) for value, flag in zip(first, flags))
 
+        # Any variable of the loop may be a plain number, in its first turn or later.
         def step(carry: tuple[Operand, ...]) -> tuple[Operand, ...]:
-            return tuple(self._carry(place, value, flag) for value, flag in zip(turn(*carry), flags))
+            return tuple(self._carry(place, value, flag) for value, flag in zip(turn(*map(note_plain, carry)), flags))
 
-        return while_loop(lambda carry: condition(*carry), step, start)
+        found = while_loop(lambda carry: condition(*map(note_plain, carry)), step, start)
+        return tuple(map(note_plain, found))
 
     def _carry(self, place: Place, value: Operand, flags: int) -> Operand:
         """A value that one turn hands to the next one, as data."""
@@ -234,7 +248,7 @@ class RunTime:
             return yes if test else no
         if _is_same(yes, no):
             return yes
-        return np.where(test, *self._sides(place, yes, no, flags))
+        return _where(test, *self._sides(place, yes, no, flags))
 
     def choose_steps(
         self, mark: int, place: Place, test: Operand, yes: Operand, no: Operand, flags: int, operators: str, base: Operand,
@@ -250,7 +264,7 @@ class RunTime:
         found = base
         for name, pair in zip(operators, operands):
             first, second = (self.number(place, each) for each in pair)
-            found = _OPERATORS[name](found, first if _is_same(first, second) else np.where(test, first, second))
+            found = _OPERATORS[name](found, first if _is_same(first, second) else _where(test, first, second))
         return found
 
     def _sides(self, place: Place, yes: Operand, no: Operand, flags: int) -> tuple[Operand, Operand]:
@@ -280,6 +294,11 @@ class RunTime:
         if kind is bool and flags & BOOLS:
             return side
         raise self._refuse("numbers", place, f"one side gives {side!r}, of type {kind.__name__}")
+
+
+def _where(test: Operand, yes: Operand, no: Operand) -> Operand:
+    found = np.where(test, yes, no)
+    return note_plain(found) if may_be_plain(yes) or may_be_plain(no) else found
 
 
 _DTYPES = (FLOAT64, INT64, BOOL)

@@ -226,8 +226,23 @@ def quotient_by_a_count(x):
     return x[0] / n if n > 0 else x[1]
 
 
+def step_sizes(x):
+    """As a controller of step sizes: powers of quotients, of which one operand is the function's."""
+    h, t, y = 0.1, 0.0, abs(x[0]) + 0.1
+    while t < 1.0:
+        if t + h > 1.0:
+            h = 1.0 - t
+        a = -x[1] * y
+        b = -x[1] * (y + h * a)
+        error = abs(0.5 * h * (b - a)) + 1e-3
+        if error <= 5e-2:
+            t, y = t + h, y + 0.5 * h * (a + b)
+        h = h * min(2.0, max(0.3, 0.9 * (5e-2 / error) ** 0.5))
+    return y
+
+
 MERGE = [
-    huber, sums_in_steps, by_a_helper, chained_comparisons, extremes, conditional_expressions, counts, flags, bouncing, bucket, methods, newton, adaptive, newton_with_a_break,
+    huber, sums_in_steps, step_sizes, by_a_helper, chained_comparisons, extremes, conditional_expressions, counts, flags, bouncing, bucket, methods, newton, adaptive, newton_with_a_break,
     bisection, early_return, nested,
 ]  # fmt: skip
 
@@ -433,6 +448,43 @@ def divides_by_a_number_that_is_zero(x):
     return x[0] + 3 / n
 
 
+def quotient_of_plain_numbers_on_one_side(x):
+    n = 0
+    for v in x:
+        if v > 0:
+            n += 1
+    return x[0] * (1 / n) if n > 0 else x[1]
+
+
+def power_of_a_negative_number(x):
+    h = 0.25
+    if x[0] > 0:
+        h = -h
+    root = h**0.5
+    return x[1] * (root.real + 2.0 * root.imag)
+
+
+def power_of_zero(x):
+    n = 2
+    for v in x:
+        if v > 0:
+            n -= 1
+    try:
+        return x[0] * n**-1.0
+    except ZeroDivisionError:
+        return x[1]
+
+
+def power_that_is_too_large(x):
+    h = 10.0
+    if x[0] > 0:
+        h = 1e300
+    try:
+        return x[0] * h**1.5
+    except OverflowError:
+        return x[1] * x[2]
+
+
 def late_binding(x):
     k = 1.0
     later = lambda v: v * k
@@ -596,6 +648,7 @@ without_a_source = names["without_a_source"]
 
 
 TRAPS = [
+    quotient_of_plain_numbers_on_one_side, power_of_a_negative_number, power_of_zero, power_that_is_too_large,
     appends, changes_a_list, writes_an_array, writes_through_a_view, adds_in_place, hands_an_array_through, draws, takes_from_an_iterator,
     counts_on_an_object, asks_a_property, multiplies_an_object, calls_a_helper_with_state, uses_an_int_as_an_index, uses_an_int_in_a_range,
     uses_an_int_as_an_exponent, keeps_an_int_on_an_object, adds_bools, inverts_a_bool, divides_ints, late_binding, none_until_found, a_string_as_state, catches_errors,

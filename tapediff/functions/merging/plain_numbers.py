@@ -1,0 +1,54 @@
+"""Which values of a merged function may be plain numbers in the function itself: Python raises errors where NumPy has inf and NaN."""
+
+from __future__ import annotations
+
+from ...ir.instruction import CONSTANT, INPUT, Operand
+from ...recording.arrays.tracked import TrackedArray
+from ...recording.recorder import Recorder
+
+# Operators, of which plain numbers make plain numbers. NumPy's functions record the same operations.
+_OPERATORS = frozenset(
+    "add subtract multiply divide negative absolute power integer_power square sqrt reciprocal floor_divide remainder convert".split()
+)
+
+
+def note_plain(value: Operand) -> Operand:
+    """Note that a value, which merging made data, may be a plain number; the value."""
+    if type(value) is TrackedArray and not value.type.shape:
+        value._recorder.plain_numbers[value._id] = True
+    return value
+
+
+def may_be_plain(value: Operand) -> bool:
+    """Whether a value may be a plain number, which takes that all it is computed from may be."""
+    if type(value) is not TrackedArray:
+        return type(value) in (float, int, bool)
+    return _may_be_plain(value._recorder, value._id)
+
+
+def _may_be_plain(recorder: Recorder, number: int) -> bool:
+    known, pending = recorder.plain_numbers, [number]
+    while pending:
+        number = pending[-1]
+        operands = _operands(recorder, number)
+        if number not in known and isinstance(operands, tuple):
+            unknown = [k for k in operands if k not in known]
+            if unknown and all(known.get(k, True) for k in operands):
+                pending += unknown
+                continue
+            known[number] = all(known[k] for k in operands if k in known)
+        elif number not in known:
+            known[number] = operands
+        pending.pop()
+    return known[number]
+
+
+def _operands(recorder: Recorder, number: int) -> tuple[int, ...] | bool:
+    """The operands on which it depends whether a value may be plain, or whether it may."""
+    instruction = recorder.instructions[number]
+    if instruction.op is CONSTANT:
+        return instruction.params[0].shape == ()
+    if instruction.op is INPUT:
+        captured = recorder.inputs.index(number) - (len(recorder.inputs) - len(recorder.captured))
+        return captured >= 0 and may_be_plain(recorder.captured[captured])
+    return instruction.inputs if instruction.op.name in _OPERATORS else False
