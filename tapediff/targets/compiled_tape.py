@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
@@ -26,14 +26,26 @@ from ..passes.pipeline import run_passes
 from ..recording.arguments.bind_call import positional
 from ..recording.python_state.gc_pause import without_collections
 from ..recording.record import record
-from ..recording.recorder import current_recorder
 from .backends import NATIVE, check_backend, make_kernel
+from .evaluate.call_code import raise_pending
 from .evaluate.chosen import chosen_of_tape, inputs_of, leaves_like
-from .evaluate.direct_calls import DirectCalls, DirectKernel, KernelAnswer, directly, form_of, leaf_forms
+from .evaluate.direct_calls import (
+    FIRST,
+    GRADIENT,
+    VALUE_AND_GRADIENT,
+    DirectCalls,
+    DirectKernel,
+    KernelAnswer,
+    directly,
+    form_of,
+    gradient_directly,
+    known_gradient,
+    leaf_forms,
+)
 from .evaluate.evaluation import Evaluation, check_last, fitting, replayed, results_tree
-from .evaluate.fast_path import FastOperator, FastPath, raise_pending, unknown_yet
+from .evaluate.fast_path import FastPath, unknown_yet
 from .evaluate.like_function import like, like_tape
-from .evaluate.request import beside_outputs, requested
+from .evaluate.request import Given, Request, requested
 from .native.native_calls import NativeCalls, NativeSide, check_vector
 from .operators.gradients import gradient_answer, value_and_aux
 from .operators.methods import OperatorMethods
@@ -76,7 +88,6 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         "_shape",
         "backend",
         "direct_calls",
-        "fast_operators",
         "seconds",
         "tape",
     )
@@ -86,7 +97,6 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         self.seconds = 0.0
         self._kernels: dict[Key, Kernel] = {}
         self.direct_calls = DirectCalls()
-        self.fast_operators: dict[Hashable, FastOperator] = {}
         self._lock = new_lock()
         self._native = None
         self._fast: Callable[..., object] = unknown_yet
@@ -96,24 +106,17 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         self._shape = first.shape if first else ()
         self._dtype = first.dtype if first else np.dtype(float)
 
-    def answer(self, args: Sequence[Tree], argnums: Argnums, out: Out, named: dict[str, Tree], status: object, keep: bool = True) -> Tree:
+    def answer(self, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], status: Tree, keep: bool) -> Tree:
         """See FastPath."""
         if status == PENDING:
             raise_pending()
-        if named or self.tape.named_only:
-            asked = requested(self, tuple(args), argnums, named)
-            if asked.has_aux or asked.wrt is not None:
-                return gradient_answer(self, asked, out, keep)
-            args, argnums = asked.args, asked.argnums
-        elif (found := self.retried(args, argnums, out, status)) is not None:
-            return found
-        found = directly(self, "gradient", argnums, {}, tuple(args), out)
+        found = gradient_directly(self, argnums, named, args, out, keep)
         if found is not None:
             return found
-        is_plain = current_recorder() is None
-        if type(argnums) is tuple and out is None and is_plain and (found := self.by_several(args, argnums)) is not None:
-            return found
-        return self._evaluate(args, argnums if named or self.tape.named_only else beside_outputs(self, args, argnums), out, keep)
+        asked = requested(self, args, argnums, named)
+        if asked.has_aux or asked.wrt is not None:
+            return gradient_answer(self, asked, out, keep)
+        return self._evaluate(asked, out, keep)
 
     @property
     def argument_names(self) -> tuple[str, ...]:
@@ -132,20 +135,19 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
 
     def __call__(self, *args: Tree, **named: Tree) -> Tree:
         """The recorded function's value: a float, an array, or a container as the function returned it."""
-        if named:
-            args = positional(self, args, named)
-        value = self._fast_value(*args)
+        value = self._fast_value(*args) if not named else None
         if type(value) is float:
             return value
         if value == PENDING:
             raise_pending()
-        if self.tape.named_only and not named:
-            args = positional(self, args, {})  # raises
-        if self.tape.aux is not None:
-            return value_and_aux(self, args)
-        found = directly(self, "value", None, {}, args)
+        found = directly(self, "value", FIRST, named, args)
         if found is not None:
             return found
+        given = Given(self, args, FIRST, named, tuple(named))
+        if named or self.tape.named_only:
+            args = positional(self, args, named)
+        if self.tape.aux is not None:
+            return value_and_aux(self, args, given)
         inputs = as_inputs(self.tape, args)
         if any(map(is_tracked, inputs)):
             return self.tape.returned(inline(self.tape, inputs))
@@ -155,7 +157,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         tree = results_tree(self.tape, self.tape.value_count)
         leaves = leaves_like(tree, answer[0], "the result")
         known = KernelAnswer(tree, range(len(leaves)), leaves)
-        self.direct_calls.remember("value", None, lambda: self._direct_kernel(None, args), known)
+        self.direct_calls.remember(given.asked_for("value"), lambda: self._direct_kernel(None, args), known)
         return answer[0]
 
     @property
@@ -210,8 +212,9 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         scalar = not tape.returns_tuple and tape.output_types[0].shape == () and tape.output_types[0].is_float
         return (0,) if scalar and 0 in tape.active_inputs else None
 
-    def _evaluate(self, args: Sequence[Tree], argnums: Argnums, out: Out, keep: bool) -> tuple[Tree, Tree]:
-        """The full path: any layout, lists, td.Constant, several gradients; checks everything before it computes."""
+    def _evaluate(self, asked: Request, out: Out, keep: bool) -> Tree:
+        """The full path of a gradient: any layout, lists, td.Constant, several gradients; checks everything before it computes."""
+        args, argnums = asked.args, asked.argnums
         numbers, several = chosen_arguments(argnums, len(args), self.tape.name) if args else ((0,), False)
         inputs = as_inputs(self.tape, args)
         chosen = chosen_of_tape(self.tape, numbers, several)
@@ -219,7 +222,8 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             numbers, several = inputs_of(self.tape, numbers), True
         if any(map(is_tracked, inputs)):
             outputs = inline(joint_tape(self.tape.without_aux(), numbers, keep), inputs)
-            return outputs[0] if keep else None, chosen.nested(outputs[keep:])
+            gradient = chosen.nested(outputs[keep:])
+            return (outputs[0], gradient) if keep else gradient
         is_alone = not keep and is_cheaper_alone(self.tape.without_aux(), numbers)
         if not is_alone:
             self.kernel(numbers)
@@ -232,12 +236,12 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         value, gradients = answer
         if numbers == (0,) and not keep and not is_alone:
             self._fast_gradient = self._fast
-        if type(argnums) is tuple and numbers == argnums and (fast := self.fast(numbers)) is not None:
-            self.fast_operators[argnums] = fast
         found = out if out is not None else chosen.nested([g[()] if g.shape == () else g for g in gradients])
-        if not is_alone:
-            self.direct_calls.remember_gradient(argnums, lambda: self._direct_kernel(numbers, args), chosen, value, found, out)
-        return value, found
+        key = Operator(joint_tape, numbers) if is_alone else numbers
+        kernel = lambda: self._direct_kernel(key, args)  # noqa: E731 -- its name is its use
+        known = known_gradient(chosen, value, found, out, keep=not is_alone)
+        self.direct_calls.remember(asked.given.asked_for(GRADIENT if is_alone else VALUE_AND_GRADIENT), kernel, *known)
+        return (value, found) if keep else found
 
     def _direct_kernel(self, key: Key, args: Sequence[Tree]) -> DirectKernel:
         """For direct calls of this form."""
@@ -253,9 +257,15 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         outputs = self.run_operator(operator, inputs, outs)
         if isinstance(outputs, GuardFailure):
             return outputs
-        if numbers == (0,) and self.fast(operator) is not None:
+        if numbers == (0,) and self._is_plain(operator):
             self._fast_gradient = self.kernel(operator).call
         return None, outputs
+
+    def _is_plain(self, key: Key) -> bool:
+        """Whether a kernel takes the arguments as they are, and gives the results as they are given out."""
+        kernel = self.kernel(key)
+        is_exact = all(a.dtype == b.dtype for a, b in zip(kernel.output_types, kernel.tape.output_types))
+        return is_exact and self.tape.arguments is None and not self.tape.named_only
 
     def attempt(self, argnums: tuple[int, ...] | None, inputs: Sequence[Operand], outs: Sequence[np.ndarray] | None) -> Tree:
         """Run a kernel on inputs of exactly the recorded types, of any layout.
@@ -317,18 +327,13 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         outputs = self.run_operator(operator, given, out if several or out is None else [out])
         if isinstance(outputs, GuardFailure):
             raise self._guard_failed(outputs)
-        return Evaluation(outputs, tape, argnums, self.run_unguarded, self.fast(operator))
+        found = Evaluation(outputs, tape, argnums, self.run_unguarded, self.kernel)
+        found.kernel = lambda _: self._direct_kernel(operator, args)
+        return found
 
     def run_operator(self, operator: Operator, inputs: Sequence[Operand], outs: Out = None) -> list[Operand] | GuardFailure:
         """The outputs of an operator's tape by its kernel, the last ones also in `outs`; or the failure of a guard."""
         return self._outputs(self.kernel(operator), inputs, outs)
-
-    def fast(self, operator: Key, note_use: Callable[[], None] | None = None) -> FastOperator | None:
-        """For the next calls of a kernel; none where arguments are taken apart before it, or results converted after it."""
-        kernel = self.kernel(operator)
-        is_direct = self.tape.arguments is None and not self.tape.named_only
-        is_exact = is_direct and all(a.dtype == b.dtype for a, b in zip(kernel.output_types, kernel.tape.output_types))
-        return FastOperator(kernel, note_use) if is_exact else None
 
     def run_unguarded(self, operator: Operator, inputs: Sequence[Operand]) -> list[Operand]:
         """As above, at a point whose path is known to hold; recorded where an input is tracked."""

@@ -16,7 +16,7 @@ from ..recording.recorder import current_recorder
 from .compiled_tape import CompiledTape
 from .evaluate.chosen import choose
 from .evaluate.evaluation import replay, traced
-from .evaluate.fast_path import ABSENT, FIRST, given, only_gradient, with_gradient
+from .evaluate.fast_path import ABSENT, FIRST, given
 from .evaluate.like_function import like
 from .evaluate.request import is_options, requested
 from .guarded_tape import GuardedTape
@@ -65,8 +65,8 @@ def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums 
             value = target._fast_gradient(x, *args, into) if args else target._fast_gradient(x, into)
             if type(value) is float:
                 return into if out is not None or target._shape else into[()]
-        return only_gradient(target.answer(given(x, args), argnums, out, named, value, False))
-    return only_gradient(_answer(target, given(x, args), argnums, out, named, False))
+        return target.answer(given(x, args), argnums, out, named, value, False)
+    return _answer(target, given(x, args), argnums, out, named, False)
 
 
 @overload
@@ -91,14 +91,12 @@ def value_and_gradient(
             value = target._fast(x, *args, into) if args else target._fast(x, into)
             if type(value) is float:
                 return value, (into if out is not None or target._shape else into[()])
-        return with_gradient(target.answer(given(x, args), argnums, out, named, value))
-    return with_gradient(_answer(target, given(x, args), argnums, out, named))
+        return target.answer(given(x, args), argnums, out, named, value, True)
+    return _answer(target, given(x, args), argnums, out, named, True)
 
 
-def _answer(
-    target: Target, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], keep: bool = True
-) -> tuple[Tree, ...]:
-    """Value and gradient of a function or Tape, and aux where that is asked for."""
+def _answer(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], keep: bool) -> Tree:
+    """Gradient, or value and gradient if `keep`, of a function or Tape."""
     asked = requested(target, args, argnums, named)
     if asked.has_aux or asked.wrt is not None:
         return gradient_answer(target, asked, out, keep)
@@ -113,9 +111,9 @@ def _answer(
     into = out if out is None or chosen.trees is None else chosen.flat(out, "out")
     check_out(into, [tape.input_types[k] for k in numbers], several)
     outputs = replay(derived, inputs)
-    value = _as_number(outputs[0]) if keep else None
     found = deliver(outputs[keep:], into, several)
-    return value, found if chosen.trees is None else chosen.nested(found) if out is None else out
+    gradient = found if chosen.trees is None else chosen.nested(found) if out is None else out
+    return (_as_number(outputs[0]), gradient) if keep else gradient
 
 
 def grad(f: Callable[P, Tree], argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]:

@@ -24,13 +24,24 @@ from ..recording.arguments.bind_call import BoundCall, bind_call, positional
 from ..recording.arguments.static import Static
 from ..recording.recorder import Recorder, current_recorder
 from .backends import NATIVE
+from .evaluate.call_code import raise_pending
 from .evaluate.chosen import choose, leaves_like
-from .evaluate.direct_calls import DirectCalls, DirectKernel, KernelAnswer, NoForm, directly
+from .evaluate.direct_calls import (
+    FIRST,
+    VALUE_AND_GRADIENT,
+    DirectCalls,
+    DirectKernel,
+    KernelAnswer,
+    NoForm,
+    directly,
+    gradient_directly,
+    known_gradient,
+)
 from .evaluate.evaluation import Evaluation, evaluate, results_tree
-from .evaluate.fast_path import FastOperator, FastPath, raise_pending, unknown_yet
+from .evaluate.fast_path import FastPath, unknown_yet
 from .evaluate.like_function import like
 from .evaluate.nested_recording import record_bound, record_nested
-from .evaluate.request import beside_outputs, requested
+from .evaluate.request import Given, Request, requested
 from .guarded.dispatch import Dispatch
 from .guarded.fast_dispatch import FastDispatch, GuardValue, PathCalls
 from .guarded.keyed_call import GuardedFunction, KeyedCall, forms_of
@@ -50,10 +61,8 @@ from .tapes.gradient_tape import gradient_tape
 from .tapes.operator_tapes import Numbers, Operator
 
 Argnums = int | Sequence[int]
-
-
-# A call for the value tries the kernels of so many paths, at half a microsecond each.
-MOST_VALUE_KERNELS = 4
+# Of a kernel: the argnums of a gradient, an operator, None for the value.
+Key = tuple[int, ...] | Operator | None
 
 
 class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
@@ -125,8 +134,6 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self._fast_gradient: Callable[..., object] = unknown_yet
         self._path_calls: WeakValueDictionary[Hashable, PathCalls] = WeakValueDictionary()
         self.direct_calls = DirectCalls()
-        self.fast_operators: dict[Hashable, FastOperator] = {}
-        self._value_kernels: tuple[FastOperator, ...] = ()
         self._shape: tuple[int, ...] = ()
         self._dtype = FLOAT64
         like(self, f)
@@ -170,62 +177,46 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
     # Calls
 
     @again_unmerged
-    def answer(self, args: Sequence[Tree], argnums: Argnums, out: Out, named: dict[str, Tree], status: object, keep: bool = True) -> Tree:
+    def answer(self, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], status: Tree, keep: bool) -> Tree:
         """See FastPath."""
         if status == KEPT and (raised := self.take_error()) is not None:
             raise raised
         if status == PENDING:
             raise_pending()
-        if named:
-            asked = requested(self, tuple(args), argnums, named)
-            if asked.has_aux or asked.wrt is not None:
-                return gradient_answer(self, asked, out, keep)
-            args, argnums = asked.args, asked.argnums
-        elif (found := self.retried(args, argnums, out, status)) is not None:
+        found = gradient_directly(self, argnums, named, args, out, keep)
+        if found is not None:
             return found
-        elif self.guard is None and (found := directly(self, "gradient", argnums, {}, tuple(args), out)) is not None:
-            return found
-        elif type(argnums) is tuple and out is None and not _is_recording(()) and (found := self.by_several(args, argnums)) is not None:
-            return found
-        guard_value = (status.value,) if type(status) is GuardValue else ()
-        return self._value_and_gradient(args, argnums if named else beside_outputs(self, args, argnums), out, guard_value, bool(named))
+        asked = requested(self, args, argnums, named)
+        if asked.has_aux or asked.wrt is not None:
+            return gradient_answer(self, asked, out, keep)
+        return self._gradient(asked, out, (status.value,) if type(status) is GuardValue else (), keep)
 
     def __call__(self, *args: Tree, **named: Tree) -> Tree:
         """The function's value: a float, an array, or a tuple as f returns it."""
-        try:
-            if self._value_kernels and not named and current_recorder() is None:
-                for fast in self._value_kernels:
-                    if (outputs := fast.outputs(args)) is not None:
-                        return tuple(outputs) if fast.returns_tuple else outputs[0]
-            if not named and (found := directly(self, "value", None, {}, args)) is not None:
-                return found
-        except Exception as error:
-            if not self.went_unmerged(error):
-                raise
-        return self._value(args, named)
+        found = directly(self, "value", FIRST, named, args)
+        return self._value(args, named) if found is None else found
 
     @again_unmerged
     def _value(self, args: tuple[Tree, ...], named: dict[str, Tree]) -> Tree:
         """The full path."""
+        given = Given(self, args, FIRST, named, tuple(named))
         if named:
             args = positional(self.f, args, named)
         if _is_recording(args):
             bound = bind_call(self.f, args, ())
             return bound.function(*bound.inputs)
         if self._function.has_aux:
-            return value_and_aux(self, args)
+            return value_and_aux(self, args, given)
         call = self._function.call(args, ())
         call, variant, (value, _) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None, None))
-        self._remember(None, None, variant)
-        if not named:
-            tree = results_tree(variant.program.tape, variant.program.tape.value_count)
-            leaves = leaves_like(tree, value, "the result")
-            known = KernelAnswer(tree, range(len(leaves)), leaves)
-            self.direct_calls.remember("value", None, lambda: self._direct_kernel(call, variant, None), known)
+        tree = results_tree(variant.program.tape, variant.program.tape.value_count)
+        leaves = leaves_like(tree, value, "the result")
+        known = KernelAnswer(tree, range(len(leaves)), leaves)
+        self.direct_calls.remember(given.asked_for("value"), lambda: self._direct_kernel(call, variant, None), known)
         return value
 
-    def _direct_kernel(self, call: KeyedCall, variant: Variant, key: tuple[int, ...] | None) -> DirectKernel:
-        """For direct calls of this form.
+    def _direct_kernel(self, call: KeyedCall, variant: Variant, key: Key, *, alone: bool = False) -> DirectKernel:
+        """For direct calls of this form; `alone`: on this path only.
 
         Raises:
             NoForm: they have to take the full path.
@@ -234,7 +225,9 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             raise NoForm
         tape, kernel, forms = variant.program.tape, variant.compiled.kernel(key), forms_of(call)
         # What kernels must have in common that one direct call may run.
-        name = (call.key, key, kernel.tape.output_types, tape.result, tape.returns_tuple)
+        aux = tape.aux if isinstance(key, Operator) and key.has_aux else None
+        path = variant.number if alone else 0
+        name = (call.key, key, kernel.tape.output_types, tape.result, tape.returns_tuple, aux, path)
         calls = self._path_calls.setdefault(name, PathCalls(self._cache))
         calls.add(variant, self._staleness.counted(variant.kernel_call(key)))
         return DirectKernel(calls, kernel, forms, len(tape.inputs))
@@ -243,18 +236,6 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         """Whether the next calls may go straight to the kernels of this tape, and are not replayed or compared with the plain function."""
         is_compiled = variant.compiled.seconds and variant.replays >= self.compile_after
         return bool(is_compiled) and not self._recorder.merging.trials_left
-
-    def _remember(self, verb: Hashable, key: tuple[int, ...] | None, variant: Variant) -> None:
-        """Let the next call of a verb go straight to the kernel of the tape that answered this one, where Python has no say."""
-        if key is None and variant.program.tape.result is not None:
-            return  # the results of the kernel have to be put into containers
-        if self._is_answered_by_kernels(variant) and variant.is_direct and self.guard is None and not self.check_every:
-            fast = variant.fast(key)
-            if fast is not None and key is None:
-                # Those of other paths stay behind it: a call tries a few before it looks for its path.
-                self._value_kernels = (fast, *(k for k in self._value_kernels if k is not fast))[:MOST_VALUE_KERNELS]
-            elif fast is not None:
-                self.fast_operators[verb] = fast
 
     @again_unmerged
     def operate(
@@ -266,8 +247,9 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             return evaluate(self.f, args, argnums, build, vectors, out, several, self._function.has_aux)
         call = self._function.call(args, argnums)
         attempts = lambda call: self._dispatch.operate(call, build(call.bound.argnums), vectors, out, several)  # noqa: E731
-        _, variant, found = self._dispatch.answer(call, attempts)
-        found.may_repeat = variant.is_direct and self.guard is None and not self.check_every and not self._recorder.merging.trials_left
+        call, variant, found = self._dispatch.answer(call, attempts)
+        if found.kernel_of is not None and self.guard is None:
+            found.kernel = lambda alone: self._direct_kernel(call, variant, build(call.bound.argnums), alone=alone)
         return found
 
     @again_unmerged
@@ -300,16 +282,16 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             return variant, [value, *gradients], False
         return variant, flatten_result(value)[0], variant.program.tape.returns_tuple
 
-    def _value_and_gradient(
-        self, args: Sequence[Tree], argnums: Argnums, out: Out, guard_value: tuple[Hashable, ...], is_named: bool
-    ) -> tuple[Tree, Tree]:
+    def _gradient(self, asked: Request, out: Out, guard_value: tuple[Hashable, ...], keep: bool) -> Tree:
         """The full path: any layout, floats, td.Constant, several gradients; another tape, or a new one."""
-        chosen = choose(self, args, argnums)
+        args = asked.args
+        chosen = choose(self, args, asked.argnums)
         several = not chosen.is_plain
         into = out if out is None or chosen.trees is None else chosen.flat(out, "out")
         if _is_recording(args):
             value, found = self._inlined(bind_call(self.f, args, chosen.numbers, has_aux=self._function.has_aux), into, several)
-            return value, found if chosen.trees is None else chosen.nested(found) if out is None else out
+            found = found if chosen.trees is None else chosen.nested(found) if out is None else out
+            return (value, found) if keep else found
         call = self._function.call(args, chosen.numbers, guard_value)
         inputs, numbers = call.bound.inputs, call.bound.argnums
         check_out(into, [ValueType(inputs[k].shape, inputs[k].dtype) for k in numbers], several)
@@ -317,12 +299,10 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         call, variant, (value, gradients) = self._gradients(call, outs)
         if numbers == (0,) and variant.is_direct and self._is_answered_by_kernels(variant):
             self._use_fast_path(call, variant)
-        elif type(argnums) is tuple and numbers == argnums:
-            self._remember(argnums, argnums, variant)
         found = out if out is not None else chosen.nested([g[()] if g.shape == () else g for g in gradients])
-        if not is_named:
-            self.direct_calls.remember_gradient(argnums, lambda: self._direct_kernel(call, variant, numbers), chosen, value, found, out)
-        return value, found
+        kernel, asked_for = lambda: self._direct_kernel(call, variant, numbers), asked.given.asked_for(VALUE_AND_GRADIENT)
+        self.direct_calls.remember(asked_for, kernel, *known_gradient(chosen, value, found, out))
+        return (value, found) if keep else found
 
     def went_unmerged(self, error: Exception) -> bool:
         """Whether a merged branch is the cause of an error; from now on it is a branch."""
@@ -330,8 +310,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             return False
         self._cache.clear()
         self._fast = self._fast_gradient = unknown_yet
-        self._value_kernels, self.direct_calls = (), DirectCalls()
-        self.fast_operators.clear()
+        self.direct_calls = DirectCalls()
         return True
 
     def _gradients(self, call: KeyedCall, outs: Out) -> tuple[KeyedCall, Variant, Answer]:

@@ -12,6 +12,7 @@ import pytest
 import tapediff as td
 from tapediff.targets.evaluate.direct_calls import DirectCalls
 from tapediff.targets.guarded.dispatch import Dispatch
+from tapediff.targets.operators.products import SecondHalf
 from tests.targets.test_containers import Layer, Pair, Point, leaves, shape_of
 
 EVERY_TARGET = pytest.mark.parametrize("kind", [td.compile, lambda f, *args: td.GuardedTape(f)], ids=["compiled", "guarded"])
@@ -23,7 +24,7 @@ CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 def no_full_path():
     """What every full path comes by raises here."""
     with pytest.MonkeyPatch.context() as patch:
-        for owner, name in ((td.CompiledTape, "attempt"), (td.CompiledTape, "run_operator"), (Dispatch, "answer")):
+        for owner, name in ((td.CompiledTape, "attempt"), (td.CompiledTape, "run_operator"), (Dispatch, "answer"), (SecondHalf, "product")):
             patch.setattr(owner, name, None)
         yield
 
@@ -61,15 +62,25 @@ def results(p):
     return {"x": (np.sin(p["b"].u), np.sum(p["a"].right)), "l": [p["o"]["z"] * p["b"].u[0], "label"]}
 
 
-def asked(target, p):
+def asked(target, p, v):
     """What is asked of a scalar function."""
     yield lambda: td.gradient(target, p)
     yield lambda: td.value_and_gradient(target, p)
     yield lambda: target(p)
+    yield lambda: td.hvp(target, p, v)
+    yield lambda: td.value_gradient_and_hvp(target, p, v)
+    yield lambda: td.value_gradient_and_hessian(target, p)
+    yield lambda: td.jvp(target, (p,), (v,))
+    yield lambda: td.vjp(target, p)[1](2)
+    yield lambda: td.linearize(target, p)[1](v)
 
 
-def asked_of_results(target, p):
+def asked_of_results(target, p, v):
     yield lambda: target(p)
+    yield lambda: td.value_and_jacobian(target, p)
+    yield lambda: td.jvp(target, (p,), (v,))
+    yield lambda: td.linearize(target, p)[1](v)
+    yield lambda: td.vjp(target, p)[1](target(p))
 
 
 @EVERY_TARGET
@@ -77,20 +88,20 @@ def asked_of_results(target, p):
 def test_the_answers_of_direct_calls_have_the_bits_and_types_of_the_full_path(kind, f, ask):
     """Of every verb, at other points than those that were asked for first."""
     rng = np.random.default_rng(1)
-    p, q = (everything(rng.normal(size=9)) for _ in range(2))
+    p, v, q = (everything(rng.normal(size=9)) for _ in range(3))
     target = kind(f, p)
-    for question in ask(target, p):
+    for question in ask(target, p, v):
         question()
     known, target.direct_calls = target.direct_calls, DirectCalls()
-    expected = [question() for question in ask(target, q)]
+    expected = [question() for question in ask(target, q, p)]
     target.direct_calls = known
     with no_full_path():
-        for question, answer in zip(ask(target, q), expected, strict=True):
+        for question, answer in zip(ask(target, q, p), expected, strict=True):
             same_bits(question(), answer)
     q["b"].u[:] = 0.3
     with no_full_path():
-        found = [question() for question in ask(target, q)]
-    for direct, question in zip(found, ask(td.record(f, p), q), strict=True):
+        found = [question() for question in ask(target, q, p)]
+    for direct, question in zip(found, ask(td.record(f, p), q, p), strict=True):
         replayed = question()
         assert shape_of(direct) == shape_of(replayed)
         for one, other in zip(leaves(direct), leaves(replayed)):
@@ -242,12 +253,12 @@ def test_single_precision_takes_direct_calls_too(kind):
     p = {"a": np.ones(2, np.float32), "b": np.float32(2.0)}
     target = kind(f, p)
     q = {"a": np.arange(2, dtype=np.float32), "b": np.float32(0.5)}
-    td.gradient(target, p), target(p)
+    td.gradient(target, p), target(p), td.hvp(target, p, p)
     target.direct_calls, known = DirectCalls(), target.direct_calls
-    expected = [td.gradient(target, q), target(q)]
+    expected = [td.gradient(target, q), target(q), td.hvp(target, q, q)]
     target.direct_calls = known
     with no_full_path():
-        for found, answer in zip([td.gradient(target, q), target(q)], expected):
+        for found, answer in zip([td.gradient(target, q), target(q), td.hvp(target, q, q)], expected):
             same_bits(found, answer)
     for double in ({**q, "a": np.ones(2)}, {**q, "b": 0.5}):
         known, target.direct_calls = target.direct_calls, DirectCalls()
@@ -362,6 +373,20 @@ def test_paths_of_functions_of_containers_are_found_from_every_other():
     assert guarded.stats.hits == hits + 400
 
 
+def test_a_second_half_belongs_to_the_path_of_its_first():
+    guarded = td.GuardedTape(lambda p: np.sin(p["x"]) if p["x"][0] > 0 else p["x"] ** 2)
+    p, q = {"x": np.array([1.0, 2.0])}, {"x": np.array([-1.0, 2.0])}
+    pulls = [td.vjp(guarded, argument)[1] for argument in (p, q) * 3]
+    with no_full_path():
+        pulls += [td.vjp(guarded, argument)[1] for argument in (p, q) * 2]
+    for _ in range(3):
+        for pull, argument in zip(pulls, (p, q) * 5):
+            x = argument["x"]
+            slope = np.cos(x) if x[0] > 0 else 2.0 * x
+            np.testing.assert_allclose(pull(np.ones(2))[0]["x"], slope, rtol=1e-14)
+            np.testing.assert_allclose(pull(np.eye(2))[0]["x"], np.diag(slope), rtol=1e-14)
+
+
 def test_paths_whose_results_differ_in_structure_or_type_give_their_own():
     """A tuple of one or the number itself; single or double precision; other strings beside the numbers."""
     def f(p):
@@ -376,11 +401,21 @@ def test_paths_whose_results_differ_in_structure_or_type_give_their_own():
     for _ in range(4):
         for size in (3.5, 1.5, 2.5, 0.5, -0.5):
             p = {"x": np.array([size - 1.0, 1.0])}
-            answers = guarded(p)
-            assert shape_of(answers) == shape_of(f(p))
-            assert leaves(answers) == [size]
+            answers = guarded(p), td.jvp(guarded, (p,), (p,))
+            assert shape_of(answers) == shape_of((f(p), (f(p), f(p))))
+            assert leaves(answers) == [size] * 3
             assert first.setdefault(size, types_of(answers)) == types_of(answers)
             assert all((type(leaf) is np.float32) == (size == 2.5) for leaf in leaves(answers))
+
+
+def test_tangents_that_are_left_out_and_tangents_that_are_not_are_told_apart():
+    compiled = td.compile(lambda a, b: np.sum(a * b), np.ones(2), np.ones(2))
+    a, b = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    for _ in range(3):
+        assert td.jvp(compiled, (a, b), (a, None))[1] == a @ b
+        assert td.jvp(compiled, (a, b), (a, b))[1] == a @ b + a @ b
+        assert td.jvp(compiled, (a, b), (None, a))[1] == a @ a
+        np.testing.assert_array_equal(td.jvp(compiled, (a, b), (np.eye(2), None))[1], b)
 
 
 @pytest.mark.filterwarnings("ignore::tapediff.GuardWarning")
@@ -411,7 +446,6 @@ def test_ints_are_told_apart_or_taken_as_data():
     with no_full_path():
         for n in (3, 4, 5):
             np.testing.assert_array_equal(td.gradient(add, {"x": x, "n": n})["x"], np.full(2, float(n)))
-
 
 
 # Recordings and threads
@@ -454,11 +488,22 @@ def test_threads_share_direct_calls():
 
 
 def test_names_of_arguments_take_direct_calls():
+    """Once they have been given in this way; by other names, or in another order, they are looked at again."""
     compiled = td.compile(lambda a, p: np.sum(a * p["x"]), np.ones(2), {"x": np.ones(2)})
     a, p = np.array([1.0, 2.0]), {"x": np.array([3.0, 4.0])}
-    td.gradient(compiled, a, p, argnames="p"), td.gradient(compiled, a, p, argnames=("a", "p"))
+
+    def asked():
+        yield lambda: td.gradient(compiled, a, p=p, argnames="p")["x"], a
+        yield lambda: td.gradient(compiled, p=p, a=a, argnames="p")["x"], a
+        yield lambda: td.gradient(compiled, a=a, p=p, argnames="a"), p["x"]
+        yield lambda: td.gradient(compiled, a, p, argnums=1)["x"], a
+        yield lambda: td.gradient(compiled, a, p, argnames=("a", "p"))[0], p["x"]
+        yield lambda: td.hvp(compiled, a, a, p=p), np.zeros(2)
+
+    for question, _ in asked():
+        question()
     with no_full_path():
-        np.testing.assert_array_equal(td.gradient(compiled, a, p=p, argnames="p")["x"], a)
-        np.testing.assert_array_equal(td.gradient(compiled, a, p, argnums=1)["x"], a)
-        found = td.gradient(compiled, a, p, argnames=("a", "p"))
-        np.testing.assert_array_equal(found[0], p["x"])
+        for question, expected in asked():
+            np.testing.assert_array_equal(question(), expected)
+    with pytest.raises(td.ArgumentMismatch):
+        td.gradient(compiled, a, q=p, argnames="p")

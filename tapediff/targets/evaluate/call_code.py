@@ -11,8 +11,8 @@ The code for the gradient of a function of a dict of two arrays:
                 (v0, v1,) = a0.values()
             except Exception:
                 return None
-            o0 = empty(c1, c2)
-            o1 = empty(c3, c4)
+            o0 = empty(c1)
+            o1 = empty(c2)
             status = kernel(v0, v1, o0, o1)
             if type(status) is not float: return missed(status)
             return {"w": o0, "b": o1}
@@ -32,11 +32,12 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from ...compiler.runtime.status import MOST_COMPARED, PENDING
-from ...ir.arguments import Constant
-from ...ir.instruction import Tree
+from ...ir.arguments import MARKS
+from ...ir.buffers import Buffer, require_apart
+from ...ir.instruction import FLOAT64, Tree
 from ...ir.keys import EXACT, static_key
 from ...ir.outputs import share_memory
-from ...ir.pytree import REGISTERED, TreeDef, assembled, is_static
+from ...ir.pytree import MIXED, REGISTERED, TreeDef, assembled, is_static
 
 # In the form of an argument: anything may be there.
 IGNORED = TreeDef(object)
@@ -66,6 +67,20 @@ class Result(NamedTuple):
     leaves: tuple[tuple[int, str], ...]
 
 
+class Places(NamedTuple):
+    """Where things are among the arguments of a direct call, in the order in which the kernel takes them.
+
+    Attributes:
+        arguments: those of the function.
+        vectors: tangents and cotangents.
+        options: which the kernel does not take.
+    """
+
+    arguments: tuple[int, ...]
+    vectors: tuple[int, ...] = ()
+    options: tuple[int, ...] = ()
+
+
 class KernelType(NamedTuple):
     """How a kernel is called: with arrays for `written` behind its inputs; it returns another output, the first, if `returns_value`."""
 
@@ -74,7 +89,7 @@ class KernelType(NamedTuple):
 
 
 def direct_call(
-    kernel: Callable[..., Tree], type_: KernelType, forms: Sequence[TreeDef], out: TreeDef | None, result: Result,
+    kernel: Callable[..., Tree], type_: KernelType, places: Places, forms: Sequence[TreeDef], out: TreeDef | None, result: Result,
     guard: Callable[[tuple[Tree, ...]], Tree] | None = None,
 ) -> Callable[[tuple[Tree, ...]], Tree]:  # fmt: skip
     """A function of the arguments, as a tuple, that calls a kernel; it returns None where they are not as wanted, or the kernel fails.
@@ -91,19 +106,22 @@ def direct_call(
     writer.lines.append(f"({''.join(f'{name}, ' for name in names)}) = args")
     inputs: list[str] = []
     into: list[str] = []
-    for name, form in zip(names, forms):
-        writer.take(form, name, inputs)
+    for k in places.arguments:
+        writer.take(forms[k], names[k], inputs)
+    writer.keep_buffers_apart()
+    for k in (*places.vectors, *places.options):
+        writer.take(forms[k], names[k], inputs)
     if out is not None:
         writer.take(out, names[-1], into)
     if len(into) > MOST_COMPARED:
         writer.lines.append(f"if {writer.constant(share_memory)}(({', '.join(into)})): return None")
     fresh = type_.written[: len(type_.written) - len(into)]
     outputs = [*(["status"] if type_.returns_value else []), *(f"o{k}" for k in range(len(fresh))), *into]
-    made = [f"o{k} = empty({writer.constant(shape)}, {writer.constant(dtype)})" for k, (shape, dtype) in enumerate(fresh)]
+    made = [f"o{k} = empty({writer.array_type(*type_)})" for k, type_ in enumerate(fresh)]
     call = f"({', '.join([*inputs, *outputs[type_.returns_value :]])})"
     expression = writer.result(result.tree, iter([(names[-1] if k == GIVEN else outputs[k], how) for k, how in result.leaves]))
     status = _UNGUARDED if guard is None else _GUARDED
-    status = status.format(call=call, primals="args" if out is None else "args[:-1]")
+    status = status.format(call=call, primals=f"({''.join(f'{names[k]}, ' for k in places.arguments)})")
     lines = [*made, *status.split("\n"), f"return {expression}"]
     text = _TEXT.format(
         constants="".join(f"c{k}, " for k in range(len(writer.constants))), take="\n            ".join(writer.lines),
@@ -150,7 +168,10 @@ def raise_pending() -> NoReturn:
     callbacks.raise_pending()
 
 
-_NAMES = {"empty": np.empty, "float32": np.float32, "missed": _missed, "GuardValue": GuardValue, "Constant": Constant}
+_NAMES = {
+    "empty": np.empty, "float32": np.float32, "ndarray": np.ndarray, "missed": _missed, "GuardValue": GuardValue,
+    "require_apart": require_apart,
+}  # fmt: skip
 
 
 @lru_cache(256)
@@ -173,11 +194,18 @@ class _Writer:
         self.lines: list[str] = []
         self.constants: list[Tree] = []
         self._parts = 0
+        # The arrays that the function may write to, and all others, where there are any.
+        self._buffers: list[str] = []
+        self._others: list[str] = []
 
     def constant(self, value: Tree) -> str:
         """The name of an object."""
         self.constants.append(value)
         return f"c{len(self.constants) - 1}"
+
+    def array_type(self, shape: tuple[int, ...], dtype: np.dtype) -> str:
+        """The arguments of np.empty, which takes less time where they are fewer."""
+        return self.constant(shape) if dtype == FLOAT64 else f"{self.constant(shape)}, {self.constant(dtype)}"
 
     def take(self, form: TreeDef, name: str, leaves: list[str]) -> None:
         """Check one argument, or a part of one, and add its leaves."""
@@ -185,12 +213,15 @@ class _Writer:
         if form is IGNORED:
             return
         if kind is None:
-            leaves.append(name)
-            if keys:
-                self.lines.append(f"{name} = {self.constant(keys)}({name})")
-        elif kind is Constant:
-            self._require(f"type({name}) is not Constant")
-            self._unpack(f"({name}.value,)", parts, leaves)
+            (self._buffers if form == MIXED else self._others).append(name)
+            leaves.append(self._part(f"{self.constant(keys)}({name})") if callable(keys) else name)
+        elif kind in MARKS:
+            self._require(f"type({name}) is not {self.constant(kind)}")
+            self.take(parts[0], self._part(f"{name}.value"), leaves)
+        elif kind is Buffer:
+            self._buffers.append(name)
+            shape, dtype = self.constant(keys.value.shape), self.constant(np.dtype(keys.value.dtype))
+            self._require(f"type({name}) is not ndarray or {name}.shape != {shape} or {name}.dtype is not {dtype}")
         elif is_static(form):
             same = f"{name} != {self.constant(keys.value)}"
             if kind not in EXACT:
@@ -198,6 +229,12 @@ class _Writer:
             self._require(f"type({name}) is not {self.constant(kind)} or {same}")
         else:
             self._container(form, name, leaves)
+
+    def keep_buffers_apart(self) -> None:
+        """Raise where an array that the function may write to shares memory with another argument."""
+        if self._buffers:
+            others = f"[a for a in ({''.join(f'{name}, ' for name in self._others)}) if type(a) is ndarray]"
+            self.lines.append(f"require_apart(({''.join(f'{name}, ' for name in self._buffers)}), {others})")
 
     def _container(self, form: TreeDef, name: str, leaves: list[str]) -> None:
         kind: Tree = form.kind
@@ -222,11 +259,18 @@ class _Writer:
 
     def _unpack(self, values: str, parts: Sequence[TreeDef], leaves: list[str]) -> None:
         """Take so many values; another number of them is an exception."""
-        names = [f"v{self._parts + k}" for k in range(len(parts))]
-        self._parts += len(parts)
+        names = [self._part() for _ in parts]
         self.lines.append(f"({''.join(f'{name}, ' for name in names)}) = {values}")
         for part, name in zip(parts, names):
             self.take(part, name, leaves)
+
+    def _part(self, value: str = "") -> str:
+        """A new name, for a part of an argument."""
+        name = f"v{self._parts}"
+        self._parts += 1
+        if value:
+            self.lines.append(f"{name} = {value}")
+        return name
 
     def result(self, tree: TreeDef, leaves: Iterator[tuple[str, str]]) -> str:
         """The expression of a tree of outputs."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from ...ir.arguments import Constant, holds_only_numbers
+from ...ir.arguments import MARKS, holds_only_numbers
+from ...ir.buffers import Buffer
 from ...ir.instruction import FLOAT64, Tree, ValueType
 from ...ir.outputs import Out
-from ...ir.pytree import ARRAY, NOTHING, TreeDef, is_static, parts_of, unflatten
+from ...ir.pytree import ARRAY, MIXED, NOTHING, TreeDef, is_static, parts_of, static_leaf, unflatten
 from ...numpy_api.whole_numbers import LARGEST_ARGUMENT
 from ...recording.recorder import current_recorder
 from .call_code import (
@@ -21,7 +22,9 @@ from .call_code import (
     IGNORED,
     NUMPY_SCALAR,
     PYTHON_FLOAT,
+    GuardValue,
     KernelType,
+    Places,
     Result,
     direct_call,
 )
@@ -29,6 +32,12 @@ from .call_code import (
 if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
     from .chosen import Chosen
+
+# The argnums of nearly every call; small integers are shared, and a call that is not recognised takes the full path.
+FIRST = 0
+
+# The verbs of gradients. The second also answers for the first, unless a kernel of its own does.
+GRADIENT, VALUE_AND_GRADIENT = "gradient", "value_and_gradient"
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -82,80 +91,175 @@ def joined(answers: Sequence[KernelAnswer]) -> KernelAnswer:
     return KernelAnswer(tuple_of([a.tree for a in answers]), numbers, [leaf for answer in answers for leaf in answer.leaves])
 
 
+def known_gradient(
+    chosen: Chosen, value: Tree, found: Tree, out: Out, *, keep: bool = True
+) -> tuple[KernelAnswer, tuple[()], tuple[TreeDef, Tree] | None]:
+    """The answer of a kernel of value and gradients, as DirectCalls.remember takes it; of gradients alone without `keep`."""
+    if out is not None:
+        gradient, into = KernelAnswer(ARRAY, (GIVEN,), (out,)), (chosen.tree_like(out), out)
+    else:
+        leaves = chosen.flat(found, "the gradient")
+        gradient, into = KernelAnswer(chosen.tree, range(keep, keep + len(leaves)), leaves), None
+    return joined([KernelAnswer(ARRAY, (0,), (value,)), gradient]) if keep else gradient, (), into
+
+
+class AskedFor(NamedTuple):
+    """A call of a verb: what it asks for, and how the target's arguments were given.
+
+    Attributes:
+        verb, argnums: what it asks for.
+        args: the arguments by position.
+        named: options, and arguments by name.
+        arguments: for each of the target's arguments, which of these it is, those by name last; None for one that was not given.
+    """
+
+    verb: Hashable
+    argnums: Tree
+    args: Sequence[Tree]
+    named: dict[str, Tree]
+    arguments: Sequence[int | None]
+
+
 class DirectCalls:
-    """The direct calls of a target, by verb and argnums.
+    """The direct calls of a target, by what they ask for.
 
     Attributes:
         known: those for a key, the latest first. Tuples that are replaced, never changed: calls read them without a lock.
+        without_value: there are some of gradients without the value.
     """
 
-    __slots__ = ("known",)
+    __slots__ = ("known", "without_value")
 
     def __init__(self) -> None:
+        self.without_value = False
         self.known: dict[Hashable, tuple[Callable[[tuple[Tree, ...]], Tree], ...]] = {}
 
     def remember(
-        self, verb: str, argnums: Tree, kernel: Callable[[], DirectKernel], answer: KernelAnswer,
+        self, asked: AskedFor, kernel: Callable[[], DirectKernel], answer: KernelAnswer,
         vectors: Sequence[tuple[TreeDef, Tree]] = (), out: tuple[TreeDef, Tree] | None = None,
     ) -> None:  # fmt: skip
         """Let the next calls of this form run the kernel directly.
 
         Args:
-            verb, argnums: what they ask for.
+            asked: the call.
             kernel: gives the kernel that answered.
             answer: its answer.
-            vectors: further arguments, tangents and cotangents, with the structure that they must have.
-            out: one more, which holds arrays for the last outputs.
+            vectors: what comes behind the arguments by position: tangents and cotangents, with the structure that they must have.
+            out: what comes last: arrays for the last outputs.
         """
         try:
-            found = kernel()
-            types = iter(found.kernel.tape.input_types[found.inputs :])
-            moved = [form_of(tree, vector, leaf_forms(types, vector_leaf), is_exact=False) for tree, vector in vectors]
-            into = None if out is None else form_of(*out, lambda _: ARRAY, is_exact=False)
-            ways = [way_out(leaf, number, found.kernel) for leaf, number in zip(answer.leaves, answer.numbers, strict=True)]
-            key = (verb, argnums, type(argnums), out is None)
+            key = key_of(asked.verb, asked.argnums, asked.named, out is not None)
             calls = self.known.get(key, ())
+            specification = _specification(asked, kernel(), answer, vectors, out)
         except (NoForm, TypeError):
             return  # argnums may be in a list
-        written = tuple((t.shape, t.dtype) for t in found.kernel.written_types)
-        result = Result(answer.tree, tuple(zip(answer.numbers, ways)))
-        type_ = KernelType(written, found.kernel.returns_value)
-        specification = (found.run, type_, (*found.forms, *moved), into, result, found.guard)
         if all(getattr(call, "specification", None) != specification for call in calls):
             made = direct_call(*specification)
             made.specification = specification  # type: ignore[attr-defined]  # a function made there
             self.known[key] = (made, *calls)[:MOST_FORMS]
+            self.without_value |= asked.verb == GRADIENT
 
 
-    def remember_gradient(
-        self, argnums: Tree, kernel: Callable[[], DirectKernel], chosen: Chosen, value: Tree, found: Tree, out: Out
-    ) -> None:
-        """As above, of value and gradient, which may be in `out`."""
-        first = KernelAnswer(ARRAY, (0,), (value,))
-        if out is not None:
-            answer = joined([first, KernelAnswer(ARRAY, (GIVEN,), (out,))])
-            self.remember("gradient", argnums, kernel, answer, (), (chosen.tree_like(out), out))
-            return
-        leaves = chosen.flat(found, "the gradient")
-        self.remember("gradient", argnums, kernel, joined([first, KernelAnswer(chosen.tree, range(1, 1 + len(leaves)), leaves)]))
+def _specification(
+    asked: AskedFor, found: DirectKernel, answer: KernelAnswer, vectors: Sequence[tuple[TreeDef, Tree]], out: tuple[TreeDef, Tree] | None
+) -> tuple[Tree, ...]:
+    """The arguments of direct_call."""
+    types = iter(found.kernel.tape.input_types[found.inputs :])
+    moved = [form_of(tree, vector, leaf_forms(types, vector_leaf), is_exact=False) for tree, vector in vectors]
+    into = None if out is None else form_of(*out, lambda _: ARRAY, is_exact=False)
+    ways = [way_out(leaf, number, found.kernel) for leaf, number in zip(answer.leaves, answer.numbers, strict=True)]
+    count = len(asked.args)
+    forms: list[TreeDef] = [ARRAY] * count + moved + [NOTHING] * len(asked.named)
+    # Those by name come behind the vectors.
+    arguments = [_at(k if k is None or k < count else k + len(moved)) for k in asked.arguments]
+    for k, form in zip(arguments, found.forms, strict=True):
+        forms[k] = form
+    options = [k for k in range(len(forms)) if k not in arguments and not count <= k < count + len(moved)]
+    values = dict(enumerate(asked.named.values(), count + len(moved)))
+    for k in options:
+        forms[k] = _option_form(values[k])
+    places = Places(tuple(arguments), tuple(range(count, count + len(moved))), tuple(options))
+    written = tuple((t.shape, t.dtype) for t in found.kernel.written_types)
+    result = Result(answer.tree, tuple(zip(answer.numbers, ways)))
+    return found.run, KernelType(written, found.kernel.returns_value), places, tuple(forms), into, result, found.guard
 
 
-def directly(target: object, verb: str, argnums: Tree, named: dict[str, Tree], args: tuple[Tree, ...], out: Out = None) -> Tree:
-    """The answer of a direct call; None for the full path, a GuardValue where that is to know the user's guard."""
+def _at(position: int | None) -> int:
+    if position is None:
+        raise NoForm
+    return position
+
+
+def _option_form(value: Tree) -> TreeDef:
+    """An option has to be the same one again."""
+    kind = type(value)
+    if kind is slice:
+        return TreeDef(slice, _SLICE, tuple([_option_form(getattr(value, name)) for name in _SLICE]))
+    if kind is tuple or kind is list:
+        return TreeDef(kind, (), tuple(map(_option_form, value)))
+    return static_leaf(value)
+
+
+_SLICE = ("start", "stop", "step")
+
+
+class FastTarget(Protocol):
+    """A target that has direct calls."""
+
+    @property
+    def direct_calls(self) -> DirectCalls: ...
+
+
+def key_of(verb: Hashable, argnums: Tree, named: dict[str, Tree], has_out: bool) -> Hashable:
+    """By which direct calls are known: equal for what may be answered by the same ones."""
+    if argnums is FIRST and not named and not has_out:
+        return verb
+    kinds = tuple(map(type, argnums)) if type(argnums) is tuple else type(argnums)
+    return verb, argnums, kinds, tuple(named), has_out
+
+
+def directly(target: object, verb: Hashable, argnums: Tree, named: dict[str, Tree], args: tuple[Tree, ...], out: Out = None) -> Tree:
+    """The answer of a direct call; None for the full path, a GuardValue where that is to know the user's guard.
+
+    Args:
+        args: the arguments by position, with tangents and cotangents behind them.
+    """
     calls = getattr(target, "direct_calls", None)
-    if calls is None or named or current_recorder() is not None:
+    if calls is None or current_recorder() is not None:
         return None
     try:
-        known = calls.known.get((verb, argnums, type(argnums), out is None), ())
+        known = calls.known.get(key_of(verb, argnums, named, out is not None), ())
     except TypeError:
         return None
+    if named:
+        args = (*args, *named.values())
     if out is not None:
         args = (*args, out)
-    for call in known:
-        found = call(args)
+    try:
+        for call in known:
+            found = call(args)
+            if found is not None:
+                return found
+    except Exception as error:
+        went_unmerged = getattr(target, "went_unmerged", None)
+        if went_unmerged is None or not went_unmerged(error):
+            raise
+    return None
+
+
+def gradient_directly(
+    target: FastTarget, argnums: Tree, named: dict[str, Tree], args: tuple[Tree, ...], out: Out, keep: bool
+) -> Tree:
+    """As above, of gradients, or values and gradients if `keep`."""
+    if not keep and target.direct_calls.without_value:
+        found = directly(target, GRADIENT, argnums, named, args, out)
         if found is not None:
             return found
-    return None
+    found = directly(target, VALUE_AND_GRADIENT, argnums, named, args, out)
+    if keep or found is None or type(found) is GuardValue:
+        return found
+    value, gradient = found
+    return (gradient, value[1]) if named.get("has_aux") else gradient
 
 
 def way_out(leaf: Tree, number: int, kernel: Kernel) -> str:
@@ -201,10 +305,17 @@ def form_of(tree: TreeDef, argument: Tree, leaf: Callable[[Tree], TreeDef], *, i
     Raises:
         NoForm: there is none.
     """
-    if type(argument) is Constant:
-        return TreeDef(Constant, (), (form_of(tree, argument.value, leaf, is_exact=is_exact),))
+    if type(argument) in MARKS:
+        return TreeDef(type(argument), (), (form_of(tree, argument.value, leaf, is_exact=is_exact),))
     if tree.kind is None:
-        return leaf(argument)
+        form = leaf(argument)
+        if tree == MIXED and form != ARRAY:
+            raise NoForm
+        return MIXED if tree == MIXED else form
+    if tree.kind is Buffer and is_exact:
+        if type(argument) is not np.ndarray:
+            raise NoForm
+        return tree
     if is_static(tree):
         if not is_exact:
             # None may be in the place of a tangent; another call may have one there.

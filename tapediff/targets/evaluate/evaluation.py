@@ -5,27 +5,31 @@ By its kernel for compiled targets, with NumPy for others; its instructions beco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.arguments import unwrap
-from ...ir.containers import structured
 from ...ir.inputs import as_inputs
 from ...ir.instruction import Operand, Target, Tree, ValueType, is_tracked
 from ...ir.interpreter import inline, run
 from ...ir.outputs import Out, as_number, check_out, deliver
-from ...ir.pytree import ARRAY, TreeDef, unflatten
+from ...ir.pytree import ARRAY, TreeDef
 from ...ir.tape import Tape
 from ...recording.arguments.bind_call import bind_call
 from ...recording.recorder import current_recorder
 from ..tapes.operator_tapes import Numbers, Operator
-from .chosen import inputs_of
-from .direct_calls import tuple_of
-from .fast_path import FIRST, Argnums, FastOperator
+from .call_code import GIVEN
+from .chosen import Chosen, inputs_of
+from .direct_calls import DirectCalls, DirectKernel, KernelAnswer, joined, tuple_of
 from .nested_recording import record_nested
+from .request import Request
 from .shared_programs import is_small, programs_of
+
+if TYPE_CHECKING:
+    from ...compiler.kernel import Kernel
 
 Run = Callable[[Operator, Sequence[Operand]], list[Operand]]
 
@@ -38,50 +42,63 @@ class Evaluation:
         tape: the function's own tape at the point, without what it returns beside its value unless that was asked for.
         wrt: the inputs of the tape that the operator differentiates with respect to; of a container there may be several.
         run: run(operator, inputs) gives the outputs of another operator of `tape`.
-        fast: the kernel that gave the outputs, if one did: they are new arrays, and the caller's have theirs.
-        may_repeat: the kernel may be called directly with the next arguments.
+        kernel_of: the kernel of an operator of `tape`, if a kernel gave the outputs: they are new arrays, and the caller's have theirs.
+        kernel: gives this kernel for the next calls, where they may run it directly; kernel(True) for calls on this path only.
     """
 
-    __slots__ = ("fast", "may_repeat", "outputs", "run", "tape", "wrt")
+    __slots__ = ("kernel", "kernel_of", "outputs", "run", "tape", "wrt")
 
-    def __init__(self, outputs: list[Operand], tape: Tape, wrt: Numbers, run: Run, fast: FastOperator | None = None) -> None:
-        self.outputs, self.tape, self.wrt, self.run, self.fast = outputs, tape, wrt, run, fast
-        self.may_repeat = fast is not None
+    def __init__(
+        self, outputs: list[Tree], tape: Tape, wrt: Numbers, run: Run, kernel_of: Callable[[Operator], Kernel] | None = None
+    ) -> None:  # fmt: skip
+        self.outputs, self.tape, self.wrt, self.run, self.kernel_of = outputs, tape, wrt, run, kernel_of
+        self.kernel: Callable[[bool], DirectKernel] | None = None
 
-    def remember(self, target: Target, name: str, argnums: Argnums, named: dict[str, Tree]) -> None:
-        """Let the next call of a verb on this target call the kernel directly."""
-        if self.fast is not None and self.may_repeat and argnums is FIRST and not named:
-            target.fast_operators[name] = self.fast  # pyright: ignore[reportAttributeAccessIssue]  # only those that have kernels get here
+    def remember(
+        self, verb: Hashable, asked: Request, answer: KernelAnswer, vectors: Sequence[tuple[TreeDef, Tree]] = (),
+        out: tuple[TreeDef, Tree] | None = None, *, is_of_one_path: bool = False,
+    ) -> Tree:  # fmt: skip
+        """What the caller gets; the next calls of a verb run the kernel directly, where they may. See DirectCalls."""
+        kernel = self.kernel
+        if kernel is not None:
+            calls: DirectCalls = asked.given.target.direct_calls  # pyright: ignore[reportAttributeAccessIssue]  # those with kernels have them
+            calls.remember(asked.given.asked_for(verb), lambda: kernel(is_of_one_path), answer, vectors, out)
+        return answer.result()
 
     def delivered(self, results: Sequence[Operand], out: Out = None, several: bool = True) -> Tree:
         """Results as arrays of their own, or in the caller's."""
-        if self.fast is not None:
+        if self.kernel_of is not None:
             if out is not None:
                 return out
             return tuple(results) if several else as_number(results[0])
         found = deliver(results, out, several)
         return found if several or out is not None else as_number(found)
 
-    def value(self) -> Tree:
-        """The function's results, as it returned them."""
+    def value(self) -> KernelAnswer:
+        """The function's results, which are the first outputs."""
+        tree = results_tree(self.tape, self.tape.value_count)
         values = self.delivered(self.outputs[: self.tape.value_count])
-        return structured(self.tape.result, True, values) if self.tape.returns_tuple else as_number(values[0])
+        return KernelAnswer(tree, range(len(values)), values if self.tape.returns_tuple else [as_number(values[0])])
 
-    def gradients(self) -> Tree:
-        """Of an operator that keeps value and gradients: the gradients."""
-        first = len(self.tape.outputs)
-        return self.delivered(self.outputs[first : first + len(self.wrt)])
+    def derivatives(self, chosen: Chosen, first: int, out: Out = None) -> KernelAnswer:
+        """Outputs from `first` on, one for each of the arrays that are chosen, which are in `out` if that is given."""
+        count, several = len(self.wrt), not chosen.is_plain
+        into = out if out is None or not several else chosen.flat(out, "out")
+        found = self.delivered(self.outputs[first : first + count], into, several)
+        if out is not None:
+            return KernelAnswer(ARRAY, (GIVEN,), (out,))
+        return KernelAnswer(chosen.tree, range(first, first + count), chosen.plain(found) if several else [found])
 
-    def aux(self) -> Tree:
-        """The auxiliary result of the function."""
+    def aux(self) -> KernelAnswer:
+        """What the function returned beside its value."""
         assert self.tape.aux is not None, "the operator has asked for it"
-        found = self.delivered(self.outputs[self.tape.value_count : len(self.tape.outputs)])
-        return unflatten(self.tape.aux, map(as_number, found))
+        numbers = range(self.tape.value_count, len(self.tape.outputs))
+        return KernelAnswer(self.tape.aux, numbers, [as_number(v) for v in self.delivered(self.outputs[numbers.start : numbers.stop])])
 
-    def with_aux(self, has_aux: bool, first: Tree, *rest: Tree) -> Tree:
+    def with_aux(self, has_aux: bool, first: KernelAnswer, *rest: KernelAnswer) -> KernelAnswer:
         """The results of an operator whose `first` comes as (first, aux) where that is asked for."""
-        first = (first, self.aux()) if has_aux else first
-        return (first, *rest) if rest else first
+        first = joined([first, self.aux()]) if has_aux else first
+        return joined([first, *rest]) if rest else first
 
 
 def results_tree(tape: Tape, count: int) -> TreeDef:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from ...ir.instruction import Operand, Target, Tree
 from ...recording.arguments.bind_call import positional
 from ...recording.arguments.flat_function import argument_names, by_position
 from .chosen import name_of
+from .direct_calls import AskedFor
 from .fast_path import FIRST, Argnums
 
 # The options of every operator beside argnums. They come among the arguments by name, as each parameter more of an operator would
@@ -25,18 +26,46 @@ OPTIONS = ("argnames", "has_aux", "wrt")
 OWN_OPTIONS = ("argnums", "out", "mode", "format")
 
 
+class Given(NamedTuple):
+    """A call of an operator as it was made.
+
+    Attributes:
+        target, args, argnums, named: see `requested`.
+        names: those of the target's arguments that were given by name, or have a default that is asked for.
+    """
+
+    target: Target
+    args: tuple[Tree, ...]
+    argnums: Tree
+    named: dict[str, Tree]
+    names: Sequence[str] = ()
+
+    def asked_for(self, verb: Hashable) -> AskedFor:
+        """The same, for direct calls."""
+        arguments: Sequence[int | None] = range(len(self.args))
+        if self.names:
+            # Bound once more, with an object in the place of each, to see where they go.
+            by_position, by_name = [object() for _ in self.args], {name: object() for name in self.names}
+            places = {id(mark): k for k, mark in enumerate([*by_position, *(by_name.get(name) for name in self.named)])}
+            bound = _by_position(self.target, tuple(by_position), by_name)
+            arguments = [places.get(id(mark)) for mark in bound]
+        return AskedFor(verb, self.argnums, self.args, self.named, arguments)
+
+
 class Request(NamedTuple):
     """A request to an operator.
 
     Attributes:
         args: all arguments of the target, by position.
         argnums: which of them to differentiate by.
+        given: the call.
         has_aux: the function returns (y, aux), and aux is asked for.
         wrt: an index, the entries of that argument to differentiate by; None for all. Of several arguments a tuple of these.
     """
 
     args: tuple[Tree, ...]
     argnums: Argnums
+    given: Given
     has_aux: bool = False
     wrt: Operand = None
 
@@ -54,12 +83,13 @@ def requested(target: Target, args: tuple[Tree, ...], argnums: Argnums, named: d
         ArgumentMismatch: a name that is neither, or options that contradict each other.
     """
     if not named and not getattr(target, "named_only", 0):
-        return Request(args, beside_outputs(target, args, argnums))
+        return Request(args, beside_outputs(target, args, argnums), Given(target, args, argnums, named))
     options = {name: named[name] for name in OPTIONS if name in named}
-    named = {k: v for k, v in named.items() if k not in options}
+    by_name = {k: v for k, v in named.items() if k not in options}
     if options.get("argnames") is not None:
-        named = {**_defaults(target, args, named, options["argnames"]), **named}
-    return _read(target, _by_position(target, args, named), argnums, **options)
+        by_name = {**_defaults(target, args, by_name, options["argnames"]), **by_name}
+    given = Given(target, args, argnums, named, tuple(by_name))
+    return _read(given, _by_position(target, args, by_name), **options)
 
 
 def _defaults(target: Target, args: Sequence[Tree], named: dict[str, Tree], argnames: object) -> dict[str, Tree]:
@@ -77,14 +107,12 @@ def _defaults(target: Target, args: Sequence[Tree], named: dict[str, Tree], argn
     return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
-def _read(
-    target: Target, args: tuple[Tree, ...], argnums: Argnums, argnames: object = None, has_aux: bool = False, wrt: Operand = None
-) -> Request:
+def _read(given: Given, args: tuple[Tree, ...], argnames: object = None, has_aux: bool = False, wrt: Operand = None) -> Request:
     if argnames is not None:
-        argnums = _numbers(target, args, argnums, argnames)
+        argnums = _numbers(given.target, args, given.argnums, argnames)
     else:
-        argnums = beside_outputs(target, args, argnums)
-    return Request(args, argnums, bool(has_aux), wrt)
+        argnums = beside_outputs(given.target, args, given.argnums)
+    return Request(args, argnums, given, bool(has_aux), wrt)
 
 
 def is_options(named: dict[str, Tree]) -> bool:

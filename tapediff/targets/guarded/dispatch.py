@@ -96,8 +96,7 @@ class Dispatch:
             variant.replays += is_replayed
             if is_replayed:
                 return Evaluation(outputs, tape, operator.wrt, replayed(tape))
-            fast = variant.fast(operator)
-            return Evaluation(outputs, tape, operator.wrt, variant.compiled.run_unguarded, fast)
+            return Evaluation(outputs, tape, operator.wrt, variant.compiled.run_unguarded, variant.compiled.kernel)
 
         return attempt
 

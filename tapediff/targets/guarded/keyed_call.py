@@ -100,7 +100,7 @@ def forms_of(call: KeyedCall) -> tuple[TreeDef, ...]:
         NoForm: the full path is to sort them.
     """
     specialised = {position: kind for position, kind, _ in call.bound.static}
-    found = [value for position, _, value in call.bound.static if position < 0]
+    found = [value for position, _, value in call.bound.static if position == -1]
     trees = found[0].trees if found else (ARRAY,) * len(call.args)
     positions, inputs = itertools.count(), iter(call.bound.inputs)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -15,7 +15,6 @@ from ...ir.interpreter import GuardFailure, run
 from ...ir.outputs import Out, as_number, deliver
 from ...ir.tape import Tape
 from ..compiled_tape import CompiledTape
-from ..evaluate.fast_path import FastOperator
 from ..tapes.gradient_tape import gradient_tape_in_use
 from ..tapes.operator_tapes import Operator
 from .compiled_program import CompiledProgram
@@ -40,7 +39,7 @@ class Variant(PathEntry):
     """
 
     __slots__ = (
-        "call", "calls", "constants", "dtype", "fasts", "hits", "is_direct", "jumps", "key", "program", "reason", "seconds", "shape",
+        "call", "calls", "constants", "dtype", "hits", "is_direct", "jumps", "key", "program", "reason", "seconds", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -51,8 +50,6 @@ class Variant(PathEntry):
         self.constants = self.program.constants(tape)
         self.key, self.reason, self.seconds, self.is_direct = key, reason, seconds, is_direct
         self.hits = 0
-        # Of kernels that a call went through, for the next calls.
-        self.fasts: dict[Hashable, FastOperator | None] = {}
         # The kernel of value and gradient by the first argument, once there is one, with the type of that gradient.
         self.call: Callable[..., object] | None = None
         # Kernels of any operator, by the PathCalls that run them; none once the tape is dropped.
@@ -97,15 +94,6 @@ class Variant(PathEntry):
             return run(operator.tape(self.program.tape), inputs, decided)
         except GuardFailed as failure:
             return GuardFailure(failure.ordinal, failure.outcome)
-
-    def fast(self, key: tuple[int, ...] | Operator | None) -> FastOperator | None:
-        """The compiled tape's kernel for direct calls, each of which counts as a hit."""
-        if key not in self.fasts:
-            self.fasts[key] = self.compiled.fast(key, self.note_hit)
-        return self.fasts[key]
-
-    def note_hit(self) -> None:
-        self.hits += 1
 
     def kernel_call(self, key: tuple[int, ...] | Operator | None) -> Callable[..., Tree]:
         """A kernel, to be called with the call's arguments, tangents or cotangents, and arrays for the results."""

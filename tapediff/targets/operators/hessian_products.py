@@ -8,9 +8,10 @@ import numpy as np
 
 from ...ir.instruction import Target, Tree
 from ...ir.outputs import Out
-from ..evaluate.chosen import Chosen, choose
-from ..evaluate.evaluation import Evaluation, evaluate
-from ..evaluate.fast_path import Argnums, fast_operator
+from ..evaluate.chosen import choose
+from ..evaluate.direct_calls import directly
+from ..evaluate.evaluation import evaluate
+from ..evaluate.fast_path import Argnums
 from ..evaluate.request import Request, requested
 from ..tapes import operator_tapes as tapes
 from ..tapes.operator_tapes import Operator
@@ -43,40 +44,35 @@ def hvp(target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = 0, 
     Cost: about two to three gradients, whatever the size of x.
     Source: Pearlmutter (1994), Neural Computation 6(1); here the gradient of a tape is a tape, whose pullback is taken.
     """
-    fast = fast_operator(target, "hvp", argnums, named)
-    if fast is not None and (product := fast.output((x, *args, v), out)) is not None:
+    product = directly(target, "hvp", argnums, named, (x, *args, v), out)
+    if product is not None:
         return product
-    asked = requested(target, (x, *args), argnums, named)
-    found, product, count, _ = _hvp(target, asked, v, out, keep=asked.has_aux)
-    if count is None:
-        found.remember(target, "hvp", argnums, named)
-    return found.with_aux(asked.has_aux, product)
+    return _hvp("hvp", requested(target, (x, *args), argnums, named), v, out)
 
 
 def value_gradient_and_hvp(
     target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = 0, **named: Tree
 ) -> tuple[Tree, Tree, Tree]:
     """Value, gradient, and the Hessian times a vector, computed together; see td.hvp."""
-    fast = fast_operator(target, "value, gradient and hvp", argnums, named)
-    if fast is not None and (outputs := fast.outputs((x, *args, v))) is not None:
-        return tuple(outputs)
-    asked = requested(target, (x, *args), argnums, named)
-    found, product, count, chosen = _hvp(target, asked, v, None, keep=True)
-    if count is None:
-        found.remember(target, "value, gradient and hvp", argnums, named)
-    return found.with_aux(asked.has_aux, found.value(), chosen.nested(chosen.plain(found.gradients())), product)
+    found = directly(target, "value_gradient_and_hvp", argnums, named, (x, *args, v))
+    if found is not None:
+        return found
+    return _hvp("value_gradient_and_hvp", requested(target, (x, *args), argnums, named), v, None)
 
 
-def _hvp(target: Target, asked: Request, v: Tree, out: Out, keep: bool) -> tuple[Evaluation, Tree, int | None, Chosen]:
-    chosen = choose(target, asked.args, asked.argnums, asked.wrt)
+def _hvp(verb: str, asked: Request, v: Tree, out: Out) -> Tree:
+    chosen, has_aux, keep = choose(asked.given.target, asked.args, asked.argnums, asked.wrt), asked.has_aux, verb != "hvp"
     vectors = chosen.flat(v, "the vector")
     count = count_of(vectors, chosen.shapes)
     build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
-        tapes.hvp_tape, wrt, keep, count, len(vectors), has_aux=asked.has_aux, parts=chosen.parts
+        tapes.hvp_tape, wrt, keep or has_aux, count, len(vectors), has_aux=has_aux, parts=chosen.parts
     )
     into = out if out is None or chosen.is_plain else chosen.flat(out, "out")
-    found = evaluate(target, asked.args, chosen.numbers, build, vectors, into, not chosen.is_plain, asked.has_aux)
-    product = found.delivered(found.outputs[len(found.outputs) - len(vectors) :], into, not chosen.is_plain)
-    if not chosen.is_plain:
-        product = out if out is not None else chosen.nested(chosen.plain(product))
-    return found, product, count, chosen
+    found = evaluate(asked.given.target, asked.args, chosen.numbers, build, vectors, into, not chosen.is_plain, has_aux)
+    product = found.derivatives(chosen, len(found.outputs) - len(vectors), out)
+    if keep:
+        answer = found.with_aux(has_aux, found.value(), found.derivatives(chosen, len(found.tape.outputs)), product)
+    else:
+        answer = found.with_aux(has_aux, product)
+    taken = None if out is None else (chosen.tree_like(out), out)
+    return found.remember(verb, asked, answer, [(chosen.tree_like(v), v)], taken)

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from types import ModuleType
 
 from ...errors import ArgumentMismatch
-from ...ir.containers import structured
-from ...ir.instruction import Operand, Target, Tree
+from ...ir.instruction import Target, Tree
 from ...ir.outputs import Out
-from ...ir.pytree import parts_of
+from ...ir.pytree import ARRAY, TreeDef, parts_of
 from ...ir.tape import Tape
-from ..evaluate.chosen import Chosen, choose
-from ..evaluate.evaluation import Evaluation, evaluate
-from ..evaluate.fast_path import ABSENT, Argnums, fast_operator, given
+from ..evaluate.call_code import GIVEN
+from ..evaluate.chosen import choose, leaves_like
+from ..evaluate.direct_calls import KernelAnswer, directly, substituted
+from ..evaluate.evaluation import evaluate, results_tree
+from ..evaluate.fast_path import ABSENT, Argnums, given
 from ..evaluate.request import Request, requested
 from ..tapes.operator_tapes import Operator
 
@@ -40,25 +41,24 @@ def jacobian(
     Cost: min(size of T, size of S) sweeps, all in one pass over the tape; entries that are zero at every point are not computed, and
         columns or rows that have no entries at the same places share a sweep.
     """
-    fast = fast_operator(target, f"jacobian {mode}", argnums, named)
-    if fast is not None and (matrix := fast.output((x, *args), out)) is not None:
+    verb = "jacobian" if mode is None else f"jacobian {mode}"
+    matrix = directly(target, verb, argnums, named, given(x, args), out)
+    if matrix is not None:
         return matrix
     if mode not in (None, "forward", "reverse"):
         raise ArgumentMismatch("mode of a Jacobian", got=repr(mode), fix='"forward", "reverse", or None for the cheaper one')
-    asked = requested(target, given(x, args), argnums, named)
-    found, blocks, _ = _matrix(target, asked, out, _tapes().jacobian_tape, asked.has_aux, mode)
-    if not found.tape.returns_tuple:
-        found.remember(target, f"jacobian {mode}", argnums, named)
-    return found.with_aux(asked.has_aux, blocks)
+    return _matrix(verb, requested(target, given(x, args), argnums, named), out, _tapes().jacobian_tape, mode)
 
 
 def value_and_jacobian(
     target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, mode: str | None = None, out: Out = None, **named: Tree
 ) -> tuple[Tree, Tree]:
     """Value and Jacobian, computed together; see td.jacobian."""
-    asked = requested(target, given(x, args), argnums, named)
-    found, blocks, _ = _matrix(target, asked, out, _tapes().jacobian_tape, True, mode)
-    return found.with_aux(asked.has_aux, found.value(), blocks)
+    verb = f"value_and_jacobian {mode}"
+    found = directly(target, verb, argnums, named, given(x, args), out)
+    if found is not None:
+        return found
+    return _matrix(verb, requested(target, given(x, args), argnums, named), out, _tapes().jacobian_tape, mode, keep=True)
 
 
 def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree:
@@ -79,26 +79,21 @@ def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums =
     Cost: as many Hessian-vector products as x has entries, all in one pass over the tape; of sparse Hessians, as many as there are
         groups of columns without entries in the same row.
     """
-    fast = fast_operator(target, "hessian", argnums, named)
-    if fast is not None and (matrix := fast.output((x, *args), out)) is not None:
+    matrix = directly(target, "hessian", argnums, named, given(x, args), out)
+    if matrix is not None:
         return matrix
-    asked = requested(target, given(x, args), argnums, named)
-    found, blocks, _ = _matrix(target, asked, out, _tapes().hessian_tape, asked.has_aux, None)
-    found.remember(target, "hessian", argnums, named)
-    return found.with_aux(asked.has_aux, blocks)
+    return _matrix("hessian", requested(target, given(x, args), argnums, named), out, _tapes().hessian_tape)
 
 
 def value_gradient_and_hessian(
     target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, **named: Tree
 ) -> tuple[Tree, Tree, Tree]:
     """Value, gradient and Hessian, computed together; see td.hessian."""
-    fast = fast_operator(target, "value, gradient and hessian", argnums, named)
-    if fast is not None and (outputs := fast.outputs((x, *args))) is not None:
-        return tuple(outputs)
-    asked = requested(target, given(x, args), argnums, named)
-    found, blocks, chosen = _matrix(target, asked, None, _tapes().hessian_tape, True, None)
-    found.remember(target, "value, gradient and hessian", argnums, named)
-    return found.with_aux(asked.has_aux, found.value(), chosen.nested(chosen.plain(found.gradients())), blocks)
+    verb = "value_gradient_and_hessian"
+    found = directly(target, verb, argnums, named, given(x, args))
+    if found is not None:
+        return found
+    return _matrix(verb, requested(target, given(x, args), argnums, named), None, _tapes().hessian_tape, keep=True)
 
 
 def _tapes() -> ModuleType:
@@ -109,26 +104,39 @@ def _tapes() -> ModuleType:
 
 
 def _matrix(
-    target: Target, asked: Request, out: Out, make: Callable[..., Tape], keep: bool, mode: str | None
-) -> tuple[Evaluation, Tree, Chosen]:
-    """The blocks of a matrix, nested as JAX nests them: by result, where there are several, then by argument, where there are."""
+    verb: str, asked: Request, out: Out, make: Callable[..., Tape], mode: str | None = None, *, keep: bool = False
+) -> Tree:
+    """The blocks of a matrix, nested as JAX nests them: by result, where there are several, then by argument, where there are.
+
+    Args:
+        keep: the function's results come before the matrix, and the gradient before a Hessian.
+    """
+    target, has_aux, is_hessian = asked.given.target, asked.has_aux, make is _tapes().hessian_tape
     chosen = choose(target, asked.args, asked.argnums, asked.wrt)
-    build = lambda wrt: Operator(make, wrt, keep, mode=mode, has_aux=asked.has_aux, parts=chosen.parts)  # noqa: E731 -- its name is its use
-    flat = None if out is None else _flat(out)
-    found = evaluate(target, asked.args, chosen.numbers, build, (), flat, True, asked.has_aux)
-    is_hessian = make is _tapes().hessian_tape
-    count = len(found.wrt)
-    kept = (len(found.tape.outputs) + count * is_hessian) * keep
-    blocks = found.delivered(found.outputs[kept:], flat, True)
-    if out is not None:
-        return found, out, chosen
-    rows = [chosen.nested(blocks[k : k + count]) for k in range(0, len(blocks), count)]
-    if is_hessian:
-        return found, chosen.nested(rows), chosen
-    return found, structured(found.tape.result, found.tape.returns_tuple, rows), chosen
+    build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
+        make, wrt, keep or has_aux, mode=mode, has_aux=has_aux, parts=chosen.parts
+    )
+    tree = None if out is None else _tree_of(out)
+    into = None if tree is None else leaves_like(tree, out, "out")
+    found = evaluate(target, asked.args, chosen.numbers, build, (), into, True, has_aux)
+    count, first = len(found.wrt), len(found.tape.outputs)
+    kept = (first + count * is_hessian) * (keep or has_aux)
+    blocks = found.delivered(found.outputs[kept:], into, True)
+    if out is None:
+        rows = chosen.tree if is_hessian else results_tree(found.tape, len(blocks) // count)
+        matrix = KernelAnswer(substituted(rows, chosen.tree), range(kept, len(found.outputs)), blocks)
+    else:
+        matrix = KernelAnswer(ARRAY, (GIVEN,), (out,))
+    if not keep:
+        answer = found.with_aux(has_aux, matrix)
+    elif is_hessian:
+        answer = found.with_aux(has_aux, found.value(), found.derivatives(chosen, first), matrix)
+    else:
+        answer = found.with_aux(has_aux, found.value(), matrix)
+    return found.remember(verb, asked, answer, (), None if tree is None else (tree, out))
 
 
-def _flat(out: Out) -> list[Operand]:
-    """The caller's blocks, in order: nested as the result is."""
+def _tree_of(out: Out) -> TreeDef:
+    """The structure of the caller's blocks, which are nested as the result is."""
     found = parts_of(out)
-    return [out] if found is None else [array for part in found[2] for array in _flat(part)]
+    return ARRAY if found is None else TreeDef(found[0], found[1], tuple(map(_tree_of, found[2])))

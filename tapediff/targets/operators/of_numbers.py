@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.containers import is_container
 from ...ir.instruction import Target, Tree
+from ...ir.pytree import ARRAY
 from ..evaluate.chosen import choose, name_of
-from ..evaluate.evaluation import Evaluation, evaluate
+from ..evaluate.direct_calls import directly
+from ..evaluate.evaluation import evaluate
 from ..evaluate.fast_path import ABSENT, given
 from ..evaluate.request import Request, requested
 from ..tapes import operator_tapes as tapes
 from ..tapes.operator_tapes import Operator
-from .products import pushed, tangents_as_returned
+from .products import pushed, tangents_of
 
 
 def derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, **named: Tree) -> Tree:
@@ -32,43 +34,55 @@ def derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 
 
     Cost: one to three times the function.
     """
+    known = directly(target, "derivative", argnums, named, (*given(x, args), 1.0))
+    if known is not None:
+        return known
     asked, number = _by_number(target, given(x, args), argnums, named)
-    found, y_dot = pushed(target, asked, (number,), [1.0])
-    return found.with_aux(asked.has_aux, y_dot)
+    found, y_dot = pushed(asked, (number,), [1.0])
+    return found.remember("derivative", asked, found.with_aux(asked.has_aux, y_dot), [(ARRAY, 1.0)])
 
 
 def value_and_derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, **named: Tree) -> tuple[Tree, Tree]:
     """Value and derivative of a function by a number, computed together; see td.derivative."""
+    known = directly(target, "value_and_derivative", argnums, named, (*given(x, args), 1.0))
+    if known is not None:
+        return known
     asked, number = _by_number(target, given(x, args), argnums, named)
-    found, y_dot = pushed(target, asked, (number,), [1.0])
-    return found.with_aux(asked.has_aux, found.value(), y_dot)
+    found, y_dot = pushed(asked, (number,), [1.0])
+    answer = found.with_aux(asked.has_aux, found.value(), y_dot)
+    return found.remember("value_and_derivative", asked, answer, [(ARRAY, 1.0)])
 
 
 def second_derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, **named: Tree) -> Tree:
     """Second derivative of a function by a number; see td.derivative."""
-    found, _, second = _twice(target, *(asked := _by_number(target, given(x, args), argnums, named)))
-    return found.with_aux(asked[0].has_aux, second)
+    return _twice("second_derivative", target, given(x, args), argnums, named)
 
 
 def value_derivative_and_second_derivative(
     target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, **named: Tree
 ) -> tuple[Tree, Tree, Tree]:
     """Value, derivative and second derivative of a function by a number, computed together; see td.derivative."""
-    asked, number = _by_number(target, given(x, args), argnums, named)
-    found, first, second = _twice(target, asked, number)
-    return found.with_aux(asked.has_aux, found.value(), first, second)
+    return _twice("value_derivative_and_second_derivative", target, given(x, args), argnums, named)
 
 
-def _twice(target: Target, asked: Request, number: int) -> tuple[Evaluation, Tree, Tree]:
-    """The call evaluated, with the first and the second derivative."""
+def _twice(verb: str, target: Target, args: tuple[Tree, ...], argnums: int, named: dict[str, Tree]) -> Tree:
+    """The second derivative, of the one verb after value and derivative."""
+    known = directly(target, verb, argnums, named, args)
+    if known is not None:
+        return known
+    asked, number = _by_number(target, args, argnums, named)
     parts = choose(target, asked.args, number, asked.wrt).parts
     build = lambda wrt: Operator(tapes.second_tape, wrt, True, has_aux=asked.has_aux, parts=parts)  # noqa: E731 -- its name is its use
     found = evaluate(target, asked.args, (number,), build, has_aux=asked.has_aux)
     start = len(found.tape.outputs)
     middle = start + (len(found.outputs) - start) // 2
-    halves = found.outputs[start:middle], found.outputs[middle:]
-    first, second = [tangents_as_returned(found.delivered(half), found.tape, None) for half in halves]
-    return found, first, second
+    second = tangents_of(found.delivered(found.outputs[middle:]), found.tape, None, middle)
+    if verb == "second_derivative":
+        answer = found.with_aux(asked.has_aux, second)
+    else:
+        first = tangents_of(found.delivered(found.outputs[start:middle]), found.tape, None, start)
+        answer = found.with_aux(asked.has_aux, found.value(), first, second)
+    return found.remember(verb, asked, answer)
 
 
 def _by_number(target: Target, args: tuple[Tree, ...], argnums: int, named: dict[str, Tree]) -> tuple[Request, int]:

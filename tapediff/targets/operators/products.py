@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import ArgumentMismatch, ShapeMismatch
 from ...ir.arguments import Constant, as_float_array, chosen_arguments, unwrap
-from ...ir.containers import is_container, outputs_among, structured
+from ...ir.containers import is_container, outputs_among
 from ...ir.instruction import Operand, Target, Tree, is_tracked
 from ...ir.outputs import as_number, deliver
+from ...ir.pytree import ARRAY, NOTHING, TreeDef, held_leaf
 from ...ir.tape import Tape
 from ..evaluate.chosen import Chosen, choose, is_differentiable, leaves_like, name_of
-from ..evaluate.evaluation import Evaluation, evaluate, fitting
-from ..evaluate.fast_path import FIRST, Argnums
+from ..evaluate.direct_calls import (
+    FIRST,
+    UNKNOWN,
+    AskedFor,
+    DirectCalls,
+    DirectKernel,
+    KernelAnswer,
+    directly,
+    joined,
+    leaf_form,
+    tuple_of,
+)
+from ..evaluate.evaluation import Evaluation, evaluate, fitting, results_tree
+from ..evaluate.fast_path import Argnums
 from ..evaluate.request import Request, function_of, requested
 from ..tapes import operator_tapes as tapes
 from ..tapes.operator_tapes import Operator
+
+if TYPE_CHECKING:
+    from ...compiler.kernel import Kernel
 
 
 def count_of(vectors: Sequence[Operand], shapes: Sequence[tuple[int, ...]]) -> int | None:
@@ -55,11 +73,15 @@ def jvp(target: Target, primals: Sequence[Tree], tangents: Sequence[Tree], *, ar
     Cost: one to three times the function, whatever the size of the arguments.
     Source: the signature is that of jax.jvp; the product is the transpose of the vector-Jacobian product.
     """
+    verb, numbers = _named("jvp", argnums)
+    is_plain = type(primals) is tuple and type(tangents) is tuple
+    if is_plain and (answer := directly(target, (verb, len(primals)), numbers, named, (*primals, *tangents))) is not None:
+        return answer
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise ArgumentMismatch(f"{name} must be a tuple with one entry for each argument", got=type(given).__name__,
                                    fix="td.jvp(f, (x,), (v,))")  # fmt: skip
-    asked = requested(target, tuple(primals), FIRST if argnums is None else argnums, named)
+    asked = requested(target, tuple(primals), numbers, named)
     is_chosen = argnums is not None or named.get("argnames") is not None
     moving = _numbers(target, asked) if is_chosen else tuple(range(len(primals)))
     outputs = outputs_among(primals)
@@ -70,17 +92,26 @@ def jvp(target: Target, primals: Sequence[Tree], tangents: Sequence[Tree], *, ar
             "there must be one tangent for each argument" + " that argnums names" * is_chosen,
             got=f"{len(moving)} arguments, {len(tangents)} tangents", fix="pass None for one that does not move",
         )  # fmt: skip
-    moved = [(k, v) for k, v in zip(moving, tangents) if v is not None]
-    found, y_dot = pushed(target, asked, tuple(k for k, _ in moved), [v for _, v in moved])
-    return (found.value(), y_dot, found.aux()) if asked.has_aux else (found.value(), y_dot)
+    given = {k: v for k, v in zip(moving, tangents) if v is not None}
+    found, y_dot = pushed(asked, tuple(given), list(given.values()))
+    trees = dict(zip(given, choose(target, asked.args, tuple(given), asked.wrt).tree.parts))
+    vectors = [(trees.get(k, NOTHING), v) for k, v in zip(moving, tangents)]
+    answer = joined([found.value(), y_dot, *([found.aux()] if asked.has_aux else [])])
+    return found.remember((verb, len(primals)), asked, answer, vectors)
+
+
+def _named(verb: str, argnums: Argnums | None) -> tuple[str, Argnums]:
+    """A verb and argnums, by which direct calls are known: all arguments are another thing than the first one."""
+    return (verb, FIRST) if argnums is None else (f"{verb} by", argnums)
 
 
 def _numbers(target: Target, asked: Request) -> tuple[int, ...]:
     return chosen_arguments(asked.argnums, len(asked.args), name_of(target))[0]
 
 
-def pushed(target: Target, asked: Request, moving: tuple[int, ...], tangents: Sequence[Tree]) -> tuple[Evaluation, Tree]:
+def pushed(asked: Request, moving: tuple[int, ...], tangents: Sequence[Tree]) -> tuple[Evaluation, KernelAnswer]:
     """A call evaluated as some of its arguments move, and the tangents of its results."""
+    target = asked.given.target
     chosen = choose(target, asked.args, moving, asked.wrt)
     vectors = chosen.flat(tangents, "a tangent")
     count = count_of([v for v in vectors if v is not None], [s for v, s in zip(vectors, chosen.shapes) if v is not None])
@@ -90,17 +121,21 @@ def pushed(target: Target, asked: Request, moving: tuple[int, ...], tangents: Se
     )
     found = evaluate(target, asked.args, moving, build, vectors, has_aux=asked.has_aux)
     kept = len(found.tape.outputs)
-    return found, tangents_as_returned(found.delivered(found.outputs[kept:]), found.tape, count)
+    return found, tangents_of(found.delivered(found.outputs[kept:]), found.tape, count, kept)
 
 
-def tangents_as_returned(found: Sequence[Operand], tape: Tape, count: int | None) -> Tree:
-    """One for each result; zeros for those that are not floats."""
-    rest = iter(found)
+def tangents_of(found: Sequence[Tree], tape: Tape, count: int | None, first: int) -> KernelAnswer:
+    """One for each result, the outputs from `first` on; zeros for those that are not floats."""
+    rest, numbers = iter(found), itertools.count(first)
     # A path that returns an integer is differentiated as one that returns that float.
     one = tape.value_count == 1
     leading = () if count is None else (count,)
-    given = [next(rest) if one or t.is_float else np.zeros((*leading, *t.shape)) for t in tape.output_types[: tape.value_count]]
-    return structured(tape.result, True, given) if tape.returns_tuple else as_number(given[0])
+    types = tape.output_types[: tape.value_count]
+    is_there = [one or t.is_float for t in types]
+    leaves = [next(rest) if there else np.zeros((*leading, *t.shape)) for there, t in zip(is_there, types)]
+    if not tape.returns_tuple:
+        leaves[0] = as_number(leaves[0])
+    return KernelAnswer(results_tree(tape, len(leaves)), [next(numbers) if there else UNKNOWN for there in is_there], leaves)
 
 
 def vjp(target: Target, /, *primals: Tree, argnums: Argnums | None = None, **named: Tree) -> Tree:
@@ -126,7 +161,7 @@ def vjp(target: Target, /, *primals: Tree, argnums: Argnums | None = None, **nam
     Cost: pull takes one to three times the function, whatever the size of the arguments; what it needs is kept with it.
     Source: the signature is that of jax.vjp.
     """
-    return _as_split(*split(target, *_asked(target, primals, argnums, named), tapes.vjp_tape))
+    return _split("vjp", target, primals, argnums, named, tapes.vjp_tape)
 
 
 def linearize(target: Target, /, *primals: Tree, argnums: Argnums | None = None, **named: Tree) -> Tree:
@@ -137,7 +172,22 @@ def linearize(target: Target, /, *primals: Tree, argnums: Argnums | None = None,
 
     Source: the signature is that of jax.linearize.
     """
-    return _as_split(*split(target, *_asked(target, primals, argnums, named), tapes.jvp_tape))
+    return _split("linearize", target, primals, argnums, named, tapes.jvp_tape)
+
+
+def _split(
+    verb: str, target: Target, primals: tuple[Tree, ...], argnums: Argnums | None, named: dict[str, Tree], make: Callable[..., Tape]
+) -> Tree:
+    verb, numbers = _named(verb, argnums)
+    known = directly(target, verb, numbers, named, primals)
+    if known is not None:
+        value, residuals, half, *aux = known
+        return (value, Linear(residuals, half), *aux)
+    asked, moving = _asked(target, primals, argnums, named)
+    found, linear = split(asked, moving, make)
+    parts = [found.value(), *linear.parts(len(found.tape.outputs)), *([found.aux()] if asked.has_aux else [])]
+    value, _, _, *aux = found.remember(verb, asked, joined(parts), is_of_one_path=True)
+    return (value, linear, *aux)
 
 
 def _asked(target: Target, primals: tuple[Tree, ...], argnums: Argnums | None, named: dict[str, Tree]) -> tuple[Request, tuple[int, ...]]:
@@ -155,58 +205,99 @@ def _asked(target: Target, primals: tuple[Tree, ...], argnums: Argnums | None, n
     return asked, numbers
 
 
-def split(target: Target, asked: Request, numbers: tuple[int, ...], make: Callable[..., Tape]) -> tuple[Evaluation, Linear, bool]:
-    """A call evaluated, the second half of its products, and whether aux was asked for."""
-    chosen = choose(target, asked.args, numbers, asked.wrt)
+def split(asked: Request, numbers: tuple[int, ...], make: Callable[..., Tape]) -> tuple[Evaluation, Linear]:
+    """A call evaluated, and the second half of its products."""
+    chosen = choose(asked.given.target, asked.args, numbers, asked.wrt)
     build = lambda wrt: Operator(  # noqa: E731 -- its name is its use
         tapes.Forward(make), wrt, True, has_aux=asked.has_aux, parts=chosen.parts
     )
-    found = evaluate(target, asked.args, numbers, build, has_aux=asked.has_aux)
+    found = evaluate(asked.given.target, asked.args, numbers, build, has_aux=asked.has_aux)
     outputs = outputs_among(asked.args)
     others = tuple(k for k in range(len(asked.args)) if k not in outputs)
-    return found, Linear(found, make, chosen, others, asked.has_aux), asked.has_aux
-
-
-def _as_split(found: Evaluation, linear: Linear, has_aux: bool) -> Tree:
-    return (found.value(), linear, found.aux()) if has_aux else (found.value(), linear)
+    # The caller may write to the arguments and to the value before the vectors come.
+    residuals = [r if is_tracked(r) else np.array(r) for r in found.outputs[len(found.tape.outputs) :]]
+    return found, Linear(residuals, SecondHalf(found, make, chosen, others, asked.has_aux))
 
 
 class Linear:
     """The second half of a product with a Jacobian: takes the vectors, and may be called any number of times."""
 
-    def __init__(self, found: Evaluation, make: Callable[..., Tape], chosen: Chosen, others: Sequence[int], has_aux: bool) -> None:
-        self._tape, self._run = found.tape, found.run
-        # The caller may write to the arguments and to the value before the vectors come.
-        self._residuals = [r if is_tracked(r) else np.array(r) for r in found.outputs[len(found.tape.outputs) :]]
-        self._operator = Operator(tapes.Backward(make), found.wrt, has_aux=has_aux, parts=chosen.parts)
-        self._wanted, self._others = chosen, others
-        self._is_pullback = make is tapes.vjp_tape
-        self._types = self._operator.tape(self._tape).input_types[len(self._residuals) :]
+    __slots__ = ("_half", "_residuals")
+
+    def __init__(self, residuals: list[Tree], half: SecondHalf) -> None:
+        self._residuals, self._half = residuals, half
 
     def __call__(self, *vectors: Tree) -> Tree:
-        given = self._chosen(vectors, len(self._types))
-        count = count_of(given, [t.shape for t in self._types])
-        operator = replace(self._operator, count=count, vectors=len(self._types))
-        given = fitting(operator.tape(self._tape), len(self._residuals), given, self._tape.name)
-        outputs = self._run(operator, [*self._residuals, *given])
-        if not self._is_pullback:
-            return tangents_as_returned(deliver(outputs, None, True), self._tape, count)
-        found = [as_number(cotangent) for cotangent in deliver(outputs, None, True)]
-        cotangents = dict(zip(self._wanted.numbers, self._wanted.by_argument(found)))
-        return tuple([cotangents.get(k) for k in self._others])
+        found = directly(self._half, "", FIRST, {}, (self._residuals, *vectors))
+        return self._half.product(self._residuals, vectors) if found is None else found
 
-    def _chosen(self, vectors: tuple[Tree, ...], count: int) -> list[Operand]:
-        """The vectors without those for results that are not floats."""
-        if not self._is_pullback:
-            return self._wanted.flat(vectors, "the tangents") if self._wanted.trees is not None else list(vectors)
-        results = self._tape.value_count
-        if len(vectors) == 1 and self._tape.result is not None:
-            vectors = tuple(leaves_like(self._tape.result, vectors[0], "a cotangent"))
-        elif len(vectors) == 1 and isinstance(vectors[0], (tuple, list)) and self._tape.returns_tuple:
-            vectors = tuple(vectors[0])
-        if len(vectors) == results != count:
-            return [v for v, t in zip(vectors, self._tape.output_types[:results]) if t.is_float]
-        return list(vectors)
+    def parts(self, first: int) -> list[KernelAnswer]:
+        """What it is made of, for direct calls of the first half, whose outputs from `first` on are the residuals."""
+        numbers = range(first, first + len(self._residuals))
+        residuals = KernelAnswer(TreeDef(list, (), (ARRAY,) * len(numbers)), numbers, self._residuals)
+        return [residuals, KernelAnswer(held_leaf(self._half), (), ())]
 
     def __repr__(self) -> str:
-        return f"<{'pullback' if self._is_pullback else 'pushforward'} of {self._tape.name}>"
+        return f"<{'pullback' if self._half.is_pullback else 'pushforward'} of {self._half.name}>"
+
+
+class SecondHalf:
+    """How products with the Jacobians of a function are finished, on one path of it.
+
+    Attributes:
+        direct_calls: of residuals and vectors.
+    """
+
+    __slots__ = ("_kernel_of", "_operator", "_others", "_run", "_tape", "_types", "_wanted", "direct_calls", "is_pullback")
+
+    def __init__(self, found: Evaluation, make: Callable[..., Tape], chosen: Chosen, others: Sequence[int], has_aux: bool) -> None:
+        self._tape, self._run = found.tape, found.run
+        self._operator = Operator(tapes.Backward(make), found.wrt, has_aux=has_aux, parts=chosen.parts)
+        self._wanted, self._others = chosen, others
+        # Where the first half is never called directly, this is a new object each time, with nothing to remember.
+        self._kernel_of = found.kernel_of if found.kernel is not None else None
+        self.is_pullback = make is tapes.vjp_tape
+        self._types = self._operator.tape(self._tape).input_types[len(found.outputs) - len(found.tape.outputs) :]
+        self.direct_calls = DirectCalls()
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self._tape.name
+
+    def product(self, residuals: list[Tree], vectors: tuple[Tree, ...]) -> Tree:
+        """The product, on the full path."""
+        trees, given = self._given(vectors)
+        count = count_of(given, [t.shape for t in self._types])
+        operator = replace(self._operator, count=count, vectors=len(self._types))
+        given = fitting(operator.tape(self._tape), len(residuals), given, self._tape.name)
+        outputs = deliver(self._run(operator, [*residuals, *given]), None, True)
+        if self.is_pullback:
+            tree_of = dict(zip(self._wanted.numbers, self._wanted.tree.parts))
+            tree = tuple_of([tree_of.get(k, NOTHING) for k in self._others])
+            answer = KernelAnswer(tree, range(len(outputs)), [as_number(cotangent) for cotangent in outputs])
+        else:
+            answer = tangents_of(outputs, self._tape, count, 0)
+        if self._kernel_of is not None and trees is not None:
+            kernel, asked = self._kernel_of(operator), AskedFor("", FIRST, (residuals,), {}, (0,))
+            self.direct_calls.remember(asked, lambda: _of_residuals(kernel, residuals), answer, list(zip(trees, vectors)))
+        return answer.result()
+
+    def _given(self, vectors: tuple[Tree, ...]) -> tuple[Sequence[TreeDef] | None, list[Operand]]:
+        """The vectors without those for results that are not floats, and the structure of each, if there are no such results."""
+        if not self.is_pullback:
+            trees = self._wanted.tree.parts
+            return trees, self._wanted.flat(vectors, "the tangents") if self._wanted.trees is not None else list(vectors)
+        trees, count = [ARRAY] * len(vectors), self._tape.value_count
+        if len(vectors) == 1 and self._tape.result is not None:
+            trees, vectors = [self._tape.result], tuple(leaves_like(self._tape.result, vectors[0], "a cotangent"))
+        elif len(vectors) == 1 and isinstance(vectors[0], (tuple, list)) and self._tape.returns_tuple:
+            trees, vectors = [TreeDef(type(vectors[0]), (), (ARRAY,) * len(vectors[0]))], tuple(vectors[0])
+        if len(vectors) == count != len(self._types):
+            return None, [v for v, t in zip(vectors, self._tape.output_types[:count]) if t.is_float]
+        return trees, list(vectors)
+
+
+def _of_residuals(kernel: Kernel, residuals: list[Tree]) -> DirectKernel:
+    forms = tuple([leaf_form(r, t) for r, t in zip(residuals, kernel.tape.input_types)])
+    return DirectKernel(kernel.call, kernel, (TreeDef(list, (), forms),), len(residuals))

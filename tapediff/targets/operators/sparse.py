@@ -12,11 +12,13 @@ import numpy as np
 from ...errors import ArgumentMismatch, NonScalarOutput, TrackedValueEscaped
 from ...ir.containers import outputs_among
 from ...ir.instruction import Operand, Target, Tree, is_tracked
+from ...ir.pytree import ARRAY, held_leaf
 from ...ir.tape import Tape
 from ...transforms.active_part import Part
 from ..evaluate.chosen import Chosen, choose
+from ..evaluate.direct_calls import KernelAnswer, directly, joined
 from ..evaluate.evaluation import Evaluation, evaluate
-from ..evaluate.fast_path import ABSENT, fast_operator, given
+from ..evaluate.fast_path import ABSENT, given
 from ..evaluate.request import Request, requested
 from ..tapes import matrix_tapes as matrices
 from ..tapes import operator_tapes as tapes
@@ -52,17 +54,16 @@ def sparse_jacobian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: i
     Source: Griewank and Walther (2008), Evaluating Derivatives, sections 7.1 and 10.3 (accumulation in the order of the tape); Curtis,
         Powell and Reid (1974), IMA Journal of Applied Mathematics 13(1).
     """
-    fast = fast_operator(target, f"sparse jacobian {format}", argnums, named)
-    if fast is not None and (entries := fast.output((x, *args))) is not None:
-        return _with_values(fast.structure, entries)
-    found, chosen, has_aux = _entries(target, given(x, args), named, argnums, matrices.sparse_jacobian_tape, format)
+    verb = f"sparse_jacobian {format}"
+    known = directly(target, verb, argnums, named, given(x, args))
+    if known is not None:
+        return _finished(*known)
+    asked, found, chosen = _entries(target, given(x, args), named, argnums, matrices.sparse_jacobian_tape, format)
     if found.tape.returns_tuple:
         raise NonScalarOutput("a sparse Jacobian is of a function with one result", got=f"{len(found.tape.outputs)} results",
                               fix="concatenate the results, or use td.jacobian(f, x)")  # fmt: skip
     shape = (found.tape.output_types[0].size, math.prod(chosen.shapes[0]))
-    made = _as_sparse(found, chosen.parts, matrices.sparse_jacobian_tape, shape, format)
-    _remember(found, target, f"sparse jacobian {format}", argnums, named)
-    return found.with_aux(has_aux, made)
+    return _as_sparse(verb, asked, found, chosen.parts, matrices.sparse_jacobian_tape, shape, format)
 
 
 def sparse_hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, format: str = "csr", **named: Tree) -> SparseArray:
@@ -75,19 +76,18 @@ def sparse_hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: in
         Hessian-vector products as there are colours: 3 for a chain, 2 where everything depends on one variable alone.
     Source: Gebremedhin, Manne and Pothen (2005), SIAM Review 47(4).
     """
-    fast = fast_operator(target, f"sparse hessian {format}", argnums, named)
-    if fast is not None and (entries := fast.output((x, *args))) is not None:
-        return _with_values(fast.structure, entries)
-    found, chosen, has_aux = _entries(target, given(x, args), named, argnums, matrices.sparse_hessian_tape, format)
+    verb = f"sparse_hessian {format}"
+    known = directly(target, verb, argnums, named, given(x, args))
+    if known is not None:
+        return _finished(*known)
+    asked, found, chosen = _entries(target, given(x, args), named, argnums, matrices.sparse_hessian_tape, format)
     size = math.prod(chosen.shapes[0])
-    made = _as_sparse(found, chosen.parts, matrices.sparse_hessian_tape, (size, size), format)
-    _remember(found, target, f"sparse hessian {format}", argnums, named)
-    return found.with_aux(has_aux, made)
+    return _as_sparse(verb, asked, found, chosen.parts, matrices.sparse_hessian_tape, (size, size), format)
 
 
 def _entries(
     target: Target, args: tuple[Tree, ...], named: dict[str, Tree], argnums: int, make: Callable[..., Tape], format: str
-) -> tuple[Evaluation, Chosen, bool]:
+) -> tuple[Request, Evaluation, Chosen]:
     if format not in ("csr", "csc"):
         raise ArgumentMismatch("format of a sparse array", got=repr(format), fix='"csr" or "csc"')
     asked, chosen = _by_one(target, args, named, argnums)
@@ -98,7 +98,7 @@ def _entries(
     if any(map(is_tracked, found.outputs)):
         raise TrackedValueEscaped("a SciPy sparse array cannot hold tracked values",
                                   fix="use td.jacobian or td.hessian inside a recording, or products: td.jvp, td.vjp, td.hvp")  # fmt: skip
-    return found, chosen, asked.has_aux
+    return asked, found, chosen
 
 
 def _by_one(target: Target, args: tuple[Tree, ...], named: dict[str, Tree], argnums: int) -> tuple[Request, Chosen]:
@@ -109,31 +109,29 @@ def _by_one(target: Target, args: tuple[Tree, ...], named: dict[str, Tree], argn
     return asked, choose(target, asked.args, asked.argnums, asked.wrt)
 
 
-def _as_sparse(found: Evaluation, parts: tuple[Part, ...], make: Callable[..., Tape], shape: tuple[int, int], format: str) -> SparseArray:
+def _as_sparse(
+    verb: str, asked: Request, found: Evaluation, parts: tuple[Part, ...], make: Callable[..., Tape], shape: tuple[int, int], format: str
+) -> SparseArray:
     import scipy.sparse
 
-    # Results of a kernel are new arrays.
-    data = np.asarray(found.outputs[-1], float) if found.fast is not None else np.array(found.outputs[-1], float)
+    # What a kernel made is a new array.
+    data = np.asarray(found.outputs[-1], float) if found.kernel_of is not None else np.array(found.outputs[-1], float)
     tape, wrt = tapes.by_parts(found.tape, found.wrt, parts) if parts else (found.tape, found.wrt)
     entries = matrices.sparse_entries(tape, make, wrt, format)
+    aux = [found.aux()] if asked.has_aux else []
     if entries is None:
-        return scipy.sparse.csr_array(np.reshape(data, shape)).asformat(format)
-    structure = _structure(found.tape, entries, shape, format)
-    if found.fast is not None:
-        found.fast.structure = structure
-    return _with_values(structure, data)
+        made = scipy.sparse.csr_array(np.reshape(data, shape)).asformat(format)
+        return (made, aux[0].result()) if aux else made
+    structure = KernelAnswer(held_leaf(_structure(found.tape, entries, shape, format)), (), ())
+    values = KernelAnswer(ARRAY, (len(found.outputs) - 1,), (data,))
+    return _finished(*found.remember(verb, asked, joined([structure, values, *aux])))
 
 
-def _with_values(structure: SparseArray, values: Operand) -> SparseArray:
+def _finished(structure: SparseArray, values: Operand, *aux: Tree) -> SparseArray:
+    """A sparse array of a structure, with aux where that was asked for."""
     made = copy(structure)
     made.data = values
-    return made
-
-
-def _remember(found: Evaluation, target: Target, name: str, argnums: int, named: dict[str, Tree]) -> None:
-    """As of other verbs, where the entries have a structure: those of a dense matrix are looked for anew."""
-    if found.fast is not None and found.fast.structure is not None:
-        found.remember(target, name, argnums, named)
+    return (made, *aux) if aux else made
 
 
 def _structure(tape: Tape, entries: matrices.Entries, shape: tuple[int, int], format: str) -> SparseArray:
@@ -175,9 +173,9 @@ def linear_operator(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: i
 
     asked, chosen = _by_one(target, given(x, args), named, argnums)
     (number,) = chosen.numbers
-    found, push, has_aux = split(target, asked, (number,), tapes.jvp_tape)
-    _, pull, _ = split(target, asked, (number,), tapes.vjp_tape)
-    y = found.value()
+    found, push = split(asked, (number,), tapes.jvp_tape)
+    _, pull = split(asked, (number,), tapes.vjp_tape)
+    y = found.value().result()
     if isinstance(y, tuple):
         raise NonScalarOutput("a linear operator is of a function with one result", got=f"{len(y)} results",
                               fix="concatenate the results")  # fmt: skip
@@ -190,4 +188,5 @@ def linear_operator(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: i
     forward_many = lambda m: np.reshape(push(np.reshape(m.T, (m.shape[1], *out_of))), (m.shape[1], size[0])).T  # noqa: E731
     back_many = lambda m: np.reshape(pull(np.reshape(m.T, (m.shape[1], *into)))[number], (m.shape[1], size[1])).T  # noqa: E731
     make: Any = LinearOperator  # it makes one of its subclasses, which its types do not say
-    return found.with_aux(has_aux, make(size, forward, back, forward_many, np.dtype(float), back_many))
+    operator = make(size, forward, back, forward_many, np.dtype(float), back_many)
+    return (operator, found.aux().result()) if asked.has_aux else operator
