@@ -66,7 +66,7 @@ class Simple:
         if isinstance(node, ast.Attribute):
             return call("attribute", [place(self.site), self._load(node.value), ast.Constant(node.attr)], node)
         if isinstance(node, ast.Subscript) and all(isinstance(n, _OF_INDICES) for n in ast.walk(node.slice)):
-            return call("entry", [place(self.site), self._load(node.value), node.slice], node)
+            return call("entry", [place(self.site), self._load(node.value), _Indices(self.site).visit(node.slice)], node)
         raise Broken("calls", node, f"it looks up {ast.unparse(node)}")
 
     def _call(self, node: ast.Call) -> ast.expr:
@@ -103,6 +103,20 @@ class Simple:
         if isinstance(node, (ast.Name, ast.Constant)):
             return call("every", [place(self.site), node], node)
         raise Broken("test", node, f"it asks for {ast.unparse(node)}")
+
+
+class _Indices(ast.NodeTransformer):
+    """The variables in an index, which must be numbers.
+
+    Args:
+        site: as of Simple.
+    """
+
+    def __init__(self, site: Placed) -> None:
+        self._site = site
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return call("number", [place(self._site), node], node)
 
 
 def _like(node: ast.expr, made: Node) -> Node:

@@ -53,7 +53,6 @@ class Facts:
         self._contexts = Contexts(self.body, self.resolve, np)
         self.live = Liveness(self.body)
         self.bound = Binding(self.body, frozenset(arguments.union(code.co_freevars))).before
-        self.writes = any(map(_is_write, ast.walk(definition)))
 
     def resolve(self, name: str) -> object:
         """The object that a name stands for now; None for variables."""
@@ -124,10 +123,3 @@ class Facts:
         found = self.resolve(function.id)
         module = found.__name__ if isinstance(found, ModuleType) else getattr(found, "__module__", None)
         return found is not None and str(module).partition(".")[0] in ("numpy", "scipy", "math", "builtins", "tapediff")
-
-
-def _is_write(node: ast.AST) -> bool:
-    """Whether a node may write to an array or object."""
-    if isinstance(node, (ast.Attribute, ast.Subscript)):
-        return not isinstance(node.ctx, ast.Load)
-    return isinstance(node, ast.AugAssign)

@@ -156,7 +156,7 @@ def _checked_code(code: CodeType) -> CodeType | None:
             definition.body = checked.visit(definition.body)
         else:
             check_statements(definition.body)
-            definition.body = [checked.visit(statement) for statement in definition.body]
+            definition.body = checked.statements(definition.body)
             definition.decorator_list, definition.returns = [], None
     except (NoSource, Broken, RecursionError):
         return None

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
+import sys
+from abc import ABCMeta
 from collections.abc import Sequence
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
 from typing import Any
@@ -12,7 +15,7 @@ import numpy as np
 
 from ...base.source_location import is_library_file
 from ...recording.arrays.tracked import TrackedArray
-from .nodes import Placed, call, is_call_of_run_time, place
+from .nodes import Placed, call, is_call_of_run_time, near, place
 from .rules import Broken
 
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.For, ast.While, ast.Pass, ast.Break, ast.Continue, ast.Return)
@@ -52,7 +55,7 @@ def check_statements(body: Sequence[ast.stmt]) -> None:
 
 
 class Checked(ast.NodeTransformer):
-    """Puts a check at run time around everything that may be code of its own: calls, attributes, entries.
+    """Puts a check at run time around everything that may be code of its own: calls, attributes, entries, and the objects among operands.
 
     Args:
         site: the loop that is given up where a check fails, or the helper.
@@ -61,24 +64,75 @@ class Checked(ast.NodeTransformer):
     def __init__(self, site: Placed) -> None:
         self._site = site
 
+    def statements(self, body: Sequence[ast.AST]) -> list[Any]:
+        """Statements, or expressions, with their checks."""
+        made: list[Any] = []
+        for node in body:
+            new = self.visit(node)
+            made += new if isinstance(new, list) else [new]
+        return made
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if is_call_of_run_time(node):
-            node.args = [self.visit(a) for a in node.args]
+            # Those that choose between numbers check these themselves.
+            node.args = [self._bound(a) for a in node.args]
             return node
+        count = ast.Constant(len(node.args))
         if isinstance(node.func, ast.Attribute):
-            owner = self.visit(node.func.value)
-            function = call("pure_method", [place(self._site), owner, ast.Constant(node.func.attr)], node)
+            owner = self._owner(node.func.value)
+            function = call("pure_method", [place(self._site), owner, ast.Constant(node.func.attr), count], node)
         else:
-            function = call("pure", [place(self._site), self.visit(node.func)], node)
+            function = call("pure", [place(self._site), self._owner(node.func), count], node)
         node.func, node.args = function, [self.visit(a) for a in node.args]
         node.keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
         return node
 
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return call("operand", [place(self._site), node], node) if isinstance(node.ctx, ast.Load) else node
+
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return call("attribute", [place(self._site), self.visit(node.value), ast.Constant(node.attr)], node)
+        return call("operand", [place(self._site), self._owner(node)], node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        return call("entry", [place(self._site), self.visit(node.value), _index(self.visit(node.slice))], node)
+        return call("operand", [place(self._site), self._owner(node)], node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        node.value = self.visit(node.value)
+        before = ast.Name(node.target.id, ast.Load()) if isinstance(node.target, ast.Name) else None
+        return node if before is None else [near(ast.Expr(self.visit(ast.copy_location(before, node))), node), node]
+
+    def visit_Assign(self, node: ast.Assign | ast.AnnAssign | ast.Return) -> ast.AST:
+        if node.value is not None:
+            node.value = self._bound(node.value)
+        return node
+
+    visit_AnnAssign = visit_Return = visit_Assign
+
+    def visit_For(self, node: ast.For | ast.comprehension) -> ast.AST:
+        # Iterators that a call makes anew are those of its arguments, which are checked.
+        is_new = isinstance(node.iter, ast.Call)
+        source = self._bound(node.iter)
+        node.iter = source if is_new else call("sequence", [place(self._site), source], node.iter)
+        for part in ("body", "ifs"):
+            if hasattr(node, part):
+                setattr(node, part, self.statements(getattr(node, part)))
+        return node
+
+    visit_comprehension = visit_For
+
+    def _bound(self, node: ast.expr) -> ast.expr:
+        """What is given a name and no more, which may be any object."""
+        return node if isinstance(node, ast.Name) else self._owner(node)
+
+    def _owner(self, node: ast.expr) -> ast.expr:
+        """What is only asked for an attribute or entry, or called, or bound to a name."""
+        if isinstance(node, ast.Name):
+            return node
+        if isinstance(node, ast.Attribute):
+            return call("attribute", [place(self._site), self._owner(node.value), ast.Constant(node.attr)], node)
+        if isinstance(node, ast.Subscript):
+            return call("entry", [place(self._site), self._owner(node.value), _index(self.visit(node.slice))], node)
+        return self.visit(node)
 
 
 def _index(node: ast.expr) -> ast.expr:
@@ -107,21 +161,42 @@ _METHODS = frozenset(
 )
 
 
-def is_pure(function: Any) -> bool:
-    """Whether a function of a library computes values and nothing else."""
-    if any(function is each for each in _BUILTINS) or isinstance(function, np.ufunc):
+def is_pure(function: Any, count: int = 0) -> bool:
+    """Whether a function of a library computes values and nothing else, called with so many positional arguments."""
+    if any(function is each for each in _BUILTINS):
         return True
     if isinstance(function, type):
-        fields = getattr(function, "_fields", None) or getattr(function, "__dataclass_fields__", None)
-        plain = "__post_init__" not in vars(function) and issubclass(function, (tuple, np.generic))
-        return bool(fields and plain) or issubclass(function, np.generic)
+        return issubclass(function, np.generic) or _is_record(function)
+    name, module = getattr(function, "__name__", ""), getattr(function, "__module__", None) or ""
+    if isinstance(function, np.ufunc):
+        # np.frompyfunc makes ufuncs of Python's functions. After the operands come arrays to write to.
+        is_known = any(function is getattr(sys.modules.get(library), name, None) for library in ("numpy", "scipy.special"))
+        return is_known and count <= function.nin
     if type(function) in (BuiltinFunctionType, BuiltinMethodType) and getattr(function, "__self__", None).__class__ is type(builtins):
-        return getattr(function, "__module__", None) == "math"
-    module = getattr(function, "__module__", None) or ""
+        return module == "math"
+    if type(function).__module__.startswith("tapediff.functions"):
+        return True
+    if type(function) not in _FUNCTIONS or count > _OPERANDS_OF.get(name, 3):
+        return False
     is_numpy = module.partition(".")[0] == "numpy" and not module.startswith(("numpy.random", "numpy.lib._npyio", "numpy.testing"))
     is_special = module.startswith("scipy.special") or module.startswith("tapediff.functions")
-    name = getattr(function, "__name__", "")
-    return (is_numpy or is_special) and callable(function) and not isinstance(function, MethodType) and name not in _CHANGES
+    return (is_numpy or is_special) and name not in _CHANGES
+
+
+def _is_record(kind: type) -> bool:
+    """Whether a class is a named tuple without code of its own."""
+    new = vars(kind).get("__new__")
+    is_generated = type(new) is FunctionType and new.__code__.co_filename.startswith("<")
+    return kind.__bases__ == (tuple,) and type(kind) is type and hasattr(kind, "_fields") and is_generated and "__init__" not in vars(kind)
+
+
+# A function's type says whether it is one: instances of classes such as np.vectorize call others.
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, BuiltinMethodType, type(np.sum))
+
+# Of functions and methods, how many arguments come before `out`, where these are fewer than 3.
+_OPERANDS_OF = dict.fromkeys(
+    "dot outer concatenate stack round around argmax argmin any all max min amax amin nanmax nanmin median ptp choose".split(), 2
+) | {"isneginf": 1, "isposinf": 1, "fix": 1}
 
 
 # NumPy's functions that write into their arguments, look at more than them, or call back.
@@ -131,9 +206,52 @@ _CHANGES = frozenset(
 )
 
 
-def is_pure_method(owner: Any, name: str) -> bool:
-    """Whether a method of an array or number computes a value and nothing else."""
-    return name in _METHODS and type(owner) in (TrackedArray, np.ndarray, np.float64, np.int64, np.bool_)
+def is_pure_method(owner: Any, name: str, count: int = 0) -> bool:
+    """Whether a method of an array or number computes a value and nothing else, called with so many positional arguments."""
+    return name in _METHODS and count < _OPERANDS_OF.get(name, 3) and type(owner) in (TrackedArray, np.ndarray, np.float64, np.int64, np.bool_)
+
+
+def is_operand(value: Any) -> bool:
+    """Whether operators, NumPy's functions and built-in ones do nothing but compute with a value: none of them is the user's code."""
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        kind = type(part)
+        if kind in (list, tuple, set, frozenset):
+            pending += part
+        elif kind is dict:
+            pending += [*part, *part.values()]
+        elif kind is np.ndarray:
+            if part.dtype == object:
+                return False
+        elif kind is not TrackedArray and not _is_plain_kind(kind) and not (isinstance(part, type) and kind in (type, ABCMeta)):
+            return False
+    return True
+
+
+@functools.cache
+def _is_plain_kind(kind: type) -> bool:
+    """Whether the instances of a class have no operators, and no other special methods, of the user's."""
+    if kind.__module__ in ("numpy", "builtins", "tapediff.numpy_api.whole_numbers"):
+        return not hasattr(kind, "__next__")
+    if type(kind) is not type:
+        return False
+    if kind.__bases__ == (tuple,):
+        return _is_record(kind)
+    special = {name: member for base in kind.__mro__[:-1] for name, member in vars(base).items() if name.startswith("__") and name.endswith("__")}
+    return object in kind.__bases__ and all(
+        name in _HARMLESS or getattr(getattr(member, "__code__", None), "co_filename", "") == "<string>" for name, member in special.items()
+    )
+
+
+# What classes without operators may define; dataclasses also have generated methods.
+_HARMLESS = frozenset(
+    f"__{name}__"
+    for name in (
+        "module qualname doc dict weakref slots init post_init repr str annotations dataclass_fields dataclass_params match_args firstlineno "
+        "static_attributes init_subclass class_getitem parameters orig_bases annotate annotate_func conditional_annotations replace"
+    ).split()
+)
 
 
 def is_users(function: Any) -> bool:

@@ -97,12 +97,12 @@ class Rewriter:
             test: ast.expr = Simple(facts, node).test(node.test)
         except Broken:
             test = checked.visit(copy.deepcopy(node.test))
-        body = [checked.visit(statement) for statement in self._block(node.body, False)]
+        body = checked.statements(self._block(node.body, False))
         names_now = names_tuple(names, ast.Load())
         condition = function_node(f".condition{number}", positional(names), [near(ast.Return(test), node)], node)
         turn = function_node(f".turn{number}", positional(names), [*body, near(ast.Return(names_now), node)], node)
         use = ast.Tuple([flags(use) for use in uses], ast.Load())
-        arguments = [place(node), load(condition.name), load(turn.name), names_tuple(names, ast.Load()), use, ast.Constant(facts.writes)]
+        arguments = [place(node), load(condition.name), load(turn.name), names_tuple(names, ast.Load()), use]
         return [condition, turn, near(ast.Assign([names_tuple(names, ast.Store())], call("loop", arguments, node)), node)]
 
     def _expression(self, value: ast.expr, in_try: bool) -> ast.expr:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
+from ...recording.aliases import ALWAYS, Aliases
 from ...recording.arrays.tracked import TrackedArray
+from ...recording.call_arrays import watch_results
 from ...recording.recorder import current_recorder
+from ..captured.freeze import freeze
 from ..loops import while_loop
 from .plain_numbers import may_be_plain, note_plain
-from .purity import is_pure, is_pure_method, is_users
+from .purity import is_operand, is_pure, is_pure_method, is_users
 from .rules import Breach, Place
 
 # What may be chosen between, by the bits of the flags that a choice has.
@@ -72,6 +75,18 @@ class RunTime:
         if kind not in _PLAIN:
             raise self._refuse("scalars", place, f"it computes with {kind.__name__}")
         return value
+
+    def operand(self, place: Place, value: Any) -> Any:
+        """A value that is computed with: none with operators, or other special methods, of its own."""
+        if type(value) not in _PLAIN and not is_operand(value):
+            raise self._refuse("calls", place, f"it computes with {type(value).__name__}")
+        return value
+
+    def sequence(self, place: Place, values: Any) -> Any:
+        """What is iterated over: nothing that is used up."""
+        if type(values) not in _SEQUENCES:
+            raise self._refuse("calls", place, f"it iterates over {type(values).__name__}")
+        return values
 
     def entry(self, place: Place, array: Any, index: Any) -> Any:
         """array[index], of what has no code of its own for it."""
@@ -163,11 +178,8 @@ class RunTime:
 
     def loop(
         self, place: Place, condition: Callable[..., Operand], turn: Callable[..., Any], first: tuple[Any, ...], flags: tuple[int, ...],
-        writes: bool,
     ) -> tuple[Any, ...]:  # fmt: skip
-        """The variables after `while condition: turn`. `writes`: the function may write to arrays."""
-        if any(type(value) is TrackedArray and value.shape for value in first) and (writes or self._is_helper):
-            raise self._refuse("scalars", place, "a variable of the loop is an array, and arrays are written to")
+        """The variables after `while condition: turn`."""
         start = tuple(self._carry(place, value, flag) for value, flag in zip(first, flags))
 
         # Any variable of the loop may be a plain number, in its first turn or later.
@@ -175,6 +187,7 @@ class RunTime:
             return tuple(self._carry(place, value, flag) for value, flag in zip(turn(*map(note_plain, carry)), flags))
 
         found = while_loop(lambda carry: condition(*map(note_plain, carry)), step, start)
+        _watch(found, [[value] for value in start] + freeze(condition, turn).originals)
         return tuple(map(note_plain, found))
 
     def _carry(self, place: Place, value: Operand, flags: int) -> Operand:
@@ -183,6 +196,8 @@ class RunTime:
         if kind is TrackedArray:
             if value.type.dtype not in _DTYPES:
                 raise self._refuse("float32", place, f"it computes with {value.type.dtype}")
+            if value._view is not None and not value.type.shape:
+                raise self._refuse("scalars", place, "a variable of the loop is an array without axes, which `+=` changes")
             return value
         allowed = kind in (np.float64, np.bool_) or (kind is float and flags & FLOATS) or (kind is bool and flags & BOOLS)
         if allowed:
@@ -193,23 +208,23 @@ class RunTime:
 
     # Calls
 
-    def pure(self, place: Place, function: Any) -> Any:
-        """A function that computes values and nothing else."""
+    def pure(self, place: Place, function: Any, count: int) -> Any:
+        """A function that computes values and nothing else, called with so many positional arguments."""
         if is_users(function):
             return self._pure_helper(place, function)
-        if not is_pure(function):
+        if not is_pure(function, count):
             raise self._refuse("calls", place, f"it calls {getattr(function, '__name__', function)!s}")
         return function
 
-    def pure_method(self, place: Place, owner: Any, name: str) -> Any:
-        """owner.name, a function that computes values and nothing else."""
-        if is_pure_method(owner, name):
+    def pure_method(self, place: Place, owner: Any, name: str, count: int) -> Any:
+        """owner.name, a function that computes values and nothing else, called with so many positional arguments."""
+        if is_pure_method(owner, name, count):
             return getattr(owner, name)
         if type(owner) is ModuleType:
-            return self.pure(place, getattr(owner, name))
+            return self.pure(place, getattr(owner, name), count)
         found = next((vars(base)[name] for base in type(owner).__mro__ if name in vars(base)), None)
         if type(found) is FunctionType and name not in getattr(owner, "__dict__", {}):
-            return MethodType(self.pure(place, found), owner)
+            return MethodType(self.pure(place, found, count), owner)
         raise self._refuse("calls", place, f"it calls .{name} of {type(owner).__name__}")
 
     def _pure_helper(self, place: Place, function: FunctionType) -> FunctionType:
@@ -231,7 +246,7 @@ class RunTime:
 
     def extreme(self, function: Callable[..., Any], place: Place, flags: int, *values: Operand) -> Operand:
         """max or min of numbers, which keep the first of equal ones."""
-        if not any(map(is_tracked, values)):
+        if not any(map(is_tracked, values)) or not (function is max or function is min):
             return function(*values)
         found = self.number(place, values[0])
         for value in values[1:]:
@@ -301,9 +316,31 @@ def _where(test: Operand, yes: Operand, no: Operand) -> Operand:
     return note_plain(found) if may_be_plain(yes) or may_be_plain(no) else found
 
 
+def _watch(results: Sequence[Operand], given: Sequence[Sequence[Operand]]) -> None:
+    """Refuse writes to arrays that a loop has handed on: without merging they may be those that it was given."""
+    arrays = [result for result in results if is_tracked(result) and result.shape]
+    aliases = Aliases("a merged loop")
+    partners = [("argument", j) for j in range(len(given))] + [("result", m) for m in range(len(arrays))]
+    for k in range(len(arrays)):
+        for partner in partners:
+            if partner != ("result", k):
+                aliases.share(k, partner, ALWAYS)
+    watch_results(aliases, arrays, [[a for a in same if is_tracked(a) and a.shape] for same in given], _Nothing())
+
+
+class _Nothing:
+    """A function that closes over no plain arrays."""
+
+    arrays: tuple[tuple[np.ndarray, Hashable], ...] = ()
+
+    def state_changed(self) -> bool:
+        return False
+
+
 _DTYPES = (FLOAT64, INT64, BOOL)
 _PLAIN = frozenset((float, int, bool, np.float64, np.int64, np.bool_))
 _CONTAINERS = frozenset((TrackedArray, np.ndarray, list, tuple, dict))
+_SEQUENCES = frozenset((TrackedArray, np.ndarray, list, tuple, dict, range, str, set, frozenset))
 
 
 def _guard_count() -> int:
