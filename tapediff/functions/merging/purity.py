@@ -8,7 +8,7 @@ import functools
 import sys
 from abc import ABCMeta
 from collections.abc import Sequence
-from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
+from types import BuiltinFunctionType, BuiltinMethodType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -208,7 +208,10 @@ _CHANGES = frozenset(
 
 def is_pure_method(owner: Any, name: str, count: int = 0) -> bool:
     """Whether a method of an array or number computes a value and nothing else, called with so many positional arguments."""
-    return name in _METHODS and count < _OPERANDS_OF.get(name, 3) and type(owner) in (TrackedArray, np.ndarray, np.float64, np.int64, np.bool_)
+    return name in _METHODS and count < _OPERANDS_OF.get(name, 3) and type(owner) in _ARRAYS
+
+
+_ARRAYS = (TrackedArray, np.ndarray, np.float64, np.int64, np.bool_)
 
 
 def is_operand(value: Any) -> bool:
@@ -238,18 +241,21 @@ def _is_plain_kind(kind: type) -> bool:
         return False
     if kind.__bases__ == (tuple,):
         return _is_record(kind)
-    special = {name: member for base in kind.__mro__[:-1] for name, member in vars(base).items() if name.startswith("__") and name.endswith("__")}
-    return object in kind.__bases__ and all(
-        name in _HARMLESS or getattr(getattr(member, "__code__", None), "co_filename", "") == "<string>" for name, member in special.items()
-    )
+    members = [member for base in kind.__mro__[:-1] for member in vars(base).items()]
+    return all(not name.startswith("__") or name in _HARMLESS or _is_generated(member) for name, member in members)
+
+
+def _is_generated(member: Any) -> bool:
+    """Whether a method is one that dataclasses write."""
+    return type(member) is FunctionType and member.__code__.co_filename == "<string>"
 
 
 # What classes without operators may define; dataclasses also have generated methods.
 _HARMLESS = frozenset(
     f"__{name}__"
     for name in (
-        "module qualname doc dict weakref slots init post_init repr str annotations dataclass_fields dataclass_params match_args firstlineno "
-        "static_attributes init_subclass class_getitem parameters orig_bases annotate annotate_func conditional_annotations replace"
+        "module qualname doc dict weakref slots init post_init repr str annotations dataclass_fields dataclass_params match_args "
+        "firstlineno static_attributes init_subclass class_getitem parameters orig_bases hash"
     ).split()
 )
 

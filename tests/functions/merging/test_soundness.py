@@ -1,0 +1,37 @@
+"""Merged forms are right by their rules alone: here nothing compares them with the plain function."""
+
+import functools
+
+import pytest
+
+import tapediff as td
+from tapediff.targets.guarded.merging import Merging
+from tests.functions.merging import traps
+from tests.functions.merging.test_merging import POINTS, agree
+
+
+@pytest.fixture(autouse=True)
+def unchecked(monkeypatch):
+    """Leave out the comparison of merged tapes with the plain function."""
+    monkeypatch.setattr(Merging, "check", lambda *_: None)
+
+
+def follows(f, points=POINTS):
+    for order in (points, points[::-1]):
+        agree(f, td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000), order)
+
+
+@pytest.mark.parametrize("place", [traps.in_a_while, traps.in_a_branch])
+def test_objects_with_code_of_their_own_keep_loops_and_branches_as_they_are(place):
+    for make, added in traps.EFFECTS:
+        follows(place(make, added), POINTS[:5])
+
+
+def test_indices_with_code_of_their_own_keep_branches():
+    follows(traps.index_with_code_of_its_own)
+
+
+@pytest.mark.parametrize("f", traps.ALIASES, ids=lambda f: f.__name__)
+def test_arrays_that_a_loop_hands_on_are_not_written_to(f):
+    for write in traps.WRITES if f.__name__.endswith("then_written") else [None]:
+        follows(functools.wraps(f)(lambda x, write=write: f(x, write)))
