@@ -83,10 +83,13 @@ class Program:
         elif kind == "flag":
             self.lines.append(f"{pad}hit = {pick(('True', 'False', 'not hit'))}")
         elif kind == "loop":
-            self.lines.append(pad + pick(("for i in range(5):", "for i, v in enumerate(x):", "for i, v in zip(range(5), x):")))
+            self.lines.append(pad + pick(("for i in range(5):", "for i, v in enumerate(x):", "for i, v in zip(range(5), x):", "for i, v in zip(reversed(range(5)), list(x)):")))
             loop = "v" if "v in" in self.lines[-1] or ", v" in self.lines[-1] else None
             for _ in range(self.random.randint(1, 3)):
                 self._statement(depth + 1, True, loop or "x[i]")
+            if pick((True, False, False)):
+                self.lines.append(f"{pad}else:")
+                self._statement(depth + 1, in_loop, None)
         elif kind == "while":
             self._while(depth)
         else:
@@ -106,7 +109,7 @@ class Program:
     def _branch(self, depth: int, in_loop: bool, loop: str | None) -> None:
         pad, pick = "    " * depth, self.random.choice
         self.lines.append(f"{pad}if {self._test(loop)}:")
-        ends = ["", "", "", "", "return a + b" if depth < 3 else "", *(["continue", "break"] if in_loop else [])]
+        ends = ["", "", "", "", "return a + b" if depth < 3 else pick(("", "return b * 0.5")), *(["continue", "break"] if in_loop else [])]
         self._body(depth + 1, in_loop, loop, pick(ends))
         if pick((True, False)):
             self.lines.append(f"{pad}elif {self._test(loop)}:")

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from .nodes import extent
 from .rules import COMPARISONS, Resolve
-from .variables import Names, derived, flows_of, reads_of_ints, reads_of_values
+from .variables import Names, derived, flows_of, makes_a_float, reads_of_ints, reads_of_values
 
 LARGEST_EXPONENT = 4
 
@@ -31,6 +32,11 @@ class Use:
     powers: list[ast.BinOp] = field(default_factory=list)
 
 
+def flags(use: Use) -> ast.expr:
+    """What may be chosen, as a number: 1 for plain floats, 2 for plain ints, 4 for plain bools."""
+    return ast.Constant(use.as_float * 1 + (use.as_float and not use.returned) * 2 + (use.as_bool and not use.returned) * 4)
+
+
 class Contexts:
     """The uses of variables and expressions in the body of a function."""
 
@@ -42,10 +48,14 @@ class Contexts:
         # As they are before anything is rewritten.
         self._kinds: dict[ast.Call, str] = {}
         self._right: dict[ast.BinOp, ast.expr] = {}
+        # Sides of branches are rewritten as copies of their expressions, which have kept their places.
+        self._placed: dict[tuple[int, ...], ast.expr] = {}
         for statement in body:
             for node in ast.walk(statement):
                 for child in ast.iter_child_nodes(node):
                     self._parents[child] = node
+                if isinstance(node, (ast.Call, ast.IfExp)):
+                    self._placed[extent(node)] = node
                 if isinstance(node, ast.Call):
                     self._kinds[node] = self._kind_of_call(node)
                 elif isinstance(node, ast.BinOp):
@@ -59,7 +69,7 @@ class Contexts:
     def use_of(self, names: Names, nodes: Iterable[ast.expr] = ()) -> Use:
         """The uses of variables, of those that are computed from them, and of expressions."""
         use = Use()
-        pending: list[ast.AST] = list(nodes)
+        pending: list[ast.AST] = [node if node in self._parents else self._placed.get(extent(node), node) for node in nodes]
         found = derived(self._flows, names)
         self._as_ints = derived(self._int_flows, names)
         pending += [load for name in found for load in self._loads.get(name, ())]
@@ -85,7 +95,7 @@ class Contexts:
             if isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.Call)):
                 if not self._goes_on(parent, node, use):
                     return
-                may_be_int = may_be_int and not (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div))
+                may_be_int = may_be_int and not (isinstance(parent, ast.BinOp) and makes_a_float(parent))
             elif not isinstance(parent, (ast.BoolOp, ast.Tuple, ast.ListComp, ast.IfExp)) or self._is_test(parent, node):
                 # The elements of a tuple or list are assigned, returned, or something else.
                 self._end(parent, use, may_be_int)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .contexts import is_one
+from .contexts import flags, is_one
 from .facts import Facts
-from .nodes import Node, Placed, call, flags, is_call_of_run_time, near, place
+from .nodes import Node, Placed, call, is_call_of_run_time, near, place
 from .rules import COMPARISONS, ELEMENTWISE, MOST_COST, OPERATORS, Broken
 
 

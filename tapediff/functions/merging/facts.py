@@ -8,8 +8,9 @@ from types import CodeType, ModuleType
 
 import numpy as np
 
-from .contexts import Contexts, Use
+from .contexts import Contexts, Use, is_one
 from .early_exits import EarlyExits
+from .loop_exits import LoopExits
 from .nodes import extent
 from .rules import Breach, Broken, Place, Resolve
 from .source import Definition
@@ -28,6 +29,7 @@ class Facts:
 
     Attributes:
         body: its statements.
+        loops: those that were rewritten.
         sites: the places that are merged.
         breaches: why others are not.
         divisors, powers: the extents of divisors and powers of plain numbers which become data.
@@ -48,15 +50,24 @@ class Facts:
             body: list[ast.stmt] = [ast.copy_location(ast.Return(definition.body), definition.body)]
         else:
             body = definition.body
+        arguments = frozenset(part.arg for part in ast.walk(definition.args) if isinstance(part, ast.arg))
+        self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range)
+        body = self.loops.of_function(body, arguments.union(code.co_freevars))
         self.body = EarlyExits(self.looks_at_data).of_function(body)
-        arguments = {part.arg for part in ast.walk(definition.args) if isinstance(part, ast.arg)}
         self._contexts = Contexts(self.body, self.resolve, np)
         self.live = Liveness(self.body)
-        self.bound = Binding(self.body, frozenset(arguments.union(code.co_freevars))).before
+        self.bound = Binding(self.body, arguments.union(code.co_freevars)).before
 
     def resolve(self, name: str) -> object:
         """The object that a name stands for now; None for variables."""
         return None if name in self.variables else self._resolve(name)
+
+    def is_builtin(self, node: ast.expr, *wanted: object) -> bool:
+        """Whether an expression is a call of one of these functions, by its name."""
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and is_one(self.resolve(node.func.id), wanted)
+
+    def _is_range(self, node: ast.expr) -> bool:
+        return self.is_builtin(node, range) and isinstance(node, ast.Call) and not node.keywords and 1 <= len(node.args) <= 2
 
     def looks_at_data(self, node: ast.expr) -> bool:
         """Whether recordings had a guard in an expression."""
@@ -74,6 +85,9 @@ class Facts:
             self.divisors |= {extent(divisor) for divisor in use.divisors}
             self.powers |= {extent(power) for power in use.powers}
         return use
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        return self._contexts.parent(node)
 
     def outcome(self, node: ast.If) -> Names:
         """The variables that a branch assigns and what follows may read.

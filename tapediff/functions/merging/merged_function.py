@@ -14,9 +14,10 @@ from ...ir.tape import Tape
 from .facts import Facts
 from .nodes import RUN_TIME
 from .purity import Checked, check_statements
+from .refusals import Refused
 from .rewrite import Rewriter
-from .rules import Breach, Broken
-from .run_time import Refused, RunTime
+from .rules import Breach, Broken, Without
+from .run_time import RunTime
 from .source import NoSource, compile_within, definition_of
 
 # Branches are refused one at a time, each after a recording.
@@ -133,6 +134,9 @@ class MergedFunctions:
         except Broken as broken:
             self.refused[code, None] = broken.breach
             return None
+        except Without as without:
+            self.refused[code, without.place] = without.breach
+            return self._rewritten(function)
         except RecursionError:
             self.refused[code, None] = Breach("cost", code.co_firstlineno, "it is nested too deeply")
             return None

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Sequence
 from typing import TypeAlias, TypeVar
 
-from .contexts import Use
-
 # The variable that holds what rewritten functions call; no program has a name like this.
 RUN_TIME = ".merging"
 
@@ -36,17 +34,29 @@ def is_call_of_run_time(node: ast.Call) -> bool:
     return isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == RUN_TIME
 
 
-def flags(use: Use) -> ast.expr:
-    """What may be chosen, as a number: 1 for plain floats, 2 for plain ints, 4 for plain bools."""
-    return ast.Constant(use.as_float * 1 + (use.as_float and not use.returned) * 2 + (use.as_bool and not use.returned) * 4)
-
-
 def load(name: str) -> ast.Name:
     return ast.Name(name, ast.Load())
 
 
 def assign(name: str, value: ast.expr, at: Placed) -> ast.stmt:
     return near(ast.Assign([ast.Name(name, ast.Store())], value), at)
+
+
+def branch(test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt], at: ast.stmt) -> ast.If:
+    """An `if`; a side may be empty."""
+    return near(ast.copy_location(ast.If(test, body or [ast.Pass()], orelse), at), at)
+
+
+def negation(flags: Sequence[str], at: ast.expr) -> ast.expr:
+    """Whether none of some variables is true."""
+    parts: list[ast.expr] = [ast.UnaryOp(ast.Not(), load(name)) for name in flags]
+    made = parts[0] if len(parts) == 1 else ast.BoolOp(ast.And(), parts)
+    return near(ast.copy_location(made, at), at)
+
+
+def placeholder() -> ast.expr:
+    """A number that no answer depends on, for a variable that has no value yet."""
+    return ast.Attribute(load(RUN_TIME), "nothing", ast.Load())
 
 
 def names_tuple(names: Sequence[str], context: ast.expr_context) -> ast.Tuple:

@@ -6,13 +6,13 @@ import ast
 import copy
 from collections.abc import Callable, Sequence
 
-from .contexts import is_one
-from .early_exits import JUMPS, has_jump
+from .contexts import flags, is_one
 from .expressions import Expressions, Helpers, Simple
 from .facts import Facts
-from .nodes import call, extent, flags, function_node, load, names_tuple, near, place, positional
+from .jumps import JUMPS, has_jump
+from .nodes import branch, call, extent, function_node, load, names_tuple, near, place, positional
 from .purity import Checked, check_statements
-from .rules import Broken
+from .rules import Broken, Without
 from .selects import Select
 from .source import Definition
 
@@ -54,6 +54,8 @@ class Rewriter:
         if isinstance(node, (ast.If, ast.For, ast.While)):
             if isinstance(node, ast.For):
                 node.iter = self._expression(node.iter, in_try)
+                if node in self._facts.loops.stopped:
+                    return [self._stopped(node, in_try)]
             else:
                 node.test = self._expression(node.test, in_try)
             node.body, node.orelse = self._block(node.body, in_try), self._block(node.orelse, in_try)
@@ -78,10 +80,28 @@ class Rewriter:
                 raise Broken("tries", node, "it stands in a `try` or `with`")
             made = Select(self._facts, node).statements() if isinstance(node, ast.If) else self._loop(node)
         except Broken as broken:
+            if node in self._facts.loops.made:
+                raise Without(where, broken.breach) from broken
             self._facts.breaches.append(broken.breach)
             return None
         self._facts.sites.append(where)
         return made
+
+    def _stopped(self, node: ast.For, in_try: bool) -> ast.For:
+        """A loop over values whose consumption nobody sees, that ends early only where its end is a plain bool."""
+        stopped = self._facts.loops.stopped[node]
+        node.iter = self._values(node.iter, node, stopped.has_turns)
+        is_over = call("is_over", [load(stopped.stop)], node)
+        node.body = [branch(is_over, [ast.copy_location(ast.Break(), node)], [], node), *self._block(node.body, in_try)]
+        return node
+
+    def _values(self, node: ast.expr, loop: ast.For, has_turns: bool) -> ast.expr:
+        """What a loop goes over, with checks of its type."""
+        if self._facts.is_builtin(node, enumerate, zip, reversed):
+            assert isinstance(node, ast.Call)
+            node.args = [self._values(a, loop, has_turns) for a in node.args]
+            return node
+        return call("values", [place(loop), node, ast.Constant(has_turns)], node)
 
     def _loop(self, node: ast.While) -> list[ast.stmt]:
         """Functions for the condition and a turn, and a call of the run time with both."""

@@ -54,6 +54,8 @@ RULES = {
         Rule("test", "the condition must be a comparison of numbers, or such comparisons with and, or, not",
              "if x: ...", "write the comparison: x != 0"),
         Rule("jumps", "a jump leaves the branch", "if x > 0: break", "compute the rest in an else"),
+        Rule("iterables", "the loop goes over all values, also those after its end, which may be seen or never end",
+             "items = iter(...)\nfor v in items:\n    if v > x: break", "loop over a range, list, tuple or array"),
         Rule("tries", "an error of the side that is not taken would be caught", "try: ... except ZeroDivisionError: ...",
              "put the branch into a function of its own"),
         Rule("source", "branches are found in the source of a function", "exec('def f(x): ...')", "define it in a file"),
@@ -84,6 +86,14 @@ class Broken(Exception):
     def __init__(self, rule: str, node: ast.AST, got: str) -> None:
         super().__init__(rule, got)
         self.breach = Breach(rule, getattr(node, "lineno", 0), got)
+
+
+class Without(Exception):
+    """A function is to be rewritten without a loop, or a form of it, that breaks a rule."""
+
+    def __init__(self, place: Place, breach: Breach) -> None:
+        super().__init__(place)
+        self.place, self.breach = place, breach
 
 
 # Elementwise functions of one or two numbers that neither fail nor look at values, and what they cost beside an addition.

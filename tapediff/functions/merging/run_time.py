@@ -16,9 +16,10 @@ from ...recording.call_arrays import watch_results
 from ...recording.recorder import current_recorder
 from ..captured.freeze import freeze
 from ..loops import while_loop
+from .loop_run_time import LoopRunTime
 from .plain_numbers import may_be_plain, note_plain
 from .purity import is_operand, is_pure, is_pure_method, is_users
-from .rules import Breach, Place
+from .rules import Place
 
 # What may be chosen between, by the bits of the flags that a choice has.
 FLOATS, INTS, BOOLS = 1, 2, 4
@@ -26,19 +27,7 @@ FLOATS, INTS, BOOLS = 1, 2, 4
 # Larger whole numbers are not counted with.
 LARGEST_INT = 1 << 31
 
-class Refused(Exception):
-    """A merged branch met values for which it must be a branch.
-
-    Attributes:
-        places: the branches at fault; None for all of the function.
-    """
-
-    def __init__(self, code: CodeType, place: Place, breach: Breach, is_all: bool = False) -> None:
-        super().__init__(f"{code.co_name}, {breach}")
-        self.code, self.place, self.breach, self.is_all = code, place, breach, is_all
-
-
-class RunTime:
+class RunTime(LoopRunTime):
     """Called by one rewritten function.
 
     Args:
@@ -52,14 +41,12 @@ class RunTime:
         self, code: CodeType, merged: Callable[[FunctionType], FunctionType], checked: Callable[[FunctionType], FunctionType | None],
         is_helper: bool,
     ) -> None:  # fmt: skip
-        self._code, self._merged, self._checked, self._is_helper = code, merged, checked, is_helper
+        super().__init__(code)
+        self._merged, self._checked, self._is_helper = merged, checked, is_helper
 
     def _tapediff_rebuilt(self, _: Callable[[object], Any]) -> RunTime:
         """Functions that close over it are frozen without it."""
         return self
-
-    def _refuse(self, rule: str, place: Place, got: str, is_all: bool = False) -> Refused:
-        return Refused(self._code, place, Breach(rule, place[0], got), is_all)
 
     # Values
 
@@ -92,7 +79,11 @@ class RunTime:
         """array[index], of what has no code of its own for it."""
         if type(array) not in _CONTAINERS:
             raise self._refuse("calls", place, f"it looks up an entry of {type(array).__name__}")
-        return array[index]
+        try:
+            return array[index]
+        except (IndexError, KeyError, TypeError) as error:
+            # It may be that of the side that is not taken; if it is the program's own, the branch raises it again.
+            raise self._refuse("calls", place, f"an index that fails: {error}") from error
 
     def attribute(self, place: Place, owner: Any, name: str) -> Any:
         """owner.name, of what has no code of its own for it."""

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from .contexts import flags
 from .expressions import Simple
 from .facts import Facts
-from .nodes import assign, call, flags, load, near, place
+from .nodes import assign, call, load, near, place, placeholder
 from .rules import Broken
 from .variables import Names, assigned
 
@@ -48,7 +49,7 @@ class Select:
             values = [load(side.names.get(name, name)) for side in sides]
             arguments = [load(mark), place(self._site), load(test), *values, flags(use)]
             chains = [() if v.id == before else side.chains.get(name) for v, side in zip(values, sides)]
-            steps = _common_steps(*chains)
+            steps = [] if self._is_read_besides(name) else _common_steps(*chains)
             if steps:
                 operators = "".join(operator for operator, _, _ in steps)
                 pairs = [ast.Tuple([yes, no], ast.Load()) for _, yes, no in steps]
@@ -61,6 +62,13 @@ class Select:
         if not names:
             made.append(near(ast.Expr(call("end", [load(mark), place(self._site)], node)), node))
         return made
+
+    def _is_read_besides(self, name: str) -> bool:
+        """Whether a loop that goes on after its end reads a variable not only to add to it: choosing its values is then shorter."""
+        if self._node not in self._facts.loops.made:
+            return False
+        used = [n for n in ast.walk(self._node) if isinstance(n, ast.Name) and n.id == name]
+        return sum(isinstance(self._facts.parent(n), ast.AugAssign) or isinstance(n.ctx, ast.Load) for n in used) > 1
 
     def _side(self, body: Sequence[ast.stmt], side: _Side) -> list[ast.stmt]:
         """The statements of a side, whose assignments go to variables of its own."""
@@ -82,8 +90,9 @@ class Select:
             own = name + side.suffix
             side.chains[name] = None
             if names.get(name) != own:
-                if name in names or name in (self._facts.bound.get(statement) or ()):
-                    made.append(assign(own, load(names.get(name, name)), statement))
+                is_bound = name in names or name in (self._facts.bound.get(statement) or ())
+                # What is bound in the branch first is never read before.
+                made.append(assign(own, load(names.get(name, name)) if is_bound else placeholder(), statement))
                 names[name] = own
         inner = Select(self._facts, statement, self._simple)
         return made + inner.parts(statement, wanted, names)

@@ -98,7 +98,7 @@ class Liveness:
         if isinstance(node, (ast.Expr, ast.AugAssign, ast.Assert, ast.Pass)):
             return after | reads(node)
         # Others may be left in the middle: all that they read, and nothing that they bind, counts.
-        for part in _blocks(node):
+        for part in blocks_of(node):
             self._block(part, after | reads(node), _Jumps(after | jumps.after_break, after | jumps.after_continue))
         return after | reads(node) | jumps.after_break | jumps.after_continue
 
@@ -148,7 +148,7 @@ class Binding:
             return bound | assigned([node])
         if isinstance(node, ast.Delete):
             return bound - assigned([node])
-        for part in _blocks(node):
+        for part in blocks_of(node):
             self._block(part, bound - assigned([node]))
         # A `del` in there unbinds, whatever else it does.
         unbound = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
@@ -156,13 +156,13 @@ class Binding:
         return bound - unbound - handlers
 
 
-def _blocks(node: ast.stmt) -> list[list[ast.stmt]]:
-    """The statement lists inside a `with`, `try` or `match`."""
+def blocks_of(node: ast.stmt) -> list[list[ast.stmt]]:
+    """The statement lists inside a statement, but for functions and classes."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return []
     found = [getattr(node, field) for field in ("body", "orelse", "finalbody") if getattr(node, field, None)]
     found += [handler.body for handler in getattr(node, "handlers", ())]
     found += [case.body for case in getattr(node, "cases", ())]
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return []
     return found
 
 
@@ -194,7 +194,7 @@ def flows_of(body: Sequence[ast.AST], reads: Callable[[ast.AST], Names]) -> Flow
 
 def reads_of_ints(node: ast.AST) -> Names:
     """As reads_of_values, but for names that only go into floats: by a quotient, a call, a float beside them."""
-    return _reads_within(node, _makes_a_float)
+    return _reads_within(node, makes_a_float)
 
 
 def reads_of_values(node: ast.AST) -> Names:
@@ -216,11 +216,17 @@ def _reads_within(node: ast.AST, ends_at: Callable[[ast.AST], bool]) -> Names:
     return frozenset(found)
 
 
-def _makes_a_float(part: ast.AST) -> bool:
+def makes_a_float(part: ast.AST, depth: int = 0) -> bool:
+    """Whether a value is a float whatever number a name in it is, or none."""
     if isinstance(part, ast.BinOp):
-        sides = (part.left, part.right)
-        return isinstance(part.op, ast.Div) or any(isinstance(s, ast.Constant) and type(s.value) is float for s in sides)
+        return isinstance(part.op, ast.Div) or any(_is_float(side, depth) for side in (part.left, part.right))
     return isinstance(part, (ast.Call, ast.Compare))
+
+
+def _is_float(side: ast.expr, depth: int) -> bool:
+    if isinstance(side, ast.BinOp):
+        return depth < 2 and makes_a_float(side, depth + 1)
+    return isinstance(side, ast.Constant) and type(side.value) is float
 
 
 def derived(flows: Flows, roots: Names) -> Names:

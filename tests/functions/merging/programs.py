@@ -530,25 +530,6 @@ def catches_errors(x):
     return s * x[0]
 
 
-def breaks(x):
-    s = 0.0
-    for v in x:
-        if v > 1.0:
-            break
-        s = s + v**2
-    return s * x[0]
-
-
-def has_else_of_a_loop(x):
-    for v in x:
-        if v > 1.0:
-            s = v
-            break
-    else:
-        s = x[0] ** 2
-    return s
-
-
 def logs_in_a_while(x):
     seen, v = [], abs(x[0]) + 0.1
     while v < 3.0:
@@ -577,16 +558,6 @@ def changes_an_int_in_a_while(x):
     while v < 3.0:
         v = v * 1.5 + abs(x[k])
         k = (k + 1) % 6
-    return v
-
-
-def a_fixed_point_with_a_return(x):
-    v = x[0] ** 2
-    for _ in range(50):
-        new = np.cos(v) * 0.5
-        if abs(new - v) < 1e-9:
-            return new * x[1]
-        v = new
     return v
 
 
@@ -652,7 +623,7 @@ TRAPS = [
     appends, changes_a_list, writes_an_array, writes_through_a_view, adds_in_place, hands_an_array_through, draws, takes_from_an_iterator,
     counts_on_an_object, asks_a_property, multiplies_an_object, calls_a_helper_with_state, uses_an_int_as_an_index, uses_an_int_in_a_range,
     uses_an_int_as_an_exponent, keeps_an_int_on_an_object, adds_bools, inverts_a_bool, divides_ints, late_binding, none_until_found, a_string_as_state, catches_errors,
-    breaks, has_else_of_a_loop, logs_in_a_while, draws_in_a_while, lists_in_a_while, changes_an_int_in_a_while, a_fixed_point_with_a_return,
+    logs_in_a_while, draws_in_a_while, lists_in_a_while, changes_an_int_in_a_while,
     looks_at_locals, an_index_beyond_the_end, discarded_infinities, negative_zero, quotient_by_a_count,
     adds_in_float32, has_long_sides, without_a_source,
 ]  # fmt: skip

@@ -1,0 +1,197 @@
+"""Exits of loops that data decides on: `break`, `continue` and `return` set variables that the rest of the loop asks.
+
+```
+for v in x:                  stop = False
+    if v > limit:            for v in x:
+        break                    if not stop:
+    s = s + v                        if v > limit: stop = True
+                                     else: s = s + v
+```
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .jumps import EXITS, Elsewhere, Lowered, Returns, has_jump
+from .nodes import assign, branch, call, load, near, negation, place, placeholder
+from .rules import Place
+from .variables import NONE, Binding, Liveness, Names, assigned, blocks_of, bound_by, read_first, surely_assigned
+
+Loop: TypeAlias = ast.For | ast.While
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A `for` that goes over all its values, and does nothing with those after its end.
+
+    Attributes:
+        stop: the variable that tells whether it has ended.
+        has_turns: whether variables that its first turn binds are used as if they were bound before.
+    """
+
+    stop: str
+    has_turns: bool
+
+
+class LoopExits:
+    """Rewrites the exits of the loops of one function.
+
+    Args:
+        looks_at_data: whether recordings had a guard in an expression.
+        may_merge: whether the branch or loop at a place may be merged.
+        is_range: whether an expression is a call of the built-in `range` with one argument or two.
+
+    Attributes:
+        stopped: the `for` loops that go on after their end.
+        made: the statements that are refused as a whole: the bodies of those, and loops over a range as a `while`.
+    """
+
+    def __init__(
+        self, looks_at_data: Callable[[ast.expr], bool], may_merge: Callable[[Place], bool], is_range: Callable[[ast.expr], bool]
+    ) -> None:
+        self._looks_at_data, self._may_merge, self._is_range = looks_at_data, may_merge, is_range
+        self.stopped: dict[ast.For, Stopped] = {}
+        self.made: set[ast.stmt] = set()
+        self._count = 0
+
+    def of_function(self, body: Sequence[ast.stmt], arguments: Names) -> list[ast.stmt]:
+        """The body of a function, with its loops rewritten."""
+        if not any(isinstance(n, EXITS) or isinstance(n, ast.Return) for statement in body for n in ast.walk(statement)):
+            return list(body)
+        self._bound = Binding(body, arguments).before
+        made = _each_loop(body, self._returns, False)
+        self._bound, self._live = Binding(made, arguments).before, Liveness(made).after
+        return _each_loop(made, self._jumps, False)
+
+    def _new(self, name: str) -> str:
+        self._count += 1
+        return f".{name}.{self._count}"
+
+    def _deciding(self, node: Loop, kinds: tuple[type[ast.stmt], ...]) -> ast.expr | None:
+        """The first condition on data that decides on a jump out of a turn; None if there is none."""
+        pending: list[ast.stmt] = list(reversed(node.body))
+        while pending:
+            statement = pending.pop()
+            if isinstance(statement, ast.If) and has_jump([statement], kinds):
+                if self._looks_at_data(statement.test):
+                    return statement.test
+                pending += reversed([*statement.body, *statement.orelse])
+        return None
+
+    def _returns(self, node: Loop, is_inner: bool) -> list[ast.stmt]:
+        """A loop that breaks where it returned, and the returns after it."""
+        test = self._deciding(node, (ast.Return,))
+        if test is None or not self._may_merge(_where(node)):
+            return [node]
+        targets = surely_assigned(node.target) if isinstance(node, ast.For) else NONE
+        made = Returns(test, (assigned(node.body) | targets) - (self._bound.get(node) or NONE), self._new)
+        try:
+            node.body = made.block(node.body)
+        except Elsewhere:
+            return [node]
+        return [*made.before, node, *made.after]
+
+    def _jumps(self, node: Loop, is_inner: bool) -> list[ast.stmt]:
+        """A loop without jumps, where data decides on them."""
+        if not has_jump(node.body, EXITS) or has_jump(node.body, (ast.Return,)):
+            return [node]
+        test = self._deciding(node, (ast.Break,))
+        if test is None and isinstance(node, ast.While) and has_jump(node.body, (ast.Break,)) and self._looks_at_data(node.test):
+            test = node.test
+        try:
+            if test is None or not (isinstance(node, ast.While) or self._may_merge(_where(node))):
+                return self._continued(node)
+            if isinstance(node, ast.While):
+                return self._while(node, test)
+            if not is_inner and self._is_range(node.iter) and self._may_merge(_where(node.target)):
+                return self._counted(node, test)
+            return self._for(node, test)
+        except Elsewhere:
+            return [node]
+
+    def _continued(self, node: Loop) -> list[ast.stmt]:
+        test = self._deciding(node, (ast.Continue,))
+        if test is not None and not has_jump(node.body, (ast.Break,)):
+            node.body = Lowered("", self._new, test).turn(node.body)
+        return [node]
+
+    def _while(self, node: ast.While, test: ast.expr) -> list[ast.stmt]:
+        """A loop that asks a variable whether to go on."""
+        stop = self._new("stop")
+        node.body = Lowered(stop, self._new, test).turn(node.body)
+        node.test = near(ast.copy_location(ast.BoolOp(ast.And(), [negation([stop], test), node.test]), test), test)
+        return [assign(stop, ast.Constant(False), node), node, *_otherwise(node, stop, test)]
+
+    def _for(self, node: ast.For, test: ast.expr) -> list[ast.stmt]:
+        """A loop that goes over all its values, and does nothing with those after its end."""
+        stop, first = self._new("stop"), self._first_bound(node)
+        body = Lowered(stop, self._new, test).turn(node.body)
+        items = {name: self._new(name) for name in sorted(surely_assigned(node.target) & self._live[node])}
+        for part in ast.walk(node.target):
+            if isinstance(part, ast.Name) and part.id in items:
+                part.id = items[part.id]
+        starts = [assign(name, load(item), node) for name, item in items.items()]
+        only = branch(negation([stop], test), [*starts, *body], [], node)
+        node.body = [only]
+        self.made.add(only)
+        self.stopped[node] = Stopped(stop, bool(first))
+        return [*first, assign(stop, ast.Constant(False), node), node, *_otherwise(node, stop, test)]
+
+    def _counted(self, node: ast.For, test: ast.expr) -> list[ast.stmt]:
+        """A `for` over a range as a `while`."""
+        stop, step, limit, start = map(self._new, ("stop", "step", "limit", "start"))
+        first = self._first_bound(node)
+        body = Lowered(stop, self._new, test).turn(node.body)
+        assert isinstance(node.iter, ast.Call)
+        assert isinstance(node.target, ast.Name)
+        at, args, value = node.target, node.iter.args, load(step)
+        before = [*first, assign(stop, ast.Constant(False), at), assign(step, ast.Constant(0), at)]
+        if len(args) == 2:
+            before.append(assign(start, args[0], at))
+            args[0], value = near(load(start), at), ast.BinOp(load(start), ast.Add(), load(step))
+        before.append(assign(limit, call("turns", [place(at), node.iter, ast.Constant(bool(first))], at), at))
+        turn = [assign(node.target.id, value, at), assign(step, ast.BinOp(load(step), ast.Add(), ast.Constant(1)), at), *body]
+        is_within = ast.Compare(load(step), [ast.Lt()], [load(limit)])
+        goes_on = near(ast.copy_location(ast.BoolOp(ast.And(), [negation([stop], test), is_within]), test), test)
+        made = ast.copy_location(ast.While(goes_on, turn, []), at)
+        self.made.add(made)
+        return [*before, made, *_otherwise(node, stop, test)]
+
+    def _first_bound(self, node: ast.For) -> list[ast.stmt]:
+        """Values for variables that are used after a loop and have none before it, but surely after its first turn.
+
+        They are never used: loops without turns are refused at run time.
+        """
+        prefix: list[ast.stmt] = []
+        for statement in node.body:
+            if has_jump([statement], EXITS):
+                break
+            prefix.append(statement)
+        found = (surely_assigned(node.target) | (bound_by(prefix) or NONE)) & self._live[node]
+        found -= (self._bound.get(node) or NONE) | (read_first(node.body) - surely_assigned(node.target))
+        return [assign(name, placeholder(), node) for name in sorted(found)]
+
+
+def _where(node: ast.stmt | ast.expr) -> Place:
+    return node.lineno, node.col_offset
+
+
+def _otherwise(node: Loop, stop: str, test: ast.expr) -> list[ast.stmt]:
+    """The `else` of a loop, after it."""
+    orelse, node.orelse = node.orelse, []
+    return [branch(negation([stop], test), orelse, [], orelse[0])] if orelse else []
+
+
+def _each_loop(body: Sequence[ast.stmt], rewrite: Callable[[Loop, bool], list[ast.stmt]], is_inner: bool) -> list[ast.stmt]:
+    """Statements with their loops rewritten, from the innermost outwards; those of functions inside are left alone."""
+    made: list[ast.stmt] = []
+    for statement in body:
+        is_loop = isinstance(statement, (ast.For, ast.While))
+        for block in blocks_of(statement):
+            block[:] = _each_loop(block, rewrite, is_inner or is_loop)
+        made += rewrite(statement, is_inner) if isinstance(statement, (ast.For, ast.While)) else [statement]
+    return made
