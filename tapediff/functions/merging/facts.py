@@ -9,9 +9,9 @@ from types import CodeType, ModuleType
 import numpy as np
 
 from .contexts import Contexts, Use, is_one
-from .early_exits import EarlyExits
-from .loop_exits import LoopExits
 from .nodes import extent
+from .prepare.early_exits import EarlyExits
+from .prepare.loop_exits import LoopExits
 from .rules import Breach, Broken, Place, Resolve
 from .source import Definition
 from .variables import Binding, Liveness, Names, assigned, bound_by, read_first

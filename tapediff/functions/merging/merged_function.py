@@ -14,9 +14,8 @@ from ...ir.tape import Tape
 from .facts import Facts
 from .nodes import RUN_TIME
 from .purity import Checked, check_statements
-from .refusals import Refused
 from .rewrite import Rewriter
-from .rules import Breach, Broken, Without
+from .rules import Breach, Broken, Refused, Without
 from .run_time import RunTime
 from .source import NoSource, compile_within, definition_of
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from .contexts import flags, is_one
 from .expressions import Expressions, Helpers, Simple
 from .facts import Facts
-from .jumps import JUMPS, has_jump
 from .nodes import branch, call, extent, function_node, load, names_tuple, near, place, positional
+from .prepare.jumps import JUMPS, has_jump
 from .purity import Checked, check_statements
 from .rules import Broken, Without
 from .selects import Select

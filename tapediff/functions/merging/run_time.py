@@ -16,8 +16,8 @@ from ...recording.call_arrays import watch_results
 from ...recording.recorder import current_recorder
 from ..captured.freeze import freeze
 from ..loops import while_loop
-from .loop_run_time import LoopRunTime
 from .plain_numbers import may_be_plain, note_plain
+from .prepare.loop_run_time import LoopRunTime
 from .purity import is_operand, is_pure, is_pure_method, is_users
 from .rules import Place
 

@@ -20,7 +20,7 @@ from ...errors import (
 )
 from ...functions.callees.path_messages import site_of
 from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions
-from ...functions.merging.refusals import Refused
+from ...functions.merging.rules import Refused
 from ...ir.instruction import FLOAT64, ValueType
 from ...ir.interpreter import run
 from ...ir.tape import Tape

@@ -14,7 +14,7 @@ from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...errors import StaleTape
 from ...functions.callees.path_messages import check_prescribed, warn
-from ...functions.merging.refusals import Refused
+from ...functions.merging.rules import Refused
 from ...ir.instruction import Outcome
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from ..nodes import assign, load, near
 from .jumps import JUMPS, MOST_NESTED, has_jump
-from .nodes import assign, load, near
 
 
 class EarlyExits:

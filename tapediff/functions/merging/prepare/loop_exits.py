@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ..nodes import assign, branch, call, load, near, negation, place, placeholder
+from ..rules import Place
+from ..variables import NONE, Binding, Liveness, Names, assigned, blocks_of, bound_by, read_first, surely_assigned
 from .jumps import EXITS, Elsewhere, Lowered, Returns, has_jump
-from .nodes import assign, branch, call, load, near, negation, place, placeholder
-from .rules import Place
-from .variables import NONE, Binding, Liveness, Names, assigned, blocks_of, bound_by, read_first, surely_assigned
 
 Loop: TypeAlias = ast.For | ast.While
 

@@ -6,8 +6,8 @@ import ast
 import copy
 from collections.abc import Callable, Sequence
 
-from .nodes import assign, branch, load, negation, placeholder
-from .variables import Names
+from ..nodes import assign, branch, load, negation, placeholder
+from ..variables import Names
 
 # So many early exits become branches of branches.
 MOST_NESTED = 16

@@ -7,10 +7,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...ir.instruction import Operand
-from ...recording.arrays.tracked import TrackedArray
-from .refusals import Refusing
-from .rules import Place
+from ....ir.instruction import Operand
+from ....recording.arrays.tracked import TrackedArray
+from ..rules import Place, Refusing
 
 # A loop that goes on after its end takes the time of all its turns at every call.
 MOST_TURNS = 1_000
