@@ -33,6 +33,7 @@ from ..ir.instruction import (
     FLOAT_SCALAR,
     GUARD,
     INPUT,
+    INT64,
     Operand,
     Outcome,
     Params,
@@ -60,6 +61,8 @@ from .tape_builder import TapeBuilder
 
 _current = CURRENT
 
+_WIDE = (FLOAT64, INT64, BOOL)
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -80,6 +83,8 @@ class Recorder(TapeBuilder):
         branches_to_inline: how many td.cond in a loop body may still become paths of the body.
         python_ints: inputs that stand for Python integers, as isinstance() must say.
         plain_numbers: which values may be plain numbers of Python in the function, so far as known; see functions/merging.
+        checked_numbers: divisors and powers of such, which guards say are none that Python raises an error for.
+        has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
         call_arrays: arrays that went into calls of sub-tapes, or came out, and may share memory.
         buffers: arrays that the function is given to write to; None where it has none.
     """
@@ -100,6 +105,8 @@ class Recorder(TapeBuilder):
         self.branches_to_inline = 0
         self.python_ints: set[int] = set()
         self.plain_numbers: dict[int, bool] = {}
+        self.checked_numbers: set[int] = set()
+        self.has_narrow_constants = False
         self.call_arrays = CallArrays()
         self.buffers: Buffers | None = None
         self._observed: dict[tuple[int, str], Outcome] = {}
@@ -242,6 +249,8 @@ class Recorder(TapeBuilder):
             if dtype is not None and tracked.dtype != dtype:
                 tracked = NOT_EQUAL(tracked, 0.0) if dtype == BOOL else CONVERT(tracked, dtype=dtype)
             return tracked._id, tracked._value
+        if array.dtype not in _WIDE:  # of objects there is none left here
+            self.has_narrow_constants = True
         array = constant_operand(op, argument, array, dtype)
         return self.constant(array), array[()] if array.shape == () else array
 

@@ -23,6 +23,11 @@ class Use:
         returned: they may be among the results.
         divisors: the operands of `/` that may be one of them.
         powers: those of `**`, with other exponents than small integers.
+        may_grow: an int is computed from itself so that it may become larger than 2**53, beyond which float64 is not exact.
+        products: ints are multiplied with each other.
+        negated: an int is, so that it may be -0.0 as a float.
+        asks_sign: something asks for the sign of zero.
+        as_int: one of NumPy's functions does something else with ints than with floats.
     """
 
     as_float: bool = True
@@ -30,11 +35,23 @@ class Use:
     returned: bool = False
     divisors: list[ast.expr] = field(default_factory=list)
     powers: list[ast.BinOp] = field(default_factory=list)
+    may_grow: bool = False
+    products: bool = False
+    negated: bool = False
+    asks_sign: bool = False
+    as_int: bool = False
+
+    @property
+    def ints_as_floats(self) -> bool:
+        """Whether a float64 does as well as an int, where other ints or floats take its place."""
+        return self.as_float and not self.as_int and not (self.negated and (self.asks_sign or bool(self.divisors)))
 
 
 def flags(use: Use) -> ast.expr:
-    """What may be chosen, as a number: 1 for plain floats, 2 for plain ints, 4 for plain bools."""
-    return ast.Constant(use.as_float * 1 + (use.as_float and not use.returned) * 2 + (use.as_bool and not use.returned) * 4)
+    """What may be chosen, as a number; see run_time.py."""
+    ints = use.ints_as_floats and not use.returned and not use.may_grow
+    bools = use.as_bool and not use.returned
+    return ast.Constant(use.as_float * 1 + ints * 2 + bools * 4 + use.ints_as_floats * 8 + use.products * 16)
 
 
 class Contexts:
@@ -86,23 +103,39 @@ class Contexts:
         use.as_bool = False
         if not isinstance(parent.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
             use.as_float = False
+        if isinstance(parent.op, ast.Mult) and node.id in self._as_ints:
+            use.may_grow = use.products = use.negated = True
 
     def _climb(self, node: ast.AST, use: Use) -> None:
         """Follow a value to where its expression ends."""
         may_be_int = not isinstance(node, ast.Name) or node.id in self._as_ints
+        name, is_product = node.id if isinstance(node, ast.Name) else "", False
         while True:
             parent = self._parents.get(node)
             if isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.Call)):
-                if not self._goes_on(parent, node, use):
+                if not self._goes_on(parent, node, use, may_be_int):
                     return
                 may_be_int = may_be_int and not (isinstance(parent, ast.BinOp) and makes_a_float(parent))
+                is_product |= isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Mult, ast.Pow))
             elif not isinstance(parent, (ast.BoolOp, ast.Tuple, ast.ListComp, ast.IfExp)) or self._is_test(parent, node):
                 # The elements of a tuple or list are assigned, returned, or something else.
+                if may_be_int and isinstance(parent, (ast.Assign, ast.AugAssign)):
+                    use.may_grow |= self._may_grow(parent, name, is_product)
                 self._end(parent, use, may_be_int)
                 return
             node = parent
 
-    def _goes_on(self, parent: ast.BinOp | ast.UnaryOp | ast.Call, node: ast.AST, use: Use) -> bool:
+    def _may_grow(self, statement: ast.Assign | ast.AugAssign, name: str, is_product: bool) -> bool:
+        """Whether an int is computed from itself by more than adding to it."""
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        assigned = frozenset(part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name))
+        own = derived(self._int_flows, assigned)
+        if name not in own:
+            return False
+        parts = [part.id for part in ast.walk(statement.value) if isinstance(part, ast.Name) and part.id in own & self._as_ints]
+        return is_product or len(parts) + isinstance(statement, ast.AugAssign) > 1
+
+    def _goes_on(self, parent: ast.BinOp | ast.UnaryOp | ast.Call, node: ast.AST, use: Use, may_be_int: bool) -> bool:
         """Note an operation on a value; whether its result may still be a plain number."""
         if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not):
             return False
@@ -111,8 +144,14 @@ class Contexts:
             kind = self._kinds[parent]
             if kind == "number":
                 return True
-            use.as_float = use.as_float and (kind == "numpy" or node is parent.func)
+            use.as_float = use.as_float and (kind != "" or node is parent.func)
+            use.asks_sign |= kind == "sign"
+            use.as_int |= may_be_int and kind == "numpy"
             return False
+        is_negative = isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.USub)
+        is_product = isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Mult, ast.Pow)) and not self._has_a_float(parent)
+        use.negated |= may_be_int and (is_negative or is_product)
+        use.products |= may_be_int and is_product
         if isinstance(parent, ast.UnaryOp):
             use.as_float = use.as_float and isinstance(parent.op, (ast.USub, ast.UAdd))
         elif not self._is_arithmetic(parent, node, use):
@@ -153,19 +192,41 @@ class Contexts:
             use.powers.append(parent)
         return isinstance(parent.op, ast.Pow)
 
+    def _has_a_float(self, node: ast.BinOp) -> bool:
+        return any(isinstance(side, ast.Constant) and type(side.value) is float for side in (node.left, self._right[node]))
+
     def _kind_of_call(self, call: ast.Call) -> str:
-        """Whether a call is of one of NumPy's functions, or of a built-in function from numbers to a number."""
+        """What a call is of.
+
+        Returns:
+            "number": a built-in function from numbers to a number. "same": a function of NumPy's that does with an int as with a float;
+            "sign": that also sees the sign of zero; "numpy": another one. "": something else.
+        """
         function = call.func
         if isinstance(function, ast.Name):
             found = self._resolve(function.id)
-            return "number" if is_one(found, (abs, max, min, sum)) else "numpy" if self._of_numpy(found) else ""
-        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
-            module = self._resolve(function.value.id)
-            return "numpy" if module is self._is_numpy else ""
-        return ""
+            if is_one(found, (abs, max, min, sum)):
+                return "number"
+            name = getattr(found, "__name__", "") if self._of_numpy(found) else None
+        elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            name = function.attr if self._resolve(function.value.id) is self._is_numpy else None
+        else:
+            name = None
+        if name is None:
+            return ""
+        return "sign" if name in _ASK_SIGN else "same" if name in _SAME else "numpy"
 
     def _of_numpy(self, found: object) -> bool:
         return getattr(found, "__module__", None) == "numpy" or type(found).__module__ == "numpy"
+
+
+# NumPy's functions that do with an int what they do with the equal float.
+_SAME = frozenset(
+    "sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh arcsin arccos arctan arcsinh arccosh arctanh "
+    "abs absolute fabs add subtract maximum minimum fmax fmin where sum mean less less_equal greater greater_equal equal not_equal "
+    "isnan isfinite isinf hypot logaddexp sign clip rint floor ceil trunc".split()
+)
+_ASK_SIGN = frozenset("arctan2 copysign signbit divide true_divide reciprocal float_power nextafter".split())
 
 
 def is_one(found: object, wanted: Iterable[object]) -> bool:

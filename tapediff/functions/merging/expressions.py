@@ -24,6 +24,8 @@ class Simple:
     def __init__(self, facts: Facts, site: Placed) -> None:
         self._facts, self.site = facts, site
         self.cost = 0
+        # Whether the value of the expression is used as a condition only: `and`, `or` and `not` give NumPy's bools or Python's.
+        self.is_condition = False
 
     def expression(self, node: ast.expr) -> ast.expr:
         """The expression, with conditional expressions in it as selects.
@@ -40,7 +42,11 @@ class Simple:
             return node
         if isinstance(node, ast.Name):
             return call("number", [place(self.site), node], node)
-        if isinstance(node, (ast.Compare, ast.BoolOp)):
+        if isinstance(node, ast.Compare):
+            return self.test(node)
+        if isinstance(node, ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+            if not self.is_condition:
+                raise Broken("numbers", node, f"it computes with {ast.unparse(node)}")
             return self.test(node)
         if isinstance(node, ast.BinOp) and (cost := OPERATORS.get(type(node.op))):
             self.cost += cost - 1
@@ -175,6 +181,8 @@ class Helpers(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if not is_call_of_run_time(node) and isinstance(node.func, (ast.Name, ast.Attribute)) and not self._facts.is_library(node.func):
+        if isinstance(node.func, ast.Name) and is_one(self._facts.resolve(node.func.id), (type, isinstance)):
+            node.func = call("asks", [place(node), node.func], node.func)
+        elif not is_call_of_run_time(node) and isinstance(node.func, (ast.Name, ast.Attribute)) and not self._facts.is_library(node.func):
             node.func = call("helper", [node.func], node.func)
         return node

@@ -58,9 +58,10 @@ class MergedFunctions:
 
     def refuse(self, refused: Refused) -> None:
         """Let a branch stay a branch."""
-        self.refused[refused.code, None if refused.is_all else refused.place] = refused.breach
-        if refused.code in self._checked:
-            self._checked[refused.code] = None
+        code = self._origins.get(refused.code, refused.code)
+        self.refused[code, None if refused.is_all else refused.place] = refused.breach
+        if code in self._checked:
+            self._checked[code] = None
         self._made.clear()
         self.sites.clear()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ...ir.instruction import CONSTANT, INPUT, Operand
+import numpy as np
+
+from ...ir.instruction import BOOL, CONSTANT, FLOAT64, INPUT, INT64, Instruction, Operand, ValueType
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.recorder import Recorder
 
@@ -38,7 +40,7 @@ def _may_be_plain(recorder: Recorder, number: int) -> bool:
                 continue
             known[number] = all(known[k] for k in operands if k in known)
         elif number not in known:
-            known[number] = operands
+            known[number] = operands is True
         pending.pop()
     return known[number]
 
@@ -52,3 +54,36 @@ def _operands(recorder: Recorder, number: int) -> tuple[int, ...] | bool:
         captured = recorder.inputs.index(number) - (len(recorder.inputs) - len(recorder.captured))
         return captured >= 0 and may_be_plain(recorder.captured[captured])
     return instruction.inputs if instruction.op.name in _OPERATORS else False
+
+
+def checked(value: Operand) -> Operand:
+    """Note that a guard has asked whether Python would raise an error for a divisor, or power; the value."""
+    if type(value) is TrackedArray:
+        value._recorder.checked_numbers.add(value._id)
+    return value
+
+
+def unlike_python(recorder: Recorder) -> tuple[str, Instruction] | None:
+    """The first operation on what may be plain numbers for which Python may have another result, or an error, with the rule.
+
+    Most are checked where they stand; this is for those in functions that are not rewritten.
+    """
+    if not any(recorder.plain_numbers.values()):
+        return None
+    for number, instruction in enumerate(recorder.instructions):
+        is_narrow = isinstance(instruction.type, ValueType) and instruction.type.dtype not in _WIDE
+        if is_narrow or (recorder.has_narrow_constants and recorder.plain_numbers.get(number)):
+            return "float32", instruction
+        if instruction.op.name in _MAY_RAISE and not recorder.checked_numbers.intersection((number, instruction.inputs[-1])):
+            is_safe = instruction.op.name == "divide" and _is_nonzero(recorder.instructions[instruction.inputs[1]])
+            if not is_safe and all(_may_be_plain(recorder, k) for k in instruction.inputs):
+                return "zero", instruction
+    return None
+
+
+def _is_nonzero(instruction: Instruction) -> bool:
+    return instruction.op is CONSTANT and bool(np.all(instruction.params[0] != 0))
+
+
+_WIDE = (FLOAT64, INT64, BOOL)
+_MAY_RAISE = frozenset("divide reciprocal floor_divide remainder power integer_power".split())

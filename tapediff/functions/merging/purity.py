@@ -96,7 +96,7 @@ class Checked(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         return call("operand", [place(self._site), self._owner(node)], node)
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
         node.value = self.visit(node.value)
         before = ast.Name(node.target.id, ast.Load()) if isinstance(node.target, ast.Name) else None
         return node if before is None else [near(ast.Expr(self.visit(ast.copy_location(before, node))), node), node]

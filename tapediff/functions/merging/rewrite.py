@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Callable, Sequence
 
-from .contexts import flags, is_one
+from .contexts import LARGEST_EXPONENT, flags, is_one
 from .expressions import Expressions, Helpers, Simple
 from .facts import Facts
 from .nodes import branch, call, extent, function_node, load, names_tuple, near, place, positional
@@ -41,7 +41,7 @@ class Rewriter:
             definition.body = only.value or definition.body
         else:
             definition.body, definition.decorator_list, definition.returns = body, [], None
-        return PlainErrors(self._facts).visit(definition)
+        return PlainErrors(self._facts, self._calls_helpers).visit(definition)
 
     def _block(self, body: Sequence[ast.stmt], in_try: bool) -> list[ast.stmt]:
         return [new for statement in body for new in self._statement(statement, in_try)]
@@ -135,24 +135,32 @@ class Rewriter:
 
 
 class PlainErrors(ast.NodeTransformer):
-    """Checks at run time quotients and powers of what were plain numbers, for which Python has errors."""
+    """Checks at run time quotients and powers of what were plain numbers, for which Python has errors.
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+    Args:
+        all_of_them: whether arguments and results of functions may be such numbers.
+    """
+
+    def __init__(self, facts: Facts, all_of_them: bool) -> None:
+        self._facts, self._all = facts, all_of_them
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.op, ast.Div) and extent(node.right) in self._facts.divisors:
+        if isinstance(node.op, ast.Div) and (self._all or extent(node.right) in self._facts.divisors):
             return call("quotient", [place(node.right), node.left, node.right], node)
-        if isinstance(node.op, ast.Pow) and extent(node) in self._facts.powers:
+        if isinstance(node.op, ast.Pow) and (self._all or extent(node) in self._facts.powers) and not _is_small_power(node.right):
             return call("power", [place(node), node.left, node.right], node)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.op, ast.Div) and isinstance(node.target, ast.Name) and extent(node.value) in self._facts.divisors:
+        if isinstance(node.op, ast.Div) and isinstance(node.target, ast.Name) and (self._all or extent(node.value) in self._facts.divisors):
             node.value = call("divisor", [place(node.value), load(node.target.id), node.value], node.value)
         return node
+
+
+def _is_small_power(exponent: ast.expr) -> bool:
+    return isinstance(exponent, ast.Constant) and type(exponent.value) is int and 0 <= exponent.value <= LARGEST_EXPONENT
 
 
 _SEES_VARIABLES: tuple[Callable[..., object], ...] = (locals, vars, eval, exec, globals)

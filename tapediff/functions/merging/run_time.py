@@ -9,23 +9,28 @@ from typing import Any
 
 import numpy as np
 
+from ...base.source_location import Site
+from ...errors import UnsupportedFunction
 from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
 from ...recording.aliases import ALWAYS, Aliases
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.call_arrays import watch_results
-from ...recording.recorder import current_recorder
+from ...recording.recorder import Recorder, current_recorder
 from ..captured.freeze import freeze
 from ..loops import while_loop
-from .plain_numbers import may_be_plain, note_plain
+from .plain_numbers import checked, may_be_plain, note_plain, unlike_python
 from .prepare.loop_run_time import LoopRunTime
 from .purity import is_operand, is_pure, is_pure_method, is_users
-from .rules import Place
+from .rules import Breach, Place, Refused
 
 # What may be chosen between, by the bits of the flags that a choice has.
-FLOATS, INTS, BOOLS = 1, 2, 4
+FLOATS, INTS, BOOLS, INTS_BESIDE_FLOATS, SMALL = 1, 2, 4, 8, 16
 
-# Larger whole numbers are not counted with.
-LARGEST_INT = 1 << 31
+# Larger whole numbers are not counted with; and where they are multiplied, these.
+LARGEST_INT, LARGEST_FACTOR = 1 << 31, 1 << 12
+
+# Fourth powers of plain numbers overflow, for which Python has an error, beyond this.
+LARGEST_FLOAT = 1e77
 
 class RunTime(LoopRunTime):
     """Called by one rewritten function.
@@ -110,7 +115,7 @@ class RunTime(LoopRunTime):
         """A divisor. For plain numbers, which both may be in the function itself, Python raises an error if it is zero."""
         if type(value) is TrackedArray and may_be_plain(value) and may_be_plain(dividend) and value == 0:
             raise self._refuse("zero", place, "the divisor is zero", is_all=True)
-        return value
+        return checked(value) if may_be_plain(value) and may_be_plain(dividend) else value
 
     def quotient(self, place: Place, dividend: Operand, value: Operand) -> Operand:
         return dividend / self.divisor(place, dividend, value)
@@ -121,7 +126,18 @@ class RunTime(LoopRunTime):
         if type(found) is TrackedArray and may_be_plain(base) and may_be_plain(exponent):
             if not np.logical_and(base > 0, np.isfinite(found)):
                 raise self._refuse("powers", place, f"it computes {base!r}**{exponent!r}", is_all=True)
+            checked(found)
         return found
+
+    def asks(self, place: Place, function: Callable[..., Any]) -> Callable[..., Any]:
+        """type or isinstance, which tell plain numbers from others."""
+
+        def asked(value: Any, *kinds: Any) -> Any:
+            if type(value) is TrackedArray and may_be_plain(value):
+                raise self._refuse("numbers", place, "it asks for the type of what may be a plain number", is_all=True)
+            return function(value, *kinds)
+
+        return asked
 
     def helper(self, function: Any) -> Any:
         """A function that is called, with its branches merged where it is the user's."""
@@ -173,12 +189,20 @@ class RunTime(LoopRunTime):
         """The variables after `while condition: turn`."""
         start = tuple(self._carry(place, value, flag) for value, flag in zip(first, flags))
 
+        frozen = freeze(turn, condition)
+        captured = tuple(map(may_be_plain, frozen.tracked))
+
         # Any variable of the loop may be a plain number, in its first turn or later.
         def step(carry: tuple[Operand, ...]) -> tuple[Operand, ...]:
-            return tuple(self._carry(place, value, flag) for value, flag in zip(turn(*map(note_plain, carry)), flags))
+            recorder = carry[0]._recorder
+            for number, is_plain in zip(recorder.inputs[len(carry) :], captured):
+                recorder.plain_numbers[number] = is_plain
+            found = tuple(self._carry(place, value, flag) for value, flag in zip(turn(*map(note_plain, carry)), flags))
+            check_numbers(recorder)
+            return found
 
         found = while_loop(lambda carry: condition(*map(note_plain, carry)), step, start)
-        _watch(found, [[value] for value in start] + freeze(condition, turn).originals)
+        _watch(found, [[value] for value in start] + frozen.originals)
         return tuple(map(note_plain, found))
 
     def _carry(self, place: Place, value: Operand, flags: int) -> Operand:
@@ -190,10 +214,11 @@ class RunTime(LoopRunTime):
             if value._view is not None and not value.type.shape:
                 raise self._refuse("scalars", place, "a variable of the loop is an array without axes, which `+=` changes")
             return value
-        allowed = kind in (np.float64, np.bool_) or (kind is float and flags & FLOATS) or (kind is bool and flags & BOOLS)
+        is_float = kind is float and flags & FLOATS and not LARGEST_FLOAT < abs(value) < np.inf
+        allowed = kind in (np.float64, np.bool_) or is_float or (kind is bool and flags & BOOLS)
         if allowed:
             return value
-        if kind is int and flags & INTS and abs(value) <= LARGEST_INT:
+        if kind is int and flags & INTS and _is_small(value, flags):
             return float(value)
         raise self._refuse("numbers", place, f"a variable of the loop is {value!r}, of type {kind.__name__}")
 
@@ -266,7 +291,9 @@ class RunTime(LoopRunTime):
             return yes if test else no
         if _is_same(yes, no):
             return yes
-        self._sides(place, yes, no, flags)
+        sides = self._sides(place, yes, no, flags)
+        if any(is_tracked(side) and side.dtype != FLOAT64 for side in sides):
+            return _where(test, *sides)
         found = base
         for name, pair in zip(operators, operands):
             first, second = (self.number(place, each) for each in pair)
@@ -291,15 +318,30 @@ class RunTime(LoopRunTime):
         kind = type(side)
         if kind is TrackedArray or kind is np.float64 or kind is np.bool_:
             return side
-        if kind is float and flags & FLOATS:
+        if kind is float and flags & FLOATS and not LARGEST_FLOAT < abs(side) < np.inf:
             return side
         if kind is int:
             is_mixed = type(other) in (float, np.float64) or (is_tracked(other) and other.dtype == FLOAT64)
-            if flags & (FLOATS if is_mixed else INTS) and abs(side) <= LARGEST_INT:
+            if flags & (INTS_BESIDE_FLOATS if is_mixed else INTS) and _is_small(side, flags):
                 return float(side)
         if kind is bool and flags & BOOLS:
             return side
         raise self._refuse("numbers", place, f"one side gives {side!r}, of type {kind.__name__}")
+
+
+def check_numbers(recorder: Recorder) -> None:
+    """Raise where a recording may compute something else with plain numbers than Python does."""
+    found = unlike_python(recorder)
+    if found is not None:
+        rule, site, got = found[0], found[1].site, f"it computes {found[1].op.name} of what may be a plain number"
+        if not isinstance(site, Site):
+            raise UnsupportedFunction(got)
+        raise Refused(site.code, (site.line, 0), Breach(rule, site.line, got), is_all=True)
+
+
+def _is_small(value: int, flags: int) -> bool:
+    """Whether computing with an int as a float64 is exact."""
+    return abs(value) <= (LARGEST_FACTOR if flags & SMALL else LARGEST_INT)
 
 
 def _where(test: Operand, yes: Operand, no: Operand) -> Operand:

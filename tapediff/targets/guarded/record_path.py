@@ -15,6 +15,7 @@ from ...base.held_locks import holding
 from ...errors import StaleTape
 from ...functions.callees.path_messages import check_prescribed, warn
 from ...functions.merging.rules import Refused
+from ...functions.merging.run_time import check_numbers
 from ...ir.instruction import Outcome
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
@@ -173,7 +174,9 @@ class PathRecorder:
         """Record a call; raises IntNeeded where an int that would be data has to be specialised on."""
         recorder = Recorder(self._function.name, prescribed=decided)
         if not call.takes_ints:
-            return recorder.run(record_bound, bound)
+            tape = recorder.run(record_bound, bound)
+            check_numbers(recorder)
+            return tape
         if missed is None:
             is_allowed = may_be_data(self._function.f)
         else:
@@ -181,6 +184,7 @@ class PathRecorder:
         try:
             if is_allowed:
                 tape = recorder.run(record_bound, bound)
+                check_numbers(recorder)
                 check_parameters(tape)
                 return tape
             error = None

@@ -478,9 +478,9 @@ def power_of_zero(x):
 def power_that_is_too_large(x):
     h = 10.0
     if x[0] > 0:
-        h = 1e300
+        h = 1e70
     try:
-        return x[0] * h**1.5
+        return x[0] * h**5.5
     except OverflowError:
         return x[1] * x[2]
 

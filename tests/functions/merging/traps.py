@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import math
 
 import numpy as np
 
@@ -54,6 +55,10 @@ class Pair(collections.namedtuple("Pair", "a b")):
     def __new__(cls, a):
         Pair.made += 1
         return super().__new__(cls, a, Pair.made)
+
+
+class Counted:
+    n = 0
 
 
 class LikeNumpy:
@@ -188,4 +193,326 @@ def written_by_a_third_argument(x, write):
     return np.sum(y**2)
 
 
-ALIASES = [grown_then_written, swapped_then_written, bound_then_written, an_array_without_axes, a_view_without_axes, written_by_a_third_argument]
+ALIASES = [
+    grown_then_written,
+    swapped_then_written,
+    bound_then_written,
+    an_array_without_axes,
+    a_view_without_axes,
+    written_by_a_third_argument,
+]
+
+
+# Plain numbers that become data: Python computes with them in another way
+
+
+def powers_of_three(x):
+    n = 1
+    for k in range(40):
+        if x[k % 6] > -100:
+            n *= 3
+    return x[0] * (n - 12157665459056928800)
+
+
+def fibonacci(x):
+    a, b = (1, 1)
+    for k in range(90):
+        if x[k % 6] > -100:
+            a, b = (b, a + b)
+    return x[0] * (b - a - 1779979416004714189)
+
+
+def doubles(x):
+    n = 1
+    for k in range(60):
+        if x[k % 6] > -100:
+            n += n
+    n = n + 1
+    return x[0] * (n - 2**60)
+
+
+BIG = 2**60
+
+
+def adds_big_global(x):
+    n = 0
+    if x[0] > 0:
+        n = 1
+    m = n + BIG
+    return x[1] * (m - BIG)
+
+
+def minus_zero(x):
+    n = 0
+    if x[0] > 0:
+        n = 1
+    return np.arctan2(-n, -1.0) * x[1]
+
+
+def minus_zero2(x):
+    n = 0
+    if x[0] > 0:
+        n = 1
+    return np.arctan2(n * -1, -1.0) * x[1]
+
+
+def minus_zero3(x):
+    t = 0
+    for v in x:
+        if v > 1.2:
+            t += v
+    return np.arctan2(-t, -1.0) * x[1]
+
+
+def fourth_of_both(x):
+    n = 2000000011
+    if x[0] > 0:
+        n = 2000000012
+    return x[1] * ((n**4 - 2000000011**4) * 1.0)
+
+
+def np_floor_divide(x):
+    n = 0
+    if x[0] > 0:
+        n = 3
+    return x[1] * np.floor_divide(7, n)
+
+
+def np_remainder(x):
+    n = 0
+    if x[0] > 0:
+        n = 3
+    return x[1] * np.remainder(7, n)
+
+
+def np_square(x):
+    n = 2000000011
+    if x[0] > 0:
+        n = 2000000012
+    return x[1] * (np.multiply(np.square(n), n) * 1e-30)
+
+
+def np_arange(x):
+    n = 2
+    if x[0] > 0:
+        n = 3
+    return x[1] * np.sum(np.arange(n) // 2)
+
+
+def np_full(x):
+    n = 2
+    if x[0] > 0:
+        n = 3
+    return x[1] * np.sum(np.full(3, n) // 2)
+
+
+def float32_scale(x):
+    s = 0.1
+    if x[0] > 0:
+        s = 0.3
+    return x[1] * (s * np.float32(0.7))
+
+
+F32 = np.array([0.1, 0.7], np.float32)
+
+
+def float32_array(x):
+    s = 0.1
+    if x[0] > 0:
+        s = 0.3
+    return x[1] * np.sum(s * F32)
+
+
+def float32_astype(x):
+    s = 0.1
+    if x[0] > 0:
+        s = 0.3
+    return np.sum(s * x.astype(np.float32) * 3.0)
+
+
+G32 = np.float32(0.1)
+
+
+def float32_loop(x):
+    s, n = (0.0, 0.0)
+    while n < abs(x[0]) * 5:
+        s = s + G32
+        n = n + 0.3
+    return x[1] * s
+
+
+def int8_array(x):
+    n = 100
+    if x[0] > 0:
+        n = 101
+    return x[1] * np.sum(n * np.array([1, 2], np.int8))
+
+
+def int64_data2(x):
+    order = np.argsort(x)
+    s = order[0]
+    for v in x:
+        if v > 0:
+            s = s + 1
+        else:
+            s = s * 3
+    return x[0] * (s % 4) + x[1] * s
+
+
+def augment_list(x):
+    n, counts = (2, [0, 1])
+    if x[0] > 0:
+        n = 3
+    counts[0] += n
+    return x[1] * (counts[0] // 2) + x[2] * (7 // counts[0]) + x[3] * 2 ** (-counts[0])
+
+
+def augment_attr(x):
+    n, o = (2, Counted())
+    o.n = 1
+    if x[0] > 0:
+        n = 3
+    o.n += n
+    return x[1] * (o.n // 2) + sum([x[k] for k in range(o.n)])
+
+
+def overflow_pow2(x):
+    s = 1e200
+    if x[0] > 0:
+        s = 1.0
+    try:
+        return x[1] * s**2
+    except OverflowError:
+        return x[2] * 3
+
+
+def bool_not_or(x):
+    y = False
+    if x[0] > 0:
+        y = not x[1] > 0 or x[2] > 0
+    return x[3] * (y + y)
+
+
+K = 3
+
+
+def bool_plain_or(x):
+    if x[0] > 0:
+        y = x[1] > 0 or K > 0
+    else:
+        y = x[1] > 1 or K > 0
+    return x[3] * (y + y)
+
+
+def bool_list(x):
+    hit = [False]
+    h = False
+    if x[0] > 0:
+        h = True
+    hit[0] = h
+    return x[1] * (hit[0] + hit[0])
+
+
+def bool_tuple(x):
+    h = False
+    if x[0] > 0:
+        h = True
+    a, b = (h, h)
+    return x[1] * (a + b)
+
+
+def isinstance_of_a_number(x):
+    n = 2.0
+    if x[0] > 0:
+        n = 3
+    return x[1] * 2 if isinstance(n, int) else x[2]
+
+
+def hf(v):
+    if v > 0:
+        return 1.0
+    return 2.0
+
+
+def type_of_helper(x):
+    k = hf(x[0])
+    return x[1] * 2 if type(k) is float else x[2]
+
+
+def hi(v):
+    if v > 0:
+        return 1
+    return v
+
+
+def isinstance_of_helper2(x):
+    k = hi(x[0])
+    return x[1] * 2 if isinstance(k, int) else x[2]
+
+
+def math_of_helper(x):
+    k = hf(x[0])
+    return x[1] * math.sqrt(k)
+
+
+def mod_helper(x):
+    k = hf(x[0])
+    return x[1] * (7 % k) + 7 // k * x[2]
+
+
+def hz(v):
+    if v > 0:
+        return 1.0
+    return 0.0
+
+
+def div_helper(x):
+    return x[1] * (1.0 / hz(x[0]))
+
+
+def pow_helper(x):
+    k = hz(x[0])
+    return x[1] * 0.0 ** (k - 1.0)
+
+
+def complex_helper(x):
+    k = hz(x[0]) - 0.5
+    return x[1] * abs(k**0.5)
+
+
+NUMBERS = [
+    powers_of_three,
+    fibonacci,
+    doubles,
+    adds_big_global,
+    minus_zero,
+    minus_zero2,
+    minus_zero3,
+    fourth_of_both,
+    np_floor_divide,
+    np_remainder,
+    np_square,
+    np_arange,
+    np_full,
+    float32_scale,
+    float32_array,
+    float32_astype,
+    float32_loop,
+    int8_array,
+    int64_data2,
+    augment_list,
+    augment_attr,
+    overflow_pow2,
+    bool_not_or,
+    bool_plain_or,
+    bool_list,
+    bool_tuple,
+    isinstance_of_a_number,
+    type_of_helper,
+    isinstance_of_helper2,
+    math_of_helper,
+    mod_helper,
+    div_helper,
+    pow_helper,
+    complex_helper,
+]
