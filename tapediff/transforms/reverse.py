@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from ..ops.arrays.shape import unbroadcast
 from ..ops.control.calls import GET, LOOP, ItemCotangent, LoopForm, NonzeroCotangent
 from ..ops.declaration.op import declared_op
 from ..ops.elementwise.arithmetic import DIVIDE, MULTIPLY
-from ..ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
+from ..ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, LOGICAL_NOT, SELECT
 from ..passes.activity import active_values
 from ..passes.simplify.smooth_squares import Squares, square_bar_of, square_rules
 from ..recording.arrays.tracked import TrackedArray
@@ -121,6 +122,24 @@ def _result(recorder: Recorder, cotangent: Operand, type_: ValueType) -> int:
     return recorder.constant(np.array(value, dtype=type_.dtype, order="C"))
 
 
+class _Chosen(NamedTuple):
+    """A cotangent where a mask holds, or where it does not, and exact zeros elsewhere.
+
+    The chain rule goes on with the cotangent itself, so that what is discarded need not be told from zeros that meet infinity.
+
+    Attributes:
+        quality: of the cotangent there: NONZERO, NOT_YET_SEEDED or MAYBE_DISCARDED.
+    """
+
+    mask: TrackedArray
+    where: bool
+    cotangent: Operand
+    quality: int
+
+    def selected(self) -> Operand:
+        return SELECT(self.mask, *((self.cotangent, 0.0) if self.where else (0.0, self.cotangent)))
+
+
 class _Adjoints:
     """The cotangents collected so far, and the sweep that carries them from the output to the inputs."""
 
@@ -128,7 +147,7 @@ class _Adjoints:
         self.tape = tape
         self.recorder = recorder
         self.active = active_values(tape, sources)
-        self.dense: dict[int, list[Operand]] = {}
+        self.dense: dict[int, list[Operand | _Chosen]] = {}
         self.parts: dict[int, list[RegionCotangent]] = {}
         # Of tuples, by item.
         self.items: dict[int, dict[int, list[Operand]]] = {}
@@ -160,6 +179,10 @@ class _Adjoints:
 
     def total(self, number: int) -> tuple[Operand, int]:
         """The cotangent of a value, and its quality."""
+        total, quality = self.total_or_chosen(number)
+        return total.selected() if isinstance(total, _Chosen) else total, quality
+
+    def total_or_chosen(self, number: int) -> tuple[Operand | _Chosen, int]:
         dense = self.dense.pop(number, [])
         parts = self.parts.pop(number, None)
         if parts:
@@ -172,11 +195,33 @@ class _Adjoints:
                 self.maybe_discarded.add(number)
         if not dense:
             return None, ABSENT
+        dense = self._joined(number, dense)
         if len(dense) == 1:
             return dense[0], self.quality(number)
         instruction = self.tape.instructions[number]
         loop = instruction.inputs[0] if isinstance(instruction.type, DynamicArrayType) else -1
         return self._sum(dense, loop), self.quality(number)
+
+    def _joined(self, number: int, terms: list[Operand | _Chosen]) -> list[Operand | _Chosen]:
+        """Terms of both sides of one mask as one; others as arrays where there are several."""
+        if len(terms) == 1:
+            return terms
+        chosen = [term for term in terms if isinstance(term, _Chosen)]
+        if len(chosen) < len(terms) or len({term.mask._id for term in chosen}) > 1:
+            return [term.selected() if isinstance(term, _Chosen) else term for term in terms]
+        sides = [self._side(chosen, where) for where in (True, False) if any(term.where is where for term in chosen)]
+        if len(sides) == 1:
+            return list(sides)
+        if sides[0].quality == sides[1].quality == NONZERO:
+            self.nonzero.add(number)
+        return [SELECT(chosen[0].mask, sides[0].cotangent, sides[1].cotangent)]
+
+    def _side(self, chosen: Sequence[_Chosen], where: bool) -> _Chosen:
+        terms = [term for term in chosen if term.where is where]
+        qualities = {term.quality for term in terms}
+        return terms[0]._replace(
+            cotangent=self._sum([term.cotangent for term in terms]), quality=NONZERO if NONZERO in qualities else max(qualities)
+        )
 
     def quality(self, number: int) -> int:
         """A sum is an exact zero of something discarded only where all its terms are."""
@@ -229,7 +274,7 @@ class _Adjoints:
                 self._apply_square_rules(number, instruction)
             if instruction.op is INPUT or (number not in self.dense and number not in self.parts):
                 continue
-            z_bar, quality = self.total(number)
+            z_bar, quality = self.total_or_chosen(number)
             if z_bar is not None:
                 self.recorder.site = instruction.site
                 self._apply_rules(number, instruction, z_bar, quality)
@@ -257,6 +302,14 @@ class _Adjoints:
 
     def _apply_rules(self, number: int, instruction: Instruction, z_bar: Operand, quality: int) -> None:
         op = declared_op(instruction)
+        if op is SELECT:
+            self._choose(instruction, z_bar if isinstance(z_bar, _Chosen) else None, z_bar, quality)
+            return
+        if isinstance(z_bar, _Chosen):
+            if isinstance(op, Elementwise) and not self.squares.is_square(instruction):
+                self._apply_rules_where_chosen(number, instruction, z_bar)
+                return
+            z_bar = z_bar.selected()
         named = op.named(instruction.params)
         inputs = [self.value(i) for i in instruction.inputs]
         z = self.value(number)
@@ -278,6 +331,43 @@ class _Adjoints:
             cotangent = rule(z_bar, z, *inputs, **named)
             if cotangent is not None:
                 self.add(i, self._passed_to(i, op, z_bar, cotangent, quality if guarded else NONZERO), passed)
+
+    def _apply_rules_where_chosen(self, number: int, instruction: Instruction, z_bar: _Chosen) -> None:
+        """As above, for a cotangent where a mask holds."""
+        op = declared_op(instruction)
+        passed = MAYBE_DISCARDED if op.masks else z_bar.quality
+        guarded = NONZERO if self._multiplies_by_finite(instruction) else z_bar.quality
+        inputs = [self.value(i) for i in instruction.inputs]
+        named = op.named(instruction.params)
+        for i, rule in zip(instruction.inputs, op.vjp):
+            if rule is not None and self.active[i]:
+                cotangent = rule(z_bar.cotangent, self.value(number), *inputs, **named)
+                if cotangent is not None:
+                    cotangent = self._guarded(op, z_bar.cotangent, cotangent, guarded)
+                    self._add_chosen(i, z_bar._replace(cotangent=cotangent, quality=passed), instruction)
+
+    def _choose(self, instruction: Instruction, before: _Chosen | None, z_bar: Operand, quality: int) -> None:
+        """The rules of `select`, whose cotangents are chosen by its mask, among those that were chosen before."""
+        mask, *values = instruction.inputs
+        for i, where in zip(values, (True, False)):
+            if not self.active[i]:
+                continue
+            if before is None:
+                self._add_chosen(i, _Chosen(self.value(mask), where, z_bar, quality), instruction)
+            elif before.mask._id != mask:
+                both = (before.mask, before.where), (self.value(mask), where)
+                joined = LOGICAL_AND(*(m if is_so else LOGICAL_NOT(m) for m, is_so in both))
+                self._add_chosen(i, before._replace(mask=joined, where=True), instruction)
+            elif before.where is where:
+                self._add_chosen(i, before, instruction)
+
+    def _add_chosen(self, operand: int, chosen: _Chosen, instruction: Instruction) -> None:
+        """Add to the cotangent of an operand; as an array where the operand was broadcast."""
+        shape = self.tape.instructions[operand].type.shape
+        if shape == instruction.type.shape == np.shape(chosen.cotangent):
+            self.add(operand, chosen, MAYBE_DISCARDED)
+        else:
+            self.add(operand, unbroadcast(chosen.selected(), shape), MAYBE_DISCARDED)
 
     def _apply_square_rules(self, number: int, instruction: Instruction) -> None:
         """As above, for the cotangent of the value's square."""

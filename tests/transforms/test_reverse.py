@@ -147,6 +147,50 @@ def test_a_cotangent_that_is_zero_by_value_keeps_its_own_derivative():
     assert np.allclose(td.hessian(tape, np.zeros(3)), 2.0 * np.eye(3), rtol=1e-15)
 
 
+def nested_masks(x):
+    outer = np.where(x > 1.0, np.where(x > 2.0, np.sqrt(x - 2.0), np.log(x)), np.where(x > 0.0, x**1.5, 1.0 / (x - 0.5)))
+    return np.sum(outer * x)
+
+
+def same_mask_twice(x):
+    inner = np.where(x > 1.0, np.log(x) + 1.0, np.sqrt(1.0 - x))
+    return np.sum(np.where(x > 1.0, inner**2, np.exp(inner)))
+
+
+def both_sides_of_one_value(x):
+    r = x - 1.0
+    return np.sum(np.where(np.abs(r) < 1.0, 0.5 * r * r, np.abs(r) - 0.5))
+
+
+def one_mask_for_rows(x):
+    mask = x[:, None] > np.array([0.5, 1.5])
+    return np.sum(np.where(mask, np.sqrt(np.abs(x[:, None] - 0.5)), x[:, None] * x[0]))
+
+
+@np.errstate(all="ignore")
+@pytest.mark.parametrize("f", [nested_masks, same_mask_twice, both_sides_of_one_value, one_mask_for_rows])
+def test_what_masks_choose_has_the_derivatives_of_its_own_branch(f):
+    x = np.array([-0.7, 0.3, 1.7, 2.6, 0.9])
+    gradient = td.gradient(f, x)
+    differences = [(f(x + e) - f(x - e)) / 2e-6 for e in 1e-6 * np.eye(x.size)]
+    np.testing.assert_allclose(gradient, differences, rtol=1e-7, atol=1e-8)
+    hessian = td.hessian(f, x)
+    curvature = [(td.gradient(f, x + e) - td.gradient(f, x - e)) / 2e-5 for e in 1e-5 * np.eye(x.size)]
+    np.testing.assert_allclose(hessian, curvature, rtol=1e-6, atol=1e-6)
+    compiled = td.compile(f, x)
+    np.testing.assert_allclose(td.gradient(compiled, x), gradient, rtol=1e-13)
+    # Where the derivative of the other branch is infinite.
+    edges = np.array([1.0, 2.0, 0.5, 0.0, 1.0])
+    assert not np.isnan(td.gradient(f, edges)).any()
+    np.testing.assert_allclose(td.gradient(compiled, edges), td.gradient(f, edges))
+
+
+def test_a_cotangent_is_masked_once_where_both_sides_lead_to_one_value():
+    tape = gradient_tape(td.record(both_sides_of_one_value, X), (0,))
+    assert count(tape, "isnan") == 0
+    assert count(tape, "select") == 2
+
+
 def test_a_finite_division_of_a_discarded_zero_is_zero():
     """c / x with constants c of which some are 0, at x = 0: the first derivative of log, differentiated again."""
     tape = td.record(lambda x: np.sum(td.gradient(lambda y: np.log(y)[1], x) * X), X)
