@@ -10,6 +10,7 @@ OBJECTS = {"settings", "toolchain", "process"}
 # What functions change of a module's own names, and why it is not in one of the objects.
 ELSEWHERE = {
     "base/fork_locks.py": {"_forking", "_locks"},  # the locks themselves, by which the objects are whole in a child
+    "numpy_api/composed/numpys_own.py": {"_COPIES"},  # of NumPy's modules, which live as long
     "ir/pytree.py": {"REGISTERED"},  # the classes that users register, as in copyreg
     "compiler/numba_backend/kernel.py": {"linecache"},  # Python's own: where debuggers and tracebacks look for sources
     "functions/callees/body.py": {"_recent"},  # the latest callees, which hold tapes

@@ -1,39 +1,63 @@
-"""docs/supported.md lists what the registry holds. `python -m tests.test_supported` writes it anew."""
+"""docs/supported.md lists every name of NumPy's and what tapediff does with it. `python -m tests.test_supported` writes it anew."""
 
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 import scipy.special
 
+import tapediff as td
 from tapediff import linalg, special
+from tapediff.errors import TapediffError
 from tapediff.numpy_api import dispatch
-from tapediff.numpy_api.alternatives import INSTEAD
+from tapediff.numpy_api.alternatives import INSTEAD, NOT_HERE, instead_of
+from tapediff.numpy_api.composed import ufunc_methods
 from tapediff.ops import BY_FUNCTION, BY_SCIPY_NAME, Op
+from tapediff.recording.arrays.tracked import TrackedArray
+from tapediff.recording.python_state import numpy_namespace
 
 PAGE = Path(__file__).parents[1] / "docs" / "supported.md"
+sys.path.insert(0, str(Path(__file__).parent))
 
 HEAD = """# What is supported on tracked arrays
 
 Python's operators, indexing and writing with all of NumPy's indices, `len`, iteration, comparisons, `abs`, `round`, `divmod`, `int`
-and `bool` (which are guards), `np.array`, `np.asarray`, `np.full` and their relatives on tracked values, and the functions below, with
-their usual arguments. Everything else raises an error that names the line of the call and, where one is known, another way to write it.
-Tracked values are never converted silently. (Made from the package's own tables by
-`python -m tests.test_supported`.)
+and `bool` (which are guards), and the functions below, with their usual arguments. Everything else raises an error that names the line of
+the call and another way to write it, where there is one. Tracked values are never converted silently. (Made from the package's own tables
+by `python -m tests.test_supported`, and checked against what records.)
 
 ```python
 import numpy as np
 import tapediff as td
 
 try:
-    td.record(lambda a: np.sum(np.linalg.pinv(a)), np.eye(3))
+    td.record(lambda x: np.sum(np.spacing(x)), np.ones(3))
 except td.UnsupportedFunction as refusal:
     print(refusal.fix)
 ```
 
 ```text
-use np.linalg.solve(a.T @ a, a.T) for a matrix of full column rank
+it has no use for derivatives: use np.finfo(float).eps * np.abs(x)
 ```
+
+Functions of integers and of order (`argsort`, `searchsorted`, `digitize`, `unique`, `isin`) give integers and masks, which have no
+derivative. Where the *shape* of a result depends on values, as for `np.nonzero`, `np.unique` or `x[mask]`, these are guarded. Functions
+that fill an array made by `np.zeros`, `np.ones`, `np.empty`, `np.full`, `np.eye` or `np.array` inside the recorded function are recorded as
+they stand (the function is then run twice, the second time with tracked arrays there); arrays from outside are not written to.
 """
+
+# Names of NumPy's that are given no values: types, settings, files, the making of plain arrays of a shape.
+NO_VALUES = frozenset(
+    """__array_namespace_info__ bartlett blackman broadcast_shapes busday_count busday_offset datetime_as_string datetime_data diag_indices eye
+    fromfile fromfunction fromregex fromstring genfromtxt get_include get_printoptions getbufsize geterr geterrcall hamming hanning
+    identity indices info is_busday isdtype isscalar issubdtype iterable kaiser load loadtxt mask_indices mintypecode ones printoptions
+    promote_types set_printoptions setbufsize seterr seterrcall show_config show_runtime test tri tril_indices triu_indices typename
+    zeros empty""".split()
+)  # fmt: skip
+# What works by what else works, without an entry in a table.
+OF_THEMSELVES = frozenset(("r_", "c_", "mgrid", "ogrid", "s_", "index_exp", "vectorize", "frompyfunc", "row_stack", "isfortran"))
 
 
 def name_of(function):
@@ -42,18 +66,44 @@ def name_of(function):
     return f"np.{module}.{function.__name__}" if module else f"np.{function.__name__}"
 
 
+def answered():
+    """NumPy's functions in the tables."""
+    return {*dispatch.FUNCTIONS, *dispatch.WRITERS, *BY_FUNCTION, *dispatch._UFUNC_COMPOSITIONS}
+
+
+def is_there(module, name):
+    value = getattr(module, name)
+    return name in OF_THEMSELVES or (callable(value) and value in answered()) or (module is np and name in numpy_namespace._ORIGINALS)
+
+
+def names_in(module):
+    """The names of a module that take values."""
+    for name in sorted(module.__all__):
+        value = getattr(module, name)
+        if name in OF_THEMSELVES or (callable(value) and not isinstance(value, type) and name not in NO_VALUES):
+            yield name
+
+
+def attributes():
+    return [name for name in dir(np.ndarray) if not name.startswith("__")]
+
+
+def has_attribute(name):
+    return name in dispatch.METHODS or name in dir(TrackedArray)
+
+
+def refusals(module, prefix):
+    """Names that are not here, and what to do."""
+    return [(name, instead_of(prefix + name)) for name in names_in(module) if not is_there(module, name)]
+
+
 def lists():
     """The titles and names of the page."""
-    functions = {*dispatch.FUNCTIONS, *dispatch.WRITERS, *BY_FUNCTION, *dispatch._UFUNC_COMPOSITIONS}
-    functions = {f for f in functions if callable(f)}
-    from_numpy = {name_of(f) for f in functions if getattr(np, f.__name__, None) is f or not isinstance(f, np.ufunc)}
-    yield "NumPy's functions", from_numpy
-    yield "Methods of NumPy's functions", {
-        f"np.{ufunc.__name__}.{method}"
-        for method, table in (("reduce", dispatch._REDUCE), ("accumulate", dispatch._ACCUMULATE))
-        for ufunc in table
-    } | {"np.add.at"}
-    yield "Methods of arrays", {f"x.{name}" for name in dispatch.METHODS if hasattr(np.ndarray, name)}
+    more = {name_of(f) for f in answered() if name_of(f).startswith("np.lib")} | {"np.lib.stride_tricks.sliding_window_view"}
+    yield "NumPy's functions", {f"np.{name}" for name in names_in(np) if is_there(np, name)} | more
+    yield "numpy.linalg", {f"np.linalg.{name}" for name in names_in(np.linalg) if is_there(np.linalg, name)}
+    yield "Methods of NumPy's functions of two arguments", {f"np.add.{name}" for name in (*ufunc_methods.METHODS, "outer", "at")}
+    yield "Attributes and methods of arrays", {f"x.{name}" for name in attributes() if has_attribute(name)}
     yield "SciPy's functions", {f"scipy.special.{name}" for name in BY_SCIPY_NAME if isinstance(getattr(scipy.special, name, None), np.ufunc)}
     for module in (special, linalg):
         yield f"`{module.__name__}`, with SciPy's signatures", {
@@ -66,7 +116,12 @@ def page():
     parts = [HEAD]
     for title, names in lists():
         parts += [f"## {title}\n", " · ".join(f"`{name}`" for name in sorted(names)) + "\n"]
-    return "\n".join(parts)
+    rows = [(f"np.{name}", fix) for name, fix in refusals(np, "")]
+    rows += [(f"np.linalg.{name}", fix) for name, fix in refusals(np.linalg, "linalg.")]
+    rows += [(f"x.{name}", instead_of(name)) for name in attributes() if not has_attribute(name)]
+    parts += ["## What is refused, and what to do\n", "| name | instead |\n|---|---|"]
+    parts += [f"| `{name}` | {fix} |" for name, fix in rows]
+    return "\n".join(parts) + "\n"
 
 
 def test_the_page_lists_what_is_there():
@@ -75,7 +130,7 @@ def test_the_page_lists_what_is_there():
 
 def test_instead_is_said_of_functions_that_exist_and_are_not_here():
     """A sentence about a function that has come in goes out."""
-    here = {name.removeprefix("np.") for _, names in lists() for name in names}
+    here = {name.removeprefix("np.").removeprefix("x.") for _, names in lists() for name in names} - {"resize"}  # the method, not the function
     for name in INSTEAD:
         assert name not in here, name
         owner = np
@@ -84,7 +139,48 @@ def test_instead_is_said_of_functions_that_exist_and_are_not_here():
             owner = __import__("scipy")
         for part in name.removeprefix("scipy.").split("."):
             owner = getattr(owner, part, None) or getattr(np.ndarray, part)
-        assert callable(owner), name
+        assert callable(owner) or name in attributes(), name
+
+
+def test_every_name_that_is_refused_has_a_way_round():
+    """Of NumPy's own lists, so that a new one is noticed."""
+    without = [name for name, fix in (*refusals(np, ""), *refusals(np.linalg, "linalg.")) if fix == NOT_HERE]
+    without += [name for name in attributes() if not has_attribute(name) and instead_of(name) == NOT_HERE]
+    assert not without
+
+
+def test_every_name_that_is_listed_is_called_by_a_test():
+    """The calls of tests/numpy_api, each of which is recorded there."""
+    tests = Path(__file__).parent / "numpy_api"
+    text = "\n".join(path.read_text() for path in tests.glob("*.py"))
+    called = {*re.findall(r"\bnp\.((?:linalg\.)?\w+)", text)}
+    aliases = {"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
+               "atanh": "arctanh", "bitwise_invert": "invert", "bitwise_not": "invert", "pow": "power", "true_divide": "divide",
+               "concat": "concatenate", "bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift", "abs": "absolute",
+               "mod": "remainder"}  # fmt: skip
+    by_registry = {f.__name__ for f in BY_FUNCTION if callable(f)}  # each op is tested from its declaration
+    listed = [n for n in names_in(np) if is_there(np, n) and n != "polyfit"]
+    assert [n for n in listed if n not in called and aliases.get(n, n) not in called | by_registry] == []
+
+
+X = np.arange(1.0, 5.0).reshape(2, 2)
+
+
+@pytest.mark.parametrize("name", sorted({n for n, _ in refusals(np, "")} & {n for n in np.__all__ if hasattr(getattr(np, n), "_implementation") or isinstance(getattr(np, n), np.ufunc)}))
+@pytest.mark.filterwarnings("ignore")
+def test_a_refused_function_names_itself_or_what_it_needs(name):
+    """Called with as many tracked arrays as it takes; never a result."""
+    count = getattr(getattr(np, name), "nin", 1)
+    if name in ("save", "savetxt", "savez", "savez_compressed"):
+        return  # they convert to write to a file; the conversion is refused
+    with pytest.raises((TapediffError, TypeError)):
+        td.record(lambda x: getattr(np, name)(*[x] * count), X)
+
+
+@pytest.mark.parametrize("name", [n for n in attributes() if not has_attribute(n)])
+def test_a_refused_method_is_refused_by_its_name(name):
+    with pytest.raises(td.UnsupportedFunction, match=rf"ndarray\.{name} is not available"):
+        td.record(lambda x: getattr(x, name), X)
 
 
 if __name__ == "__main__":

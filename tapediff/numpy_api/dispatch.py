@@ -15,9 +15,13 @@ from ..ir.instruction import Operand, is_tracked
 from ..ops import BY_FUNCTION, BY_SCIPY_NAME, Op
 from ..ops.elementwise.arithmetic import power
 from ..ops.elementwise.comparison import MASK_OPS
-from . import creating, elementwise, ignoring_nan, joining, ordering, reducing, shaping, writing
+from . import creating, elementwise, joining, ordering, reducing, shaping, writing
 from .alternatives import instead_of
+from .composed import ignoring_nan, per_element, ufunc_methods
+from .composed import table as composed
 from .elementwise import as_mask
+from .joining import as_value
+from .kinds import converted
 from .matrices import einsum, linear_algebra, products
 from .whole_numbers import WholeNumber, ufunc_operands
 
@@ -42,6 +46,7 @@ _UFUNC_COMPOSITIONS: dict[NumpyFunction, Callable[..., Operand]] = {
     np.bitwise_xor: lambda x, y: x ^ y if is_tracked(x) else y ^ x,
     np.matmul: products.matmul,
     np.vecdot: products.vecdot,
+    **composed.UFUNCS,
 }
 
 # The ufuncs of one argument that are one op each, for the shortest way from the call to the tape.
@@ -65,6 +70,7 @@ _REDUCE: dict[NumpyFunction, Callable[..., Operand]] = {
 _ACCUMULATE: dict[NumpyFunction, Callable[..., Operand]] = {np.add: reducing.cumsum, np.multiply: reducing.cumprod}
 
 FUNCTIONS: dict[NumpyFunction, Callable[..., Operand]] = {
+    **composed.FUNCTIONS,
     np.where: elementwise.where, np.clip: elementwise.clip, np.around: elementwise.around, np.round: elementwise.around,
     np.nan_to_num: elementwise.nan_to_num, np.sinc: elementwise.sinc, np.isclose: elementwise.isclose,
     np.allclose: elementwise.allclose, np.array_equal: elementwise.array_equal, np.fix: np.trunc,
@@ -78,7 +84,7 @@ FUNCTIONS: dict[NumpyFunction, Callable[..., Operand]] = {
     np.moveaxis: shaping.moveaxis, np.expand_dims: shaping.expand_dims, np.squeeze: shaping.squeeze,
     np.broadcast_to: shaping.broadcast_to, np.broadcast_arrays: shaping.broadcast_arrays,
     np.concatenate: joining.concatenate, np.stack: joining.stack, np.vstack: joining.vstack, np.hstack: joining.hstack,
-    np.column_stack: joining.column_stack, np.atleast_1d: shaping.atleast_1d, np.atleast_2d: shaping.atleast_2d,
+    np.column_stack: joining.column_stack,
     np.flip: shaping.flip, np.roll: shaping.roll, np.tile: shaping.tile, np.repeat: shaping.repeat,
     np.diagonal: shaping.diagonal, np.diag: shaping.diag, np.trace: shaping.trace, np.tril: shaping.tril, np.triu: shaping.triu,
     np.split: joining.split, np.array_split: joining.array_split, np.copy: shaping.copy,
@@ -92,8 +98,8 @@ FUNCTIONS: dict[NumpyFunction, Callable[..., Operand]] = {
     np.linalg.matmul: products.matmul, np.linalg.det: linear_algebra.det, np.linalg.eigh: linear_algebra.eigh,
     np.linalg.eigvalsh: linear_algebra.eigvalsh,
     np.argsort: ordering.argsort, np.sort: ordering.sort, np.take_along_axis: ordering.take_along_axis,
-    np.searchsorted: ordering.searchsorted, np.median: ordering.median, np.take: ordering.take, np.nonzero: ordering.nonzero,
-    np.flatnonzero: ordering.flatnonzero, np.argwhere: ordering.argwhere, np.unique: ordering.unique,
+    np.searchsorted: ordering.searchsorted, np.median: ordering.median, np.nonzero: ordering.nonzero,
+    np.flatnonzero: ordering.flatnonzero, np.argwhere: ordering.argwhere,
     np.piecewise: ordering.piecewise, np.interp: ordering.interp,
     np.iscomplexobj: lambda x: False, np.isrealobj: lambda x: True, np.real: lambda val: val,
 }  # fmt: skip
@@ -105,13 +111,14 @@ WRITERS: dict[NumpyFunction, Callable[..., Operand]] = {
 }  # fmt: skip
 
 METHODS: dict[str, Callable[..., Operand]] = {
+    **composed.METHODS,
     "sum": reducing.sum, "mean": reducing.mean, "var": reducing.var, "std": reducing.std, "prod": reducing.prod,
     "cumsum": reducing.cumsum, "cumprod": reducing.cumprod, "max": reducing.amax, "min": reducing.amin, "all": reducing.all,
     "any": reducing.any, "argmax": reducing.argmax, "argmin": reducing.argmin, "argsort": ordering.argsort,
     "clip": elementwise.clip, "round": elementwise.around, "copy": shaping.method_copy, "ravel": shaping.ravel,
     "flatten": shaping.flatten, "squeeze": shaping.squeeze, "swapaxes": shaping.swapaxes, "diagonal": shaping.diagonal,
-    "trace": shaping.trace, "repeat": shaping.repeat, "take": ordering.take, "dot": products.dot, "nonzero": ordering.nonzero,
-    "searchsorted": ordering.searchsorted, "ptp": reducing.ptp, "conj": lambda a: a,
+    "trace": shaping.trace, "repeat": shaping.repeat, "dot": products.dot, "nonzero": ordering.nonzero,
+    "searchsorted": ordering.searchsorted, "ptp": reducing.ptp,
     "fabs": elementwise.fabs, "sort": writing.sort_in_place, "fill": writing.fill, "put": writing.put,
     # NumPy's object loops call methods by the names of the functions of one argument on each element of an object array.
     **{function.__name__: op for function, op in BY_FUNCTION.items() if isinstance(function, np.ufunc) and function.nin == 1},
@@ -124,6 +131,10 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwargs
     if any(type(value) is WholeNumber for value in inputs):
         inputs = tuple(ufunc_operands(ufunc, method, inputs))
     out = kwargs.pop("out", None)
+    if method == "__call__" and type(out) is tuple and len(out) == 1 and kwargs.get("where", True) is not True:
+        mask = kwargs.pop("where")
+        _require_tracked_out(ufunc.__name__, out)
+        return writing.deliver_into(out[0], np.where(mask, ufunc(*inputs, **kwargs), out[0]), ufunc.__name__)
     if out is None or all(o is None for o in out):
         return _ufunc_result(ufunc, method, inputs, kwargs)
     _require_tracked_out(ufunc.__name__, out)
@@ -146,20 +157,30 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwargs
 def _require_tracked_out(name: str, out: tuple[Operand, ...]) -> None:
     if any(o is not None and not is_tracked(o) for o in out):
         unsupported(name, "writing tracked values into a plain array",
-                    "use td.zeros(...) for the array, or drop out= (x = x + y instead of x += y)")  # fmt: skip
+                    "use td.zeros(...) for the array, or drop out= (x = x + y instead of x += y)", is_write=True)  # fmt: skip
 
 
 def _ufunc_result(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwargs: dict[str, Operand]) -> Operand:
     name = ufunc.__name__
+    if per_element.is_of_python(ufunc) and method == "__call__":
+        return per_element.of_python(ufunc, inputs)
     if method == "__call__":
         composition = _UFUNC_COMPOSITIONS.get(ufunc)
         op = BY_FUNCTION.get(ufunc) or (None if getattr(np, name, None) is ufunc else BY_SCIPY_NAME.get(name))
         if composition is None and op is None:
             unsupported(_name_of_ufunc(ufunc), None, instead_of(_name_of_ufunc(ufunc)))
+        kwargs.pop("casting", None)
+        kwargs.pop("subok", None)
+        kwargs.pop("order", None)
+        if kwargs.get("dtype") is not None:
+            dtype = kwargs["dtype"]
+            dtype = np.dtype(getattr(dtype, "type", dtype))  # a class of dtypes stands for its own
+            inputs = tuple(converted(v, dtype) if is_tracked(v := as_value(value)) else v.astype(dtype) for value in inputs)
+        kwargs.pop("dtype", None)
         if kwargs.get("where") is True:
             del kwargs["where"]
         if kwargs:
-            unsupported(name, f"the argument {sorted(kwargs)[0]}=", "use np.where for where=, and .astype for dtype=")
+            unsupported(name, f"the argument {sorted(kwargs)[0]}= without out=", "use np.where(mask, value, other)")
         if composition is not None:
             return composition(*inputs)
         return op(*map(as_mask, inputs)) if op in MASK_OPS else op(*inputs)  # type: ignore[misc]
@@ -168,6 +189,8 @@ def _ufunc_result(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwa
         return _called(name, _REDUCE[ufunc], inputs, kwargs)
     if method == "accumulate" and ufunc in _ACCUMULATE:
         return _called(name, _ACCUMULATE[ufunc], inputs, {"axis": 0, **kwargs})
+    if ufunc_methods.concerns(ufunc, method):
+        return ufunc_methods.METHODS[method](ufunc, *inputs, **kwargs)
     if method == "outer" and ufunc.nin == 2:
         left, right = inputs
         return ufunc(np.reshape(left, np.shape(left) + (1,) * np.ndim(right)), right, **kwargs)
@@ -188,6 +211,8 @@ def call_function(function: NumpyFunction, args: tuple[Operand, ...], kwargs: di
     if implementation is None:
         name = name.removeprefix("numpy.")
         unsupported(name, None, instead_of(name))
+    if any(value is np._NoValue for value in kwargs.values()):
+        kwargs = {key: value for key, value in kwargs.items() if value is not np._NoValue}
     args, kwargs, out = _without_out(function, args, kwargs)
     name = name.removeprefix("numpy.")
     if out is None:
@@ -258,8 +283,10 @@ class _Anything:
         return True
 
 
-def unsupported(name: str, what: str | None, fix: str) -> NoReturn:
+def unsupported(name: str, what: str | None, fix: str, *, is_write: bool = False) -> NoReturn:
     subject = name if name.startswith("scipy") else f"np.{name}"
-    raise UnsupportedFunction(
+    error = UnsupportedFunction(
         f"{subject} is not supported on tracked arrays" + (f": {what}" if what else ""), at=user_site(3), fix=fix
     )
+    error.is_write = is_write
+    raise error

@@ -12,6 +12,7 @@ from ..errors import UnsupportedFunction
 from ..ir.instruction import Operand, Recorded, is_tracked
 from ..ops.arrays.indexing import Region, assemble
 from ..ops.arrays.shape import reshape as reshape_value
+from .kinds import converted
 
 
 def concatenate(arrays: Operand, axis: int | None = 0, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Operand:
@@ -34,7 +35,8 @@ def concatenate(arrays: Operand, axis: int | None = 0, dtype: DTypeLike | None =
         starts = tuple(start if k == axis else 0 for k in range(ndim))
         regions.append(Region(starts, (1,) * ndim, shape, shape))
         start += shape[axis]
-    return assemble(parts, regions, full)
+    joined = assemble(parts, regions, full)
+    return joined if dtype is None else converted(joined, dtype) if is_tracked(joined) else joined.astype(dtype)
 
 
 def stack(arrays: Operand, axis: int = 0) -> Operand:
@@ -80,13 +82,13 @@ def stack_objects(array: np.ndarray) -> Operand:
     return reshape_value(stack(list(array.flat)), array.shape)
 
 
-def vstack(tup: Operand) -> Operand:
-    return concatenate([np.atleast_2d(part) for part in map(as_value, tup)], axis=0)
+def vstack(tup: Operand, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Operand:
+    return concatenate([np.atleast_2d(part) for part in map(as_value, tup)], 0, dtype, casting)
 
 
-def hstack(tup: Operand) -> Operand:
+def hstack(tup: Operand, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Operand:
     parts = [np.atleast_1d(part) for part in map(as_value, tup)]
-    return concatenate(parts, axis=0 if np.ndim(parts[0]) == 1 else 1)
+    return concatenate(parts, 0 if np.ndim(parts[0]) == 1 else 1, dtype, casting)
 
 
 def column_stack(tup: Operand) -> Operand:

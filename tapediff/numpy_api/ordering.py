@@ -63,7 +63,7 @@ def searchsorted(a: Operand, v: Operand, side: str = "left", sorter: object = No
     return SEARCHSORTED(a if is_tracked(a) else as_value(a), v, side=side)
 
 
-def median(a: Operand, axis: Axis = None, keepdims: bool = False) -> Operand:
+def median(a: Operand, axis: Axis = None, keepdims: bool = False, overwrite_input: bool = False) -> Operand:
     axes = axes_of(axis, a.ndim)
     kept = [k for k in range(a.ndim) if k not in axes]
     n = math.prod(a.shape[k] for k in axes)
@@ -97,15 +97,6 @@ def argwhere(a: Operand) -> Operand:
     return np.transpose(nonzero(a))
 
 
-def unique(ar: Operand) -> Operand:
-    """The sorted distinct values. How the sorted values repeat is guarded, as it decides the shape."""
-    ordered = sort(np.reshape(ar, (-1,)))
-    if ordered.size == 0:
-        return ordered
-    is_new = (ordered[1:] != ordered[:-1])._recorder.observe(ordered[1:] != ordered[:-1], "array")
-    return ordered[np.concatenate([[0], np.nonzero(is_new)[0] + 1])]
-
-
 def piecewise(x: Operand, condlist: Operand, funclist: Operand, *args: Operand, **kwargs: Operand) -> Operand:
     conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
     choices = list(funclist)
@@ -122,8 +113,10 @@ def _in_dtype_of(x: Operand, value: Operand) -> Operand:
     return converted(value, x.dtype) if is_tracked(value) else value.astype(x.dtype)
 
 
-def interp(x: Operand, xp: Operand, fp: Operand, left: Operand = None, right: Operand = None) -> Operand:
+def interp(x: Operand, xp: Operand, fp: Operand, left: Operand = None, right: Operand = None, period: float | None = None) -> Operand:
     """Piecewise linear interpolation; the interval is looked up by an integer-valued instruction."""
+    if period is not None:
+        return interp(*_periodic(as_value(x), as_value(xp), as_value(fp), period))
     recorder = max((v._recorder for v in (x, xp, fp) if is_tracked(v)), key=lambda r: r.level)  # type: ignore[attr-defined]
     x, xp, fp = (converted(v, FLOAT64) if is_tracked(v) else v for v in map(as_value, (x, xp, fp)))
     x = x if is_tracked(x) else np.asarray(x, dtype=float)
@@ -135,6 +128,17 @@ def interp(x: Operand, xp: Operand, fp: Operand, left: Operand = None, right: Op
     inside = f0 + (x - x0) * ((f1 - f0) / (x1 - x0))
     below = np.where(x < xp[0], fp[0] if left is None else left, inside)
     return np.where(x > xp[n - 1], fp[n - 1] if right is None else right, below)
+
+
+def _periodic(x: Operand, xp: Operand, fp: Operand, period: float) -> tuple[Operand, Operand, Operand]:
+    """Points and ordinates within one period, and one more at either end."""
+    if period == 0:
+        raise ValueError("period must be a non-zero value")
+    period = abs(period)
+    x, xp = x % period, xp % period
+    order = np.argsort(xp)
+    xp, fp = np.take(xp, order), np.take(fp, order)
+    return x, np.concatenate([xp[-1:] - period, xp, xp[:1] + period]), np.concatenate([fp[-1:], fp, fp[:1]])
 
 
 class _Lookup:

@@ -35,35 +35,35 @@ def _is_view(a: Operand, shape: tuple[int, ...]) -> bool:
     """Whether NumPy reshapes the array without copying it. Arguments count as laid out row by row."""
     if a._view is None and (type(a._value) is not np.ndarray or a._value.flags.c_contiguous):
         return True
-    laid_out = _laid_out(a)
-    return np.may_share_memory(laid_out, np.reshape(laid_out, shape))
+    memory = laid_out(a)
+    return np.may_share_memory(memory, np.reshape(memory, shape))
 
 
-def _laid_out(a: Operand) -> np.ndarray:
+def laid_out(a: Operand) -> np.ndarray:
     """An array without contents that lies in memory as NumPy's would."""
     reads = []
     while a._view is not None and a._value is not None:
         reads.append(a._view.read)
         a = a._view.base
-    laid_out = np.empty_like(a._value) if type(a._value) is np.ndarray else np.empty(a.shape)
+    memory = np.empty_like(a._value) if type(a._value) is np.ndarray else np.empty(a.shape)
     for read in reversed(reads):
-        laid_out = asarray(read(laid_out))
-    return laid_out
+        memory = asarray(read(memory))
+    return memory
 
 
 def layout(a: Operand, order: str | None) -> Operand:
     """The array, or a copy of it where NumPy makes one to have it lie row by row ("C") or column by column ("F")."""
-    flags = _laid_out(a).flags if order in ("C", "F") else None
+    flags = laid_out(a).flags if order in ("C", "F") else None
     if flags is None or (flags.c_contiguous if order == "C" else flags.f_contiguous):
         return a
-    laid_out = a._value
-    if type(laid_out) is np.ndarray:
-        laid_out = np.ascontiguousarray(laid_out) if order == "C" else np.asfortranarray(laid_out)
-    return type(a)(a._recorder, a._id, laid_out, a.type)
+    value = a._value
+    if type(value) is np.ndarray:
+        value = np.ascontiguousarray(value) if order == "C" else np.asfortranarray(value)
+    return type(a)(a._recorder, a._id, value, a.type)
 
 
 def _full_shape(old: tuple[int, ...], shape: Shape) -> tuple[int, ...]:
-    wanted = [int(s) for s in (shape if isinstance(shape, (tuple, list)) else (shape,))]
+    wanted = [int(s) for s in (shape if np.iterable(shape) else (shape,))]
     size = int(np.prod(old))
     if wanted.count(-1) == 1:
         known = int(np.prod([s for s in wanted if s != -1]))
@@ -151,14 +151,6 @@ def broadcast_to(array: Operand, shape: Shape, subok: bool = False) -> Operand:
 def broadcast_arrays(*args: Operand, subok: bool = False) -> Operand:
     shape = np.broadcast_shapes(*(np.shape(a) for a in args))
     return tuple(np.broadcast_to(a, shape) for a in args)
-
-
-def atleast_1d(a: Operand) -> Operand:
-    return a if a.ndim >= 1 else reshape(a, (1,))
-
-
-def atleast_2d(a: Operand) -> Operand:
-    return a if a.ndim >= 2 else reshape(a, (1, a.size))
 
 
 def flip(m: Operand, axis: Axis = None) -> Operand:

@@ -194,7 +194,7 @@ def put(a: Operand, ind: Operand, v: Operand, mode: str = "raise") -> None:
         ind = np.clip(ind, 0, a.size - 1)
     elif mode != "raise":
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
-    _put_flat(a, reshape(in_range(ind, a.size, 0), (math.prod(ind.shape),)), v)
+    put_flat(a, reshape(in_range(ind, a.size, 0), (math.prod(ind.shape),)), v)
 
 
 def place(arr: Operand, mask: Operand, vals: Operand) -> None:
@@ -206,7 +206,7 @@ def place(arr: Operand, mask: Operand, vals: Operand) -> None:
     positions = np.flatnonzero(mask)
     if positions.size and not math.prod(np.shape(vals)):
         raise ValueError("Cannot insert from an empty array!")
-    return _put_flat(arr, positions, vals)
+    return put_flat(arr, positions, vals)
 
 
 def putmask(a: Operand, mask: Operand, values: Operand) -> None:
@@ -230,7 +230,7 @@ def fill_diagonal(a: Operand, val: Operand, wrap: bool = False) -> None:
         if len(set(a.shape)) != 1:
             raise ValueError("All dimensions of input must be of equal length")
         step, end = 1 + int(np.cumprod(a.shape[:-1]).sum()), a.size
-    _put_flat(a, np.arange(0, min(end, a.size), step), val)
+    put_flat(a, np.arange(0, min(end, a.size), step), val)
 
 
 def put_along_axis(arr: Operand, indices: Operand, values: Operand, axis: int | None) -> None:
@@ -244,7 +244,7 @@ def put_along_axis(arr: Operand, indices: Operand, values: Operand, axis: int | 
     return arr._store(PUT(arr, broadcast(values, np.shape(positions)), positions))
 
 
-def _put_flat(a: Operand, positions: Operand, values: Operand) -> None:
+def put_flat(a: Operand, positions: Operand, values: Operand) -> None:
     """Write values, repeated as often as needed, to flat positions; where these repeat the last one stays."""
     if not math.prod(positions.shape) or not math.prod(np.shape(values)):
         return
@@ -268,10 +268,12 @@ def _as_tracked_mask(mask: Operand) -> Operand:
 
 def require_tracked(array: Operand, name: str) -> None:
     if not is_tracked(array):
-        raise UnsupportedFunction(
+        error = UnsupportedFunction(
             f"np.{name} is not supported on tracked arrays: writing tracked values into a plain array",
             at=user_site(), fix="use td.zeros(...) for the array, or copy it first with td.zeros(...) and x[...] = array",
         )  # fmt: skip
+        error.is_write = True
+        raise error
 
 
 # ufunc.at

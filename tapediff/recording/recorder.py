@@ -29,6 +29,7 @@ from ..ir.containers import flatten_result
 from ..ir.instruction import (
     BOOL,
     BOOL_SCALAR,
+    CONSTANT,
     FLOAT64,
     FLOAT_SCALAR,
     GUARD,
@@ -56,6 +57,7 @@ from .python_state import gc_pause
 from .python_state import numpy_namespace as namespace
 from .python_state.caught_errors import VALUE_FAILURES, Failure, Refusal, failure_caught, refusal_caught
 from .python_state.exception_handlers import handler_of
+from .python_state.filled_arrays import may_be_filled
 from .python_state.process_state import process
 from .tape_builder import TapeBuilder
 
@@ -87,6 +89,7 @@ class Recorder(TapeBuilder):
         has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
         call_arrays: arrays that went into calls of sub-tapes, or came out, and may share memory.
         buffers: arrays that the function is given to write to; None where it has none.
+        fills: np.zeros and its relatives make tracked arrays; see `run`.
     """
 
     def __init__(self, name: str = "f", *, concrete: bool = True, prescribed: Sequence[Outcome] = ()) -> None:
@@ -109,7 +112,9 @@ class Recorder(TapeBuilder):
         self.has_narrow_constants = False
         self.call_arrays = CallArrays()
         self.buffers: Buffers | None = None
+        self.fills = False
         self._observed: dict[tuple[int, str], Outcome] = {}
+        self._is_constant: dict[int, bool] = {}
         self._captures: dict[tuple[int, int], TrackedArray] = {}
 
     def __enter__(self) -> Recorder:
@@ -121,7 +126,9 @@ class Recorder(TapeBuilder):
         process.recordings.add(self)
         gc_pause.recording_begins()
         if self.outer is None:
-            namespace.recording_begins()
+            namespace.recording_begins(self.fills)
+        else:
+            self.fills = self.outer.fills
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
@@ -131,7 +138,25 @@ class Recorder(TapeBuilder):
             raise error.__cause__
 
     def run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
-        """Call `body(recorder, *args)` and return its result, recording. The recording ends in any case, also by an interrupt."""
+        """Call `body(recorder, *args)` and return its result, recording. The recording ends in any case, also by an interrupt.
+
+        Where it writes a tracked value into an array that np.zeros made, it is called once more, with np.zeros and its relatives
+        making tracked arrays. These cost an instruction for each operation, so it is not done where plain ones do.
+        """
+        try:
+            return self._run(body, *args, **named)
+        except Exception as error:
+            if self.outer is not None or not self.concrete or self.fills or not may_be_filled(error):
+                raise
+            refusal = error
+        self.__init__(self.name, concrete=self.concrete, prescribed=self.prescribed)
+        self.fills = True
+        try:
+            return self._run(body, *args, **named)
+        except RefusedByRecording:
+            raise refusal from None
+
+    def _run(self, body: Callable[Concatenate[Recorder, P], T], *args: P.args, **named: P.kwargs) -> T:
         # An interrupt may come before any line, also within __exit__, and when a `with` of several lines is left.
         try:
             try:
@@ -294,6 +319,8 @@ class Recorder(TapeBuilder):
         known = self._observed.get((value._id, kind))
         if known is not None:
             return known
+        if self.fills and self.is_constant(value._id):
+            return int(value._value) if kind == "int" else outcome_of(kind, value._value)
         ordinal = self.guard_count
         if ordinal < len(self.prescribed):
             outcome = self.prescribed[ordinal]
@@ -307,6 +334,20 @@ class Recorder(TapeBuilder):
         if kind == "int" and isinstance(outcome, float):
             return int(outcome)  # NaN or infinity: raises as plain Python does
         return outcome
+
+    def is_constant(self, number: int) -> bool:
+        """Whether a value is computed from constants alone."""
+        known, path = self._is_constant, [number]
+        while path:
+            k = path[-1]
+            op, inputs = self.instructions[k].op, self.instructions[k].inputs
+            open_ = [j for j in inputs if j not in known]
+            if op is INPUT or op is CONSTANT or not open_ or not all(known.get(j, True) for j in inputs):
+                known[k] = op is CONSTANT or (op is not INPUT and bool(inputs) and all(known[j] for j in inputs if j in known))
+                path.pop()
+            else:
+                path += open_
+        return known[number]
 
     # Errors that user code may catch
 

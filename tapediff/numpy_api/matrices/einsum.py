@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import math
+import operator
+import string
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from ...errors import UnsupportedFunction
-from ...ir.instruction import BOOL, Operand
+from ...ir.instruction import BOOL, Operand, is_tracked
 from ...ops.arrays.shape import reshape
 from ...ops.matrices.products import MATMUL
+from ..kinds import converted
 from .products import as_value_or_tracked
+
+_ALPHABET = string.ascii_uppercase + string.ascii_lowercase
 
 # Stand for the axes of an ellipsis, from the last one backwards; no one can write them as subscripts.
 _ELLIPSIS_LABELS = tuple(chr(k) for k in range(0x2460, 0x2480))
 
 
-def einsum(subscripts: Operand, *operands: Operand, optimize: object = False) -> Operand:
+def einsum(
+    *subscripts_and_operands: Operand, optimize: object = False, dtype: DTypeLike | None = None, order: str = "K", casting: str = "safe"
+) -> Operand:
     """`optimize` changes nothing: products are taken from the left, each as a matrix product where it is one."""
-    if not isinstance(subscripts, str):
-        raise UnsupportedFunction("np.einsum with lists of axes", fix='write the subscripts as text, as in "ij,jk->ik"')
+    subscripts, operands = _as_text(subscripts_and_operands)
     values = [as_value_or_tracked(operand) for operand in operands]
+    if dtype is not None:
+        values = [converted(v, dtype) if is_tracked(v) else v.astype(dtype) for v in values]
     labels, output = _parsed(subscripts.replace(" ", ""), [np.shape(value) for value in values])
     terms = [_term(value, names, values, labels) for value, names in zip(values, labels)]
     total, names = _without(*terms[0], output + "".join(names for _, names in terms[1:]))
@@ -30,6 +39,22 @@ def einsum(subscripts: Operand, *operands: Operand, optimize: object = False) ->
     if total.dtype != BOOL and all(value.dtype == BOOL for value in values):
         total = total != 0  # sums of masks are whether any is true
     return np.transpose(total, [names.index(label) for label in output]) if names != output else total[...]
+
+
+def _as_text(given: tuple[Operand, ...]) -> tuple[str, Sequence[Operand]]:
+    """The subscripts as text, also where each operand is followed by a list of its axes, and these by that of the result."""
+    if isinstance(given[0], str):
+        return given[0], given[1:]
+    pairs, result = (given, None) if len(given) % 2 == 0 else (given[:-1], given[-1])
+    terms = [_letters(axes) for axes in pairs[1::2]]
+    if result is not None:
+        return f"{','.join(terms)}->{_letters(result)}", pairs[::2]
+    # Without a result its axes are those that appear once, in the order of their numbers, which the letters keep.
+    return ",".join(terms), pairs[::2]
+
+
+def _letters(axes: Sequence[Operand]) -> str:
+    return "".join("..." if axis is Ellipsis else _ALPHABET[operator.index(axis)] for axis in axes)
 
 
 def _parsed(text: str, shapes: list[tuple[int, ...]]) -> tuple[list[str], str]:

@@ -61,6 +61,16 @@ def vecdot(x: Operand, y: Operand) -> Operand:
     return np.any(products, axis=-1) if products.dtype == np.bool_ else np.sum(products, axis=-1)
 
 
+def matvec(x: Operand, y: Operand) -> Operand:
+    x, y = as_value_or_tracked(x), as_value_or_tracked(y)
+    return matmul(x, y) if np.ndim(y) == 1 else matmul(x, y[..., None])[..., 0]
+
+
+def vecmat(x: Operand, y: Operand) -> Operand:
+    x, y = as_value_or_tracked(x), as_value_or_tracked(y)
+    return matmul(x, y) if np.ndim(x) == 1 else matmul(x[..., None, :], y)[..., 0, :]
+
+
 def tensordot(a: Operand, b: Operand, axes: Operand = 2) -> Operand:
     a_ndim, b_ndim = np.ndim(a), np.ndim(b)
     if isinstance(axes, int):

@@ -5,6 +5,7 @@ A tracked value can influence Python only by escaping to it, so every escape is 
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -18,6 +19,8 @@ from ...ir.instruction import Operand, Recorded, ValueType
 from ...numpy_api.alternatives import instead_of
 from ...ops.elementwise.arithmetic import RINT
 
+_STORE = dis.opmap["STORE_SUBSCR"]
+
 
 class Escapes(Recorded):
     """The conversions that Python and NumPy ask of a tracked array."""
@@ -25,7 +28,12 @@ class Escapes(Recorded):
     __slots__ = ()
 
     _recorder: Recording
+    _id: int
+    _value: Operand
     type: ValueType
+
+    def _refresh(self) -> None:
+        raise NotImplementedError
 
     # Escapes that are guards
 
@@ -62,20 +70,34 @@ class Escapes(Recorded):
 
     # Escapes that are errors
 
-    def __float__(self) -> NoReturn:
+    def _plain(self) -> Operand:
+        """The value where it does not depend on what is recorded: of an array that np.zeros made, until something tracked is in it."""
+        recorder = self._recorder
+        if not recorder.fills:
+            return None
+        self._refresh()
+        return self._value if recorder.is_constant(self._id) else None
+
+    def __float__(self) -> float:
+        if (plain := self._plain()) is not None:
+            return float(plain)
         fix = (
             "use NumPy's functions instead of math's (np.log, not math.log), and keep arrays of tracked values tracked: "
             "td.zeros(n) or np.stack([...]) instead of storing into a plain array"
         )
         escaped(self, "a Python float", fix, is_plain=self.type.size != 1)
 
-    def __complex__(self) -> NoReturn:
+    def __complex__(self) -> complex:
+        if (plain := self._plain()) is not None:
+            return complex(plain)
         escaped(
             self, "a complex number", "tapediff differentiates real functions only; keep real and imaginary parts apart",
             is_plain=self.type.size != 1,
         )  # fmt: skip
 
-    def __hash__(self) -> NoReturn:  # type: ignore[override]
+    def __hash__(self) -> int:  # type: ignore[override]
+        if (plain := self._plain()) is not None:
+            return hash(plain)
         escaped(
             self,
             "a dictionary key or set member (hash)",
@@ -83,29 +105,37 @@ class Escapes(Recorded):
             is_plain=self.type.shape != (),
         )
 
-    def __str__(self) -> NoReturn:
+    def __str__(self) -> str:
+        if (plain := self._plain()) is not None:
+            return str(plain)
         escaped(
             self,
             "text (str or format)",
             "print(repr(x)) shows type and shape; print values outside the recorded function",
         )
 
-    def __format__(self, spec: str) -> NoReturn:
+    def __format__(self, spec: str) -> str:
+        if (plain := self._plain()) is not None:
+            return format(plain, spec)
         return self.__str__()
 
-    def item(self, *_: Operand) -> NoReturn:
+    def item(self, *index: Operand) -> Operand:
+        if (plain := self._plain()) is not None:
+            return np.asarray(plain).item(*index)
         escaped(
             self, "a Python number (item)", "use x[i], or x.reshape(()) for an array of one element, which stay tracked"
         )
 
-    def tolist(self) -> NoReturn:
+    def tolist(self) -> Operand:
+        if (plain := self._plain()) is not None:
+            return np.asarray(plain).tolist()
         escaped(self, "a list (tolist)", "use list(x), whose elements stay tracked")
 
     def __reduce__(self) -> NoReturn:
         escaped(self, "a pickle", "return it from the function instead")
 
     @property
-    def __array__(self) -> Callable[..., NoReturn]:
+    def __array__(self) -> Callable[..., np.ndarray]:
         """NumPy's conversion hook: absent for scalars, so that np.array([[a, b], [c, d]]) builds an object array of them.
 
         Such an array is stacked when it first meets a tracked operation. An n-d tracked array is not converted.
@@ -120,7 +150,9 @@ class Escapes(Recorded):
             raise AttributeError("__array__")
         return self._refuse_conversion
 
-    def _refuse_conversion(self, *_: Operand, **__: object) -> NoReturn:
+    def _refuse_conversion(self, dtype: Operand = None, copy: bool | None = None) -> np.ndarray:
+        if (plain := self._plain()) is not None:
+            return np.array(plain, dtype)
         escaped(
             self,
             "a plain ndarray",
@@ -134,7 +166,15 @@ def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> N
     called = scipy_function()
     if called:
         into, fix = f"{into} by {called}", instead_of(called)
-    raise TrackedValueEscaped(
+    error = TrackedValueEscaped(
         f"a tracked value was converted to {into}, which would drop its gradient",
         at=user_site(2), got=f"{value!r}, the result of {value._recorder.origin(value)}", fix=fix, is_plain=is_plain,
     )  # fmt: skip
+    error.is_write = _is_stored()
+    raise error
+
+
+def _is_stored() -> bool:
+    """Whether the user's code is at y[...] = value; where y is a tracked array, nothing is converted."""
+    frame = user_frame(2)
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] == _STORE

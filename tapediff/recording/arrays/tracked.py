@@ -85,6 +85,12 @@ class TrackedArray(Versioned):
     T = property(lambda self: functions.transpose(self))
     mT = property(lambda self: functions.swapaxes(self, -1, -2))
     real = property(lambda self: self)
+    imag = property(lambda self: functions.imaginary(self))
+    flat = property(lambda self: Flat(self))
+    strides = property(lambda self: functions.laid_out(self).strides)
+    flags = property(lambda self: functions.laid_out(self).flags)
+    base = property(lambda self: None if self._view is None else self._view.base)
+    device = "cpu"
 
     def __len__(self) -> int:
         if not self.type.shape:
@@ -209,6 +215,17 @@ class TrackedArray(Versioned):
             return self != 0
         return CONVERT(self, dtype=dtype)
 
+    def view(self, *dtype: Operand, **named: Operand) -> Operand:
+        if any(np.dtype(d) != self.dtype for d in (*dtype, *named.values())):
+            raise UnsupportedMethod("ndarray.view of another dtype is not available on tracked arrays", at=user_site(), got=repr(self),
+                                    fix="use x.astype(dtype), which converts the values")  # fmt: skip
+        return self[...]
+
+    def to_device(self, device: str, /, *, stream: None = None) -> Operand:
+        if device != "cpu":
+            raise ValueError(f"Unsupported device for NumPy: {device!r}.")
+        return self
+
     def __copy__(self) -> Operand:
         return functions.copy(self)
 
@@ -238,6 +255,29 @@ class TrackedArray(Versioned):
             raise UnsupportedMethod(f"{kind}.{name} is not available on tracked arrays", at=user_site(), got=repr(self),
                                     fix=instead_of(name))  # fmt: skip
         raise AttributeError(f"tracked arrays have no attribute {name}")
+
+
+class Flat:
+    """x.flat: the array's entries in one row, to be read, written to and gone through."""
+
+    def __init__(self, array: TrackedArray) -> None:
+        self.base = array
+
+    def __getitem__(self, index: Operand) -> Operand:
+        return functions.copy(functions.reshape(self.base, (-1,))[index])
+
+    def __setitem__(self, index: Operand, value: Operand) -> None:
+        positions = np.arange(self.base.size)[index]
+        functions.put_flat(self.base, np.reshape(positions, (-1,)), value)
+
+    def __iter__(self) -> Iterator[Operand]:
+        return iter(functions.reshape(self.base, (-1,)))
+
+    def __len__(self) -> int:
+        return self.base.size
+
+    def copy(self) -> Operand:
+        return functions.copy(functions.reshape(self.base, (-1,)), "C")
 
 
 class _Bound(NamedTuple):

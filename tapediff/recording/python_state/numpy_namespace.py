@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial, update_wrapper
+from functools import update_wrapper, wraps
 from operator import itemgetter
-from types import MethodType
 
 import numpy as np
 
@@ -22,34 +21,15 @@ from ...base.operating_system import at_fork
 from ...base.source_location import is_library_file
 from ...ir.instruction import Operand
 from ...numpy_api import creating
+from ...numpy_api.composed import choosing, filling, numpys_own, per_element
 from ...numpy_api.creating import holds_tracked
+from . import filled_arrays
+from .filled_arrays import Replacement, filled
 from .process_state import process
 
 # The types of most arguments, which hold no further values.
 _PLAIN = frozenset((float, int, bool, complex, str, range, np.float64, np.int64, type(None)))
 _OBJECT = np.dtype(object)
-
-
-class _Replacement(partial):  # type: ignore[type-arg]
-    """Equal to NumPy's function, as tables are keyed by it (numba's, for one), and pickled by its name."""
-
-    original: Operand
-
-    def __eq__(self, other: object) -> bool:
-        return other is self or other is self.original
-
-    def __hash__(self) -> int:
-        return hash(self.original)
-
-    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Operand]:
-        """As an attribute of a class it is a method where NumPy's function is one, whatever a partial is."""
-        return self if instance is None or not hasattr(type(self.original), "__get__") else MethodType(self, instance)
-
-    def __reduce__(self) -> str:
-        return self.original.__name__
-
-    def __repr__(self) -> str:
-        return repr(self.original)
 
 
 def _first(args: tuple[Operand, ...], named: dict[str, Operand]) -> bool:
@@ -73,19 +53,22 @@ def _asks_for_objects(args: tuple[Operand, ...], named: dict[str, Operand]) -> b
     return any(a is object or (type(a) is np.dtype and a == _OBJECT) for a in (*args, *named.values()))
 
 
-def _replacement(original: Operand, answer: Callable[..., object], concerns: Callable[..., bool]) -> _Replacement:
+def _replacement(original: Operand, answer: Callable[..., object], concerns: Callable[..., bool]) -> Replacement:
+    makes = original in (np.array, np.full)
     looks_at_all = concerns is not _first and concerns is not _list_first
 
     def call(*args: Operand, **named: Operand) -> Operand:
         if args and not looks_at_all:
             kind = type(args[0])
             if kind in _PLAIN or (kind is np.ndarray and args[0].dtype is not _OBJECT):
-                return original(*args, **named)
+                made = original(*args, **named)
+                return filled(made, 2) if makes else made
         if current_recorder() is None or not concerns(args, named) or is_library_file(sys._getframe(1).f_code.co_filename):
-            return original(*args, **named)
+            made = original(*args, **named)
+            return filled(made, 2) if makes else made
         return original(*args, **named) if _asks_for_objects(args, named) else answer(*args, **named)
 
-    replacement = _Replacement(call)
+    replacement = Replacement(call)
     update_wrapper(replacement, original)
     replacement.original = original
     return replacement
@@ -109,6 +92,8 @@ _REPLACEMENTS = {
         ("full", creating.full, _any),
         ("fromiter", creating.fromiter, _always),
         ("arange", creating.arange, _any),
+        ("require", filling.require, _first),
+        ("take", choosing.take, _any),
         *((name, creating.of_a_list(getattr(np, name)), _list_first) for name in _OF_LISTS),
     )
 }
@@ -118,12 +103,35 @@ _present = itemgetter(*_REPLACEMENTS)
 _USUAL = {id(_REPLACEMENTS): tuple(_ORIGINALS.values()), id(_ORIGINALS): tuple(_REPLACEMENTS.values())}
 
 
-def recording_begins() -> None:
+
+def _method(owner: type, name: str, answer: Callable[..., Operand]) -> tuple[type, str, Operand, Callable[..., Operand]]:
+    """A method of one of NumPy's classes in Python, and what stands for it where an argument is tracked."""
+    original = getattr(owner, name)
+
+    @wraps(original)
+    def call(self: Operand, *args: Operand, **named: Operand) -> Operand:
+        concerns = current_recorder() is not None and _any(args, named)
+        return (answer if concerns else original)(self, *args, **named)
+
+    return owner, name, original, call
+
+
+_CONCATENATOR = type(np.r_).__mro__[1]
+_METHODS = (
+    _method(_CONCATENATOR, "__getitem__", numpys_own.method_code(_CONCATENATOR.__getitem__)),
+    _method(np.vectorize, "__call__", per_element.call_vectorized),
+)
+
+
+def recording_begins(fills: bool = False) -> None:
     _put(_REPLACEMENTS)
+    if fills:
+        filled_arrays.put(filled_arrays.REPLACEMENTS)
 
 
 def recording_ends() -> None:
     if not process.recordings:
+        filled_arrays.put(filled_arrays.ORIGINALS)
         _put(_ORIGINALS)
         # Another thread may have begun between these lines.
         if process.recordings:
@@ -132,6 +140,10 @@ def recording_ends() -> None:
 
 def _put(functions: Mapping[str, Callable[..., Operand]]) -> None:
     """Names that someone else has replaced meanwhile are left alone."""
+    for owner, name, original, replacement in _METHODS:
+        wanted = replacement if functions is _REPLACEMENTS else original
+        if owner.__dict__[name] is not wanted and owner.__dict__[name] in (original, replacement):
+            setattr(owner, name, wanted)
     namespace = np.__dict__
     if _present(namespace) == _USUAL[id(functions)]:  # compared by identity where nothing else is there
         namespace.update(functions)

@@ -445,7 +445,7 @@ def conversion_hook(x):
 
 
 def default_attribute(x):
-    return np.sum(x) * (2.0 if getattr(x, "strides", None) else 3.0)
+    return np.sum(x) * (2.0 if getattr(x, "ctypes", None) else 3.0)
 
 
 def memory(x, known={}):  # noqa: B006 -- what is tested
@@ -467,7 +467,7 @@ def text(x):
 
 def function_that_is_missing(x):
     try:
-        return np.sum(np.real_if_close(x))
+        return np.sum(np.spacing(x))
     except TypeError:
         return 7.0 * np.sum(x)
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..ir.instruction import Operand
-from ..ops.elementwise.arithmetic import FMAX, FMIN, ROOT
-from ..ops.elementwise.comparison import IS_NAN, LOGICAL_AND, SELECT
-from . import reducing
-from .elementwise import as_mask
-from .kinds import Axis
-from .reducing import count_of, degrees_lost, reduced_axes
+from ...ir.instruction import Operand
+from ...ops.elementwise.arithmetic import FMAX, FMIN, ROOT
+from ...ops.elementwise.comparison import IS_NAN, LOGICAL_AND, SELECT
+from .. import reducing
+from ..elementwise import as_mask
+from ..kinds import Axis
+from ..reducing import count_of, degrees_lost, reduced_axes
 
 
 def _identity(reduction: Callable[..., Operand], neutral: float) -> Callable[..., Operand]:

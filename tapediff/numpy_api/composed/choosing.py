@@ -1,0 +1,233 @@
+"""Choosing entries by positions: choose, take of plain arrays and beyond the ends, partitions, counts, positions in several axes."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...errors import UnsupportedFunction
+from ...ir.instruction import FLOAT64, Operand, is_tracked
+from ...ops.arrays.indexing import GATHER, SCATTER_ADD
+from ...ops.arrays.shape import broadcast, reshape
+from ..indexing import in_range
+from ..joining import as_value, stack
+from ..kinds import Shape, converted
+from ..ordering import argsort, sort
+from ..ordering import take as take_in_range
+from ..reducing import axes_of
+from ..shaping import copy
+
+
+def _with_mode(positions: Operand, extent: int, mode: str, axis: int = 0) -> Operand:
+    """Positions from 0 to extent - 1, by NumPy's mode= argument."""
+    if mode == "wrap":
+        return positions % extent
+    if mode == "clip":
+        return np.clip(positions, 0, extent - 1)
+    if mode != "raise":
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    return in_range(positions, extent, axis)
+
+
+def take(a: Operand, indices: Operand, axis: int | None = None, mode: str = "raise") -> Operand:
+    """Also from a plain array at tracked positions."""
+    a, indices = as_value(a), as_value(indices)
+    if mode == "raise" and is_tracked(a):
+        return take_in_range(a, int(indices) if indices.ndim == 0 and not is_tracked(indices) else indices, axis)
+    if axis is None:
+        a, axis = np.reshape(a, (-1,)), 0
+    (axis,) = axes_of(axis, np.ndim(a))
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"Cannot cast array data from {indices.dtype!r} to dtype('int64') according to the rule 'safe'")
+    shape = np.shape(a)
+    before, after = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    places = _with_mode(indices, shape[axis], mode, axis) * after
+    places = reshape(places, (1, *indices.shape, 1)) + np.arange(before).reshape(-1, *[1] * (indices.ndim + 1)) * (shape[axis] * after)
+    places = places + np.arange(after)
+    taken = GATHER(a, places)
+    return reshape(taken, (*shape[:axis], *indices.shape, *shape[axis + 1 :]))
+
+
+def choose(a: Operand, choices: Operand, mode: str = "raise") -> Operand:
+    options = [as_value(choice) for choice in choices] if isinstance(choices, (list, tuple)) else list(choices)
+    dtype = np.result_type(*(option.dtype for option in options))
+    chosen = _with_mode(as_value(a), len(options), mode)
+    shape = np.broadcast_shapes(np.shape(chosen), *map(np.shape, options))
+    table = stack([broadcast(converted(o, dtype) if is_tracked(o) else o.astype(dtype), shape) for o in options])
+    size = math.prod(shape)
+    places = broadcast(chosen, shape) * size + np.arange(size).reshape(shape)
+    return GATHER(table, places)
+
+
+def compress(condition: Operand, a: Operand, axis: int | None = None) -> Operand:
+    """The entries where the condition, which may be shorter, holds; a guard where it is tracked."""
+    condition = as_value(condition)
+    if np.ndim(condition) != 1:
+        raise ValueError("condition must be a 1-d array")
+    return take_in_range(as_value(a), np.nonzero(condition)[0], axis)
+
+
+def partition(a: Operand, kth: Operand, axis: int | None = -1, kind: object = None, order: object = None) -> Operand:
+    """Sorted throughout, which is a partition at any position."""
+    _check_places(a, kth, axis)
+    return sort(a, axis)
+
+
+def argpartition(a: Operand, kth: Operand, axis: int | None = -1, kind: object = None, order: object = None) -> Operand:
+    _check_places(a, kth, axis)
+    return argsort(a, axis)
+
+
+def _check_places(a: Operand, kth: Operand, axis: int | None) -> None:
+    extent = a.size if axis is None else a.shape[axes_of(axis, a.ndim)[0]]
+    for place in np.ravel(kth).tolist():
+        if not -extent <= operator.index(place) < extent:
+            raise ValueError(f"kth(={place % extent if extent else place}) out of bounds ({extent})")
+
+
+def partition_in_place(a: Operand, kth: Operand, axis: int = -1, kind: object = None, order: object = None) -> None:
+    a[...] = partition(a, kth, axis)
+
+
+def lexsort(keys: Operand, axis: int = -1) -> Operand:
+    """Stable sorts by one key after the other; the last one counts most."""
+    keys = [as_value(key) for key in keys]
+    (axis,) = axes_of(axis, keys[0].ndim)
+    order = argsort(keys[0], axis)
+    for key in keys[1:]:
+        order = np.take_along_axis(order, argsort(np.take_along_axis(key, order, axis), axis), axis)
+    return order
+
+
+def bincount(x: Operand, weights: Operand = None, minlength: int = 0) -> Operand:
+    """The length of the result is a shape: of tracked integers their largest is guarded."""
+    x = as_value(x)
+    if np.ndim(x) != 1 or x.dtype.kind not in "iu":
+        raise UnsupportedFunction("np.bincount of what is not a list of integers", fix="pass integers, as by x.astype(int)")
+    largest = int(np.max(x)) if x.size else -1
+    if x.size and int(np.min(x)) < 0:
+        raise ValueError("'list' argument must have no negative elements")
+    if weights is None:
+        counted: Operand = np.ones(x.shape, np.int64)
+    else:
+        weights = as_value(weights)
+        if np.shape(weights) != x.shape:
+            raise ValueError("The weights and list don't have the same length.")
+        counted = converted(weights, FLOAT64) if is_tracked(weights) else weights.astype(float)
+    return SCATTER_ADD(counted, x, shape=(max(largest + 1, operator.index(minlength)),))
+
+
+def histogram(
+    a: Operand, bins: Operand = 10, range: Operand = None, density: bool | None = None, weights: Operand = None
+) -> tuple[Operand, Operand]:
+    """Counts, or sums of weights, in bins that tracked data may decide; which bin an entry is in has no derivative."""
+    edges = np.histogram_bin_edges(a, bins, range, weights)
+    data, count = np.ravel(as_value(a)), edges.shape[0] - 1
+    places = np.searchsorted(edges, data, side="right") - 1
+    places = np.where(data == edges[-1], count - 1, places)
+    is_inside = (places >= 0) & (places < count)
+    added = np.ones(data.shape, np.int64) if weights is None else np.ravel(as_value(weights))
+    sums = SCATTER_ADD(np.where(is_inside, added, added.dtype.type(0)), np.clip(places, 0, count - 1), shape=(count,))
+    return (sums / np.diff(edges) / np.sum(sums) if density else sums), edges
+
+
+def isin(
+    element: Operand, test_elements: Operand, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None
+) -> Operand:
+    found = np.any(as_value(element)[..., None] == np.ravel(as_value(test_elements)), axis=-1)
+    return ~found if invert else found
+
+
+def setdiff1d(ar1: Operand, ar2: Operand, assume_unique: bool = False) -> Operand:
+    """Its length is a guard."""
+    values = np.ravel(as_value(ar1)) if assume_unique else np.unique(as_value(ar1))
+    return values[isin(values, ar2, invert=True)]
+
+
+def unravel_index(indices: Operand, shape: Shape, order: str = "C") -> tuple[Operand, ...]:
+    extents = tuple(int(n) for n in np.atleast_1d(shape))
+    places = in_range(indices, math.prod(extents), 0)
+    results: list[Operand] = []
+    for extent in reversed(extents) if order == "C" else extents:
+        results.append(places % extent)
+        places = places // extent
+    return tuple(reversed(results) if order == "C" else results)
+
+
+def ravel_multi_index(multi_index: Sequence[Operand], dims: Shape, mode: str = "raise", order: str = "C") -> Operand:
+    extents = [int(n) for n in np.atleast_1d(dims)]
+    places = [_with_mode(as_value(k), n, mode, axis) for axis, (k, n) in enumerate(zip(multi_index, extents))]
+    pairs = list(zip(places, extents)) if order == "C" else list(zip(places, extents))[::-1]
+    total: Operand = 0
+    for place, extent in pairs:
+        total = total * extent + place
+    return total
+
+
+class UniqueAllResult(NamedTuple):
+    """As numpy.unique_all returns it."""
+
+    values: Operand
+    indices: Operand
+    inverse_indices: Operand
+    counts: Operand
+
+
+class UniqueCountsResult(NamedTuple):
+    """As numpy.unique_counts returns it."""
+
+    values: Operand
+    counts: Operand
+
+
+class UniqueInverseResult(NamedTuple):
+    """As numpy.unique_inverse returns it."""
+
+    values: Operand
+    inverse_indices: Operand
+
+
+def unique(
+    ar: Operand, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
+    *, equal_nan: bool = True, sorted: bool = True,
+) -> Operand:  # fmt: skip
+    """The sorted distinct values. How the sorted values repeat is guarded, as it decides the shape."""
+    if axis is not None and np.ndim(ar) != 1:
+        raise UnsupportedFunction("np.unique of rows", fix="compare the rows by their entries, or leave axis out")
+    flat = np.reshape(ar, (-1,))
+    order = argsort(flat)
+    ordered = copy(flat[order])
+    repeats = ordered[1:] == ordered[:-1]
+    if equal_nan and ordered.dtype.kind == "f":
+        repeats = repeats | (np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
+    is_new = np.concatenate([np.ones(min(flat.size, 1), bool), ~repeats._recorder.observe(repeats, "array")])
+    starts = np.flatnonzero(is_new)
+    results = [ordered[starts]]
+    if return_index:
+        results.append(order[starts])
+    if return_inverse:
+        ranks = np.cumsum(is_new) - 1
+        results.append(np.reshape(GATHER(ranks, argsort(order)), np.shape(ar)))
+    if return_counts:
+        results.append(np.diff(np.append(starts, flat.size)))
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def unique_all(x: Operand) -> UniqueAllResult:
+    return UniqueAllResult(*unique(x, True, True, True, equal_nan=False))
+
+
+def unique_counts(x: Operand) -> UniqueCountsResult:
+    return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False))
+
+
+def unique_inverse(x: Operand) -> UniqueInverseResult:
+    return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False))
+
+
+def unique_values(x: Operand) -> Operand:
+    return unique(x, equal_nan=False)

@@ -1,0 +1,201 @@
+"""Grids, windows, convolutions and parts of numbers, written out: what NumPy does in C, or by means that tracked arrays have not."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ...ir.instruction import Operand, is_tracked
+from ...ops.arrays.indexing import GATHER
+from ..creating import asarray, asfortranarray
+from ..joining import as_value
+from ..kinds import as_floats, common_floats
+from ..reducing import axes_of
+from ..shaping import copy as new_copy
+from ..shaping import reshape
+
+
+def meshgrid(*xi: Operand, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Operand, ...]:
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    ndim = len(xi)
+    grids = [np.reshape(as_value(x), (1,) * k + (-1,) + (1,) * (ndim - 1 - k)) for k, x in enumerate(xi)]
+    if indexing == "xy" and ndim > 1:
+        grids = [np.swapaxes(grid, 0, 1) for grid in grids]
+    if not sparse:
+        grids = list(np.broadcast_arrays(*grids))
+    return tuple(new_copy(grid) if copy and is_tracked(grid) else grid for grid in grids)
+
+
+def logspace(
+    start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, base: Operand = 10.0, dtype: DTypeLike | None = None, axis: int = 0
+) -> Operand:
+    if np.ndim(base) > 0:
+        start, stop, base = np.broadcast_arrays(start, stop, base)
+        base = np.expand_dims(base, axis)
+    points = np.power(base, np.linspace(start, stop, num, endpoint, axis=axis))
+    return points if dtype is None else points.astype(dtype)
+
+
+def geomspace(
+    start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None, axis: int = 0
+) -> Operand:
+    start, stop = (v if type(v) in (int, float) else as_value(v) for v in (start, stop))
+    start, stop = np.broadcast_arrays(*common_floats(start, stop))
+    if np.any((start == 0.0) | (stop == 0.0)):
+        raise ValueError("Geometric sequence cannot include zero")
+    sign = np.sign(start)
+    first, last = np.log10(start / sign), np.log10(stop / sign)
+    points = sign * np.moveaxis(logspace(first, last, num, endpoint), 0, 0)
+    if num > 0:
+        points[0] = start
+        if num > 1 and endpoint:
+            points[-1] = stop
+    points = np.moveaxis(points, 0, axis)
+    return points if dtype is None else points.astype(dtype)
+
+
+def sliding_window_view(
+    x: Operand, window_shape: Operand, axis: Operand = None, *, subok: bool = False, writeable: bool = False
+) -> Operand:
+    """A copy where NumPy has a view of the same memory, which is read-only there."""
+    windows = tuple(map(operator.index, window_shape)) if np.iterable(window_shape) else (operator.index(window_shape),)
+    if axis is None:
+        axes = tuple(range(x.ndim))
+        if len(windows) != len(axes):
+            raise ValueError(f"Since axis is None, must provide window_shape for all dimensions of `x`; got {len(windows)} of {x.ndim}")
+    else:
+        axes = tuple(axes_of(k, x.ndim)[0] for k in (axis if isinstance(axis, (tuple, list)) else (axis,)))
+    positions = np.lib.stride_tricks.sliding_window_view(np.arange(x.size).reshape(x.shape), windows, axes)
+    return GATHER(x, np.ascontiguousarray(positions))._as_view(x, lambda base: GATHER(base, np.ascontiguousarray(positions)), None)
+
+
+def correlate(a: Operand, v: Operand, mode: str = "valid") -> Operand:
+    a, v = (np.ravel(as_value(x)) if np.ndim(x) == 0 else as_value(x) for x in (a, v))
+    return convolve(a, v[::-1], mode)
+
+
+def convolve(a: Operand, v: Operand, mode: str = "full") -> Operand:
+    """A product with the matrix of the longer array's windows, of which the ends are filled with zeros."""
+    a, v = (np.atleast_1d(as_value(x)) for x in (a, v))
+    if np.ndim(a) != 1 or np.ndim(v) != 1:
+        raise ValueError("object too deep for desired array")
+    if a.shape[0] == 0 or v.shape[0] == 0:
+        raise ValueError("a cannot be empty" if a.shape[0] == 0 else "v cannot be empty")
+    a, v = (v, a) if v.shape[0] > a.shape[0] else (a, v)
+    n, k = a.shape[0], v.shape[0]
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+    first, count = {"full": (0, n + k - 1), "same": ((k - 1) // 2, n), "valid": (k - 1, n - k + 1)}[mode]
+    ends = np.zeros(k - 1, a.dtype)
+    padded = np.concatenate([ends, a, ends])[first : first + count + k - 1]
+    positions = np.arange(count)[:, None] + np.arange(k)
+    windows = GATHER(padded, positions) if is_tracked(padded) else padded[positions]
+    return windows @ v[::-1]
+
+
+def polymul(a1: Operand, a2: Operand) -> Operand:
+    """Leading zeros are dropped, by guards."""
+    first, second = (np.trim_zeros(np.atleast_1d(as_value(p)), "f") for p in (a1, a2))
+    return convolve(first if first.shape[0] else np.zeros(1), second if second.shape[0] else np.zeros(1))
+
+
+def modf(x: Operand) -> tuple[Operand, Operand]:
+    x = as_floats(as_value(x))
+    whole = np.trunc(x)
+    return np.where(np.isinf(x), np.copysign(0.0, x), np.copysign(x - whole, x)), whole
+
+
+def ldexp(x: Operand, exponent: Operand) -> Operand:
+    x, exponent = as_floats(as_value(x)), as_value(exponent)
+    if exponent.dtype.kind not in "iub":
+        raise TypeError("ufunc 'ldexp' not supported for the input types")
+    return x * np.exp2(exponent.astype(x.dtype))
+
+
+def imaginary(x: Operand) -> Operand:
+    """Zeros that cannot be written to, as NumPy's of real arrays."""
+    zeros = as_value(x)._recorder.tracked_constant(np.zeros(np.shape(x), x.dtype))
+    return zeros._as_view(new_copy(zeros), lambda base: base, None)
+
+
+def conjugate(x: Operand) -> Operand:
+    return new_copy(_counted(x))
+
+
+def _counted(x: Operand) -> Operand:
+    x = as_value(x)
+    return x.astype(np.int64) if x.dtype == np.bool_ else x
+
+
+def _shifted(x: Operand, count: Operand) -> tuple[Operand, Operand]:
+    x, count = _counted(x), _counted(count)
+    if not (x.dtype.kind == count.dtype.kind == "i"):
+        raise TypeError("integers are shifted by integers only")
+    return x, count
+
+
+def left_shift(x: Operand, count: Operand) -> Operand:
+    x, count = _shifted(x, count)
+    return np.where(count < 0, 0, x * 2 ** np.maximum(count, 0))
+
+
+def right_shift(x: Operand, count: Operand) -> Operand:
+    x, count = _shifted(x, count)
+    return np.where(count < 0, np.where(x < 0, -1, 0), x // 2 ** np.maximum(count, 0))
+
+
+def require(a: Operand, dtype: DTypeLike | None = None, requirements: Operand = None, *, like: object = None) -> Operand:
+    wanted = {str(r).upper()[:1] for r in ([requirements] if isinstance(requirements, str) else requirements or ())}
+    value = asfortranarray(a, dtype) if "F" in wanted else asarray(a, dtype, "C" if "C" in wanted else None)
+    return new_copy(value) if value._view is not None and "O" in wanted else value
+
+
+def resize(a: Operand, new_shape: Operand) -> Operand:
+    shape = (operator.index(new_shape),) if not np.iterable(new_shape) else tuple(map(operator.index, new_shape))
+    if any(extent < 0 for extent in shape):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    flat, size = np.ravel(a), int(np.prod(shape))
+    return reshape(flat[np.arange(size) % flat.shape[0]] if flat.shape[0] else np.zeros_like(a, shape=size), shape)
+
+
+def array_equiv(a1: Operand, a2: Operand) -> bool:
+    """A guard."""
+    try:
+        np.broadcast_shapes(np.shape(a1), np.shape(a2))
+    except ValueError:
+        return False
+    return bool(np.all(as_value(a1) == as_value(a2)))
+
+
+def unstack(x: Operand, /, *, axis: int = 0) -> tuple[Operand, ...]:
+    if np.ndim(x) == 0:
+        raise ValueError("Input array must be at least 1-d.")
+    return tuple(np.moveaxis(x, axis, 0))
+
+
+def atleast(name: str, reshaped: Sequence[tuple[Operand, ...]]) -> Operand:
+    """np.atleast_1d and its relatives; `reshaped[n]` is the index that turns n axes into enough."""
+
+    def call(*arys: Operand) -> Operand:
+        results = [v if np.ndim(v := as_value(a)) >= len(reshaped) else _indexed(v, reshaped[np.ndim(v)]) for a in arys]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    call.__name__ = name
+    return call
+
+
+def _indexed(value: Operand, index: tuple[Operand, ...]) -> Operand:
+    shape = iter(np.shape(value))
+    return np.reshape(value, tuple(1 if entry is None else next(shape) for entry in index))
+
+
+_ALL = slice(None)
+atleast_1d = atleast("atleast_1d", [(None,)])
+atleast_2d = atleast("atleast_2d", [(None, None), (None, _ALL)])
+atleast_3d = atleast("atleast_3d", [(None, None, None), (None, _ALL, None), (_ALL, _ALL, None)])
+
+

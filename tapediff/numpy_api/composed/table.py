@@ -1,0 +1,53 @@
+"""Which of NumPy's functions and methods are compositions, and by what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...ir.instruction import Operand, is_tracked
+from ..matrices import products
+from . import choosing, filling, numpys_own, per_element
+
+
+def _dtype_of(value: Operand) -> Operand:
+    return value.dtype if is_tracked(value) else value
+
+
+def _of_types(function: Callable[..., Operand]) -> Callable[..., Operand]:
+    """A function of dtypes, for which an array stands for its own."""
+
+    def call(*args: Operand, **named: Operand) -> Operand:
+        return function(*map(_dtype_of, args), **{k: _dtype_of(v) for k, v in named.items()})
+
+    return call
+
+
+FUNCTIONS: dict[Callable[..., object], Callable[..., Operand]] = {
+    **numpys_own.FUNCTIONS,
+    np.apply_along_axis: per_element.apply_along_axis, np.argpartition: choosing.argpartition, np.array_equiv: filling.array_equiv,
+    np.atleast_1d: filling.atleast_1d, np.atleast_2d: filling.atleast_2d, np.atleast_3d: filling.atleast_3d,
+    np.bincount: choosing.bincount, np.can_cast: _of_types(np.can_cast), np.choose: choosing.choose,
+    np.common_type: lambda *arrays: np.result_type(*arrays, np.float16).type, np.compress: choosing.compress,
+    np.convolve: filling.convolve, np.correlate: filling.correlate, np.geomspace: filling.geomspace, np.histogram: choosing.histogram,
+    np.imag: filling.imaginary, np.isin: choosing.isin, np.lexsort: choosing.lexsort,
+    np.logspace: filling.logspace, np.meshgrid: filling.meshgrid, np.min_scalar_type: _of_types(np.min_scalar_type),
+    np.nanmedian: lambda a, axis=None, keepdims=False: np.nanquantile(a, 0.5, axis, keepdims=keepdims),
+    np.partition: choosing.partition, np.polymul: filling.polymul, np.ravel_multi_index: choosing.ravel_multi_index,
+    np.resize: filling.resize, np.result_type: _of_types(np.result_type), np.setdiff1d: choosing.setdiff1d, np.take: choosing.take,
+    np.unique: choosing.unique, np.unique_all: choosing.unique_all, np.unique_counts: choosing.unique_counts,
+    np.unique_inverse: choosing.unique_inverse, np.unique_values: choosing.unique_values, np.unravel_index: choosing.unravel_index,
+    np.unstack: filling.unstack, np.lib.stride_tricks.sliding_window_view: filling.sliding_window_view,
+}  # fmt: skip
+
+UFUNCS: dict[Callable[..., object], Callable[..., Operand]] = {
+    np.modf: filling.modf, np.ldexp: filling.ldexp, np.left_shift: filling.left_shift, np.right_shift: filling.right_shift,
+    np.conjugate: filling.conjugate, np.matvec: products.matvec, np.vecmat: products.vecmat,
+}  # fmt: skip
+
+METHODS: dict[str, Callable[..., Operand]] = {
+    "argpartition": choosing.argpartition, "partition": choosing.partition_in_place, "choose": choosing.choose, "take": choosing.take,
+    "compress": lambda a, condition, axis=None: choosing.compress(condition, a, axis), "conjugate": filling.conjugate,
+    "conj": filling.conjugate,
+}  # fmt: skip

@@ -1,0 +1,121 @@
+"""Where a plain array would be written to: np.zeros and its relatives make tracked arrays, np.log and the like take lists.
+
+`y = np.zeros(3); y[0] = tracked` fails, as nothing tells a plain array that its entry is no number. A function that fails so is
+recorded once more with these functions in NumPy's namespace. What is computed of constants alone stays free to become plain again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial, update_wrapper
+from types import MethodType
+
+import numpy as np
+
+from ...base.current_recording import current_recorder
+from ...base.source_location import is_library_file
+from ...errors import RefusedByRecording
+from ...ir.instruction import Operand, Recorded
+from ...numpy_api import UNARY
+from ...numpy_api.creating import holds_tracked
+from ...numpy_api.joining import as_value
+from ...ops import Op
+
+# Those of which a call may make an array that is written to.
+_MAKERS = ("zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "full_like", "eye", "identity", "copy")
+
+
+def may_be_filled(error: Exception) -> bool:
+    """Whether what failed may do where arrays are tracked."""
+    if isinstance(error, RefusedByRecording):
+        return error.is_write
+    return isinstance(error, TypeError) and "which has no callable" in str(error)  # NumPy's, of the objects in a list
+
+
+class Replacement(partial):  # type: ignore[type-arg]
+    """Equal to NumPy's function, as tables are keyed by it (numba's, for one), and pickled by its name."""
+
+    original: Operand
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self.original
+
+    def __hash__(self) -> int:
+        return hash(self.original)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Operand]:
+        """As an attribute of a class it is a method where NumPy's function is one, whatever a partial is."""
+        return self if instance is None or not hasattr(type(self.original), "__get__") else MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return self.original.__name__
+
+    def __repr__(self) -> str:
+        return repr(self.original)
+
+
+def filled(made: Operand, depth: int) -> Operand:
+    """An array of floats that the user's code made, `depth` callers up, as a tracked one, in a recording that fills arrays."""
+    recorder = current_recorder()
+    if recorder is None or not recorder.fills or type(made) is not np.ndarray or made.dtype.char not in "df":
+        return made
+    return made if is_library_file(sys._getframe(depth).f_code.co_filename) else recorder.tracked_constant(made)
+
+
+def _maker(original: Callable[..., Operand]) -> Replacement:
+    is_empty = original.__name__.startswith("empty")
+
+    def call(*args: Operand, **named: Operand) -> Operand:
+        made = original(*args, **named)
+        if is_empty and type(made) is np.ndarray:
+            made[...] = 0  # what is there else is not the same every time
+        return filled(made, 2)
+
+    replacement = Replacement(call)
+    update_wrapper(replacement, original)
+    replacement.original = original
+    return replacement
+
+
+class _UfuncReplacement(Replacement):
+    """A ufunc, but for lists of tracked numbers beside plain ones, which NumPy would ask for methods of these."""
+
+    def __getattr__(self, name: str) -> Operand:
+        return getattr(self.original, name)
+
+    @property
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return np.ufunc
+
+
+def _of_one(original: np.ufunc, op: Op) -> _UfuncReplacement:
+    def call(*args: Operand, **named: Operand) -> Operand:
+        if len(args) == 1 and not named:
+            kind = type(args[0])
+            if issubclass(kind, Recorded):
+                return op(args[0])
+            if issubclass(kind, (list, tuple)) and current_recorder() is not None and holds_tracked(args[0]):
+                return op(as_value(args[0]))
+        return original(*args, **named)
+
+    replacement = _UfuncReplacement(call)
+    replacement.original = original
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(replacement, name, getattr(original, name, name))
+    return replacement
+
+
+ORIGINALS: dict[str, Callable[..., Operand]] = {name: getattr(np, name) for name in _MAKERS}
+REPLACEMENTS: dict[str, Callable[..., Operand]] = {name: _maker(f) for name, f in ORIGINALS.items()}
+for _ufunc, _op in UNARY.items():
+    if isinstance(_ufunc, np.ufunc) and getattr(np, _ufunc.__name__, None) is _ufunc:
+        ORIGINALS[_ufunc.__name__], REPLACEMENTS[_ufunc.__name__] = _ufunc, _of_one(_ufunc, _op)
+
+
+def put(functions: Mapping[str, Callable[..., Operand]]) -> None:
+    """Names that someone else has replaced meanwhile are left alone."""
+    namespace = np.__dict__
+    for name, function in functions.items():
+        if namespace[name] is ORIGINALS[name] or namespace[name] is REPLACEMENTS[name]:
+            namespace[name] = function

@@ -1,0 +1,120 @@
+"""Functions that fill arrays made by np.zeros and its relatives are recorded as they stand."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import tapediff as td
+from tapediff.recording.python_state import filled_arrays
+from tapediff.testing import check_gradient
+
+X = np.array([1.5, 2.5, 3.5])
+
+
+def loop(x):
+    y = np.zeros(3)
+    for i in range(3):
+        y[i] = x[i] ** 2
+    return np.sum(y * np.arange(3.0))
+
+
+def matrices(x):
+    a = np.eye(3)
+    a[0, 1] = x[0]
+    a[2] += x
+    b = np.empty_like(a)
+    b[:] = a @ a
+    if a[1, 1] > 0.5:  # known, and so no guard
+        b[0] *= 2
+    return b.sum() * (int(a[1, 1]) + 1)
+
+
+def plain_and_tracked(x):
+    plain, filled = np.zeros((2, 2)), np.ones(4)
+    filled += x[0]
+    return filled.sum() * scipy.linalg.expm(plain)[0, 0] * (float(plain[1, 1]) + 3) * len(str(plain[0].tolist()))
+
+
+def by_branches(x):
+    y = np.zeros(3)
+    if x[0] > 1:
+        y[0] = x[0]
+    if y[1] == 0 and x[1] > 2:
+        y[1] = x[1] * 3
+    return y.sum()
+
+
+def by_functions(x):
+    y, z = np.array([1.0, 2.0, 3.0]), np.full(3, 0.5)
+    y[1] = x[1]
+    np.add.at(y, [0, 0], x[:2])
+    np.copyto(z, x)
+    np.multiply(z, 2.0, out=z)
+    return (y**2 * z).sum()
+
+
+def of_lists(x):
+    return np.sum(np.log([x[0], 2.0, x[1]]) * np.sqrt([[x[2], 1.0, 4.0]]))
+
+
+def in_a_sub_tape(x):
+    return td.subtape(loop)(x) * 2.0
+
+
+PROGRAMS = (loop, matrices, plain_and_tracked, by_branches, by_functions, of_lists, in_a_sub_tape)
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_a_function_that_fills_arrays_is_recorded_as_it_stands(f):
+    """Uncompiled, and by a GuardedTape at points on other paths; NumPy is what it was afterwards."""
+    guarded = td.GuardedTape(f)
+    for x in (X, np.array([0.5, 1.0, 2.0]), np.array([1.5, 1.0, 2.0]), X):
+        check_gradient(f, f, x)
+        check_gradient(guarded, f, x)
+    assert all(getattr(np, name) is original for name, original in filled_arrays.ORIGINALS.items())
+
+
+def test_what_is_known_is_no_guard():
+    """A branch on an array in which nothing tracked has been stored; afterwards it is one."""
+    def f(x):
+        y = np.zeros(2)
+        if y[0] == 0:
+            y[0] = x[0]
+        return y[0] * (2.0 if y[0] > 0 else 3.0)
+
+    tape = td.record(f, X)
+    assert [i.op.name for i in tape.instructions].count("guard") == 1
+    with pytest.raises(td.GuardFailed):
+        tape(-X)
+
+
+def test_a_function_that_needs_no_tracked_arrays_is_called_once():
+    calls = []
+
+    def f(x):
+        calls.append(type(np.zeros(2)))
+        return x.sum()
+
+    td.record(f, X)
+    assert calls == [np.ndarray]
+
+
+OUTSIDE = np.zeros(3)
+
+
+@pytest.mark.parametrize("f", [lambda x: OUTSIDE.__setitem__(0, x[0]), lambda x: np.add(x, x, out=OUTSIDE), lambda x: np.copyto(OUTSIDE, x)])
+def test_arrays_from_outside_are_not_written_to(f):
+    """The error is that of the first call."""
+    with pytest.raises(td.TapediffError):
+        td.record(lambda x: f(x) or x.sum(), X)
+    assert (OUTSIDE == 0.0).all()
+
+
+def test_the_error_is_of_the_functions_own_line():
+    def f(x):
+        y = np.zeros(3, dtype=complex)
+        y[0] = x[0]
+        return x.sum()
+
+    with pytest.raises(td.TrackedValueEscaped, match=r"test_filled_arrays\.py:\d+ in f"):
+        td.record(f, X)
