@@ -47,6 +47,7 @@ INSTEAD = {
     "nextafter": "it has no use for derivatives: write x, or x * (1 + 2.2e-16)",
     "spacing": "it has no use for derivatives: use np.finfo(float).eps * np.abs(x)",
     "isnat": "tracked values are numbers, never dates",
+    "min_scalar_type": "use x.dtype",
     "einsum_path": "call it on plain arrays of the same shapes",
     "from_dlpack": _MEMORY,
     "frombuffer": _MEMORY,

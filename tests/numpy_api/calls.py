@@ -323,7 +323,7 @@ np.setxor1d(x, y)
 np.histogram_bin_edges(x, 3)
 np.histogramdd([G[k % 5], G[(k + 1) % 5]], bins=(2, 3), weights=x)[0]
 x[np.s_[1:4]] + x[np.index_exp[2:5]]
-c * (np.result_type(x, 1) == np.min_scalar_type(x)) + np.can_cast(x, float) + (np.common_type(x) is float) + np.isfortran(m)
+c * (np.result_type(x, 1) == np.float64) + np.can_cast(x, float) + (np.common_type(x) is float) + np.isfortran(m)
 np.interp(G, r, x)
 np.interp(c, r, y, left=1.0, right=d)
 np.interp(x, r, y, period=3.0)
