@@ -261,13 +261,13 @@ def to_ndarray(x):
 
 
 def into_ndarray(x):
-    y = np.zeros(2)
+    y = np.arange(2.0)
     y[0] = x[0] * 2  # looks
     return y.sum()
 
 
 def slice_into_ndarray(x):
-    y = np.zeros(2)
+    y = np.arange(2.0)
     y[:] = x  # looks
     return y.sum()
 
