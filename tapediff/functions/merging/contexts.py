@@ -170,6 +170,8 @@ class Contexts:
         if isinstance(parent, ast.Return):
             use.returned |= may_be_int
             return
+        if isinstance(parent, ast.Compare) and asks_for_none(parent):
+            return
         use.as_bool = False
         if isinstance(parent, ast.AugAssign):
             if isinstance(parent.op, ast.Div):
@@ -227,6 +229,13 @@ _SAME = frozenset(
     "isnan isfinite isinf hypot logaddexp sign clip rint floor ceil trunc".split()
 )
 _ASK_SIGN = frozenset("arctan2 copysign signbit divide true_divide reciprocal float_power nextafter".split())
+
+
+def asks_for_none(node: ast.Compare) -> bool:
+    """Whether a comparison asks whether a value is None, which no number is, plain or data."""
+    return all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops) and all(
+        isinstance(c, ast.Constant) and c.value is None for c in node.comparators
+    )
 
 
 def is_one(found: object, wanted: Iterable[object]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .contexts import flags, is_one
+from .contexts import asks_for_none, flags, is_one
 from .facts import Facts
 from .nodes import Node, Placed, call, is_call_of_run_time, near, place
 from .rules import COMPARISONS, ELEMENTWISE, MOST_COST, OPERATORS, Broken
@@ -101,6 +101,8 @@ class Simple:
                 for a, op, b in zip(operands, node.ops, operands[1:])
             ]
             return call("every", [place(self.site), *pairs], node)
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and len(node.ops) == 1 and asks_for_none(node):
+            return call("every", [place(self.site), node], node)
         if isinstance(node, ast.BoolOp):
             name = "every" if isinstance(node.op, ast.And) else "some"
             return call(name, [place(self.site), *map(self.test, node.values)], node)

@@ -12,6 +12,8 @@ from .contexts import Contexts, Use, is_one
 from .nodes import extent
 from .prepare.early_exits import EarlyExits
 from .prepare.loop_exits import LoopExits
+from .prepare.none_flags import NoneFlags
+from .prepare.static_values import StaticValues
 from .rules import Breach, Broken, Place, Resolve
 from .source import Definition
 from .variables import Binding, Liveness, Names, assigned, bound_by, read_first
@@ -54,6 +56,9 @@ class Facts:
         self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range)
         body = self.loops.of_function(body, arguments.union(code.co_freevars))
         self.body = EarlyExits(self.looks_at_data).of_function(body)
+        own = frozenset(code.co_varnames) - arguments - frozenset(code.co_cellvars)
+        StaticValues(own).of_function(self.body)
+        self.body = NoneFlags(own).of_function(self.body)
         self._contexts = Contexts(self.body, self.resolve, np)
         self.live = Liveness(self.body)
         self.bound = Binding(self.body, arguments.union(code.co_freevars)).before

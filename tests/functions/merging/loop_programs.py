@@ -285,7 +285,7 @@ def ends_in_an_else(x):
 def value_before_the_first_turn(x):
     for v in x:
         if v > 0.2:
-            old = new * 2.0 if v < 0.3 else v  # noqa: F821 -- that is the trap
+            old = new * 2.0 if v < 0.45 else v  # noqa: F821 -- that is the trap
             break
         new = v  # noqa: F841
     else:

@@ -7,7 +7,7 @@ import pytest
 
 import tapediff as td
 from tapediff.functions.merging.rules import RULES
-from tests.functions.merging import loop_programs
+from tests.functions.merging import loop_programs, state_programs
 from tests.functions.merging.programs import MERGE, TRAPS, divides_by_a_number_that_is_zero, huber, unbound_on_one_side
 from tests.random_programs.branching import Program, function_of, points
 
@@ -29,7 +29,7 @@ def agree(f, merged, points):
         assert np.allclose(gradient, own, rtol=1e-10, atol=1e-12, equal_nan=True), (x, gradient, own)
 
 
-@pytest.mark.parametrize("f", [*MERGE, *TRAPS, *loop_programs.MERGE, *loop_programs.TRAPS], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [*MERGE, *TRAPS, *loop_programs.MERGE, *loop_programs.TRAPS, *state_programs.MERGE, *state_programs.TRAPS], ids=lambda f: f.__name__)
 @np.errstate(all="ignore")
 def test_every_program_gives_the_answers_of_its_paths(f):
     merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
@@ -37,7 +37,7 @@ def test_every_program_gives_the_answers_of_its_paths(f):
     agree(f, merged, POINTS[::-1])
 
 
-@pytest.mark.parametrize("f", [*MERGE, *loop_programs.MERGE], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [*MERGE, *loop_programs.MERGE, *state_programs.MERGE], ids=lambda f: f.__name__)
 @np.errstate(all="ignore")
 def test_few_tapes_serve_all_paths_natively(f):
     merged = td.GuardedTape(f, merge=True)
@@ -88,6 +88,23 @@ def test_errors_of_the_program_are_its_own():
     agree(unbound_on_one_side, merged, POINTS[:2])
     with pytest.raises(UnboundLocalError):
         td.gradient(merged, -np.ones(6))
+
+
+@pytest.mark.parametrize("f", [*loop_programs.FAIL, *state_programs.FAIL], ids=lambda f: f.__name__)
+@np.errstate(all="ignore")
+def test_programs_that_fail_at_some_points_do_so_with_their_own_errors(f):
+    merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
+    errors = 0
+    for x in [*POINTS, *POINTS[::-1]]:
+        try:
+            f(x)
+        except (UnboundLocalError, TypeError) as error:
+            errors += 1
+            with pytest.raises(type(error)):
+                td.gradient(merged, x)
+        else:
+            agree(f, merged, [x])
+    assert errors
 
 
 def test_the_report_names_every_branch_and_why_it_stays():

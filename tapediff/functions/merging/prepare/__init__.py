@@ -1,5 +1,5 @@
 """Rewritings that come first, so that what is left are branches and plain loops: the exits of functions and loops.
 
 Comes in: the statements of a function. Goes out: statements that do the same. Open first: `loop_exits.py`; what rewritten loops call is in
-loops call.
+`loop_run_time.py`.
 """
