@@ -209,7 +209,17 @@ def a_number_that_is_zero(x):
     return x[0] if not best else x[1]
 
 
+def asks_for_the_truth_of_numbers(x):
+    s = 1.0
+    for v in x:
+        if v and not (v - 0.5):
+            s = s + 2.0 * v
+        s = s * 1.5
+    return s * x[0]
+
+
 TRAPS = [
+    asks_for_the_truth_of_numbers,
     returns_the_state, compares_equal_states, returns_none_at_times, keeps_a_function_of_it, none_from_a_list, an_index_of_the_best,
     a_state_of_another_function, none_again_in_a_branch, a_loop_changes_it, a_number_that_is_zero,
 ]  # fmt: skip

@@ -204,7 +204,7 @@ def test_an_error_of_the_function_leaves_its_branches_merged():
 @np.errstate(all="ignore")
 def test_every_rule_keeps_a_trap_out():
     met = set()
-    for f in [*TRAPS, *loop_programs.TRAPS, divides_by_a_number_that_is_zero, unbound_on_one_side]:
+    for f in [*TRAPS, *loop_programs.TRAPS, *state_programs.TRAPS, divides_by_a_number_that_is_zero, unbound_on_one_side]:
         merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
         for x in POINTS:
             with contextlib.suppress(ZeroDivisionError, UnboundLocalError):
