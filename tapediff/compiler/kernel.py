@@ -91,6 +91,11 @@ class Kernel:
         """Types of the outputs that `call` writes to arrays."""
         return self.output_types[1 if self.returns_value else 0 :]
 
+    def allow_constants(self) -> None:
+        """Let `call` take a td.Constant in the place of every input but the first, where nothing could change it meanwhile."""
+        if self._fits_entry() and not self.state[entry.RELEASES_GIL] and not self.dispatch_tables:
+            entry.allow_constants(self.state, 1)
+
     def _work(self) -> int:
         """A rough count of element operations."""
         total = 0

@@ -195,6 +195,8 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         if self.tape.arguments is not None or self.tape.named_only:
             return known  # which takes the arguments in another form
         if argnums == (0,):
+            if self.backend == NATIVE:
+                known.allow_constants()
             self._fast = known.call
         elif argnums is None and known.tape.output_types == (FLOAT_SCALAR,) and not known.tape.returns_tuple and self.tape.aux is None:
             self._fast_value = known.call

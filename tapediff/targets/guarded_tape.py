@@ -14,7 +14,7 @@ from ..compiler.runtime.status import KEPT, PENDING
 from ..errors import ArgumentMismatch, TrackedValueEscaped
 from ..ir.arguments import unwrap
 from ..ir.containers import flatten_result, is_container
-from ..ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType, is_tracked
+from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, UserFunction, ValueType, is_tracked
 from ..ir.interpreter import inline, run
 from ..ir.outputs import Out, check_out, deliver
 from ..ir.pytree import holds_tracked
@@ -24,7 +24,7 @@ from ..recording.arguments.bind_call import BoundCall, bind_call, positional
 from ..recording.arguments.static import Static
 from ..recording.recorder import Recorder, current_recorder
 from .backends import NATIVE
-from .evaluate.call_code import raise_pending
+from .evaluate.call_code import GuardValue, raise_pending
 from .evaluate.chosen import choose, leaves_like
 from .evaluate.direct_calls import (
     FIRST,
@@ -43,10 +43,10 @@ from .evaluate.like_function import like
 from .evaluate.nested_recording import record_bound, record_nested
 from .evaluate.request import Given, Request, requested
 from .guarded.dispatch import Dispatch
-from .guarded.fast_dispatch import FastDispatch, GuardValue, PathCalls
 from .guarded.keyed_call import GuardedFunction, KeyedCall, forms_of
 from .guarded.merging import again_unmerged
 from .guarded.native_paths import GuardedCalls
+from .guarded.path_calls import CallsUnderGuard, PathCalls, fast_under
 from .guarded.policy import Policy
 from .guarded.record_path import PathRecorder
 from .guarded.report import Stats, explanation
@@ -129,10 +129,11 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self._recorder = PathRecorder(function, policy, cache)
         self._staleness = StalenessCheck(function, policy, cache)
         self._dispatch = Dispatch(function, policy, cache, self._recorder, self._staleness)
-        self._fast_dispatch = FastDispatch(function, cache)
         self._fast: Callable[..., object] = unknown_yet
         self._fast_gradient: Callable[..., object] = unknown_yet
+        self._fast_value: Callable[..., object] = unknown_yet
         self._path_calls: WeakValueDictionary[Hashable, PathCalls] = WeakValueDictionary()
+        self._calls_under_guard: WeakValueDictionary[Hashable, CallsUnderGuard] = WeakValueDictionary()
         self.direct_calls = DirectCalls()
         self._shape: tuple[int, ...] = ()
         self._dtype = FLOAT64
@@ -176,28 +177,54 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
 
     # Calls
 
-    @again_unmerged
     def answer(self, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], status: Tree, keep: bool) -> Tree:
         """See FastPath."""
-        if status == KEPT and (raised := self.take_error()) is not None:
-            raise raised
-        if status == PENDING:
-            raise_pending()
-        found = gradient_directly(self, argnums, named, args, out, keep)
-        if found is not None:
-            return found
+        if type(status) is int and status in (KEPT, PENDING):
+            self._raise_kept(status)
+        if type(status) is not GuardValue:
+            found = gradient_directly(self, argnums, named, args, out, keep)
+            if found is not None and type(found) is not GuardValue:
+                return found
+            status = found
+        return self._in_full(args, argnums, out, named, status, keep)
+
+    def _raise_kept(self, status: int) -> None:
+        """Raise what user code has raised that native code called, unless a merged branch is the cause."""
+        try:
+            if status == PENDING:
+                raise_pending()
+            if (raised := self.take_error()) is not None:
+                raise raised
+        except Exception as error:
+            if not self.went_unmerged(error):
+                raise
+
+    @again_unmerged
+    def _in_full(
+        self, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], guarded: GuardValue | None, keep: bool
+    ) -> Tree:
         asked = requested(self, args, argnums, named)
         if asked.has_aux or asked.wrt is not None:
             return gradient_answer(self, asked, out, keep)
-        return self._gradient(asked, out, (status.value,) if type(status) is GuardValue else (), keep)
+        return self._gradient(asked, out, () if guarded is None else (guarded.value,), keep)
 
     def __call__(self, *args: Tree, **named: Tree) -> Tree:
         """The function's value: a float, an array, or a tuple as f returns it."""
+        if not named and current_recorder() is None:
+            value = self._fast_value(*args)
+            if type(value) is float:
+                return value
+            if type(value) is GuardValue:
+                return self._value(args, named, value)
+            if value == PENDING:
+                self._raise_kept(PENDING)
         found = directly(self, "value", FIRST, named, args)
-        return self._value(args, named) if found is None else found
+        if found is None or type(found) is GuardValue:
+            return self._value(args, named, found)
+        return found
 
     @again_unmerged
-    def _value(self, args: tuple[Tree, ...], named: dict[str, Tree]) -> Tree:
+    def _value(self, args: tuple[Tree, ...], named: dict[str, Tree], guarded: GuardValue | None) -> Tree:
         """The full path."""
         given = Given(self, args, FIRST, named, tuple(named))
         if named:
@@ -207,8 +234,9 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             return bound.function(*bound.inputs)
         if self._function.has_aux:
             return value_and_aux(self, args, given)
-        call = self._function.call(args, ())
+        call = self._function.call(args, (), () if guarded is None else (guarded.value,))
         call, variant, (value, _) = self._dispatch.answer(call, lambda call: self._dispatch.attempt(call, None, None))
+        self._use_fast_value(call, variant)
         tree = results_tree(variant.program.tape, variant.program.tape.value_count)
         leaves = leaves_like(tree, value, "the result")
         known = KernelAnswer(tree, range(len(leaves)), leaves)
@@ -221,16 +249,26 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         Raises:
             NoForm: they have to take the full path.
         """
-        if not self._is_answered_by_kernels(variant) or self.guard is not None:
+        if not self._is_answered_by_kernels(variant):
             raise NoForm
-        tape, kernel, forms = variant.program.tape, variant.compiled.kernel(key), forms_of(call)
-        # What kernels must have in common that one direct call may run.
-        aux = tape.aux if isinstance(key, Operator) and key.has_aux else None
-        path = variant.number if alone else 0
-        name = (call.key, key, kernel.tape.output_types, tape.result, tape.returns_tuple, aux, path)
+        kernel, forms, count = variant.compiled.kernel(key), forms_of(call), len(variant.program.tape.inputs)
+        if self.guard is None:
+            return DirectKernel(self._calls(call, variant, key, alone=alone).run, kernel, forms, count)
+        return DirectKernel(self._under_guard(call, variant, key).under, kernel, forms, count, self._function.value_of_guard)
+
+    def _calls(self, call: KeyedCall, variant: Variant, key: Key, *, alone: bool = False) -> PathCalls:
+        """The kernels of one operator, for calls of this kind; `alone`: of this tape only."""
+        name = (call.key, _results(variant, key), variant.number if alone else 0)
         calls = self._path_calls.setdefault(name, PathCalls(self._cache))
         calls.add(variant, self._staleness.counted(variant.kernel_call(key)))
-        return DirectKernel(calls, kernel, forms, len(tape.inputs))
+        return calls
+
+    def _under_guard(self, call: KeyedCall, variant: Variant, key: Key) -> CallsUnderGuard:
+        """The same for each value of the user's guard, with this call's among them."""
+        name = (call.key._replace(guard=()), _results(variant, key))
+        found = self._calls_under_guard.setdefault(name, CallsUnderGuard())
+        found.add(call.specialisation.guard_value[0], self._calls(call, variant, key))
+        return found
 
     def _is_answered_by_kernels(self, variant: Variant) -> bool:
         """Whether the next calls may go straight to the kernels of this tape, and are not replayed or compared with the plain function."""
@@ -310,7 +348,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             return False
         self._cache.clear()
         self._fast = self._fast_gradient = unknown_yet
-        self.direct_calls = DirectCalls()
+        self._fast_value, self.direct_calls = unknown_yet, DirectCalls()
         return True
 
     def _gradients(self, call: KeyedCall, outs: Out) -> tuple[KeyedCall, Variant, Answer]:
@@ -318,10 +356,21 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
 
     def _use_fast_path(self, call: KeyedCall, variant: Variant) -> None:
         """Let the next call of this kind take the fast path."""
-        variant.call = self._staleness.counted(variant.gradient_kernel().call)
-        self._fast_dispatch.note(variant, call.specialisation.guard_value)
         self._shape, self._dtype = variant.shape, variant.dtype
-        self._fast = self._fast_gradient = self.native_call(variant) or self._fast_dispatch.by_last
+        self._fast = self._fast_gradient = self.native_call(variant) or self._fast_call(call, variant, (0,))
+
+    def _use_fast_value(self, call: KeyedCall, variant: Variant) -> None:
+        """The same for its value, where that is a number."""
+        tape = variant.program.tape
+        is_number = tape.output_types == (FLOAT_SCALAR,) and not tape.returns_tuple
+        if is_number and variant.is_direct and self._is_answered_by_kernels(variant):
+            self._fast_value = self._fast_call(call, variant, None)
+
+    def _fast_call(self, call: KeyedCall, variant: Variant, key: Key) -> Callable[..., Tree]:
+        if self._function.guard is None:
+            return self._calls(call, variant, key).run
+        under = self._under_guard(call, variant, key)
+        return fast_under(self._function.guard, under, self._cache, len(call.args), outputs=0 if key is None else 1)
 
     def _inlined(self, call: BoundCall, out: Out, several: bool) -> tuple[Tree, Tree]:
         """Inside a recording: f may use its values, so nothing is kept, and the gradient's operations are recorded."""
@@ -414,6 +463,13 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
 
     def __repr__(self) -> str:
         return f"<GuardedTape of {self.name}: {len(self._cache.all())} tapes; {self.stats}>"
+
+
+def _results(variant: Variant, key: Key) -> Hashable:
+    """What kernels must have in common that one direct call may run."""
+    tape = variant.program.tape
+    has_aux = isinstance(key, Operator) and key.has_aux
+    return key, variant.compiled.kernel(key).tape.output_types, tape.result, tape.returns_tuple, tape.aux if has_aux else None
 
 
 def _is_recording(args: Sequence[Tree]) -> bool:

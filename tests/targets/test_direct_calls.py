@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.compiler.runtime.entries import python_entry
+from tapediff.compiler.runtime.status import REFUSED
 from tapediff.targets.evaluate.direct_calls import DirectCalls
 from tapediff.targets.guarded.dispatch import Dispatch
 from tapediff.targets.operators.products import SecondHalf
@@ -507,3 +509,126 @@ def test_names_of_arguments_take_direct_calls():
             np.testing.assert_array_equal(question(), expected)
     with pytest.raises(td.ArgumentMismatch):
         td.gradient(compiled, a, q=p, argnames="p")
+# The user's guard
+
+
+def test_the_users_guard_is_called_once_for_each_call_and_chooses_the_tapes():
+    seen = []
+
+    def guard(p, s):
+        seen.append(p["x"].flags.writeable)
+        return bool(p["x"][0] > 1)
+
+    guarded = td.GuardedTape(lambda p, s: np.sum(p["x"] ** 2) * s, guard=guard)
+    low, high = {"x": np.array([0.5, 2.0])}, {"x": np.array([1.5, 2.0])}
+    for p in (low, high, low, high):
+        np.testing.assert_array_equal(td.gradient(guarded, p, 2.0)["x"], 4.0 * p["x"])
+        guarded(p, 2.0)
+    with no_full_path():
+        for p in (low, high, low, high):
+            np.testing.assert_array_equal(td.gradient(guarded, p, 2.0)["x"], 4.0 * p["x"])
+            assert guarded(p, 2.0) == 2.0 * np.sum(p["x"] ** 2)
+    np.testing.assert_array_equal(td.gradient(guarded, {"x": np.ones(3)}, 2.0)["x"], 4.0)
+    assert len(seen) == 17
+    assert not any(seen)
+    assert guarded.stats.recordings == 3
+
+
+def test_what_the_users_guard_raises_comes_out():
+    def guard(p):
+        if p["x"][0] > 1:
+            raise ValueError("not there")
+        return 0
+
+    guarded = td.GuardedTape(lambda p: np.sum(p["x"] ** 2), guard=guard)
+    for _ in range(3):
+        td.gradient(guarded, {"x": np.zeros(2)})
+    with pytest.raises(ValueError, match="not there"):
+        td.gradient(guarded, {"x": np.full(2, 2.0)})
+
+
+
+
+@pytest.mark.filterwarnings("ignore::tapediff.GuardWarning")
+def test_a_guard_of_one_array_sees_it_read_only_once_and_its_values_take_turns():
+    """Plain arrays, on the path that the guard and the branches choose; guards of every kind of value; wrong calls as ever."""
+    seen = []
+
+    def guard(x):
+        seen.append((x.flags.writeable, type(x)))
+        return [None, True, 1, "one", np.float64(2.0), (1, 2)][int(x[0])]
+
+    guarded = td.GuardedTape(lambda x: np.sum(x**2) if x[1] > 0 else -np.sum(x), guard=guard)
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        x = np.array([float(rng.integers(6)), rng.choice([-1.0, 1.0])])
+        out = np.empty(2)
+        assert td.gradient(guarded, x, out=out) is out
+        np.testing.assert_array_equal(out, 2 * x if x[1] > 0 else [-1.0, -1.0])
+        assert guarded(x) == (np.sum(x**2) if x[1] > 0 else -np.sum(x))
+    assert len(seen) == 300
+    assert set(seen) == {(False, np.ndarray)}
+    assert guarded.stats.recordings == 12
+    assert guarded.stats.hits + guarded.stats.misses == 300
+    x = np.array([1.0, 1.0])
+    for bad in ((), (x, x), (td.Constant(x),)):
+        with pytest.raises((td.TapediffError, TypeError)):
+            td.gradient(guarded, *bad)
+    np.testing.assert_array_equal(td.gradient(guarded, x.tolist()), 2 * x)
+    assert x.flags.writeable
+
+
+@pytest.mark.filterwarnings("ignore::tapediff.GuardWarning")
+def test_tapes_that_are_dropped_are_not_called_under_a_guard():
+    guarded = td.GuardedTape(lambda x: np.sum(x**2) * (2.0 if x[0] > 0 else 3.0), guard=lambda x: bool(x[0] > 0), max_tapes=1)
+    for k in range(1, 4):
+        for sign, factor in ((1.0, 4.0), (-1.0, 6.0)):
+            for _ in range(3):
+                np.testing.assert_array_equal(td.gradient(guarded, np.full(2, sign)), np.full(2, factor * sign))
+                assert guarded(np.full(2, sign)) == factor
+        assert guarded.stats.recordings == 2 * k
+
+
+def test_constants_go_to_the_kernel_as_they_are_where_that_is_right():
+    """In every place but the first; of the recorded type; empty and nested marks are refused."""
+    a, b, f = np.array([1.0, 2.0]), np.array([3.0, 4.0]), lambda a, b, k: np.sum(a * b) * k
+    compiled, guarded = td.compile(f, a, b, 2.0), td.GuardedTape(f)
+    for target in (compiled, guarded) * 3:
+        np.testing.assert_array_equal(td.gradient(target, a, b, 2.0), 2 * b)
+        np.testing.assert_array_equal(td.gradient(target, a, td.Constant(b), td.Constant(2.0)), 2 * b)
+        for second in (td.Constant(b[:1]), td.Constant("b"), object.__new__(td.Constant), td.Constant(b * 1j), td.Constant([b])):
+            with pytest.raises((td.TapediffError, AttributeError, ValueError)):
+                td.gradient(compiled, a, second, 2.0)
+        assert len(td.gradient(target, a, b, 2.0, argnums=(0, 1))) == 2
+        if target is guarded:
+            for first in (td.Constant(a), td.Cache(a)):
+                with pytest.raises(td.TapediffError):
+                    td.gradient(guarded, first, b, 2.0)
+            with pytest.raises(td.ArgumentMismatch):
+                td.gradient(guarded, a, td.Constant(b), td.Constant(2.0), argnums=(0, 1))
+    # What is differentiated is never taken out of its mark by the kernel itself.
+    assert compiled._fast(a, td.Constant(b), td.Constant(2.0), np.empty(2)) == (22.0 if python_entry.is_available() else REFUSED)
+    for refused in ((td.Constant(a), b, 2.0), (a, td.Constant(td.Constant(b)), 2.0), (a, b, td.Cache(b))):
+        assert type(compiled._fast(*refused, np.empty(2))) is int
+    assert type(compiled._fast(a, b, 2.0, td.Constant(np.empty(2)))) is int
+
+
+def test_kernels_that_let_other_threads_run_hold_on_to_constants():
+    """A constant that another thread replaces meanwhile is still read as it was: calls of long kernels keep its value."""
+    a = np.ones(200_000)
+    compiled = td.compile(lambda a, b: np.sum(np.exp(a * b)), a, td.Constant(a))
+    assert type(compiled._fast(a, td.Constant(a), np.empty_like(a))) is int
+    constant, stop = td.Constant(a.copy()), threading.Event()
+
+    def replace():
+        while not stop.is_set():
+            constant.value = np.ones(200_000)
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        for _ in range(5):
+            np.testing.assert_allclose(td.gradient(compiled, a, constant), np.e, rtol=1e-14)
+    finally:
+        stop.set()
+        thread.join()

@@ -23,6 +23,8 @@ from ..llvm.values import F64, I32, I64, PTR, Value
 # A builtin function is called with its `self`, which is an array here: of words.
 ARRAY_OBJECT = Layout(type=(8, PTR), data=(16, PTR), ndim=(24, I32), extents=(32, PTR), dtype=(56, PTR), flags=(64, I32))
 FLOAT_OBJECT = Layout(type=(8, PTR), value=(16, F64))
+# A td.Constant; `word` is its value as a number, 0 where it has none.
+CONSTANT_OBJECT = Layout(type=(8, PTR), value=(16, PTR), word=(16, I64))
 # A dtype's kind, type, byte order, an unused byte and type number. Arrays that were unpickled have dtypes of their own, equal to NumPy's.
 DTYPE_OBJECT = Layout(description=(24, I64))
 DESCRIPTION_MASK = 0xFFFFFFFF00FFFFFF

@@ -205,7 +205,8 @@ class _Writer:
 
     def array_type(self, shape: tuple[int, ...], dtype: np.dtype) -> str:
         """The arguments of np.empty, which takes less time where they are fewer."""
-        return self.constant(shape) if dtype == FLOAT64 else f"{self.constant(shape)}, {self.constant(dtype)}"
+        extents = self.constant(shape[0] if len(shape) == 1 else shape)
+        return extents if dtype == FLOAT64 else f"{extents}, {self.constant(dtype)}"
 
     def take(self, form: TreeDef, name: str, leaves: list[str]) -> None:
         """Check one argument, or a part of one, and add its leaves."""

@@ -212,8 +212,8 @@ class FastTarget(Protocol):
 
 def key_of(verb: Hashable, argnums: Tree, named: dict[str, Tree], has_out: bool) -> Hashable:
     """By which direct calls are known: equal for what may be answered by the same ones."""
-    if argnums is FIRST and not named and not has_out:
-        return verb
+    if argnums is FIRST and not named:
+        return (verb, "out") if has_out else verb
     kinds = tuple(map(type, argnums)) if type(argnums) is tuple else type(argnums)
     return verb, argnums, kinds, tuple(named), has_out
 
@@ -227,14 +227,22 @@ def directly(target: object, verb: Hashable, argnums: Tree, named: dict[str, Tre
     calls = getattr(target, "direct_calls", None)
     if calls is None or current_recorder() is not None:
         return None
-    try:
-        known = calls.known.get(key_of(verb, argnums, named, out is not None), ())
-    except TypeError:
+    if argnums is FIRST and not named:
+        if out is None:
+            known = calls.known.get(verb)
+        else:
+            known, args = calls.known.get((verb, "out")), (*args, out)
+    else:
+        try:
+            known = calls.known.get(key_of(verb, argnums, named, out is not None))
+        except TypeError:
+            return None
+        if named:
+            args = (*args, *named.values())
+        if out is not None:
+            args = (*args, out)
+    if known is None:
         return None
-    if named:
-        args = (*args, *named.values())
-    if out is not None:
-        args = (*args, out)
     try:
         for call in known:
             found = call(args)
@@ -380,7 +388,7 @@ def leaf_forms(types: Iterator[ValueType], leaf: Callable[[Tree, ValueType], Tre
 
 
 def in_one_piece(argument: Tree) -> Tree:
-    return np.array(argument, order="C") if type(argument) is np.ndarray else argument
+    return argument.copy() if type(argument) is np.ndarray else argument
 
 
 def as_array(argument: Tree) -> Tree:
@@ -401,5 +409,6 @@ def as_zero_dimensional(argument: Tree) -> Tree:
 
 def as_double(argument: Tree) -> Tree:
     """Of float32, in which kernels take no arguments."""
-    kind = type(argument)
-    return np.array(argument, FLOAT64, order="C") if kind in (np.ndarray, np.float32) and argument.dtype == FLOAT32 else None
+    if type(argument) is np.ndarray and argument.dtype == FLOAT32:
+        return argument.astype(FLOAT64, "C")
+    return float(argument) if type(argument) is np.float32 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from ...functions.callees.path_trie import Paths
@@ -33,7 +33,6 @@ class TapeCache:
 
     Attributes:
         last: the tape used last of all.
-        last_under: the tape used last under a user's guard value, by its type and value.
         users: native code that runs tapes of the cache.
         evictions, dropped_hits, dropped_seconds: how many tapes were dropped, their hits and their seconds of compilation.
     """
@@ -41,7 +40,6 @@ class TapeCache:
     def __init__(self) -> None:
         self.by_key: dict[CallKey, Paths[Variant]] = {}
         self.last: Variant | None = None
-        self.last_under: dict[tuple[type, Hashable], Variant] = {}
         self.users: list[CacheUser] = []
         self.evictions = self.dropped_hits = 0
         self.dropped_seconds = 0.0
@@ -128,7 +126,6 @@ class TapeCache:
             self.last = None
         variant.calls = {}
         # Copied first: calls that hold no lock add to these.
-        self.last_under = {value: v for value, v in list(self.last_under.items()) if v is not variant}
         for other in self.all():
             other.jumps = {met: v for met, v in list(other.jumps.items()) if v is not variant}
         self.evictions += 1

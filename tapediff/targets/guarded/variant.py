@@ -39,7 +39,7 @@ class Variant(PathEntry):
     """
 
     __slots__ = (
-        "call", "calls", "constants", "dtype", "hits", "is_direct", "jumps", "key", "program", "reason", "seconds", "shape",
+        "calls", "constants", "dtype", "hits", "is_direct", "jumps", "key", "program", "reason", "seconds", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -50,11 +50,9 @@ class Variant(PathEntry):
         self.constants = self.program.constants(tape)
         self.key, self.reason, self.seconds, self.is_direct = key, reason, seconds, is_direct
         self.hits = 0
-        # The kernel of value and gradient by the first argument, once there is one, with the type of that gradient.
-        self.call: Callable[..., object] | None = None
-        # Kernels of any operator, by the PathCalls that run them; none once the tape is dropped.
+        # Its kernels, by the PathCalls that run them; none once the tape is dropped.
         self.calls: dict[object, Callable[..., object]] = {}
-        # By the status of this kernel at a failed guard: the tape that answered there last.
+        # By the status of a kernel at a failed guard: the tape that answered there last.
         self.jumps: dict[complex, Variant] = {}
         self.shape = tape.input_types[0].shape if tape.inputs else ()
         self.dtype = tape.input_types[0].dtype if tape.inputs else FLOAT64

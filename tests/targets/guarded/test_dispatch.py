@@ -153,7 +153,7 @@ def test_the_outcome_a_kernel_reported_is_not_put_to_numpy_again(monkeypatch):
     for _ in range(2):
         assert td.gradient(safe, A([2.0])) == pytest.approx([12.0])
     first = safe._cache.last
-    first.call = None
+    first.calls.clear()
     monkeypatch.setattr(
         td.CompiledTape, "attempt", disagreeing(first.compiled, td.CompiledTape.attempt, GuardFailure(0, False))
     )
@@ -171,7 +171,7 @@ def test_two_tapes_that_disagree_about_a_guard_end_the_call(monkeypatch):
     td.gradient(safe, A([0.5]))
     td.gradient(safe, A([2.0]))
     low, high = safe._cache.all()
-    high.call = None
+    high.calls.clear()
     monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(low.compiled, td.CompiledTape.attempt, GuardFailure(0, True)))
     monkeypatch.setattr(td.CompiledTape, "attempt", disagreeing(high.compiled, td.CompiledTape.attempt, GuardFailure(0, False)))
     out = A([7.0])

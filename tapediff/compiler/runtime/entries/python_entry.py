@@ -16,6 +16,7 @@ from functools import cache
 
 import numpy as np
 
+from ....ir.arguments import Constant
 from ....ir.instruction import Operand, ValueType
 from ...jit.shared_function import SharedFunction
 from ...llvm.builder import Exit, Function, external, module_text
@@ -24,6 +25,7 @@ from ...llvm.values import F64, I1, I32, I64, PTR, Value, convert, select
 from ..python_api import (
     ARRAY_OBJECT,
     COMPLEX_FROM_DOUBLES,
+    CONSTANT_OBJECT,
     DESCRIPTION_MASK,
     DTYPE_OBJECT,
     FLOAT_FROM_DOUBLE,
@@ -45,7 +47,7 @@ from .portable_entry import BY_PROTOCOL, format_of
 # The state of a kernel, with the numbers of its arguments. Behind it follow the specifications of inputs and outputs, each of
 # which ends with the extents.
 ENTRY_STATE = KERNEL_STATE.followed_by(inputs=I64, outputs=I64, returns_value=I64, releases_gil=I64)
-SPECIFICATION = Layout.of_words(dtype=PTR, ndim=I64, flags=I64, bytes=I64, format=I64)
+SPECIFICATION = Layout.of_words(dtype=PTR, ndim=I64, flags=I64, bytes=I64, format=I64, may_be_constant=I64)
 RELEASES_GIL = ENTRY_STATE.word("releases_gil")
 
 # `i32 kernel(inputs, outputs, state, report)`; see compiler.codegen.emitter. A report begins with the bytes that it has room for.
@@ -57,7 +59,18 @@ def specification(type_: ValueType, written: bool) -> list[int]:
     """A SPECIFICATION and the extents, for the entry to compare an argument with."""
     flags = READABLE | (WRITEABLE if written else 0)
     dtype = np.dtype(type_.dtype)
-    return [id(dtype), len(type_.shape), flags, type_.size * dtype.itemsize, format_of(dtype), *type_.shape]
+    return [id(dtype), len(type_.shape), flags, type_.size * dtype.itemsize, format_of(dtype), 0, *type_.shape]
+
+
+def allow_constants(state: np.ndarray, first: int) -> None:
+    """Let the inputs from `first` on come in a td.Constant each, of which the entry takes the value.
+
+    Nothing holds that value during the call, so neither must other threads run then, nor Python.
+    """
+    position = len(ENTRY_STATE.words())
+    for k in range(int(state[ENTRY_STATE.word("inputs")])):
+        state[position + SPECIFICATION.word("may_be_constant")] = k >= first
+        position += len(SPECIFICATION.words()) + int(state[position + SPECIFICATION.word("ndim")])
 
 
 @cache
@@ -69,6 +82,7 @@ def is_available() -> bool:
     if os.environ.get("TAPEDIFF_ENTRY") == "portable" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
     array, number = np.zeros((2, 3)), 1.5
+    constant = Constant(array)
     word, short = ctypes.c_int64.from_address, ctypes.c_int32.from_address
     at = {name: id(array) + offset for name, (offset, _) in ARRAY_OBJECT.fields.items()}
     extents, description = word(at["extents"]).value, id(array.dtype) + DTYPE_OBJECT.offset("description")
@@ -81,6 +95,8 @@ def is_available() -> bool:
         and ctypes.string_at(description, 3) == b"fd="
         and short(description + 4).value == array.dtype.num
         and short(at["flags"]).value == array.flags.num
+        and word(id(constant) + CONSTANT_OBJECT.offset("type")).value == id(Constant)
+        and word(id(constant) + CONSTANT_OBJECT.offset("value")).value == id(array)
         and word(id(number) + FLOAT_OBJECT.offset("type")).value == id(float)
         and ctypes.c_double.from_address(id(number) + FLOAT_OBJECT.offset("value")).value == number
     )
@@ -99,6 +115,7 @@ def callable_for(state: np.ndarray) -> Callable[..., Operand]:
 def known_objects() -> dict[str, int]:
     """The objects of this process that the entry compares with, by the symbols that its text has for them."""
     return {
+        "tapediff_constant": id(Constant),
         "tapediff_ndarray": id(np.ndarray),
         "tapediff_float": id(float),
         "tapediff_numpy_float": id(np.float64),
@@ -154,7 +171,12 @@ def _next(specification: Struct) -> Value:
 def _checked_address(refused: Exit, args: Value, k: Value, wanted: Struct, is_input: Value) -> Value:
     """The address of an argument's numbers; leaves where the argument is not as wanted."""
     f = refused.function
-    argument = Array(args, PTR)[k]
+    given = f.variable(PTR, Array(args, PTR)[k])
+    with f.if_(wanted["may_be_constant"] != 0):
+        constant = CONSTANT_OBJECT.at(given.value)
+        with f.if_((constant["type"] == f.external("tapediff_constant")) & (constant["word"] != 0)):
+            given.value = constant["value"]
+    argument = given.value
     array, number, address = ARRAY_OBJECT.at(argument), FLOAT_OBJECT.at(argument), f.variable(PTR)
     with f.if_(array["type"] == f.external("tapediff_ndarray")):
         _check_array(refused, array, wanted)
