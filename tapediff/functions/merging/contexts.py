@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .nodes import extent
+from .nodes import extent, is_call_of_run_time
 from .rules import COMPARISONS, Resolve
 from .variables import Names, derived, flows_of, makes_a_float, reads_of_ints, reads_of_values
 
@@ -139,6 +139,9 @@ class Contexts:
         """Note an operation on a value; whether its result may still be a plain number."""
         if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not):
             return False
+        if isinstance(parent, ast.Call) and self._kinds[parent] == "array":
+            use.asks_sign = True
+            return False
         use.as_bool = False
         if isinstance(parent, ast.Call):
             kind = self._kinds[parent]
@@ -202,9 +205,11 @@ class Contexts:
 
         Returns:
             "number": a built-in function from numbers to a number. "same": a function of NumPy's that does with an int as with a float;
-            "sign": that also sees the sign of zero; "numpy": another one. "": something else.
+            "sign": that also sees the sign of zero; "numpy": another one. "array": what an array of floats gets. "": something else.
         """
         function = call.func
+        if is_call_of_run_time(call):
+            return "array" if isinstance(function, ast.Attribute) and function.attr in ("stored", "written") else ""
         if isinstance(function, ast.Name):
             found = self._resolve(function.id)
             if is_one(found, (abs, max, min, sum)):

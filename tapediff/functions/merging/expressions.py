@@ -76,6 +76,8 @@ class Simple:
         raise Broken("calls", node, f"it looks up {ast.unparse(node)}")
 
     def _call(self, node: ast.Call) -> ast.expr:
+        if is_call_of_run_time(node) and isinstance(node.func, ast.Attribute) and node.func.attr == "stored":
+            return call("stored", [place(self.site), self.expression(node.args[1])], node)
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             raise Broken("calls", node, f"it calls {ast.unparse(node)}")
         resolve, function = self._facts.resolve, node.func

@@ -14,6 +14,7 @@ from .prepare.early_exits import EarlyExits
 from .prepare.loop_exits import LoopExits
 from .prepare.none_flags import NoneFlags
 from .prepare.static_values import StaticValues
+from .prepare.writes import Writes
 from .rules import Breach, Broken, Place, Resolve
 from .source import Definition
 from .variables import Binding, Liveness, Names, assigned, bound_by, read_first
@@ -32,6 +33,7 @@ class Facts:
     Attributes:
         body: its statements.
         loops: those that were rewritten.
+        all_or_nothing: branches and loops that were rewritten so that they must be merged.
         sites: the places that are merged.
         breaches: why others are not.
         divisors, powers: the extents of divisors and powers of plain numbers which become data.
@@ -59,9 +61,15 @@ class Facts:
         own = frozenset(code.co_varnames) - arguments - frozenset(code.co_cellvars)
         StaticValues(own).of_function(self.body)
         self.body = NoneFlags(own).of_function(self.body)
+        writes = Writes(self._is_merged)
+        self.body = writes.of_function(self.body, arguments.union(code.co_freevars))
+        self.all_or_nothing = self.loops.made | writes.made
         self._contexts = Contexts(self.body, self.resolve, np)
         self.live = Liveness(self.body)
         self.bound = Binding(self.body, arguments.union(code.co_freevars)).before
+
+    def _is_merged(self, node: ast.If) -> bool:
+        return self.looks_at_data(node.test) and self.may_merge((node.lineno, node.col_offset))
 
     def resolve(self, name: str) -> object:
         """The object that a name stands for now; None for variables."""

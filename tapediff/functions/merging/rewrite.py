@@ -80,7 +80,7 @@ class Rewriter:
                 raise Broken("tries", node, "it stands in a `try` or `with`")
             made = Select(self._facts, node).statements() if isinstance(node, ast.If) else self._loop(node)
         except Broken as broken:
-            if node in self._facts.loops.made:
+            if node in self._facts.all_or_nothing:
                 raise Without(where, broken.breach) from broken
             self._facts.breaches.append(broken.breach)
             return None

@@ -54,6 +54,8 @@ RULES = {
              "if x > 0: y = 1.0 if z > 0 else 2.0", "put the branch into a function with td.subtape"),
         Rule("test", "the condition must be a comparison of numbers, or such comparisons with and, or, not",
              "if x: ...", "write the comparison: x != 0"),
+        Rule("writes", "entries of an array that was made in the function are written, each in one way, at ints",
+             "if x > 0: y[k] = x\nelse: z[0] = x  # z shows y", "assign to a variable in the branch, and write it after it"),
         Rule("jumps", "a jump leaves the branch", "if x > 0: break", "compute the rest in an else"),
         Rule("iterables", "the loop goes over all values, also those after its end, which may be seen or never end",
              "items = iter(...)\nfor v in items:\n    if v > x: break", "loop over a range, list, tuple or array"),

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-import tapediff as td
-
 NOISE = np.random.default_rng(0).normal(size=12)
 
 
@@ -264,16 +262,6 @@ def changes_a_list(x):
         if v > 0.5:
             best[0] = v
     return best[0] * x[0]
-
-
-def writes_an_array(x):
-    y = td.zeros(6)
-    for i in range(6):
-        if x[i] > 0:
-            y[i] = x[i] * 2
-        else:
-            y[i] = -x[i]
-    return np.sum(y**2)
 
 
 def writes_through_a_view(x):
@@ -620,7 +608,7 @@ without_a_source = names["without_a_source"]
 
 TRAPS = [
     quotient_of_plain_numbers_on_one_side, power_of_a_negative_number, power_of_zero, power_that_is_too_large,
-    appends, changes_a_list, writes_an_array, writes_through_a_view, adds_in_place, hands_an_array_through, draws, takes_from_an_iterator,
+    appends, changes_a_list, writes_through_a_view, adds_in_place, hands_an_array_through, draws, takes_from_an_iterator,
     counts_on_an_object, asks_a_property, multiplies_an_object, calls_a_helper_with_state, uses_an_int_as_an_index, uses_an_int_in_a_range,
     uses_an_int_as_an_exponent, keeps_an_int_on_an_object, adds_bools, inverts_a_bool, divides_ints, late_binding, none_until_found, a_string_as_state, catches_errors,
     logs_in_a_while, draws_in_a_while, lists_in_a_while, changes_an_int_in_a_while,

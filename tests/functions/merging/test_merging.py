@@ -7,10 +7,12 @@ import pytest
 
 import tapediff as td
 from tapediff.functions.merging.rules import RULES
-from tests.functions.merging import loop_programs, state_programs
-from tests.functions.merging.programs import MERGE, TRAPS, divides_by_a_number_that_is_zero, huber, unbound_on_one_side
+from tests.functions.merging import loop_programs, programs, state_programs, write_programs
+from tests.functions.merging.programs import divides_by_a_number_that_is_zero, huber, unbound_on_one_side
 from tests.random_programs.branching import Program, function_of, points
 
+PROGRAMS = (programs, loop_programs, state_programs, write_programs)
+MERGE, TRAPS = ([f for group in PROGRAMS for f in getattr(group, kind)] for kind in ("MERGE", "TRAPS"))
 POINTS = [
     np.array(x) for x in (
         [0.4, -0.3, 1.2, 0.8, -1.1, 0.1], [-0.6, 0.9, -0.2, 1.7, 0.3, -0.9], [1.4, 0.2, 0.6, -0.7, -0.1, 2.1], [0.0, 0.5, 1.0, -0.5, 0.3, 0.2],
@@ -29,7 +31,7 @@ def agree(f, merged, points):
         assert np.allclose(gradient, own, rtol=1e-10, atol=1e-12, equal_nan=True), (x, gradient, own)
 
 
-@pytest.mark.parametrize("f", [*MERGE, *TRAPS, *loop_programs.MERGE, *loop_programs.TRAPS, *state_programs.MERGE, *state_programs.TRAPS], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [*MERGE, *TRAPS], ids=lambda f: f.__name__)
 @np.errstate(all="ignore")
 def test_every_program_gives_the_answers_of_its_paths(f):
     merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
@@ -37,7 +39,7 @@ def test_every_program_gives_the_answers_of_its_paths(f):
     agree(f, merged, POINTS[::-1])
 
 
-@pytest.mark.parametrize("f", [*MERGE, *loop_programs.MERGE, *state_programs.MERGE], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", MERGE, ids=lambda f: f.__name__)
 @np.errstate(all="ignore")
 def test_few_tapes_serve_all_paths_natively(f):
     merged = td.GuardedTape(f, merge=True)
@@ -204,7 +206,7 @@ def test_an_error_of_the_function_leaves_its_branches_merged():
 @np.errstate(all="ignore")
 def test_every_rule_keeps_a_trap_out():
     met = set()
-    for f in [*TRAPS, *loop_programs.TRAPS, *state_programs.TRAPS, divides_by_a_number_that_is_zero, unbound_on_one_side]:
+    for f in [*TRAPS, divides_by_a_number_that_is_zero, unbound_on_one_side]:
         merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
         for x in POINTS:
             with contextlib.suppress(ZeroDivisionError, UnboundLocalError):

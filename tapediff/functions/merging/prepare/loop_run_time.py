@@ -1,13 +1,14 @@
-"""What rewritten loops call while they are recorded."""
+"""What rewritten loops and writes call while they are recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ....ir.instruction import Operand
+from ....errors import TapediffError
+from ....ir.instruction import FLOAT64, Operand, ValueType
 from ....recording.arrays.tracked import TrackedArray
 from ..rules import Place, Refusing
 
@@ -17,11 +18,16 @@ MOST_TURNS = 1_000
 # Going over these changes nothing, and ends.
 _VALUES = frozenset((list, tuple, range, dict, str, np.ndarray, TrackedArray, type({}.items()), type({}.keys()), type({}.values())))
 
+_NUMBER = ValueType((), FLOAT64)
+
+# Larger whole numbers may not be floats.
+LARGEST_INT = 1 << 53
+
 Values = TypeVar("Values", bound=Iterable[Any])
 
 
 class LoopRunTime(Refusing):
-    """Called by the loops of one rewritten function."""
+    """Called by the loops and writes of one rewritten function."""
 
     # In place of a value that is never used.
     nothing = np.float64(1.0)
@@ -43,6 +49,52 @@ class LoopRunTime(Refusing):
             raise self._refuse("bound", place, "the loop has no turns")
         return len(values)
 
+    def entries(self, place: Place, entries: Sequence[tuple[Any, Any]], others: Sequence[Any]) -> tuple[Operand, ...]:
+        """The values of array[index], for entries of arrays that a branch writes to, all of them apart.
+
+        Args:
+            others: arrays, lists and other values that the branch reads entries of.
+        """
+        seen: set[tuple[int, ...]] = set()
+        found: list[Operand] = []
+        for array, index in entries:
+            if type(array) is not TrackedArray or array.type.dtype != FLOAT64:
+                raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
+            place_of, shape = index if type(index) is tuple else (index,), array.type.shape
+            if len(place_of) != len(shape) or not all(type(k) is int and -n <= k < n for k, n in zip(place_of, shape)):
+                raise self._refuse("writes", place, f"it writes at {index!r} in an array of shape {shape}")
+            seen.add(tuple(k % n for k, n in zip(place_of, shape)))
+            try:
+                found.append(array[index])
+            except TapediffError as error:
+                raise self._refuse("writes", place, f"it writes where nothing was written before: {error}") from error
+        arrays = {id(array): array for array, _ in entries}.values()
+        roots = [id(_root(array)) for array in arrays]
+        if len(seen) < len(entries) or len(set(roots)) < len(roots):
+            raise self._refuse("writes", place, "it writes to an entry in two ways")
+        if any(type(other) is TrackedArray and id(_root(other)) in roots for other in others):
+            raise self._refuse("writes", place, "it reads the array that it writes to by another name")
+        return tuple(found)
+
+    def stored(self, place: Place, value: Operand) -> Operand:
+        """A number as an array of float64 has it."""
+        if type(value) is TrackedArray:
+            if value.type != _NUMBER or value._view is not None:
+                raise self._refuse("writes", place, f"it writes {value.type}")
+            return value
+        if type(value) not in (float, int, bool, np.float64) or (type(value) is int and abs(value) > LARGEST_INT):
+            raise self._refuse("writes", place, f"it writes {value!r}")
+        return np.float64(value)
+
+    def written(self, value: Operand) -> Operand:
+        """What an entry becomes after a branch."""
+        return value
+
     def is_over(self, stop: Operand) -> bool:
         """Whether a loop has ended as plain Python sees it."""
         return stop is True
+
+
+def _root(array: TrackedArray) -> object:
+    """The array whose memory this one shows."""
+    return array if array._view is None else array._view.root

@@ -1,0 +1,142 @@
+"""Writes to entries of arrays in branches become variables, which are written afterwards whichever side is taken.
+
+```
+if x[i] > 0:                 entry = y[i]
+    y[i] = x[i]              if x[i] > 0: entry = x[i]
+else:                        else: entry = entry + 1.0
+    y[i] += 1.0              y[i] = entry
+```
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Sequence
+
+from ..nodes import call, load, names_tuple, near, place
+from ..variables import NONE, Binding, Names, assigned, blocks_of
+
+_STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.Pass, ast.Expr)
+
+# What a static index may consist of.
+_OF_INDICES = (ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.Add, ast.Sub, ast.Mult, ast.USub)
+
+
+class Writes:
+    """Rewrites the writes in the branches of one function.
+
+    Args:
+        is_merged: whether a branch is to be merged.
+
+    Attributes:
+        made: the branches whose writes were taken out, which are merged or left as they were.
+    """
+
+    def __init__(self, is_merged: Callable[[ast.If], bool]) -> None:
+        self._is_merged = is_merged
+        self.made: set[ast.stmt] = set()
+        self._count = 0
+
+    def of_function(self, body: list[ast.stmt], arguments: Names) -> list[ast.stmt]:
+        if not any(isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) for statement in body for n in ast.walk(statement)):
+            return body
+        self._bound = Binding(body, arguments).before
+        return self._block(body)
+
+    def _block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for statement in body:
+            new = self._branch(statement) if isinstance(statement, ast.If) and self._is_merged(statement) else None
+            if new is None:
+                for block in blocks_of(statement):
+                    block[:] = self._block(block)
+            made += new or [statement]
+        return made
+
+    def _branch(self, node: ast.If) -> list[ast.stmt] | None:
+        """The entries before a branch, the branch, and the writes after it; None if it has no writes, or others."""
+        parts = list(ast.walk(node))
+        entries = [n for n in parts if isinstance(n, ast.Subscript)]
+        stores = [n for n in entries if not isinstance(n.ctx, ast.Load)]
+        if not stores or not all(isinstance(n, _STATEMENTS) for n in parts if isinstance(n, ast.stmt)) or _is_annotated(stores, parts):
+            return None
+        bases = [entry.value for entry in entries]
+        arrays = {base.id for base in bases if isinstance(base, ast.Name)}
+        written = {entry.value.id for entry in stores if isinstance(entry.value, ast.Name)}
+        if not all(isinstance(base, ast.Name) for base in bases) or not self._are_static(node, entries, written):
+            return None
+        if any(isinstance(n, ast.Name) and n.id in written and n not in bases for n in parts):
+            return None
+        self._count += 1
+        keys: dict[tuple[str, str], str] = {}
+        of_written = [entry for entry in entries if isinstance(entry.value, ast.Name) and entry.value.id in written]
+        names = {e: keys.setdefault((ast.unparse(e.value), ast.unparse(e.slice)), f".entry{self._count}.{len(keys)}") for e in of_written}
+        first = {names[entry]: entry for entry in reversed(of_written)}
+        return self._made(node, names, first, sorted(arrays - written - assigned([node])), {names[entry] for entry in stores})
+
+    def _are_static(self, node: ast.If, entries: Sequence[ast.Subscript], written: set[str]) -> bool:
+        """Whether the indices and arrays of entries that are written to are the same before the branch."""
+        changed, bound = assigned([node]), self._bound.get(node) or NONE
+        of_written = [e for e in entries if isinstance(e.value, ast.Name) and e.value.id in written]
+        parts = [n for entry in of_written for n in ast.walk(entry.slice)]
+        names = written | {n.id for n in parts if isinstance(n, ast.Name)}
+        return all(isinstance(n, _OF_INDICES) for n in parts) and not names & changed and names <= bound
+
+    def _made(
+        self, node: ast.If, names: dict[ast.Subscript, str], first: dict[str, ast.Subscript], others: Sequence[str], stored: set[str]
+    ) -> list[ast.stmt]:  # fmt: skip
+        # One variable for each entry, at one index.
+        order = sorted(first)
+        entries = [copy.deepcopy(first[name]) for name in order]
+        pairs: list[ast.expr] = [ast.Tuple([entry.value, entry.slice], ast.Load()) for entry in entries]
+        arguments = [place(node), ast.Tuple(pairs, ast.Load()), ast.Tuple([load(name) for name in others], ast.Load())]
+        before = near(ast.Assign([names_tuple(order, ast.Store())], call("entries", arguments, node)), node)
+        after: list[ast.stmt] = []
+        for name in order:
+            if name in stored:
+                target = ast.Subscript(copy.deepcopy(first[name].value), copy.deepcopy(first[name].slice), ast.Store())
+                after.append(near(ast.Assign([target], call("written", [load(name)], node)), node))
+        _Entries(names, node).visit(node)
+        self.made.add(node)
+        return [before, node, *after]
+
+
+def _is_annotated(stores: Sequence[ast.Subscript], parts: Sequence[ast.AST]) -> bool:
+    return any(isinstance(n, ast.AnnAssign) and n.target in stores for n in parts)
+
+
+class _Entries(ast.NodeTransformer):
+    """Entries of arrays as variables."""
+
+    def __init__(self, names: dict[ast.Subscript, str], site: ast.If) -> None:
+        self._names, self._site = names, site
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if node not in self._names:
+            return self.generic_visit(node)
+        return ast.copy_location(ast.Name(self._names[node], node.ctx), node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        targets = [part for target in node.targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
+        is_entry = any(isinstance(target, ast.Subscript) for target in targets)
+        self.generic_visit(node)
+        if is_entry:
+            node.value = self._stored(node.value)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        is_entry = isinstance(node.target, ast.Subscript)
+        self.generic_visit(node)
+        if not is_entry:
+            return node
+        assert isinstance(node.target, ast.Name)
+        value = near(ast.copy_location(ast.BinOp(load(node.target.id), node.op, node.value), node), node)
+        return near(ast.copy_location(ast.Assign([node.target], self._stored(value)), node), node)
+
+    def _stored(self, value: ast.expr) -> ast.expr:
+        """A value, or each of several, as an array has it."""
+        if isinstance(value, ast.Tuple):
+            value.elts = [self._stored(e) for e in value.elts]
+            return value
+        return call("stored", [place(self._site), value], value)
