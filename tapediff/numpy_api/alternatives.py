@@ -77,7 +77,7 @@ INSTEAD = {
 
 # Where one sentence holds for a whole module of SciPy.
 MODULES = {
-    "scipy.stats": "write the density out with np.log, np.sum and scipy.special's gammaln, xlogy and erf",
+    "scipy.stats": "use tapediff.stats, which has SciPy's names and arguments: tapediff.stats.norm.logpdf(x, loc, scale)",
     "scipy.sparse": "multiply with the dense matrix, matrix.toarray()",
     "scipy.optimize": "solve outside the recorded function, or write the iteration itself, with td.while_loop",
     "scipy.integrate": "write the steps yourself, e.g. of Runge and Kutta, in a loop or td.scan",

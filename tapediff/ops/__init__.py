@@ -13,7 +13,7 @@ from .arrays import indexing, reductions, shape
 from .control import calls
 from .control.calls import TupleOp
 from .declaration.op import Elementwise, Op
-from .elementwise import arithmetic, comparison, elementary, special, structure
+from .elementwise import arithmetic, bessel, comparison, elementary, incomplete, special, special_integrals, structure
 from .matrices import linear_algebra, products, spectral
 
 FAMILIES = (
@@ -21,6 +21,9 @@ FAMILIES = (
     arithmetic,
     elementary,
     special,
+    incomplete,
+    bessel,
+    special_integrals,
     reductions,
     shape,
     indexing,
@@ -51,10 +54,11 @@ for _class in (Op, Elementwise, TupleOp):
     copyreg.pickle(_class, lambda op: (registered, (op.name,)))
 
 # SciPy's ufuncs are found by name: importing SciPy to build this table would take longer than the rest of tapediff.
+_OF_SCIPY = (special, incomplete, bessel, special_integrals)
 BY_SCIPY_NAME: dict[str, Op] = {
     name: REGISTRY[name]
-    for name in (*(op.name for op in special.OPS), "expit", "log_expit", "exp2", "cbrt", "log1p", "expm1")
+    for name in (*(op.name for family in _OF_SCIPY for op in family.OPS), "expit", "log_expit", "exp2", "cbrt", "log1p", "expm1")
 }
-BY_SCIPY_NAME["psi"] = special.DIGAMMA
+BY_SCIPY_NAME.update(psi=special.DIGAMMA, kn=bessel.KV, yn=bessel.YV)
 
 __all__ = ["BY_FUNCTION", "BY_SCIPY_NAME", "REGISTRY", "Elementwise", "Op"]

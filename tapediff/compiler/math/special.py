@@ -14,11 +14,12 @@ _NAN = float("nan")
 _EXPORTED = {
     name: name
     for name in (
-        "gammaln", "loggamma", "gamma", "rgamma", "gammasgn", "erf", "erfc", "erfcx", "erfi", "erfinv", "erfcinv",
-        "ndtr", "log_ndtr", "ndtri", "ndtri_exp", "i0", "i0e", "i1", "i1e", "j0", "j1", "y0", "y1", "k0", "k0e", "k1",
-        "k1e", "expi", "exp1", "dawsn", "spence", "entr", "zetac", "beta", "betaln", "binom", "poch", "rel_entr",
-        "kl_div", "gammainc", "gammaincc", "gammaincinv", "gammainccinv", "betainc", "betaincc", "betaincinv",
-        "betainccinv", "iv", "ive", "jv", "jve", "owens_t",
+        "gammaln", "loggamma", "gamma", "rgamma", "gammasgn", "erf", "erfc", "erfcx", "erfi", "erfinv", "erfcinv", "ndtr",
+        "log_ndtr", "ndtri", "ndtri_exp", "i0", "i0e", "i1", "i1e", "j0", "j1", "y0", "y1", "k0", "k0e", "k1", "k1e", "expi",
+        "exp1", "dawsn", "spence", "entr", "zetac", "beta", "betaln", "binom", "poch", "rel_entr", "kl_div", "gammainc",
+        "gammaincc", "gammaincinv", "gammainccinv", "betainc", "betaincc", "betaincinv", "betainccinv", "iv", "ive", "jv",
+        "jve", "owens_t", "yv", "kv", "kve", "expn", "stdtr", "stdtrit", "ellipk", "ellipe", "boxcox", "boxcox1p", "inv_boxcox",
+        "inv_boxcox1p", "sindg", "cosdg", "tandg", "cotdg", "hyp1f1", "hyp2f1", "exp10", "wrightomega",
     )
 } | {"digamma": "psi", "psi": "psi"}  # fmt: skip
 # B(2j) / (2j)!, of the Euler-Maclaurin formula.

@@ -125,7 +125,7 @@ def _library() -> dict[str, Definition]:
     for name in SPECIAL_FUNCTIONS:
         if name in found or name in LOOP_INDICES:
             continue
-        arguments = ", ".join("xyzw"[: len(scalar_functions.special(name).argtypes) - 1])
+        arguments = ", ".join("xywu"[: len(scalar_functions.special(name).argtypes) - 1])
         text = f'_{name} = special("{name}")\n\n\n@inner\ndef {name}({arguments}):\n    return _{name}({arguments}, 0)\n'
         found[name] = Definition(text, frozenset(("special", "inner")))
     return found

@@ -174,7 +174,7 @@ class Elementwise(Op):
 
     def __post_init__(self) -> None:
         assert isinstance(self.vjp, tuple)
-        names = ("x", "y", "w") if self.promote is None else ("c", "x", "y")
+        names = ("x", "y", "w", "u") if self.promote is None else ("c", "x", "y")
         object.__setattr__(self, "arguments", names[: len(self.vjp)])
         object.__setattr__(self, "infer", _type_rule(self.result, self.promote))
 

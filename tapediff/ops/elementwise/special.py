@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NoReturn
 
@@ -25,17 +25,41 @@ def scipy_ufunc(name: str) -> Callable[..., Operand]:
     return getattr(importlib.import_module("scipy.special"), name)
 
 
-def _evaluated_by(name: str) -> Callable[..., Operand]:
+def evaluated_by(name: str) -> Callable[..., Operand]:
     return lambda *args: scipy_ufunc(name)(*args)
 
 
-def _function(name: str, rule: Rule, domain: Domain) -> Elementwise:
+def polynomial(coefficients: Sequence[float], x: Operand) -> Operand:
+    """By Horner's rule, the constant term first."""
+    total = coefficients[-1]
+    for coefficient in coefficients[-2::-1]:
+        total = total * x + coefficient
+    return total
+
+
+def function_of_one(name: str, rule: Rule, domain: Domain) -> Elementwise:
     """Declare the op of a function of scipy.special of one argument, under its name."""
-    return Elementwise(name, _evaluated_by(name), f"{name}(x)", vjp=(rule,), samples=(domain,))
+    return Elementwise(name, evaluated_by(name), f"{name}(x)", vjp=(rule,), samples=(domain,))
 
 
-GAMMALN = _function("gammaln", lambda z_bar, z, x: z_bar * DIGAMMA(x), POSITIVE)
-DIGAMMA = _function("digamma", lambda z_bar, z, x: z_bar * ZETA(2.0, x), POSITIVE)
+def function_of_two(name: str, first: Rule, second: Rule, domains: tuple[Domain, Domain], fixed: tuple[int, ...] = ()) -> Elementwise:
+    """Declare the op of a function of two arguments; the derivative in those at the positions `fixed` is not known."""
+    return Elementwise(name, evaluated_by(name), f"{name}(x, y)", vjp=(first, second), samples=domains, not_differentiated=fixed)
+
+
+def unknown_derivative(name: str, argument: str) -> Callable[..., NoReturn]:
+    """The rule for an argument in which no derivative is known."""
+
+    def rule(*_: Operand) -> NoReturn:
+        raise UnsupportedFunction(
+            f"the derivative of {name} in its {argument} is not known", fix=f"td.stop_gradient({argument}) if none is meant"
+        )
+
+    return rule
+
+
+GAMMALN = function_of_one("gammaln", lambda z_bar, z, x: z_bar * DIGAMMA(x), POSITIVE)
+DIGAMMA = function_of_one("digamma", lambda z_bar, z, x: z_bar * ZETA(2.0, x), POSITIVE)
 
 
 def _zeta_rule(z_bar: Operand, z: Operand, order: Operand, x: Operand) -> Operand:
@@ -43,20 +67,14 @@ def _zeta_rule(z_bar: Operand, z: Operand, order: Operand, x: Operand) -> Operan
     return -z_bar * order * ZETA(order + 1.0, x)
 
 
-def _zeta_order_rule(z_bar: Operand, z: Operand, order: Operand, x: Operand) -> NoReturn:
-    raise UnsupportedFunction(
-        "the derivative of zeta in its first argument is not known", fix="td.stop_gradient(order) if none is meant"
-    )
-
-
 ZETA = Elementwise(
-    "zeta", _evaluated_by("zeta"), "zeta(x, y)", vjp=(_zeta_order_rule, _zeta_rule),
+    "zeta", evaluated_by("zeta"), "zeta(x, y)", vjp=(unknown_derivative("zeta", "order"), _zeta_rule),
     samples=(ABOVE_ONE, POSITIVE), not_differentiated=(0,),
 )
-GAMMA = _function("gamma", lambda z_bar, z, x: z_bar * z * DIGAMMA(x), POSITIVE)
-ERF = _function("erf", lambda z_bar, z, x: z_bar * (TWO_OVER_SQRT_PI * np.exp(-x * x)), REAL)
-ERFC = _function("erfc", lambda z_bar, z, x: z_bar * (-TWO_OVER_SQRT_PI * np.exp(-x * x)), REAL)
-NDTR = _function("ndtr", lambda z_bar, z, x: z_bar * (np.exp(-0.5 * x * x) / SQRT_TWO_PI), REAL)
+GAMMA = function_of_one("gamma", lambda z_bar, z, x: z_bar * z * DIGAMMA(x), POSITIVE)
+ERF = function_of_one("erf", lambda z_bar, z, x: z_bar * (TWO_OVER_SQRT_PI * np.exp(-x * x)), REAL)
+ERFC = function_of_one("erfc", lambda z_bar, z, x: z_bar * (-TWO_OVER_SQRT_PI * np.exp(-x * x)), REAL)
+NDTR = function_of_one("ndtr", lambda z_bar, z, x: z_bar * (np.exp(-0.5 * x * x) / SQRT_TWO_PI), REAL)
 # Below this, both terms of the exponent of the derivative of log_ndtr are so large that their rounding shows.
 FAR_BELOW = -30.0
 
@@ -67,12 +85,15 @@ def _hazard_far_above(x: Operand) -> Operand:
     return x + (1.0 + u * (-2.0 + u * (10.0 + u * (-74.0 + 706.0 * u)))) / x
 
 
-LOG_NDTR = _function(
-    "log_ndtr", lambda z_bar, z, x: z_bar * SELECT(x < FAR_BELOW, _hazard_far_above(-x), np.exp(-0.5 * x * x - z) / SQRT_TWO_PI), REAL
-)
-NDTRI = _function("ndtri", lambda z_bar, z, x: z_bar * (SQRT_TWO_PI * np.exp(0.5 * z * z)), PROBABILITY)
-ERFINV = _function("erfinv", lambda z_bar, z, x: z_bar * (np.exp(z * z) / TWO_OVER_SQRT_PI), UNIT)
-LOGIT = _function("logit", lambda z_bar, z, x: z_bar / (x * (1.0 - x)), PROBABILITY)
+def log_ndtr_slope(z: Operand, x: Operand) -> Operand:
+    """The derivative of log_ndtr at x, where its value is z."""
+    return SELECT(x < FAR_BELOW, _hazard_far_above(-x), np.exp(-0.5 * x * x - z) / SQRT_TWO_PI)
+
+
+LOG_NDTR = function_of_one("log_ndtr", lambda z_bar, z, x: z_bar * log_ndtr_slope(z, x), REAL)
+NDTRI = function_of_one("ndtri", lambda z_bar, z, x: z_bar * (SQRT_TWO_PI * np.exp(0.5 * z * z)), PROBABILITY)
+ERFINV = function_of_one("erfinv", lambda z_bar, z, x: z_bar * (np.exp(z * z) / TWO_OVER_SQRT_PI), UNIT)
+LOGIT = function_of_one("logit", lambda z_bar, z, x: z_bar / (x * (1.0 - x)), PROBABILITY)
 
 
 def _xlogy_first(z_bar: Operand, z: Operand, x: Operand, y: Operand) -> Operand:
@@ -81,16 +102,16 @@ def _xlogy_first(z_bar: Operand, z: Operand, x: Operand, y: Operand) -> Operand:
 
 
 XLOGY = Elementwise(
-    "xlogy", _evaluated_by("xlogy"), "xlogy(x, y)", vjp=(_xlogy_first, lambda z_bar, z, x, y: z_bar * QUOTIENT_OR_ZERO(x, y)),
+    "xlogy", evaluated_by("xlogy"), "xlogy(x, y)", vjp=(_xlogy_first, lambda z_bar, z, x, y: z_bar * QUOTIENT_OR_ZERO(x, y)),
     samples=(POSITIVE, POSITIVE),
 )
 XLOG1PY = Elementwise(
-    "xlog1py", _evaluated_by("xlog1py"), "xlog1py(x, y)",
+    "xlog1py", evaluated_by("xlog1py"), "xlog1py(x, y)",
     vjp=(lambda z_bar, z, x, y: z_bar * np.log1p(y), lambda z_bar, z, x, y: z_bar * QUOTIENT_OR_ZERO(x, 1.0 + y)),
     samples=(POSITIVE, POSITIVE),
 )
 BETALN = Elementwise(
-    "betaln", _evaluated_by("betaln"), "betaln(x, y)",
+    "betaln", evaluated_by("betaln"), "betaln(x, y)",
     vjp=(lambda z_bar, z, x, y: z_bar * (DIGAMMA(x) - DIGAMMA(x + y)), lambda z_bar, z, x, y: z_bar * (DIGAMMA(y) - DIGAMMA(x + y))),
     samples=(POSITIVE, POSITIVE),
 )

@@ -1,0 +1,50 @@
+"""Bessel functions, differentiated in their argument by recurrence in the order."""
+
+from __future__ import annotations
+
+from ...ir.instruction import Operand
+from ..declaration.op import Elementwise
+from ..declaration.samples import ABOVE_ONE, POSITIVE, REAL, Domain
+from .comparison import SELECT
+from .special import evaluated_by, function_of_one, function_of_two, unknown_derivative
+
+J0 = function_of_one("j0", lambda z_bar, z, x: -z_bar * J1(x), REAL)
+J1 = function_of_one("j1", lambda z_bar, z, x: z_bar * (0.5 * (J0(x) - JV(2.0, x))), REAL)
+Y0 = function_of_one("y0", lambda z_bar, z, x: -z_bar * Y1(x), POSITIVE)
+Y1 = function_of_one("y1", lambda z_bar, z, x: z_bar * (0.5 * (Y0(x) - YV(2.0, x))), POSITIVE)
+# As scipy.special computes them; in a scalar expression i0 and i1 are indices of loops.
+I0 = Elementwise("i0", evaluated_by("i0"), "i0e(x) * exp(absolute(x))", vjp=(lambda z_bar, z, x: z_bar * I1(x),), samples=(REAL,))
+I1 = Elementwise(
+    "i1", evaluated_by("i1"), "i1e(x) * exp(absolute(x))", vjp=(lambda z_bar, z, x: z_bar * (0.5 * (I0(x) + IV(2.0, x))),), samples=(REAL,)
+)
+
+
+def _side(x: Operand) -> Operand:
+    """The derivative of |x|, at 0 from the right: the scaled functions have a kink there, and most arguments are not negative."""
+    return SELECT(x < 0.0, -1.0, 1.0)
+
+
+I0E = function_of_one("i0e", lambda z_bar, z, x: z_bar * (I1E(x) - _side(x) * z), POSITIVE)
+I1E = function_of_one("i1e", lambda z_bar, z, x: z_bar * (0.5 * (I0E(x) + IVE(2.0, x)) - _side(x) * z), POSITIVE)
+K0 = function_of_one("k0", lambda z_bar, z, x: -z_bar * K1(x), POSITIVE)
+K1 = function_of_one("k1", lambda z_bar, z, x: z_bar * (-0.5 * (K0(x) + KV(2.0, x))), POSITIVE)
+K0E = function_of_one("k0e", lambda z_bar, z, x: z_bar * (z - K1E(x)), POSITIVE)
+K1E = function_of_one("k1e", lambda z_bar, z, x: z_bar * (z - 0.5 * (K0E(x) + KVE(2.0, x))), POSITIVE)
+
+
+def _of_order(name: str, below: float, above: float, scaled: float = 0.0, domain: Domain = POSITIVE) -> Elementwise:
+    """A function whose derivative is below * f(order - 1) + above * f(order + 1) + scaled * (sign of x) * f."""
+
+    def rule(z_bar: Operand, z: Operand, order: Operand, x: Operand) -> Operand:
+        slope = below * op(order - 1.0, x) + above * op(order + 1.0, x)
+        return z_bar * (slope + scaled * _side(x) * z if scaled else slope)
+
+    op = function_of_two(name, unknown_derivative(name, "order"), rule, (ABOVE_ONE, domain), fixed=(0,))
+    return op
+
+
+JV, YV = _of_order("jv", 0.5, -0.5), _of_order("yv", 0.5, -0.5)
+IV, KV = _of_order("iv", 0.5, 0.5), _of_order("kv", -0.5, -0.5)
+IVE, KVE = _of_order("ive", 0.5, 0.5, scaled=-1.0), _of_order("kve", -0.5, -0.5, scaled=1.0)
+
+OPS = (J0, J1, Y0, Y1, I0, I1, I0E, I1E, K0, K1, K0E, K1E, JV, YV, IV, KV, IVE, KVE)
