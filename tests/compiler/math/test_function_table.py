@@ -254,21 +254,22 @@ def test_integer_powers(n):
 
 
 def random_arguments(name):
-    """Three vectors in (0, 1), where every function of the vocabulary is defined but the inverse of cosh."""
+    """Four vectors in (0, 1), where every function of the vocabulary is defined but the inverse of cosh."""
     rng = generator(name)
     shift = 1.0 if name == "arccosh" else 0.0
-    return [rng.uniform(0.05, 0.95, 64) + shift for _ in range(3)]
+    return [rng.uniform(0.05, 0.95, 64) + shift for _ in range(4)]
 
 
 def arity(name):
     """The number of arguments at which the plain function and the one over lanes both answer."""
-    three = ("fma", "select", "betainc", "betaincc", "betaincinv", "betainccinv")
+    three = ("fma", "select", "betainc", "betaincc", "betaincinv", "betainccinv", "hyp1f1")
     two = (
         *NAMES_OF_TWO, "add", "subtract", "multiply", "divide", "less", "less_equal", "greater", "greater_equal",
         "equal", "not_equal", "beta", "betaln", "binom", "poch", "rel_entr", "kl_div", "gammainc", "gammaincc",
-        "gammaincinv", "gammainccinv", "iv", "ive", "jv", "jve", "owens_t", "integer_floor_divide", "integer_mod",
+        "gammaincinv", "gammainccinv", "iv", "ive", "jv", "jve", "yv", "kv", "kve", "owens_t", "stdtr", "stdtrit",
+        "boxcox", "boxcox1p", "inv_boxcox", "inv_boxcox1p", "integer_floor_divide", "integer_mod",
     )  # fmt: skip
-    return 3 if name in three else 2 if name in two else 1
+    return 4 if name == "hyp2f1" else 3 if name in three else 2 if name in two else 1
 
 
 def whole(x):
@@ -277,6 +278,7 @@ def whole(x):
 
 
 LOGICAL = {
+    "expn": lambda f: lambda x: f(2.0, x),
     "logical_and": lambda f: lambda x, y: f(x < 0.5, y < 0.5),
     "logical_or": lambda f: lambda x, y: f(x < 0.5, y < 0.5),
     "logical_xor": lambda f: lambda x, y: f(x < 0.5, y < 0.5),

@@ -32,6 +32,7 @@ EXCEPTIONS = {
     "compiler/linalg": "routines on matrices",
     "compiler/jit/own_routines.py": "routines on matrices",
     "special.py": "SciPy's public names",
+    "stats/": "formulas of distributions",
     "numpy_api/dispatch.py": "methods of NumPy's arrays",
     "recording/python_state/numpy_namespace.py": "functions of NumPy",
 }
