@@ -9,7 +9,7 @@ import pytest
 import scipy.special
 
 import tapediff as td
-from tapediff import linalg, special
+from tapediff import linalg, special, stats
 from tapediff.errors import TapediffError
 from tapediff.numpy_api import dispatch
 from tapediff.numpy_api.alternatives import INSTEAD, NOT_HERE, instead_of
@@ -110,6 +110,20 @@ def lists():
             f"td.{module.__name__.rpartition('.')[2]}.{name}" for name, f in vars(module).items()
             if name.islower() and not name.startswith("_") and (isinstance(f, Op) or getattr(f, "__module__", "") == module.__name__)
         }  # fmt: skip
+    yield "`tapediff.stats`, with SciPy's names and arguments", {
+        f"td.stats.{name}.{method}" for name in stats.__all__ for method in dir(getattr(stats, name))
+        if method.startswith(("log", "pdf", "pmf", "cdf", "sf", "ppf", "isf")) and is_answered(getattr(stats, name), method)
+    }  # fmt: skip
+
+
+def is_answered(distribution, method):
+    """Whether a distribution has a formula for a method that all distributions have."""
+    if method in ("cdf", "logcdf", "sf", "logsf", "ppf", "isf"):
+        try:
+            distribution._formula(method)
+        except td.UnsupportedFunction:
+            return False
+    return True
 
 
 def page():
