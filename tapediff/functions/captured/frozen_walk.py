@@ -55,7 +55,7 @@ class Walk:
             return known[0]
         if kind is FunctionType:
             return self._function(value)
-        if kind is tuple or hasattr(value, "_fields"):
+        if kind is tuple or hasattr(kind, "_fields"):
             return self._remember(value, self._container(value, kind))
         if kind is MethodType:
             owner, function = self.copy(value.__self__), self.copy(value.__func__)

@@ -47,11 +47,11 @@ class Use:
         return self.as_float and not self.as_int and not (self.negated and (self.asks_sign or bool(self.divisors)))
 
 
-def flags(use: Use) -> ast.expr:
-    """What may be chosen, as a number; see run_time.py."""
+def flags(use: Use, further: int = 0) -> ast.expr:
+    """What may be chosen, as a number; see rules.py."""
     ints = use.ints_as_floats and not use.returned and not use.may_grow
     bools = use.as_bool and not use.returned
-    return ast.Constant(use.as_float * 1 + ints * 2 + bools * 4 + use.ints_as_floats * 8 + use.products * 16)
+    return ast.Constant(use.as_float * 1 + ints * 2 + bools * 4 + use.ints_as_floats * 8 + use.products * 16 + further)
 
 
 class Contexts:

@@ -50,15 +50,11 @@ class Facts:
         self.divisors: set[tuple[int, ...]] = set()
         self.powers: set[tuple[int, ...]] = set()
         self._count = 0
-        if isinstance(definition, ast.Lambda):
-            body: list[ast.stmt] = [ast.copy_location(ast.Return(definition.body), definition.body)]
-        else:
-            body = definition.body
-        arguments = frozenset(part.arg for part in ast.walk(definition.args) if isinstance(part, ast.arg))
+        self.arguments = frozenset(part.arg for part in ast.walk(definition.args) if isinstance(part, ast.arg))
         self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range)
-        body = self.loops.of_function(body, arguments.union(code.co_freevars))
+        body = self.loops.of_function(body_of(definition), self.arguments.union(code.co_freevars))
         self.body = EarlyExits(self.looks_at_data).of_function(body)
-        own = frozenset(code.co_varnames) - arguments - frozenset(code.co_cellvars)
+        own = frozenset(code.co_varnames) - self.arguments - frozenset(code.co_cellvars)
         StaticValues(own).of_function(self.body)
         self.body = NoneFlags(own).of_function(self.body)
         writes = Writes(self._is_merged)
@@ -66,7 +62,7 @@ class Facts:
         self.all_or_nothing = self.loops.made | writes.made
         self._contexts = Contexts(self.body, self.resolve, np)
         self.live = Liveness(self.body)
-        self.bound = Binding(self.body, arguments.union(code.co_freevars)).before
+        self.bound = Binding(self.body, self.arguments.union(code.co_freevars)).before
 
     def _is_merged(self, node: ast.If) -> bool:
         return self.looks_at_data(node.test) and self.may_merge((node.lineno, node.col_offset))
@@ -108,13 +104,13 @@ class Facts:
         Raises:
             Broken: one of them may be unbound, or is shared with an inner function.
         """
-        self._require_own([node], node)
+        self.require_own([node], node)
         wanted = assigned([node]) & self.live.after[node]
         bound, after = self.bound.get(node), bound_by([node])
         for name in sorted(wanted):
             if not (bound is not None and name in bound) and not (after is not None and name in after):
                 raise Broken("bound", node, f"{name} may have no value after it")
-        self._require_bound(read_first([node]), node)
+        self.require_bound(read_first([node]), node)
         return wanted
 
     def carried(self, node: ast.While) -> list[str]:
@@ -123,19 +119,21 @@ class Facts:
         Raises:
             Broken: as `outcome`.
         """
-        self._require_own(node.body, node)
+        self.require_own(node.body, node)
         first = read_first([node])
         found = assigned(node.body) & (self.live.after[node] | first)
-        self._require_bound(found | first, node)
+        self.require_bound(found | first, node)
         return sorted(found)
 
-    def _require_own(self, body: Sequence[ast.stmt], node: ast.stmt) -> None:
+    def require_own(self, body: Sequence[ast.stmt], node: ast.stmt) -> None:
+        """Raise Broken if statements assign to variables that inner functions see."""
         for name in sorted(assigned(body)):
             is_own = name.startswith(".") or (name in self.code.co_varnames and name not in self.code.co_cellvars)
             if not is_own:
                 raise Broken("shared", node, f"{name} is shared with another function")
 
-    def _require_bound(self, names: Names, node: ast.stmt) -> None:
+    def require_bound(self, names: Names, node: ast.stmt) -> None:
+        """Raise Broken if one of the variables may be unbound before a statement."""
         bound = self.bound.get(node)
         for name in sorted(names & self.variables):
             if bound is None or name not in bound:
@@ -150,3 +148,10 @@ class Facts:
         found = self.resolve(function.id)
         module = found.__name__ if isinstance(found, ModuleType) else getattr(found, "__module__", None)
         return found is not None and str(module).partition(".")[0] in ("numpy", "scipy", "math", "builtins", "tapediff")
+
+
+def body_of(definition: Definition) -> list[ast.stmt]:
+    """The statements of a function."""
+    if isinstance(definition, ast.Lambda):
+        return [ast.copy_location(ast.Return(definition.body), definition.body)]
+    return definition.body

@@ -11,13 +11,14 @@ from typing import Any
 
 from ...base.source_location import Site, is_library_file
 from ...ir.tape import Tape
-from .facts import Facts
+from .facts import Facts, body_of
 from .nodes import RUN_TIME
 from .purity import Checked, check_statements
+from .region_calls import Region
 from .rewrite import Rewriter
-from .rules import Breach, Broken, Refused, Without
+from .rules import Breach, Broken, Place, Refused, Without
 from .run_time import RunTime
-from .source import NoSource, compile_within, definition_of
+from .source import Definition, NoSource, compile_within, definition_of
 
 # Branches are refused one at a time, each after a recording.
 MOST_ATTEMPTS = 40
@@ -34,13 +35,16 @@ class MergedFunctions:
 
     def __init__(self) -> None:
         self.lines: dict[CodeType, set[int]] = {}
-        self.refused: dict[tuple[CodeType, tuple[int, int] | None], Breach] = {}
-        self.sites: dict[CodeType, list[tuple[int, int]]] = {}
+        self.refused: dict[tuple[CodeType, Place | None], Breach] = {}
+        self.sites: dict[CodeType, list[Place]] = {}
         self.failed: str | None = None
         self._made: dict[tuple[CodeType, int], CodeType | None] = {}
         self._checked: dict[CodeType, CodeType | None] = {}
         # By the code of a merged form, that of the function.
         self._origins: dict[CodeType, CodeType] = {}
+        self._regions: dict[object, Region] = {}
+        # Where functions that only compute values begin.
+        self._heads: dict[CodeType, Place] = {}
 
     def note_guards(self, tape: Tape) -> bool:
         """Note where a recording looked at values; whether that is news."""
@@ -52,23 +56,30 @@ class MergedFunctions:
                 is_news |= guard.site.line not in known
                 known.add(guard.site.line)
         if is_news:
-            self._made.clear()
-            self.sites.clear()
+            self._forget()
         return is_news
 
     def refuse(self, refused: Refused) -> None:
         """Let a branch stay a branch."""
         code = self._origins.get(refused.code, refused.code)
         self.refused[code, None if refused.is_all else refused.place] = refused.breach
-        if code in self._checked:
+        if code in self._checked and (refused.is_all or self._heads.get(code) == refused.place):
             self._checked[code] = None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Rewrite functions again; those that do more than compute values still do."""
         self._made.clear()
         self.sites.clear()
+        self._regions.clear()
+        self._checked = {code: None for code, made in self._checked.items() if made is None}
 
     def report(self) -> list[str]:
         """Which branches are merged, and why others are not."""
         lines = [f"  {code.co_name}, line {line}: merged" for code, sites in self.sites.items() for line, _ in sites]
-        lines += [f"  {code.co_name}, {breach}" for (code, _), breach in self.refused.items()]
+        merged = {(code, line) for code, sites in self.sites.items() for line, _ in sites}
+        final = {(code, breach) for (code, _), breach in self.refused.items() if (code, breach.line) not in merged}
+        lines += [f"  {code.co_name}, {breach}" for code, breach in final]
         return ["branches that are merged, and why others are not", *sorted(lines)] if lines else []
 
     def of(self, f: Callable[..., Any]) -> Callable[..., Any] | None:
@@ -97,7 +108,7 @@ class MergedFunctions:
         """The function with another code, which calls the run time."""
         code = function.__code__
         cells = dict(zip(code.co_freevars, function.__closure__ or ()))
-        cells[RUN_TIME] = CellType(RunTime(code, self.helper, self.checked, is_helper))
+        cells[RUN_TIME] = CellType(RunTime(code, self.helper, self.checked, is_helper, self._regions))
         closure = tuple(cells[name] for name in made.co_freevars)
         merged = FunctionType(made, function.__globals__, function.__name__, function.__defaults__, closure)
         merged.__kwdefaults__, merged.__qualname__, merged.__module__ = function.__kwdefaults__, function.__qualname__, function.__module__
@@ -107,9 +118,46 @@ class MergedFunctions:
         """A function that only computes values, with checks of the functions that it calls; None if it does more."""
         code = function.__code__
         if code not in self._checked:
-            self._checked[code] = _checked_code(code)
+            self._checked[code] = self._checked_code(function)
         made = self._checked[code]
         return None if made is None else self._with_run_time(function, made, True)
+
+    def _checked_code(self, function: FunctionType) -> CodeType | None:
+        code = function.__code__
+        if code.co_flags & _UNUSUAL:
+            return None
+        try:
+            definition = copy.deepcopy(definition_of(code))
+            check_statements(body_of(definition))
+            if (code, None) not in self.refused:
+                definition, facts = self._definition(definition, function, True)
+                self.sites[code] = facts.sites
+            checked = Checked(definition)
+            if isinstance(definition, ast.Lambda):
+                definition.body = checked.visit(definition.body)
+            else:
+                definition.body, definition.decorator_list, definition.returns = checked.statements(definition.body), [], None
+        except Without as without:
+            self.refused[code, without.place] = without.breach
+            return self._checked_code(function)
+        except (NoSource, Broken, RecursionError):
+            return None
+        self._heads[code] = definition.lineno, definition.col_offset
+        made = compile_within(definition, code, (*code.co_freevars, RUN_TIME))
+        if made is not None:
+            self._origins[made] = code
+        return made
+
+    def _definition(self, definition: Definition, function: FunctionType, in_region: bool) -> tuple[Definition, Facts]:
+        """The definition of a function with its branches merged."""
+        code, known = function.__code__, function.__globals__
+
+        def resolve(name: str) -> object:
+            return known[name] if name in known else getattr(builtins, name, None)
+
+        facts = Facts(definition, code, resolve, self.lines.get(code, set()), lambda place: (code, place) not in self.refused)
+        calls_helpers = any(other is not code for other in self.lines)
+        return Rewriter(definition, facts, calls_helpers or in_region, in_region).rewritten(), facts
 
     def _rewritten(self, function: FunctionType) -> CodeType | None:
         code = function.__code__
@@ -119,15 +167,8 @@ class MergedFunctions:
             return None
         if code.co_flags & _UNUSUAL:
             return None
-        known = function.__globals__
-
-        def resolve(name: str) -> object:
-            return known[name] if name in known else getattr(builtins, name, None)
-
         try:
-            definition = copy.deepcopy(definition_of(code))
-            facts = Facts(definition, code, resolve, lines, lambda place: (code, place) not in self.refused)
-            changed = Rewriter(definition, facts, calls_helpers).rewritten()
+            changed, facts = self._definition(copy.deepcopy(definition_of(code)), function, False)
         except NoSource as missing:
             self.refused[code, None] = Breach("source", code.co_firstlineno, str(missing))
             return None
@@ -147,24 +188,6 @@ class MergedFunctions:
         if made is not None:
             self._origins[made] = code
         return made
-
-
-def _checked_code(code: CodeType) -> CodeType | None:
-    if code.co_flags & _UNUSUAL:
-        return None
-    try:
-        definition = copy.deepcopy(definition_of(code))
-        checked = Checked(definition)
-        if isinstance(definition, ast.Lambda):
-            check_statements([ast.copy_location(ast.Return(definition.body), definition.body)])
-            definition.body = checked.visit(definition.body)
-        else:
-            check_statements(definition.body)
-            definition.body = checked.statements(definition.body)
-            definition.decorator_list, definition.returns = [], None
-    except (NoSource, Broken, RecursionError):
-        return None
-    return compile_within(definition, code, (*code.co_freevars, RUN_TIME))
 
 
 # Generators, coroutines.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...base.source_location import Site
+from ...errors import UnsupportedFunction
 from ...ir.instruction import BOOL, CONSTANT, FLOAT64, INPUT, INT64, Instruction, Operand, ValueType
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.recorder import Recorder
+from .rules import Breach, Refused
 
 # Operators, of which plain numbers make plain numbers. NumPy's functions record the same operations.
 _OPERATORS = frozenset(
@@ -79,6 +82,16 @@ def unlike_python(recorder: Recorder) -> tuple[str, Instruction] | None:
             if not is_safe and all(_may_be_plain(recorder, k) for k in instruction.inputs):
                 return "zero", instruction
     return None
+
+
+def check_numbers(recorder: Recorder) -> None:
+    """Raise where a recording may compute something else with plain numbers than Python does."""
+    found = unlike_python(recorder)
+    if found is not None:
+        rule, site, got = found[0], found[1].site, f"it computes {found[1].op.name} of what may be a plain number"
+        if not isinstance(site, Site):
+            raise UnsupportedFunction(got)
+        raise Refused(site.code, (site.line, 0), Breach(rule, site.line, got), is_all=True)
 
 
 def _is_nonzero(instruction: Instruction) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...base.source_location import is_library_file
 from ...recording.arrays.tracked import TrackedArray
-from .nodes import Placed, call, is_call_of_run_time, near, place
+from .nodes import Placed, call, is_call_of_run_time, is_helper, near, place
 from .rules import Broken
 
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.For, ast.While, ast.Pass, ast.Break, ast.Continue, ast.Return)
@@ -59,10 +59,11 @@ class Checked(ast.NodeTransformer):
 
     Args:
         site: the loop that is given up where a check fails, or the helper.
+        at: its place, if it has several forms.
     """
 
-    def __init__(self, site: Placed) -> None:
-        self._site = site
+    def __init__(self, site: Placed, at: ast.expr | None = None) -> None:
+        self._place = at or place(site)
 
     def statements(self, body: Sequence[ast.AST]) -> list[Any]:
         """Statements, or expressions, with their checks."""
@@ -77,33 +78,46 @@ class Checked(ast.NodeTransformer):
             # Those that choose between numbers check these themselves.
             node.args = [self._bound(a) for a in node.args]
             return node
+        if isinstance(node.func, ast.Call) and is_call_of_run_time(node.func):
+            # A function that is checked already, or whose branches are merged: the check does that, too.
+            if not is_helper(node.func):
+                node.args = [self.visit(a) for a in node.args]
+                node.keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
+                return node
+            node.func = node.func.args[0]
         count = ast.Constant(len(node.args))
         if isinstance(node.func, ast.Attribute):
             owner = self._owner(node.func.value)
-            function = call("pure_method", [place(self._site), owner, ast.Constant(node.func.attr), count], node)
+            function = call("pure_method", [self._place, owner, ast.Constant(node.func.attr), count], node)
         else:
-            function = call("pure", [place(self._site), self._owner(node.func), count], node)
+            function = call("pure", [self._place, self._owner(node.func), count], node)
         node.func, node.args = function, [self.visit(a) for a in node.args]
         node.keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return call("operand", [place(self._site), node], node) if isinstance(node.ctx, ast.Load) else node
+        return call("operand", [self._place, node], node) if isinstance(node.ctx, ast.Load) else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return call("operand", [place(self._site), self._owner(node)], node)
+        return call("operand", [self._place, self._owner(node)], node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        return call("operand", [place(self._site), self._owner(node)], node)
+        return call("operand", [self._place, self._owner(node)], node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
         node.value = self.visit(node.value)
         before = ast.Name(node.target.id, ast.Load()) if isinstance(node.target, ast.Name) else None
-        return node if before is None else [near(ast.Expr(self.visit(ast.copy_location(before, node))), node), node]
+        if before is None:
+            return node
+        check = call("in_place", [self._place, ast.copy_location(before, node)], node)
+        return [near(ast.Expr(check), node), node]  # type: ignore[return-value]  # in place of one statement
 
     def visit_Assign(self, node: ast.Assign | ast.AnnAssign | ast.Return) -> ast.AST:
         if node.value is not None:
+            is_literal = isinstance(node.value, ast.Tuple)
             node.value = self._bound(node.value)
+            if any(isinstance(target, (ast.Tuple, ast.List)) for target in getattr(node, "targets", ())) and not is_literal:
+                node.value = call("sequence", [self._place, node.value], node)
         return node
 
     visit_AnnAssign = visit_Return = visit_Assign
@@ -112,7 +126,7 @@ class Checked(ast.NodeTransformer):
         # Iterators that a call makes anew are those of its arguments, which are checked.
         is_new = isinstance(node.iter, ast.Call)
         source = self._bound(node.iter)
-        node.iter = source if is_new else call("sequence", [place(self._site), source], node.iter)
+        node.iter = source if is_new else call("sequence", [self._place, source], node.iter)
         for part in ("body", "ifs"):
             if hasattr(node, part):
                 setattr(node, part, self.statements(getattr(node, part)))
@@ -129,9 +143,9 @@ class Checked(ast.NodeTransformer):
         if isinstance(node, ast.Name):
             return node
         if isinstance(node, ast.Attribute):
-            return call("attribute", [place(self._site), self._owner(node.value), ast.Constant(node.attr)], node)
+            return call("attribute", [self._place, self._owner(node.value), ast.Constant(node.attr)], node)
         if isinstance(node, ast.Subscript):
-            return call("entry", [place(self._site), self._owner(node.value), _index(self.visit(node.slice))], node)
+            return call("entry", [self._place, self._owner(node.value), _index(self.visit(node.slice))], node)
         return self.visit(node)
 
 
@@ -166,7 +180,7 @@ def is_pure(function: Any, count: int = 0) -> bool:
     if any(function is each for each in _BUILTINS):
         return True
     if isinstance(function, type):
-        return issubclass(function, np.generic) or _is_record(function)
+        return issubclass(function, np.generic) or is_record(function)
     name, module = getattr(function, "__name__", ""), getattr(function, "__module__", None) or ""
     if isinstance(function, np.ufunc):
         # np.frompyfunc makes ufuncs of Python's functions. After the operands come arrays to write to.
@@ -176,19 +190,28 @@ def is_pure(function: Any, count: int = 0) -> bool:
         return module == "math"
     if type(function).__module__.startswith("tapediff.functions"):
         return True
-    if type(function) not in _FUNCTIONS or count > _OPERANDS_OF.get(name, 3):
+    # While something is recorded some of NumPy's functions are replaced.
+    is_replaced = type(function).__module__ == "tapediff.recording.python_state.numpy_namespace"
+    if not (is_replaced or type(function) in _FUNCTIONS) or count > _OPERANDS_OF.get(name, 3):
         return False
     is_numpy = module.partition(".")[0] == "numpy" and not module.startswith(("numpy.random", "numpy.lib._npyio", "numpy.testing"))
     is_special = module.startswith("scipy.special") or module.startswith("tapediff.functions")
     return (is_numpy or is_special) and name not in _CHANGES
 
 
-def _is_record(kind: type) -> bool:
+def is_record(kind: type) -> bool:
     """Whether a class is a named tuple without code of its own."""
-    new = vars(kind).get("__new__")
+    new: object = kind.__new__
     is_generated = type(new) is FunctionType and new.__code__.co_filename.startswith("<")
-    return kind.__bases__ == (tuple,) and type(kind) is type and hasattr(kind, "_fields") and is_generated and "__init__" not in vars(kind)
+    return kind.__bases__ == (tuple,) and type(kind) is type and hasattr(kind, "_fields") and is_generated and _OF_RECORDS.issuperset(
+        name for name in vars(kind) if name.startswith("__")
+    )
 
+
+_OF_RECORDS = frozenset(
+    "__new__ __repr__ __getnewargs__ __slots__ __doc__ __match_args__ __module__ __annotations__ __orig_bases__ __replace__ "
+    "__qualname__ __static_attributes__ __firstlineno__ __annotate__ __annotate_func__ __annotations_cache__".split()
+)
 
 # A function's type says whether it is one: instances of classes such as np.vectorize call others.
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, BuiltinMethodType, type(np.sum))
@@ -240,7 +263,7 @@ def _is_plain_kind(kind: type) -> bool:
     if type(kind) is not type:
         return False
     if kind.__bases__ == (tuple,):
-        return _is_record(kind)
+        return is_record(kind)
     members = [member for base in kind.__mro__[:-1] for member in vars(base).items()]
     return all(not name.startswith("__") or name in _HARMLESS or _is_generated(member) for name, member in members)
 
@@ -255,7 +278,7 @@ _HARMLESS = frozenset(
     f"__{name}__"
     for name in (
         "module qualname doc dict weakref slots init post_init repr str annotations dataclass_fields dataclass_params match_args "
-        "firstlineno static_attributes init_subclass class_getitem parameters orig_bases hash"
+        "firstlineno static_attributes init_subclass class_getitem parameters orig_bases hash slotnames"
     ).split()
 )
 

@@ -12,9 +12,11 @@ from .facts import Facts
 from .nodes import branch, call, extent, function_node, load, names_tuple, near, place, positional
 from .prepare.jumps import JUMPS, has_jump
 from .purity import Checked, check_statements
+from .regions import REGION, Regions
 from .rules import Broken, Without
 from .selects import Select
 from .source import Definition
+from .variables import Names
 
 
 class Rewriter:
@@ -24,10 +26,14 @@ class Rewriter:
         definition: a copy of its node, which is changed.
         facts: about it.
         calls_helpers: whether functions that it calls had guards too.
+        in_region: whether it is called in a region.
     """
 
-    def __init__(self, definition: Definition, facts: Facts, calls_helpers: bool) -> None:
+    def __init__(self, definition: Definition, facts: Facts, calls_helpers: bool, in_region: bool = False) -> None:
         self._definition, self._facts, self._calls_helpers = definition, facts, calls_helpers
+        self._regions = Regions(facts, lambda body: self._block(body, False))
+        # Branches in a region are paths of it.
+        self._in_region = in_region
 
     def rewritten(self) -> Definition:
         """The function with its branches merged."""
@@ -51,6 +57,10 @@ class Rewriter:
             made = self._merged(node, in_try)
             if made is not None:
                 return made
+        if isinstance(node, ast.For) and not in_try and not self._in_region:
+            made = self._turn(node)
+            if made is not None:
+                return made
         if isinstance(node, (ast.If, ast.For, ast.While)):
             if isinstance(node, ast.For):
                 node.iter = self._expression(node.iter, in_try)
@@ -58,7 +68,9 @@ class Rewriter:
                     return [self._stopped(node, in_try)]
             else:
                 node.test = self._expression(node.test, in_try)
+            was, self._in_region = self._in_region, self._in_region and isinstance(node, ast.If)
             node.body, node.orelse = self._block(node.body, in_try), self._block(node.orelse, in_try)
+            self._in_region = was
         elif isinstance(node, (ast.With, ast.Try)):
             for field in ("body", "orelse", "finalbody"):
                 if getattr(node, field, None):
@@ -73,16 +85,18 @@ class Rewriter:
     def _merged(self, node: ast.If | ast.While, in_try: bool) -> list[ast.stmt] | None:
         """A branch as a select, a loop as one instruction; None if it breaks a rule, which is noted."""
         where = node.lineno, node.col_offset
-        if not self._facts.may_merge(where):
+        if isinstance(node, ast.While) and not self._facts.may_merge(where):
             return None
         try:
             if in_try:
                 raise Broken("tries", node, "it stands in a `try` or `with`")
-            made = Select(self._facts, node).statements() if isinstance(node, ast.If) else self._loop(node)
+            made = self._branch(node) if isinstance(node, ast.If) else self._loop(node)
         except Broken as broken:
             if node in self._facts.all_or_nothing:
                 raise Without(where, broken.breach) from broken
-            self._facts.breaches.append(broken.breach)
+            # In a region it is a path of that one.
+            if not self._in_region:
+                self._facts.breaches.append(broken.breach)
             return None
         self._facts.sites.append(where)
         return made
@@ -102,6 +116,40 @@ class Rewriter:
             node.args = [self._values(a, loop, has_turns) for a in node.args]
             return node
         return call("values", [place(loop), node, ast.Constant(has_turns)], node)
+
+    def _branch(self, node: ast.If) -> list[ast.stmt]:
+        """A branch as a select, or as a region."""
+        facts = self._facts
+        try:
+            if not facts.may_merge((node.lineno, node.col_offset)):
+                raise Broken("calls", node, "its values were refused")
+            return Select(facts, node).statements()
+        except Broken:
+            if self._in_region or not facts.may_merge((node.lineno, node.col_offset, REGION)):
+                raise
+            return self._region([node], facts.live.after[node], node)
+
+    def _turn(self, node: ast.For) -> list[ast.stmt] | None:
+        """A loop whose turns are regions; None if it is none."""
+        where = node.lineno, node.col_offset
+        if node.orelse or node in self._facts.loops.stopped or not self._facts.may_merge((*where, REGION)):
+            return None
+        if not self._regions.is_wanted(node):
+            return None
+        try:
+            node.body = self._region(node.body, self._facts.live.after[node.body[-1]], node)
+        except Broken:
+            return None
+        node.iter = self._expression(node.iter, False)
+        self._facts.sites.append(where)
+        return [node]
+
+    def _region(self, body: Sequence[ast.stmt], after: Names, node: ast.If | ast.For) -> list[ast.stmt]:
+        was, self._in_region = self._in_region, True
+        try:
+            return self._regions.made(body, after, node)
+        finally:
+            self._in_region = was
 
     def _loop(self, node: ast.While) -> list[ast.stmt]:
         """Functions for the condition and a turn, and a call of the run time with both."""

@@ -11,8 +11,27 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import NamedTuple, TypeAlias
 
-# Line and column of a branch.
-Place: TypeAlias = tuple[int, int]
+# Line and column of a branch; a form of it that was tried has a number as well.
+Place: TypeAlias = tuple[int, ...]
+
+# What may be chosen between or become data, by the bits of the flags of a value; arrays that vary in a loop are data.
+FLOATS, INTS, BOOLS, INTS_BESIDE_FLOATS, SMALL, VARYING = 1, 2, 4, 8, 16, 32
+
+# Larger whole numbers are not counted with; and where they are multiplied, these.
+LARGEST_INT, LARGEST_FACTOR = 1 << 31, 1 << 12
+
+# Fourth powers of plain numbers overflow, for which Python has an error, beyond this.
+LARGEST_FLOAT = 1e77
+
+
+def is_small(value: int, flags: int) -> bool:
+    """Whether computing with an int as a float64 is exact."""
+    return abs(value) <= (LARGEST_FACTOR if flags & SMALL else LARGEST_INT)
+
+
+def is_large(value: float) -> bool:
+    """Whether powers of a float may overflow."""
+    return LARGEST_FLOAT < abs(value) < float("inf")
 
 
 class Rule(NamedTuple):
@@ -62,6 +81,8 @@ RULES = {
         Rule("tries", "an error of the side that is not taken would be caught", "try: ... except ZeroDivisionError: ...",
              "put the branch into a function of its own"),
         Rule("source", "branches are found in the source of a function", "exec('def f(x): ...')", "define it in a file"),
+        Rule("outcomes", "only numbers, arrays and tuples of these are data; of other values at most four leave a branch",
+             "if x > 0: best = None", "use a number that stands for it, such as np.nan"),
         Rule("zero", "Python raises an error where a plain number is divided by zero", "if x > 0: n += 1\nreturn 1 / n",
              "make sure that it is not zero"),
         Rule("powers", "powers of plain numbers may be complex numbers or errors", "h = 0.1\nif x > 0: h = -h\nreturn h ** 0.5",

@@ -9,30 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from ...base.source_location import Site
-from ...errors import UnsupportedFunction
 from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
 from ...recording.aliases import ALWAYS, Aliases
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.call_arrays import watch_results
-from ...recording.recorder import Recorder, current_recorder
+from ...recording.recorder import current_recorder
 from ..captured.freeze import freeze
 from ..loops import while_loop
-from .plain_numbers import checked, may_be_plain, note_plain, unlike_python
+from .plain_numbers import check_numbers, checked, may_be_plain, note_plain
 from .prepare.loop_run_time import LoopRunTime
 from .purity import is_operand, is_pure, is_pure_method, is_users
-from .rules import Breach, Place, Refused
+from .region_calls import Region
+from .region_run_time import RegionCalls
+from .rules import BOOLS, FLOATS, INTS, INTS_BESIDE_FLOATS, Place, is_large, is_small
 
-# What may be chosen between, by the bits of the flags that a choice has.
-FLOATS, INTS, BOOLS, INTS_BESIDE_FLOATS, SMALL = 1, 2, 4, 8, 16
 
-# Larger whole numbers are not counted with; and where they are multiplied, these.
-LARGEST_INT, LARGEST_FACTOR = 1 << 31, 1 << 12
-
-# Fourth powers of plain numbers overflow, for which Python has an error, beyond this.
-LARGEST_FLOAT = 1e77
-
-class RunTime(LoopRunTime):
+class RunTime(LoopRunTime, RegionCalls):
     """Called by one rewritten function.
 
     Args:
@@ -40,14 +32,16 @@ class RunTime(LoopRunTime):
         merged: the rewritten form of a function that this one calls, or the function itself.
         checked: the form of a function that only computes values; None if it does more.
         is_helper: whether others of the user's functions get its results.
+        regions: those of all functions, by code and place.
     """
 
     def __init__(
         self, code: CodeType, merged: Callable[[FunctionType], FunctionType], checked: Callable[[FunctionType], FunctionType | None],
-        is_helper: bool,
+        is_helper: bool, regions: dict[object, Region] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(code)
         self._merged, self._checked, self._is_helper = merged, checked, is_helper
+        self._regions: dict[object, Region] = {} if regions is None else regions
 
     def _tapediff_rebuilt(self, _: Callable[[object], Any]) -> RunTime:
         """Functions that close over it are frozen without it."""
@@ -76,7 +70,7 @@ class RunTime(LoopRunTime):
 
     def sequence(self, place: Place, values: Any) -> Any:
         """What is iterated over: nothing that is used up."""
-        if type(values) not in _SEQUENCES:
+        if type(values) not in _SEQUENCES and not (isinstance(values, tuple) and is_operand(values)):
             raise self._refuse("calls", place, f"it iterates over {type(values).__name__}")
         return values
 
@@ -95,7 +89,7 @@ class RunTime(LoopRunTime):
         if type(owner) is ModuleType:
             return vars(owner)[name]
         kind = type(owner)
-        if kind.__getattribute__ is not object.__getattribute__ or type(kind) is not type:
+        if kind.__getattribute__ not in _PLAIN_GETTERS or type(kind) is not type:
             raise self._refuse("calls", place, f"it asks {kind.__name__} for .{name}")
         on_class = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
         own = getattr(owner, "__dict__", {})
@@ -214,11 +208,11 @@ class RunTime(LoopRunTime):
             if value._view is not None and not value.type.shape:
                 raise self._refuse("scalars", place, "a variable of the loop is an array without axes, which `+=` changes")
             return value
-        is_float = kind is float and flags & FLOATS and not LARGEST_FLOAT < abs(value) < np.inf
+        is_float = kind is float and flags & FLOATS and not is_large(value)
         allowed = kind in (np.float64, np.bool_) or is_float or (kind is bool and flags & BOOLS)
         if allowed:
             return value
-        if kind is int and flags & INTS and _is_small(value, flags):
+        if kind is int and flags & INTS and is_small(value, flags):
             return float(value)
         raise self._refuse("numbers", place, f"a variable of the loop is {value!r}, of type {kind.__name__}")
 
@@ -318,30 +312,15 @@ class RunTime(LoopRunTime):
         kind = type(side)
         if kind is TrackedArray or kind is np.float64 or kind is np.bool_:
             return side
-        if kind is float and flags & FLOATS and not LARGEST_FLOAT < abs(side) < np.inf:
+        if kind is float and flags & FLOATS and not is_large(side):
             return side
         if kind is int:
             is_mixed = type(other) in (float, np.float64) or (is_tracked(other) and other.dtype == FLOAT64)
-            if flags & (INTS_BESIDE_FLOATS if is_mixed else INTS) and _is_small(side, flags):
+            if flags & (INTS_BESIDE_FLOATS if is_mixed else INTS) and is_small(side, flags):
                 return float(side)
         if kind is bool and flags & BOOLS:
             return side
         raise self._refuse("numbers", place, f"one side gives {side!r}, of type {kind.__name__}")
-
-
-def check_numbers(recorder: Recorder) -> None:
-    """Raise where a recording may compute something else with plain numbers than Python does."""
-    found = unlike_python(recorder)
-    if found is not None:
-        rule, site, got = found[0], found[1].site, f"it computes {found[1].op.name} of what may be a plain number"
-        if not isinstance(site, Site):
-            raise UnsupportedFunction(got)
-        raise Refused(site.code, (site.line, 0), Breach(rule, site.line, got), is_all=True)
-
-
-def _is_small(value: int, flags: int) -> bool:
-    """Whether computing with an int as a float64 is exact."""
-    return abs(value) <= (LARGEST_FACTOR if flags & SMALL else LARGEST_INT)
 
 
 def _where(test: Operand, yes: Operand, no: Operand) -> Operand:
@@ -370,6 +349,7 @@ class _Nothing:
         return False
 
 
+_PLAIN_GETTERS = (object.__getattribute__, tuple.__getattribute__)
 _DTYPES = (FLOAT64, INT64, BOOL)
 _PLAIN = frozenset((float, int, bool, np.float64, np.int64, np.bool_))
 _CONTAINERS = frozenset((TrackedArray, np.ndarray, list, tuple, dict))

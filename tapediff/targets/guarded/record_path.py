@@ -14,8 +14,8 @@ from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...errors import StaleTape
 from ...functions.callees.path_messages import check_prescribed, warn
+from ...functions.merging.plain_numbers import check_numbers
 from ...functions.merging.rules import Refused
-from ...functions.merging.run_time import check_numbers
 from ...ir.instruction import Outcome
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape

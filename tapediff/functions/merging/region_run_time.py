@@ -1,0 +1,72 @@
+"""What rewritten functions call for their regions, and for code that must only compute values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...recording.arrays.tracked import TrackedArray
+from .region_calls import MISSING, Region
+from .regions import FIRST_PLAIN, ONLY_DATA, REGION
+from .rules import Place, Refusing
+
+
+class RegionCalls(Refusing):
+    """The part of the run time that is for regions."""
+
+    _is_helper: bool
+    _regions: dict[object, Region]
+
+    def attribute(self, place: Place, owner: Any, name: str) -> Any:
+        """owner.name; see RunTime."""
+        raise NotImplementedError
+
+    def region(
+        self, place: Place, function: Callable[..., tuple[Any, ...]], values: Sequence[Any], into: Sequence[int], out: Sequence[int],
+        has_outcomes: bool, all_plain: bool, may_hand_through: bool,
+    ) -> Any:  # fmt: skip
+        """The variables after a region."""
+        key = self._code, place, has_outcomes, all_plain, self._is_helper, function.__code__
+        region = self._regions.get(key)
+        if region is None:
+            name = f"line {place[0]} of {self._code.co_name}"
+            refuse = lambda rule, got: self._refused(place, rule, got)  # noqa: E731 -- the next line is its only use
+            region = self._regions[key] = Region(name, has_outcomes, all_plain, may_hand_through and not self._is_helper, refuse)
+        return region.run(function, values, into, out)
+
+    def _refused(self, place: Place, rule: str, got: str) -> Exception:
+        form = ONLY_DATA if rule == "outcomes" else FIRST_PLAIN if rule == "plain" else REGION
+        return self._refuse("zero" if rule == "plain" else rule, (*place[:2], form), got)
+
+    # Looked up before a region that may not ask for them
+
+    def early_index(self, place: Place, index: Any) -> Any:
+        """A part of an index."""
+        if type(index) not in (int, np.int64):
+            raise self._refuse("calls", place, "an index is data")
+        return index
+
+    def early_entry(self, place: Place, array: Any, index: Any) -> Any:
+        """array[index]; what may not be used where there is none."""
+        if array is MISSING:
+            return MISSING
+        if type(array) not in (TrackedArray, np.ndarray, list, tuple):
+            raise self._refuse("calls", place, f"it looks up an entry of {type(array).__name__}")
+        try:
+            return array[index]
+        except IndexError:
+            return MISSING
+
+    def early_attribute(self, place: Place, owner: Any, name: str) -> Any:
+        """owner.name"""
+        return MISSING if owner is MISSING else self.attribute(place, owner, name)
+
+    def in_place(self, place: Place, value: Any) -> None:
+        """Raise if `+=` would change a value that may be seen elsewhere; arrays of the recording watch their writes."""
+        if type(value) not in _UNCHANGED:
+            raise self._refuse("assignments", place, f"it changes {type(value).__name__} in place")
+
+
+_UNCHANGED = frozenset((float, int, bool, np.float64, np.int64, np.bool_, str, tuple, TrackedArray))
