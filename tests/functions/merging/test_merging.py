@@ -203,10 +203,19 @@ def test_an_error_of_the_function_leaves_its_branches_merged():
     assert len(merged._cache.all()) == 2, "one for each length"
 
 
+def has_a_long_condition(x):
+    v = x[0] + x[1]
+    return (np.exp(np.exp(np.sin(np.exp(np.sin(np.exp(np.sin(v))))))) if v > 0 else v) * x[2]
+
+
+def asks_a_number(x):
+    return x[1] if x[0] else x[2]
+
+
 @np.errstate(all="ignore")
 def test_every_rule_keeps_a_trap_out():
     met = set()
-    for f in [*TRAPS, divides_by_a_number_that_is_zero, unbound_on_one_side]:
+    for f in [*TRAPS, has_a_long_condition, asks_a_number, divides_by_a_number_that_is_zero, unbound_on_one_side]:
         merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
         for x in POINTS:
             with contextlib.suppress(ZeroDivisionError, UnboundLocalError):

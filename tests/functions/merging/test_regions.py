@@ -63,7 +63,7 @@ WITHOUT = {
                 [programs.draws]),
     "what goes in": ({(region_calls, "is_operand"): always, (RUN_TIME, "sequence"): last}, [programs.goes_on_with_an_iterator]),
     "iteration": ({(RUN_TIME, "sequence"): last, (RUN_TIME, "operand"): last},
-                  [programs.goes_on_with_a_global_iterator, programs.goes_through_in_a_method, programs.unpacks_in_a_method]),
+                  [programs.goes_through_in_a_method, programs.unpacks_in_a_method]),
     "in place": ({(REGION, "in_place"): nothing}, [programs.adds_to_a_list_by_another_name]),
     "named tuples": ({(purity, "_OF_RECORDS"): frozenset([*purity._OF_RECORDS, "__add__"])}, [programs.adds_a_named_tuple]),
     "statements": ({(regions, "check_statements"): nothing}, [programs.writes_to_a_list, programs.stores_on_an_object]),
