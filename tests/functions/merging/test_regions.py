@@ -69,7 +69,6 @@ WITHOUT = {
     "statements": ({(regions, "check_statements"): nothing}, [programs.writes_to_a_list, programs.stores_on_an_object]),
     "identity": ({(region_calls, "identities_matter"): lambda: False, (region_calls, "compares_identities"): never},
                  [programs.asks_which_tuple_it_is]),
-    "float32": ({(region_calls, "DTYPES"): (*region_calls.DTYPES, np.dtype(np.float32))}, [programs.multiplies_float32_by_a_float]),
     "numbers": ({(regions, "flags"): lambda use, further=0: ast.Constant(7 + further)}, [programs.adds_bools]),
     "globals": ({(region_calls.Frozen, "changed_global"): nothing}, [programs.changes_a_global_between]),
     "constants": ({(region_calls, "_is_simple"): always},
