@@ -13,10 +13,10 @@ from .nodes import extent
 from .prepare.early_exits import EarlyExits
 from .prepare.loop_exits import LoopExits
 from .prepare.none_flags import NoneFlags
+from .prepare.source import Definition
 from .prepare.static_values import StaticValues
 from .prepare.writes import Writes
 from .rules import Breach, Broken, Place, Resolve
-from .source import Definition
 from .variables import Binding, Liveness, Names, assigned, bound_by, read_first
 
 

@@ -13,12 +13,12 @@ from ...base.source_location import Site, is_library_file
 from ...ir.tape import Tape
 from .facts import Facts, body_of
 from .nodes import RUN_TIME
+from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .purity import Checked, check_statements
-from .region_calls import Region
+from .regions.region_calls import Region
 from .rewrite import Rewriter
 from .rules import Breach, Broken, Place, Refused, Without
 from .run_time import RunTime
-from .source import Definition, NoSource, compile_within, definition_of
 
 # Branches are refused one at a time, each after a recording.
 MOST_ATTEMPTS = 40

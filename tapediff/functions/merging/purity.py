@@ -15,6 +15,7 @@ import numpy as np
 
 from ...base.source_location import is_library_file
 from ...recording.arrays.tracked import TrackedArray
+from ...recording.python_state.filled_arrays import Replacement
 from .nodes import Placed, call, is_call_of_run_time, is_helper, near, place
 from .rules import Broken
 
@@ -191,8 +192,7 @@ def is_pure(function: Any, count: int = 0) -> bool:
     if type(function).__module__.startswith("tapediff.functions"):
         return True
     # While something is recorded some of NumPy's functions are replaced.
-    is_replaced = type(function).__module__ == "tapediff.recording.python_state.numpy_namespace"
-    if not (is_replaced or type(function) in _FUNCTIONS) or count > _OPERANDS_OF.get(name, 3):
+    if not (isinstance(function, Replacement) or type(function) in _FUNCTIONS) or count > _OPERANDS_OF.get(name, 3):
         return False
     is_numpy = module.partition(".")[0] == "numpy" and not module.startswith(("numpy.random", "numpy.lib._npyio", "numpy.testing"))
     is_special = module.startswith("scipy.special") or module.startswith("tapediff.functions")

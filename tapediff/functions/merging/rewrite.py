@@ -11,11 +11,11 @@ from .expressions import Expressions, Helpers, Simple
 from .facts import Facts
 from .nodes import branch, call, extent, function_node, load, names_tuple, near, place, positional
 from .prepare.jumps import JUMPS, has_jump
+from .prepare.source import Definition
 from .purity import Checked, check_statements
-from .regions import REGION, Regions
+from .regions.regions import REGION, Regions
 from .rules import Broken, Without
 from .selects import Select
-from .source import Definition
 from .variables import Names
 
 

@@ -19,8 +19,8 @@ from ..loops import while_loop
 from .plain_numbers import check_numbers, checked, may_be_plain, note_plain
 from .prepare.loop_run_time import LoopRunTime
 from .purity import is_operand, is_pure, is_pure_method, is_users
-from .region_calls import Region
-from .region_run_time import RegionCalls
+from .regions.region_calls import Region
+from .regions.region_run_time import RegionCalls
 from .rules import BOOLS, FLOATS, INTS, INTS_BESIDE_FLOATS, Place, is_large, is_small
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.functions.merging import purity, region_calls, region_run_time, regions, run_time
+from tapediff.functions.merging import purity, run_time
+from tapediff.functions.merging.regions import region_calls, region_run_time, regions
 from tapediff.targets.guarded import merging
 from tests.functions.merging import region_programs as programs
 from tests.functions.merging.region_programs import REGIONS, TRAPS

@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from ...base.source_location import is_library_file
-from ...errors import GuardFailed, LoopTooLong, NewTape, RecursionTooDeep, TapediffError, UnstableBranch
-from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, is_tracked
-from ...ir.pytree import flatten
-from ...recording.arrays.tracked import TrackedArray
-from ...recording.python_state.object_snapshot import PLAIN, plain_key
-from ...recording.recorder import current_recorder
-from ..callees.body import Body, as_operand, call, caught_outside, type_of
-from ..callees.recorded_callee import RecordedCallee
-from ..captured.freeze import Frozen, freeze
-from .plain_numbers import may_be_plain, note_plain, unlike_python
-from .purity import is_operand, is_record
-from .rules import BOOLS, FLOATS, INTS, VARYING, is_large, is_small
+from ....base.source_location import is_library_file
+from ....errors import GuardFailed, LoopTooLong, NewTape, RecursionTooDeep, TapediffError, UnstableBranch
+from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, is_tracked
+from ....ir.pytree import flatten
+from ....recording.arrays.tracked import TrackedArray
+from ....recording.python_state.object_snapshot import PLAIN, plain_key
+from ....recording.recorder import current_recorder
+from ...callees.body import Body, as_operand, call, caught_outside, type_of
+from ...callees.recorded_callee import RecordedCallee
+from ...captured.freeze import Frozen, freeze
+from ..plain_numbers import may_be_plain, note_plain, unlike_python
+from ..purity import is_operand, is_record
+from ..rules import BOOLS, FLOATS, INTS, VARYING, is_large, is_small
 
 # A region whose constants take more values is left to paths: each has a callee of its own.
 MOST_CALLEES = 32

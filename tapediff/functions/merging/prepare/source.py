@@ -11,7 +11,7 @@ import operator
 from types import CodeType
 from typing import NamedTuple, TypeAlias
 
-from .nodes import function_node, positional
+from ..nodes import function_node, positional
 
 Definition: TypeAlias = ast.FunctionDef | ast.Lambda
 

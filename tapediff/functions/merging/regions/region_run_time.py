@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...recording.arrays.tracked import TrackedArray
+from ....recording.arrays.tracked import TrackedArray
+from ..rules import Place, Refusing
 from .region_calls import MISSING, Region
 from .regions import FIRST_PLAIN, ONLY_DATA, REGION
-from .rules import Place, Refusing
 
 
 class RegionCalls(Refusing):
