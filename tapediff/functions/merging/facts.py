@@ -58,7 +58,7 @@ class Facts:
         StaticValues(own).of_function(self.body)
         self.body = NoneFlags(own).of_function(self.body)
         writes = Writes(self._is_merged)
-        self.body = writes.of_function(self.body, arguments.union(code.co_freevars))
+        self.body = writes.of_function(self.body, self.arguments.union(code.co_freevars))
         self.all_or_nothing = self.loops.made | writes.made
         self._contexts = Contexts(self.body, self.resolve, np)
         self.live = Liveness(self.body)
