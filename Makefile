@@ -26,6 +26,7 @@ bench: $(VENV)/.installed-bench
 bench-check: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.check
 	$(BIN)/python -m benchmarks.derivatives --check
+	$(BIN)/python -m benchmarks.calls --check
 	$(BIN)/python -m benchmarks.compile_time
 
 compile-bench: $(VENV)/.installed-bench

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import check, derivative_problems, derivatives, engines, plot, run, timing
+from benchmarks import calls, check, derivative_problems, derivatives, engines, plot, run, timing
 from benchmarks.problem import Problem
 from benchmarks.problems import PROBLEMS
 
@@ -173,3 +173,10 @@ def test_every_band_of_a_derivative_belongs_to_a_problem():
     assert list(bands) == list(derivatives.CHECKED)
     assert all(band > 0 for band in bands.values())
     assert set(bands) <= set(derivative_problems.BY_NAME)
+
+
+def test_every_kind_of_call_gives_its_answer_and_has_a_band():
+    """Each answer is compared before it is timed; a call without a band, or a band without a call, is found."""
+    bands = json.loads(calls.BANDS.read_text())
+    assert list(bands) == [name for name in calls.prepared() if name != calls.ONE_ARRAY]
+    assert all(band > 0 for band in bands.values())

@@ -103,7 +103,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         self._fast_gradient: Callable[..., object] = unknown_yet
         self._fast_value: Callable[..., object] = unknown_yet
         first = tape.input_types[0] if tape.inputs else None
-        self._shape = first.shape if first else ()
+        self._shape = first.shape if first and self.tape.arguments is None and not self.tape.named_only else None
         self._dtype = first.dtype if first else np.dtype(float)
 
     def answer(self, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], status: Tree, keep: bool) -> Tree:

@@ -35,8 +35,8 @@ def gradient(target: Target, x: np.ndarray, /, *args: Tree, out: np.ndarray | No
 @overload
 def gradient(target: Target, x: float, /, *args: Tree) -> float: ...
 @overload
-def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree: ...
-def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree:
+def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree) -> Tree: ...
+def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree) -> Tree:
     """Gradient of a real scalar function.
 
     Args:
@@ -60,7 +60,7 @@ def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums 
     if type(target) is CompiledTape or type(target) is GuardedTape:
         # As in FastPath.
         value = None
-        if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
+        if argnums is FIRST and not named and x is not ABSENT and target._shape is not None and current_recorder() is None:
             into = np.empty(target._shape, target._dtype) if out is None else out
             value = target._fast_gradient(x, *args, into) if args else target._fast_gradient(x, into)
             if type(value) is float:
@@ -77,16 +77,16 @@ def value_and_gradient(
 def value_and_gradient(target: Target, x: float, /, *args: Tree) -> tuple[float, float]: ...
 @overload
 def value_and_gradient(
-    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree
 ) -> tuple[Tree, Tree]: ...
 def value_and_gradient(
-    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree
 ) -> tuple[Tree, Tree]:
     """Value and gradient of a real scalar function; arguments and errors as td.gradient. ((value, aux), gradient) with has_aux."""
     if type(target) is CompiledTape or type(target) is GuardedTape:
         # As in FastPath.
         value = None
-        if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
+        if argnums is FIRST and not named and x is not ABSENT and target._shape is not None and current_recorder() is None:
             into = np.empty(target._shape, target._dtype) if out is None else out
             value = target._fast(x, *args, into) if args else target._fast(x, into)
             if type(value) is float:
@@ -116,7 +116,7 @@ def _answer(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: Out, 
     return (_as_number(outputs[0]), gradient) if keep else gradient
 
 
-def grad(f: Callable[P, Tree], argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]:
+def grad(f: Callable[P, Tree], argnums: Argnums = FIRST, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]:
     """A function that returns the gradient of f, in autograd's and JAX's spelling.
 
     Args:
@@ -133,7 +133,7 @@ def grad(f: Callable[P, Tree], argnums: Argnums = 0, has_aux: bool = False, **op
 
 
 def value_and_grad(
-    f: Callable[P, Tree], argnums: Argnums = 0, has_aux: bool = False, **options: Tree
+    f: Callable[P, Tree], argnums: Argnums = FIRST, has_aux: bool = False, **options: Tree
 ) -> Callable[P, tuple[Tree, Tree]]:
     """A function that returns (value, gradient) of f; see td.grad. With has_aux: ((value, aux), gradient)."""
     return _later(value_and_gradient, f, argnums, has_aux=has_aux, **options)
@@ -143,7 +143,7 @@ def value_and_grad(
 COMPILE_AFTER = 3
 
 
-def jacobian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, **options: Tree) -> Tree:
+def jacobian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, **options: Tree) -> Tree:
     """Jacobian of a function from an array of shape S to an array of shape T.
 
     Args:
@@ -173,8 +173,8 @@ def jacobian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums 
 @overload
 def hessian(target: Target, x: np.ndarray, /, *args: Tree, out: np.ndarray | None = None) -> np.ndarray: ...
 @overload
-def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, **options: Tree) -> Tree: ...
-def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, **options: Tree) -> Tree:
+def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, **options: Tree) -> Tree: ...
+def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, **options: Tree) -> Tree:
     """Hessian of a scalar function of an array of shape S.
 
     Args:
@@ -199,12 +199,12 @@ def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums =
     return matrices.hessian(target, x, *args, argnums=argnums, **options)
 
 
-def jacfwd(f: Callable[P, Tree], argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]:
+def jacfwd(f: Callable[P, Tree], argnums: Argnums = FIRST, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]:
     """A function that returns the Jacobian of f by forward sweeps, in JAX's spelling; see td.jacobian."""
     return _later(matrices.jacobian, f, argnums, mode="forward", has_aux=has_aux, **options)
 
 
-def jacrev(f: Callable[P, Tree], argnums: Argnums = 0, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]:
+def jacrev(f: Callable[P, Tree], argnums: Argnums = FIRST, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]:
     """A function that returns the Jacobian of f by reverse sweeps, in JAX's spelling; see td.jacobian."""
     return _later(matrices.jacobian, f, argnums, mode="reverse", has_aux=has_aux, **options)
 

@@ -135,7 +135,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self._path_calls: WeakValueDictionary[Hashable, PathCalls] = WeakValueDictionary()
         self._calls_under_guard: WeakValueDictionary[Hashable, CallsUnderGuard] = WeakValueDictionary()
         self.direct_calls = DirectCalls()
-        self._shape: tuple[int, ...] = ()
+        self._shape: tuple[int, ...] | None = None
         self._dtype = FLOAT64
         like(self, f)
 

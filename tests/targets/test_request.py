@@ -199,3 +199,16 @@ def test_integers_are_the_wrong_dtype_for_every_operator(name, kind):
     with pytest.raises(td.DtypeMismatch, match="must be real floating-point numbers"):
         OPERATORS[name].call(target, np.array([1, 2, 3]))
     assert not td.is_recording()
+
+
+def test_a_position_and_a_name_are_two_answers_also_where_the_position_is_that_of_the_default():
+    """argnums=0 given is not argnums left out."""
+    f, x = lambda a, b: np.sum(a * b), np.ones(2)
+    for target in (f, td.record(f, x, x), td.compile(f, x, x), td.GuardedTape(f)):
+        for verb in (td.gradient, td.value_and_gradient, td.hessian, td.jacobian):
+            with pytest.raises(td.ArgumentMismatch, match="argnums and argnames both"):
+                verb(target, x, x, argnums=0, argnames="b")
+            verb(target, x, x, argnums=0)
+            verb(target, x, x, argnames="b")
+        with pytest.raises(td.ArgumentMismatch, match="argnums and argnames both"):
+            td.vjp(target, x, x, argnums=0, argnames="b")

@@ -33,8 +33,12 @@ if TYPE_CHECKING:
     from ...compiler.kernel import Kernel
     from .chosen import Chosen
 
-# The argnums of nearly every call; small integers are shared, and a call that is not recognised takes the full path.
-FIRST = 0
+class Default(int):
+    """A default, told by its identity from the same number given."""
+
+
+# The argnums of nearly every call.
+FIRST = Default(0)
 
 # The verbs of gradients. The second also answers for the first, unless a kernel of its own does.
 GRADIENT, VALUE_AND_GRADIENT = "gradient", "value_and_gradient"
@@ -126,11 +130,13 @@ class DirectCalls:
     Attributes:
         known: those for a key, the latest first. Tuples that are replaced, never changed: calls read them without a lock.
         without_value: there are some of gradients without the value.
+        last_argnums: those of the last call that had a tuple of them, and their types.
     """
 
-    __slots__ = ("known", "without_value")
+    __slots__ = ("known", "last_argnums", "without_value")
 
     def __init__(self) -> None:
+        self.last_argnums: tuple[Tree, Hashable] = (None, type(None))
         self.without_value = False
         self.known: dict[Hashable, tuple[Callable[[tuple[Tree, ...]], Tree], ...]] = {}
 
@@ -148,7 +154,7 @@ class DirectCalls:
             out: what comes last: arrays for the last outputs.
         """
         try:
-            key = key_of(asked.verb, asked.argnums, asked.named, out is not None)
+            key = key_of(self, asked.verb, asked.argnums, asked.named, out is not None)
             calls = self.known.get(key, ())
             specification = _specification(asked, kernel(), answer, vectors, out)
         except (NoForm, TypeError):
@@ -210,11 +216,16 @@ class FastTarget(Protocol):
     def direct_calls(self) -> DirectCalls: ...
 
 
-def key_of(verb: Hashable, argnums: Tree, named: dict[str, Tree], has_out: bool) -> Hashable:
+def key_of(calls: DirectCalls, verb: Hashable, argnums: Tree, named: dict[str, Tree], has_out: bool) -> Hashable:
     """By which direct calls are known: equal for what may be answered by the same ones."""
     if argnums is FIRST and not named:
         return (verb, "out") if has_out else verb
-    kinds = tuple(map(type, argnums)) if type(argnums) is tuple else type(argnums)
+    last, kinds = calls.last_argnums
+    if argnums is not last:
+        # 1, 1.0 and True are equal, and so are tuples of these. A tuple is mostly the same object again.
+        kinds = tuple(map(type, argnums)) if type(argnums) is tuple else type(argnums)
+        if type(argnums) is tuple:
+            calls.last_argnums = argnums, kinds
     return verb, argnums, kinds, tuple(named), has_out
 
 
@@ -234,7 +245,7 @@ def directly(target: object, verb: Hashable, argnums: Tree, named: dict[str, Tre
             known, args = calls.known.get((verb, "out")), (*args, out)
     else:
         try:
-            known = calls.known.get(key_of(verb, argnums, named, out is not None))
+            known = calls.known.get(key_of(calls, verb, argnums, named, out is not None))
         except TypeError:
             return None
         if named:

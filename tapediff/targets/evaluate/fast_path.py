@@ -41,7 +41,7 @@ class FastPath:
             gradient; anything else says why not. It checks type, shape and layout of every argument itself.
         _fast_gradient: the same for the gradient alone: any float means that it is written. Often the same function.
         direct_calls: calls of any other form and verb that a kernel has answered before.
-        _shape, _dtype: those of a fresh array for the gradient.
+        _shape, _dtype: those of a fresh array for the gradient. The shape is None where there is no such function, or not yet.
     """
 
     __slots__ = ()
@@ -49,7 +49,7 @@ class FastPath:
     _fast: Callable[..., object]
     _fast_gradient: Callable[..., object]
     direct_calls: DirectCalls
-    _shape: tuple[int, ...]
+    _shape: tuple[int, ...] | None
     _dtype: np.dtype
 
     def answer(self, args: tuple[Tree, ...], argnums: Argnums, out: Out, named: dict[str, Tree], status: Tree, keep: bool) -> Tree:
@@ -66,11 +66,11 @@ class FastPath:
     @overload
     def gradient(self, x: float, /, *args: Tree) -> float: ...
     @overload
-    def gradient(self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree: ...
-    def gradient(self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree:
+    def gradient(self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree) -> Tree: ...
+    def gradient(self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree) -> Tree:
         """See td.gradient."""
         value = None
-        if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
+        if argnums is FIRST and not named and x is not ABSENT and self._shape is not None and current_recorder() is None:
             target = np.empty(self._shape, self._dtype) if out is None else out
             value = self._fast_gradient(x, *args, target) if args else self._fast_gradient(x, target)
             if type(value) is float:
@@ -85,14 +85,14 @@ class FastPath:
     def value_and_gradient(self, x: float, /, *args: Tree) -> tuple[float, float]: ...
     @overload
     def value_and_gradient(
-        self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree
+        self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree
     ) -> tuple[Tree, Tree]: ...
     def value_and_gradient(
-        self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree
+        self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree
     ) -> tuple[Tree, Tree]:
         """See td.value_and_gradient."""
         value = None
-        if argnums is FIRST and not named and x is not ABSENT and current_recorder() is None:
+        if argnums is FIRST and not named and x is not ABSENT and self._shape is not None and current_recorder() is None:
             target = np.empty(self._shape, self._dtype) if out is None else out
             value = self._fast(x, *args, target) if args else self._fast(x, target)
             if type(value) is float:

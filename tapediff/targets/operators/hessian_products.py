@@ -11,7 +11,7 @@ from ...ir.outputs import Out
 from ..evaluate.chosen import choose
 from ..evaluate.direct_calls import directly
 from ..evaluate.evaluation import evaluate
-from ..evaluate.fast_path import Argnums
+from ..evaluate.fast_path import FIRST, Argnums
 from ..evaluate.request import Request, requested
 from ..tapes import operator_tapes as tapes
 from ..tapes.operator_tapes import Operator
@@ -21,8 +21,8 @@ from .products import count_of
 @overload
 def hvp(target: Target, x: np.ndarray, v: np.ndarray, /, *args: Tree, out: np.ndarray | None = None) -> np.ndarray: ...
 @overload
-def hvp(target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree: ...
-def hvp(target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree:
+def hvp(target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree) -> Tree: ...
+def hvp(target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree) -> Tree:
     """Hessian of a scalar function times a vector, without forming the Hessian.
 
     Args:
@@ -51,7 +51,7 @@ def hvp(target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = 0, 
 
 
 def value_gradient_and_hvp(
-    target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = 0, **named: Tree
+    target: Target, x: Tree, v: Tree, /, *args: Tree, argnums: Argnums = FIRST, **named: Tree
 ) -> tuple[Tree, Tree, Tree]:
     """Value, gradient, and the Hessian times a vector, computed together; see td.hvp."""
     found = directly(target, "value_gradient_and_hvp", argnums, named, (x, *args, v))

@@ -14,13 +14,13 @@ from ..evaluate.call_code import GIVEN
 from ..evaluate.chosen import choose, leaves_like
 from ..evaluate.direct_calls import KernelAnswer, directly, substituted
 from ..evaluate.evaluation import evaluate, results_tree
-from ..evaluate.fast_path import ABSENT, Argnums, given
+from ..evaluate.fast_path import ABSENT, FIRST, Argnums, given
 from ..evaluate.request import Request, requested
 from ..tapes.operator_tapes import Operator
 
 
 def jacobian(
-    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, mode: str | None = None, out: Out = None, **named: Tree
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, mode: str | None = None, out: Out = None, **named: Tree
 ) -> Tree:
     """Jacobian of a function from an array of shape S to an array of shape T.
 
@@ -51,7 +51,7 @@ def jacobian(
 
 
 def value_and_jacobian(
-    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, mode: str | None = None, out: Out = None, **named: Tree
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, mode: str | None = None, out: Out = None, **named: Tree
 ) -> tuple[Tree, Tree]:
     """Value and Jacobian, computed together; see td.jacobian."""
     verb = f"value_and_jacobian {mode}"
@@ -61,7 +61,7 @@ def value_and_jacobian(
     return _matrix(verb, requested(target, given(x, args), argnums, named), out, _tapes().jacobian_tape, mode, keep=True)
 
 
-def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, out: Out = None, **named: Tree) -> Tree:
+def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree) -> Tree:
     """Hessian of a scalar function of an array of shape S.
 
     Args:
@@ -86,7 +86,7 @@ def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums =
 
 
 def value_gradient_and_hessian(
-    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = 0, **named: Tree
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, **named: Tree
 ) -> tuple[Tree, Tree, Tree]:
     """Value, gradient and Hessian, computed together; see td.hessian."""
     verb = "value_gradient_and_hessian"

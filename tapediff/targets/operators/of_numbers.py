@@ -11,14 +11,14 @@ from ...ir.pytree import ARRAY
 from ..evaluate.chosen import choose, name_of
 from ..evaluate.direct_calls import directly
 from ..evaluate.evaluation import evaluate
-from ..evaluate.fast_path import ABSENT, given
+from ..evaluate.fast_path import ABSENT, FIRST, given
 from ..evaluate.request import Request, requested
 from ..tapes import operator_tapes as tapes
 from ..tapes.operator_tapes import Operator
 from .products import pushed, tangents_of
 
 
-def derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, **named: Tree) -> Tree:
+def derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, **named: Tree) -> Tree:
     """Derivative of a function by a number, which may return anything.
 
     Args:
@@ -42,7 +42,7 @@ def derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 
     return found.remember("derivative", asked, found.with_aux(asked.has_aux, y_dot), [(ARRAY, 1.0)])
 
 
-def value_and_derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, **named: Tree) -> tuple[Tree, Tree]:
+def value_and_derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, **named: Tree) -> tuple[Tree, Tree]:
     """Value and derivative of a function by a number, computed together; see td.derivative."""
     known = directly(target, "value_and_derivative", argnums, named, (*given(x, args), 1.0))
     if known is not None:
@@ -53,13 +53,13 @@ def value_and_derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnu
     return found.remember("value_and_derivative", asked, answer, [(ARRAY, 1.0)])
 
 
-def second_derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, **named: Tree) -> Tree:
+def second_derivative(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, **named: Tree) -> Tree:
     """Second derivative of a function by a number; see td.derivative."""
     return _twice("second_derivative", target, given(x, args), argnums, named)
 
 
 def value_derivative_and_second_derivative(
-    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, **named: Tree
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, **named: Tree
 ) -> tuple[Tree, Tree, Tree]:
     """Value, derivative and second derivative of a function by a number, computed together; see td.derivative."""
     return _twice("value_derivative_and_second_derivative", target, given(x, args), argnums, named)

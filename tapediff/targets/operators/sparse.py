@@ -18,7 +18,7 @@ from ...transforms.active_part import Part
 from ..evaluate.chosen import Chosen, choose
 from ..evaluate.direct_calls import KernelAnswer, directly, joined
 from ..evaluate.evaluation import Evaluation, evaluate
-from ..evaluate.fast_path import ABSENT, given
+from ..evaluate.fast_path import ABSENT, FIRST, given
 from ..evaluate.request import Request, requested
 from ..tapes import matrix_tapes as matrices
 from ..tapes import operator_tapes as tapes
@@ -29,7 +29,9 @@ from .products import split
 SparseArray: TypeAlias = Any
 
 
-def sparse_jacobian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, format: str = "csr", **named: Tree) -> SparseArray:
+def sparse_jacobian(
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, format: str = "csr", **named: Tree
+) -> SparseArray:
     """Jacobian of a function from an array to an array, as a sparse array.
 
     Args:
@@ -66,7 +68,9 @@ def sparse_jacobian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: i
     return _as_sparse(verb, asked, found, chosen.parts, matrices.sparse_jacobian_tape, shape, format)
 
 
-def sparse_hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, format: str = "csr", **named: Tree) -> SparseArray:
+def sparse_hessian(
+    target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, format: str = "csr", **named: Tree
+) -> SparseArray:
     """Hessian of a scalar function of an array, as a sparse array; see td.sparse_jacobian.
 
     Returns:
@@ -155,7 +159,7 @@ def _structure(tape: Tape, entries: matrices.Entries, shape: tuple[int, int], fo
     return tape.derived[key]
 
 
-def linear_operator(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = 0, **named: Tree) -> SparseArray:
+def linear_operator(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: int = FIRST, **named: Tree) -> SparseArray:
     """The Jacobian at a point as an operator for iterative solvers: products alone, without the matrix.
 
     Args:
