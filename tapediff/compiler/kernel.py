@@ -104,7 +104,7 @@ class Kernel:
                 if isinstance(item, Step):
                     total += math.prod(item.domain)
                 elif isinstance(item, RoutineCall):
-                    total += int(np.prod(item.sizes[:2]))
+                    total += int(np.prod(item.sizes[:2])) * item.count
                 elif isinstance(item, Invoke):
                     total += _iterations(item) * CALL_WORK
         return total

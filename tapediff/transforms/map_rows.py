@@ -263,7 +263,7 @@ def _product(rows: _Rows, instruction: Instruction, operands: list[int], batched
 
 def _solve(rows: _Rows, instruction: Instruction, operands: list[int], batched: list[bool]) -> int | None:
     """The right-hand sides of all rows as columns of one matrix."""
-    if any(batched[:-1]):
+    if any(batched[:-1]) or len(rows.instructions[operands[0]].type.shape) > 2:
         return None
     *matrix, sides = operands
     n, columns = instruction.type.shape[0], math.prod(instruction.type.shape[1:])

@@ -109,11 +109,36 @@ class Emitter(KernelFunction):
             fill(self, step.write.storage, value)
 
     def call(self, call: RoutineCall) -> None:
-        routine = ROUTINES[call.routine]
-        operands = [self.address(storage, offset) for storage, offset in call.operands]
-        failed = routine.emit(self.code, self.slots, operands, self.base(call.result), call.sizes, self.fresh())
+        operands, result = [self.address(storage, offset) for storage, offset in call.operands], self.base(call.result)
+        if call.count == 1:
+            self._routine(call, operands, result)
+        elif call.count:
+            self._routine_of_stack(call, operands, result)
+
+    def _routine(self, call: RoutineCall, operands: list[str], result: str) -> None:
+        failed = ROUTINES[call.routine].emit(self.code, self.slots, operands, result, call.sizes, self.fresh())
         if call.failure >= 0 and failed is not None:
             self.leave_if(failed, FAILURE + call.failure)
+
+    def _routine_of_stack(self, call: RoutineCall, operands: list[str], result: str) -> None:
+        """A loop over the matrices of a stack."""
+        code, counter = self.code, f"%matrix{self.fresh()}"
+        self.slots.append(f"{counter} = alloca i64")
+        code.line(f"store i64 0, ptr {counter}")
+        head, after = code.label(), code.label()
+        code.line(f"br label %{head}")
+        code.start(head)
+        number = code.emit(f"load i64, ptr {counter}")
+        pointers = []
+        for pointer, advance in zip((*operands, result), call.advances):
+            entries = code.emit(f"mul i64 {number}, {advance}")
+            pointers.append(code.emit(f"getelementptr double, ptr {pointer}, i64 {entries}"))
+        self._routine(call, pointers[:-1], pointers[-1])
+        following = code.emit(f"add i64 {number}, 1")
+        code.line(f"store i64 {following}, ptr {counter}")
+        more = code.emit(f"icmp ult i64 {following}, {call.count}")
+        code.line(f"br i1 {more}, label %{head}, label %{after}")
+        code.start(after)
 
     def exit(self, item: Exit) -> None:
         value = self.scalar(item.read)

@@ -15,7 +15,7 @@ import numpy as np
 from ...ir.guard_rows import EACH
 from ...ir.instruction import DynamicArrayType, Operand
 from ..bytecode.translate import Translation
-from ..linalg.routine_table import ROUTINES
+from ..linalg.routine_table import ROUTINES, for_each_matrix
 from ..loop_ir.program import (
     Access,
     EmptyReduction,
@@ -139,9 +139,11 @@ class _Printer:
 
     def _call(self, call: RoutineCall) -> str:
         operands = ", ".join(f"{self.name(s)}[{offset}:]" for s, offset in call.operands)
-        left = (
-            f"if {call.routine}([{operands}], {self.name(call.result)}, {call.sizes}): return 'failure', {call.failure}"
-        )
+        arguments = f"[{operands}], {self.name(call.result)}, {call.sizes}"
+        text = f"{call.routine}({arguments})"
+        if call.count != 1:
+            text = f"for_each_matrix({call.routine}, {arguments}, {call.count}, {call.advances})"
+        left = f"if {text}: return 'failure', {call.failure}"
         return _commented(left if call.failure >= 0 else left.split(":  ")[0].split(": return")[0][3:], call.site)
 
     def _invoke(self, item: Invoke) -> str:
@@ -298,6 +300,7 @@ def run_listing(program: Program, inputs: Sequence[np.ndarray], outputs: Sequenc
         "np": np,
         **PYTHON_FUNCTIONS,
         **{n: r.python for n, r in ROUTINES.items()},
+        "for_each_matrix": for_each_matrix,
         "trunc": np.trunc,
         **_python_invokes(program),
     }

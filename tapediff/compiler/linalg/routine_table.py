@@ -68,6 +68,19 @@ def _attempt(routine: Routine, rows: int) -> Routine:
     return Routine(emit, python)
 
 
+def for_each_matrix(
+    python: Callable[..., bool | None], operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...], count: int,
+    advances: tuple[int, ...],
+) -> bool:  # fmt: skip
+    """The Python form of a routine on the matrices of a stack; whether it failed on one."""
+    width = advances[-1]
+    for k in range(count):
+        parts = [array[k * advance :] for array, advance in zip(operands, advances)]
+        if python(parts, result[k * width : (k + 1) * width], sizes):
+            return True
+    return False
+
+
 ROUTINES: dict[str, Routine] = {
     "gemm": Routine(lapack_routines.gemm, lapack_routines.gemm_python),
     "potrf": Routine(lapack_routines.cholesky, lapack_routines.cholesky_python),

@@ -153,6 +153,8 @@ class RoutineCall:
         result: the storage it writes.
         sizes: its integer arguments.
         fails: whether it can fail (a singular or indefinite matrix), as failure number `failure` of the program.
+        count: it is called so many times, on matrices that lie behind each other.
+        advances: by how many entries each operand, and last the result, goes on from one call to the next.
     """
 
     routine: str
@@ -161,6 +163,8 @@ class RoutineCall:
     sizes: tuple[int, ...]
     failure: int = -1
     site: Site | None = None
+    count: int = 1
+    advances: tuple[int, ...] = ()
 
     @property
     def body(self) -> tuple[RoutineCall]:

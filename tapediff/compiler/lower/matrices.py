@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -161,17 +162,25 @@ class MatrixLowering(StepBuilder):
         return self.in_memory(number), 0
 
     def call(
-        self, routine: str, operands: list[StridedView], target: StridedView, sizes: tuple[int, ...], failure: str = ""
-    ) -> None:
+        self, routine: str, operands: list[StridedView], target: StridedView, sizes: tuple[int, ...], failure: str = "",
+        batch: tuple[int, ...] = (), advances: tuple[int, ...] = (),
+    ) -> None:  # fmt: skip
+        """A routine on matrices, or on each of a stack with the axes `batch`.
+
+        `advances` says by how many entries operands and result go on then; it follows from their sizes where it is not given.
+        """
         number = -1
         if failure:
             number = len(self.failures)
             self.failures.append(failure)
         pairs = tuple((view.storage, view.offset) for view in operands)
-        self.steps.append(RoutineCall(routine, pairs, target.storage, sizes, number, self.site))
+        count = math.prod(batch)
+        if batch and not advances:
+            advances = tuple(math.prod(view.shape) // max(count, 1) if view.shape[: len(batch)] == batch else 0 for view in (*operands, target))
+        self.steps.append(RoutineCall(routine, pairs, target.storage, sizes, number, self.site, count, advances))
 
     def cholesky(self, i: Instruction) -> None:
-        n = i.type.shape[1]
+        n = i.type.shape[-1]
         operands = [self.in_memory(i.inputs[0])]
         if n <= LARGEST_FACTOR:
             operands.append(self.storage((cholesky_scratch(n),), "f64"))
@@ -181,19 +190,38 @@ class MatrixLowering(StepBuilder):
     def _call_or_attempt(self, i: Instruction, name: str, operands: list[StridedView], failure: str, *options: int) -> None:
         """A factorisation that leaves the kernel where it fails, or notes in its result that it did."""
         attempt = i.op.name.endswith("_attempt")
-        sizes = (i.type.shape[1], *options)
-        self.call(name + "_attempt" * attempt, operands, self.result(i), sizes, "" if attempt else failure)
+        sizes = (i.type.shape[-1], *options)
+        self._call_on_stack(i, name + "_attempt" * attempt, operands, sizes, "" if attempt else failure)
+
+    def _call_on_stack(
+        self, i: Instruction, name: str, operands: list[StridedView], sizes: tuple[int, ...], failure: str = "", own: int = 2
+    ) -> None:
+        """A routine that makes the last `own` axes of the result; the scratch, which is an operand of one axis, is for all matrices."""
+        batch = i.type.shape[: len(i.type.shape) - own]
+        target = self.result(i)
+        if not batch:
+            self.call(name, operands, target, sizes, failure)
+            return
+        count = max(math.prod(batch), 1)
+        advances = [0 if len(view.shape) == 1 else math.prod(view.shape) // count for view in operands]
+        self.call(name, operands, target, sizes, failure, batch, (*advances, math.prod(target.shape) // count))
 
     def cholesky_pullback(self, i: Instruction) -> None:
-        n = i.type.shape[0]
+        n = i.type.shape[-1]
         operands = [*map(self.in_memory, i.inputs), self.storage((pullback_scratch(n),), "f64")]
-        self.call("cholesky_pullback", operands, self.result(i), (n,))
+        self._call_on_stack(i, "cholesky_pullback", operands, (n,))
 
     def triangular_solve(self, i: Instruction) -> None:
         lower, transposed, unit = i.params
         b = self.in_memory(i.inputs[1])
-        n, k = b.shape[0], int(np.prod(b.shape[1:]))
+        is_stack = len(self.views[i.inputs[0]].shape) > 2
+        n, k = b.shape[-2:] if is_stack else (b.shape[0], math.prod(b.shape[1:]))
         failure = "" if unit else "singular matrix: resolution failed at diagonal"
+        if is_stack:
+            a = self.in_memory(i.inputs[0])
+            strides = (1, n) if transposed else (n, 1)
+            self._call_on_stack(i, "triangular_solve", [a, b], (n, k, int(lower != transposed), *strides, int(unit)), failure)
+            return
         if n * n * k > LARGEST_PRODUCT:
             a = self.in_memory(i.inputs[0])
             self.call("trsm", [a, b], self.result(i), (n, k, int(lower), int(transposed), int(unit)), failure)
@@ -206,40 +234,46 @@ class MatrixLowering(StepBuilder):
         )
 
     def lu_factor(self, i: Instruction) -> None:
-        self.call("lu_factor", [self.in_memory(i.inputs[0])], self.result(i), (i.type.shape[1],))
+        self._call_on_stack(i, "lu_factor", [self.in_memory(i.inputs[0])], (i.type.shape[-1],))
 
     def lu_solve(self, i: Instruction) -> None:
         lu, b = self.in_memory(i.inputs[1]), self.in_memory(i.inputs[2])
-        n, k = b.shape[0], int(np.prod(b.shape[1:]))
+        is_stack = len(lu.shape) > 2
+        n, k = b.shape[-2:] if is_stack else (b.shape[0], math.prod(b.shape[1:]))
         scratch = self.storage((n * k,) if k > 1 else (1,), "f64")
-        self.call("lu_solve", [lu, b, scratch], self.result(i), (n, k, int(i.params[0])), "Singular matrix")
+        operands, sizes = [lu, b, scratch], (n, k, int(i.params[0]))
+        self._call_on_stack(i, "lu_solve", operands, sizes, "Singular matrix", 2 if is_stack else len(b.shape))
 
     def det_sign(self, i: Instruction) -> None:
         lu = self.in_memory(i.inputs[0])
-        self.call("det_sign", [lu], self.result(i), (lu.shape[1],))
+        self._call_on_stack(i, "det_sign", [lu], (lu.shape[-1],), own=0)
+
+    def _log_of_diagonal(self, lu: StridedView, target: StridedView) -> None:
+        """The sum of the logarithms of the factors' diagonals."""
+        *batch, _, n = lu.shape
+        *leading, row, column = lu.strides
+        diagonal = replace(lu, shape=(*batch, n), strides=(*leading, row + column))
+        self.step((*batch, n), [(diagonal, diagonal.strides)], "log(absolute(r0))", target, (*target.strides, 0), "add")
 
     def log_abs_det(self, i: Instruction) -> None:
-        lu = self.views[i.inputs[1]]
-        n = lu.shape[1]
-        diagonal = replace(lu, shape=(n,), strides=(lu.strides[0] + lu.strides[1],))
-        target = self.result(i)
-        self.step((n,), [(diagonal, diagonal.strides)], "log(absolute(r0))", target, (0,), "add")
+        self._log_of_diagonal(self.views[i.inputs[1]], self.result(i))
 
     def det(self, i: Instruction) -> None:
-        lu, sign, logarithm = self.views[i.inputs[1]], self.storage((), "f64"), self.storage((), "f64")
-        n = lu.shape[1]
-        self.call("det_sign", [self.in_memory(i.inputs[1])], sign, (n,))
-        diagonal = replace(lu, shape=(n,), strides=(lu.strides[0] + lu.strides[1],))
-        self.step((n,), [(diagonal, diagonal.strides)], "log(absolute(r0))", logarithm, (0,), "add")
-        self.step((), [(sign, ()), (logarithm, ())], "r0 * exp(r1)", self.result(i), ())
+        shape = i.type.shape
+        lu, sign, logarithm = self.views[i.inputs[1]], self.storage(shape, "f64"), self.storage(shape, "f64")
+        factors, n = self.in_memory(i.inputs[1]), lu.shape[-1]
+        self.call("det_sign", [factors], sign, (n,), batch=shape, advances=((n + 1) * n, 1) if shape else ())
+        self._log_of_diagonal(lu, logarithm)
+        target = self.result(i)
+        self.step(shape, [(sign, sign.strides), (logarithm, logarithm.strides)], "r0 * exp(r1)", target, target.strides)
 
     def cofactors(self, i: Instruction) -> None:
-        n = i.type.shape[0]
+        n = i.type.shape[-1]
         scratch = self.storage((cofactors_scratch(n),), "f64")
-        self.call("cofactors", [self.in_memory(i.inputs[0]), scratch], self.result(i), (n,), "SVD did not converge")
+        self._call_on_stack(i, "cofactors", [self.in_memory(i.inputs[0]), scratch], (n,), "SVD did not converge")
 
     def eigh(self, i: Instruction) -> None:
-        n = i.type.shape[1]
+        n = i.type.shape[-1]
         scratch = self.storage((eigh_scratch(n),), "f64")
         operands = [self.in_memory(i.inputs[0]), scratch]
         self._call_or_attempt(i, "eigh", operands, "Eigenvalues did not converge", int(i.params[0]))

@@ -88,11 +88,17 @@ class FunctionPrinter(_Printer):
     # Routines
 
     def _call(self, call: RoutineCall) -> str:
-        operands = [self._from(*pair) for pair in call.operands]
-        arguments = ", ".join([*operands, self.name(call.result), *map(str, map(int, call.sizes))])
+        operands, result = [self._from(*pair) for pair in call.operands], self.name(call.result)
+        if call.count != 1:
+            starts = [f"{offset} + matrix * {advance}" for (_, offset), advance in zip(call.operands, call.advances)]
+            operands = [f"{self.name(storage)}[{start}:]" for (storage, _), start in zip(call.operands, starts)]
+            result = f"{result}[matrix * {call.advances[-1]}:]"
+        arguments = ", ".join([*operands, result, *map(str, map(int, call.sizes))])
         line = f"{call.routine}({arguments})"
         if call.failure >= 0:
             line = f"if {line}: return FAILURE + {self.first_failure + call.failure}"
+        if call.count != 1:
+            return f"for matrix in range({call.count}):\n        {_commented(line, call.site)}"
         return _commented(line, call.site)
 
     def _from(self, storage: int, offset: int) -> str:

@@ -9,27 +9,28 @@ import numpy as np
 from ...base.current_recording import failure_may_be_caught
 from ...errors import UnsupportedFunction
 from ...ir.instruction import FLOAT64, Operand
+from ...ops.arrays.shape import broadcast
 from ...ops.elementwise.arithmetic import CONVERT, ROOT
 from ...ops.matrices.linear_algebra import CHOLESKY, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE, require_regular
 from ...ops.matrices.spectral import DET, EIGH
+from ...ops.matrices.stacks import identities, turned
 from ..joining import as_value
 from ..kinds import as_floats
 from ..reducing import amax, axes_of
 
 
-def _square(a: Operand, name: str) -> Operand:
+def _square(a: Operand) -> Operand:
     a = as_floats(as_value(a))
-    if np.ndim(a) != 2:
-        raise UnsupportedFunction(f"np.linalg.{name} of a stack of matrices", got=f"shape {np.shape(a)}",
-                                  fix="loop over the matrices")  # fmt: skip
-    if np.shape(a)[0] != np.shape(a)[1]:
+    if np.ndim(a) < 2:
+        raise np.linalg.LinAlgError(f"{np.ndim(a)}-dimensional array given. Array must be at least two-dimensional")
+    if np.shape(a)[-2] != np.shape(a)[-1]:
         raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
     return a
 
 
 def cholesky(a: Operand, upper: bool = False) -> Operand:
-    a = _square(a, "cholesky")
-    return np.transpose(_factor(np.transpose(a))) if upper else _factor(a)
+    a = _square(a)
+    return turned(_factor(turned(a))) if upper else _factor(a)
 
 
 def _factor(a: Operand) -> Operand:
@@ -41,7 +42,7 @@ def _lu_solve(a: Operand, b: Operand) -> Operand:
     a, b = _as(FLOAT64, a), _as(FLOAT64, b)
     lu = LU_FACTOR(a)
     if failure_may_be_caught():
-        require_regular(lu[:-1], "Singular matrix")
+        require_regular(lu[..., :-1, :], "Singular matrix")
     return _as(dtype, LU_SOLVE(a, lu, b, transposed=False))
 
 
@@ -51,13 +52,26 @@ def _as(dtype: np.dtype, value: Operand) -> Operand:
 
 
 def solve(a: Operand, b: Operand) -> Operand:
-    a = _square(a, "solve")
-    return _lu_solve(a, as_floats(as_value(b)))
+    """b is a vector where it has one axis, and else a stack of matrices."""
+    a, b = _square(a), as_floats(as_value(b))
+    n, is_vector = np.shape(a)[-1], np.ndim(b) == 1
+    if np.ndim(a) == 2 and np.ndim(b) <= 2:
+        return _lu_solve(a, b)
+    columns = b[:, None] if is_vector else b
+    if np.ndim(b) == 0 or np.shape(columns)[-2] != n:
+        raise ValueError(f"solve: the sizes of the matrices, {n}, and of the right-hand sides {np.shape(b)} do not fit")
+    if np.ndim(a) == 2:  # one factorisation for all right-hand sides
+        flat = np.reshape(np.moveaxis(columns, -2, 0), (n, -1))
+        shape = (n, *np.shape(columns)[:-2], np.shape(columns)[-1])
+        return np.moveaxis(np.reshape(_lu_solve(a, flat), shape), 0, -2)
+    batch = np.broadcast_shapes(np.shape(a)[:-2], np.shape(columns)[:-2])
+    solved = _lu_solve(broadcast(a, (*batch, n, n)), broadcast(columns, (*batch, *np.shape(columns)[-2:])))
+    return solved[..., 0] if is_vector else solved
 
 
 def inv(a: Operand) -> Operand:
-    a = _square(a, "inv")
-    return _lu_solve(a, np.eye(a.shape[0], dtype=a.dtype))
+    a = _square(a)
+    return _lu_solve(a, identities(a).astype(a.dtype))
 
 
 class SlogdetResult(NamedTuple):
@@ -68,18 +82,17 @@ class SlogdetResult(NamedTuple):
 
 
 def slogdet(a: Operand) -> SlogdetResult:
-    a = _square(a, "slogdet")
+    a = _square(a)
     doubles = _as(FLOAT64, a)
     lu = LU_FACTOR(doubles)
     return SlogdetResult(_as(a.dtype, DET_SIGN(lu)), _as(a.dtype, LOG_ABS_DET(doubles, lu)))
 
 
 def det(a: Operand) -> Operand:
-    """Written out up to 3 by 3, also for stacks of matrices; its derivative where it is zero is the matrix of cofactors."""
-    a = as_floats(as_value(a))
-    if a.ndim >= 2 and 1 <= a.shape[-1] == a.shape[-2] <= 3:
+    """Written out up to 3 by 3; its derivative where it is zero is the matrix of cofactors."""
+    a = _square(a)
+    if 1 <= a.shape[-1] <= 3:
         return _short_det(a)
-    a = _square(a, "det")
     doubles = _as(FLOAT64, a)
     return _as(a.dtype, DET(doubles, LU_FACTOR(doubles)))
 
@@ -105,16 +118,16 @@ class EighResult(NamedTuple):
 
 def eigh(a: Operand, UPLO: str = "L") -> EighResult:
     """The derivative of the vectors of a repeated eigenvalue is NaN where it matters."""
-    packed = _eigen(a, UPLO, "eigh")
-    return EighResult(packed[-1], np.transpose(packed[:-1]))
+    packed = _eigen(a, UPLO)
+    return EighResult(packed[..., -1, :], turned(packed[..., :-1, :]))
 
 
 def eigvalsh(a: Operand, UPLO: str = "L") -> Operand:
-    return _eigen(a, UPLO, "eigvalsh")[-1]
+    return _eigen(a, UPLO)[..., -1, :]
 
 
-def _eigen(a: Operand, triangle: str, name: str) -> Operand:
-    a = _square(a, name)
+def _eigen(a: Operand, triangle: str) -> Operand:
+    a = _square(a)
     if triangle.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
     return _spectrum(a, triangle.upper() == "L")

@@ -10,12 +10,17 @@ import numpy as np
 from ...ir.instruction import Operand, ValueType, is_tracked
 from ..declaration.op import Op
 from .products import MATMUL
+from .stacks import for_each, identities, over_stacks, turned
 
 
 def _definite(rng: np.random.Generator, n: int) -> np.ndarray:
     """A positive definite matrix, whose triangles are well conditioned too, for the tests."""
     a = rng.normal(size=(n, n))
     return a @ a.T / n + np.eye(n)
+
+
+def _stack(rng: np.random.Generator, count: int, n: int) -> np.ndarray:
+    return np.stack([_definite(rng, n) for _ in range(count)])
 
 
 def require(succeeds: Operand, message: str) -> None:
@@ -26,19 +31,19 @@ def require(succeeds: Operand, message: str) -> None:
 
 def require_regular(triangle: Operand, message: str) -> None:
     """Raise unless a triangular matrix can be divided by."""
-    require(np.all(np.diagonal(triangle) != 0.0), message)
+    require(np.all(np.diagonal(triangle, axis1=-2, axis2=-1) != 0.0), message)
 
 
 def _checked_cholesky(a: Operand) -> Operand:
     if not (is_tracked(a) and a.size):
         return CHOLESKY(a)
     packed = CHOLESKY_ATTEMPT(a)
-    require(packed[-1, 0] != 0.0, "Matrix is not positive definite")
-    return packed[:-1]
+    require(np.all(packed[..., -1, 0] != 0.0), "Matrix is not positive definite")
+    return packed[..., :-1, :]
 
 
 def _checked_lu_solve(a: Operand, lu: Operand, b: Operand, transposed: bool) -> Operand:
-    require_regular(lu[:-1], "Singular matrix")
+    require_regular(lu[..., :-1, :], "Singular matrix")
     return LU_SOLVE(a, lu, b, transposed=transposed)
 
 
@@ -58,28 +63,28 @@ def pulled_back(z: np.ndarray, z_bar: np.ndarray) -> np.ndarray:
 
 def _symmetric(lower: Operand) -> Operand:
     """The symmetric matrix with this lower triangle."""
-    below = lower * np.tril(np.ones(lower.shape), -1)
-    return lower * np.eye(lower.shape[-1]) + below + np.transpose(below)
+    below = lower * np.tril(np.ones(lower.shape[-2:]), -1)
+    return lower * np.eye(lower.shape[-1]) + below + turned(below)
 
 
 def _pullback_factor_rule(w_bar: Operand, w: Operand, z: Operand, z_bar: Operand) -> Operand:
     """Of the pullback in the factor z. With s the symmetric matrix of w_bar and m = z^-1 s z^-T, w_bar . w = z_bar . z half(m)."""
     half, m = _lower_half(z.shape[-1]), _within(z, _symmetric(w_bar))
-    inner = MATMUL(np.transpose(z), z_bar) * half
-    pulled = TRIANGULAR_SOLVE(z, inner + np.transpose(inner), lower=True, transposed=True, unit=False)
-    lower = np.tril(np.ones(z.shape))
-    return (MATMUL(z_bar * lower, np.transpose(m * half)) - MATMUL(pulled, m)) * lower
+    inner = MATMUL(turned(z), z_bar) * half
+    pulled = TRIANGULAR_SOLVE(z, inner + turned(inner), lower=True, transposed=True, unit=False)
+    lower = np.tril(np.ones(z.shape[-2:]))
+    return (MATMUL(z_bar * lower, turned(m * half)) - MATMUL(pulled, m)) * lower
 
 
 def _within(z: Operand, symmetric: Operand) -> Operand:
     """z^-1 s z^-T."""
     left = TRIANGULAR_SOLVE(z, symmetric, lower=True, transposed=False, unit=False)
-    return TRIANGULAR_SOLVE(z, np.transpose(left), lower=True, transposed=False, unit=False)
+    return TRIANGULAR_SOLVE(z, turned(left), lower=True, transposed=False, unit=False)
 
 
 CHOLESKY_PULLBACK = Op(
     "cholesky_pullback",
-    evaluate=pulled_back,
+    evaluate=over_stacks(pulled_back),
     infer=lambda z, z_bar: z,
     vjp=(
         _pullback_factor_rule,
@@ -91,7 +96,8 @@ CHOLESKY_PULLBACK = Op(
     examples=lambda rng: [
         (lambda a, b: CHOLESKY_PULLBACK(CHOLESKY(a), b), (_definite(rng, n), rng.normal(size=(n, n))))
         for n in (1, 2, 5, 11)
-    ],
+    ]
+    + [(lambda a, b: CHOLESKY_PULLBACK(CHOLESKY(a), b), (_stack(rng, 2, 3), rng.normal(size=(2, 3, 3))))],
 )
 
 
@@ -105,7 +111,7 @@ CHOLESKY = Op(
     lapack=True,
     raises=True,
     checked=_checked_cholesky,
-    examples=lambda rng: [(CHOLESKY, (_definite(rng, n),)) for n in (1, 2, 5)],
+    examples=lambda rng: [(CHOLESKY, (a,)) for a in (*(_definite(rng, n) for n in (1, 2, 5)), _stack(rng, 3, 4))],
 )
 
 
@@ -113,7 +119,7 @@ def attempted(factorise: Callable[..., Operand], rows: int) -> Callable[..., Ope
     """The packed result of a factorisation and, at the start of one more row, whether it succeeded: 1 or 0."""
 
     def evaluate(x: Operand, *params: Operand) -> Operand:
-        n = x.shape[0]
+        n = x.shape[-1]
         packed = np.zeros((n + rows + 1, n), x.dtype)
         try:
             packed[:-1] = factorise(x, *params)
@@ -122,18 +128,18 @@ def attempted(factorise: Callable[..., Operand], rows: int) -> Callable[..., Ope
             packed[:-1] = np.nan
         return packed
 
-    return evaluate
+    return over_stacks(evaluate)
 
 
 # Where user code may catch the error, whether there is one is a value of its own, which a guard looks at.
 CHOLESKY_ATTEMPT = Op(
     "cholesky_attempt",
     evaluate=attempted(np.linalg.cholesky, 0),
-    infer=lambda x: ValueType((x.shape[0] + 1, x.shape[1]), x.dtype),
-    vjp=(lambda z_bar, z, x: CHOLESKY_PULLBACK(z[:-1], z_bar[:-1]),),
+    infer=lambda x: ValueType((*x.shape[:-2], x.shape[-1] + 1, x.shape[-1]), x.dtype),
+    vjp=(lambda z_bar, z, x: CHOLESKY_PULLBACK(z[..., :-1, :], z_bar[..., :-1, :]),),
     lower=lambda low, i: low.cholesky(i),
     lapack=True,
-    examples=lambda rng: [(CHOLESKY_ATTEMPT, (_definite(rng, n),)) for n in (1, 2, 5)],
+    examples=lambda rng: [(CHOLESKY_ATTEMPT, (a,)) for a in (*(_definite(rng, n) for n in (1, 2, 5)), _stack(rng, 2, 3))],
 )
 
 
@@ -147,7 +153,7 @@ def _triangular_matrix_rule(z_bar: Operand, z: Operand, a: Operand, b: Operand, 
     """-b_bar z^T (or its transpose), on the triangle that is read."""
     b_bar = TRIANGULAR_SOLVE(a, z_bar, lower=lower, transposed=not transposed, unit=unit)
     left, right = (z, b_bar) if transposed else (b_bar, z)
-    full = left[:, None] * right[None, :] if len(z.shape) == 1 else MATMUL(left, np.transpose(right))
+    full = left[:, None] * right[None, :] if len(z.shape) == 1 else MATMUL(left, turned(right))
     n = a.shape[-1]
     triangle = np.tril(np.ones((n, n)), -1 if unit else 0)
     return -full * (triangle if lower else triangle.T)
@@ -155,7 +161,7 @@ def _triangular_matrix_rule(z_bar: Operand, z: Operand, a: Operand, b: Operand, 
 
 TRIANGULAR_SOLVE = Op(
     "triangular_solve",
-    evaluate=_triangular_solve,
+    evaluate=over_stacks(_triangular_solve),
     infer=lambda a, b, lower, transposed, unit: b,
     vjp=(
         _triangular_matrix_rule,
@@ -173,6 +179,13 @@ TRIANGULAR_SOLVE = Op(
             (_definite(rng, 3), rng.normal(size=shape)),
         )
         for how, shape in zip(itertools.product((False, True), repeat=3), itertools.cycle(((3,), (3, 2), (3, 1))))
+    ]
+    + [
+        (
+            lambda a, b, t=transposed: TRIANGULAR_SOLVE(a, b, lower=True, transposed=t, unit=False),
+            (_stack(rng, 2, 3), rng.normal(size=(2, 3, 4))),
+        )
+        for transposed in (False, True)
     ],
 )
 
@@ -199,8 +212,8 @@ def _pivots(lu: Operand) -> np.ndarray:
 
 LU_FACTOR = Op(
     "lu_factor",
-    evaluate=_lu_factor,
-    infer=lambda x: ValueType((x.shape[0] + 1, x.shape[1]), x.dtype),
+    evaluate=over_stacks(_lu_factor),
+    infer=lambda x: ValueType((*x.shape[:-2], x.shape[-1] + 1, x.shape[-1]), x.dtype),
     # Nothing is differentiated through the factors: solve and log_abs_det state their derivative in the matrix itself.
     vjp=(None,),
     lower=lambda low, i: low.lu_factor(i),
@@ -222,13 +235,13 @@ def _lu_solve(a: Operand, lu: Operand, b: Operand, transposed: bool) -> Operand:
 def _lu_matrix_rule(z_bar: Operand, z: Operand, a: Operand, lu: Operand, b: Operand, transposed: bool) -> Operand:
     b_bar = LU_SOLVE(a, lu, z_bar, transposed=not transposed)
     left, right = (z, b_bar) if transposed else (b_bar, z)
-    full = left[:, None] * right[None, :] if len(z.shape) == 1 else MATMUL(left, np.transpose(right))
+    full = left[:, None] * right[None, :] if len(z.shape) == 1 else MATMUL(left, turned(right))
     return -full
 
 
 LU_SOLVE = Op(
     "lu_solve",
-    evaluate=_lu_solve,
+    evaluate=over_stacks(_lu_solve),
     infer=lambda a, lu, b, transposed: b,
     vjp=(
         _lu_matrix_rule,
@@ -247,6 +260,10 @@ LU_SOLVE = Op(
         )
         for transposed in (False, True)
         for shape in ((3,), (3, 2), (3, 1))
+    ]
+    + [
+        (lambda a, b, t=transposed: LU_SOLVE(a, LU_FACTOR(a), b, transposed=t), (rng.normal(size=(2, 3, 3)), rng.normal(size=(2, 3, 4))))
+        for transposed in (False, True)
     ],
 )
 
@@ -259,25 +276,25 @@ def _lu_sign(lu: Operand) -> Operand:
 
 DET_SIGN = Op(
     "det_sign",
-    evaluate=_lu_sign,
-    infer=lambda lu: ValueType((), lu.dtype),
+    evaluate=over_stacks(_lu_sign),
+    infer=lambda lu: ValueType(lu.shape[:-2], lu.dtype),
     vjp=(None,),
     lower=lambda low, i: low.det_sign(i),
     lapack=True,
-    examples=lambda rng: [(lambda a: DET_SIGN(LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (1, 2, 4, 5)],
+    examples=lambda rng: [(lambda a: DET_SIGN(LU_FACTOR(a)), (rng.normal(size=shape),)) for shape in ((1, 1), (2, 2), (4, 4), (5, 5), (2, 3, 3))],
 )
 
 LOG_ABS_DET = Op(
     "log_abs_det",
-    evaluate=lambda a, lu: np.sum(np.log(np.abs(np.diagonal(lu)))),
-    infer=lambda a, lu: ValueType((), a.dtype),
+    evaluate=lambda a, lu: np.sum(np.log(np.abs(np.diagonal(lu, axis1=-2, axis2=-1))), axis=-1),
+    infer=lambda a, lu: ValueType(a.shape[:-2], a.dtype),
     vjp=(
-        lambda z_bar, z, a, lu: z_bar * LU_SOLVE(a, lu, np.eye(a.shape[0]), transposed=True),
+        lambda z_bar, z, a, lu: for_each(z_bar, a) * LU_SOLVE(a, lu, identities(a), transposed=True),
         None,
     ),
     lower=lambda low, i: low.log_abs_det(i),
     lapack=True,
-    examples=lambda rng: [(lambda a: LOG_ABS_DET(a, LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (1, 2, 5, 9)],
+    examples=lambda rng: [(lambda a: LOG_ABS_DET(a, LU_FACTOR(a)), (rng.normal(size=shape),)) for shape in ((1, 1), (2, 2), (5, 5), (9, 9), (2, 3, 3))],
 )
 
 OPS = (CHOLESKY, CHOLESKY_ATTEMPT, CHOLESKY_PULLBACK, TRIANGULAR_SOLVE, LU_FACTOR, LU_SOLVE, DET_SIGN, LOG_ABS_DET)

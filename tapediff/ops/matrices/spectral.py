@@ -8,6 +8,7 @@ from ...ir.instruction import Operand, ValueType, is_tracked
 from ..declaration.op import Op
 from .linear_algebra import DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE, attempted, require
 from .products import MATMUL
+from .stacks import for_each, over_stacks, turned
 
 
 def _eigh(x: Operand, lower: bool) -> Operand:
@@ -21,15 +22,15 @@ def _eigh_rule(z_bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:
     The vectors of a repeated eigenvalue have no derivative: where their cotangents turn them into each other it is NaN, and so it is for
     eigenvalues that rounding could have made of a repeated one. A function of the eigenvalues alone has none of that.
     """
-    vectors, values, n = z[:-1], z[-1], x.shape[-1]
-    inner = MATMUL(vectors, np.transpose(z_bar[:-1]))
-    gap = values - values[:, None]
-    rounding = 4.0 * n * np.finfo(x.dtype).eps * np.max(np.absolute(values))
+    vectors, values, n = z[..., :-1, :], z[..., -1, :], x.shape[-1]
+    inner = MATMUL(vectors, turned(z_bar[..., :-1, :]))
+    gap = values[..., None, :] - values[..., :, None]
+    rounding = for_each(4.0 * n * np.finfo(x.dtype).eps * np.max(np.absolute(values), axis=-1), x)
     is_repeated = np.absolute(gap) <= rounding
-    is_turned = ((inner != 0.0) | (np.transpose(inner) != 0.0)) & ~np.eye(n, dtype=bool)
-    quotient = 0.5 * (inner - np.transpose(inner)) / np.where(is_repeated, 1.0, gap)
+    is_turned = ((inner != 0.0) | (turned(inner) != 0.0)) & ~np.eye(n, dtype=bool)
+    quotient = 0.5 * (inner - turned(inner)) / np.where(is_repeated, 1.0, gap)
     quotient = np.where(is_repeated & is_turned, np.nan, quotient)
-    x_bar = MATMUL(np.transpose(vectors), MATMUL(quotient + np.eye(n) * z_bar[-1], vectors))
+    x_bar = MATMUL(turned(vectors), MATMUL(quotient + np.eye(n) * z_bar[..., -1:, :], vectors))
     triangle = np.tril(np.ones((n, n)))
     return x_bar * (2.0 * (triangle if lower else triangle.T) - np.eye(n))
 
@@ -44,15 +45,15 @@ def _checked_eigh(a: Operand, lower: bool) -> Operand:
     if not (is_tracked(a) and a.size):
         return EIGH(a, lower=lower)
     packed = EIGH_ATTEMPT(a, lower=lower)
-    require(packed[-1, 0] != 0.0, "Eigenvalues did not converge")
-    return packed[:-1]
+    require(np.all(packed[..., -1, 0] != 0.0), "Eigenvalues did not converge")
+    return packed[..., :-1, :]
 
 
 EIGH = Op(
     "eigh",
-    evaluate=_eigh,
+    evaluate=over_stacks(_eigh),
     # The eigenvectors in rows, and the eigenvalues in a last one.
-    infer=lambda x, lower: ValueType((x.shape[0] + 1, x.shape[1]), x.dtype),
+    infer=lambda x, lower: ValueType((*x.shape[:-2], x.shape[-1] + 1, x.shape[-1]), x.dtype),
     vjp=(_eigh_rule,),
     params=("lower",),
     lower=lambda low, i: low.eigh(i),
@@ -61,15 +62,16 @@ EIGH = Op(
     checked=_checked_eigh,
     examples=lambda rng: [
         (lambda a, t=lower: EIGH(a, lower=t), (_separated(rng, n),)) for n in (1, 2, 5) for lower in (True, False)
-    ],
+    ]
+    + [(lambda a: EIGH(a, lower=True), (np.stack([_separated(rng, 3) for _ in range(2)]),))],
 )
 
 
 EIGH_ATTEMPT = Op(
     "eigh_attempt",
     evaluate=attempted(_eigh, 1),
-    infer=lambda x, lower: ValueType((x.shape[0] + 2, x.shape[1]), x.dtype),
-    vjp=(lambda z_bar, z, x, lower: _eigh_rule(z_bar[:-1], z[:-1], x, lower),),
+    infer=lambda x, lower: ValueType((*x.shape[:-2], x.shape[-1] + 2, x.shape[-1]), x.dtype),
+    vjp=(lambda z_bar, z, x, lower: _eigh_rule(z_bar[..., :-1, :], z[..., :-1, :], x, lower),),
     params=("lower",),
     lower=lambda low, i: low.eigh(i),
     lapack=True,
@@ -86,18 +88,18 @@ def cofactors(x: np.ndarray) -> np.ndarray:
 
 def _cofactor_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
     """Of a matrix that can be inverted: d cof(x) = (tr(x^-1 dx) - cof(x) dx^T / det(x)) x^-T det(x)."""
-    inner = np.sum(z_bar * z) * np.eye(x.shape[0]) - MATMUL(z, np.transpose(z_bar))
-    return np.transpose(LU_SOLVE(x, LU_FACTOR(x), np.transpose(inner), transposed=False))
+    inner = for_each(np.sum(z_bar * z, axis=(-2, -1)), x) * np.eye(x.shape[-1]) - MATMUL(z, turned(z_bar))
+    return turned(LU_SOLVE(x, LU_FACTOR(x), turned(inner), transposed=False))
 
 
 COFACTORS = Op(
     "cofactors",
-    evaluate=cofactors,
+    evaluate=over_stacks(cofactors),
     infer=lambda x: x,
     vjp=(_cofactor_rule,),
     lower=lambda low, i: low.cofactors(i),
     lapack=True,
-    examples=lambda rng: [(COFACTORS, (rng.normal(size=(n, n)),)) for n in (2, 3, 4, 7)],
+    examples=lambda rng: [(COFACTORS, (rng.normal(size=shape),)) for shape in ((2, 2), (3, 3), (4, 4), (7, 7), (2, 4, 4))],
 )
 
 
@@ -110,11 +112,11 @@ def _det(x: Operand, lu: Operand) -> Operand:
 DET = Op(
     "det",
     evaluate=_det,
-    infer=lambda x, lu: ValueType((), x.dtype),
-    vjp=(lambda z_bar, z, x, lu: z_bar * COFACTORS(x), None),
+    infer=lambda x, lu: ValueType(x.shape[:-2], x.dtype),
+    vjp=(lambda z_bar, z, x, lu: for_each(z_bar, x) * COFACTORS(x), None),
     lower=lambda low, i: low.det(i),
     lapack=True,
-    examples=lambda rng: [(lambda a: DET(a, LU_FACTOR(a)), (rng.normal(size=(n, n)),)) for n in (2, 4, 5, 9)],
+    examples=lambda rng: [(lambda a: DET(a, LU_FACTOR(a)), (rng.normal(size=shape),)) for shape in ((2, 2), (4, 4), (5, 5), (9, 9), (2, 4, 4))],
 )
 
 OPS = (EIGH, EIGH_ATTEMPT, COFACTORS, DET)
