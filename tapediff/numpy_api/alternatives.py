@@ -4,8 +4,6 @@ from __future__ import annotations
 
 NOT_HERE = "not supported; docs/supported.md lists what is"
 
-_FULL_RANK = "for a matrix of full column rank"
-
 # By NumPy's and SciPy's names without "numpy."; methods of arrays by their own.
 _TEXT = "print(repr(x)) shows type and shape; print values outside the recorded function"
 _BITS = "integers have no bits here: multiply, divide and take remainders by powers of 2"
@@ -56,13 +54,6 @@ INSTEAD = {
     "nested_iters": "loop over np.ndindex(x.shape)",
     "roots": "use np.linalg.eigvals of the companion matrix, np.diag(np.ones(n - 1), -1) with -p[1:] / p[0] as its first row",
     "sort_complex": "use np.sort: tracked values are real",
-    "linalg.svd": "use np.linalg.eigh(a.T @ a), whose eigenvalues are the squares of the singular values",
-    "linalg.svdvals": "use np.sqrt(np.linalg.eigvalsh(a.T @ a)[::-1])",
-    "linalg.qr": f"use l = np.linalg.cholesky(a.T @ a) {_FULL_RANK}: r is l.T and q is np.linalg.solve(l, a.T).T, up to signs",
-    "linalg.lstsq": f"use np.linalg.solve(a.T @ a, a.T @ b) {_FULL_RANK}",
-    "linalg.pinv": f"use np.linalg.solve(a.T @ a, a.T) {_FULL_RANK}",
-    "linalg.eig": "use np.linalg.eigh where the matrix is symmetric",
-    "linalg.eigvals": "use np.linalg.eigvalsh where the matrix is symmetric",
     "scipy.linalg.solve": "use np.linalg.solve",
     "scipy.linalg.inv": "use np.linalg.inv",
     "scipy.linalg.det": "use np.linalg.det",

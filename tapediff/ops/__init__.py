@@ -14,7 +14,7 @@ from .control import calls
 from .control.calls import TupleOp
 from .declaration.op import Elementwise, Op
 from .elementwise import arithmetic, bessel, comparison, elementary, incomplete, special, special_integrals, structure
-from .matrices import linear_algebra, products, spectral
+from .matrices import factors, linear_algebra, products, spectral
 
 FAMILIES = (
     comparison,
@@ -30,6 +30,7 @@ FAMILIES = (
     products,
     linear_algebra,
     spectral,
+    factors,
     structure,
     calls,
 )

@@ -24,6 +24,29 @@ def transpose() -> list[str]:
 
 
 @cache
+def upper_triangle() -> list[str]:
+    """`void tapediff_upper_triangle(source, target, rows, height, columns)`: of a matrix by columns; zeros below the diagonal."""
+    f = Function("tapediff_upper_triangle", VOID, _ATTRIBUTES, source=PTR, target=PTR, rows=I64, height=I64, columns=I64)
+    source, target, rows, height, columns = f.parameters
+    with f.loop(0, height) as i, f.loop(0, columns) as j:
+        Array(target, F64)[i * columns + j] = select(j < i, 0.0, Array(source, F64)[j * rows + i])
+    f.return_()
+    return included(f)
+
+
+@cache
+def all_zero() -> list[str]:
+    """`i1 tapediff_all_zero(a, n)`"""
+    f = Function("tapediff_all_zero", I1, _ATTRIBUTES, a=PTR, n=I64)
+    a, n = f.parameters
+    found = f.variable(I1, True)
+    with f.loop(0, n) as i:
+        found.value &= Array(a, F64)[i] == 0.0
+    f.return_(found.value)
+    return included(f)
+
+
+@cache
 def zero_upper() -> list[str]:
     """`void tapediff_zero_upper(a, n)`: zeros above the diagonal."""
     f = Function("tapediff_zero_upper", VOID, _ATTRIBUTES, a=PTR, n=I64)

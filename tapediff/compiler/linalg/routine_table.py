@@ -13,6 +13,7 @@ import numpy as np
 
 from ..math.simd import Code
 from . import dense_calls
+from . import factors as factor_routines
 from . import lapack as lapack_routines
 from . import spectral as spectral_routines
 from .index_routines import INDEX_ROUTINES, PREFIX
@@ -89,6 +90,9 @@ ROUTINES: dict[str, Routine] = {
     "lu_solve": Routine(lapack_routines.lu_solve, lapack_routines.lu_solve_python),
     "det_sign": Routine(lapack_routines.det_sign, lapack_routines.det_sign_python),
     "eigh": Routine(spectral_routines.eigh, spectral_routines.eigh_python),
+    "svd": Routine(factor_routines.svd, factor_routines.svd_python),
+    "qr": Routine(factor_routines.qr, factor_routines.qr_python),
+    "eig": Routine(factor_routines.eig, factor_routines.eig_python),
     "cofactors": Routine(spectral_routines.cofactors, spectral_routines.cofactors_python),
     "product": Routine(dense_calls.product, dense_calls.product_python),
     "cholesky": Routine(dense_calls.cholesky, lapack_routines.cholesky_python),

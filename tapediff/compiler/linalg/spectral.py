@@ -19,7 +19,7 @@ def eigh_scratch(n: int) -> int:
     return (1 + 6 * n + 2 * n * n) + (3 + 5 * n)
 
 
-def _long(code: Code, value: int) -> str:
+def long_integer(code: Code, value: int) -> str:
     """The address of a constant integer of 64 bits, which is also that of one of 32, as the low half comes first."""
     code.declare(f"@tapediff_long_{value} = private unnamed_addr constant i64 {value}")
     return f"ptr @tapediff_long_{value}"
@@ -36,12 +36,12 @@ def eigh(code: Code, slots: list[str], operands: list[str], result: str, sizes: 
     values = code.emit(f"getelementptr double, ptr {result}, i64 {n * n}")
     doubles = 1 + 6 * n + 2 * n * n
     integers = code.emit(f"getelementptr double, ptr {operands[1]}, i64 {doubles}")
-    info, order = f"%info{number}", _long(code, n)
+    info, order = f"%info{number}", long_integer(code, n)
     slots.append(f"{info} = alloca i64")
     code.line(f"store i64 0, ptr {info}")
     library(code, "tapediff_numpy_dsyevd", [
         letter(code, "V"), letter(code, "L" if lower else "U"), order, f"ptr {result}", order, f"ptr {values}",
-        f"ptr {operands[1]}", _long(code, doubles), f"ptr {integers}", _long(code, 3 + 5 * n), f"ptr {info}",
+        f"ptr {operands[1]}", long_integer(code, doubles), f"ptr {integers}", long_integer(code, 3 + 5 * n), f"ptr {info}",
     ])  # fmt: skip
     return failed(code, info)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ir.instruction import Instruction
 from ..linalg.dense_calls import cholesky_scratch, pullback_scratch
+from ..linalg.factors import eig_scratch, qr_scratch, svd_scratch
 from ..linalg.sorting import scratch_size
 from ..linalg.spectral import cofactors_scratch, eigh_scratch
 from ..loop_ir.program import RoutineCall
@@ -165,19 +166,13 @@ class MatrixLowering(StepBuilder):
         self, routine: str, operands: list[StridedView], target: StridedView, sizes: tuple[int, ...], failure: str = "",
         batch: tuple[int, ...] = (), advances: tuple[int, ...] = (),
     ) -> None:  # fmt: skip
-        """A routine on matrices, or on each of a stack with the axes `batch`.
-
-        `advances` says by how many entries operands and result go on then; it follows from their sizes where it is not given.
-        """
+        """A routine on matrices, or on each of a stack with the axes `batch`: then operands and result go on by `advances` entries."""
         number = -1
         if failure:
             number = len(self.failures)
             self.failures.append(failure)
         pairs = tuple((view.storage, view.offset) for view in operands)
-        count = math.prod(batch)
-        if batch and not advances:
-            advances = tuple(math.prod(view.shape) // max(count, 1) if view.shape[: len(batch)] == batch else 0 for view in (*operands, target))
-        self.steps.append(RoutineCall(routine, pairs, target.storage, sizes, number, self.site, count, advances))
+        self.steps.append(RoutineCall(routine, pairs, target.storage, sizes, number, self.site, math.prod(batch), advances))
 
     def cholesky(self, i: Instruction) -> None:
         n = i.type.shape[-1]
@@ -271,6 +266,21 @@ class MatrixLowering(StepBuilder):
         n = i.type.shape[-1]
         scratch = self.storage((cofactors_scratch(n),), "f64")
         self._call_on_stack(i, "cofactors", [self.in_memory(i.inputs[0]), scratch], (n,), "SVD did not converge")
+
+    def svd(self, i: Instruction) -> None:
+        x = self.in_memory(i.inputs[0])
+        m, n = x.shape[-2:]
+        self._call_on_stack(i, "svd", [x, self.storage((svd_scratch(m, n),), "f64")], (m, n), "SVD did not converge", own=1)
+
+    def qr(self, i: Instruction) -> None:
+        x = self.in_memory(i.inputs[0])
+        m, n = x.shape[-2:]
+        self._call_on_stack(i, "qr", [x, self.storage((qr_scratch(m, n),), "f64")], (m, n), own=1)
+
+    def eig(self, i: Instruction) -> None:
+        x = self.in_memory(i.inputs[0])
+        n = x.shape[-1]
+        self._call_on_stack(i, "eig", [x, self.storage((eig_scratch(n),), "f64")], (n,), "Eigenvalues did not converge", own=1)
 
     def eigh(self, i: Instruction) -> None:
         n = i.type.shape[-1]

@@ -38,7 +38,13 @@ dgesdd = library("lapack", "dgesdd", 14)
 dsyevd = numpy_library("dsyevd", 11)
 
 
-A, L, N, R, T, U, V = map(ord, "ALNRTUV")
+numpy_dgesdd = numpy_library("dgesdd", 14)
+dgeqrf = numpy_library("dgeqrf", 8)
+dorgqr = numpy_library("dorgqr", 9)
+dgeev = numpy_library("dgeev", 14)
+
+
+A, L, N, R, S, T, U, V = map(ord, "ALNRSTUV")
 
 
 @inner
@@ -270,6 +276,58 @@ def cofactors(a, scratch, out, n):
         for i in range(n):
             right[i * n + j] *= others
     gemm(right, left, out, n, n, n, 0, 0)
+    return info[0] != 0
+
+
+@inner
+def svd(a, scratch, out, m, n):
+    """The vectors of both sides and the values: u (m, k), s (k,), v^T (k, n)."""
+    k = min(m, n)
+    copied, left, right, info = np.empty(m * n), np.empty(m * k), np.empty(k * n), integer(0)
+    transpose(a, copied, m, n)
+    doubles = 4 * k * k + 7 * k + max(m, n) + 64 * (m + n + k)
+    work, whole, rows, rank = np.empty(doubles), np.empty(8 * k, np.int64), integer(m), integer(k)
+    numpy_dgesdd(
+        letter(S).ctypes, rows.ctypes, integer(n).ctypes, copied.ctypes, rows.ctypes, out[m * k :].ctypes, left.ctypes, rows.ctypes,
+        right.ctypes, rank.ctypes, work.ctypes, integer(doubles).ctypes, whole.ctypes, info.ctypes,
+    )  # fmt: skip
+    transpose(left, out, k, m)
+    transpose(right, out[m * k + k :], n, k)
+    return info[0] != 0
+
+
+@inner
+def qr(a, scratch, out, m, n):
+    """q (m, k) and r (k, n)."""
+    k, doubles = min(m, n), 64 * max(m, n)
+    copied, tau, work, info = np.empty(m * n), np.empty(k), np.empty(doubles), integer(0)
+    transpose(a, copied, m, n)
+    rows, rank, size = integer(m), integer(k), integer(doubles)
+    dgeqrf(rows.ctypes, integer(n).ctypes, copied.ctypes, rows.ctypes, tau.ctypes, work.ctypes, size.ctypes, info.ctypes)
+    for i in range(k):
+        for j in range(n):
+            out[m * k + i * n + j] = 0.0 if j < i else copied[j * m + i]
+    dorgqr(rows.ctypes, rank.ctypes, rank.ctypes, copied.ctypes, rows.ctypes, tau.ctypes, work.ctypes, size.ctypes, info.ctypes)
+    transpose(copied, out, k, m)
+
+
+@inner
+def eig(a, scratch, out, n):
+    """Values, vectors in columns, and 1 where all are real."""
+    copied, imaginary, columns, info = np.empty(n * n), np.empty(n), np.empty(n * n), integer(0)
+    transpose(a, copied, n, n)
+    doubles = 68 * n
+    work, order, one = np.empty(doubles), integer(n), integer(1)
+    dgeev(
+        letter(N).ctypes, letter(V).ctypes, order.ctypes, copied.ctypes, order.ctypes, out.ctypes, imaginary.ctypes, work.ctypes,
+        one.ctypes, columns.ctypes, order.ctypes, work.ctypes, integer(doubles).ctypes, info.ctypes,
+    )  # fmt: skip
+    transpose(columns, out[n:], n, n)
+    real = 1.0
+    for i in range(n):
+        if imaginary[i] != 0.0:
+            real = 0.0
+    out[n + n * n] = real
     return info[0] != 0
 
 

@@ -162,6 +162,19 @@ def resize(a: Operand, new_shape: Operand) -> Operand:
     return reshape(flat[np.arange(size) % flat.shape[0]] if flat.shape[0] else np.zeros_like(a, shape=size), shape)
 
 
+def tensorsolve(a: Operand, b: Operand, axes: Operand = None) -> Operand:
+    a, b = as_value(a), as_value(b)
+    if axes is not None:
+        order = [k for k in range(a.ndim) if k not in {j % a.ndim for j in axes}] + [j % a.ndim for j in axes]
+        a = np.transpose(a, order)
+    shape = a.shape[b.ndim :]
+    if a.size != int(np.prod(shape)) ** 2:
+        raise np.linalg.LinAlgError(
+            "Input arrays must satisfy the requirement             prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
+        )
+    return np.reshape(np.linalg.solve(np.reshape(a, (b.size, -1)), np.ravel(b)), shape)
+
+
 def array_equiv(a1: Operand, a2: Operand) -> bool:
     """A guard."""
     try:

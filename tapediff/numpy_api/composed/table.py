@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...ir.instruction import Operand, is_tracked
-from ..matrices import products
+from ..matrices import decompositions, products
 from . import choosing, filling, numpys_own, per_element
 
 
@@ -39,6 +39,11 @@ FUNCTIONS: dict[Callable[..., object], Callable[..., Operand]] = {
     np.unique: choosing.unique, np.unique_all: choosing.unique_all, np.unique_counts: choosing.unique_counts,
     np.unique_inverse: choosing.unique_inverse, np.unique_values: choosing.unique_values, np.unravel_index: choosing.unravel_index,
     np.unstack: filling.unstack, np.lib.stride_tricks.sliding_window_view: filling.sliding_window_view,
+    np.linalg.cond: decompositions.cond, np.linalg.eig: decompositions.eig, np.linalg.eigvals: decompositions.eigvals,
+    np.linalg.lstsq: decompositions.lstsq, np.linalg.matrix_rank: decompositions.matrix_rank, np.linalg.pinv: decompositions.pinv,
+    np.linalg.qr: decompositions.qr, np.linalg.svd: decompositions.svd, np.linalg.svdvals: decompositions.svdvals,
+    np.linalg.trace: lambda x, /, *, offset=0, dtype=None: np.sum(np.linalg.diagonal(x, offset=offset), axis=-1, dtype=dtype),
+    np.linalg.vecdot: products.vecdot, np.linalg.tensorsolve: filling.tensorsolve,
 }  # fmt: skip
 
 UFUNCS: dict[Callable[..., object], Callable[..., Operand]] = {

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ...base.current_recording import failure_may_be_caught
-from ...errors import UnsupportedFunction
 from ...ir.instruction import FLOAT64, Operand
 from ...ops.arrays.shape import broadcast
 from ...ops.elementwise.arithmetic import CONVERT, ROOT
@@ -19,7 +18,7 @@ from ..kinds import as_floats
 from ..reducing import amax, axes_of
 
 
-def _square(a: Operand) -> Operand:
+def square(a: Operand) -> Operand:
     a = as_floats(as_value(a))
     if np.ndim(a) < 2:
         raise np.linalg.LinAlgError(f"{np.ndim(a)}-dimensional array given. Array must be at least two-dimensional")
@@ -29,7 +28,7 @@ def _square(a: Operand) -> Operand:
 
 
 def cholesky(a: Operand, upper: bool = False) -> Operand:
-    a = _square(a)
+    a = square(a)
     return turned(_factor(turned(a))) if upper else _factor(a)
 
 
@@ -53,7 +52,7 @@ def _as(dtype: np.dtype, value: Operand) -> Operand:
 
 def solve(a: Operand, b: Operand) -> Operand:
     """b is a vector where it has one axis, and else a stack of matrices."""
-    a, b = _square(a), as_floats(as_value(b))
+    a, b = square(a), as_floats(as_value(b))
     n, is_vector = np.shape(a)[-1], np.ndim(b) == 1
     if np.ndim(a) == 2 and np.ndim(b) <= 2:
         return _lu_solve(a, b)
@@ -70,7 +69,7 @@ def solve(a: Operand, b: Operand) -> Operand:
 
 
 def inv(a: Operand) -> Operand:
-    a = _square(a)
+    a = square(a)
     return _lu_solve(a, identities(a).astype(a.dtype))
 
 
@@ -82,7 +81,7 @@ class SlogdetResult(NamedTuple):
 
 
 def slogdet(a: Operand) -> SlogdetResult:
-    a = _square(a)
+    a = square(a)
     doubles = _as(FLOAT64, a)
     lu = LU_FACTOR(doubles)
     return SlogdetResult(_as(a.dtype, DET_SIGN(lu)), _as(a.dtype, LOG_ABS_DET(doubles, lu)))
@@ -90,7 +89,7 @@ def slogdet(a: Operand) -> SlogdetResult:
 
 def det(a: Operand) -> Operand:
     """Written out up to 3 by 3; its derivative where it is zero is the matrix of cofactors."""
-    a = _square(a)
+    a = square(a)
     if 1 <= a.shape[-1] <= 3:
         return _short_det(a)
     doubles = _as(FLOAT64, a)
@@ -127,7 +126,7 @@ def eigvalsh(a: Operand, UPLO: str = "L") -> Operand:
 
 
 def _eigen(a: Operand, triangle: str) -> Operand:
-    a = _square(a)
+    a = square(a)
     if triangle.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
     return _spectrum(a, triangle.upper() == "L")
@@ -161,9 +160,11 @@ def norm(x: Operand, ord: float | str | None = None, axis: Operand = None, keepd
         result = amax(sums, kept, True, first) if ord > 0 else np.min(sums, axis=kept, keepdims=True)
         return result if keepdims else np.squeeze(result, axis=axes)
     if ord in (2, -2, "nuc"):
-        raise UnsupportedFunction(
-            f"np.linalg.norm with ord={ord!r} of a matrix", fix="use ord=None, 'fro', 1, -1, inf or -inf"
-        )
+        rows, columns = axes if axis is None else (k % x.ndim for k in axis)
+        kept = [k for k in range(x.ndim) if k not in (rows, columns)]
+        values = np.linalg.svdvals(np.transpose(x, (*kept, rows, columns)))
+        result = np.sum(values, axis=-1) if ord == "nuc" else values[..., 0 if ord == 2 else -1]
+        return np.expand_dims(result, axes) if keepdims else result
     raise ValueError("Invalid norm order for matrices.")
 
 

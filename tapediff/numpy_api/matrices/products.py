@@ -56,7 +56,10 @@ def vdot(a: Operand, b: Operand) -> Operand:
     return MATMUL(np.reshape(a, (-1,)), np.reshape(b, (-1,)))
 
 
-def vecdot(x: Operand, y: Operand) -> Operand:
+def vecdot(x: Operand, y: Operand, axis: int = -1) -> Operand:
+    x, y = as_value_or_tracked(x), as_value_or_tracked(y)
+    if axis != -1:
+        x, y = np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)
     products = x * y
     return np.any(products, axis=-1) if products.dtype == np.bool_ else np.sum(products, axis=-1)
 

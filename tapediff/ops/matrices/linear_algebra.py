@@ -281,7 +281,9 @@ DET_SIGN = Op(
     vjp=(None,),
     lower=lambda low, i: low.det_sign(i),
     lapack=True,
-    examples=lambda rng: [(lambda a: DET_SIGN(LU_FACTOR(a)), (rng.normal(size=shape),)) for shape in ((1, 1), (2, 2), (4, 4), (5, 5), (2, 3, 3))],
+    examples=lambda rng: [
+        (lambda a: DET_SIGN(LU_FACTOR(a)), (rng.normal(size=shape),)) for shape in ((1, 1), (2, 2), (4, 4), (5, 5), (2, 3, 3))
+    ],
 )
 
 LOG_ABS_DET = Op(
@@ -294,7 +296,9 @@ LOG_ABS_DET = Op(
     ),
     lower=lambda low, i: low.log_abs_det(i),
     lapack=True,
-    examples=lambda rng: [(lambda a: LOG_ABS_DET(a, LU_FACTOR(a)), (rng.normal(size=shape),)) for shape in ((1, 1), (2, 2), (5, 5), (9, 9), (2, 3, 3))],
+    examples=lambda rng: [
+        (lambda a: LOG_ABS_DET(a, LU_FACTOR(a)), (rng.normal(size=shape),)) for shape in ((1, 1), (2, 2), (5, 5), (9, 9), (2, 3, 3))
+    ],
 )
 
 OPS = (CHOLESKY, CHOLESKY_ATTEMPT, CHOLESKY_PULLBACK, TRIANGULAR_SOLVE, LU_FACTOR, LU_SOLVE, DET_SIGN, LOG_ABS_DET)

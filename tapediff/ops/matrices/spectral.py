@@ -116,7 +116,9 @@ DET = Op(
     vjp=(lambda z_bar, z, x, lu: for_each(z_bar, x) * COFACTORS(x), None),
     lower=lambda low, i: low.det(i),
     lapack=True,
-    examples=lambda rng: [(lambda a: DET(a, LU_FACTOR(a)), (rng.normal(size=shape),)) for shape in ((2, 2), (4, 4), (5, 5), (9, 9), (2, 4, 4))],
+    examples=lambda rng: [
+        (lambda a: DET(a, LU_FACTOR(a)), (rng.normal(size=shape),)) for shape in ((2, 2), (4, 4), (5, 5), (9, 9), (2, 4, 4))
+    ],
 )
 
 OPS = (EIGH, EIGH_ATTEMPT, COFACTORS, DET)

@@ -1,0 +1,156 @@
+"""numpy.linalg's decompositions of any matrices, and what follows from them: pseudoinverses, ranks, least squares."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...errors import UnsupportedFunction
+from ...ir.instruction import Operand
+from ...ops.matrices.factors import EIG, PINV, QR, SVD, eig_parts, pseudoinverse, qr_parts, svd_parts
+from ...ops.matrices.stacks import turned
+from ..joining import as_value
+from ..kinds import as_floats
+from .linear_algebra import eigh, eigvalsh, square
+
+
+def _matrices(a: Operand) -> Operand:
+    a = as_floats(as_value(a))
+    if np.ndim(a) < 2:
+        raise np.linalg.LinAlgError(f"{np.ndim(a)}-dimensional array given. Array must be at least two-dimensional")
+    return a
+
+
+class SVDResult(NamedTuple):
+    """As numpy.linalg.svd returns it."""
+
+    U: Operand
+    S: Operand
+    Vh: Operand
+
+
+def svd(a: Operand, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Operand:
+    """The derivative of the vectors of a repeated singular value is NaN where it matters."""
+    a = _matrices(a)
+    if hermitian:
+        return _symmetric_svd(a, compute_uv)
+    m, n = a.shape[-2:]
+    if compute_uv and full_matrices and m != n:
+        raise UnsupportedFunction("np.linalg.svd with full_matrices=True: the vectors beyond the rank have no derivative",
+                                  got=f"shape {a.shape}", fix="use full_matrices=False")  # fmt: skip
+    result = SVDResult(*svd_parts(SVD(a), m, n))
+    return result if compute_uv else result.S
+
+
+def _symmetric_svd(a: Operand, compute_uv: bool) -> Operand:
+    values, vectors = eigh(a)
+    order = np.flip(np.argsort(np.absolute(values), axis=-1), axis=-1)
+    ordered = np.take_along_axis(values, order, axis=-1)
+    if not compute_uv:
+        return np.absolute(ordered)
+    u = np.take_along_axis(vectors, order[..., None, :], axis=-1)
+    return SVDResult(u, np.absolute(ordered), turned(u * np.sign(ordered)[..., None, :]))
+
+
+def svdvals(x: Operand, /) -> Operand:
+    return svd(x, compute_uv=False)
+
+
+class QRResult(NamedTuple):
+    """As numpy.linalg.qr returns it."""
+
+    Q: Operand
+    R: Operand
+
+
+def qr(a: Operand, mode: str = "reduced") -> Operand:
+    a = _matrices(a)
+    m, n = a.shape[-2:]
+    if mode not in ("reduced", "complete", "r", "raw"):
+        raise ValueError(f"Unrecognized mode '{mode}'")
+    if mode == "raw" or (mode == "complete" and m > n):
+        raise UnsupportedFunction(f"np.linalg.qr with mode={mode!r}" + (" of more rows than columns" if mode == "complete" else ""),
+                                  got=f"shape {a.shape}", fix="use mode='reduced'")  # fmt: skip
+    result = QRResult(*qr_parts(QR(a), m, n))
+    return result.R if mode == "r" else result
+
+
+def pinv(a: Operand, rcond: Operand = None, hermitian: bool = False, *, rtol: Operand = np._NoValue) -> Operand:
+    """Its derivative is that of matrices of the same rank."""
+    a = _matrices(a)
+    if rcond is None:
+        rcond = 1e-15 if rtol is np._NoValue else max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else rtol
+    if hermitian:  # NumPy reads the lower triangle alone
+        a = square(a)
+        below = a * np.tril(np.ones(a.shape[-2:]), -1)
+        a = below + turned(below) + a * np.eye(a.shape[-1])
+    if 0 in a.shape:
+        return np.zeros_like(a, shape=(*a.shape[:-2], a.shape[-1], a.shape[-2]))
+    rcond = np.asarray(rcond)[..., None]
+    return PINV(pseudoinverse(a, rcond if rcond.shape != (1,) else float(rcond[0])), a)
+
+
+def matrix_rank(A: Operand, tol: Operand = None, hermitian: bool = False, *, rtol: Operand = None) -> Operand:
+    """An integer of the tape, which has no derivative."""
+    A = as_floats(as_value(A))
+    if np.ndim(A) < 2:
+        return np.any(A != 0.0).astype(int)
+    s = np.absolute(eigvalsh(A)) if hermitian else svdvals(A)
+    if tol is None:
+        rtol = max(A.shape[-2:]) * np.finfo(A.dtype).eps if rtol is None else np.asarray(rtol)[..., None]
+        tol = np.max(s, axis=-1, keepdims=True) * rtol
+    else:
+        tol = as_value(tol)[..., None]
+    return np.count_nonzero(s > tol, axis=-1)
+
+
+def lstsq(a: Operand, b: Operand, rcond: float | None = None) -> tuple[Operand, Operand, int, Operand]:
+    """By the pseudoinverse. The rank is guarded, as it decides whether there are residuals."""
+    a, b = as_floats(as_value(a)), as_floats(as_value(b))
+    if np.ndim(a) != 2 or np.ndim(b) not in (1, 2):
+        raise np.linalg.LinAlgError("lstsq takes one matrix, and a vector or matrix of right-hand sides")
+    m, n = np.shape(a)
+    if np.shape(b)[0] != m:
+        raise np.linalg.LinAlgError("Incompatible dimensions")
+    eps = np.finfo(np.result_type(a.dtype, b.dtype)).eps
+    rcond = max(m, n) * eps if rcond is None else eps if rcond == -1 else rcond
+    s = svd(a, compute_uv=False)
+    rank = int(np.count_nonzero(s > rcond * s[0]))
+    x = pinv(a, rcond) @ b
+    if rank != n or m <= n:
+        return x, np.empty(0), rank, s
+    residuals = np.sum(np.square(b - a @ x), axis=0)
+    return x, np.atleast_1d(residuals), rank, s
+
+
+def cond(x: Operand, p: Operand = None) -> Operand:
+    x = as_floats(as_value(x))
+    if np.size(x) == 0:
+        raise np.linalg.LinAlgError("cond is not defined on empty arrays")
+    if p in (None, 2, -2):
+        s = svd(x, compute_uv=False)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    square(x)
+    return np.linalg.norm(x, p, axis=(-2, -1)) * np.linalg.norm(np.linalg.inv(x), p, axis=(-2, -1))
+
+
+class EigResult(NamedTuple):
+    """As numpy.linalg.eig returns it."""
+
+    eigenvalues: Operand
+    eigenvectors: Operand
+
+
+def eig(a: Operand) -> EigResult:
+    """Of matrices with real eigenvalues; that they are real is a guard."""
+    a = square(a)
+    packed = EIG(a)
+    if not np.all(packed[..., -1] == 1.0):
+        raise UnsupportedFunction("np.linalg.eig of a matrix with complex eigenvalues", got=f"shape {a.shape}",
+                                  fix="use np.linalg.eigh where the matrix is symmetric, or np.linalg.svd")  # fmt: skip
+    return EigResult(*eig_parts(packed, a.shape[-1]))
+
+
+def eigvals(a: Operand) -> Operand:
+    return eig(a).eigenvalues

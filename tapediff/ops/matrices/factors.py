@@ -1,0 +1,194 @@
+"""Singular values, orthogonal factors, pseudoinverses, and eigenvalues of matrices that are not symmetric."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ir.instruction import Operand, ValueType
+from ..arrays.shape import reshape
+from ..declaration.op import Op
+from .linear_algebra import LU_FACTOR, LU_SOLVE, TRIANGULAR_SOLVE
+from .products import MATMUL
+from .stacks import for_each, over_stacks, turned
+
+
+def _quotient(numerator: Operand, denominator: Operand, is_zero: Operand) -> Operand:
+    """0 where nothing is to be divided; NaN where something is divided by zero, or by what rounding could have made of zero."""
+    quotient = numerator / np.where(is_zero, 1.0, denominator)
+    return np.where(is_zero, np.where(numerator != 0.0, np.nan, 0.0), quotient)
+
+
+def _diagonal(values: Operand) -> Operand:
+    return values[..., None, :] * np.eye(values.shape[-1])
+
+
+# Singular values: the vectors of both sides and the values in one row, u (m, k), s (k,), v^T (k, n).
+
+
+def _svd(x: Operand) -> Operand:
+    return np.concatenate([np.ravel(part) for part in np.linalg.svd(x, full_matrices=False)])
+
+
+def svd_parts(packed: Operand, m: int, n: int) -> tuple[Operand, Operand, Operand]:
+    """u, s and v^T of each matrix."""
+    k, batch = min(m, n), packed.shape[:-1]
+    u = reshape(packed[..., : m * k], (*batch, m, k))
+    return u, packed[..., m * k : m * k + k], reshape(packed[..., m * k + k :], (*batch, k, n))
+
+
+def _svd_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
+    """Townsend (2016), Differentiating the singular value decomposition.
+
+    Vectors of a repeated singular value have no derivative: where their cotangents turn them into each other it is NaN.
+    """
+    m, n = x.shape[-2:]
+    (u, s, v), (u_bar, s_bar, v_bar) = svd_parts(z, m, n), svd_parts(z_bar, m, n)
+    rounding = for_each(4.0 * max(m, n) * np.finfo(x.dtype).eps * np.max(s, axis=-1), x)
+    columns, rows = s[..., None, :], s[..., :, None]
+    in_u, in_v = MATMUL(turned(u), u_bar), MATMUL(v, turned(v_bar))
+    turning = (in_u - turned(in_u)) * columns + rows * (in_v - turned(in_v))
+    inner = _quotient(turning, (columns - rows) * (columns + rows), np.absolute(columns - rows) <= rounding) + _diagonal(s_bar)
+    x_bar = MATMUL(u, MATMUL(inner, v))
+    if m > n:
+        beyond = _quotient(u_bar - MATMUL(u, in_u), columns, columns <= rounding)
+        x_bar = x_bar + MATMUL(beyond, v)
+    if n > m:
+        beyond = _quotient(v_bar - MATMUL(turned(in_v), v), rows, rows <= rounding)
+        x_bar = x_bar + MATMUL(u, beyond)
+    return x_bar
+
+
+def _separated(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """A matrix whose singular values are apart, for the tests."""
+    u, s, v = np.linalg.svd(rng.normal(size=shape), full_matrices=False)
+    return (u * (s + np.arange(s.shape[-1])[::-1] + 0.5)[..., None, :]) @ v
+
+
+SVD = Op(
+    "svd",
+    evaluate=over_stacks(_svd),
+    infer=lambda x: ValueType((*x.shape[:-2], min(x.shape[-2:]) * (sum(x.shape[-2:]) + 1)), x.dtype),
+    vjp=(_svd_rule,),
+    lower=lambda low, i: low.svd(i),
+    lapack=True,
+    raises=True,
+    examples=lambda rng: [(SVD, (_separated(rng, *shape),)) for shape in ((1, 1), (3, 3), (4, 2), (2, 5), (2, 3, 4))],
+)
+
+
+# Orthogonal factors: q (m, k) and r (k, n) in one row.
+
+
+def _qr(x: Operand) -> Operand:
+    return np.concatenate([np.ravel(part) for part in np.linalg.qr(x)])
+
+
+def qr_parts(packed: Operand, m: int, n: int) -> tuple[Operand, Operand]:
+    k, batch = min(m, n), packed.shape[:-1]
+    return reshape(packed[..., : m * k], (*batch, m, k)), reshape(packed[..., m * k :], (*batch, k, n))
+
+
+def _qr_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
+    """Of the first k columns by Walter and Lehmann (2013), arXiv:1001.1654; the others are products with q^T."""
+    m, n = x.shape[-2:]
+    k = min(m, n)
+    (q, r), (q_bar, r_bar) = qr_parts(z, m, n), qr_parts(z_bar, m, n)
+    if n > m:
+        q_bar = q_bar + MATMUL(x[..., k:], turned(r_bar[..., k:]))
+    square, square_bar = r[..., :k], r_bar[..., :k] * np.triu(np.ones((k, k)))
+    inner = MATMUL(square, turned(square_bar)) - MATMUL(turned(q_bar), q)
+    below = inner * np.tril(np.ones((k, k)), -1)
+    whole = q_bar + MATMUL(q, below + turned(below) + inner * np.eye(k))
+    first = turned(TRIANGULAR_SOLVE(square, turned(whole), lower=False, transposed=False, unit=False))
+    return first if n <= m else np.concatenate([first, MATMUL(q, r_bar[..., k:])], axis=-1)
+
+
+QR = Op(
+    "qr",
+    evaluate=over_stacks(_qr),
+    infer=lambda x: ValueType((*x.shape[:-2], min(x.shape[-2:]) * sum(x.shape[-2:])), x.dtype),
+    vjp=(_qr_rule,),
+    lower=lambda low, i: low.qr(i),
+    lapack=True,
+    examples=lambda rng: [(QR, (_separated(rng, *shape),)) for shape in ((1, 1), (3, 3), (4, 2), (2, 5), (2, 3, 4))],
+)
+
+
+def _pinv_rule(z_bar: Operand, z: Operand, value: Operand, a: Operand) -> Operand:
+    """Golub and Pereyra (1973), SIAM J. Numer. Anal. 10(2), eq. 4.12: where the rank does not change."""
+    m, n = a.shape[-2:]
+    outside, within = np.eye(m) - MATMUL(a, z), np.eye(n) - MATMUL(z, a)
+    z_t, bar_t = turned(z), turned(z_bar)
+    return (
+        MATMUL(MATMUL(outside, bar_t), MATMUL(z, z_t))
+        + MATMUL(MATMUL(z_t, z), MATMUL(bar_t, within))
+        - MATMUL(z_t, MATMUL(z_bar, z_t))
+    )
+
+
+# A pseudoinverse that was computed in any way, with its derivative in the matrix.
+PINV = Op(
+    "pinv",
+    evaluate=lambda value, a: value,
+    infer=lambda value, a: value,
+    vjp=(None, _pinv_rule),
+    lower=lambda low, i: low.reshape(i),
+    lapack=True,
+    examples=lambda rng: [
+        (lambda a: PINV(pseudoinverse(a, 1e-15), a), (rng.normal(size=shape),)) for shape in ((3, 3), (4, 2), (2, 5), (2, 3, 4))
+    ],
+)
+
+
+def pseudoinverse(a: Operand, rcond: Operand) -> Operand:
+    u, s, v = svd_parts(SVD(a), *a.shape[-2:])
+    is_large = s > rcond * np.max(s, axis=-1, keepdims=True)
+    inverse = np.where(is_large, 1.0 / np.where(is_large, s, 1.0), 0.0)
+    return MATMUL(turned(v), inverse[..., :, None] * turned(u))
+
+
+# Eigenvalues (n,), vectors in columns (n, n), and 1 where all are real, else 0, in one row.
+
+
+def _eig(x: Operand) -> Operand:
+    values, vectors = np.linalg.eig(x)
+    if np.iscomplexobj(values):
+        return np.append(np.full(x.shape[0] * (x.shape[0] + 1), np.nan), 0.0)
+    return np.concatenate([values, vectors.ravel(), [1.0]])
+
+
+def eig_parts(packed: Operand, n: int) -> tuple[Operand, Operand]:
+    return packed[..., :n], reshape(packed[..., n : n + n * n], (*packed.shape[:-1], n, n))
+
+
+def _eig_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
+    """Of vectors of length 1. Those of a repeated eigenvalue have no derivative, as in `eigh`."""
+    n = x.shape[-1]
+    (values, vectors), (values_bar, vectors_bar) = eig_parts(z, n), eig_parts(z_bar, n)
+    inner = MATMUL(turned(vectors), vectors_bar)
+    own = np.diagonal(inner, axis1=-2, axis2=-1)
+    turning = (inner - MATMUL(turned(vectors), vectors) * own[..., None, :]) * (1.0 - np.eye(n))
+    gap = values[..., None, :] - values[..., :, None]
+    rounding = for_each(4.0 * n * np.finfo(x.dtype).eps * np.max(np.absolute(values), axis=-1), x)
+    middle = MATMUL(_quotient(turning, gap, np.absolute(gap) <= rounding) + _diagonal(values_bar), turned(vectors))
+    return LU_SOLVE(vectors, LU_FACTOR(vectors), middle, transposed=True)
+
+
+def _with_real_values(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    n = shape[-1]
+    vectors = np.eye(n) + 0.2 * rng.normal(size=shape)
+    return vectors @ (np.arange(1.0, n + 1.0)[:, None] * np.linalg.inv(vectors))
+
+
+EIG = Op(
+    "eig",
+    evaluate=over_stacks(_eig),
+    infer=lambda x: ValueType((*x.shape[:-2], x.shape[-1] * (x.shape[-1] + 1) + 1), x.dtype),
+    vjp=(_eig_rule,),
+    lower=lambda low, i: low.eig(i),
+    lapack=True,
+    raises=True,
+    examples=lambda rng: [(EIG, (_with_real_values(rng, *shape),)) for shape in ((1, 1), (3, 3), (2, 3, 3))],
+)
+
+OPS = (SVD, QR, PINV, EIG)
