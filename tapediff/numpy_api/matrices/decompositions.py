@@ -93,16 +93,14 @@ def pinv(a: Operand, rcond: Operand = None, hermitian: bool = False, *, rtol: Op
 
 def matrix_rank(A: Operand, tol: Operand = None, hermitian: bool = False, *, rtol: Operand = None) -> Operand:
     """An integer of the tape, which has no derivative."""
-    A = as_floats(as_value(A))
-    if np.ndim(A) < 2:
-        return np.any(A != 0.0).astype(int)
-    s = np.absolute(eigvalsh(A)) if hermitian else svdvals(A)
-    if tol is None:
-        rtol = max(A.shape[-2:]) * np.finfo(A.dtype).eps if rtol is None else np.asarray(rtol)[..., None]
-        tol = np.max(s, axis=-1, keepdims=True) * rtol
-    else:
-        tol = as_value(tol)[..., None]
-    return np.count_nonzero(s > tol, axis=-1)
+    a = as_floats(as_value(A))
+    if np.ndim(a) < 2:
+        return np.any(a != 0.0).astype(int)
+    s = np.absolute(eigvalsh(a)) if hermitian else svdvals(a)
+    if tol is not None:
+        return np.count_nonzero(s > as_value(tol)[..., None], axis=-1)
+    rtol = max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else np.asarray(rtol)[..., None]
+    return np.count_nonzero(s > np.max(s, axis=-1, keepdims=True) * rtol, axis=-1)
 
 
 def lstsq(a: Operand, b: Operand, rcond: float | None = None) -> tuple[Operand, Operand, int, Operand]:
