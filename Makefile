@@ -1,9 +1,9 @@
-# make demo | test | test-all | lint | bench | bench-check | compile-bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
+# make demo | test | test-all | fuzz-merging | lint | bench | bench-check | compile-bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?= -q -n auto
 
-.PHONY: demo test test-all lint bench bench-check compile-bench clean
+.PHONY: demo test test-all fuzz-merging lint bench bench-check compile-bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/eight_schools.py
@@ -14,6 +14,10 @@ test: $(VENV)/.installed-test
 # Every case of the long tables, of which `make test` takes half: 15 minutes and more.
 test-all: $(VENV)/.installed-test
 	TAPEDIFF_TESTS=all $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# Merged branches of random programs with state, at 100 000 points: half an hour.
+fuzz-merging: $(VENV)/.installed-test
+	$(BIN)/python -W ignore -m tests.random_programs.stateful_branching --replays 100000
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .

@@ -78,8 +78,7 @@ def unlike_python(recorder: Recorder) -> tuple[str, Instruction] | None:
         if is_narrow or (recorder.has_narrow_constants and recorder.plain_numbers.get(number)):
             return "float32", instruction
         if instruction.op.name in _MAY_RAISE and not recorder.checked_numbers.intersection((number, instruction.inputs[-1])):
-            is_safe = instruction.op.name == "divide" and _is_nonzero(recorder.instructions[instruction.inputs[1]])
-            if not is_safe and all(_may_be_plain(recorder, k) for k in instruction.inputs):
+            if not _is_safe(recorder, instruction) and all(_may_be_plain(recorder, k) for k in instruction.inputs):
                 return "zero", instruction
     return None
 
@@ -94,8 +93,12 @@ def check_numbers(recorder: Recorder) -> None:
         raise Refused(site.code, (site.line, 0), Breach(rule, site.line, got), is_all=True)
 
 
-def _is_nonzero(instruction: Instruction) -> bool:
-    return instruction.op is CONSTANT and bool(np.all(instruction.params[0] != 0))
+def _is_safe(recorder: Recorder, instruction: Instruction) -> bool:
+    """Whether there is no error for any numbers: quotients by constants, and small powers."""
+    if instruction.op.name == "integer_power":
+        return instruction.params[0] >= 0
+    last = recorder.instructions[instruction.inputs[-1]]
+    return instruction.op.name == "divide" and last.op is CONSTANT and bool(np.all(last.params[0] != 0))
 
 
 _WIDE = (FLOAT64, INT64, BOOL)

@@ -9,6 +9,7 @@ import tapediff as td
 from tapediff.targets.guarded.merging import Merging
 from tests.functions.merging import traps
 from tests.functions.merging.test_merging import POINTS, agree
+from tests.random_programs.stateful_branching import faults_of
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +36,7 @@ def test_indices_with_code_of_their_own_keep_branches():
 @pytest.mark.parametrize("f", traps.ALIASES, ids=lambda f: f.__name__)
 def test_arrays_that_a_loop_hands_on_are_not_written_to(f):
     for write in traps.WRITES if f.__name__.endswith("then_written") else [None]:
-        follows(functools.wraps(f)(lambda x, write=write: f(x, write)))
+        follows(functools.wraps(f)(lambda x, write=write: f(x, write)), POINTS[:4])
 
 
 @pytest.mark.parametrize("f", traps.NUMBERS, ids=lambda f: f.__name__)
@@ -51,3 +52,9 @@ def test_numbers_that_become_data_are_computed_with_as_python_does(f):
         else:
             agree(f, merged, [x])
             assert np.signbit(merged(x)) == np.signbit(expected)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs_with_state_follow_their_paths(seed):
+    text, faults, _ = faults_of(seed, 6)
+    assert not faults, text + "\n".join(faults)

@@ -208,27 +208,27 @@ ALIASES = [
 
 def powers_of_three(x):
     n = 1
-    for k in range(40):
-        if x[k % 6] > -100:
+    for v in [*x[:2]] * 19:
+        if v > -100:
             n *= 3
-    return x[0] * (n - 12157665459056928800)
+    return x[0] * ((n - 1350851717672992088) * 1.0)
 
 
 def fibonacci(x):
     a, b = (1, 1)
-    for k in range(90):
-        if x[k % 6] > -100:
+    for v in [*x[:2]] * 45:
+        if v > -100:
             a, b = (b, a + b)
-    return x[0] * (b - a - 1779979416004714189)
+    return x[0] * ((b - a - 2880067194370816119) * 1.0)
 
 
 def doubles(x):
     n = 1
-    for k in range(60):
-        if x[k % 6] > -100:
+    for v in [*x[:2]] * 30:
+        if v > -100:
             n += n
     n = n + 1
-    return x[0] * (n - 2**60)
+    return x[0] * ((n - 2**60) * 1.0)
 
 
 BIG = 2**60
@@ -265,10 +265,10 @@ def minus_zero3(x):
 
 
 def fourth_of_both(x):
-    n = 2000000011
+    n = 50001
     if x[0] > 0:
-        n = 2000000012
-    return x[1] * ((n**4 - 2000000011**4) * 1.0)
+        n = 50002
+    return x[1] * ((n**4 - 6251000060001600015) * 1.0)
 
 
 def np_floor_divide(x):
@@ -457,7 +457,7 @@ def math_of_helper(x):
 
 def mod_helper(x):
     k = hf(x[0])
-    return x[1] * (7 % k) + 7 // k * x[2]
+    return x[1] * (7 % (k - 1.0)) if k != 1 else x[2]
 
 
 def hz(v):
