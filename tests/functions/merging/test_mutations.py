@@ -14,10 +14,11 @@ from tapediff.functions.merging import (
     plain_numbers,
     purity,
     rewrite,
+    rules,
     run_time,
     selects,
-    source,
 )
+from tapediff.functions.merging.prepare import source
 from tapediff.functions.merging.run_time import RunTime
 from tapediff.targets.guarded.merging import Merging
 from tests.functions.merging import programs, traps
@@ -154,11 +155,11 @@ MUTATIONS = [
     ("types", RunTime, "asks", lambda _s, _p, function: function, traps.type_of_helper),
     ("aliases", run_time, "_watch", lambda *_: None, unwritten),
     ("narrow", plain_numbers, "_WIDE", Without(), traps.float32_astype),
-    ("large", run_time, "_is_small", lambda *_: True, traps.fourth_of_both),
-    ("overflow", run_time, "LARGEST_FLOAT", np.inf, traps.overflow_pow2),
+    ("large", rules, "LARGEST_FACTOR", 1 << 60, traps.fourth_of_both),
+    ("overflow", rules, "LARGEST_FLOAT", np.inf, traps.overflow_pow2),
     ("growth", contexts.Use, "may_grow", property(lambda _: False, lambda _, value: None), traps.powers_of_three),
     ("signs", contexts.Use, "ints_as_floats", property(lambda use: use.as_float), traps.minus_zero3),
-    ("shared", facts.Facts, "_require_own", lambda *_: None, programs.late_binding),
+    ("shared", facts.Facts, "require_own", lambda *_: None, programs.late_binding),
     ("statements", rewrite, "check_statements", lambda _: None, adds_in_a_tuple),
     ("sources", source, "_is_same", lambda *_: True, changed_since()),
     ("uses", selects, "flags", lambda _: ALL_FLAGS, traps.bool_list),

@@ -177,6 +177,16 @@ def an_array_without_axes(x, write):
     return b * x[1]
 
 
+def an_array_without_axes_in_a_branch(x, write):
+    a = np.array(abs(x[0]))
+    b = a
+    if a > 0.5:
+        return x[0]
+    while a < 3:
+        a += 1.0
+    return b * x[1]
+
+
 def a_view_without_axes(x, write):
     y = x * 1.0
     a = y[2, ...]

@@ -190,6 +190,8 @@ class _Taken:
         if kind is TrackedArray:
             if value.type.dtype not in DTYPES or value._id in value._recorder.python_ints:
                 raise self._refuse("float32", f"it computes with {value.type.dtype}")
+            if value._view is not None and not value.type.shape:
+                raise self._refuse("scalars", "it computes with an array without axes, which `+=` changes")
             self.data.append(value)
             return _PLAIN_DATA if not value.type.shape and may_be_plain(value) else _DATA
         if kind is np.float64 or kind is np.bool_:
