@@ -69,6 +69,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+# Numbers that take part in operations of float64 as they are.
+_USUAL = (float, int, np.float64)
+
+
 class Recorder(TapeBuilder):
     """Collects the instructions of one tape. Use as a context manager, or `run`; the outer recorder is restored in any case.
 
@@ -201,7 +205,7 @@ class Recorder(TapeBuilder):
                     all_float64 = False
                 ids.append(argument._id)
                 values.append(argument._value)
-            elif kind is float and argument == argument and argument != 0.0:
+            elif (kind is float or kind is np.float64) and argument == argument and argument != 0.0:
                 known = self._float_constants.get(argument)
                 if known is None:
                     plain.append(position)
@@ -244,7 +248,7 @@ class Recorder(TapeBuilder):
         """Fill in constants and insert conversions so that the operands have the types the op works on."""
         together = range(len(args)) if op.promote is None else op.promote
         common: np.dtype | None = None
-        if together and (not all_float64 or any(p in together and type(args[p]) not in (float, int) for p in plain)):
+        if together and (not all_float64 or any(p in together and type(args[p]) not in _USUAL for p in plain)):
             common = common_dtype(op, [args[p] for p in together])
         elif together:
             common = FLOAT64
@@ -267,6 +271,8 @@ class Recorder(TapeBuilder):
                 ids[position], values[position] = converted._id, converted._value
 
     def _constant_operand(self, argument: Operand, dtype: np.dtype | None, op: Op) -> tuple[int, Operand]:
+        if dtype is FLOAT64 and (type(argument) is float or type(argument) is np.float64):
+            return self.constant(np.array(argument, FLOAT64)), argument
         array = asarray(argument)
         if array.dtype == object:
             tracked = stack_objects(array)

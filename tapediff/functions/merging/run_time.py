@@ -11,6 +11,7 @@ import numpy as np
 
 from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
 from ...recording.aliases import ALWAYS, Aliases
+from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR, SELECT
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.call_arrays import watch_results
 from ...recording.recorder import current_recorder
@@ -145,16 +146,16 @@ class RunTime(LoopRunTime, RegionCalls):
 
     def every(self, place: Place, *tests: Operand) -> Operand:
         """Whether all conditions hold."""
-        return self._together(place, tests, True, np.logical_and)
+        return self._together(place, tests, True, LOGICAL_AND)
 
     def some(self, place: Place, *tests: Operand) -> Operand:
         """Whether one of the conditions holds."""
-        return self._together(place, tests, False, np.logical_or)
+        return self._together(place, tests, False, LOGICAL_OR)
 
     def negated(self, place: Place, test: Operand) -> Operand:
         """Whether the condition does not hold."""
         test = self._condition(place, test)
-        return np.logical_not(test) if is_tracked(test) else not test
+        return LOGICAL_NOT(test) if is_tracked(test) else not test
 
     def _together(self, place: Place, tests: tuple[Operand, ...], neutral: bool, join: Callable[..., Operand]) -> Operand:
         found: Operand = neutral
@@ -324,7 +325,7 @@ class RunTime(LoopRunTime, RegionCalls):
 
 
 def _where(test: Operand, yes: Operand, no: Operand) -> Operand:
-    found = np.where(test, yes, no)
+    found = SELECT(test, yes, no)  # as np.where, without a search for who overrides it
     return note_plain(found) if may_be_plain(yes) or may_be_plain(no) else found
 
 

@@ -38,6 +38,8 @@ MASK_OPS = (LOGICAL_AND, LOGICAL_OR, LOGICAL_XOR, LOGICAL_NOT)
 
 
 def _select(c: Operand, x: Operand, y: Operand) -> Operand:
+    if type(c) is np.bool_ and type(x) is type(y) is np.float64:
+        return x if c else y
     chosen = np.where(c, x, y)
     return chosen[()] if chosen.ndim == 0 else chosen
 

@@ -27,6 +27,8 @@ def common_dtype(op: Op, operands: Sequence[Operand]) -> np.dtype:
     """The dtype to which an operation converts its operands: Python numbers adapt to arrays."""
     if op in MASK_OPS:
         return BOOL
+    if all(type(o) is float or type(o) is np.float64 or (is_tracked(o) and o.type.dtype is FLOAT64) for o in operands):
+        return FLOAT64
     common = np.result_type(*map(_kind_of, operands))
     if common.kind == "b" and op.masks_as_integers:
         return INT64
