@@ -10,8 +10,25 @@ from numba import njit
 
 from .handwritten_loops import bouncing_ball as bouncing_ball
 from .merged_problems import (
-    BARRIER, COUNT, DAYS, DEMAND, DESCENT_ROUNDS, DT, END, FLOW, LOCKDOWN_DAYS, PATHS, PRICES, RAIN, RESPONSES, ROUNDS, SHOCKS, SLOPES,
-    STEPS, STRIKE, TOLERANCE,
+    BARRIER,
+    COUNT,
+    DAYS,
+    DEMAND,
+    DESCENT_ROUNDS,
+    DT,
+    END,
+    FLOW,
+    LOCKDOWN_DAYS,
+    PATHS,
+    PRICES,
+    RAIN,
+    RESPONSES,
+    ROUNDS,
+    SHOCKS,
+    SLOPES,
+    STEPS,
+    STRIKE,
+    TOLERANCE,
 )  # fmt: skip
 
 hand = njit(error_model="numpy", fastmath={"contract"})

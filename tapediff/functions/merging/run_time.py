@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
-from ...recording.aliases import ALWAYS, Aliases
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR, SELECT
+from ...recording.aliases import ALWAYS, Aliases
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.call_arrays import watch_results
 from ...recording.recorder import current_recorder
