@@ -3,7 +3,7 @@
 The code for the gradient of a function of a dict of two arrays:
 
     def make(kernel, constants):
-        (c0, c1, c2, ...) = constants
+        (c0, c1, c2, c3) = constants
         def direct(args):
             try:
                 (a0,) = args
@@ -11,11 +11,10 @@ The code for the gradient of a function of a dict of two arrays:
                 (v0, v1,) = a0.values()
             except Exception:
                 return None
-            o0 = empty(c1)
-            o1 = empty(c2)
+            (o0, o1) = c1()
             status = kernel(v0, v1, o0, o1)
             if type(status) is not float: return missed(status)
-            return {"w": o0, "b": o1}
+            return {c2: o0, c3: o1}
         return direct
 
 Whatever is not as in the call that the code was made for (another type, key, length or value) makes it return None: the call then takes
@@ -101,6 +100,9 @@ def direct_call(
         result: what it returns.
         guard: gives the value of the user's guard, which comes back as a GuardValue where the call fails after it.
     """
+    # Imported with the first kernel, so that `import tapediff` stays fast.
+    from ...compiler.runtime.entries.new_arrays import maker_of
+
     writer = _Writer()
     names = [f"a{k}" for k in range(len(forms) + (out is not None))]
     writer.lines.append(f"({''.join(f'{name}, ' for name in names)}) = args")
@@ -118,6 +120,8 @@ def direct_call(
     fresh = type_.written[: len(type_.written) - len(into)]
     outputs = [*(["status"] if type_.returns_value else []), *(f"o{k}" for k in range(len(fresh))), *into]
     made = [f"o{k} = empty({writer.array_type(*type_)})" for k, type_ in enumerate(fresh)]
+    if len(fresh) > 1:
+        made = [f"({', '.join(f'o{k}' for k in range(len(fresh)))}) = {writer.constant(maker_of(fresh))}()"]
     call = f"({', '.join([*inputs, *outputs[type_.returns_value :]])})"
     expression = writer.result(result.tree, iter([(names[-1] if k == GIVEN else outputs[k], how) for k, how in result.leaves]))
     status = _UNGUARDED if guard is None else _GUARDED
