@@ -14,6 +14,7 @@ from tapediff.errors import TapediffError
 from tapediff.numpy_api import dispatch
 from tapediff.numpy_api.alternatives import INSTEAD, NOT_HERE, instead_of
 from tapediff.numpy_api.composed import ufunc_methods
+from tapediff.numpy_api.composed.special_functions import COMPOSITIONS
 from tapediff.ops import BY_FUNCTION, BY_SCIPY_NAME, Op
 from tapediff.recording.arrays.tracked import TrackedArray
 from tapediff.recording.python_state import numpy_namespace
@@ -104,10 +105,10 @@ def lists():
     yield "numpy.linalg", {f"np.linalg.{name}" for name in names_in(np.linalg) if is_there(np.linalg, name)}
     yield "Methods of NumPy's functions of two arguments", {f"np.add.{name}" for name in (*ufunc_methods.METHODS, "outer", "at")}
     yield "Attributes and methods of arrays", {f"x.{name}" for name in attributes() if has_attribute(name)}
-    yield "SciPy's functions", {f"scipy.special.{name}" for name in BY_SCIPY_NAME if isinstance(getattr(scipy.special, name, None), np.ufunc)}
+    yield "SciPy's functions", {f"scipy.special.{name}" for name in {*BY_SCIPY_NAME, *COMPOSITIONS} if isinstance(getattr(scipy.special, name, None), np.ufunc)}
     for module in (special, linalg):
         yield f"`{module.__name__}`, with SciPy's signatures", {
-            f"td.{module.__name__.rpartition('.')[2]}.{name}" for name, f in vars(module).items()
+            f"td.{module.__name__.rpartition('.')[2]}.{name}" for name in dir(module) for f in [getattr(module, name)]
             if name.islower() and not name.startswith("_") and (isinstance(f, Op) or getattr(f, "__module__", "") == module.__name__)
         }  # fmt: skip
     yield "`tapediff.stats`, with SciPy's names and arguments", {

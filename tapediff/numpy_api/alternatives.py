@@ -61,7 +61,9 @@ INSTEAD = {
     "scipy.linalg.eigh": "use np.linalg.eigh",
     "scipy.linalg.cholesky": "use np.linalg.cholesky, which gives the lower factor",
     **{f"scipy.special.{name}": f"use tapediff.special.{name}, which has SciPy's signature"
-       for name in ("logsumexp", "softmax", "log_softmax", "multigammaln")},
+       for name in ("logsumexp", "softmax", "log_softmax", "multigammaln", "polygamma", "factorial", "comb", "perm")},
+    "scipy.special.wofz": "its real part for real x is np.exp(-x * x), its imaginary part 2 / np.sqrt(np.pi) * scipy.special.dawsn(x)",
+    "scipy.special.ellipj": "write it as a differential equation, or by arithmetic-geometric means",
     **{f"scipy.linalg.{name}": f"use tapediff.linalg.{name}, which has SciPy's signature"
        for name in ("solve_triangular", "cho_factor", "cho_solve")},
 }  # fmt: skip

@@ -17,7 +17,7 @@ from ..ops.elementwise.arithmetic import power
 from ..ops.elementwise.comparison import MASK_OPS
 from . import creating, elementwise, joining, ordering, reducing, shaping, writing
 from .alternatives import instead_of
-from .composed import ignoring_nan, per_element, ufunc_methods
+from .composed import ignoring_nan, per_element, special_functions, ufunc_methods
 from .composed import table as composed
 from .elementwise import as_mask
 from .joining import as_value
@@ -165,8 +165,10 @@ def _ufunc_result(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwa
     if per_element.is_of_python(ufunc) and method == "__call__":
         return per_element.of_python(ufunc, inputs)
     if method == "__call__":
-        composition = _UFUNC_COMPOSITIONS.get(ufunc)
-        op = BY_FUNCTION.get(ufunc) or (None if getattr(np, name, None) is ufunc else BY_SCIPY_NAME.get(name))
+        composition, op = _UFUNC_COMPOSITIONS.get(ufunc), BY_FUNCTION.get(ufunc)
+        if composition is None and op is None and getattr(np, name, None) is not ufunc:  # SciPy's are found by name
+            scipys = name.removeprefix("_")  # of zeta, which is called through a function of Python's
+            composition, op = special_functions.COMPOSITIONS.get(scipys), BY_SCIPY_NAME.get(scipys)
         if composition is None and op is None:
             unsupported(_name_of_ufunc(ufunc), None, instead_of(_name_of_ufunc(ufunc)))
         kwargs.pop("casting", None)

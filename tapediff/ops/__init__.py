@@ -55,11 +55,15 @@ for _class in (Op, Elementwise, TupleOp):
     copyreg.pickle(_class, lambda op: (registered, (op.name,)))
 
 # SciPy's ufuncs are found by name: importing SciPy to build this table would take longer than the rest of tapediff.
+_PARTS = {op for ops in special_integrals.SEVERAL.values() for op in ops}
 _OF_SCIPY = (special, incomplete, bessel, special_integrals)
 BY_SCIPY_NAME: dict[str, Op] = {
     name: REGISTRY[name]
-    for name in (*(op.name for family in _OF_SCIPY for op in family.OPS), "expit", "log_expit", "exp2", "cbrt", "log1p", "expm1")
+    for name in (
+        *(op.name for family in _OF_SCIPY for op in family.OPS if op not in _PARTS),
+        *("expit", "log_expit", "exp2", "cbrt", "log1p", "expm1"),
+    )
 }
-BY_SCIPY_NAME.update(psi=special.DIGAMMA, kn=bessel.KV, yn=bessel.YV)
+BY_SCIPY_NAME.update(psi=special.DIGAMMA, yn=bessel.YV)
 
 __all__ = ["BY_FUNCTION", "BY_SCIPY_NAME", "REGISTRY", "Elementwise", "Op"]

@@ -22,14 +22,15 @@ _MODULES = {
 # Some of SciPy's functions exist for several types, as "__pyx_fuse_1erf"; which number is the double one differs.
 # Names of a routine in NumPy's LAPACK: as NumPy's wheels name it, with integers of 64 bits, and as other builds do.
 _NAMES_IN_NUMPY = ("scipy_{}_64_", "{}_64_", "scipy_{}_", "{}_")
-_ALL_DOUBLE = re.compile(r"double \((double, )+int __pyx_skip_dispatch\)")
+_ALL_DOUBLE = re.compile(r"double \((double, )+int __pyx_skip_dispatch\)|void \(double(, double \*)+\)")
 
 
 @cache
 def address_of(symbol: str) -> int | None:
     """The address of the routine that a symbol such as `tapediff_lapack_dpotrf` stands for; None without the prefix.
 
-    A special function takes doubles and one trailing C int, which is ignored; BLAS and LAPACK take pointers.
+    A special function takes doubles and one trailing C int, which is ignored, or, where it has several results, a double and pointers to
+    these; BLAS and LAPACK take pointers.
 
     Raises:
         LookupError: SciPy has no such routine.

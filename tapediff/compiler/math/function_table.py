@@ -67,6 +67,10 @@ def _from_scipy(name: str) -> Callable[..., object]:
     return lambda *args: getattr(importlib.import_module("scipy.special"), name)(*args)
 
 
+def _result_from_scipy(name: str, position: int) -> Callable[..., object]:
+    return lambda x: getattr(importlib.import_module("scipy.special"), name)(x)[position]
+
+
 _SCIPY = (*CALLED_BY_ELEMENT, "expit", "log_expit", "logit", "xlogy", "xlog1py")
 _OWN = {
     "integer_power",
@@ -85,7 +89,8 @@ _OWN = {
 
 PYTHON_FUNCTIONS: dict[str, Callable[..., object]] = {
     **{name: getattr(np, name) for name in FUNCTIONS if name not in _SCIPY and name not in _OWN},
-    **{name: _from_scipy(name) for name in _SCIPY},
+    **{name: _from_scipy(name) for name in _SCIPY if name not in math_special.SEVERAL_RESULTS},
+    **{name: _result_from_scipy(routine, position) for name, (routine, position, _) in math_special.SEVERAL_RESULTS.items()},
     **_OPERATORS,
     "logical_not": operator.not_,
     "equal": operator.eq,

@@ -193,22 +193,26 @@ def unlikely(condition: Value, usual: Value, rare: Callable[[], Value]) -> Value
     return Value(code, name, "f64", usual.width)
 
 
-def call_scalar(symbol: str, *operands, trailing: str = "", attributes: str = "") -> Value:
-    """Call an external, pure `double symbol(double, ...)` once per lane.
+def call_scalar(symbol: str, *operands, trailing: str = "", attributes: str = "", definition: str = "") -> Value:
+    """Call a pure `double symbol(double, ...)` once per lane: an external one, or one that is defined in the module.
 
     Args:
         symbol: name of the routine as the linker sees it.
         operands: f64 values or numbers.
         trailing: a further constant argument of the routine as LLVM text, such as "i32 0".
         attributes: LLVM attributes of the call, such as "cold".
+        definition: the text of the function, where it is not external.
 
     Cost: one call per lane; the lanes are walked by a loop in a helper function that the module has once.
     """
     code, width = widest(operands)
     lanes = TYPES["f64", width]
     extra = f", {trailing}" if trailing else ""
-    code.symbols.add(symbol)
-    code.declare(f"declare double @{symbol}({', '.join(['double'] * len(operands))}{extra.rpartition(' ')[0]}) {_PURE}")
+    if definition:
+        code.declare(definition)
+    else:
+        code.symbols.add(symbol)
+        code.declare(f"declare double @{symbol}({', '.join(['double'] * len(operands))}{extra.rpartition(' ')[0]}) {_PURE}")
     arguments = ", ".join([f"{lanes} {operand_text(operand, 'f64', width)}" for operand in operands])
     if width == 1:
         called = f"@{symbol}({arguments}{extra})"

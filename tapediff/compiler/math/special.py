@@ -40,7 +40,34 @@ def _exported(routine: str) -> Callable[..., Value]:
     return lambda *operands: call_scalar(f"tapediff_special_{routine}", *operands, trailing="i32 0")
 
 
-SPECIAL_FUNCTIONS: dict[str, Callable[..., Value]] = {name: _exported(routine) for name, routine in _EXPORTED.items()}
+# Results of functions that have several: SciPy's name, the position of the result, and how many there are.
+SEVERAL_RESULTS = {
+    "sine_integral": ("sici", 0, 2), "cosine_integral": ("sici", 1, 2), "sinh_integral": ("shichi", 0, 2),
+    "cosh_integral": ("shichi", 1, 2), "fresnel_s": ("fresnel", 0, 2), "fresnel_c": ("fresnel", 1, 2), "airy_ai": ("airy", 0, 4),
+    "airy_ai_prime": ("airy", 1, 4), "airy_bi": ("airy", 2, 4), "airy_bi_prime": ("airy", 3, 4),
+}  # fmt: skip
+
+
+def _one_result(routine: str, position: int, count: int) -> Callable[[Value], Value]:
+    symbol, name = f"tapediff_special_{routine}", f"tapediff_special_{routine}_{position}"
+    places = "\n".join(f"%r{k} = alloca double" for k in range(count))
+    definition = (
+        f"define internal double @{name}(double %x) noinline nounwind willreturn memory(none) {{\n{places}\n"
+        f"call void @{symbol}(double %x, {', '.join(f'ptr %r{k}' for k in range(count))})\n"
+        f"%y = load double, ptr %r{position}\nret double %y\n}}"
+    )
+
+    def function(x: Value) -> Value:
+        x.code.symbols.add(symbol)
+        x.code.declare(f"declare void @{symbol}(double{', ptr' * count}) nounwind willreturn memory(argmem: write)")
+        return call_scalar(name, x, definition=definition)
+
+    return function
+
+
+SPECIAL_FUNCTIONS: dict[str, Callable[..., Value]] = {name: _exported(routine) for name, routine in _EXPORTED.items()} | {
+    name: _one_result(*result) for name, result in SEVERAL_RESULTS.items()
+}
 
 
 def polygamma(n: int, x: Value) -> Value:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...ir.instruction import UserFunction
 from ..jit.toolchain import toolchain
-from ..math.special import SPECIAL_FUNCTIONS
+from ..math.special import SEVERAL_RESULTS, SPECIAL_FUNCTIONS
 from . import matrix_routines, program_support, scalar_functions
 
 # Where definitions are found by name; each module uses only those before it.
@@ -125,10 +125,22 @@ def _library() -> dict[str, Definition]:
     for name in SPECIAL_FUNCTIONS:
         if name in found or name in LOOP_INDICES:
             continue
+        if name in SEVERAL_RESULTS:
+            found[name] = _one_result(name, *SEVERAL_RESULTS[name])
+            continue
         arguments = ", ".join("xywu"[: len(scalar_functions.special(name).argtypes) - 1])
         text = f'_{name} = special("{name}")\n\n\n@inner\ndef {name}({arguments}):\n    return _{name}({arguments}, 0)\n'
         found[name] = Definition(text, frozenset(("special", "inner")))
     return found
+
+
+def _one_result(name: str, routine: str, position: int, count: int) -> Definition:
+    places = ", ".join(f"results[{k}:].ctypes" for k in range(count))
+    text = (
+        f'_{name} = special_results("{routine}", {count})\n\n\n@inner\ndef {name}(x):\n    results = np.empty({count})\n'
+        f"    _{name}(x, {places})\n    return results[{position}]\n"
+    )
+    return Definition(text, frozenset(("special_results", "inner", "np")))
 
 
 def _defined(node: ast.stmt, lines: list[str]) -> dict[str, Definition]:

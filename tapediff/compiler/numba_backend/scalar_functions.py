@@ -205,6 +205,16 @@ def special(name):
     raise LookupError(f"scipy.special exports no {name} of doubles")
 
 
+def special_results(name, count):
+    """A function of one double with several results, which it writes to pointers."""
+    wanted = "void (double" + ", double *" * count + ")"
+    for symbol in (f"__pyx_fuse_{k}{name}" for k in range(4)):
+        if symbol in cython_special.__pyx_capi__ and LowLevelCallable.from_cython(cython_special, symbol).signature == wanted:
+            prototype = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * count)
+            return prototype(get_cython_function_address("scipy.special.cython_special", symbol))
+    raise LookupError(f"scipy.special exports no {name} of doubles with {count} results")
+
+
 _digamma = special("psi")
 
 

@@ -128,10 +128,11 @@ def beta_density(a: Operand, b: Operand, x: Operand) -> Operand:
     return _where_inside(is_inside, x, inside, SELECT(is_end, at_end, 0.0), a, b)
 
 
-def beta_shape_derivative(a: Operand, b: Operand, x: Operand) -> Operand:
-    """The derivative of betainc(a, b, x) in a; that in b is minus the same of (b, a, 1 - x)."""
-    is_inside, t = _between(x, 0.0, 1.0, 0.5)
-    return _where_inside(is_inside, x, shape_derivative_inside(a, b, t, 1.0 - t), 0.0, a, b)
+def beta_shape_derivative(a: Operand, b: Operand, x: Operand, y: Operand) -> Operand:
+    """The derivative of betainc(a, b, x) in a, for y = 1 - x; that in b is minus the same of (b, a, y, x)."""
+    is_inside = LOGICAL_AND(x > 0.0, y > 0.0)
+    inside = shape_derivative_inside(a, b, SELECT(is_inside, x, 0.5), SELECT(is_inside, y, 0.5))
+    return _where_inside(is_inside, x, inside, 0.0, a, b)
 
 
 def shape_derivative_inside(a: Operand, b: Operand, x: Operand, y: Operand) -> Operand:
@@ -162,10 +163,10 @@ def _beta_inverse(name: str, sign: float) -> Elementwise:
     """betaincinv, or with sign -1 that of the complement."""
 
     def first(z_bar: Operand, z: Operand, a: Operand, b: Operand, p: Operand) -> Operand:
-        return -z_bar * beta_shape_derivative(a, b, z) / beta_density(a, b, z)
+        return -z_bar * beta_shape_derivative(a, b, z, 1.0 - z) / beta_density(a, b, z)
 
     def second(z_bar: Operand, z: Operand, a: Operand, b: Operand, p: Operand) -> Operand:
-        return z_bar * beta_shape_derivative(b, a, 1.0 - z) / beta_density(a, b, z)
+        return z_bar * beta_shape_derivative(b, a, 1.0 - z, z) / beta_density(a, b, z)
 
     def third(z_bar: Operand, z: Operand, a: Operand, b: Operand, p: Operand) -> Operand:
         return sign * z_bar / beta_density(a, b, z)
@@ -178,8 +179,8 @@ def _beta_inverse(name: str, sign: float) -> Elementwise:
 BETAINC = Elementwise(
     "betainc", evaluated_by("betainc"), "betainc(x, y, w)",
     vjp=(
-        lambda z_bar, z, a, b, x: z_bar * beta_shape_derivative(a, b, x),
-        lambda z_bar, z, a, b, x: -z_bar * beta_shape_derivative(b, a, 1.0 - x),
+        lambda z_bar, z, a, b, x: z_bar * beta_shape_derivative(a, b, x, 1.0 - x),
+        lambda z_bar, z, a, b, x: -z_bar * beta_shape_derivative(b, a, 1.0 - x, x),
         lambda z_bar, z, a, b, x: z_bar * beta_density(a, b, x),
     ),
     samples=(POSITIVE, POSITIVE, PROBABILITY),
@@ -187,8 +188,8 @@ BETAINC = Elementwise(
 BETAINCC = Elementwise(
     "betaincc", evaluated_by("betaincc"), "betaincc(x, y, w)",
     vjp=(
-        lambda z_bar, z, a, b, x: -z_bar * beta_shape_derivative(a, b, x),
-        lambda z_bar, z, a, b, x: z_bar * beta_shape_derivative(b, a, 1.0 - x),
+        lambda z_bar, z, a, b, x: -z_bar * beta_shape_derivative(a, b, x, 1.0 - x),
+        lambda z_bar, z, a, b, x: z_bar * beta_shape_derivative(b, a, 1.0 - x, x),
         lambda z_bar, z, a, b, x: -z_bar * beta_density(a, b, x),
     ),
     samples=(POSITIVE, POSITIVE, PROBABILITY),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -160,6 +161,46 @@ EXPN = function_of_two("expn", unknown_derivative("expn", "order"), lambda z_bar
 _LOG1P = tuple((-1.0) ** (k + 1) / (k + 1) for k in range(12))
 SPENCE = function_of_one("spence", lambda z_bar, z, x: z_bar * near_zero(x - 1.0, 0.03, _LOG1P, lambda t: -np.log1p(t) / t), POSITIVE)
 
+# Functions of which SciPy computes several at once
+
+
+def _one_of(name: str, function: str, position: int, rule: Rule, domain: Domain) -> Elementwise:
+    """Declare the op of one result of a function of scipy.special that has several."""
+    return Elementwise(name, lambda x: evaluated_by(function)(x)[position], f"{name}(x)", vjp=(rule,), samples=(domain,))
+
+
+_SINES = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(12))
+_HYPERBOLIC_SINES = tuple(1.0 / math.factorial(2 * k + 1) for k in range(12))
+
+
+def _sine_over(x: Operand) -> Operand:
+    """sin(x) / x, by its series in x**2 near 0."""
+    return near_zero_of_square(x, _SINES, lambda t: np.sin(t) / t)
+
+
+def near_zero_of_square(x: Operand, coefficients: Sequence[float], formula: Callable[[Operand], Operand]) -> Operand:
+    """formula(x), and its power series in x**2 where |x| < 1."""
+    is_near = np.abs(x) < 1.0
+    return SELECT(is_near, polynomial(coefficients, np.square(SELECT(is_near, x, 0.0))), formula(SELECT(is_near, 2.0, x)))
+
+
+SINE_INTEGRAL = _one_of("sine_integral", "sici", 0, lambda z_bar, z, x: z_bar * _sine_over(x), REAL)
+COSINE_INTEGRAL = _one_of("cosine_integral", "sici", 1, lambda z_bar, z, x: z_bar * (np.cos(x) / x), POSITIVE)
+SINH_INTEGRAL = _one_of(
+    "sinh_integral", "shichi", 0, lambda z_bar, z, x: z_bar * near_zero_of_square(x, _HYPERBOLIC_SINES, lambda t: np.sinh(t) / t), REAL
+)
+COSH_INTEGRAL = _one_of("cosh_integral", "shichi", 1, lambda z_bar, z, x: z_bar * (np.cosh(x) / x), POSITIVE)
+FRESNEL_S = _one_of("fresnel_s", "fresnel", 0, lambda z_bar, z, x: z_bar * np.sin(0.5 * np.pi * x * x), REAL)
+FRESNEL_C = _one_of("fresnel_c", "fresnel", 1, lambda z_bar, z, x: z_bar * np.cos(0.5 * np.pi * x * x), REAL)
+AIRY_AI = _one_of("airy_ai", "airy", 0, lambda z_bar, z, x: z_bar * AIRY_AI_PRIME(x), REAL)
+AIRY_AI_PRIME = _one_of("airy_ai_prime", "airy", 1, lambda z_bar, z, x: z_bar * (x * AIRY_AI(x)), REAL)
+AIRY_BI = _one_of("airy_bi", "airy", 2, lambda z_bar, z, x: z_bar * AIRY_BI_PRIME(x), REAL)
+AIRY_BI_PRIME = _one_of("airy_bi_prime", "airy", 3, lambda z_bar, z, x: z_bar * (x * AIRY_BI(x)), REAL)
+SEVERAL = {
+    "sici": (SINE_INTEGRAL, COSINE_INTEGRAL), "shichi": (SINH_INTEGRAL, COSH_INTEGRAL), "fresnel": (FRESNEL_S, FRESNEL_C),
+    "airy": (AIRY_AI, AIRY_AI_PRIME, AIRY_BI, AIRY_BI_PRIME),
+}  # fmt: skip
+
 # Complete elliptic integrals
 
 _SQUARES = np.cumprod([1.0, *(((2 * k - 1) / (2 * k)) ** 2 for k in range(1, 21))]) * (0.5 * np.pi)
@@ -245,6 +286,7 @@ def _hypergeometric(name: str, above: int, below: int) -> Elementwise:
 HYP1F1, HYP2F1 = _hypergeometric("hyp1f1", 1, 1), _hypergeometric("hyp2f1", 2, 1)
 
 OPS = (
+    *(op for ops in SEVERAL.values() for op in ops),
     ENTR, REL_ENTR, KL_DIV, RGAMMA, BETA, BINOM, POCH, ERFCX, ERFI, DAWSN, ERFCINV, NDTRI_EXP, OWENS_T, EXPI, EXP1, EXPN, SPENCE,
     ELLIPK, ELLIPE, BOXCOX, BOXCOX1P, INV_BOXCOX, INV_BOXCOX1P, SINDG, COSDG, TANDG, COTDG, EXP10, WRIGHTOMEGA, HYP1F1, HYP2F1,
 )  # fmt: skip

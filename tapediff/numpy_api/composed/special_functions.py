@@ -1,0 +1,101 @@
+"""Functions of scipy.special that are compositions of ops: distribution functions by their old names, loss functions, and the like."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ...ir.instruction import Operand, is_tracked
+from ...ops.elementwise.arithmetic import ABSOLUTE, FLOOR, REMAINDER, SQUARE
+from ...ops.elementwise.bessel import K0, K1, KV
+from ...ops.elementwise.comparison import EQUAL, LOGICAL_AND, SELECT
+from ...ops.elementwise.incomplete import BETAINC, BETAINCC, GAMMAINC, GAMMAINCC, GAMMAINCCINV, GAMMAINCINV
+from ...ops.elementwise.special import DIGAMMA, GAMMALN, ZETA
+from ...ops.elementwise.special_integrals import SEVERAL, near_zero
+from ..joining import as_value
+
+_EXPREL_SERIES = tuple(1.0 / math.factorial(k + 1) for k in range(14))
+
+
+def loggamma(z: Operand) -> Operand:
+    """As gammaln, but NaN below zero, where the value is complex."""
+    return SELECT(z < 0.0, np.nan, GAMMALN(SELECT(z < 0.0, 1.0, z)))
+
+
+def gammasgn(x: Operand) -> Operand:
+    x = as_value(x)
+    whole = FLOOR(x)
+    below = SELECT(EQUAL(x, whole), np.nan, 1.0 - 2.0 * REMAINDER(whole, 2.0))
+    return SELECT(x > 0.0, 1.0, SELECT(EQUAL(x, 0.0), np.copysign(1.0, x), below))
+
+
+def polygamma(n: Operand, x: Operand) -> Operand:
+    """The n-th derivative of digamma, for plain whole numbers n; as scipy.special.polygamma."""
+    if is_tracked(n) or np.ndim(n):
+        n = np.asarray(n, dtype=float) if not is_tracked(n) else n
+        order = n + 1.0
+        higher = SELECT(EQUAL(n % 2.0, 0.0), -1.0, 1.0) * np.exp(GAMMALN(order)) * ZETA(SELECT(n > 0.0, order, 2.0), x)
+        return SELECT(EQUAL(n, 0.0), DIGAMMA(x), higher)
+    if n == 0:
+        return DIGAMMA(x)
+    return float((-1) ** (int(n) + 1) * math.factorial(int(n))) * ZETA(float(n) + 1.0, x)
+
+
+def exprel(x: Operand) -> Operand:
+    """(exp(x) - 1) / x."""
+    return near_zero(x, 0.1, _EXPREL_SERIES, lambda t: np.expm1(t) / t)
+
+
+def huber(delta: Operand, r: Operand) -> Operand:
+    """Squares near zero, absolute values beyond delta; infinite for negative delta, as SciPy's."""
+    distance = ABSOLUTE(r)
+    value = SELECT(distance <= delta, 0.5 * SQUARE(r), delta * (distance - 0.5 * delta))
+    return SELECT(delta < 0.0, np.inf, value)
+
+
+def pseudo_huber(delta: Operand, r: Operand) -> Operand:
+    """delta**2 (sqrt(1 + (r / delta)**2) - 1), without cancellation."""
+    is_inside = delta > 0.0
+    u = SELECT(is_inside, r, 0.0) / SELECT(is_inside, delta, 1.0)
+    value = SQUARE(SELECT(is_inside, r, 0.0)) / (1.0 + np.sqrt(1.0 + SQUARE(u)))
+    return SELECT(delta < 0.0, np.inf, value)
+
+
+def _binomial(k: Operand, n: Operand, p: Operand, complement: bool) -> Operand:
+    """P(X <= floor(k)) of n trials, or its complement."""
+    k = FLOOR(as_value(k) * 1.0)
+    rest = n - k
+    is_all, is_none = rest <= 0.0, k < 0.0
+    known = SELECT(LOGICAL_AND(k >= 0.0, rest > 0.0), 1.0, 0.0) > 0.0
+    function = BETAINC if complement else BETAINCC
+    value = function(SELECT(known, k, 0.0) + 1.0, SELECT(known, rest, 1.0), p)
+    return SELECT(is_all, 0.0 if complement else 1.0, SELECT(is_none, 1.0 if complement else 0.0, value))
+
+
+def _f_share(dfn: Operand, dfd: Operand, x: Operand) -> tuple[Operand, Operand]:
+    """dfn x / (dfd + dfn x) and what is missing to 1."""
+    total = dfd + dfn * x
+    return dfn * x / total, dfd / total
+
+
+COMPOSITIONS: dict[str, Callable[..., Operand]] = {
+    "loggamma": loggamma, "gammasgn": gammasgn, "exprel": exprel, "huber": huber, "pseudo_huber": pseudo_huber,
+    "cosm1": lambda x: -2.0 * SQUARE(np.sin(0.5 * x)), "powm1": lambda x, y: np.expm1(y * np.log(x)),
+    "gdtr": lambda a, b, x: GAMMAINC(b, a * x), "gdtrc": lambda a, b, x: GAMMAINCC(b, a * x),
+    "gdtrix": lambda a, b, p: GAMMAINCINV(b, p) / a,
+    "chdtr": lambda v, x: GAMMAINC(0.5 * v, 0.5 * x), "chdtrc": lambda v, x: GAMMAINCC(0.5 * v, 0.5 * x),
+    "chdtri": lambda v, p: 2.0 * GAMMAINCCINV(0.5 * v, p),
+    "pdtr": lambda k, m: GAMMAINCC(FLOOR(as_value(k) * 1.0) + 1.0, m), "pdtrc": lambda k, m: GAMMAINC(FLOOR(as_value(k) * 1.0) + 1.0, m),
+    "bdtr": lambda k, n, p: _binomial(k, n, p, complement=False), "bdtrc": lambda k, n, p: _binomial(k, n, p, complement=True),
+    "nbdtr": lambda k, n, p: BETAINC(n, k + 1.0, p), "nbdtrc": lambda k, n, p: BETAINCC(n, k + 1.0, p),
+    "fdtr": lambda dfn, dfd, x: BETAINC(0.5 * dfn, 0.5 * dfd, _f_share(dfn, dfd, x)[0]),
+    "fdtrc": lambda dfn, dfd, x: BETAINC(0.5 * dfd, 0.5 * dfn, _f_share(dfn, dfd, x)[1]),
+    **{name: lambda x, ops=ops: tuple(op(x) for op in ops) for name, ops in SEVERAL.items()},
+    "kn": lambda n, x: K0(x) if _is(n, 0) else K1(x) if _is(n, 1) else KV(n * 1.0, x),
+}  # fmt: skip
+
+
+def _is(n: Operand, order: int) -> bool:
+    return not is_tracked(n) and np.ndim(n) == 0 and n == order
