@@ -64,6 +64,6 @@ BY_SCIPY_NAME: dict[str, Op] = {
         *("expit", "log_expit", "exp2", "cbrt", "log1p", "expm1"),
     )
 }
-BY_SCIPY_NAME.update(psi=special.DIGAMMA, yn=bessel.YV)
+BY_SCIPY_NAME["psi"] = special.DIGAMMA
 
 __all__ = ["BY_FUNCTION", "BY_SCIPY_NAME", "REGISTRY", "Elementwise", "Op"]

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ...ir.instruction import Operand, is_tracked
-from ...ops.elementwise.arithmetic import ABSOLUTE, FLOOR, REMAINDER, SQUARE
-from ...ops.elementwise.bessel import K0, K1, KV
+from ...ops.elementwise.arithmetic import ABSOLUTE, FLOOR, REMAINDER, SQUARE, TRUNC
+from ...ops.elementwise.bessel import KV, YV
 from ...ops.elementwise.comparison import EQUAL, LOGICAL_AND, SELECT
 from ...ops.elementwise.incomplete import BETAINC, BETAINCC, GAMMAINC, GAMMAINCC, GAMMAINCCINV, GAMMAINCINV
 from ...ops.elementwise.special import DIGAMMA, GAMMALN, ZETA
-from ...ops.elementwise.special_integrals import SEVERAL, near_zero
+from ...ops.elementwise.special_integrals import EXPN, SEVERAL, near_zero
 from ..joining import as_value
 
 _EXPREL_SERIES = tuple(1.0 / math.factorial(k + 1) for k in range(14))
@@ -63,9 +63,14 @@ def pseudo_huber(delta: Operand, r: Operand) -> Operand:
     return SELECT(delta < 0.0, np.inf, value)
 
 
+def _last(k: Operand) -> Operand:
+    """The whole number that a distribution function goes up to."""
+    return FLOOR(as_value(k) * 1.0)
+
+
 def _binomial(k: Operand, n: Operand, p: Operand, complement: bool) -> Operand:
     """P(X <= floor(k)) of n trials, or its complement."""
-    k = FLOOR(as_value(k) * 1.0)
+    k = _last(k)
     rest = n - k
     is_all, is_none = rest <= 0.0, k < 0.0
     known = SELECT(LOGICAL_AND(k >= 0.0, rest > 0.0), 1.0, 0.0) > 0.0
@@ -80,6 +85,11 @@ def _f_share(dfn: Operand, dfd: Operand, x: Operand) -> tuple[Operand, Operand]:
     return dfn * x / total, dfd / total
 
 
+def _whole(n: Operand) -> Operand:
+    """An order that SciPy truncates."""
+    return TRUNC(as_value(n) * 1.0)
+
+
 COMPOSITIONS: dict[str, Callable[..., Operand]] = {
     "loggamma": loggamma, "gammasgn": gammasgn, "exprel": exprel, "huber": huber, "pseudo_huber": pseudo_huber,
     "cosm1": lambda x: -2.0 * SQUARE(np.sin(0.5 * x)), "powm1": lambda x, y: np.expm1(y * np.log(x)),
@@ -87,15 +97,11 @@ COMPOSITIONS: dict[str, Callable[..., Operand]] = {
     "gdtrix": lambda a, b, p: GAMMAINCINV(b, p) / a,
     "chdtr": lambda v, x: GAMMAINC(0.5 * v, 0.5 * x), "chdtrc": lambda v, x: GAMMAINCC(0.5 * v, 0.5 * x),
     "chdtri": lambda v, p: 2.0 * GAMMAINCCINV(0.5 * v, p),
-    "pdtr": lambda k, m: GAMMAINCC(FLOOR(as_value(k) * 1.0) + 1.0, m), "pdtrc": lambda k, m: GAMMAINC(FLOOR(as_value(k) * 1.0) + 1.0, m),
+    "pdtr": lambda k, m: GAMMAINCC(_last(k) + 1.0, m), "pdtrc": lambda k, m: GAMMAINC(_last(k) + 1.0, m),
     "bdtr": lambda k, n, p: _binomial(k, n, p, complement=False), "bdtrc": lambda k, n, p: _binomial(k, n, p, complement=True),
     "nbdtr": lambda k, n, p: BETAINC(n, k + 1.0, p), "nbdtrc": lambda k, n, p: BETAINCC(n, k + 1.0, p),
     "fdtr": lambda dfn, dfd, x: BETAINC(0.5 * dfn, 0.5 * dfd, _f_share(dfn, dfd, x)[0]),
     "fdtrc": lambda dfn, dfd, x: BETAINC(0.5 * dfd, 0.5 * dfn, _f_share(dfn, dfd, x)[1]),
     **{name: lambda x, ops=ops: tuple(op(x) for op in ops) for name, ops in SEVERAL.items()},
-    "kn": lambda n, x: K0(x) if _is(n, 0) else K1(x) if _is(n, 1) else KV(n * 1.0, x),
+    "kn": lambda n, x: KV(_whole(n), x), "yn": lambda n, x: YV(_whole(n), x), "expn": lambda n, x: EXPN(_whole(n), x),
 }  # fmt: skip
-
-
-def _is(n: Operand, order: int) -> bool:
-    return not is_tracked(n) and np.ndim(n) == 0 and n == order
