@@ -87,6 +87,7 @@ class Contexts:
         """The uses of variables, of those that are computed from them, and of expressions."""
         use = Use()
         pending: list[ast.AST] = [node if node in self._parents else self._placed.get(extent(node), node) for node in nodes]
+        names = names.union(*map(self._assigned_from, pending))
         found = derived(self._flows, names)
         self._as_ints = derived(self._int_flows, names)
         pending += [load for name in found for load in self._loads.get(name, ())]
@@ -96,6 +97,17 @@ class Contexts:
             else:
                 self._climb(node, use)
         return use
+
+    def _assigned_from(self, node: ast.AST) -> Names:
+        """The variables that an expression's value may go into."""
+        found: set[str] = set()
+        while node in self._parents and not isinstance(node, ast.stmt):
+            node = self._parents[node]
+            if isinstance(node, ast.Call) and self._kinds[node] != "number":
+                break  # which gives something else than plain numbers, or asks for more of them than to be that
+            targets = [*getattr(node, "targets", ()), getattr(node, "target", None)]
+            found |= {part.id for target in targets if target is not None for part in ast.walk(target) if isinstance(part, ast.Name)}
+        return frozenset(found)
 
     def _assigned_in_place(self, node: ast.Name, use: Use) -> None:
         parent = self._parents[node]
@@ -117,7 +129,7 @@ class Contexts:
                     return
                 may_be_int = may_be_int and not (isinstance(parent, ast.BinOp) and makes_a_float(parent))
                 is_product |= isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Mult, ast.Pow))
-            elif not isinstance(parent, (ast.BoolOp, ast.Tuple, ast.ListComp, ast.IfExp)) or self._is_test(parent, node):
+            elif not isinstance(parent, (ast.BoolOp, ast.Tuple, ast.ListComp, ast.GeneratorExp, ast.IfExp)) or self._is_test(parent, node):
                 # The elements of a tuple or list are assigned, returned, or something else.
                 if may_be_int and isinstance(parent, (ast.Assign, ast.AugAssign)):
                     use.may_grow |= self._may_grow(parent, name, is_product)

@@ -11,7 +11,8 @@ import numpy as np
 from .contexts import asks_for_none, flags, is_one
 from .facts import Facts
 from .nodes import Node, Placed, call, is_call_of_run_time, near, place
-from .rules import COMPARISONS, ELEMENTWISE, MOST_COST, OPERATORS, Broken
+from .purity import is_users
+from .rules import COMPARISONS, ELEMENTWISE, HELPER_COST, MOST_COST, OPERATORS, Broken
 
 
 class Simple:
@@ -80,6 +81,10 @@ class Simple:
             return call("stored", [place(self.site), self.expression(node.args[1])], node)
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             raise Broken("calls", node, f"it calls {ast.unparse(node)}")
+        if isinstance(node.func, ast.Name) and is_users(self._facts.resolve(node.func.id)):
+            self.cost += HELPER_COST
+            function = call("pure", [place(self.site), node.func, ast.Constant(len(node.args))], node.func)
+            return call("number", [place(self.site), _like(node, ast.Call(function, [self.expression(a) for a in node.args], []))], node)
         resolve, function = self._facts.resolve, node.func
         found: object = None
         if isinstance(function, ast.Name):
@@ -94,6 +99,20 @@ class Simple:
             return _like(node, ast.Call(function, [self.expression(a) for a in node.args], []))
         raise Broken("calls", node, f"it calls {ast.unparse(node.func)}")
 
+    def reduction(self, node: ast.Call, flags: ast.expr) -> ast.expr:
+        """A sum of a generator and the like, where `is_reduction`: over all its elements, each with whether it counts."""
+        function, of = node.func, node.args[0]
+        assert isinstance(of, (ast.GeneratorExp, ast.ListComp))
+        is_logical, is_length = (self._facts.is_builtin(node, *kinds) for kinds in ((any, all), (len,)))
+        counts = call("every", [place(self.site), *(self.test(test) for part in of.generators for test in part.ifs)], node)
+        value = self.test(of.elt) if is_logical else self.expression(of.elt)
+        if is_length:
+            value = ast.copy_location(ast.Constant(1), of.elt)
+        parts = [ast.comprehension(part.target, values(self._facts, part.iter, self.site, False), [], 0) for part in of.generators]
+        elements = near(ast.copy_location(ast.ListComp(ast.Tuple([counts, value], ast.Load()), parts), of), of)
+        rest = [*map(self.expression, node.args[1:]), *(self.expression(k.value) for k in node.keywords)]
+        return call("reduced", [function, call("begin", [], node), place(self.site), flags, elements, *rest], node)
+
     def test(self, node: ast.expr) -> ast.expr:
         """A condition, computed as a bool that nobody looks at."""
         if isinstance(node, ast.Compare) and all(isinstance(op, COMPARISONS) for op in node.ops):
@@ -103,6 +122,8 @@ class Simple:
                 for a, op, b in zip(operands, node.ops, operands[1:])
             ]
             return call("every", [place(self.site), *pairs], node)
+        if isinstance(node, ast.Call) and is_reduction(self._facts, node, any, all):
+            return self.reduction(node, ast.Constant(4))
         if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and len(node.ops) == 1 and asks_for_none(node):
             return call("every", [place(self.site), node], node)
         if isinstance(node, ast.BoolOp):
@@ -160,13 +181,43 @@ class Expressions(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
         facts, place = self._facts, (node.lineno, node.col_offset)
+        if is_reduction(facts, node, sum, max, min, any, all, len) and facts.looks_at_data(node) and facts.may_merge(place):
+            try:
+                made = Simple(facts, node).reduction(node, flags(facts.use_of(frozenset(), [node])))
+            except Broken as broken:
+                facts.breaches.append(broken.breach)
+            else:
+                facts.sites.append(place)
+                return made
+        self.generic_visit(node)
         if isinstance(node.func, ast.Name) and is_one(facts.resolve(node.func.id), (max, min)) and facts.may_merge(place):
             if facts.looks_at_data(node) and len(node.args) > 1 and not node.keywords:
                 facts.sites.append(place)
                 return extreme(facts, node, node, node.args)
         return node
+
+
+def is_reduction(facts: Facts, node: ast.Call, *functions: object) -> bool:
+    """Whether a call is of one of these functions, of a comprehension that is used up at once and has conditions, which may be on data."""
+    if not (facts.is_builtin(node, *functions) and node.args and isinstance(node.args[0], (ast.GeneratorExp, ast.ListComp))):
+        return False
+    of = node.args[0]
+    if any(part.is_async for part in of.generators) or (facts.is_builtin(node, max, min, any, all, len) and len(node.args) > 1):
+        return False
+    if any(k.arg != "default" or (isinstance(k.value, ast.Constant) and k.value.value is None) for k in node.keywords):
+        return False
+    has_conditions = any(part.ifs for part in of.generators) or any(isinstance(n, ast.IfExp) for n in ast.walk(of.elt))
+    return has_conditions or facts.is_builtin(node, any, all)
+
+
+def values(facts: Facts, node: ast.expr, site: Placed, has_turns: bool) -> ast.expr:
+    """What a loop goes over that may go on after its end, with checks of its type."""
+    if facts.is_builtin(node, enumerate, zip, reversed):
+        assert isinstance(node, ast.Call)
+        node.args = [values(facts, a, site, has_turns) for a in node.args]
+        return node
+    return call("values", [place(site), node, ast.Constant(has_turns)], node)
 
 
 def extreme(facts: Facts, node: ast.Call, site: Placed, args: Sequence[ast.expr]) -> ast.expr:

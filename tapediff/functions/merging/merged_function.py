@@ -145,8 +145,11 @@ class MergedFunctions:
         self._heads[code] = definition.lineno, definition.col_offset
         made = compile_within(definition, code, (*code.co_freevars, RUN_TIME))
         if made is not None:
-            self._origins[made] = code
+            self._origins |= dict.fromkeys(_comprehensions(made), code)
         return made
+
+    def _lines_of(self, code: CodeType) -> set[int]:
+        return set().union(*(self.lines.get(part, ()) for part in _comprehensions(code)))
 
     def _definition(self, definition: Definition, function: FunctionType, in_region: bool) -> tuple[Definition, Facts]:
         """The definition of a function with its branches merged."""
@@ -155,13 +158,13 @@ class MergedFunctions:
         def resolve(name: str) -> object:
             return known[name] if name in known else getattr(builtins, name, None)
 
-        facts = Facts(definition, code, resolve, self.lines.get(code, set()), lambda place: (code, place) not in self.refused)
+        facts = Facts(definition, code, resolve, self._lines_of(code), lambda place: (code, place) not in self.refused)
         calls_helpers = any(other is not code for other in self.lines)
         return Rewriter(definition, facts, calls_helpers or in_region, in_region).rewritten(), facts
 
     def _rewritten(self, function: FunctionType) -> CodeType | None:
         code = function.__code__
-        lines = self.lines.get(code, set())
+        lines = self._lines_of(code)
         calls_helpers = any(other is not code for other in self.lines)
         if is_library_file(code.co_filename) or not (lines or calls_helpers) or (code, None) in self.refused:
             return None
@@ -186,8 +189,21 @@ class MergedFunctions:
         self.sites[code] = facts.sites
         made = compile_within(changed, code, (*code.co_freevars, RUN_TIME))
         if made is not None:
-            self._origins[made] = code
+            self._origins |= dict.fromkeys(_comprehensions(made), code)
         return made
+
+
+def _comprehensions(code: CodeType) -> list[CodeType]:
+    """A code, and those of comprehensions in it."""
+    found, pending = [code], [code]
+    while pending:
+        inner = [c for c in pending.pop().co_consts if isinstance(c, CodeType) and c.co_name in _COMPREHENSIONS]
+        found += inner
+        pending += inner
+    return found
+
+
+_COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
 
 
 # Generators, coroutines.

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Sequence
 
 from .contexts import LARGEST_EXPONENT, flags, is_one
-from .expressions import Expressions, Helpers, Simple
+from .expressions import Expressions, Helpers, Simple, values
 from .facts import Facts
 from .nodes import branch, call, extent, function_node, load, names_tuple, near, place, positional
 from .prepare.jumps import JUMPS, has_jump
@@ -104,18 +104,10 @@ class Rewriter:
     def _stopped(self, node: ast.For, in_try: bool) -> ast.For:
         """A loop over values whose consumption nobody sees, that ends early only where its end is a plain bool."""
         stopped = self._facts.loops.stopped[node]
-        node.iter = self._values(node.iter, node, stopped.has_turns)
+        node.iter = values(self._facts, node.iter, node, stopped.has_turns)
         is_over = call("is_over", [load(stopped.stop)], node)
         node.body = [branch(is_over, [ast.copy_location(ast.Break(), node)], [], node), *self._block(node.body, in_try)]
         return node
-
-    def _values(self, node: ast.expr, loop: ast.For, has_turns: bool) -> ast.expr:
-        """What a loop goes over, with checks of its type."""
-        if self._facts.is_builtin(node, enumerate, zip, reversed):
-            assert isinstance(node, ast.Call)
-            node.args = [self._values(a, loop, has_turns) for a in node.args]
-            return node
-        return call("values", [place(loop), node, ast.Constant(has_turns)], node)
 
     def _branch(self, node: ast.If) -> list[ast.stmt]:
         """A branch as a select, or as a region."""

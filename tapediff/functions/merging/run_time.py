@@ -19,6 +19,7 @@ from ..captured.freeze import freeze
 from ..loops import while_loop
 from .plain_numbers import check_numbers, checked, may_be_plain, note_plain
 from .prepare.loop_run_time import LoopRunTime
+from .prepare.reductions import Element, among, extreme, total
 from .purity import is_operand, is_pure, is_pure_method, is_users
 from .regions.region_calls import Region
 from .regions.region_run_time import RegionCalls
@@ -265,6 +266,20 @@ class RunTime(LoopRunTime, RegionCalls):
             value = self.number(place, value)
             is_next = value > found if function is max else value < found
             found = self.choose(mark, place, self._condition(place, is_next), value, found, flags)
+        return found
+
+    def reduced(
+        self, function: Callable[..., Any], mark: int, place: Place, flags: int, elements: Sequence[Element], rest: Operand = None,
+    ) -> Operand:  # fmt: skip
+        """A built-in function of the values among (whether it counts, value) that count. `rest`: the start of a sum, or a default."""
+        self.end(mark, place)
+        if function is sum or function is len:
+            return total(self, mark, place, flags, elements, 0 if rest is None else rest)
+        if function is max or function is min:
+            return extreme(self, mark, place, flags, elements, function, rest)
+        found = among(self, place, elements, function is any)
+        if is_tracked(found) and not flags & BOOLS:
+            raise self._refuse("numbers", place, "a bool is used as such")
         return found
 
     def choose(self, mark: int, place: Place, test: Operand, yes: Operand, no: Operand, flags: int) -> Operand:

@@ -13,10 +13,21 @@ NONE: Names = frozenset()
 
 def reads(node: ast.AST | None) -> Names:
     """The names that an expression or statement may read, also in functions and comprehensions inside it."""
-    if node is None:
-        return NONE
-    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    found |= {n.target.id for n in ast.walk(node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
+    found: set[str] = set()
+    pending = [node] if node is not None else []
+    while pending:
+        part = pending.pop()
+        if isinstance(part, (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
+            # Their variables are their own; what they go over first is not among them.
+            inner = frozenset().union(*map(reads, ast.iter_child_nodes(part)))
+            own = frozenset().union(*(surely_assigned(generator.target) for generator in part.generators))
+            found |= (inner - own) | reads(part.generators[0].iter)
+            continue
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            found.add(part.id)
+        elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
+            found.add(part.target.id)
+        pending += ast.iter_child_nodes(part)
     return frozenset(found)
 
 

@@ -7,11 +7,11 @@ import pytest
 
 import tapediff as td
 from tapediff.functions.merging.rules import RULES
-from tests.functions.merging import loop_programs, programs, state_programs, write_programs
+from tests.functions.merging import loop_programs, programs, reduction_programs, state_programs, write_programs
 from tests.functions.merging.programs import divides_by_a_number_that_is_zero, huber, unbound_on_one_side
 from tests.random_programs.branching import Program, function_of, points
 
-PROGRAMS = (programs, loop_programs, state_programs, write_programs)
+PROGRAMS = (programs, loop_programs, state_programs, write_programs, reduction_programs)
 MERGE, TRAPS = ([f for group in PROGRAMS for f in getattr(group, kind)] for kind in ("MERGE", "TRAPS"))
 POINTS = [
     np.array(x) for x in (
@@ -92,7 +92,7 @@ def test_errors_of_the_program_are_its_own():
         td.gradient(merged, -np.ones(6))
 
 
-@pytest.mark.parametrize("f", [*loop_programs.FAIL, *state_programs.FAIL], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [*loop_programs.FAIL, *state_programs.FAIL, *reduction_programs.FAIL], ids=lambda f: f.__name__)
 @np.errstate(all="ignore")
 def test_programs_that_fail_at_some_points_do_so_with_their_own_errors(f):
     merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
@@ -100,7 +100,7 @@ def test_programs_that_fail_at_some_points_do_so_with_their_own_errors(f):
     for x in [*POINTS, *POINTS[::-1]]:
         try:
             f(x)
-        except (UnboundLocalError, TypeError) as error:
+        except (UnboundLocalError, TypeError, ValueError) as error:
             errors += 1
             with pytest.raises(type(error)):
                 td.gradient(merged, x)
