@@ -37,9 +37,12 @@ class Program:
         self.lines.append("def helper(u, v):")
         self._helper()
         self.lines += ["def f(x):", "    a = x[0]", f"    b = {self.random.choice(['0.0', '0', 'x[1]', '1.5'])}", "    n = 0", "    hit = False"]
+        self.lines += ['    mode = "slow"', "    best = None", "    y = x * 1.0"]
         for _ in range(self.random.randint(2, 4)):
             self._statement(1, in_loop=False)
-        self.lines.append(f"    return {self.random.choice(['a + b', 'a * b + n', 'b', 'a + (b if hit else n)', 'a / (n + 1.0) + b', 'a - b / (n + 2)'])}")
+        result = self.random.choice(["a + b", "a * b + n", "b", "a + (b if hit else n)", "a / (n + 1.0) + b", "a - b / (n + 2)", "a + best"])
+        rest = self.random.choice(["", "", " + y[0] * y[4]", " + np.sum(y)", " + (0.5 if best is None else best)", ' + (b if mode == "fast" else a)'])
+        self.lines.append(f"    return {result}{rest}")
         return "\n".join(self.lines) + "\n"
 
     def _helper(self) -> None:
@@ -61,7 +64,8 @@ class Program:
         a, b = pick(parts), pick(parts)
         return pick((a, f"{a} + {b}", f"{a} - {b}", f"{a} * {b}", f"np.tanh({a})", f"abs({a})", f"{a} * 0.5", f"{a} / 3",
                      f"max({a}, {b})", f"({a} if {b} > 0.2 else {b})", f"helper({a}, {b})", f"np.exp(-abs({a}))", f"{a} / ({b} + 4.0)",
-                     f"{a}**2", f"-{a}"))  # fmt: skip
+                     f"{a}**2", f"-{a}", f"y[{pick(('0', '-1', 'i' if loop else '2'))}]",
+                     f"({a} if best is None else best)", f"sum(w * {b} for w in x if w > {a})", f"max([w for w in x if w > {a}], default=0.5)"))  # fmt: skip
 
     def _test(self, loop: str | None) -> str:
         pick = self.random.choice
@@ -69,11 +73,13 @@ class Program:
         simple = f"{pick(parts)} {pick(('<', '>', '<=', '>=', '!='))} {pick([*parts, '0', '0.3', '-0.5', 'n'])}"
         other = f"{pick(parts)} > {pick(('0', '1', '-1'))}"
         return pick((simple, simple, f"{simple} and {other}", f"{simple} or {other}", f"not {other}", "hit", "not hit",
-                     f"0 < {pick(parts)} < 1", "n > 1", f"hit and {other}"))  # fmt: skip
+                     f"0 < {pick(parts)} < 1", "n > 1", f"hit and {other}", f"best is None or {pick(parts)} > best",
+                     f"best is not None and best < {pick(parts)}", 'mode == "slow"', 'mode != "fast"', 'mode in ("fast", "slow")', "mode is None",
+                     f"any(w > {pick(parts)} for w in x)", f"not all(w < {pick(parts)} for w in x if w > 0)"))  # fmt: skip
 
     def _statement(self, depth: int, in_loop: bool, loop: str | None = None) -> None:
         pad, pick = "    " * depth, self.random.choice
-        kind = pick(("assign", "assign", "if", "if", "if", "loop" if not in_loop else "if", "while" if not in_loop else "if", "count", "flag", "augment"))
+        kind = pick(("assign", "assign", "if", "if", "if", "loop" if not in_loop else "if", "while" if not in_loop else "if", "count", "flag", "augment", "state", "best", "write"))
         if kind == "assign" or depth > 4:
             self.lines.append(f"{pad}{pick(self.floats)} = {self._value(loop)}")
         elif kind == "augment":
@@ -82,6 +88,13 @@ class Program:
             self.lines.append(f"{pad}n += 1")
         elif kind == "flag":
             self.lines.append(f"{pad}hit = {pick(('True', 'False', 'not hit'))}")
+        elif kind == "state":
+            self.lines.append(f"{pad}mode = " + pick(('"slow"', '"fast"', "None")))
+        elif kind == "best":
+            self.lines.append(f"{pad}best = {pick((self._value(loop), self._value(loop), 'None'))}")
+        elif kind == "write":
+            index = pick(("0", "1", "-1", "i" if in_loop and loop else "2"))
+            self.lines.append(f"{pad}y[{index}] {pick(('=', '=', '+=', '*='))} {self._value(loop)}")
         elif kind == "loop":
             self.lines.append(pad + pick(("for i in range(5):", "for i, v in enumerate(x):", "for i, v in zip(range(5), x):", "for i, v in zip(reversed(range(5)), list(x)):")))
             loop = "v" if "v in" in self.lines[-1] or ", v" in self.lines[-1] else None
