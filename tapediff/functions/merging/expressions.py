@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from .contexts import asks_for_none, flags, is_one
 from .facts import Facts
 from .nodes import Node, Placed, call, is_call_of_run_time, near, place
+from .prepare.source import NoSource, definition_of
 from .purity import is_users
-from .rules import COMPARISONS, ELEMENTWISE, HELPER_COST, MOST_COST, OPERATORS, Broken
+from .rules import COMPARISONS, ELEMENTWISE, MOST_COST, OPERATORS, Broken
 
 
 class Simple:
@@ -82,7 +84,9 @@ class Simple:
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             raise Broken("calls", node, f"it calls {ast.unparse(node)}")
         if isinstance(node.func, ast.Name) and is_users(self._facts.resolve(node.func.id)):
-            self.cost += HELPER_COST
+            self.cost += cost_of(self._facts.resolve(node.func.id))
+            if self.cost > MOST_COST:
+                raise Broken("cost", node, f"{node.func.id} is long")
             function = call("pure", [place(self.site), node.func, ast.Constant(len(node.args))], node.func)
             return call("number", [place(self.site), _like(node, ast.Call(function, [self.expression(a) for a in node.args], []))], node)
         resolve, function = self._facts.resolve, node.func
@@ -134,6 +138,28 @@ class Simple:
         if isinstance(node, (ast.Name, ast.Constant)):
             return call("every", [place(self.site), node], node)
         raise Broken("test", node, f"it asks for {ast.unparse(node)}")
+
+
+def cost_of(function: Any, depth: int = 0) -> int:
+    """What a call of one of the user's functions costs, beside an addition; too much if it has loops."""
+    try:
+        definition = definition_of(function.__code__)
+    except NoSource:
+        return MOST_COST + 1
+    found = 0
+    for node in ast.walk(definition):
+        if isinstance(node, (ast.For, ast.While, ast.comprehension)) or depth > MOST_CALLS:
+            return MOST_COST + 1
+        if isinstance(node, ast.BinOp):
+            found += OPERATORS.get(type(node.op), 4)
+        elif isinstance(node, ast.Call):
+            called = function.__globals__.get(node.func.id) if isinstance(node.func, ast.Name) else None
+            found += cost_of(called, depth + 1) if is_users(called) else ELEMENTWISE["sin"]
+    return found
+
+
+# Of functions that call each other.
+MOST_CALLS = 3
 
 
 class _Indices(ast.NodeTransformer):

@@ -160,9 +160,6 @@ ELEMENTWISE = {
 # Both sides may cost so many additions; a call of a sub-tape takes about as long.
 MOST_COST = 60
 
-# A call of one of the user's functions counts as so many.
-HELPER_COST = 12
-
 OPERATORS: dict[type[ast.operator], int] = {ast.Add: 1, ast.Sub: 1, ast.Mult: 1, ast.Div: 4, ast.Pow: 4}
 
 COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
