@@ -61,6 +61,8 @@ def run_few(entry: NativeEntry, X: np.ndarray, out: Out) -> tuple[np.ndarray, np
     rows = len(X)
     if rows * entry.row_seconds >= WAKING or not rows:
         return None
+    if not X.flags.c_contiguous:
+        X = X.copy()
     if out is None:
         found = np.empty(rows), np.empty(X.shape)
     elif type(out) is tuple and len(out) == 2:
