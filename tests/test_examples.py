@@ -82,6 +82,20 @@ def test_bouncing_ball_is_fitted(tmp_path):
     assert np.linalg.norm(frozen - right) > 10 * np.linalg.norm(right)
 
 
+def test_plain_branches_are_fitted_with_one_tape_each(tmp_path):
+    """The loss whose branches merge finds the truth beside outliers, the slopes agree with differences, and no path is recorded again."""
+    printed = run("plain_branches.py", tmp_path)
+    assert printed.count("2 recordings in all") == 2
+    assert printed.count(": 1 of at most 64 tapes") == 2
+    for slope, difference in re.findall(r"slope along a direction: (\S+), by differences (\S+)", printed):
+        assert abs(float(slope) - float(difference)) < 1e-4 * abs(float(difference))
+    slope, offset = re.search(r"slope and offset \[ *(\S+) +(\S+)\]", printed).groups()
+    assert abs(float(slope) - 2.0) < 0.1
+    assert abs(float(offset) + 0.5) < 0.2
+    rate, limit, first = re.search(r"first value (\S+) (\S+) (\S+),", printed).groups()
+    assert np.allclose([float(rate), float(limit), float(first)], [1.4, 3.0, 0.2], rtol=0.05)
+
+
 def test_dropout_learns_and_evaluates(tmp_path):
     """It generalises, and three tapes answer everything: training, and evaluation on two sizes of data."""
     printed = run("dropout.py", tmp_path)
