@@ -46,7 +46,14 @@ it has no use for derivatives: use np.finfo(float).eps * np.abs(x)
 Functions of integers and of order (`argsort`, `searchsorted`, `digitize`, `unique`, `isin`) give integers and masks, which have no
 derivative. Where the *shape* of a result depends on values, as for `np.nonzero`, `np.unique` or `x[mask]`, these are guarded. Functions
 that fill an array made by `np.zeros`, `np.ones`, `np.empty`, `np.full`, `np.eye` or `np.array` inside the recorded function are recorded as
-they stand (the function is then run twice, the second time with tracked arrays there); arrays from outside are not written to.
+they stand (the function is then run twice, the second time with tracked arrays there); arrays from outside are not written to. A plain array
+is read at tracked positions by `np.take(array, k)`; `array[k]` guards a number and refuses an array, as a plain array asks nobody.
+
+All of `numpy.linalg` takes stacks of matrices, with any leading axes, and gives NumPy's own signs of vectors and factors. Where a derivative
+does not exist it is NaN, never a wrong number: of the vectors of repeated eigenvalues or singular values, where the result depends on which
+they are; functions of the values alone have theirs. `eigh`, `eigvalsh` and `cholesky` read one triangle, and so do their gradients.
+`pinv` and `lstsq` have the derivative of matrices of the same rank. `svd` of matrices that are not square needs `full_matrices=False`, and
+`eig` and `eigvals` real eigenvalues, which is guarded.
 """
 
 # Names of NumPy's that are given no values: types, settings, files, the making of plain arrays of a shape.

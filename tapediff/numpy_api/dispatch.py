@@ -181,6 +181,8 @@ def _ufunc_result(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwa
         kwargs.pop("dtype", None)
         if kwargs.get("where") is True:
             del kwargs["where"]
+        if kwargs and ufunc.signature is not None and composition is not None:
+            return _called(name, composition, inputs, kwargs)
         if kwargs:
             unsupported(name, f"the argument {sorted(kwargs)[0]}= without out=", "use np.where(mask, value, other)")
         if composition is not None:

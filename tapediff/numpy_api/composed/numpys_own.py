@@ -119,28 +119,33 @@ class _Module(types.ModuleType):
         return _standing_for(getattr(self._original, name))
 
 
-def _standing_for(value: Operand) -> Operand:
-    """What the copies of NumPy's modules have in place of a value of theirs."""
+# By the id of a module's namespace, which stays as long as NumPy. Made whole before they are put here, as threads may ask at once.
+_COPIES: dict[int, dict[str, Operand]] = {}
+
+
+def _standing_for(value: Operand, made: dict[int, dict[str, Operand]] | None = None) -> Operand:
+    """What the copies of NumPy's modules have in place of a value of theirs; `made` has those that are being made."""
     original = getattr(value, "original", value)
     if id(original) in _standing:
         return _standing[id(original)]
     if isinstance(value, types.ModuleType) and value.__name__.startswith("numpy"):
         return _Module(value)
     if isinstance(value, types.FunctionType) and value.__module__.startswith("numpy"):
-        return _within(value, _copy_of(value.__globals__))
+        return _within(value, _copy_of(value.__globals__, made))
     return value
 
 
-# By the id of a module's namespace, which stays as long as NumPy.
-_COPIES: dict[int, dict[str, Operand]] = {}
-
-
-def _copy_of(namespace: dict[str, Operand]) -> dict[str, Operand]:
+def _copy_of(namespace: dict[str, Operand], made: dict[int, dict[str, Operand]] | None = None) -> dict[str, Operand]:
     """A module's namespace in which its own functions see this namespace in place of the module's."""
-    copied = _COPIES.get(id(namespace))
-    if copied is None:
-        copied = _COPIES[id(namespace)] = dict(namespace)
-        copied.update({name: _standing_for(value) for name, value in namespace.items()})
+    known = _COPIES.get(id(namespace)) or (made or {}).get(id(namespace))
+    if known is not None:
+        return known
+    is_first = made is None
+    made = {} if made is None else made
+    copied = made[id(namespace)] = dict(namespace)
+    copied.update({name: _standing_for(value, made) for name, value in namespace.items()})
+    if is_first:
+        _COPIES.update(made)
     return copied
 
 

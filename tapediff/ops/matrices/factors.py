@@ -66,7 +66,7 @@ def _separated(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 SVD = Op(
     "svd",
-    evaluate=over_stacks(_svd),
+    evaluate=over_stacks(_svd, lambda x: (min(x) * (sum(x) + 1),)),
     infer=lambda x: ValueType((*x.shape[:-2], min(x.shape[-2:]) * (sum(x.shape[-2:]) + 1)), x.dtype),
     vjp=(_svd_rule,),
     lower=lambda low, i: low.svd(i),
@@ -105,7 +105,7 @@ def _qr_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
 
 QR = Op(
     "qr",
-    evaluate=over_stacks(_qr),
+    evaluate=over_stacks(_qr, lambda x: (min(x) * sum(x),)),
     infer=lambda x: ValueType((*x.shape[:-2], min(x.shape[-2:]) * sum(x.shape[-2:])), x.dtype),
     vjp=(_qr_rule,),
     lower=lambda low, i: low.qr(i),
@@ -182,7 +182,7 @@ def _with_real_values(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 EIG = Op(
     "eig",
-    evaluate=over_stacks(_eig),
+    evaluate=over_stacks(_eig, lambda x: (x[1] * (x[1] + 1) + 1,)),
     infer=lambda x: ValueType((*x.shape[:-2], x.shape[-1] * (x.shape[-1] + 1) + 1), x.dtype),
     vjp=(_eig_rule,),
     lower=lambda low, i: low.eig(i),

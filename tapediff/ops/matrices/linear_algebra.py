@@ -84,7 +84,7 @@ def _within(z: Operand, symmetric: Operand) -> Operand:
 
 CHOLESKY_PULLBACK = Op(
     "cholesky_pullback",
-    evaluate=over_stacks(pulled_back),
+    evaluate=over_stacks(pulled_back, lambda z, z_bar: z),
     infer=lambda z, z_bar: z,
     vjp=(
         _pullback_factor_rule,
@@ -128,7 +128,7 @@ def attempted(factorise: Callable[..., Operand], rows: int) -> Callable[..., Ope
             packed[:-1] = np.nan
         return packed
 
-    return over_stacks(evaluate)
+    return over_stacks(evaluate, lambda x: (x[1] + rows + 1, x[1]))
 
 
 # Where user code may catch the error, whether there is one is a value of its own, which a guard looks at.
@@ -161,7 +161,7 @@ def _triangular_matrix_rule(z_bar: Operand, z: Operand, a: Operand, b: Operand, 
 
 TRIANGULAR_SOLVE = Op(
     "triangular_solve",
-    evaluate=over_stacks(_triangular_solve),
+    evaluate=over_stacks(_triangular_solve, lambda a, b: b),
     infer=lambda a, b, lower, transposed, unit: b,
     vjp=(
         _triangular_matrix_rule,
@@ -212,7 +212,7 @@ def _pivots(lu: Operand) -> np.ndarray:
 
 LU_FACTOR = Op(
     "lu_factor",
-    evaluate=over_stacks(_lu_factor),
+    evaluate=over_stacks(_lu_factor, lambda x: (x[1] + 1, x[1])),
     infer=lambda x: ValueType((*x.shape[:-2], x.shape[-1] + 1, x.shape[-1]), x.dtype),
     # Nothing is differentiated through the factors: solve and log_abs_det state their derivative in the matrix itself.
     vjp=(None,),
@@ -241,7 +241,7 @@ def _lu_matrix_rule(z_bar: Operand, z: Operand, a: Operand, lu: Operand, b: Oper
 
 LU_SOLVE = Op(
     "lu_solve",
-    evaluate=over_stacks(_lu_solve),
+    evaluate=over_stacks(_lu_solve, lambda a, lu, b: b),
     infer=lambda a, lu, b, transposed: b,
     vjp=(
         _lu_matrix_rule,
@@ -276,7 +276,7 @@ def _lu_sign(lu: Operand) -> Operand:
 
 DET_SIGN = Op(
     "det_sign",
-    evaluate=over_stacks(_lu_sign),
+    evaluate=over_stacks(_lu_sign, lambda lu: ()),
     infer=lambda lu: ValueType(lu.shape[:-2], lu.dtype),
     vjp=(None,),
     lower=lambda low, i: low.det_sign(i),

@@ -51,7 +51,7 @@ def _checked_eigh(a: Operand, lower: bool) -> Operand:
 
 EIGH = Op(
     "eigh",
-    evaluate=over_stacks(_eigh),
+    evaluate=over_stacks(_eigh, lambda x: (x[1] + 1, x[1])),
     # The eigenvectors in rows, and the eigenvalues in a last one.
     infer=lambda x, lower: ValueType((*x.shape[:-2], x.shape[-1] + 1, x.shape[-1]), x.dtype),
     vjp=(_eigh_rule,),
@@ -94,7 +94,7 @@ def _cofactor_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
 
 COFACTORS = Op(
     "cofactors",
-    evaluate=over_stacks(cofactors),
+    evaluate=over_stacks(cofactors, lambda x: x),
     infer=lambda x: x,
     vjp=(_cofactor_rule,),
     lower=lambda low, i: low.cofactors(i),

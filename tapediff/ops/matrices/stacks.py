@@ -25,21 +25,22 @@ def identities(stack: Operand) -> Operand:
     return eye if len(stack.shape) == 2 else np.array(np.broadcast_to(eye, stack.shape))
 
 
-def over_stacks(evaluate: Callable[..., Operand]) -> Callable[..., Operand]:
-    """A function of matrices and options, on stacks of matrices with the same leading axes."""
+# The shape of one result, from those of the matrices.
+ShapeRule = Callable[..., tuple[int, ...]]
+
+
+def over_stacks(evaluate: Callable[..., Operand], shape: ShapeRule) -> Callable[..., Operand]:
+    """A function of matrices and options, on stacks of matrices with the same leading axes, of which there may be none."""
 
     def on_stacks(x: Operand, *rest: Operand) -> Operand:
         if x.ndim == 2:
             return evaluate(x, *rest)
-        batch = x.shape[:-2]
-        arrays = [v if isinstance(v, np.ndarray) else None for v in (x, *rest)]
-        options = (None, *rest)
-        results = [
-            evaluate(*(options[k] if a is None else a[index] for k, a in enumerate(arrays))) for index in np.ndindex(batch)
-        ]
-        if results:
-            return np.stack(results).reshape(*batch, *np.shape(results[0]))
-        shape = np.shape(evaluate(*(options[k] if a is None else np.eye(*a.shape[-2:]) for k, a in enumerate(arrays))))
-        return np.zeros((*batch, *shape), x.dtype)
+        operands, batch = (x, *rest), x.shape[:-2]
+        is_stack = [isinstance(v, np.ndarray) for v in operands]
+        own = shape(*(v.shape[-2:] for v, stacked in zip(operands, is_stack) if stacked))
+        results = np.empty((*batch, *own), x.dtype)
+        for index in np.ndindex(batch):
+            results[index] = evaluate(*(v[index] if stacked else v for v, stacked in zip(operands, is_stack)))
+        return results
 
     return on_stacks

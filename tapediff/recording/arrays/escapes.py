@@ -19,6 +19,10 @@ from ...ir.instruction import Operand, Recorded, ValueType
 from ...numpy_api.alternatives import instead_of
 from ...ops.elementwise.arithmetic import RINT
 
+_JOIN = (
+    "call np.array and np.asarray by these names, which keep values tracked (after `from numpy import array` they are not); "
+    "use np.stack([...]) or np.concatenate([...]) to join arrays and td.zeros(...) for one to write into"
+)
 _STORE = dis.opmap["STORE_SUBSCR"]
 
 
@@ -153,11 +157,12 @@ class Escapes(Recorded):
     def _refuse_conversion(self, dtype: Operand = None, copy: bool | None = None) -> np.ndarray:
         if (plain := self._plain()) is not None:
             return np.array(plain, dtype)
+        if self.type.dtype.kind in "ib":
+            escaped(self, "a plain ndarray", "np.take(array, k) reads a plain array at tracked positions; else " + _JOIN)
         escaped(
             self,
             "a plain ndarray",
-            "call np.array and np.asarray by these names, which keep values tracked (after `from numpy import array` they are not); "
-            "use np.stack([...]) or np.concatenate([...]) to join arrays and td.zeros(...) for one to write into",
+            _JOIN,
         )
 
 
