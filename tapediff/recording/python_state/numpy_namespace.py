@@ -23,7 +23,7 @@ from ...ir.instruction import Operand
 from ...numpy_api import creating
 from ...numpy_api.composed import choosing, filling, numpys_own, per_element
 from ...numpy_api.creating import holds_tracked
-from . import filled_arrays
+from . import filled_arrays, scipy_stats
 from .filled_arrays import Replacement, filled
 from .process_state import process
 
@@ -125,6 +125,7 @@ _METHODS = (
 
 def recording_begins(fills: bool = False) -> None:
     _put(_REPLACEMENTS)
+    scipy_stats.put(replaced=True)
     if fills:
         filled_arrays.put(filled_arrays.REPLACEMENTS)
 
@@ -133,9 +134,11 @@ def recording_ends() -> None:
     if not process.recordings:
         filled_arrays.put(filled_arrays.ORIGINALS)
         _put(_ORIGINALS)
+        scipy_stats.put(replaced=False)
         # Another thread may have begun between these lines.
         if process.recordings:
             _put(_REPLACEMENTS)
+            scipy_stats.put(replaced=True)
 
 
 def _put(functions: Mapping[str, Callable[..., Operand]]) -> None:
