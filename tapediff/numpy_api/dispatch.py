@@ -94,7 +94,7 @@ FUNCTIONS: dict[NumpyFunction, Callable[..., Operand]] = {
     np.dot: products.dot, np.inner: products.inner, np.outer: products.outer, np.vdot: products.vdot,
     np.tensordot: products.tensordot, np.kron: products.kron, np.einsum: einsum.einsum,
     np.linalg.cholesky: linear_algebra.cholesky, np.linalg.solve: linear_algebra.solve, np.linalg.inv: linear_algebra.inv,
-    np.linalg.slogdet: linear_algebra.slogdet, np.linalg.norm: linear_algebra.norm, np.linalg.outer: products.outer,
+    np.linalg.slogdet: linear_algebra.slogdet, np.linalg.norm: linear_algebra.norm, np.linalg.outer: products.outer_of_vectors,
     np.linalg.matmul: products.matmul, np.linalg.det: linear_algebra.det, np.linalg.eigh: linear_algebra.eigh,
     np.linalg.eigvalsh: linear_algebra.eigvalsh,
     np.argsort: ordering.argsort, np.sort: ordering.sort, np.take_along_axis: ordering.take_along_axis,

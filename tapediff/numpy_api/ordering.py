@@ -18,7 +18,7 @@ from .shaping import copy, reshape
 
 
 def argsort(a: Operand, axis: int | None = -1, kind: object = None, order: object = None, *, stable: object = None) -> Operand:
-    if axis is None:
+    if axis is None or a.ndim == 0:
         a, axis = np.reshape(a, (-1,)), 0
     (axis,) = axes_of(axis, a.ndim)
     return ARGSORT(a, axis=axis)
@@ -121,6 +121,8 @@ def interp(x: Operand, xp: Operand, fp: Operand, left: Operand = None, right: Op
     x, xp, fp = (converted(v, FLOAT64) if is_tracked(v) else v for v in map(as_value, (x, xp, fp)))
     x = x if is_tracked(x) else np.asarray(x, dtype=float)
     n = np.shape(xp)[0]
+    if n == 0 or np.shape(fp) != (n,):
+        raise ValueError("fp and xp are not of the same length." if n else "array of sample points is empty")
     upper = np.clip(np.searchsorted(xp, x, side="right"), 1, n - 1)
     lower = upper - 1
     xp, fp = (v if is_tracked(v) else _Lookup(v, recorder) for v in (xp, fp))

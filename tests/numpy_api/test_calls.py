@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from numpy_api.calls import GROUPS, NAMES, SHAPES, arguments
+from numpy_api.calls import EDGES, GROUPS, NAMES, SHAPES, arguments
 
 import tapediff as td
 
@@ -105,6 +105,31 @@ def test_a_call_has_its_first_and_second_derivative(line):
     product = td.hvp(tape, flat, direction)
     differences = [(td.gradient(f, flat + h * direction) - td.gradient(f, flat - h * direction)) / (2 * h) for h in STEPS]
     assert min(np.abs(d - product).max() for d in differences) <= 2e-6 * max(1.0, np.abs(product).max())
+
+
+def result_or_error(f, values):
+    try:
+        return f(*values), None
+    except Exception as error:  # noqa: BLE001 -- of any class
+        return None, error
+
+
+@pytest.mark.parametrize("line", EDGES)
+@pytest.mark.filterwarnings("ignore")
+def test_a_mistake_raises_what_numpy_raises_and_nothing_gives_what_numpy_gives(line):
+    """Errors of the same class, or one above or below it; without values, NumPy's results of empty arrays and numbers."""
+    f, drawn = function(line), arguments(np.random.default_rng(0))
+    values = [drawn[name] for name in used(line)]
+    kept = lambda results: tuple(r for r in results if r is not None and not isinstance(r, np.dtype))
+    wanted, error = result_or_error(f, map(np.copy, values))
+    if error is not None:
+        _, raised = result_or_error(td.record, (f, *values))
+        assert isinstance(raised, type(error)) or isinstance(error, type(raised))
+        return
+    recorded = td.record(lambda *a: kept(f(*a)) or a[0], *values)(*values)
+    for a, b in zip(leaves(recorded), kept(wanted)):
+        assert np.shape(a) == np.shape(b)
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)  # sums in another order
 
 
 # So many calls are compiled in one function.

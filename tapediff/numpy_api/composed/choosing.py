@@ -22,20 +22,27 @@ from ..reducing import axes_of
 from ..shaping import copy
 
 
-def _with_mode(positions: Operand, extent: int, mode: str, axis: int = 0) -> Operand:
-    """Positions from 0 to extent - 1, by NumPy's mode= argument."""
+def _with_mode(positions: Operand, extent: int, mode: str, axis: int = 0, refusal: str = "") -> Operand:
+    """Positions from 0 to extent - 1, by NumPy's mode= argument; a ValueError for others where NumPy raises that."""
     if mode == "wrap":
         return positions % extent
     if mode == "clip":
         return np.clip(positions, 0, extent - 1)
     if mode != "raise":
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
-    return in_range(positions, extent, axis)
+    if not refusal:
+        return in_range(positions, extent, axis)
+    try:
+        return in_range(positions, extent, axis)
+    except IndexError:
+        raise ValueError(refusal) from None
 
 
 def take(a: Operand, indices: Operand, axis: int | None = None, mode: str = "raise") -> Operand:
     """Also from a plain array at tracked positions."""
     a, indices = as_value(a), as_value(indices)
+    if axis is not None:
+        (axis,) = axes_of(axis, np.ndim(a))
     if mode == "raise" and is_tracked(a):
         return take_in_range(a, int(indices) if indices.ndim == 0 and not is_tracked(indices) else indices, axis)
     if axis is None:
@@ -55,7 +62,7 @@ def take(a: Operand, indices: Operand, axis: int | None = None, mode: str = "rai
 def choose(a: Operand, choices: Operand, mode: str = "raise") -> Operand:
     options = [as_value(choice) for choice in choices] if isinstance(choices, (list, tuple)) else list(choices)
     dtype = np.result_type(*(option.dtype for option in options))
-    chosen = _with_mode(as_value(a), len(options), mode)
+    chosen = _with_mode(as_value(a), len(options), mode, refusal="invalid entry in choice array")
     shape = np.broadcast_shapes(np.shape(chosen), *map(np.shape, options))
     table = stack([broadcast(converted(o, dtype) if is_tracked(o) else o.astype(dtype), shape) for o in options])
     size = math.prod(shape)
@@ -85,7 +92,7 @@ def argpartition(a: Operand, kth: Operand, axis: int | None = -1, kind: object =
 def _check_places(a: Operand, kth: Operand, axis: int | None) -> None:
     extent = a.size if axis is None else a.shape[axes_of(axis, a.ndim)[0]]
     for place in np.ravel(kth).tolist():
-        if not -extent <= operator.index(place) < extent:
+        if extent and not -extent <= operator.index(place) < extent:
             raise ValueError(f"kth(={place % extent if extent else place}) out of bounds ({extent})")
 
 
@@ -96,6 +103,8 @@ def partition_in_place(a: Operand, kth: Operand, axis: int = -1, kind: object = 
 def lexsort(keys: Operand, axis: int = -1) -> Operand:
     """Stable sorts by one key after the other; the last one counts most."""
     keys = [as_value(key) for key in keys]
+    if any(key.shape != keys[0].shape for key in keys):
+        raise ValueError("all keys need to be the same shape")
     (axis,) = axes_of(axis, keys[0].ndim)
     order = argsort(keys[0], axis)
     for key in keys[1:]:
@@ -150,7 +159,8 @@ def setdiff1d(ar1: Operand, ar2: Operand, assume_unique: bool = False) -> Operan
 
 def unravel_index(indices: Operand, shape: Shape, order: str = "C") -> tuple[Operand, ...]:
     extents = tuple(int(n) for n in np.atleast_1d(shape))
-    places = in_range(indices, math.prod(extents), 0)
+    size = math.prod(extents)
+    places = _with_mode(as_value(indices), size, "raise", refusal=f"an index is out of bounds for array with size {size}")
     results: list[Operand] = []
     for extent in reversed(extents) if order == "C" else extents:
         results.append(places % extent)
@@ -160,7 +170,7 @@ def unravel_index(indices: Operand, shape: Shape, order: str = "C") -> tuple[Ope
 
 def ravel_multi_index(multi_index: Sequence[Operand], dims: Shape, mode: str = "raise", order: str = "C") -> Operand:
     extents = [int(n) for n in np.atleast_1d(dims)]
-    places = [_with_mode(as_value(k), n, mode, axis) for axis, (k, n) in enumerate(zip(multi_index, extents))]
+    places = [_with_mode(as_value(k), n, mode, 0, "invalid entry in coordinates array") for k, n in zip(multi_index, extents)]
     pairs = list(zip(places, extents)) if order == "C" else list(zip(places, extents))[::-1]
     total: Operand = 0
     for place, extent in pairs:

@@ -70,6 +70,8 @@ def _folded(ufunc: np.ufunc, lines: Operand) -> Operand:
 
 def accumulate(ufunc: np.ufunc, array: Operand, axis: int = 0, dtype: DTypeLike | None = None) -> Operand:
     array = converted(as_value(array), dtype)
+    if array.ndim == 0:
+        raise TypeError("cannot accumulate on a scalar")
     (axis,) = axes_of(operator.index(axis), array.ndim)
     lines = np.moveaxis(array, axis, 0)
     if ufunc in ASSOCIATIVE:

@@ -38,6 +38,13 @@ def outer(a: Operand, b: Operand) -> Operand:
     return reshape(a, (_size(a), 1)) * reshape(b, (1, _size(b)))
 
 
+def outer_of_vectors(x1: Operand, x2: Operand, /) -> Operand:
+    x1, x2 = as_value_or_tracked(x1), as_value_or_tracked(x2)
+    if np.ndim(x1) != 1 or np.ndim(x2) != 1:
+        raise ValueError(f"Input arrays must be one-dimensional, but they are {np.ndim(x1)=} and {np.ndim(x2)=}.")
+    return outer(x1, x2)
+
+
 def _size(a: Operand) -> int:
     return int(np.prod(np.shape(a)))
 
