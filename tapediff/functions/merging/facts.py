@@ -43,7 +43,9 @@ class Facts:
         self, definition: Definition, code: CodeType, resolve: Resolve, lines: Collection[int], may_merge: Callable[[Place], bool]
     ) -> None:
         self.code, self._lines, self.may_merge = code, lines, may_merge
-        self.variables = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
+        # Those of comprehensions are in codes of their own.
+        stored = [n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+        self.variables = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars, *stored))
         self._resolve = resolve
         self.sites: list[Place] = []
         self.breaches: list[Breach] = []

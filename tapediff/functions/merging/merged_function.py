@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from ...base.source_location import Site, is_library_file
+from ...errors import UnsupportedFunction
 from ...ir.tape import Tape
 from .facts import Facts, body_of
 from .nodes import RUN_TIME
 from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .purity import Checked, check_statements
-from .regions.region_calls import Region
+from .regions.region_calls import Region, compares_identities
 from .rewrite import Rewriter
 from .rules import Breach, Broken, Place, Refused, Without
 from .run_time import RunTime
@@ -42,6 +43,8 @@ class MergedFunctions:
         self._checked: dict[CodeType, CodeType | None] = {}
         # By the code of a merged form, that of the function.
         self._origins: dict[CodeType, CodeType] = {}
+        # What the global names in a function stood for when it was rewritten.
+        self._resolved: dict[tuple[CodeType, int], dict[str, object]] = {}
         self._regions: dict[object, Region] = {}
         # Where functions that only compute values begin.
         self._heads: dict[CodeType, Place] = {}
@@ -99,8 +102,11 @@ class MergedFunctions:
     def _function(self, function: FunctionType, is_helper: bool) -> FunctionType:
         # Equal codes may belong to functions of different modules.
         key = (function.__code__, id(function.__globals__))
+        if any(_named(function.__globals__, name) is not found for name, found in self._resolved.get(key, {}).items()):
+            self._made.pop(key, None)
+            self._checked.pop(key[0], None)
         if key not in self._made:
-            self._made[key] = self._rewritten(function)
+            self._made[key] = self._rewritten(function, is_helper)
         made = self._made[key]
         return function if made is None else self._with_run_time(function, made, is_helper)
 
@@ -155,18 +161,27 @@ class MergedFunctions:
         """The definition of a function with its branches merged."""
         code, known = function.__code__, function.__globals__
 
+        resolved = self._resolved[code, id(known)] = {}
+
         def resolve(name: str) -> object:
-            return known[name] if name in known else getattr(builtins, name, None)
+            resolved[name] = found = _named(known, name)
+            return found
 
         facts = Facts(definition, code, resolve, self._lines_of(code), lambda place: (code, place) not in self.refused)
         calls_helpers = any(other is not code for other in self.lines)
         return Rewriter(definition, facts, calls_helpers or in_region, in_region).rewritten(), facts
 
-    def _rewritten(self, function: FunctionType) -> CodeType | None:
+    def _rewritten(self, function: FunctionType, is_helper: bool) -> CodeType | None:
         code = function.__code__
         lines = self._lines_of(code)
         calls_helpers = any(other is not code for other in self.lines)
         if is_library_file(code.co_filename) or not (lines or calls_helpers) or (code, None) in self.refused:
+            return None
+        if compares_identities(code):
+            breach = Breach("test", code.co_firstlineno, "it asks whether two values are one object, which those that are chosen are not")
+            if is_helper:
+                raise UnsupportedFunction(f"{code.co_name}: {breach.got}")
+            self.refused[code, None] = breach
             return None
         if code.co_flags & _UNUSUAL:
             return None
@@ -180,7 +195,7 @@ class MergedFunctions:
             return None
         except Without as without:
             self.refused[code, without.place] = without.breach
-            return self._rewritten(function)
+            return self._rewritten(function, is_helper)
         except RecursionError:
             self.refused[code, None] = Breach("cost", code.co_firstlineno, "it is nested too deeply")
             return None
@@ -204,6 +219,11 @@ def _comprehensions(code: CodeType) -> list[CodeType]:
 
 
 _COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
+
+
+def _named(known: Mapping[str, object], name: str) -> object:
+    """The object that a global or built-in name stands for; None if there is none."""
+    return known[name] if name in known else getattr(builtins, name, None)
 
 
 # Generators, coroutines.

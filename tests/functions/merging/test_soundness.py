@@ -9,6 +9,7 @@ import tapediff as td
 from tapediff.targets.guarded.merging import Merging
 from tests.functions.merging import traps
 from tests.functions.merging.test_merging import POINTS, agree
+from tests.random_programs.branching import function_of
 from tests.random_programs.stateful_branching import faults_of
 
 
@@ -58,3 +59,37 @@ def test_numbers_that_become_data_are_computed_with_as_python_does(f):
 def test_random_programs_with_state_follow_their_paths(seed):
     text, faults, _ = faults_of(seed, 6)
     assert not faults, text + "\n".join(faults)
+
+
+def test_names_that_stand_for_something_else_later_are_looked_up_again():
+    f = function_of("""
+import numpy as np
+largest, calls = max, []
+def noted(a, b):
+    calls.append(a)
+    return a - b
+def f(x):
+    s = 0.0
+    for v in x:
+        s = s + largest(v, 0.5)
+    return s * (1.0 + len(calls) * 0.0)
+""")
+    merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
+    agree(f, merged, POINTS[:3])
+    f.__globals__["largest"] = f.__globals__["noted"]
+    agree(f, merged, [x[:4] for x in POINTS[:3]])
+
+
+def test_variables_of_comprehensions_hide_globals():
+    f = function_of("""
+import numpy as np
+tanh = np.tanh
+def f(x):
+    calls = []
+    def log(v):
+        calls.append(v)
+        return v
+    s = sum([(tanh(v) if v > 0 else 0.1 * v) for tanh in [log] for v in x])
+    return s * len(calls)
+""")
+    follows(f)

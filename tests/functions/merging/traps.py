@@ -187,6 +187,29 @@ def an_array_without_axes_in_a_branch(x, write):
     return b * x[1]
 
 
+def same_object(x, write):
+    best = first = None
+    for v in x:
+        if v > 0.3:
+            if first is None:
+                first = v
+            best = v
+    return x[0] if first is best else x[1] * 2
+
+
+def are_one(a, b):
+    if a > b:
+        return 2.0
+    return 1.0 if a is b else 0.0
+
+
+def same_object_in_a_helper(x, write):
+    a = b = x[0]
+    if x[1] > 0:
+        b = a
+    return are_one(a, b) * x[2]
+
+
 def a_view_without_axes(x, write):
     y = x * 1.0
     a = y[2, ...]
@@ -208,6 +231,9 @@ ALIASES = [
     swapped_then_written,
     bound_then_written,
     an_array_without_axes,
+    an_array_without_axes_in_a_branch,
+    same_object,
+    same_object_in_a_helper,
     a_view_without_axes,
     written_by_a_third_argument,
 ]
