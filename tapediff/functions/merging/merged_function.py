@@ -16,8 +16,8 @@ from .facts import Facts, body_of
 from .nodes import RUN_TIME
 from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .purity import Checked, check_statements
-from .regions.region_calls import Region, compares_identities
-from .rewrite import Rewriter
+from .regions.region_calls import Region
+from .rewrite import AsksIdentity, Rewriter
 from .rules import Breach, Broken, Place, Refused, Without
 from .run_time import RunTime
 
@@ -177,12 +177,6 @@ class MergedFunctions:
         calls_helpers = any(other is not code for other in self.lines)
         if is_library_file(code.co_filename) or not (lines or calls_helpers) or (code, None) in self.refused:
             return None
-        if compares_identities(code):
-            breach = Breach("test", code.co_firstlineno, "it asks whether two values are one object, which those that are chosen are not")
-            if is_helper:
-                raise UnsupportedFunction(f"{code.co_name}: {breach.got}")
-            self.refused[code, None] = breach
-            return None
         if code.co_flags & _UNUSUAL:
             return None
         try:
@@ -191,6 +185,9 @@ class MergedFunctions:
             self.refused[code, None] = Breach("source", code.co_firstlineno, str(missing))
             return None
         except Broken as broken:
+            if is_helper and isinstance(broken, AsksIdentity):
+                # Its arguments may be chosen already.
+                raise UnsupportedFunction(f"{code.co_name}: {broken.breach.got}") from broken
             self.refused[code, None] = broken.breach
             return None
         except Without as without:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Sequence
+from types import FunctionType, ModuleType
 
 from .contexts import LARGEST_EXPONENT, flags, is_one
 from .expressions import Expressions, Helpers, Simple, values
@@ -40,6 +41,9 @@ class Rewriter:
         definition, facts = self._definition, self._facts
         if any(isinstance(n, ast.Name) and is_one(facts.resolve(n.id), _SEES_VARIABLES) for n in ast.walk(definition)):
             raise Broken("shared", definition, "locals(), vars(), eval or exec sees all variables")
+        for node in ast.walk(definition):
+            if _asks_identity(node, facts):
+                raise AsksIdentity("test", node, f"it asks for identity: {ast.unparse(node)}")
         body = self._block(facts.body, False)
         if isinstance(definition, ast.Lambda):
             (only,) = body
@@ -197,6 +201,29 @@ class PlainErrors(ast.NodeTransformer):
         if isinstance(node.op, ast.Div) and isinstance(node.target, ast.Name) and (self._all or extent(node.value) in self._facts.divisors):
             node.value = call("divisor", [place(node.value), load(node.target.id), node.value], node.value)
         return node
+
+
+class AsksIdentity(Broken):
+    """A function asks whether two values are one object, which those that are chosen by a mask are not."""
+
+
+def _asks_identity(node: ast.AST, facts: Facts) -> bool:
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and facts.resolve(node.func.id) is id
+    if not isinstance(node, ast.Compare) or not any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+        return False
+    return sum(_may_be_a_number(side, facts) for side in (node.left, *node.comparators)) > 1
+
+
+def _may_be_a_number(node: ast.expr, facts: Facts) -> bool:
+    """Whether an expression may give a number or array: no constant, type, class, function or module."""
+    if isinstance(node, ast.Call):
+        return not (isinstance(node.func, ast.Name) and facts.resolve(node.func.id) is type)
+    root = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    found = facts.resolve(root.id) if isinstance(root, ast.Name) else None
+    return not isinstance(node, ast.Constant) and not isinstance(found, (type, ModuleType, FunctionType))
 
 
 def _is_small_power(exponent: ast.expr) -> bool:

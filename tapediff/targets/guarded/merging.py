@@ -48,6 +48,7 @@ class Merging:
 
     Attributes:
         trials_left: calls that are still compared with the plain function.
+        version: of the form, which changes with it.
     """
 
     def __init__(self, function: GuardedFunction, wanted: bool | None) -> None:
@@ -58,7 +59,14 @@ class Merging:
         self.is_on = False
         self.failed: str | None = None
         self.trials_left = 0
+        # Counts the forms, so that outcomes of one are not taken for those of another.
+        self.version = 0
         self._attempts = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the plain function is recorded."""
+        return not self.is_on or self.functions.of(self._function.f) is None
 
     def form(self, call: KeyedCall) -> BoundCall | None:
         """The call of the merged form of the function; None where the plain one is to be recorded."""
@@ -87,17 +95,22 @@ class Merging:
             self.is_on = False
             return False
         self.trials_left = TRIALS
+        self.version += 1
         return True
 
     def _changes(self) -> bool:
+        if self.functions.of(self._function.f) is None:
+            return False
         self.trials_left = TRIALS
-        return self.functions.of(self._function.f) is not None
+        self.version += 1
+        return True
 
     def lower(self, error: Exception) -> bool:
         """Give up what led to an error while the merged form was recorded or compared; whether there was such a form."""
         if not self.is_on:
             return False
         self._attempts += 1
+        self.version += 1
         if isinstance(error, Refused) and self._attempts <= MOST_ATTEMPTS:
             self.functions.refuse(error)
             return True
@@ -113,6 +126,7 @@ class Merging:
     def fail(self, why: str) -> None:
         """Merge nothing any more."""
         self.is_on, self.failed, self.trials_left = False, why, 0
+        self.version += 1
 
     def check(self, tape: Tape, call: KeyedCall, plain: Tape | None) -> None:
         """Compare a merged tape with the plain function at the point that it was recorded at.

@@ -18,6 +18,7 @@ from ..tapes.operator_tapes import Operator
 from .dispatch import Dispatch
 from .keyed_call import GuardedFunction, KeyedCall
 from .policy import Policy
+from .record_path import PathRecorder
 from .tape_cache import CacheUser, TapeCache
 from .variant import Variant
 
@@ -32,6 +33,7 @@ class GuardedCalls(NativeCalls):
     _policy: Policy
     _cache: TapeCache
     _dispatch: Dispatch
+    _recorder: PathRecorder
 
     @property
     def name(self) -> str:
@@ -66,7 +68,8 @@ class GuardedCalls(NativeCalls):
         Args:
             specialised: the calls agree in all that the tape is specialised on.
         """
-        if not self.chooses_natively:
+        # The first answers of a merged form are compared with the plain function.
+        if not self.chooses_natively or self._recorder.merging.trials_left:
             return False
         compiled = variant.compiled.seconds and variant.replays >= self._policy.compile_after
         return bool(compiled) and (specialised or variant.is_direct) and self.keeps(variant)

@@ -73,6 +73,8 @@ class PathRecorder:
         self.last_failure: LastFailure | None = None
         # The tape that was recorded last in the plain form.
         self._plain: Tape | None = None
+        # The tapes of the plain form, while it is not sure that there is another one.
+        self._set_aside: list[Variant] = []
 
     def variant(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> tuple[Variant, bool]:
         """A tape that starts with the decided outcomes, and whether it is new: another thread may have recorded it.
@@ -96,13 +98,19 @@ class PathRecorder:
     def _find_or_record(
         self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, messages: list[str]
     ) -> tuple[Variant, bool]:
+        if missed is not None and missed[0].form != self.merging.version:
+            raise FormChanged  # in another thread
+        self._restore_plain()
         found = self._cache.find(call.key, decided)
         if found is not None:
             return found, False
         failure = self._note_failure(call, missed)
         self._policy.allow_recording(self._function, failure, self._cache.all())
         variant = self._record(call, decided, missed, failure.reason)
+        if variant.form != self.merging.version:
+            raise FormChanged  # by an error in another thread
         if self.merging.note(variant.tape, 1 + self._cache.count(call.key)):
+            self._set_aside = self._set_aside or [*self._cache.all(), variant]
             self._cache.clear()
             self._plain = variant.tape
             raise FormChanged
@@ -111,6 +119,15 @@ class PathRecorder:
         self._cache.drop_beyond(self._policy.max_tapes)
         return variant, True
 
+    def _restore_plain(self) -> None:
+        """Go back to the tapes of the plain form, where no branch of the function is merged in the end."""
+        if self._set_aside and self.merging.is_plain:
+            self._cache.clear()
+            for variant in self._set_aside:
+                variant.form = self.merging.version
+            self._cache.restore(self._set_aside)
+            self._set_aside = []
+
     def check_on_trial(self, call: KeyedCall) -> None:
         """Compare the first answers of a merged form with the plain function, and go back to that one where they differ."""
         if not self.merging.trials_left:
@@ -118,7 +135,10 @@ class PathRecorder:
         tape = self._cache.tape_at(call.key, call.bound.inputs)
         if tape is None:
             return
-        self.merging.trials_left -= 1
+        # Threads may count at the same time.
+        self.merging.trials_left = max(0, self.merging.trials_left - 1)
+        if not self.merging.trials_left:
+            self._set_aside = []
         try:
             self.merging.check(tape, call, None)
         except StaleTape as differs:
@@ -133,7 +153,7 @@ class PathRecorder:
         return self.last_failure
 
     def _record(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, reason: Reason) -> Variant:
-        warned, static = self._policy.warned, call.bound.static
+        warned, static, form = self._policy.warned, call.bound.static, self.merging.version
         draws = None if "draws" in warned else Draws((self._function.f,), [value for _, _, value in static])
         started = time.perf_counter()
         tape = self._form(call, decided, missed)
@@ -149,7 +169,9 @@ class PathRecorder:
         self.reasons.append((self.recordings, reason))
         # Where a value is specialised on, its tapes are as a rule the same but for constants.
         program = self._programs.of(tape) if static else CompiledProgram(tape, backend=self._policy.backend)
-        return Variant(tape, call.key, self.recordings, reason, seconds, not static, program)
+        variant = Variant(tape, call.key, self.recordings, reason, seconds, not static, program)
+        variant.form = form
+        return variant
 
     def _form(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:
         """Record the call in the merged form of the function, if there is one."""

@@ -59,6 +59,14 @@ class TapeCache:
         self.drop_beyond(0)
         self.evictions = evictions
 
+    def restore(self, variants: Sequence[Variant]) -> None:
+        """Keep tapes again that were dropped with `clear`."""
+        for variant in variants:
+            self.dropped_hits -= variant.hits
+            if all(other.program is not variant.program for other in self.all()):
+                self.dropped_seconds -= variant.compiled.seconds
+            self.insert(variant)
+
     def last_with(self, key: CallKey) -> Variant | None:
         """The tape used last with this key."""
         paths = self.by_key.get(key)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.functions.merging import purity, run_time
+from tapediff.functions.merging import purity, rewrite, run_time
 from tapediff.functions.merging.regions import region_calls, region_run_time, regions
 from tapediff.targets.guarded import merging
 from tests.functions.merging import region_programs as programs
@@ -68,8 +68,8 @@ WITHOUT = {
     "in place": ({(REGION, "in_place"): nothing}, [programs.adds_to_a_list_by_another_name]),
     "named tuples": ({(purity, "_OF_RECORDS"): frozenset([*purity._OF_RECORDS, "__add__"])}, [programs.adds_a_named_tuple]),
     "statements": ({(regions, "check_statements"): nothing}, [programs.writes_to_a_list, programs.stores_on_an_object]),
-    "identity": ({(region_calls, "identities_matter"): lambda: False, (region_calls, "compares_identities"): never},
-                 [programs.asks_which_tuple_it_is]),
+    "identity": ({(region_calls, "identities_matter"): lambda: False, (region_calls, "compares_identities"): never,
+                  (rewrite, "_asks_identity"): lambda *_: False}, [programs.asks_which_tuple_it_is]),
     "numbers": ({(regions, "flags"): lambda use, further=0: ast.Constant(7 + further)}, [programs.adds_bools]),
     "globals": ({(region_calls.Frozen, "changed_global"): nothing}, [programs.changes_a_global_between]),
     "constants": ({(region_calls, "_is_simple"): always},
