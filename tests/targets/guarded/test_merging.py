@@ -1,0 +1,92 @@
+"""Which form of a guarded function is recorded: in threads, from compiled code, and where nothing is merged in the end."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import tapediff as td
+
+RUNS = []
+
+
+def bent(x):
+    RUNS.append(1)
+    s = 0.0
+    for v in x:
+        if v > 0:
+            s = s + v**2
+        else:
+            s = s - v
+    return s
+
+
+def slope(x):
+    return np.where(x > 0, 2 * x, -1.0)
+
+
+def collected(x):
+    kept = []
+    for v in x:
+        if v > 0:
+            kept.append(v)
+    return sum(kept) * x[0] if kept else x[1]
+
+
+def test_threads_may_call_while_the_form_changes():
+    for trial in range(4):
+        guarded = td.GuardedTape(bent, on_new_tape="interpret", compile_after=1000, merge=None)
+        faults = []
+
+        def calls(seed, guarded=guarded, faults=faults):
+            rng = np.random.default_rng(seed)
+            for _ in range(15):
+                x = rng.normal(size=4)
+                try:
+                    value, gradient = td.value_and_gradient(guarded, x)
+                except Exception as error:  # noqa: BLE001 -- to be told in the main thread
+                    faults.append(repr(error))
+                else:
+                    # The same terms, masked ones added as zeros.
+                    if not (np.isclose(value, bent(x), rtol=1e-12) and np.allclose(gradient, slope(x), rtol=1e-12)):
+                        faults.append((x, value, gradient))
+
+        threads = [threading.Thread(target=calls, args=(4 * trial + k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert faults == []
+        assert guarded._recorder.merging.trials_left == 0
+
+
+def test_tapes_of_paths_stay_where_nothing_is_merged_in_the_end():
+    rng = np.random.default_rng(0)
+    points = [rng.normal(size=4) for _ in range(8)]
+    guarded = td.GuardedTape(collected, on_new_tape="interpret", compile_after=1000, merge=None)
+    plain = td.GuardedTape(collected, on_new_tape="interpret", compile_after=1000, merge=False)
+    for x in (*points, *points):
+        assert np.array_equal(td.gradient(guarded, x), td.gradient(plain, x))
+    assert len(guarded._cache.all()) == len(plain._cache.all())
+    assert guarded.stats.recordings <= plain.stats.recordings + 4, guarded.explain()
+
+
+def by_bound_calls(merged, points):
+    x, out = np.empty(4), np.empty(4)
+    call = merged.bind(x, out=out)
+    for point in points:
+        x[:] = point
+        call()
+        yield out.copy()
+
+
+@pytest.mark.parametrize("ask", [lambda merged, points: merged.batch(np.array(points))[1], by_bound_calls], ids=["batch", "bound"])
+def test_calls_from_compiled_code_are_compared_at_first(ask):
+    rng = np.random.default_rng(1)
+    merged = td.GuardedTape(bent, merge=True)
+    td.gradient(merged, np.ones(4))
+    RUNS.clear()
+    points = [rng.normal(size=4) for _ in range(40)]
+    for x, gradient in zip(points, ask(merged, points), strict=True):
+        assert np.allclose(gradient, slope(x), rtol=1e-12)  # the same terms
+    assert 14 <= len(RUNS) <= 24, "the function runs beside the first 16 answers, and for recordings"
