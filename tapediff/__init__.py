@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .ir.pytree import register_container
     from .ir.tape import Tape
     from .recording.recorder import is_recording
-    from .recording.record import record
+    from .targets.merged_recording import record
     from .recording.creation import empty, full, ones, zeros
     from .targets.compiled_tape import CompiledTape, compile
     from .targets.native.row_arguments import Rows
@@ -66,8 +66,8 @@ MODULES = {
     "ir.pytree": "register_container",
     "ir.tape": "Tape",
     "recording.recorder": "is_recording",
-    "recording.record": "record",
     "recording.creation": "empty full ones zeros",
+    "targets.merged_recording": "record",
     "targets.compiled_tape": "CompiledTape compile",
     "targets.native.row_arguments": "Rows",
     "targets.margins": "Margin",

@@ -20,28 +20,7 @@ from .recorder import Recorder
 
 
 def record(f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has_aux: bool = False, **named: Tree) -> Tape:
-    """Run a function once on tracked arrays and return the tape of its operations.
-
-    Args:
-        f: a function of float arrays or floats, in plain NumPy; returns a real number, an array, or a container of these.
-        args: where to record: floats or float arrays of any shape, which may be differentiated; integers, booleans and values
-            wrapped in td.Constant are data, which may change from call to call. Where Python needs an integer it is guarded. Tuples,
-            lists, dicts, named tuples and dataclasses of these; what else is in them (strings, None, bools) is part of their structure,
-            which the tape is for.
-        prescribed: outcomes for the first guards (used by GuardedTape).
-        has_aux: f returns (y, aux), as the tape will: derivatives are of y, and aux may be any container. What in it depends on the
-            arguments is recomputed at each call; the rest stays as it is.
-        named: further arguments by name. The tape takes by position those that f does, and all by name.
-
-    Returns:
-        The tape, valid wherever its guards hold.
-
-    Raises:
-        DtypeMismatch: no argument is real floating point, or one is no number at all.
-        UnsupportedFunction, TrackedValueEscaped: naming the user's line and the fix.
-
-    Cost: one call of f, plus about 2 µs per operation.
-    """
+    """See td.record, in targets/merged_recording.py, which also merges branches."""
     name = getattr(f, "__name__", type(f).__name__)
     if named:
         args = positional(f, args, named)

@@ -25,7 +25,6 @@ from ..ir.tape import Tape
 from ..passes.pipeline import run_passes
 from ..recording.arguments.bind_call import positional
 from ..recording.python_state.gc_pause import without_collections
-from ..recording.record import record
 from .backends import NATIVE, check_backend, make_kernel
 from .evaluate.call_code import raise_pending
 from .evaluate.chosen import chosen_of_tape, inputs_of, leaves_like
@@ -46,6 +45,7 @@ from .evaluate.evaluation import Evaluation, check_last, fitting, replayed, resu
 from .evaluate.fast_path import FastPath, unknown_yet
 from .evaluate.like_function import like, like_tape
 from .evaluate.request import Given, Request, requested
+from .merged_recording import record
 from .native.native_calls import NativeCalls, NativeSide, check_vector
 from .operators.gradients import gradient_answer, value_and_aux
 from .operators.methods import OperatorMethods
@@ -435,7 +435,7 @@ def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree])
 
 
 def compile(
-    target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, **named: Tree
+    target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool = False, **named: Tree
 ) -> CompiledTape:
     """Turn a tape into native code: forward and backward in one kernel.
 
@@ -445,6 +445,7 @@ def compile(
         backend: "native", this package's own compiler; or "numba", which compiles the module that `source` then shows.
         has_aux: the function returns (y, aux), and so does a call; see td.record. Derivatives are of y, and come with aux where they
             are asked for it, as td.gradient(c, x, has_aux=True).
+        merge: as of td.record: one tape for several paths, where the function is in Python.
 
     Returns:
         A CompiledTape; its gradient by the first argument is compiled at once, others when first asked for.
@@ -455,10 +456,10 @@ def compile(
     check_backend(backend)
     if not isinstance(target, Tape):
         _require_point(target, args, named)
-        compiled = CompiledTape(record(target, *args, has_aux=has_aux, **named), backend)
+        compiled = CompiledTape(record(target, *args, has_aux=has_aux, merge=merge, **named), backend)
         like(compiled, target)
     else:
-        if args or named or has_aux:
+        if args or named or has_aux or merge:
             raise ArgumentMismatch(
                 "td.compile(tape) takes no further arguments", fix="td.compile(f, x0) records and compiles"
             )

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import NamedTuple, TypeAlias
 
+from ...errors import TapediffError
+
 # Line and column of a branch; a form of it that was tried has a number as well.
 Place: TypeAlias = tuple[int, ...]
 
@@ -120,7 +122,7 @@ class Without(Exception):
         self.place, self.breach = place, breach
 
 
-class Refused(Exception):
+class Refused(TapediffError):
     """A merged branch met values for which it must be a branch.
 
     Attributes:
@@ -129,7 +131,11 @@ class Refused(Exception):
     """
 
     def __init__(self, code: CodeType, place: Place, breach: Breach, is_all: bool = False) -> None:
-        super().__init__(f"{code.co_name}, {breach}")
+        rule = RULES[breach.rule]
+        super().__init__(
+            f"{code.co_name} cannot stay merged at this point: {rule.reason}", at=f"{code.co_filename}:{breach.line} in {code.co_name}",
+            got=breach.got, fix=f"td.GuardedTape(f, merge=True), which goes on with the branch; or {rule.instead}",
+        )  # fmt: skip
         self.code, self.place, self.breach, self.is_all = code, place, breach, is_all
 
 

@@ -26,7 +26,7 @@ from ...callees.recorded_callee import RecordedCallee
 from ...captured.freeze import Frozen, freeze
 from ..plain_numbers import may_be_plain, note_plain, unlike_python
 from ..purity import is_operand, is_record
-from ..rules import BOOLS, FLOATS, INTS, VARYING, is_large, is_small
+from ..rules import BOOLS, FLOATS, INTS, VARYING, Refused, is_large, is_small
 
 # A region whose constants take more values is left to paths: each has a callee of its own.
 MOST_CALLEES = 32
@@ -135,7 +135,7 @@ class _RegionBody(Body):
         try:
             leaves = super().__call__(arguments)
             found = unlike_python(arguments[0]._recorder) if arguments else None
-        except _STAYS:
+        except (*_STAYS, Refused):
             raise
         except TapediffError as error:
             raise self._region.refuse("calls", str(error).split("\n")[0]) from error
@@ -296,6 +296,8 @@ class _Exits:
         if self._has_outcomes:
             *data, tracked_number = results
             number = int(tracked_number)
+            if number >= len(self.forms):  # a path of another callee is followed
+                raise self._refuse("scalars", "what leaves it depends on what it reads")
         data = [note_plain(leaf) if is_plain else leaf for leaf, is_plain in zip(data, self._are_plain or ())]
         form: Any = self.forms[number][0] if self._has_outcomes else self.forms[0]
         if any(isinstance(part[0], type) for part in form) and identities_matter():
