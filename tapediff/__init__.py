@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .ir.pytree import register_container
     from .ir.tape import Tape
     from .recording.recorder import is_recording
-    from .targets.merged_recording import record
     from .recording.creation import empty, full, ones, zeros
+    from .targets.merged_recording import record
     from .targets.compiled_tape import CompiledTape, compile
     from .targets.native.row_arguments import Rows
     from .targets.margins import Margin
