@@ -41,6 +41,9 @@ from ...ir.pytree import MIXED, REGISTERED, TreeDef, assembled, is_static
 # In the form of an argument: anything may be there.
 IGNORED = TreeDef(object)
 
+# In the form of an argument, the keys of a mark of its own: a class with a `value`.
+MARK = "mark"
+
 # How an output of the kernel is given out.
 AS_IT_IS, NUMPY_SCALAR, PYTHON_FLOAT, FLOAT32_ARRAY, FLOAT32_SCALAR = "{}", "{}[()]", "float({})", "{}.astype(float32)", "float32({})"
 
@@ -134,6 +137,20 @@ def direct_call(
     return _maker(text)(kernel, guard, writer.constants)
 
 
+def leaves_of(forms: Sequence[TreeDef]) -> Callable[[tuple[Tree, ...]], tuple[Tree, ...] | None]:
+    """A function of arguments, as a tuple, that gives their leaves; None where they have another form."""
+    writer = _Writer()
+    names, leaves = [f"a{k}" for k in range(len(forms))], []
+    writer.lines.append(f"({''.join(f'{name}, ' for name in names)}) = args")
+    for form, name in zip(forms, names):
+        writer.take(form, name, leaves)
+    text = _TEXT.format(
+        constants="".join(f"c{k}, " for k in range(len(writer.constants))), take="\n            ".join(writer.lines),
+        answer=f"return ({''.join(f'{leaf}, ' for leaf in leaves)})",
+    )  # fmt: skip
+    return _maker(text)(None, None, writer.constants)
+
+
 _TEXT = """\
 def make(kernel, guard, constants):
     ({constants}) = constants
@@ -220,7 +237,7 @@ class _Writer:
         if kind is None:
             (self._buffers if form == MIXED else self._others).append(name)
             leaves.append(self._part(f"{self.constant(keys)}({name})") if callable(keys) else name)
-        elif kind in MARKS:
+        elif kind in MARKS or keys == MARK:
             self._require(f"type({name}) is not {self.constant(kind)}")
             self.take(parts[0], self._part(f"{name}.value"), leaves)
         elif kind is Buffer:

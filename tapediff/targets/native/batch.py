@@ -61,8 +61,7 @@ def run_few(entry: NativeEntry, X: np.ndarray, out: Out) -> tuple[np.ndarray, np
     rows = len(X)
     if rows * entry.row_seconds >= WAKING or not rows:
         return None
-    if not X.flags.c_contiguous:
-        X = X.copy()
+    points = X if X.flags.c_contiguous else X.copy()
     if out is None:
         found = np.empty(rows), np.empty(X.shape)
     elif type(out) is tuple and len(out) == 2:
@@ -70,7 +69,7 @@ def run_few(entry: NativeEntry, X: np.ndarray, out: Out) -> tuple[np.ndarray, np
     else:
         return None
     started = time.perf_counter()
-    failure = _few(entry, X, found[1], found[0])
+    failure = _few(entry, points, found[1], found[0])
     if failure is REFUSED:
         return None
     if failure is not None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from ...compiler.runtime.call_frame import widened
 from ...compiler.runtime.entries import address_call, python_entry
 from ...ir.arguments import Constant
+from ...ir.containers import is_container
 from ...ir.instruction import Operand, Tree, ValueType
 from ...ir.outputs import check_out, share_memory
+from ...ir.pytree import ARRAY, TreeDef, parts_of, static_leaf
+from ..evaluate.call_code import MARK, leaves_of
 from ..evaluate.chosen import inputs_of
+from ..evaluate.direct_calls import NoForm
 from .addressed_call import AddressedCall, Kind, PathsCall, compiled_call, paths_call
 from .batch import WAKING
 from .owner import Owner
@@ -56,6 +60,11 @@ class FewRows:
         written = [_specified(type_, True, True) for type_ in call.outputs]
         self._builtin: Callable[..., int] = address_call.few_rows_builtin(call.address, len(given), [*given, *written], (call,))
 
+    def run_few(self, arrays: Sequence[Tree], rows: int) -> list[np.ndarray] | None:
+        """The same, unless it takes longer than waking a thread, as far as that is known."""
+        is_untimed = rows <= UNTIMED and self.row_seconds == math.inf
+        return self.run(arrays, rows) if rows and (is_untimed or rows * self.row_seconds < WAKING) else None
+
     def run(self, arrays: Sequence[Tree], rows: int) -> list[np.ndarray] | None:
         """The results of all rows; None where the arrays are unusual, or a row has failed."""
         targets = [np.empty((rows, *shape), dtype) for shape, dtype in self._outputs]
@@ -71,6 +80,54 @@ class FewRows:
         return targets
 
 
+class FewContainers(NamedTuple):
+    """Batches of containers of a certain form.
+
+    Attributes:
+        leaves_of: gives the arrays in the arguments; None where these have another form.
+        with_rows: the number of one that has rows.
+        few: what runs the rows.
+        nested: puts the results together.
+    """
+
+    leaves_of: Callable[[tuple[Tree, ...]], tuple[Tree, ...] | None]
+    with_rows: int
+    few: FewRows
+    nested: Callable[[Sequence[np.ndarray]], Tree]
+
+
+def find_few_containers(tape: Owner, X: Tree, args: Sequence[Tree], argnums: object, threads: int | None) -> tuple[Tree] | None:
+    """The results of a batch of few rows in containers, in a tuple, if one like it was run before; see find_few."""
+    native = tape._native
+    known = None if native is None or threads is not None else native.few_containers.get((argnums, type(argnums)))
+    arrays = None if known is None else known.leaves_of((X, *args))
+    if known is None or arrays is None or type(arrays[known.with_rows]) is not np.ndarray:
+        return None
+    found = known.few.run_few(arrays, len(arrays[known.with_rows]))
+    return None if found is None else (known.nested(found),)
+
+
+def _form(given: Tree) -> TreeDef:
+    """The form of an argument of a batch.
+
+    Raises:
+        NoForm: it holds something that has to be converted, or is part of a tape.
+    """
+    kind = type(given)
+    if kind is Rows or kind is Constant:
+        return TreeDef(kind, MARK, (_form(given.value),))
+    if kind is np.ndarray or kind is float:
+        return ARRAY
+    found = parts_of(given) if is_container(given) else None
+    if found is not None:
+        return TreeDef(found[0], found[1], tuple([_part_form(part) for part in found[2]]))
+    raise NoForm
+
+
+def _part_form(given: Tree) -> TreeDef:
+    return static_leaf(given) if type(given) in (bool, str, bytes, type(None)) else _form(given)
+
+
 def find_few(tape: Owner, X: Tree, args: Sequence[Tree], argnums: object, threads: int | None) -> tuple[FewRows, list[np.ndarray]] | None:
     """The results of a batch of few rows, if one like it was run before and it takes less time than waking a thread."""
     native = tape._native
@@ -78,11 +135,8 @@ def find_few(tape: Owner, X: Tree, args: Sequence[Tree], argnums: object, thread
         return None
     arrays, marks = _unmarked(X, args)
     few = native.few.get((argnums, marks, X.shape[1:]))
-    rows = len(X)
-    if few is None or not rows or (rows * few.row_seconds >= WAKING and not (rows <= UNTIMED and few.row_seconds == math.inf)):
-        return None
-    found = few.run(arrays, rows)
-    return None if found is None else (few, found)
+    found = None if few is None else few.run_few(arrays, len(X))
+    return None if few is None or found is None else (few, found)
 
 
 def put(found: Sequence[np.ndarray], outs: Sequence[Operand] | None) -> Sequence[np.ndarray]:
@@ -98,30 +152,66 @@ def put(found: Sequence[np.ndarray], outs: Sequence[Operand] | None) -> Sequence
     return outs
 
 
-def remember_few(tape: Owner, X: Tree, args: Sequence[Tree], argnums: Tree, arguments: RowArguments, results: BatchResults) -> None:
-    """Let the next batch like this one be run at once, if native code can do that."""
-    is_plain = type(argnums) in (int, tuple, type(None)) and type(X) is np.ndarray and arguments.trees is None
-    if not is_plain or not arguments.rows or any(a.array.dtype == np.float32 for a in arguments):
+def remember_few(
+    tape: Owner, X: Tree, args: Sequence[Tree], argnums: Tree, arguments: RowArguments, results: BatchResults,
+    nested: Callable[[Sequence[np.ndarray]], Tree],
+) -> None:  # fmt: skip
+    """Let the next batch like this one be run at once, if native code can do that; `nested` puts its results together."""
+    is_known = type(argnums) in (int, tuple, type(None)) and not any(a.array.dtype == np.float32 for a in arguments)
+    if not is_known or not arguments.rows:
+        return
+    if arguments.trees is not None:
+        _remember_containers(tape, (X, *args), argnums, arguments, results, nested)
+        return
+    if type(X) is not np.ndarray:
         return
     key = (argnums, _unmarked(X, args)[1], X.shape[1:])
     native = tape._native_side()
-    # Of few rows, the time was that of Python.
-    row_seconds = results.row_seconds if arguments.rows > UNTIMED else math.inf
     known = native.few.get(key)
     if known is not None and known.types == [a.type for a in arguments]:
-        known.row_seconds = row_seconds
+        known.row_seconds = _row_seconds(arguments, results)
         return
+    made = _few_rows(tape, arguments, argnums, results, native, len(arguments))
+    if made is not None:
+        native.few[key] = made
+
+
+def _remember_containers(
+    tape: Owner, args: tuple[Tree, ...], argnums: Tree, arguments: RowArguments, results: BatchResults,
+    nested: Callable[[Sequence[np.ndarray]], Tree],
+) -> None:  # fmt: skip
+    try:
+        forms = tuple(map(_form, args))
+    except (NoForm, TypeError):
+        return
+    native = tape._native_side()
+    made = _few_rows(tape, arguments, argnums, results, native, len(args))
+    if made is not None:
+        with_rows = next(k for k, a in enumerate(arguments) if a.per_row)
+        native.few_containers[argnums, type(argnums)] = FewContainers(leaves_of(forms), with_rows, made, nested)
+
+
+def _few_rows(
+    tape: Owner, arguments: RowArguments, argnums: Tree, results: BatchResults, native: KeepsCalls, count: int
+) -> FewRows | None:
     types = [ValueType(r.shape[1:], r.dtype) for r in results]
-    call = _call_of(tape, arguments, argnums, types, native)
-    if call is not None and call.outputs == types and not any(t.dtype == np.float32 for t in [*types, *call.inputs]):
-        native.few[key] = FewRows(call, arguments, results.is_tuple, row_seconds)
+    call = _call_of(tape, arguments, argnums, types, native, count)
+    if call is None or call.outputs != types or any(t.dtype == np.float32 for t in [*types, *call.inputs]):
+        return None
+    return FewRows(call, arguments, results.is_tuple, _row_seconds(arguments, results))
+
+
+def _row_seconds(arguments: RowArguments, results: BatchResults) -> float:
+    # Of few rows, the time was that of Python.
+    return results.row_seconds if arguments.rows > UNTIMED else math.inf
 
 
 def _call_of(
-    tape: Owner, arguments: RowArguments, argnums: int | tuple[int, ...] | None, types: Sequence[ValueType], native: KeepsCalls
-) -> AddressedCall | None:
+    tape: Owner, arguments: RowArguments, argnums: int | tuple[int, ...] | None, types: Sequence[ValueType], native: KeepsCalls,
+    count: int,
+) -> AddressedCall | None:  # fmt: skip
     given = () if argnums is None else (argnums,) if isinstance(argnums, int) else argnums
-    numbers = tuple([k % len(arguments) for k in given])
+    numbers = tuple([k % count for k in given])
     name = "value" if argnums is None else "gradient"
     if not hasattr(tape, "answer_kind"):
         kind = Kind(name, numbers, inputs_of(tape.tape, numbers))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from ...ir.pytree import TreeDef
 from ..backends import require_native
 from ..evaluate.chosen import choose, inputs_of
 from .batch import Failure, Job, check_threads, raise_first, run_timed
-from .few_rows import find_few, put, remember_few
+from .few_rows import find_few, find_few_containers, put, remember_few
 from .owner import CallsOwner, KernelOwner, Owner, Path
 from .row_arguments import RowArgument, RowArguments, require_fit, row_arguments
 
@@ -38,13 +39,17 @@ def run_mapped(tape: Owner, X: Tree, args: Sequence[Tree], argnums: object, out:
     if few is not None:
         found = few[1] if out is None else put(few[1], [out[0], *(out[1] if kind is tuple else [out[1]])])
         return found[0], found[1] if kind is int else tuple(found[1:])
+    if out is None and (kind is int or kind is tuple) and (known := find_few_containers(tape, X, args, argnums, threads)) is not None:
+        return known[0]
     require_native(tape.backend)
     arguments = row_arguments(X, args)
     chosen = choose(tape, arguments.example(), argnums)
     outs = out if out is None else [out[0], *chosen.flat(out[1], "out")]
     results = _run(tape, arguments, chosen.numbers, outs, threads)
-    remember_few(tape, X, args, argnums, arguments, results)
-    return results[0], chosen.nested(results[1:])
+    structure = replace(chosen, arrays=())  # which may be kept
+    nested = lambda found: (found[0], structure.nested(found[1:]))  # noqa: E731 -- its name is its use
+    remember_few(tape, X, args, argnums, arguments, results, nested)
+    return nested(results)
 
 
 def run_values(tape: Owner, X: Tree, args: Sequence[Tree], out: Out, threads: int | None) -> Tree:
@@ -54,11 +59,15 @@ def run_values(tape: Owner, X: Tree, args: Sequence[Tree], out: Out, threads: in
     if few is not None:
         found = put(few[1], outs)
         return tuple(found) if few[0].is_tuple else found[0]
+    if out is None and (known := find_few_containers(tape, X, args, None, threads)) is not None:
+        return known[0]
     require_native(tape.backend)
     arguments = row_arguments(X, args)
     results = _run(tape, arguments, None, outs, threads)
-    remember_few(tape, X, args, None, arguments, results)
-    return structured(results.tree, results.is_tuple, results)
+    tree, is_tuple = results.tree, results.is_tuple
+    nested = lambda found: structured(tree, is_tuple, found)  # noqa: E731 -- its name is its use
+    remember_few(tape, X, args, None, arguments, results, nested)
+    return nested(results)
 
 
 class Results(list[np.ndarray]):

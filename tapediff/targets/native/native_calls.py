@@ -21,7 +21,7 @@ from ..evaluate.fast_path import Argnums
 if TYPE_CHECKING:
     from .addressed_call import AddressedCall
     from .c_function import CFunction
-    from .few_rows import FewRows
+    from .few_rows import FewContainers, FewRows
     from .native_entry import NativeEntry
 
 _lock = new_lock()
@@ -34,6 +34,7 @@ class NativeSide:
         by_shape: the entries by the shape of their argument.
         default: the entry that is called by address; flat: the same, of several arguments.
         calls: calls by address, by what they compute; few: batches of few rows, by the types of arguments.
+        few_containers: those of containers, by argnums.
         errors: the exceptions of their calls.
     """
 
@@ -45,6 +46,7 @@ class NativeSide:
         self.flat: CFunction | None = None
         self.calls: dict[Hashable, AddressedCall] = {}
         self.few: dict[Hashable, FewRows] = {}
+        self.few_containers: dict[Hashable, FewContainers] = {}
         self.errors = Errors()
 
     @holding(_lock)
@@ -211,7 +213,7 @@ class NativeCalls:
             The exception of the first row that fails, with the row's number as its attribute `row`. `out` may have been written to.
 
         Cost: that of the kernel for each row; 3 to 6 µs, from the second batch on, where it takes less than 100 µs in all, and
-            about 100 µs for the threads otherwise. With containers, lists or float32 0.1 to 0.5 ms, for each path of a GuardedTape.
+            about 100 µs for the threads otherwise. With lists or float32 0.1 to 0.5 ms, for each path of a GuardedTape.
         """
         if args or argnums != 0 or (type(X) is not np.ndarray and is_container(X)):
             return _mapped_batches().run_mapped(self, X, args, argnums, out, threads)

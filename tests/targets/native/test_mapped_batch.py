@@ -7,6 +7,7 @@ import pytest
 from numpy.linalg import LinAlgError
 
 import tapediff as td
+from tapediff.targets.native import mapped_batch
 
 ROWS = 40
 rng = np.random.default_rng(0)
@@ -465,3 +466,63 @@ def test_many_rows_are_shared_by_threads():
     for threads in (None, 2, 7):
         found, expected = fixed.batch(many, A, Y[0], 2.5, threads=threads), fixed.batch(many, A, Y[0], 2.5, threads=1)
         assert all(np.array_equal(a, b) for a, b in zip(found, expected))
+
+
+def in_containers(p, data, scale=2.0):
+    inner = np.tanh(p["w"] * p["b"][0]) if p["kind"] == "tanh" else p["w"]
+    if p["w"][0] > 0:
+        return np.sum(inner * data["x"]) * scale
+    return np.sum(inner**2)
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_few_rows_in_containers_are_run_at_once(guarded, monkeypatch):
+    """From the second batch of their form on, with the numbers of single calls; another form is answered, or refused, as ever."""
+    rng = np.random.default_rng(3)
+    rows = lambda n, shift=0.0: {"w": np.abs(rng.normal(size=(n, 3))) + shift, "b": (rng.normal(size=n),), "kind": "tanh"}
+    data = td.Constant({"x": np.arange(3.0)})
+    at = lambda p, k: {"w": p["w"][k], "b": (p["b"][0][k],), "kind": p["kind"]}
+    first = rows(4)
+    target = td.GuardedTape(in_containers) if guarded else td.compile(in_containers, at(first, 0), data, 2.0)
+    for batch in (target.batch, target.batch_values):
+        batch(first, data, 2.0), batch(first, data, 2.0)
+    full = mapped_batch.row_arguments
+
+    def check(p, *args):
+        values, gradients = target.batch(p, *args)
+        assert list(gradients) == ["w", "b", "kind"]
+        assert gradients["kind"] == "tanh"
+        for k in range(len(p["w"])):
+            value, gradient = td.value_and_gradient(target, at(p, k), *args)
+            assert values[k] == value
+            np.testing.assert_array_equal(gradients["w"][k], gradient["w"])
+            assert gradients["b"][0][k] == gradient["b"][0]
+        np.testing.assert_array_equal(target.batch_values(p, *args), values)
+
+    monkeypatch.setattr(mapped_batch, "row_arguments", None)
+    check(rows(1), data, 2.0)
+    check(rows(5), td.Constant({"x": np.ones(3)}), 3.0)
+    monkeypatch.setattr(mapped_batch, "row_arguments", full)
+    strided = rows(4)
+    strided["w"] = np.asfortranarray(strided["w"])
+    check(strided, data, 2.0)
+    p = rows(2)
+    for bad in ({**p, "b": (np.ones(3),)}, {**p, "w": p["w"][0]}, np.ones((2, 3))):
+        for _ in range(2):
+            with pytest.raises((td.TapediffError, IndexError)):
+                target.batch(bad, data, 2.0)
+    if not guarded:
+        for bad in ({**p, "kind": "other"}, dict(reversed(p.items())), {**p, "more": 1.0}, {**p, "w": np.ones((2, 3, 1))}, {**p, "w": "a"}):
+            with pytest.raises(td.ArgumentMismatch):
+                target.batch(bad, data, 2.0)
+        with pytest.raises(td.GuardFailed):
+            target.batch(rows(3, -9.0), data, 2.0)
+    else:
+        check(rows(3, -9.0), data, 2.0)
+        other = {**p, "kind": "none"}
+        np.testing.assert_array_equal(target.batch(other, data, 2.0)[0], [in_containers(at(other, k), {"x": np.arange(3.0)}) for k in (0, 1)])
+    check(rows(2), data, 2.0)
+    by_scale = target.batch(p, data, td.Rows(np.array([1.0, 2.0])), argnums=(0, 2))[1]
+    again = target.batch(p, data, td.Rows(np.array([1.0, 2.0])), argnums=(0, 2))[1]
+    np.testing.assert_array_equal(by_scale[1], again[1])
+    np.testing.assert_array_equal(by_scale[0]["w"], again[0]["w"])
