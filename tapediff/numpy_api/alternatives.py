@@ -63,6 +63,10 @@ INSTEAD = {
     **{f"scipy.special.{name}": f"use tapediff.special.{name}, which has SciPy's signature"
        for name in ("logsumexp", "softmax", "log_softmax", "multigammaln", "polygamma", "factorial", "comb", "perm")},
     "scipy.special.wofz": "its real part for real x is np.exp(-x * x), its imaginary part 2 / np.sqrt(np.pi) * scipy.special.dawsn(x)",
+    "scipy.special.lambertw": "of positive x it is scipy.special.wrightomega(np.log(x)); else take Newton's steps in td.fori_loop",
+    "scipy.special.airye": "use scipy.special.airy times np.exp(2 / 3 * x * np.sqrt(x)), for Bi with a minus",
+    "scipy.special.ellipkinc": "phi times the sum of weights / np.sqrt(1 - m * np.sin(phi * nodes) ** 2), by Gauss's rule on (0, 1)",
+    "scipy.special.ellipeinc": "phi times the sum of weights * np.sqrt(1 - m * np.sin(phi * nodes) ** 2), by Gauss's rule on (0, 1)",
     "scipy.special.ellipj": "write it as a differential equation, or by arithmetic-geometric means",
     **{f"scipy.linalg.{name}": f"use tapediff.linalg.{name}, which has SciPy's signature"
        for name in ("solve_triangular", "cho_factor", "cho_solve")},
