@@ -61,6 +61,7 @@ class Contexts:
         self._resolve, self._is_numpy = resolve, is_numpy
         self._flows, self._int_flows = flows_of(body, reads_of_values), flows_of(body, reads_of_ints)
         self._parents: dict[ast.AST, ast.AST] = {}
+        self._uses: dict[Names, Use] = {}
         self._loads: dict[str, list[ast.Name]] = {}
         # As they are before anything is rewritten.
         self._kinds: dict[ast.Call, str] = {}
@@ -85,9 +86,12 @@ class Contexts:
 
     def use_of(self, names: Names, nodes: Iterable[ast.expr] = ()) -> Use:
         """The uses of variables, of those that are computed from them, and of expressions."""
+        nodes = tuple(nodes)
+        if not nodes and names in self._uses:
+            return self._uses[names]
         use = Use()
         pending: list[ast.AST] = [node if node in self._parents else self._placed.get(extent(node), node) for node in nodes]
-        names = names.union(*map(self._assigned_from, pending))
+        given, names = names, names.union(*map(self._assigned_from, pending))
         found = derived(self._flows, names)
         self._as_ints = derived(self._int_flows, names)
         pending += [load for name in found for load in self._loads.get(name, ())]
@@ -96,6 +100,8 @@ class Contexts:
                 self._assigned_in_place(node, use)
             else:
                 self._climb(node, use)
+        if not nodes:
+            self._uses[given] = use
         return use
 
     def _assigned_from(self, node: ast.AST) -> Names:

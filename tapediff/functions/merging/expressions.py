@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from .contexts import asks_for_none, flags, is_one
 from .facts import Facts
-from .nodes import Node, Placed, call, is_call_of_run_time, near, place
+from .nodes import Node, Placed, call, copied, is_call_of_run_time, near, place
 from .prepare.source import NoSource, definition_of
 from .purity import is_users
 from .rules import COMPARISONS, ELEMENTWISE, MOST_COST, OPERATORS, Broken
@@ -122,7 +121,7 @@ class Simple:
         if isinstance(node, ast.Compare) and all(isinstance(op, COMPARISONS) for op in node.ops):
             operands = [self.expression(o) for o in (node.left, *node.comparators)]
             pairs = [
-                _like(node, ast.Compare(copy.deepcopy(a), [op], [copy.deepcopy(b)]))
+                _like(node, ast.Compare(copied(a), [op], [copied(b)]))
                 for a, op, b in zip(operands, node.ops, operands[1:])
             ]
             return call("every", [place(self.site), *pairs], node)

@@ -17,7 +17,7 @@ from .prepare.source import Definition
 from .prepare.static_values import StaticValues
 from .prepare.writes import Writes
 from .rules import Breach, Broken, Place, Resolve
-from .variables import Binding, Liveness, Names, assigned, bound_by, read_first
+from .variables import NONE, Binding, Liveness, Names, assigned, bound_by, read_first
 
 
 class Facts:
@@ -52,6 +52,7 @@ class Facts:
         self.divisors: set[tuple[int, ...]] = set()
         self.powers: set[tuple[int, ...]] = set()
         self._count = 0
+        self._assigned: dict[ast.stmt, Names] = {}
         self.arguments = frozenset(part.arg for part in ast.walk(definition.args) if isinstance(part, ast.arg))
         self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range)
         body = self.loops.of_function(body_of(definition), self.arguments.union(code.co_freevars))
@@ -97,6 +98,14 @@ class Facts:
             self.powers |= {extent(power) for power in use.powers}
         return use
 
+    def assigned_by(self, node: ast.stmt) -> Names:
+        """The names that a statement may bind."""
+        if node not in self._assigned:
+            parts = [*node.body, *node.orelse] if isinstance(node, ast.If) else []
+            own = assigned([node.test] if isinstance(node, ast.If) else [node])
+            self._assigned[node] = own.union(*map(self.assigned_by, parts))
+        return self._assigned[node]
+
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self._contexts.parent(node)
 
@@ -107,7 +116,7 @@ class Facts:
             Broken: one of them may be unbound, or is shared with an inner function.
         """
         self.require_own([node], node)
-        wanted = assigned([node]) & self.live.after[node]
+        wanted = self.assigned_by(node) & self.live.after[node]
         bound, after = self.bound.get(node), bound_by([node])
         for name in sorted(wanted):
             if not (bound is not None and name in bound) and not (after is not None and name in after):
@@ -129,7 +138,7 @@ class Facts:
 
     def require_own(self, body: Sequence[ast.stmt], node: ast.stmt) -> None:
         """Raise Broken if statements assign to variables that inner functions see."""
-        for name in sorted(assigned(body)):
+        for name in sorted(NONE.union(*map(self.assigned_by, body))):
             is_own = name.startswith(".") or (name in self.code.co_varnames and name not in self.code.co_cellvars)
             if not is_own:
                 raise Broken("shared", node, f"{name} is shared with another function")

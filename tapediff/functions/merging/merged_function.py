@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import copy
 from collections.abc import Callable, Mapping
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
@@ -13,7 +12,7 @@ from ...base.source_location import Site, is_library_file
 from ...errors import UnsupportedFunction
 from ...ir.tape import Tape
 from .facts import Facts, body_of
-from .nodes import RUN_TIME
+from .nodes import RUN_TIME, copied
 from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .purity import Checked, check_statements
 from .regions.region_calls import Region
@@ -133,7 +132,7 @@ class MergedFunctions:
         if code.co_flags & _UNUSUAL:
             return None
         try:
-            definition = copy.deepcopy(definition_of(code))
+            definition = copied(definition_of(code))
             check_statements(body_of(definition))
             if (code, None) not in self.refused:
                 definition, facts = self._definition(definition, function, True)
@@ -180,7 +179,7 @@ class MergedFunctions:
         if code.co_flags & _UNUSUAL:
             return None
         try:
-            changed, facts = self._definition(copy.deepcopy(definition_of(code)), function, False)
+            changed, facts = self._definition(copied(definition_of(code)), function, False)
         except NoSource as missing:
             self.refused[code, None] = Breach("source", code.co_firstlineno, str(missing))
             return None

@@ -18,10 +18,28 @@ Placed: TypeAlias = ast.stmt | ast.expr
 
 def near(node: Node, other: Placed) -> Node:
     """The node, and those in it that have no place yet, at the place of another one."""
-    for part in ast.walk(node):
+    pending: list[ast.AST] = [node]
+    while pending:
+        part = pending.pop()
         if "lineno" in part._attributes and not hasattr(part, "lineno"):
             ast.copy_location(part, other)
+        elif part is not node and "lineno" in part._attributes:
+            continue
+        pending += ast.iter_child_nodes(part)
     return node
+
+
+def copied(node: Node) -> Node:
+    """A copy of a node and all in it; several times faster than copy.deepcopy."""
+    made = type(node)()
+    made.__dict__.update(node.__dict__)
+    for name in node._fields:
+        value = made.__dict__.get(name)
+        if isinstance(value, ast.AST):
+            made.__dict__[name] = copied(value)
+        elif isinstance(value, list):
+            made.__dict__[name] = [copied(part) if isinstance(part, ast.AST) else part for part in value]
+    return made
 
 
 def call(name: str, args: Sequence[ast.expr], at: Placed) -> ast.Call:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Sequence
 from types import FunctionType, ModuleType
 
 from .contexts import LARGEST_EXPONENT, flags, is_one
 from .expressions import Expressions, Helpers, Simple, values
 from .facts import Facts
-from .nodes import branch, call, extent, function_node, load, names_tuple, near, place, positional
+from .nodes import branch, call, copied, extent, function_node, load, names_tuple, near, place, positional
 from .prepare.jumps import JUMPS, has_jump
 from .prepare.source import Definition
 from .purity import Checked, check_statements
@@ -160,7 +159,7 @@ class Rewriter:
         try:
             test: ast.expr = Simple(facts, node).test(node.test)
         except Broken:
-            test = checked.visit(copy.deepcopy(node.test))
+            test = checked.visit(copied(node.test))
         body = checked.statements(self._block(node.body, False))
         names_now = names_tuple(names, ast.Load())
         condition = function_node(f".condition{number}", positional(names), [near(ast.Return(test), node)], node)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -11,9 +10,9 @@ from typing import TypeAlias
 from .contexts import flags
 from .expressions import Simple
 from .facts import Facts
-from .nodes import assign, call, load, near, place, placeholder
+from .nodes import assign, call, copied, load, near, place, placeholder
 from .rules import Broken
-from .variables import Names, assigned
+from .variables import Names
 
 
 class Select:
@@ -86,7 +85,7 @@ class Select:
         names = side.names
         wanted = self._facts.outcome(statement)
         made: list[ast.stmt] = []
-        for name in sorted(assigned([statement])):
+        for name in sorted(self._facts.assigned_by(statement)):
             own = name + side.suffix
             side.chains[name] = None
             if names.get(name) != own:
@@ -207,7 +206,7 @@ _JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 
 
 def _renamed(node: ast.expr, names: dict[str, str]) -> ast.expr:
-    node = copy.deepcopy(node)
+    node = copied(node)
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and part.id in names:
             part.id = names[part.id]

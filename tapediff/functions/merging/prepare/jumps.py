@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Sequence
 
-from ..nodes import assign, branch, load, negation, placeholder
+from ..nodes import assign, branch, copied, load, negation, placeholder
 from ..variables import Names
 
 # So many early exits become branches of branches.
@@ -114,7 +113,7 @@ class Returns:
 
     def _return(self, node: ast.Return) -> list[ast.stmt]:
         """Keep what the result is computed from, and leave the loop."""
-        value = copy.deepcopy(node.value or ast.copy_location(ast.Constant(None), node))
+        value = copied(node.value or ast.copy_location(ast.Constant(None), node))
         if any(isinstance(n, (ast.Lambda, ast.NamedExpr, ast.comprehension)) for n in ast.walk(value)):
             raise Elsewhere
         kept: dict[str, str] = {}

@@ -11,10 +11,9 @@ else:                        else: entry = entry + 1.0
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Sequence
 
-from ..nodes import call, load, names_tuple, near, place
+from ..nodes import call, copied, load, names_tuple, near, place
 from ..variables import NONE, Binding, Names, assigned, blocks_of
 
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.Pass, ast.Expr)
@@ -88,14 +87,14 @@ class Writes:
     ) -> list[ast.stmt]:  # fmt: skip
         # One variable for each entry, at one index.
         order = sorted(first)
-        entries = [copy.deepcopy(first[name]) for name in order]
+        entries = [copied(first[name]) for name in order]
         pairs: list[ast.expr] = [ast.Tuple([entry.value, entry.slice], ast.Load()) for entry in entries]
         arguments = [place(node), ast.Tuple(pairs, ast.Load()), ast.Tuple([load(name) for name in others], ast.Load())]
         before = near(ast.Assign([names_tuple(order, ast.Store())], call("entries", arguments, node)), node)
         after: list[ast.stmt] = []
         for name in order:
             if name in stored:
-                target = ast.Subscript(copy.deepcopy(first[name].value), copy.deepcopy(first[name].slice), ast.Store())
+                target = ast.Subscript(copied(first[name].value), copied(first[name].slice), ast.Store())
                 after.append(near(ast.Assign([target], call("written", [load(name)], node)), node))
         _Entries(names, node).visit(node)
         self.made.add(node)
