@@ -51,15 +51,28 @@ class Plan:
         return (*packed, *types[self.scalars :])
 
 
+# A loop, its reverse loop, the reverse loop of that one, and so on: as many as an order of derivatives has.
+MOST_ROUNDS = 4
+
+
 def save_for_backward(tape: Tape) -> Tape:
-    plans: dict[int, Plan] = {}
-    for number, instruction in enumerate(tape.instructions):
-        plan = _plan(tape, number) if instruction.op is LOOP else None
-        if plan is not None and all(_agree(plan, other) for other in plans.values() if other.loop == plan.loop):
-            plans[number] = plan
-    if not plans:
-        return tape
-    return _Saving(tape, plans).rewritten()
+    for _ in range(MOST_ROUNDS):
+        plans: dict[int, Plan] = {}
+        is_all = True
+        for number, instruction in enumerate(tape.instructions):
+            plan = _plan(tape, number) if instruction.op is LOOP else None
+            if plan is None:
+                continue
+            if plan.loop in plans:
+                # That one gets another body now, in which values have other numbers.
+                is_all = False
+            elif all(_agree(plan, other) for other in plans.values() if other.loop == plan.loop):
+                plans[number] = plan
+        if plans:
+            tape = _Saving(tape, plans).rewritten()
+        if is_all:
+            break
+    return tape
 
 
 # Which values are saved

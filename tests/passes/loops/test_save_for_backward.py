@@ -222,3 +222,26 @@ def test_two_readers_of_one_loop_agree():
     hessian_agrees(agree(f, x, 2.0 * x), 2.0 * x)
     third = lambda x: np.sum(td.grad(lambda y: np.sum(td.grad(f)(y) ** 2))(x) * x)
     td.testing.check_gradient(td.record(third, x), third, x, rtol=1e-5)
+
+
+@pytest.mark.parametrize("rate", [np.sqrt, lambda x: np.exp(-x), lambda x: 1.0 / (1.0 + x), np.tanh])
+@pytest.mark.parametrize("end", [lambda t, x: np.where(x > t, x, t), np.logaddexp])
+def test_a_loop_that_reads_and_is_read_keeps_the_right_values(rate, end):
+    """In second derivatives the reverse loop reads what the loop saves, and saves what its own reverse loop reads."""
+    noise = np.random.default_rng(0).normal(size=20)
+
+    def f(p):
+        x, t = p[0], 0.0
+        for e in noise:
+            x = x + p[1] * (p[2] - x) * 0.02 + 0.1 * rate(x) * e
+            t = end(t, x)
+        return t
+
+    x = np.array([0.35, 0.82, 0.33])
+    steps = 1e-5 * np.eye(3)
+    differences = [(td.gradient(f, x + e) - td.gradient(f, x - e)) / 2e-5 for e in steps]
+    # Central differences are right to the square of the step.
+    np.testing.assert_allclose(td.hessian(f, x), differences, atol=1e-7)
+    v, w = np.array([0.3, -0.5, 0.7]), np.array([1.0, 2.0, -1.0])
+    third = td.gradient(lambda y: td.hvp(f, y, v) @ w, x)
+    np.testing.assert_allclose(third, [(td.hvp(f, x + e, v) - td.hvp(f, x - e, v)) @ w / 2e-5 for e in steps], atol=1e-6)
