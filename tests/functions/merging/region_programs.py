@@ -198,7 +198,7 @@ def nested_loops(x):
 
 
 REGIONS = [
-    collisions, bucket_with_helpers, solves_on_one_side, epidemic, decision_tree, arrays_from_both_sides, reads_a_dataclass, nested_loops,
+    collisions, bucket_with_helpers, solves_on_one_side, spline, epidemic, decision_tree, arrays_from_both_sides, reads_a_dataclass, nested_loops,
 ]  # fmt: skip
 
 
@@ -790,7 +790,6 @@ def an_entry_that_there_is_not(x):
 
 
 TRAPS = [
-    spline,
     asks_a_property, calls_a_method_with_state, calls_a_method_of_an_object_that_changes, multiplies_an_object, asks_whether_an_object_is_true,
     goes_through_an_object, compares_an_object, looks_up_an_entry_of_an_object, sums_a_list_of_objects, goes_on_with_an_iterator,
     goes_on_with_a_global_iterator, draws, calls_a_function_that_counts, calls_a_function_that_counts_by_default, calls_a_closure_that_counts,

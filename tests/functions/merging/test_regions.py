@@ -12,6 +12,8 @@ from tapediff.targets.guarded import merging
 from tests.functions.merging import region_programs as programs
 from tests.functions.merging.region_programs import REGIONS, TRAPS
 from tests.functions.merging.test_merging import POINTS, agree
+from tests.random_programs.branching import function_of, points
+from tests.random_programs.regions import Program
 
 
 @pytest.mark.parametrize("f", [*REGIONS, *TRAPS], ids=lambda f: f.__name__)
@@ -90,6 +92,14 @@ def test_a_rule_that_is_taken_out_lets_a_wrong_answer_in(monkeypatch, rule):
         merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
         with pytest.raises(AssertionError):
             agree(f, merged, POINTS)
+
+
+@pytest.mark.parametrize("seed", [10006, 10014, 20003, 20048])
+@np.errstate(all="ignore")
+def test_random_programs_give_the_answers_of_their_paths(seed):
+    f = function_of(Program(seed).text())
+    merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000, max_tapes=1000)
+    agree(f, merged, points(seed, 4))
 
 
 @np.errstate(all="ignore")

@@ -44,10 +44,16 @@ class Regions:
         self._may_hand_through = not (any(map(_is_write, nodes)) or compares_identities(facts.code))
 
     def is_wanted(self, node: ast.For) -> bool:
-        """Whether a turn of a loop has several branches that are no selects."""
+        """Whether a turn of a loop has several branches that are no selects, or one that gives more than data by itself."""
+        inner = [n for n in ast.walk(node) if isinstance(n, ast.If) and self._facts.looks_at_data(n.test)]
+        if len(inner) <= MOST_BRANCHES and any(self._is_refused(n) for n in inner):
+            return True
         branches = [n for n in _own(node.body) if isinstance(n, ast.If) and self._facts.looks_at_data(n.test)]
         calls = [n for n in branches if n in node.body and not self._is_select(n)]
         return len(branches) <= MOST_BRANCHES and len(calls) > 1
+
+    def _is_refused(self, node: ast.If) -> bool:
+        return any(not self._facts.may_merge((node.lineno, node.col_offset, form)) for form in (REGION, ONLY_DATA))
 
     def _is_select(self, node: ast.If) -> bool:
         if not self._facts.may_merge((node.lineno, node.col_offset)):
