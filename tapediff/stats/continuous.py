@@ -22,6 +22,7 @@ from ..ops.elementwise.incomplete import (
     GAMMAINCINV,
     STDTR,
     STDTRIT,
+    gauss_rule,
     integral,
 )  # fmt: skip
 from ..ops.elementwise.special import BETALN, ERF, ERFINV, GAMMALN, LOG_NDTR, LOGIT, NDTR, NDTRI, XLOG1PY, XLOGY
@@ -368,19 +369,15 @@ def _von_mises(z: Operand, kappa: Operand) -> Operand:
     return -2.0 * kappa * np.square(np.sin(0.5 * z)) - 2.0 * HALF_LOG_TWO_PI - np.log(I0E(kappa))
 
 
-# The rule of Gauss on (0, 1): enough points for a normal density over twelve standard deviations.
-_RULE = np.polynomial.legendre.leggauss(64)
-_NODES, _WEIGHTS = 0.5 * (_RULE[0] + 1.0), 0.5 * _RULE[1]
-
-
 def _von_mises_cdf(z: Operand, kappa: Operand) -> Operand:
     """The integral of the density from the nearer end, beyond twelve standard deviations nothing; a turn adds 1."""
     turns = np.rint(z / (2.0 * np.pi))
     angle = z - 2.0 * np.pi * turns
     distance = ABSOLUTE(angle)
     length = MINIMUM(np.pi - distance, 12.0 / np.sqrt(MAXIMUM(kappa, 1.0)))
-    points = np.expand_dims(distance, -1) + np.expand_dims(length, -1) * _NODES
-    tail = length * np.sum(np.exp(_von_mises(points, np.expand_dims(kappa, -1))) * _WEIGHTS, axis=-1)
+    nodes, weights = gauss_rule(64)  # enough for a normal density over twelve standard deviations
+    points = np.expand_dims(distance, -1) + np.expand_dims(length, -1) * nodes
+    tail = length * np.sum(np.exp(_von_mises(points, np.expand_dims(kappa, -1))) * weights, axis=-1)
     return turns + SELECT(angle < 0.0, tail, 1.0 - tail)
 
 

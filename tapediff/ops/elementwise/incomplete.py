@@ -10,6 +10,7 @@ Source: Takahasi & Mori (1974), Publ. RIMS 9, for the rule.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -221,15 +222,19 @@ def _t_density_slope(df: Operand, t: Operand) -> Operand:
     return t_density(df, t) * (constant - 0.5 * np.log1p(share) + 0.5 * (1.0 + 1.0 / df) * share / (1.0 + share))
 
 
-# Gauss's rule on (0, 1), for integrands whose poles are as far from it as it is long.
-_NODES, _NODE_WEIGHTS = (np.polynomial.legendre.leggauss(24)[0] + 1.0) / 2.0, np.polynomial.legendre.leggauss(24)[1] / 2.0
+@cache
+def gauss_rule(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of Gauss's rule on (0, 1). numpy.polynomial is imported here, as that takes longer than this folder."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return 0.5 * (nodes + 1.0), 0.5 * weights
 
 
 def t_shape_derivative(df: Operand, t: Operand) -> Operand:
     """The derivative of stdtr(df, t) in df: the integral of that of the density from 0 to t; far out as of an incomplete beta function."""
     is_near = np.abs(t) < MINIMUM(np.sqrt(df), 4.0)
     near = SELECT(is_near, t, 0.0)
-    nodes, weights = _NODES.astype(near.dtype), _NODE_WEIGHTS.astype(near.dtype)
+    # The poles of the integrand are as far from the interval as it is long: 24 nodes leave nothing.
+    nodes, weights = (part.astype(near.dtype) for part in gauss_rule(24))
     from_center = near * np.sum(_t_density_slope(_column(df), _column(near) * nodes) * weights, axis=-1)
     is_finite = np.abs(t) < np.inf
     far = SELECT(is_near, 2.0, SELECT(is_finite, t, 2.0))
