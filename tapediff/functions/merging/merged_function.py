@@ -79,10 +79,14 @@ class MergedFunctions:
     def report(self) -> list[str]:
         """Which branches are merged, and why others are not."""
         lines = [f"  {code.co_name}, line {line}: merged" for code, sites in self.sites.items() for line, _ in sites]
-        merged = {(code, line) for code, sites in self.sites.items() for line, _ in sites}
-        final = {(code, breach) for (code, _), breach in self.refused.items() if (code, breach.line) not in merged}
-        lines += [f"  {code.co_name}, {breach}" for code, breach in final]
+        lines += [f"  {reason}" for reason in self.reasons()]
         return ["branches that are merged, and why others are not", *sorted(lines)] if lines else []
+
+    def reasons(self) -> list[str]:
+        """Why branches that are not merged are not, in the order in which that was found."""
+        merged = {(code, line) for code, sites in self.sites.items() for line, _ in sites}
+        final = [(code, breach) for (code, _), breach in self.refused.items() if (code, breach.line) not in merged]
+        return [f"{code.co_name}, {breach}" for code, breach in dict.fromkeys(final)]
 
     def of(self, f: Callable[..., Any]) -> Callable[..., Any] | None:
         """The merged form of a function; None if nothing in it is merged."""

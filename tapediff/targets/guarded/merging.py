@@ -151,6 +151,12 @@ class Merging:
                 raise StaleTape("the gradient of the merged form differs", at=at, got=f"{mine} and {other}", tape_value=mine,
                                 function_value=other)  # fmt: skip
 
+    def first_reason(self) -> str:
+        """Why the first branch that stays one does so; empty where merging was not tried."""
+        if self.failed is not None:
+            return self.failed
+        return next(iter(self.functions.reasons()), "")
+
     def report(self) -> Sequence[str]:
         """What explain() says of it."""
         if self.failed is not None:

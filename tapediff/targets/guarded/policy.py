@@ -57,13 +57,19 @@ class Policy:
             raise new_tape_error(function.name, failure, function.f)
 
     def warnings(
-        self, function: GuardedFunction, call: KeyedCall, failure: LastFailure, tapes: Sequence[Variant]
+        self, function: GuardedFunction, call: KeyedCall, failure: LastFailure, tapes: Sequence[Variant], unmerged: str = ""
     ) -> list[str]:
-        """The texts of the warnings that a new tape gives cause for; `tapes` includes it, before any is dropped."""
+        """The texts of the warnings that a new tape gives cause for.
+
+        Args:
+            tapes: with the new one, before any is dropped.
+            unmerged: why the first of the function's branches is not merged.
+        """
         name, reason, messages = function.name, failure.reason, []
         if len(tapes) > self.max_tapes and "budget" not in self.warned:
             self.warned.add("budget")
-            messages.append(budget_text(name, self.max_tapes, tapes))
+            why = f"\n  not merged: {unmerged}" if unmerged else ""
+            messages.append(budget_text(name, self.max_tapes, tapes) + why)
         if self.on_new_tape == "warn" and len(tapes) > 1:
             messages.append(new_tape_text(name, failure))
         if reason.guard is not None and function.guard is not None and "coarse" not in self.warned:

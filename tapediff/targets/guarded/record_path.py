@@ -115,7 +115,7 @@ class PathRecorder:
             self._plain = variant.tape
             raise FormChanged
         self._cache.insert(variant)
-        messages += self._policy.warnings(self._function, call, failure, self._cache.all())
+        messages += self._policy.warnings(self._function, call, failure, self._cache.all(), self.merging.first_reason())
         self._cache.drop_beyond(self._policy.max_tapes)
         return variant, True
 

@@ -90,3 +90,17 @@ def test_calls_from_compiled_code_are_compared_at_first(ask):
     for x, gradient in zip(points, ask(merged, points), strict=True):
         assert np.allclose(gradient, slope(x), rtol=1e-12)  # the same terms
     assert 14 <= len(RUNS) <= 24, "the function runs beside the first 16 answers, and for recordings"
+
+
+def test_the_warning_of_many_paths_names_the_first_branch_that_is_not_merged():
+    rng = np.random.default_rng(2)
+    guarded = td.GuardedTape(collected, on_new_tape="interpret", compile_after=1000, merge=True, max_tapes=3)
+
+    def on_many_paths():
+        for _ in range(12):
+            td.gradient(guarded, rng.normal(size=4))
+
+    with pytest.warns(td.GuardWarning) as warned:
+        on_many_paths()
+    assert "\n  not merged: collected, line " in str(warned[0].message)
+    assert "kept.append(v); only assignments to variables can be undone" in str(warned[0].message)
