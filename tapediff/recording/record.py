@@ -27,7 +27,7 @@ def record(f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has
     draws = Draws((f,))
     f = by_position(f, args)
     leaves, trees = flatten_arguments(args, (), f)
-    tape = Recorder(name, prescribed=prescribed).run(_record, f if trees is None else FlatFunction(f, trees), leaves, has_aux)
+    tape = Recorder(name, prescribed=prescribed).run(_record, f if trees is None else FlatFunction(f, trees, has_aux), leaves, has_aux)
     draws.warn(name)
     return replace(tape, arguments=trees, names=tuple(argument_names(f, len(args))), named_only=len(keywords_of(args)))
 

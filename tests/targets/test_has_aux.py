@@ -305,3 +305,22 @@ def test_kernels_without_aux_are_those_of_the_value():
     """td.gradient of a target with aux takes the same kernel as of one without, so that aux costs it nothing."""
     with_aux, without = td.compile(f, FIRST, has_aux=True), td.compile(value, FIRST)
     assert with_aux.source == without.source
+
+
+@EVERY_TARGET
+def test_a_function_that_fills_an_output_returns_aux(kind):
+    def fills(out, x):
+        out[0], out[1] = x[0] * x[1], x[1] ** 2 + x[2]
+        return {"sum": np.sum(x), "name": "fills"}
+
+    buffer = np.full(2, 7.0)
+    target = targets_of(fills, td.Output(buffer), FIRST)[kind]
+    for x in POINTS:
+        jacobian, beside = td.jacobian(target, td.Output(buffer), x, has_aux=True)
+        np.testing.assert_allclose(jacobian, [[x[1], x[0], 0.0], [0.0, 2 * x[1], 1.0]])
+        np.testing.assert_allclose(beside["sum"], np.sum(x))
+        assert beside["name"] == "fills"
+        y, _, beside = td.vjp(target, td.Output(buffer), x, has_aux=True)
+        np.testing.assert_allclose(y, [x[0] * x[1], x[1] ** 2 + x[2]])
+        np.testing.assert_allclose(beside["sum"], np.sum(x))
+    assert np.array_equal(buffer, [7.0, 7.0])

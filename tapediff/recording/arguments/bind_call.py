@@ -106,7 +106,7 @@ def bind_call(
     if trees is None:
         call = _bound(f, name, args, argnums, chosen, whole(args), has_aux)
         return replace(call, static=(*named, *call.static)) if named else call
-    flat = FlatFunction(f, trees)
+    flat = FlatFunction(f, trees, has_aux)
     positions = positions_of(trees)
     numbers = [
         k for argnum in argnums for k in positions[argnum]

@@ -43,7 +43,7 @@ def by_position(f: UserFunction, args: Sequence[Tree]) -> UserFunction:
 class FlatFunction:
     """A function that is given the arrays in its arguments, one by one, but for its buffers: these are made anew at every call.
 
-    Where it has outputs, they are what it returns.
+    Where it has outputs, they are what it returns; with has_aux, beside what f returns.
 
     Attributes:
         f: the function of containers.
@@ -51,8 +51,8 @@ class FlatFunction:
         leaf_names: what messages call each array.
     """
 
-    def __init__(self, f: UserFunction, trees: Trees) -> None:
-        self.f, self.trees = f, trees
+    def __init__(self, f: UserFunction, trees: Trees, has_aux: bool = False) -> None:
+        self.f, self.trees, self._has_aux = f, trees, has_aux
         self.__name__ = getattr(f, "__name__", type(f).__name__)
         self._slots: list[Slot] | None = None
         if any(map(has_buffers, trees)):
@@ -103,15 +103,16 @@ class FlatFunction:
         """The buffers that the function has filled, in the structure of the arguments that hold them."""
         own = self._slots or []
         filled = [array for array, slot in zip(given, own) if is_output(slot)]
-        if not all(value is None or any(value is array for array in filled) for value in flatten_result(result)[0]):
+        if not self._has_aux and not all(value is None or any(value is array for array in filled) for value in flatten_result(result)[0]):
             raise ArgumentMismatch(
                 f"{self.__name__} fills a td.Output and returns something else as well", at=self._site, got=type(result).__name__,
-                fix="return None, and write all results into td.Output arguments",
+                fix="return None, and write all results into td.Output arguments; or say has_aux=True for the rest",
             )  # fmt: skip
         rest, wanted = iter(filled), iter([is_output(slot) for slot in own])
         trees = [only(tree, wanted) for tree in map(opened, self.trees)]
         results = [unflatten(tree, rest) for tree in trees if count_leaves(tree)]
-        return results[0] if len(results) == 1 else tuple(results)
+        outputs = results[0] if len(results) == 1 else tuple(results)
+        return (outputs, result) if self._has_aux else outputs
 
 
 def _arguments(trees: Trees, leaves: Sequence[Operand]) -> list[Tree]:
