@@ -41,12 +41,12 @@ def _share_kernels(config):
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
-# Of a test with more cases than this, a run of the whole suite takes half.
-LONG_TABLE = 16
+# Of a test with more cases than these, a run of the whole suite takes half, and a quarter.
+LONG_TABLE, LONGER_TABLE = 16, 64
 
 
 def _sample_tables(config):
-    """Let a run of the whole suite, which has fifteen minutes, take half of the cases of long tables: another half for each commit.
+    """Let a run of the whole suite, which has fifteen minutes, take half of the cases of long tables, a quarter of longer ones: others for each commit.
 
     `make test-all`, and runs of chosen files, take all.
     """
@@ -65,11 +65,16 @@ def pytest_collection_modifyitems(config, items):
     cases = collections.Counter(item.nodeid.partition("[")[0] for item in items)
     left_out = [
         item for item in items
-        if cases[item.nodeid.partition("[")[0]] > LONG_TABLE and zlib.crc32((item.nodeid + sample).encode()) & 1
+        if zlib.crc32((item.nodeid + sample).encode()) % _one_of(cases[item.nodeid.partition("[")[0]])
     ]  # fmt: skip
     chosen = {id(item) for item in left_out}
     items[:] = [item for item in items if id(item) not in chosen]
     config.hook.pytest_deselected(items=left_out)
+
+
+def _one_of(cases):
+    """How many cases of a table of this length there are for each one that is taken."""
+    return 4 if cases > LONGER_TABLE else 2 if cases > LONG_TABLE else 1
 
 
 @pytest.fixture

@@ -339,6 +339,7 @@ class _Adjoints:
         guarded = NONZERO if self._multiplies_by_finite(instruction) else z_bar.quality
         inputs = [self.value(i) for i in instruction.inputs]
         named = op.named(instruction.params)
+        assert not callable(op.vjp), "ops of arrays have a rule for each operand"
         for i, rule in zip(instruction.inputs, op.vjp):
             if rule is not None and self.active[i]:
                 cotangent = rule(z_bar.cotangent, self.value(number), *inputs, **named)
