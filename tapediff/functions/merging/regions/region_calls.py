@@ -7,10 +7,10 @@ is only what computes values; everything else that goes in is a constant, and an
 from __future__ import annotations
 
 import dis
+import functools
 import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -67,7 +67,7 @@ class Region:
         self._known: dict[Hashable, _Callee] = {}
         self._frozen: dict[Hashable, _Callee] = {}
 
-    def run(self, function: Callable[..., tuple[Any, ...]], values: Sequence[Any], into: Sequence[int], out: Sequence[int]) -> Any:
+    def run(self, function: Callable[..., tuple[Tree, ...]], values: Sequence[Tree], into: Sequence[int], out: Sequence[int]) -> Tree:
         """The variables after the region.
 
         Args:
@@ -90,13 +90,13 @@ class Region:
         return callee.body.exits.rebuilt(results)
 
     def _callee(
-        self, function: Callable[..., tuple[Any, ...]], form: tuple[Any, ...], taken: _Taken, operands: Sequence[Operand],
+        self, function: Callable[..., tuple[Tree, ...]], form: tuple[Tree, ...], taken: _Taken, operands: Sequence[Operand],
         out: Sequence[int],
     ) -> tuple[_Callee, Frozen]:  # fmt: skip
         # A tuple, whose functions are frozen as well.
         constants = tuple(taken.constants)
 
-        def of_data(*data: Operand) -> tuple[Any, ...]:
+        def of_data(*data: Operand) -> tuple[Tree, ...]:
             leaves = iter(data)
             return function(*[_put(part, leaves, constants) for part in form])
 
@@ -157,7 +157,7 @@ MOST_PATHS = 48
 _STAYS = (GuardFailed, NewTape, UnstableBranch, LoopTooLong, RecursionTooDeep)
 
 
-def _root(array: TrackedArray) -> Any:
+def _root(array: TrackedArray) -> Tree:
     while array._view is not None and type(array._view.base) is TrackedArray:
         array = array._view.base
     return array
@@ -181,11 +181,11 @@ class _Taken:
 
     def __init__(self, refuse: Refuse) -> None:
         self._refuse = refuse
-        self.data: list[Any] = []
-        self.constants: list[Any] = []
+        self.data: list[Tree] = []
+        self.constants: list[Tree] = []
         self.is_simple = True
 
-    def form(self, value: Any, flags: int) -> tuple[Any, ...]:
+    def form(self, value: Tree, flags: int) -> tuple[Tree, ...]:
         kind = type(value)
         if kind is TrackedArray:
             if value.type.dtype not in DTYPES or value._id in value._recorder.python_ints:
@@ -217,7 +217,7 @@ class _Taken:
         return tuple([id(c) if type(c) in _NAMED else plain_key(c) for c in self.constants])
 
 
-def _is_simple(value: Any, kind: type) -> bool:
+def _is_simple(value: Tree, kind: type) -> bool:
     if kind is FunctionType:
         return not (value.__closure__ or value.__defaults__ or value.__kwdefaults__)
     return kind in PLAIN or kind is np.int64 or kind in _NAMED
@@ -227,7 +227,7 @@ def _is_simple(value: Any, kind: type) -> bool:
 _NAMED: frozenset[type] = frozenset((ModuleType, BuiltinFunctionType, FunctionType, type, np.ufunc, type(MISSING)))
 
 
-def _put(form: tuple[Any, ...], data: Iterator[Operand], constants: Sequence[Any]) -> Any:
+def _put(form: tuple[Tree, ...], data: Iterator[Operand], constants: Sequence[Tree]) -> Tree:
     if len(form) == 1:
         return next(data) if form == _DATA else note_plain(next(data))
     kind, rest = form
@@ -252,14 +252,14 @@ class _Exits:
         self._region, self._out, self._refuse = region, out, refuse
         self._has_outcomes, self._all_plain = region.has_outcomes, region.all_plain
         self._are_plain: list[bool] | None = None
-        self.forms: list[Any] = []
-        self._values: list[list[Any]] = []
-        self._types: tuple[Any, ...] = ()
+        self.forms: list[Tree] = []
+        self._values: list[list[Tree]] = []
+        self._types: tuple[Tree, ...] = ()
 
-    def of(self, values: Sequence[Any]) -> Tree:
+    def of(self, values: Sequence[Tree]) -> Tree:
         """The results of the callee."""
         data: list[Operand] = []
-        rest: list[Any] = []
+        rest: list[Tree] = []
         form = tuple([self._form(value, flags, data, rest) for value, flags in zip(values, self._out)])
         types = tuple([type_of(leaf) for leaf in data])
         self._types = self._types or types
@@ -286,11 +286,11 @@ class _Exits:
         if any(is_now and not was for is_now, was in zip(are_plain, self._are_plain)):
             raise self._refuse("plain", "it gives a plain number")
 
-    def _keep(self, form: Hashable, rest: list[Any]) -> None:
+    def _keep(self, form: Hashable, rest: list[Tree]) -> None:
         self.forms.append(form)
         self._values.append(rest)
 
-    def rebuilt(self, results: Tree) -> tuple[Any, ...]:
+    def rebuilt(self, results: Tree) -> tuple[Tree, ...]:
         """The variables, from the results of a call."""
         number, data = 0, results
         if self._has_outcomes:
@@ -299,13 +299,13 @@ class _Exits:
             if number >= len(self.forms):  # a path of another callee is followed
                 raise self._refuse("scalars", "what leaves it depends on what it reads")
         data = [note_plain(leaf) if is_plain else leaf for leaf, is_plain in zip(data, self._are_plain or ())]
-        form: Any = self.forms[number][0] if self._has_outcomes else self.forms[0]
+        form: Tree = self.forms[number][0] if self._has_outcomes else self.forms[0]
         if any(isinstance(part[0], type) for part in form) and identities_matter():
             raise self._refuse("scalars", "a tuple leaves it, and `is` asks which one")
         leaves, rest = iter(data), iter(self._values[number])
         return tuple([_rebuilt(part, leaves, rest) for part in form])
 
-    def _form(self, value: Any, flags: int, data: list[Operand], rest: list[Any]) -> tuple[Any, ...]:
+    def _form(self, value: Tree, flags: int, data: list[Operand], rest: list[Tree]) -> tuple[Tree, ...]:
         kind = type(value)
         if kind is TrackedArray:
             is_view_of_one = not value.type.shape and value._view is not None
@@ -336,7 +336,7 @@ class _Exits:
 _STATIC = ("static",)
 
 
-def _rebuilt(form: tuple[Any, ...], data: Iterator[Operand], rest: Iterator[Any]) -> Any:
+def _rebuilt(form: tuple[Tree, ...], data: Iterator[Operand], rest: Iterator[Tree]) -> Tree:
     if form == _DATA:
         return next(data)
     if form == _STATIC:
@@ -347,11 +347,11 @@ def _rebuilt(form: tuple[Any, ...], data: Iterator[Operand], rest: Iterator[Any]
     return tuple.__new__(kind, parts)
 
 
-def _static_key(value: Any) -> Hashable:
+def _static_key(value: Tree) -> Hashable:
     return plain_key(value)
 
 
-def _text(types: Sequence[Any]) -> str:
+def _text(types: Sequence[Tree]) -> str:
     return ", ".join(map(str, types))
 
 
@@ -372,19 +372,9 @@ def identities_matter() -> bool:
     return False
 
 
+@functools.lru_cache(maxsize=1024)
 def compares_identities(code: CodeType) -> bool:
     """Whether a code asks `is` or `id` of two values of which none is a constant."""
-    known = _compares.get(id(code))
-    if known is None or known[0] is not code:
-        known = _compares[id(code)] = code, _asks_is(code)
-    return known[1]
-
-
-# By the id of a code, as its hash is that of all its contents.
-_compares: dict[int, tuple[CodeType, bool]] = {}
-
-
-def _asks_is(code: CodeType) -> bool:
     before: dis.Instruction | None = None
     for instruction in dis.get_instructions(code):
         if instruction.opname == "IS_OP" and not (before is not None and before.opname in ("LOAD_CONST", "LOAD_SMALL_INT")):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from ....ir.instruction import Tree
 from ....recording.arrays.tracked import TrackedArray
 from ..rules import Place, Refusing
 from .region_calls import MISSING, Region
@@ -19,14 +19,14 @@ class RegionCalls(Refusing):
     _is_helper: bool
     _regions: dict[object, Region]
 
-    def attribute(self, place: Place, owner: Any, name: str) -> Any:
+    def attribute(self, place: Place, owner: Tree, name: str) -> Tree:
         """owner.name; see RunTime."""
         raise NotImplementedError
 
     def region(
-        self, place: Place, function: Callable[..., tuple[Any, ...]], values: Sequence[Any], into: Sequence[int], out: Sequence[int],
+        self, place: Place, function: Callable[..., tuple[Tree, ...]], values: Sequence[Tree], into: Sequence[int], out: Sequence[int],
         has_outcomes: bool, all_plain: bool, may_hand_through: bool,
-    ) -> Any:  # fmt: skip
+    ) -> Tree:  # fmt: skip
         """The variables after a region."""
         key = self._code, place, has_outcomes, all_plain, self._is_helper, function.__code__
         region = self._regions.get(key)
@@ -42,13 +42,13 @@ class RegionCalls(Refusing):
 
     # Looked up before a region that may not ask for them
 
-    def early_index(self, place: Place, index: Any) -> Any:
+    def early_index(self, place: Place, index: Tree) -> Tree:
         """A part of an index."""
         if type(index) not in (int, np.int64):
             raise self._refuse("calls", place, "an index is data")
         return index
 
-    def early_entry(self, place: Place, array: Any, index: Any) -> Any:
+    def early_entry(self, place: Place, array: Tree, index: Tree) -> Tree:
         """array[index]; what may not be used where there is none."""
         if array is MISSING:
             return MISSING
@@ -59,11 +59,11 @@ class RegionCalls(Refusing):
         except IndexError:
             return MISSING
 
-    def early_attribute(self, place: Place, owner: Any, name: str) -> Any:
+    def early_attribute(self, place: Place, owner: Tree, name: str) -> Tree:
         """owner.name"""
         return MISSING if owner is MISSING else self.attribute(place, owner, name)
 
-    def in_place(self, place: Place, value: Any) -> None:
+    def in_place(self, place: Place, value: Tree) -> None:
         """Raise if `+=` would change a value that may be seen elsewhere; arrays of the recording watch their writes."""
         if type(value) not in _UNCHANGED:
             raise self._refuse("assignments", place, f"it changes {type(value).__name__} in place")
