@@ -295,7 +295,7 @@ def as_complex(x):
 SCALAR = "<tracked float64[]>, the result of index(...)"
 ARRAY = "<tracked float64[2]>, the result of an argument"
 FLOAT_FIX = (
-    "use NumPy's functions instead of math's (np.log, not math.log), and keep arrays of tracked values tracked: td.zeros(n) or np.stack([...]) instead of "
+    "leave float() out, use NumPy's functions instead of math's (np.log, not math.log), and keep arrays of tracked values tracked: td.zeros(n) or np.stack([...]) instead of "
     "storing into a plain array"
 )
 NDARRAY_FIX = (

@@ -538,7 +538,7 @@ def test_both_lines_are_named():
         "conversion caught an error that only a recording raises, so its tape would not do what the plain function does\n"
         f"  at:  test_exception_handlers.py:{first + 2} in conversion, caught at test_exception_handlers.py:{first + 3} in conversion\n"
         "  got: TrackedValueEscaped: a tracked value was converted to a Python float, which would drop its gradient\n"
-        "  fix: use NumPy's functions instead of math's (np.log, not math.log), and keep arrays of tracked values tracked: "
+        "  fix: leave float() out, use NumPy's functions instead of math's (np.log, not math.log), and keep arrays of tracked values tracked: "
         "td.zeros(n) or np.stack([...]) instead of storing into a plain array"
     )
 
