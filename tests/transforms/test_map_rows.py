@@ -7,6 +7,7 @@ import tapediff as td
 from tapediff.compiler.kernel import Kernel
 from tapediff.functions.callees.tape_callee import callee_of
 from tapediff.ir.interpreter import run
+from tapediff.ops import REGISTRY
 from tapediff.passes.pipeline import run_passes
 from tapediff.transforms.map_rows import RowsCannotBeMapped, map_rows
 from tests.ops.test_ops import EVERY_OP, KERNEL_TOLERANCE, assert_close, cases, recorded
@@ -14,9 +15,9 @@ from tests.ops.test_ops import EVERY_OP, KERNEL_TOLERANCE, assert_close, cases, 
 ROWS = 3
 
 
-def rows_of(array, rng):
-    """Rows that suit every op: the example itself, slightly larger, and slightly smaller; masks and positions as they are."""
-    if array.dtype.kind != "f":
+def rows_of(array, is_order):
+    """Rows that suit every op: the example itself, slightly larger, and slightly smaller; masks, positions and orders as they are."""
+    if array.dtype.kind != "f" or is_order:
         return np.stack([array] * ROWS)
     return np.stack([array * factor for factor in (1.0, 1.01, 0.99)])
 
@@ -30,13 +31,13 @@ def choices(count):
 @EVERY_OP
 def test_rows_of_any_argument_give_the_rows_of_the_results(name):
     """For every op of the registry, none named: by replay and by kernel, as one evaluation per row."""
-    rng = np.random.default_rng(1)
+    orders = REGISTRY[name].not_differentiated
     for call, arrays in cases(name):
         tape = recorded(call, [np.asarray(a) for a in arrays])
         if not tape.inputs:
             continue
         for chosen in choices(len(arrays)):
-            inputs = [rows_of(np.asarray(a), rng) if k in chosen else np.asarray(a) for k, a in enumerate(arrays)]
+            inputs = [rows_of(np.asarray(a), k in orders) if k in chosen else np.asarray(a) for k, a in enumerate(arrays)]
             mapped = map_rows(tape, chosen, ROWS, callee_of)
             mapped.check()
             by_row = [
