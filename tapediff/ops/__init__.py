@@ -13,7 +13,17 @@ from .arrays import indexing, reductions, shape
 from .control import calls
 from .control.calls import TupleOp
 from .declaration.op import Elementwise, Op
-from .elementwise import arithmetic, bessel, comparison, elementary, incomplete, special, special_integrals, structure
+from .elementwise import (
+    arithmetic,
+    bessel,
+    comparison,
+    counter_based,
+    elementary,
+    incomplete,
+    special,
+    special_integrals,
+    structure,
+)
 from .matrices import factors, linear_algebra, products, spectral
 
 FAMILIES = (
@@ -32,6 +42,7 @@ FAMILIES = (
     spectral,
     factors,
     structure,
+    counter_based,
     calls,
 )
 

@@ -8,7 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...ops.elementwise import counter_based as numpy_counter_based
 from . import arithmetic as math_arithmetic
+from . import counter_based as math_counter_based
 from . import exponential as math_exponential
 from . import logarithmic as math_logarithmic
 from . import power as math_power
@@ -42,6 +44,7 @@ _LOGARITHMIC = (
     "logaddexp2", "logit", "xlogy", "xlog1py",
 )  # fmt: skip
 _TRIGONOMETRIC = ("sin", "cos", "tan", "arctan", "arctan2", "arcsin", "arccos")
+_COUNTER_BASED = ("random_bits", "random_unit")
 _POWER = ("power", "integer_power", "cbrt", "hypot")
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -53,6 +56,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     **{name: getattr(math_logarithmic, name) for name in _LOGARITHMIC},
     **{name: getattr(math_trigonometric, name) for name in _TRIGONOMETRIC},
     **{name: getattr(math_power, name) for name in _POWER},
+    **{name: getattr(math_counter_based, name) for name in _COUNTER_BASED},
     **math_special.SPECIAL_FUNCTIONS,
     "polygamma": math_special.polygamma,
     "zeta": math_special.zeta,
@@ -85,12 +89,14 @@ _OWN = {
     "to_f64",
     "to_i64",
     "logical_not",
+    *_COUNTER_BASED,
 }
 
 PYTHON_FUNCTIONS: dict[str, Callable[..., object]] = {
     **{name: getattr(np, name) for name in FUNCTIONS if name not in _SCIPY and name not in _OWN},
     **{name: _from_scipy(name) for name in _SCIPY if name not in math_special.SEVERAL_RESULTS},
     **{name: _result_from_scipy(routine, position) for name, (routine, position, _) in math_special.SEVERAL_RESULTS.items()},
+    **{name: getattr(numpy_counter_based, name) for name in _COUNTER_BASED},
     **_OPERATORS,
     "logical_not": operator.not_,
     "equal": operator.eq,

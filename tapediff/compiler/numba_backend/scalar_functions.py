@@ -150,6 +150,34 @@ def integer_mod(x, y):
     return np.int64(0) if y == 0 or y == -1 else np.int64(x) % np.int64(y)
 
 
+# Random bits
+
+
+@inner
+def random_bits(first, second, counter):
+    """Threefry-2x32 of 20 rounds, as in ops/elementwise/counter_based.py; sums are in 64 bits, of which 32 are kept."""
+    mask = np.uint64(0xFFFFFFFF)
+    key0, key1 = np.uint64(first) & mask, np.uint64(second) & mask
+    keys = (key0, key1, np.uint64(0x1BD11BDA) ^ key0 ^ key1)
+    rotations = ((13, 15, 26, 6), (17, 29, 16, 24))
+    x = ((np.uint64(counter) & mask) + key0) & mask
+    y = ((np.uint64(counter) >> np.uint64(32)) + key1) & mask
+    for block in range(5):
+        for k in range(4):
+            turn = np.uint64(rotations[block % 2][k])
+            x = (x + y) & mask
+            y = (((y << turn) | (y >> (np.uint64(32) - turn))) & mask) ^ x
+        x = (x + keys[(block + 1) % 3]) & mask
+        y = (y + keys[(block + 2) % 3] + np.uint64(block + 1)) & mask
+    return np.int64((x << np.uint64(32)) | y)
+
+
+@inner
+def random_unit(first, second, counter):
+    """An odd multiple of 2**-53 in (0, 1)."""
+    return (np.float64(np.uint64(random_bits(first, second, counter)) >> np.uint64(12)) + 0.5) * 2.0**-52
+
+
 # Logistic functions and their like
 
 

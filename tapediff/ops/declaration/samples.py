@@ -9,17 +9,21 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Domain:
-    """An interval that tests draw from; a mask for kind "b"."""
+    """An interval that tests draw from; whole numbers for kind "i", a mask for kind "b"."""
 
     low: float
     high: float
     kind: str = "f"
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        if self.kind == "i":
+            return np.asarray(rng.integers(int(self.low), int(self.high), shape))
         return np.asarray(rng.random(shape) < 0.5 if self.kind == "b" else rng.uniform(self.low, self.high, shape))
 
 
 MASK = Domain(0.0, 1.0, "b")
+WORD = Domain(0, 2**32, "i")
+COUNTER = Domain(0, 2**40, "i")
 REAL = Domain(-3.0, 3.0)
 NONZERO = Domain(0.3, 3.0)
 POSITIVE = Domain(0.1, 5.0)
