@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
@@ -176,6 +176,11 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         sub-tapes and the bodies of loops need comes on top.
         """
         return self.kernel(self._default()).workspace_bytes
+
+    @property
+    def kernels(self) -> Mapping[Key, Kernel]:
+        """Those that are compiled so far."""
+        return self._kernels
 
     def kernel(self, argnums: Key) -> Kernel:
         """The kernel of value and gradients by `argnums`, of an operator, or of the outputs alone for None; compiled at first use."""

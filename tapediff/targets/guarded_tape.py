@@ -274,7 +274,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
     def _is_answered_by_kernels(self, variant: Variant) -> bool:
         """Whether the next calls may go straight to the kernels of this tape, and are not replayed or compared with the plain function."""
         is_compiled = variant.compiled.seconds and variant.replays >= self.compile_after
-        return bool(is_compiled) and not self._recorder.merging.trials_left
+        return bool(is_compiled) and not self._recorder.merging.trials_left and self.keeps(variant)
 
     @again_unmerged
     def operate(

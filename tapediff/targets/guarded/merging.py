@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -27,11 +28,14 @@ from ...ir.tape import Tape
 from ...recording.arguments.bind_call import BoundCall
 from ..margins import apart
 from ..tapes.gradient_tape import gradient_tape
-from .keyed_call import GuardedFunction, KeyedCall
+from .keyed_call import CallKey, GuardedFunction, KeyedCall
+from .payoff import Payoff
 from .staleness import check_fresh
 
 # Branches are merged when the recordings have taken so many paths.
 PATHS_BEFORE = 3
+# And for good when so many more have been recorded since the merged form was found not to pay.
+PATHS_AGAIN = 16
 # So many calls after a change the plain function is run beside its tape.
 TRIALS = 16
 # Gradients of longer tapes take too long with NumPy.
@@ -47,8 +51,13 @@ class Merging:
         wanted: True: from the first recording that looks at a value; None: after a few paths; False: never.
 
     Attributes:
+        is_on: the merged form is recorded.
+        failed: why nothing is merged any more; None while something may be.
         trials_left: calls that are still compared with the plain function.
         version: of the form, which changes with it.
+        payoff: what the calls that are compared tell about the costs of both forms; None where that decides nothing.
+        returned: the tapes of the paths are used again, because the merged form does not pay.
+        weighed: how the costs compare.
     """
 
     def __init__(self, function: GuardedFunction, wanted: bool | None) -> None:
@@ -61,7 +70,11 @@ class Merging:
         self.trials_left = 0
         # Counts the forms, so that outcomes of one are not taken for those of another.
         self.version = 0
+        self.payoff: Payoff | None = None
+        self.returned, self.weighed = False, ""
         self._attempts = 0
+        # How often the plain form was recorded, for each kind of call.
+        self._paths: Counter[CallKey] = Counter()
 
     @property
     def is_plain(self) -> bool:
@@ -77,26 +90,25 @@ class Merging:
             return None
         return self._function.bound(merged, call)
 
-    def note(self, tape: Tape, paths: int) -> bool:
+    def note(self, tape: Tape, key: CallKey, most_paths: int) -> bool:
         """Note where a recording looked at values; whether another form is to be recorded now, as this one is to be dropped.
 
         Args:
-            paths: how many tapes of these arguments there are, with this one.
+            key: of the call.
+            most_paths: how many tapes are kept.
         """
         if self.wanted is False or self.failed is not None:
             return False
         is_news = self.functions.note_guards(tape)
         if self.is_on:
             return is_news and self._changes()
-        if not self.functions.lines or not (self.wanted or paths >= PATHS_BEFORE):
+        self._paths[key] += 1
+        if self.returned:
+            return self._paths.total() >= min(PATHS_AGAIN, most_paths) and self._returns_for_good()
+        if not self.functions.lines or not (self.wanted or self._paths[key] >= PATHS_BEFORE):
             return False
-        self.is_on = True
-        if self.functions.of(self._function.f) is None:
-            self.is_on = False
-            return False
-        self.trials_left = TRIALS
-        self.version += 1
-        return True
+        self.is_on = self._changes()
+        return self.is_on
 
     def _changes(self) -> bool:
         if self.functions.of(self._function.f) is None:
@@ -104,6 +116,25 @@ class Merging:
         self.trials_left = TRIALS
         self.version += 1
         return True
+
+    def _returns_for_good(self) -> bool:
+        """Merge again: its form has been compared already."""
+        self.is_on, self.returned = True, False
+        self.weighed = f"{self.weighed}; after {self._paths.total()} more recordings it is used for good"
+        self.version += 1
+        return True
+
+    def weigh(self, most_paths: int) -> bool:
+        """Whether the merged form, which has been compared now, is to be left because it does not pay."""
+        payoff, self.payoff = self.payoff, None
+        if payoff is None:
+            return False
+        self.returned, self.weighed = payoff.verdict(most_paths)
+        if self.returned:
+            self.is_on = False
+            self._paths.clear()
+            self.version += 1
+        return self.returned
 
     def lower(self, error: Exception) -> bool:
         """Give up what led to an error while the merged form was recorded or compared; whether there was such a form."""
@@ -125,7 +156,7 @@ class Merging:
 
     def fail(self, why: str) -> None:
         """Merge nothing any more."""
-        self.is_on, self.failed, self.trials_left = False, why, 0
+        self.is_on, self.failed, self.trials_left, self.payoff = False, why, 0, None
         self.version += 1
 
     def check(self, tape: Tape, call: KeyedCall, plain: Tape | None) -> None:
@@ -161,7 +192,10 @@ class Merging:
         """What explain() says of it."""
         if self.failed is not None:
             return [f"no branches are merged: {self.failed}"]
-        return self.functions.report() if self.is_on or self.functions.refused else []
+        if self.returned:
+            return [f"branches can be merged, but one tape for each path is faster: {self.weighed}"]
+        report = self.functions.report() if self.is_on or self.functions.refused else []
+        return [*report, f"  the merged form stays: {self.weighed}"] if self.weighed and self.is_on else report
 
 
 # What a call may raise in any form.

@@ -70,7 +70,8 @@ class Policy:
             self.warned.add("budget")
             why = f"\n  not merged: {unmerged}" if unmerged else ""
             messages.append(budget_text(name, self.max_tapes, tapes) + why)
-        if self.on_new_tape == "warn" and len(tapes) > 1:
+        # A merged tape may be the only one, and is recorded in place of a path.
+        if self.on_new_tape == "warn" and (len(tapes) > 1 or reason.guard is not None):
             messages.append(new_tape_text(name, failure))
         if reason.guard is not None and function.guard is not None and "coarse" not in self.warned:
             self.warned.add("coarse")

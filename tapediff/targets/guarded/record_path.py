@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from ...errors import StaleTape
 from ...functions.callees.path_messages import check_prescribed, warn
 from ...functions.merging.plain_numbers import check_numbers
 from ...functions.merging.rules import Refused
-from ...ir.instruction import Outcome
+from ...ir.instruction import Outcome, Tree
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
 from ...numpy_api.whole_numbers import check_parameters
@@ -24,16 +25,19 @@ from ...recording.arguments.bind_call import BoundCall
 from ...recording.arguments.int_arguments import IntNeeded, may_be_data
 from ...recording.python_state.randomness import Draws
 from ...recording.recorder import Recorder
+from ..evaluate.evaluation import Evaluation
 from ..evaluate.nested_recording import record_bound
 from ..evaluate.shared_programs import Programs
 from .compiled_program import CompiledProgram
 from .keyed_call import GuardedFunction, KeyedCall
 from .merging import Merging
+from .payoff import Payoff
 from .policy import Policy
 from .reason import Reason
 from .report import LastFailure, last_failure
+from .staleness import is_surely_fresh
 from .tape_cache import TapeCache
-from .variant import Variant
+from .variant import Answer, Variant
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -73,8 +77,11 @@ class PathRecorder:
         self.last_failure: LastFailure | None = None
         # The tape that was recorded last in the plain form.
         self._plain: Tape | None = None
-        # The tapes of the plain form, while it is not sure that there is another one.
+        # The tapes of the plain form, while it is not sure that there is another one; and of a merged form that did not pay.
         self._set_aside: list[Variant] = []
+        self._merged_aside: list[Variant] = []
+        # Why the plain form was recorded where another one is recorded in its place.
+        self._cause: Reason | None = None
 
     def variant(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None) -> tuple[Variant, bool]:
         """A tape that starts with the decided outcomes, and whether it is new: another thread may have recorded it.
@@ -106,49 +113,95 @@ class PathRecorder:
             return found, False
         failure = self._note_failure(call, missed)
         self._policy.allow_recording(self._function, failure, self._cache.all())
-        variant = self._record(call, decided, missed, failure.reason)
-        if variant.form != self.merging.version:
-            raise FormChanged  # by an error in another thread
-        if self.merging.note(variant.tape, 1 + self._cache.count(call.key)):
-            self._set_aside = self._set_aside or [*self._cache.all(), variant]
-            self._cache.clear()
-            self._plain = variant.tape
-            raise FormChanged
+        try:
+            variant = self._record_form(call, decided, missed, failure.reason)
+        except FormChanged:
+            self._cause = failure.reason
+            raise
         self._cache.insert(variant)
         messages += self._policy.warnings(self._function, call, failure, self._cache.all(), self.merging.first_reason())
         self._cache.drop_beyond(self._policy.max_tapes)
         return variant, True
 
+    def _record_form(self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, reason: Reason) -> Variant:
+        was_merged = self.merging.is_on
+        variant = self._record(call, decided, missed, reason)
+        if variant.form == self.merging.version:
+            if not self.merging.note(variant.tape, call.key, self._policy.max_tapes):
+                return variant
+            self._change_form(variant, was_merged)
+        raise FormChanged  # here, or by an error in another thread
+
+    def _change_form(self, variant: Variant, was_merged: bool) -> None:
+        """Leave the tapes of the form of a new tape, which is not kept."""
+        if self._merged_aside:
+            self._use(self._merged_aside)
+            self._merged_aside = []
+            return
+        if not was_merged and self.merging.wanted is None:
+            self.merging.payoff = Payoff(self._cache.all())
+        self._set_aside = self._set_aside or [*self._cache.all(), variant]
+        self._cache.clear()
+        self._plain = variant.tape
+
+    def _use(self, variants: Sequence[Variant]) -> None:
+        """Go back to tapes of another form."""
+        self._cache.clear()
+        for variant in variants:
+            variant.form = self.merging.version
+        self._cache.restore(variants)
+        self._cache.drop_beyond(self._policy.max_tapes)
+
     def _restore_plain(self) -> None:
         """Go back to the tapes of the plain form, where no branch of the function is merged in the end."""
         if self._set_aside and self.merging.is_plain:
-            self._cache.clear()
-            for variant in self._set_aside:
-                variant.form = self.merging.version
-            self._cache.restore(self._set_aside)
+            self._use(self._set_aside)
             self._set_aside = []
 
-    def check_on_trial(self, call: KeyedCall) -> None:
-        """Compare the first answers of a merged form with the plain function, and go back to that one where they differ."""
+    # The first answers of a merged form
+
+    def plain_result(self, call: KeyedCall) -> tuple[Tree] | None:
+        """What the plain function gives, in a tuple, while answers are compared with it. Raises its errors."""
         if not self.merging.trials_left:
-            return
-        tape = self._cache.tape_at(call.key, call.bound.inputs)
-        if tape is None:
-            return
-        # Threads may count at the same time.
-        self.merging.trials_left = max(0, self.merging.trials_left - 1)
-        if not self.merging.trials_left:
-            self._set_aside = []
+            return None
+        function = np.errstate(all="ignore")(call.bound.function)
+        return (function(*[np.array(value, order="C")[()] for value in call.bound.inputs]),)
+
+    @holding("_lock")
+    def agrees(self, call: KeyedCall, variant: Variant, answer: Answer, result: Tree) -> bool:
+        """Compare an answer of a merged form with the plain function's; where they differ, the call is to be made again, by paths."""
+        merging = self.merging
+        if not merging.trials_left or variant.form != merging.version:
+            return True
+        merging.trials_left -= 1
         try:
-            self.merging.check(tape, call, None)
+            if isinstance(answer, Evaluation) or not is_surely_fresh(variant.tape, answer[0], result):
+                merging.check(variant.tape, call, None)
         except StaleTape as differs:
-            self.merging.fail(str(differs))
+            merging.fail(str(differs))
             self._cache.clear()
+            return False
+        if merging.payoff is not None:
+            merging.payoff.look(variant, call)
+        if not merging.trials_left:
+            self._end_trial()
+        return True
+
+    def _end_trial(self) -> None:
+        may_record = self._policy.on_new_tape != "raise"
+        if may_record and self.merging.weigh(self._policy.max_tapes):
+            self._merged_aside = self._cache.all()
+            self._use(self._set_aside)
+        self.merging.payoff = None
+        self._set_aside = []
 
     def _note_failure(self, call: KeyedCall, missed: Missed | None) -> LastFailure:
         self.misses += 1
         guard = missed[0].tape.guards[missed[1].ordinal] if missed is not None else None
         reason = Reason(call.specialisation, guard, missed[1].outcome if missed is not None else None)
+        cause, self._cause = self._cause, None
+        if cause is not None and missed is None and cause.called_with == call.specialisation:
+            reason = cause
         self.last_failure = last_failure(reason, call.key, missed, call.bound.inputs, self._cache.all())
         return self.last_failure
 
