@@ -388,7 +388,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
 
     def __dask_tokenize__(self) -> str:
         """Of the function with what it closes over, and the settings; which tapes it keeps so far does not matter."""
-        settings = self.max_tapes, self._policy.compile_after_given, self.on_new_tape, self.check_every, self.backend
+        policy = self._policy
+        settings = self.max_tapes, policy.compile_after_given, self.on_new_tape, self.check_every, self.backend, policy.merge
         return token_of("guarded", self.f, self.guard, self._function.has_aux, settings)
 
     def _parts(self) -> tuple[GuardedFunction, Policy, TapeCache, PathRecorder]:
@@ -448,7 +449,10 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         Raises:
             TrackedValueEscaped: called inside a recording.
 
-        Cost: one replay with NumPy, or one recording where no tape is kept for the point. The kept tapes stay as they are.
+        Where branches are merged, those comparisons are listed that guards would depend on without it.
+
+        Cost: one replay with NumPy; or one recording where no tape is kept for the point, or branches are merged. The kept tapes stay
+        as they are.
         """
         args = tuple(args) if not named else positional(self.f, args, named)
         if _is_recording(args):
@@ -456,7 +460,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
                 "margins look at values, which a recording would not notice", fix="ask for them outside it"
             )
         call = self._function.call(args, ())
-        tape = self._cache.tape_at(call.key, call.bound.inputs)
+        # Merged branches have no guards.
+        tape = None if self._recorder.merging.is_on else self._cache.tape_at(call.key, call.bound.inputs)
         if tape is None:
             call = self._function.call(args, (), with_data=False)
             tape = Recorder(self.name).run(record_bound, call.bound)

@@ -24,6 +24,7 @@ from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions
 from ...functions.merging.rules import Refused
 from ...ir.instruction import FLOAT64, ValueType
 from ...ir.interpreter import run
+from ...ir.serialize import State
 from ...ir.tape import Tape
 from ...recording.arguments.bind_call import BoundCall
 from ..margins import apart
@@ -31,6 +32,7 @@ from ..tapes.gradient_tape import gradient_tape
 from .keyed_call import CallKey, GuardedFunction, KeyedCall
 from .payoff import Payoff
 from .staleness import check_fresh
+from .variant import Variant
 
 # Branches are merged when the recordings have taken so many paths.
 PATHS_BEFORE = 3
@@ -73,6 +75,8 @@ class Merging:
         self.payoff: Payoff | None = None
         self.returned, self.weighed = False, ""
         self._attempts = 0
+        # This is a copy of one that was merged; and the merged form is used for good.
+        self._was_merged = self._is_final = False
         # How often the plain form was recorded, for each kind of call.
         self._paths: Counter[CallKey] = Counter()
 
@@ -105,7 +109,7 @@ class Merging:
         self._paths[key] += 1
         if self.returned:
             return self._paths.total() >= min(PATHS_AGAIN, most_paths) and self._returns_for_good()
-        if not self.functions.lines or not (self.wanted or self._paths[key] >= PATHS_BEFORE):
+        if not self.functions.lines or not (self.wanted or self._was_merged or self._paths[key] >= PATHS_BEFORE):
             return False
         self.is_on = self._changes()
         return self.is_on
@@ -118,11 +122,14 @@ class Merging:
         return True
 
     def _returns_for_good(self) -> bool:
-        """Merge again: its form has been compared already."""
-        self.is_on, self.returned = True, False
         self.weighed = f"{self.weighed}; after {self._paths.total()} more recordings it is used for good"
-        self.version += 1
-        return True
+        self.is_on, self.returned, self._is_final = self._changes(), False, True
+        return self.is_on
+
+    def compare_again(self, known: Sequence[Variant]) -> None:
+        """Weigh the costs of both forms in the calls that are compared; `known`: the tapes of paths."""
+        if self.wanted is None and not (self._was_merged or self._is_final):
+            self.payoff = Payoff(known)
 
     def weigh(self, most_paths: int) -> bool:
         """Whether the merged form, which has been compared now, is to be left because it does not pay."""
@@ -181,6 +188,15 @@ class Merging:
                 at = site_of(self._function.f)
                 raise StaleTape("the gradient of the merged form differs", at=at, got=f"{mine} and {other}", tape_value=mine,
                                 function_value=other)  # fmt: skip
+
+    @property
+    def state(self) -> State:
+        """What a copy in another process has to know."""
+        return {"was_merged": self.is_on, "returned": self.returned, "weighed": self.weighed, "failed": self.failed}
+
+    def restore(self, state: State) -> None:
+        self._was_merged, self.returned = state["was_merged"], state["returned"]
+        self.weighed, self.failed = state["weighed"], state["failed"]
 
     def first_reason(self) -> str:
         """Why the first branch that stays one does so; empty where merging was not tried."""

@@ -13,7 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.instruction import Operand
+from ...ir.instruction import Operand, Param
+from ...ir.tape import Tape
+from ...ops.control.calls import CALL, LOOP, loop_with_numpy
+from ...ops.elementwise.comparison import SELECT
+from ..margins import values_at
 from ..tapes.operator_tapes import Operator
 from .keyed_call import KeyedCall
 from .variant import Variant
@@ -48,11 +52,13 @@ class Payoff:
     def __init__(self, known: Sequence[Variant]) -> None:
         self._known = [variant for variant in known if variant.compiled.seconds]
         self._seen: Counter[Hashable] = Counter(variant.number for variant in self._known)
+        # Where calls took other paths: the merged tape and its inputs.
+        self._elsewhere: list[tuple[Tape, list[Operand]]] = []
         self._times: list[_Times] = []
 
     def look(self, merged: Variant, call: KeyedCall) -> None:
         """Note which path a call takes, and on a known one how long both forms take."""
-        failed: list[str] = []
+        is_elsewhere = False
         for variant in self._known:
             kernels = variant.compiled.kernels
             common = [key for key in merged.compiled.kernels if key in kernels and not isinstance(key, Operator)]
@@ -65,10 +71,9 @@ class Payoff:
                 if len(self._times) < TIMED:
                     self._times.append(_timed(_prepared(merged, common[-1], call.bound.inputs), path))
                 return
-            failed.append(repr(status))
-        if failed:
-            # Where the guards of the known paths fail tells paths apart, but for some.
-            self._seen[tuple(failed)] += 1
+            is_elsewhere = True
+        if is_elsewhere:
+            self._elsewhere.append((merged.tape, [np.array(value) for value in call.bound.inputs]))
 
     def verdict(self, most_paths: int) -> tuple[bool, str]:
         """Whether to go back to a tape for each path, and why, or why not.
@@ -94,10 +99,41 @@ class Payoff:
 
     def _paths(self) -> tuple[float, float]:
         """How many paths there are, and how many of them are not recorded, with those never met: at least once² / 2 twice (Chao, 1984)."""
-        counts = Counter(self._seen.values())
+        counts = Counter((self._seen + Counter(decisions(tape, inputs) for tape, inputs in self._elsewhere)).values())
         unseen = counts[1] * (counts[1] - 1) / (2 * (counts[2] + 1))
-        paths = len(self._seen) + unseen
+        paths = counts.total() + unseen
         return paths, paths - len(self._known)
+
+
+@np.errstate(all="ignore")
+def decisions(tape: Tape, inputs: Sequence[Operand]) -> bytes:
+    """What a merged tape chooses at a point, which tells paths apart; by NumPy."""
+    found: list[bytes] = []
+    values = values_at(tape, inputs)
+    for op, ids, params, _, _ in tape.instructions:
+        operands = [values[i] for i in ids]
+        if op is SELECT:
+            found.append(np.asarray(operands[0]).tobytes())
+        elif op in (CALL, LOOP) and hasattr(params[0], "variants"):
+            runs = _Runs(params[0], found)
+            if op is CALL:
+                runs.answer(None, operands)
+            else:
+                loop_with_numpy(runs, params[1], operands)
+    return b"".join(found)
+
+
+class _Runs:
+    """A callee that notes the decisions of every run."""
+
+    def __init__(self, callee: Param, found: list[bytes]) -> None:
+        self.callee, self.in_types, self.out_types = callee, callee.in_types, callee.out_types
+        self._found = found
+
+    def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
+        outputs, ran = self.callee.answer(number, inputs)
+        self._found += [b"%d;" % ran, decisions(self.callee.variants[ran].tape, inputs)]
+        return outputs, ran
 
 
 def _prepared(variant: Variant, key: tuple[int, ...] | None, inputs: Sequence[Operand]) -> Callable[[], object]:

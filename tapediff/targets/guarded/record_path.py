@@ -28,16 +28,14 @@ from ...recording.recorder import Recorder
 from ..evaluate.evaluation import Evaluation
 from ..evaluate.nested_recording import record_bound
 from ..evaluate.shared_programs import Programs
-from .compiled_program import CompiledProgram
 from .keyed_call import GuardedFunction, KeyedCall
 from .merging import Merging
-from .payoff import Payoff
 from .policy import Policy
 from .reason import Reason
 from .report import LastFailure, last_failure
 from .staleness import is_surely_fresh
 from .tape_cache import TapeCache
-from .variant import Answer, Variant
+from .variant import Answer, CompiledProgram, Variant
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -136,10 +134,11 @@ class PathRecorder:
         """Leave the tapes of the form of a new tape, which is not kept."""
         if self._merged_aside:
             self._use(self._merged_aside)
-            self._merged_aside = []
+            # It has been compared already.
+            self._merged_aside, self.merging.trials_left = [], 0
             return
-        if not was_merged and self.merging.wanted is None:
-            self.merging.payoff = Payoff(self._cache.all())
+        if not was_merged:
+            self.merging.compare_again(self._cache.all())
         self._set_aside = self._set_aside or [*self._cache.all(), variant]
         self._cache.clear()
         self._plain = variant.tape

@@ -9,12 +9,11 @@ from ...functions.captured.pickling import Portable, place_of
 from ...ir.instruction import Tree, UserFunction
 from ...ir.serialize import State
 from ...recording.arguments.static import static_of
-from .compiled_program import CompiledProgram
 from .keyed_call import GuardedFunction
 from .policy import Policy
 from .record_path import REASONS_KEPT, PathRecorder
 from .tape_cache import TapeCache
-from .variant import Variant
+from .variant import CompiledProgram, Variant
 
 _SETTINGS = ("max_tapes", "check_every", "on_new_tape", "backend", "merge")
 _COUNTS = ("misses", "recordings", "seconds_recording")
@@ -44,6 +43,7 @@ def guarded_state(
             # Guards of merged tapes are those of a form that the other process has not made.
             for v in ([] if recorder.merging.is_on else sorted(cache.all(), key=lambda variant: variant.used))
         ],
+        "merging": recorder.merging.state,
     }  # fmt: skip
 
 
@@ -59,6 +59,7 @@ def restore_guarded(
     function.ints = copy.deepcopy(state["ints"])
     policy.warned = set(state["warned"])
     recorder.reasons = deque(state["reasons"], maxlen=REASONS_KEPT)
+    recorder.merging.restore(state["merging"])
     for part, values in ((recorder, state["counts"]), (cache, state["cache"])):
         for name, value in values.items():
             setattr(part, name, value)

@@ -15,9 +15,9 @@ from ...ir.interpreter import GuardFailure, run
 from ...ir.outputs import Out, as_number, deliver
 from ...ir.tape import Tape
 from ..compiled_tape import CompiledTape
+from ..evaluate.shared_programs import Program
 from ..tapes.gradient_tape import gradient_tape_in_use
 from ..tapes.operator_tapes import Operator
-from .compiled_program import CompiledProgram
 from .keyed_call import CallKey
 from .reason import Reason
 
@@ -27,6 +27,22 @@ if TYPE_CHECKING:
 
 # The results of a call by one path: a pair of value and gradients, or a list of outputs; a GuardFailure where it leaves the path.
 Answer: TypeAlias = Tree
+
+
+class CompiledProgram(Program):
+    """A program of a guarded function: compiled once for all of its tapes that differ in constants alone.
+
+    Attributes:
+        compiled: its kernels.
+        replays: how many answers came from the NumPy replay.
+    """
+
+    __slots__ = ("compiled", "replays")
+
+    def __init__(self, base: Tape, lifted: tuple[int, ...] = (), *, backend: str) -> None:
+        super().__init__(base, lifted)
+        self.compiled = CompiledTape(self.tape, backend)
+        self.replays = 0
 
 
 class Variant(PathEntry):
