@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
         derivative, second_derivative, value_and_derivative, value_derivative_and_second_derivative,
     )  # fmt: skip
     from .targets.operators.sparse import linear_operator, sparse_hessian, sparse_jacobian
-    from . import linalg, random, special, stats, testing
+    from . import linalg, random, sparse, special, stats, testing
 
 __version__ = "0.1.0"
 
@@ -51,7 +51,7 @@ __all__ = [
     "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement", "checkpoint", "compile",
     "cond", "derivative", "empty", "fori_loop", "full", "grad", "gradient", "hessian", "hvp", "is_recording", "jacfwd", "jacobian",
     "jacrev", "jvp", "linalg", "linear_operator", "linearize", "ones", "primitive", "random", "record", "register_container", "scan",
-    "second_derivative", "sparse_hessian", "sparse_jacobian", "special", "static", "stats", "stop_gradient", "subtape", "switch",
+    "second_derivative", "sparse", "sparse_hessian", "sparse_jacobian", "special", "static", "stats", "stop_gradient", "subtape", "switch",
     "testing", "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian",
     "value_derivative_and_second_derivative", "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "while_loop", "zeros",
 ]  # fmt: skip

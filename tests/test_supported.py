@@ -9,7 +9,7 @@ import pytest
 import scipy.special
 
 import tapediff as td
-from tapediff import linalg, special, stats
+from tapediff import linalg, sparse, special, stats
 from tapediff.errors import TapediffError
 from tapediff.numpy_api import dispatch
 from tapediff.numpy_api.alternatives import INSTEAD, NOT_HERE, instead_of
@@ -113,9 +113,9 @@ def lists():
     yield "Methods of NumPy's functions of two arguments", {f"np.add.{name}" for name in (*ufunc_methods.METHODS, "outer", "at")}
     yield "Attributes and methods of arrays", {f"x.{name}" for name in attributes() if has_attribute(name)}
     yield "SciPy's functions", {f"scipy.special.{name}" for name in {*BY_SCIPY_NAME, *COMPOSITIONS} if isinstance(getattr(scipy.special, name, None), np.ufunc)}
-    for module in (special, linalg):
+    for module in (special, linalg, sparse):
         yield f"`{module.__name__}`, with SciPy's signatures", {
-            f"td.{module.__name__.rpartition('.')[2]}.{name}" for name in dir(module) for f in [getattr(module, name)]
+            f"td.{module.__name__.rpartition('.')[2]}.{name}" for name in getattr(module, "__all__", dir(module)) for f in [getattr(module, name)]
             if name.islower() and not name.startswith("_") and (isinstance(f, Op) or getattr(f, "__module__", "") == module.__name__)
         }  # fmt: skip
     yield "`tapediff.stats`, with SciPy's names and arguments", {

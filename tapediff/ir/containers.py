@@ -35,6 +35,7 @@ from .pytree import (
     count_leaves,
     holds_arrays,
     is_dataclass,
+    is_registered,
     is_static,
     parts_of,
     static_leaf,
@@ -63,7 +64,7 @@ def is_container(argument: Tree) -> bool:
         return kind is not Constant or is_container(argument.value)
     if is_tracked(argument):
         return False
-    return kind in REGISTERED or (holds_arrays(argument) if is_dataclass(argument) else parts_of(argument) is not None)
+    return is_registered(kind) or (holds_arrays(argument) if is_dataclass(argument) else parts_of(argument) is not None)
 
 
 def flatten_arguments(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -110,6 +111,13 @@ def register_container(
     """
     REGISTERED[cls] = (flatten, unflatten)
     return cls
+
+
+def is_registered(kind: type) -> bool:
+    """Whether a class was given to register_container. Those of scipy.sparse are when the first object of one is met."""
+    if kind not in REGISTERED and kind.__module__.startswith("scipy.sparse."):
+        import_module(f"{__name__.partition('.')[0]}.sparse").register(kind)  # above this folder, and needed by few programs
+    return kind in REGISTERED
 
 
 def is_dataclass(tree: object) -> bool:

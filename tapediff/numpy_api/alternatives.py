@@ -75,7 +75,7 @@ INSTEAD = {
 # Where one sentence holds for a whole module of SciPy.
 MODULES = {
     "scipy.stats": "use tapediff.stats, which has SciPy's names and arguments: tapediff.stats.norm.logpdf(x, loc, scale)",
-    "scipy.sparse": "multiply with the dense matrix, matrix.toarray()",
+    "scipy.sparse": "tapediff.sparse has csr_array, csc_array and coo_array for tracked entries, and spsolve; else use matrix.toarray()",
     "scipy.optimize": "solve outside the recorded function, or write the iteration itself, with td.while_loop",
     "scipy.integrate": "write the steps yourself, e.g. of Runge and Kutta, in a loop or td.scan",
     "scipy.interpolate": "use np.interp, or evaluate the polynomial of the piece that np.searchsorted finds",

@@ -24,7 +24,7 @@ from .elementwise import (
     special_integrals,
     structure,
 )
-from .matrices import factors, linear_algebra, products, spectral
+from .matrices import factors, linear_algebra, products, sparse, spectral
 
 FAMILIES = (
     comparison,
@@ -41,6 +41,7 @@ FAMILIES = (
     linear_algebra,
     spectral,
     factors,
+    sparse,
     structure,
     counter_based,
     calls,

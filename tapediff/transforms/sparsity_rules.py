@@ -15,6 +15,7 @@ from ..ops.arrays.reductions import CUMSUM, MAX, MIN, SUM
 from ..ops.arrays.regions import Region
 from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ..ops.matrices.products import MATMUL
+from ..ops.matrices.sparse import SPARSE_PRODUCT, SPARSE_SAMPLED, SPARSE_TRANSPOSED, rows_of
 
 # scipy.sparse.csr_array of Booleans. SciPy has no type information.
 Pattern: TypeAlias = Any
@@ -180,6 +181,34 @@ def _related(patterns: IndexSets, number: int, entry: np.ndarray, source: np.nda
     return relation @ found
 
 
+def _sparse(patterns: IndexSets, instruction: Instruction) -> Pattern | None:
+    """Each entry of the sparse matrix goes, with one row of the dense operand, into one row of the result."""
+    first, second, *places = instruction.inputs
+    known = [patterns.tape.instructions[i] for i in places]
+    if any(i.op is not CONSTANT for i in known):
+        return patterns.everything(instruction)
+    columns, starts = (i.params[0] for i in known)
+    width = math.prod(patterns.shape(second)[1:])
+    rows, own = rows_of(starts), np.arange(len(columns))
+    of_op: dict[Primitive, tuple[np.ndarray, ...]] = {
+        SPARSE_PRODUCT: (rows, own, columns), SPARSE_TRANSPOSED: (columns, own, rows), SPARSE_SAMPLED: (own, rows, columns),
+    }  # fmt: skip
+    result_rows, *operand_rows = of_op[instruction.op]
+    result = None
+    for number, at in zip((first, second), operand_rows):
+        found = patterns.sets[number]
+        if found is None:
+            continue
+        if len(columns) * width * (1.0 + found.nnz / max(1, patterns.size(number))) > MOST_ENTRIES:
+            return patterns.everything(instruction)
+        entry, source = (
+            np.repeat(each, width) if len(shape) == 1 and width != 1 else np.ravel(each[:, None] * width + np.arange(width))
+            for each, shape in ((result_rows, instruction.type.shape), (at, patterns.shape(number)))
+        )  # fmt: skip
+        result = united(result, _related(patterns, number, entry, source, instruction.type.size))
+    return result
+
+
 RULES: dict[Primitive, Callable[[IndexSets, Instruction], Pattern | None]] = {
     **dict.fromkeys((INDEX, RESHAPE, TRANSPOSE, BROADCAST), _moved),
     **dict.fromkeys((SUM, MAX, MIN), _reduced),
@@ -190,4 +219,5 @@ RULES: dict[Primitive, Callable[[IndexSets, Instruction], Pattern | None]] = {
     SCATTER_ADD: _scattered,
     CUMSUM: _cumulated,
     MATMUL: _product,
+    **dict.fromkeys((SPARSE_PRODUCT, SPARSE_TRANSPOSED, SPARSE_SAMPLED), _sparse),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from ..linalg import dense_cholesky, dense_pullback, dense_solve, index_routines, tiles
+from ..linalg import dense_cholesky, dense_pullback, dense_solve, index_routines, sparse_products, tiles
 from ..llvm.cpu import has
 from .toolchain import toolchain
 
@@ -25,7 +25,7 @@ class Linked(Protocol):
 
 
 def is_linked_here(symbol: str) -> bool:
-    return symbol.startswith((index_routines.PREFIX, tiles.PREFIX))
+    return symbol.startswith((index_routines.PREFIX, tiles.PREFIX, sparse_products.PREFIX))
 
 
 def address_of(symbol: str, link: Callable[..., Linked]) -> int:
@@ -42,4 +42,7 @@ def address_of(symbol: str, link: Callable[..., Linked]) -> int:
 def _text(symbol: str) -> str:
     if symbol.startswith(index_routines.PREFIX):
         return index_routines.index_text(symbol.removeprefix(index_routines.PREFIX))
-    return _DENSE[symbol.removeprefix(tiles.PREFIX)](8 if has("avx512f") else 4)
+    lanes = 8 if has("avx512f") else 4
+    if symbol.startswith(sparse_products.PREFIX):
+        return sparse_products.TEXTS[symbol.removeprefix(sparse_products.PREFIX)](lanes)
+    return _DENSE[symbol.removeprefix(tiles.PREFIX)](lanes)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..math.simd import Code
-from . import dense_calls
+from . import dense_calls, sparse_products
 from . import factors as factor_routines
 from . import lapack as lapack_routines
 from . import spectral as spectral_routines
@@ -27,14 +27,14 @@ class Routine:
     python: Callable[..., bool | None]
 
 
-def _index_emitter(name: str) -> Callable[..., None]:
+def _void_emitter(symbol: str) -> Callable[..., None]:
     def emit(
         code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
     ) -> None:
         arguments = [f"ptr {p}" for p in (*operands, result)] + [f"i64 {size}" for size in sizes]
-        code.symbols.add(PREFIX + name)
-        code.declare(f"declare void @{PREFIX}{name}({', '.join(a.split()[0] for a in arguments)})")
-        code.line(f"call void @{PREFIX}{name}({', '.join(arguments)})")
+        code.symbols.add(symbol)
+        code.declare(f"declare void @{symbol}({', '.join(a.split()[0] for a in arguments)})")
+        code.line(f"call void @{symbol}({', '.join(arguments)})")
 
     return emit
 
@@ -98,7 +98,8 @@ ROUTINES: dict[str, Routine] = {
     "cholesky": Routine(dense_calls.cholesky, lapack_routines.cholesky_python),
     "cholesky_pullback": Routine(dense_calls.cholesky_pullback, dense_calls.cholesky_pullback_python),
     "triangular_solve": Routine(dense_calls.triangular_solve, dense_calls.triangular_solve_python),
-    **{name: Routine(_index_emitter(name), _index_python(function)) for name, function in INDEX_ROUTINES.items()},
+    **{name: Routine(_void_emitter(PREFIX + name), _index_python(function)) for name, function in INDEX_ROUTINES.items()},
+    **{f"sparse_{name}": Routine(_void_emitter(sparse_products.PREFIX + name), python) for name, python in sparse_products.PYTHON.items()},
 }
 for _name, _rows in (("potrf", 0), ("cholesky", 0), ("eigh", 1)):
     ROUTINES[f"{_name}_attempt"] = _attempt(ROUTINES[_name], _rows)

@@ -288,6 +288,13 @@ class MatrixLowering(StepBuilder):
         operands = [self.in_memory(i.inputs[0]), scratch]
         self._call_or_attempt(i, "eigh", operands, "Eigenvalues did not converge", int(i.params[0]))
 
+    def sparse(self, i: Instruction) -> None:
+        operands = [*map(self.floats_in_memory, i.inputs[:2]), *map(self.in_memory, i.inputs[2:])]
+        samples = i.op.name == "sparse_sampled"
+        width = i.params[0] if i.params else operands[1].shape[0]
+        columns = math.prod((operands[1].shape if samples else i.type.shape)[1:])
+        self.call(i.op.name, operands, self.result(i), (operands[3].shape[0] - 1, width, columns))
+
     def index_routine(self, i: Instruction) -> None:
         name = i.op.name
         # Integers beyond 2**53 have neighbours that are one double.

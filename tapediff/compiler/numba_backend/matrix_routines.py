@@ -398,6 +398,35 @@ def merge_runs(x, start, stride, order, merged, low, middle, high):
 
 
 @inner
+def sparse_product(entries, x, columns, starts, out, rows, width, k):
+    for r in range(rows):
+        for j in range(k):
+            total = 0.0
+            for p in range(starts[r], starts[r + 1]):
+                total += entries[p] * x[columns[p] * k + j]
+            out[r * k + j] = total
+
+
+@inner
+def sparse_transposed(entries, y, columns, starts, out, rows, width, k):
+    fill(out, 0, width * k, 0.0)
+    for r in range(rows):
+        for p in range(starts[r], starts[r + 1]):
+            for j in range(k):
+                out[columns[p] * k + j] += entries[p] * y[r * k + j]
+
+
+@inner
+def sparse_sampled(y, x, columns, starts, out, rows, width, k):
+    for r in range(rows):
+        for p in range(starts[r], starts[r + 1]):
+            total = 0.0
+            for j in range(k):
+                total += y[r * k + j] * x[columns[p] * k + j]
+            out[p] = total
+
+
+@inner
 def searchsorted(sorted_values, wanted, out, extent, count, right):
     for k in range(count):
         value = wanted[k]

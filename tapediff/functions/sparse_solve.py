@@ -1,0 +1,66 @@
+"""Solves of sparse systems by SciPy's SuperLU, as one instruction on the tape."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..ir.instruction import Operand, ValueType, is_tracked
+from ..ops.control.calls import CALL, GET
+from ..ops.matrices.sparse import SPARSE_SAMPLED, matrix_of
+from .callees.body import as_operand, type_of
+from .callees.ruled_callee import RuledCallee
+
+# The latest factorisations of each thread: the reverse pass finds that of the forward pass. A Newton step of several systems has a few.
+_MOST_FACTORS = 4
+_latest = threading.local()
+
+
+def sparse_solve(entries: Operand, b: Operand, columns: np.ndarray, starts: np.ndarray, transposed: bool) -> Operand:
+    """The solution of A x = b, or of A^T x = b, for the matrix of these entries; see ops/matrices/sparse.py."""
+    if not (is_tracked(entries) or is_tracked(b)):
+        return _solution(np.asarray(entries), np.asarray(b), columns, starts, transposed)
+    operands = [as_operand(value) for value in (_as_floats(entries), _as_floats(b), columns, starts)]
+    types = [type_of(operand) for operand in operands]
+    return GET(CALL(*operands, callee=_callee(tuple(types), transposed)), k=0)
+
+
+@cache
+def _callee(types: tuple[ValueType, ...], transposed: bool) -> RuledCallee:
+    return RuledCallee("spsolve", _solution, _rule, types, types[1], {"transposed": transposed})
+
+
+def _as_floats(value: Operand) -> Operand:
+    return value.astype(np.float64)
+
+
+def _solution(entries: np.ndarray, b: np.ndarray, columns: np.ndarray, starts: np.ndarray, transposed: bool) -> np.ndarray:
+    return _factors(entries, columns, starts).solve(np.asarray(b, np.float64), "N" if transposed else "T")
+
+
+def _rule(z_bar: Operand, x: Operand, entries: Operand, b: Operand, columns: Operand, starts: Operand, transposed: bool) -> list[Operand]:
+    """With A x = b: b_bar = A^-T x_bar, and the entries of A_bar = -b_bar x^T that the pattern has."""
+    b_bar = sparse_solve(entries, z_bar, columns, starts, not transposed)
+    left, right = (x, b_bar) if transposed else (b_bar, x)
+    return [-SPARSE_SAMPLED(left, right, columns, starts), b_bar]
+
+
+def _factors(entries: np.ndarray, columns: np.ndarray, starts: np.ndarray) -> Any:
+    """SuperLU's factors of the transpose, whose columns the rows are."""
+    from scipy.sparse.linalg import splu
+
+    known: OrderedDict[tuple[bytes, ...], Any] | None = getattr(_latest, "factors", None)
+    if known is None:
+        known = _latest.factors = OrderedDict()
+    key = (entries.tobytes(), columns.tobytes(), starts.tobytes())
+    found = known.get(key)
+    if found is None:
+        found = known[key] = splu(matrix_of(entries, columns, starts, len(starts) - 1).T)
+        if len(known) > _MOST_FACTORS:
+            known.popitem(last=False)
+    known.move_to_end(key)
+    return found

@@ -1,0 +1,111 @@
+"""While something is recorded, methods of SciPy's and pandas' classes answer tracked arguments as tapediff does.
+
+These libraries convert arguments before they compute anything. So the methods of their classes stand, during recordings only, for functions
+that look at the arguments first; without a tracked one, and where tapediff has no answer, they are the library's own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, wraps
+from importlib import import_module
+from types import ModuleType
+
+from ...base.current_recording import current_recorder
+from ...ir.instruction import Operand
+from ...numpy_api.creating import holds_tracked
+
+# A library's own method.
+Original = Callable[..., Operand]
+# The answer to a call of one: of the method, the object and the arguments.
+Answer = Callable[[Original, object, Sequence[Operand], Mapping[str, Operand]], Operand]
+# One of their classes, or a module.
+Owner = type | ModuleType
+# A method of one of their classes: the class, the name, the library's function and the one that stands for it.
+Method = tuple[Owner, str, Original, Original]
+
+_OF_ONE_VARIABLE = ("cdf", "logcdf", "sf", "logsf", "ppf", "isf")
+# In place of a class: the functions of the module itself.
+_FUNCTIONS = ""
+# What the operators of sparse matrices call. To replace an operator itself takes ten times as long: Python looks through all subclasses.
+_OF_SPARSE = ("_matmul_dispatch", "_rmatmul_dispatch", "multiply", "_divide", "_add_dense", "_sub_dense", "_rsub_dense")
+
+
+def _by_distribution(original: Original, scipys: object, args: Sequence[Operand], named: Mapping[str, Operand]) -> Operand:
+    """As the distribution of tapediff.stats does that has the name of one of SciPy's own; not for another, or a user's."""
+    kind = type(scipys)
+    name = getattr(scipys, "name", None) or kind.__name__.removesuffix("_gen")
+    stats = _module("stats")
+    if not kind.__module__.startswith("scipy.stats.") or name not in stats.__all__:
+        return original(scipys, *args, **named)
+    return getattr(getattr(stats, name), original.__name__)(*args, **named)
+
+
+def _by_sparse(original: Original, matrix: object, args: Sequence[Operand], named: Mapping[str, Operand]) -> Operand:
+    return _module("sparse").answer(matrix, original.__name__, *args, *named.values())
+
+
+def _module(name: str) -> Operand:
+    """A module above this folder, needed by few programs."""
+    return import_module(f"{__name__.partition('.')[0]}.{name}")
+
+
+# By the module of the library: its answer, and the methods of its classes.
+_METHODS: dict[str, tuple[Answer, dict[str, tuple[str, ...]]]] = {
+    "scipy.stats._distn_infrastructure": (_by_distribution, {
+        "rv_continuous": ("logpdf", "pdf", *_OF_ONE_VARIABLE), "rv_discrete": ("logpmf", "pmf", *_OF_ONE_VARIABLE),
+    }),
+    "scipy.stats._multivariate": (_by_distribution, {
+        "multivariate_normal_gen": ("logpdf", "pdf"), "dirichlet_gen": ("logpdf", "pdf"), "multinomial_gen": ("logpmf", "pmf"),
+    }),
+    "scipy.sparse._base": (_by_sparse, {"_spbase": _OF_SPARSE}),
+    # Where subclasses have their own.
+    "scipy.sparse._coo": (_by_sparse, {"_coo_base": _OF_SPARSE}),
+    "scipy.sparse._compressed": (_by_sparse, {"_cs_matrix": _OF_SPARSE}),
+    "scipy.sparse._dia": (_by_sparse, {"_dia_base": _OF_SPARSE}),
+    "scipy.sparse._bsr": (_by_sparse, {"_bsr_base": _OF_SPARSE}),
+    "scipy.sparse.linalg": (_by_sparse, {_FUNCTIONS: ("spsolve",)}),
+}  # fmt: skip
+
+
+def put(replaced: bool) -> None:
+    """Give the libraries' classes the methods of tapediff, or their own back. Nothing to do where a library is not imported."""
+    for module in _METHODS:
+        loaded = sys.modules.get(module)
+        if loaded is not None:
+            owners = tuple(vars(loaded).get(name) if name else loaded for name in _METHODS[module][1])
+            if None not in owners:  # another thread may be importing it
+                _put(_methods(module, owners), replaced)
+
+
+def _put(methods: tuple[Method, ...], replaced: bool) -> None:
+    """Methods that someone else has replaced meanwhile are left alone."""
+    for owner, name, original, replacement in methods:
+        before, after = (original, replacement) if replaced else (replacement, original)
+        if owner.__dict__.get(name) is before:
+            setattr(owner, name, after)
+
+
+@cache
+def _methods(module: str, owners: tuple[Owner, ...]) -> tuple[Method, ...]:
+    answer, names_of = _METHODS[module]
+    return tuple(
+        (owner, name, owner.__dict__[name], _replacement(owner.__dict__[name], answer))
+        for owner, names in zip(owners, names_of.values()) for name in names if name in owner.__dict__
+    )  # fmt: skip
+
+
+def _concerns(value: object) -> bool:
+    """Whether an operand is tracked, or made by tapediff of tracked values."""
+    return holds_tracked(value) or type(value).__module__.startswith("tapediff.")
+
+
+def _replacement(original: Original, answer: Answer) -> Original:
+    @wraps(original)
+    def call(self: object, *args: Operand, **named: Operand) -> Operand:
+        if current_recorder() is None or not any(map(_concerns, (self, *args, *named.values()))):
+            return original(self, *args, **named)
+        return answer(original, self, args, named)
+
+    return call
