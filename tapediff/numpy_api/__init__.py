@@ -8,13 +8,13 @@ a primitive.
 from __future__ import annotations
 
 from .composed.filling import imaginary
-from .dispatch import METHODS, UNARY, call_function, call_method, call_ufunc
+from .dispatch import BINARY, METHODS, UNARY, call_function, call_method, call_ufunc
 from .elementwise import around, mask_operation
 from .kinds import tracked_dtype
 from .shaping import copy, laid_out, reshape, swapaxes, transpose
 from .writing import assign, in_place, put_flat, without_masks
 
 __all__ = [
-    "METHODS", "UNARY", "around", "assign", "call_function", "call_method", "call_ufunc", "copy", "imaginary", "in_place", "laid_out",
+    "BINARY", "METHODS", "UNARY", "around", "assign", "call_function", "call_method", "call_ufunc", "copy", "imaginary", "in_place", "laid_out",
     "mask_operation", "put_flat", "reshape", "swapaxes", "tracked_dtype", "transpose", "without_masks",
 ]  # fmt: skip

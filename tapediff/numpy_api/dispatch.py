@@ -49,15 +49,19 @@ _UFUNC_COMPOSITIONS: dict[NumpyFunction, Callable[..., Operand]] = {
     **composed.UFUNCS,
 }
 
-# The ufuncs of one argument that are one op each, for the shortest way from the call to the tape.
-UNARY: dict[NumpyFunction, Op] = {
-    function: op
-    for function, op in BY_FUNCTION.items()
-    if isinstance(function, np.ufunc)
-    and function.nin == 1
-    and op not in MASK_OPS
-    and function not in _UFUNC_COMPOSITIONS
-}
+# The ufuncs of one argument, and of two, that are one op each, for the shortest way from the call to the tape.
+UNARY, BINARY = (
+    {
+        function: op
+        for function, op in BY_FUNCTION.items()
+        if isinstance(function, np.ufunc)
+        and function.nin == count
+        and function.signature is None
+        and op not in MASK_OPS
+        and function not in _UFUNC_COMPOSITIONS
+    }
+    for count in (1, 2)
+)
 
 _REDUCE: dict[NumpyFunction, Callable[..., Operand]] = {
     np.add: reducing.sum,

@@ -272,7 +272,7 @@ class Recorder(TapeBuilder):
 
     def _constant_operand(self, argument: Operand, dtype: np.dtype | None, op: Op) -> tuple[int, Operand]:
         if dtype is FLOAT64 and (type(argument) is float or type(argument) is np.float64):
-            return self.constant(np.array(argument, FLOAT64)), argument
+            return self.float_constant(argument), argument
         array = asarray(argument)
         if array.dtype == object:
             tracked = stack_objects(array)

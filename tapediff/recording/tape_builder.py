@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator, Hashable
 from contextlib import contextmanager
+from math import copysign
 from types import FrameType
 
 import numpy as np
@@ -37,6 +38,7 @@ class TapeBuilder:
         self.outermost: FrameType | None = None
         self.outermost_site: Site | None = None
         self._float_constants: dict[float, int] = {}
+        self._zeros: dict[float, int] = {}
         self._constants: dict[Hashable, int] = {}
         self._types: dict[Hashable, ValueType] = {}
         self._sites: dict[int, Site] = {}
@@ -115,6 +117,17 @@ class TapeBuilder:
         known = self._constants.get(key)
         if known is None:
             known = self._constants[key] = self._new_constant(array)
+        return known
+
+    def float_constant(self, number: float) -> int:
+        """The value number of a constant."""
+        if number != 0.0:
+            known = self._float_constants.get(number)
+            return self.constant(np.array(number, FLOAT64)) if known is None else known
+        sign = copysign(1.0, number)
+        known = self._zeros.get(sign)
+        if known is None:
+            known = self._zeros[sign] = self.constant(np.array(number, FLOAT64))
         return known
 
     def _new_constant(self, array: np.ndarray) -> int:

@@ -28,6 +28,8 @@ class Simple:
         self.cost = 0
         # Whether the value of the expression is used as a condition only: `and`, `or` and `not` give NumPy's bools or Python's.
         self.is_condition = False
+        # Variables that were found to be numbers, and have not been assigned to since.
+        self.known: set[str] = set()
 
     def expression(self, node: ast.expr) -> ast.expr:
         """The expression, with conditional expressions in it as selects.
@@ -43,7 +45,7 @@ class Simple:
                 raise Broken("scalars", node, f"it gives {node.value!r}")
             return node
         if isinstance(node, ast.Name):
-            return call("number", [place(self.site), node], node)
+            return self._number(node)
         if isinstance(node, ast.Compare):
             return self.test(node)
         if isinstance(node, ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
@@ -66,6 +68,12 @@ class Simple:
         if isinstance(node, ast.Call):
             return self._call(node)
         raise Broken("calls", node, f"it computes {ast.unparse(node)}")
+
+    def _number(self, node: ast.Name) -> ast.expr:
+        if node.id in self.known:
+            return node
+        self.known.add(node.id)
+        return call("number", [place(self.site), node], node)
 
     def _load(self, node: ast.expr) -> ast.expr:
         """An entry of an array, list or tuple, or an attribute."""
@@ -107,12 +115,16 @@ class Simple:
         function, of = node.func, node.args[0]
         assert isinstance(of, (ast.GeneratorExp, ast.ListComp))
         is_logical, is_length = (self._facts.is_builtin(node, *kinds) for kinds in ((any, all), (len,)))
+        # Its variables are others in each turn, of which there may be none.
+        before = self.known
+        self.known = set()
         counts = call("every", [place(self.site), *(self.test(test) for part in of.generators for test in part.ifs)], node)
         value = self.test(of.elt) if is_logical else self.expression(of.elt)
         if is_length:
             value = ast.copy_location(ast.Constant(1), of.elt)
         parts = [ast.comprehension(part.target, values(self._facts, part.iter, self.site, False), [], 0) for part in of.generators]
         elements = near(ast.copy_location(ast.ListComp(ast.Tuple([counts, value], ast.Load()), parts), of), of)
+        self.known = before
         rest = [*map(self.expression, node.args[1:]), *(self.expression(k.value) for k in node.keywords)]
         return call("reduced", [function, call("begin", [], node), place(self.site), flags, elements, *rest], node)
 

@@ -28,22 +28,29 @@ def may_be_plain(value: Operand) -> bool:
     """Whether a value may be a plain number, which takes that all it is computed from may be."""
     if type(value) is not TrackedArray:
         return type(value) in (float, int, bool)
-    return _may_be_plain(value._recorder, value._id)
+    known = value._recorder.plain_numbers.get(value._id)
+    return _may_be_plain(value._recorder, value._id) if known is None else known
 
 
 def _may_be_plain(recorder: Recorder, number: int) -> bool:
     known, pending = recorder.plain_numbers, [number]
     while pending:
         number = pending[-1]
-        operands = _operands(recorder, number)
-        if number not in known and isinstance(operands, tuple):
-            unknown = [k for k in operands if k not in known]
-            if unknown and all(known.get(k, True) for k in operands):
+        if number not in known:
+            operands, unknown = _operands(recorder, number), []
+            found = operands is not False
+            if found and operands is not True:
+                for operand in operands:
+                    is_plain = known.get(operand)
+                    if is_plain is None:
+                        unknown.append(operand)
+                    elif not is_plain:
+                        found = False
+                        break
+            if found and unknown:
                 pending += unknown
                 continue
-            known[number] = all(known[k] for k in operands if k in known)
-        elif number not in known:
-            known[number] = operands is True
+            known[number] = found
         pending.pop()
     return known[number]
 

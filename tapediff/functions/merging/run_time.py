@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
-from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR, SELECT
+from ...ir.instruction import BOOL, FLOAT64, FLOAT_SCALAR, INT64, Operand, is_tracked
+from ...ops import Op
+from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
 from ...recording.aliases import ALWAYS, Aliases
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.call_arrays import watch_results
@@ -21,6 +22,7 @@ from .plain_numbers import check_numbers, checked, may_be_plain, note_plain
 from .prepare.loop_run_time import LoopRunTime
 from .prepare.reductions import Element, among, extreme, total
 from .purity import is_operand, is_pure, is_pure_method, is_users
+from .record_numbers import logical, select
 from .regions.region_calls import Region
 from .regions.region_run_time import RegionCalls
 from .rules import BOOLS, FLOATS, INTS, INTS_BESIDE_FLOATS, Place, is_large, is_small
@@ -147,6 +149,8 @@ class RunTime(LoopRunTime, RegionCalls):
 
     def every(self, place: Place, *tests: Operand) -> Operand:
         """Whether all conditions hold."""
+        if len(tests) == 1 and type(tests[0]) is TrackedArray:
+            return self._condition(place, tests[0])
         return self._together(place, tests, True, LOGICAL_AND)
 
     def some(self, place: Place, *tests: Operand) -> Operand:
@@ -156,9 +160,9 @@ class RunTime(LoopRunTime, RegionCalls):
     def negated(self, place: Place, test: Operand) -> Operand:
         """Whether the condition does not hold."""
         test = self._condition(place, test)
-        return LOGICAL_NOT(test) if is_tracked(test) else not test
+        return logical(LOGICAL_NOT, test) if is_tracked(test) else not test
 
-    def _together(self, place: Place, tests: tuple[Operand, ...], neutral: bool, join: Callable[..., Operand]) -> Operand:
+    def _together(self, place: Place, tests: tuple[Operand, ...], neutral: bool, join: Op) -> Operand:
         found: Operand = neutral
         for test in tests:
             test = self._condition(place, test)
@@ -166,7 +170,7 @@ class RunTime(LoopRunTime, RegionCalls):
                 if bool(test) is not neutral:
                     return not neutral
             else:
-                found = join(found, test) if is_tracked(found) else test
+                found = logical(join, found, test) if is_tracked(found) else test
         return found
 
     def _condition(self, place: Place, test: Operand) -> Operand:
@@ -292,26 +296,34 @@ class RunTime(LoopRunTime, RegionCalls):
         return _where(test, *self._sides(place, yes, no, flags))
 
     def choose_steps(
-        self, mark: int, place: Place, test: Operand, yes: Operand, no: Operand, flags: int, operators: str, base: Operand,
-        *operands: tuple[Operand, Operand],
+        self, mark: int, place: Place, test: Operand, flags: int, operators: str, base: Operand, *operands: tuple[Operand, Operand]
     ) -> Operand:  # fmt: skip
-        """As `choose`, of two values that are base op operand op operand: so that sums over all turns of a loop stay sums."""
+        """As `choose`, of two values that are base op operand op operand: so that sums over all turns of a loop stay sums.
+
+        Args:
+            operands: for each operator that of either side, or None where the side does not have it.
+        """
         self.end(mark, place)
         if not is_tracked(test):
-            return yes if test else no
-        if _is_same(yes, no):
-            return yes
-        sides = self._sides(place, yes, no, flags)
-        if any(is_tracked(side) and side.dtype != FLOAT64 for side in sides):
-            return _where(test, *sides)
+            return _chain(operators, base, operands, 0 if test else 1)
+        is_data = [_is_float(base) or any(_is_float(pair[side]) for pair in operands) for side in (0, 1)]
+        if not all(is_data) or not all(_is_number(v) for v in (base, *(v for pair in operands for v in pair))):
+            yes, no = (_chain(operators, base, operands, side) for side in (0, 1))
+            if _is_same(yes, no):
+                return yes
+            sides = self._sides(place, yes, no, flags)
+            if any(is_tracked(side) and side.dtype != FLOAT64 for side in sides):
+                return _where(test, *sides)
         found = base
-        for name, pair in zip(operators, operands):
-            first, second = (self.number(place, each) for each in pair)
+        for name, (first, second) in zip(operators, operands):
+            first, second = (_NEUTRAL[name] if v is None else self.number(place, v) for v in (first, second))
             found = _OPERATORS[name](found, first if _is_same(first, second) else _where(test, first, second))
         return found
 
     def _sides(self, place: Place, yes: Operand, no: Operand, flags: int) -> tuple[Operand, Operand]:
         """Both values, as a mask may choose between them."""
+        if _is_float(yes) and _is_float(no):
+            return yes, no
         yes, no = self.number(place, yes), self.number(place, no)
         if is_tracked(yes) and is_tracked(no):
             if yes.dtype != no.dtype or any(side._id in side._recorder.python_ints for side in (yes, no)):
@@ -340,8 +352,26 @@ class RunTime(LoopRunTime, RegionCalls):
 
 
 def _where(test: Operand, yes: Operand, no: Operand) -> Operand:
-    found = SELECT(test, yes, no)  # as np.where, without a search for who overrides it
+    found = select(test, yes, no)
     return note_plain(found) if may_be_plain(yes) or may_be_plain(no) else found
+
+
+def _is_float(value: Operand) -> bool:
+    """Whether a value is a tracked float64, which is no view of an array."""
+    return type(value) is TrackedArray and value.type == FLOAT_SCALAR and value._view is None
+
+
+def _is_number(value: Operand) -> bool:
+    """Whether a value is a float, plain or tracked, or None."""
+    return value is None or type(value) is float or type(value) is np.float64 or _is_float(value)
+
+
+def _chain(operators: str, base: Operand, operands: Sequence[tuple[Operand, Operand]], side: int) -> Operand:
+    """What one side makes of a value."""
+    for name, pair in zip(operators, operands):
+        if pair[side] is not None:
+            base = _OPERATORS[name](base, pair[side])
+    return base
 
 
 def _watch(results: Sequence[Operand], given: Sequence[Sequence[Operand]]) -> None:
@@ -379,6 +409,8 @@ def _guard_count() -> int:
     return count
 
 
+# base op neutral is base, to the bit.
+_NEUTRAL = {"+": -0.0, "-": 0.0, "*": 1.0}
 _OPERATORS: dict[str, Callable[[Operand, Operand], Operand]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 

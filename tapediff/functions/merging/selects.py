@@ -10,9 +10,9 @@ from typing import TypeAlias
 from .contexts import flags
 from .expressions import Simple
 from .facts import Facts
-from .nodes import assign, call, copied, load, near, place, placeholder
+from .nodes import assign, call, copied, is_call_of_run_time, load, near, place, placeholder
 from .rules import Broken
-from .variables import Names
+from .variables import NONE, Names
 
 
 class Select:
@@ -37,27 +37,35 @@ class Select:
             assign(test, self._simple.test(_renamed(node.test, renamed)), node),
         ]
         sides: list[_Side] = []
+        computed: list[ast.stmt] = []
         for suffix, body in (("yes", node.body), ("no", node.orelse)):
             side = _Side(dict(renamed), f".{suffix}{number}")
-            made += self._side(body, side)
+            computed += self._side(body, side)
             sides.append(side)
         names = sorted(wanted)
+        choices: list[ast.stmt] = []
+        unread: set[str] = set()
         for name in names:
             use = self._facts.use_of(frozenset([name]))
             before = renamed.get(name, name)
             values = [load(side.names.get(name, name)) for side in sides]
-            arguments = [load(mark), place(self._site), load(test), *values, flags(use)]
+            arguments = [load(mark), place(self._site), load(test)]
             chains = [() if v.id == before else side.chains.get(name) for v, side in zip(values, sides)]
             steps = [] if self._is_read_besides(name) else _common_steps(*chains)
             if steps:
                 operators = "".join(operator for operator, _, _ in steps)
                 pairs = [ast.Tuple([yes, no], ast.Load()) for _, yes, no in steps]
-                arguments += [ast.Constant(operators), load(before), *pairs]
+                arguments += [flags(use), ast.Constant(operators), load(before), *pairs]
+                unread |= {name + side.suffix for side in sides}
+            else:
+                arguments += [*values, flags(use)]
             chosen = call("choose_steps" if steps else "choose", arguments, node)
-            made.append(assign(f"{name}.chosen{number}", chosen, node))
+            choices.append(assign(f"{name}.chosen{number}", chosen, node))
+        made += [*_without(computed, unread, choices), *choices]
         for name in names:
             target = renamed.get(name, name)
             made.append(assign(target, load(f"{name}.chosen{number}"), node))
+            self._simple.known.discard(target)
         if not names:
             made.append(near(ast.Expr(call("end", [load(mark), place(self._site)], node)), node))
         return made
@@ -93,6 +101,7 @@ class Select:
                 # What is bound in the branch first is never read before.
                 made.append(assign(own, load(names.get(name, name)) if is_bound else placeholder(), statement))
                 names[name] = own
+                self._simple.known.discard(own)
         inner = Select(self._facts, statement, self._simple)
         return made + inner.parts(statement, wanted, names)
 
@@ -123,6 +132,7 @@ class Select:
             new[name] = name + side.suffix
             side.chains[name] = None if steps is None or before is None else (*before, *steps)
         side.names.update(new)
+        self._simple.known.difference_update(new.values())
         return computed + moved
 
     def _split(self, name: str, value: ast.expr, side: _Side, computed: list[ast.stmt]) -> tuple[ast.expr, Steps] | None:
@@ -176,13 +186,9 @@ class _Side:
 
 _SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
 
-# base op neutral is base, to the bit.
-_NEUTRAL = {"+": -0.0, "-": 0.0, "*": 1.0}
-
-
 
 def _common_steps(yes: Steps | None, no: Steps | None) -> list[tuple[str, ast.expr, ast.expr]]:
-    """The steps of both sides as one chain, with an operand for each side, a neutral one where it has no such step; [] if there is none.
+    """The steps of both sides as one chain, with an operand for each side, None where it has no such step; [] if there is none.
 
     A chain of sums is a sum over the turns of a loop.
     """
@@ -194,9 +200,35 @@ def _common_steps(yes: Steps | None, no: Steps | None) -> list[tuple[str, ast.ex
     first, second = list(yes), list(no)
     while first or second:
         operator = (first or second)[0][0]
-        mine, other = (load(s.pop(0)[1]) if s and s[0][0] == operator else ast.Constant(_NEUTRAL[operator]) for s in (first, second))
+        mine, other = (load(s.pop(0)[1]) if s and s[0][0] == operator else ast.Constant(None) for s in (first, second))
         found.append((operator, mine, other))
     return found
+
+
+def _without(statements: Sequence[ast.stmt], names: set[str], after: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Assignments without those to some variables, and of what these are made of, where nothing reads them; what they check stays."""
+    if not names:
+        return [*statements]
+    made: list[ast.stmt] = []
+    read = NONE.union(*map(_read, after))
+    for statement in reversed(statements):
+        kept = [statement]
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if isinstance(target, ast.Name) and target.id in names and target.id not in read:
+            assert isinstance(statement, ast.Assign)
+            if isinstance(statement.value, ast.Name):
+                names.add(statement.value.id)
+                continue
+            checks = [n for n in ast.walk(statement.value) if isinstance(n, ast.Call) and is_call_of_run_time(n)]
+            if all(isinstance(n.func, ast.Attribute) and n.func.attr == "number" for n in checks):
+                kept = [near(ast.copy_location(ast.Expr(check), statement), statement) for check in checks]
+        read = read.union(*map(_read, kept))
+        made += kept[::-1]
+    return made[::-1]
+
+
+def _read(statement: ast.stmt) -> Names:
+    return frozenset(n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
 
 # Longer chains are computed on both sides.

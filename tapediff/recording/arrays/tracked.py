@@ -235,10 +235,15 @@ class TrackedArray(Versioned):
     # NumPy's protocols
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Operand, **kwargs: Operand) -> Operand:
-        if method == "__call__" and not kwargs and len(inputs) == 1:
-            op = functions.UNARY.get(ufunc)
-            if op is not None:
-                return self._recorder.apply(op, inputs)
+        if method == "__call__" and not kwargs:
+            if len(inputs) == 1:
+                op = functions.UNARY.get(ufunc)
+                if op is not None:
+                    return self._recorder.apply(op, inputs)
+            elif type(inputs[0]) is np.float64 and inputs[1] is self:  # an operator of NumPy's number
+                op = functions.BINARY.get(ufunc)
+                if op is not None:
+                    return self._recorder.apply(op, inputs)
         return functions.call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(

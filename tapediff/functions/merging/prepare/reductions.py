@@ -22,9 +22,8 @@ class Choosing(Protocol):
     def negated(self, place: Place, test: Operand) -> Operand: ...
     def choose(self, mark: int, place: Place, test: Operand, yes: Operand, no: Operand, flags: int) -> Operand: ...
     def choose_steps(
-        self, mark: int, place: Place, test: Operand, yes: Operand, no: Operand, flags: int, operators: str, base: Operand,
-        *operands: tuple[Operand, Operand],
-    ) -> Operand: ...  # fmt: skip
+        self, mark: int, place: Place, test: Operand, flags: int, operators: str, base: Operand, *operands: tuple[Operand, Operand]
+    ) -> Operand: ...
 
 
 def total(chooses: Choosing, mark: int, place: Place, flags: int, elements: Sequence[Element], start: Operand) -> Operand:
@@ -34,8 +33,7 @@ def total(chooses: Choosing, mark: int, place: Place, flags: int, elements: Sequ
     found = chooses.number(place, start)
     for counts, value in elements:
         value = chooses.number(place, value)
-        # -0.0 changes no sum.
-        found = chooses.choose_steps(mark, place, counts, found + value, found, flags, "+", found, (value, -0.0))
+        found = chooses.choose_steps(mark, place, counts, flags, "+", found, (value, None))
     return found
 
 
