@@ -15,6 +15,6 @@ from .shaping import copy, laid_out, reshape, swapaxes, transpose
 from .writing import assign, in_place, put_flat, without_masks
 
 __all__ = [
-    "BINARY", "METHODS", "UNARY", "around", "assign", "call_function", "call_method", "call_ufunc", "copy", "imaginary", "in_place", "laid_out",
-    "mask_operation", "put_flat", "reshape", "swapaxes", "tracked_dtype", "transpose", "without_masks",
+    "BINARY", "METHODS", "UNARY", "around", "assign", "call_function", "call_method", "call_ufunc", "copy", "imaginary", "in_place",
+    "laid_out", "mask_operation", "put_flat", "reshape", "swapaxes", "tracked_dtype", "transpose", "without_masks",
 ]  # fmt: skip

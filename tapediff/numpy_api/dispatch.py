@@ -12,7 +12,7 @@ import numpy as np
 from ..base.source_location import scipy_function, user_site
 from ..errors import UnsupportedFunction
 from ..ir.instruction import Operand, is_tracked
-from ..ops import BY_FUNCTION, BY_SCIPY_NAME, Op
+from ..ops import BY_FUNCTION, BY_SCIPY_NAME
 from ..ops.elementwise.arithmetic import power
 from ..ops.elementwise.comparison import MASK_OPS
 from . import creating, elementwise, joining, ordering, reducing, shaping, writing

@@ -73,6 +73,10 @@ T = TypeVar("T")
 _USUAL = (float, int, np.float64)
 
 
+class RecordingStopped(BaseException):
+    """Enough of a function was recorded to know where it looks at values."""
+
+
 class Recorder(TapeBuilder):
     """Collects the instructions of one tape. Use as a context manager, or `run`; the outer recorder is restored in any case.
 
@@ -80,8 +84,10 @@ class Recorder(TapeBuilder):
         name: the recorded function's name.
         concrete: compute NumPy values beside the instructions, as user code needs them; False computes types only.
         prescribed: outcomes that the first guards must take, whatever NumPy says; see GuardedTape.
+        longest: at the first guard after so many instructions the recording is stopped, by an exception that nobody should catch.
 
     Attributes:
+        is_stopped: the recording was; it is of no use then, even if it went on.
         captured: the values of outer recordings that became inputs of this one.
         failure, refusal: the first of each that was raised; if they are still there at the end, user code caught them.
         entry_frame: id of the frame in which the recording began; code further out is not part of the recorded function.
@@ -96,8 +102,11 @@ class Recorder(TapeBuilder):
         fills: np.zeros and its relatives make tracked arrays; see `run`.
     """
 
-    def __init__(self, name: str = "f", *, concrete: bool = True, prescribed: Sequence[Outcome] = ()) -> None:
+    def __init__(
+        self, name: str = "f", *, concrete: bool = True, prescribed: Sequence[Outcome] = (), longest: int | None = None
+    ) -> None:
         super().__init__(name)
+        self.longest, self.is_stopped = longest, False
         self.concrete = concrete
         self.prescribed = prescribed
         self.captured: list[TrackedArray] = []
@@ -153,7 +162,7 @@ class Recorder(TapeBuilder):
             if self.outer is not None or not self.concrete or self.fills or not may_be_filled(error):
                 raise
             refusal = error
-        self.__init__(self.name, concrete=self.concrete, prescribed=self.prescribed)
+        self.__init__(self.name, concrete=self.concrete, prescribed=self.prescribed, longest=self.longest)
         self.fills = True
         try:
             return self._run(body, *args, **named)
@@ -337,6 +346,9 @@ class Recorder(TapeBuilder):
         self.guard_count += 1
         self._observed[value._id, kind] = outcome
         self._append(GUARD, (value._id,), (kind, outcome, ordinal), BOOL_SCALAR)
+        if self.longest is not None and len(self.instructions) > self.longest:
+            self.is_stopped = True
+            raise RecordingStopped
         if kind == "int" and isinstance(outcome, float):
             return int(outcome)  # NaN or infinity: raises as plain Python does
         return outcome

@@ -39,7 +39,7 @@ def _may_be_plain(recorder: Recorder, number: int) -> bool:
         if number not in known:
             operands, unknown = _operands(recorder, number), []
             found = operands is not False
-            if found and operands is not True:
+            if isinstance(operands, tuple):
                 for operand in operands:
                     is_plain = known.get(operand)
                     if is_plain is None:

@@ -81,6 +81,12 @@ class Merging:
         self._paths: Counter[CallKey] = Counter()
 
     @property
+    def longest(self) -> int | None:
+        """Beyond so many instructions the first recording of the plain function is stopped, as it is only asked where there are guards."""
+        is_first = self.wanted is True and not self.is_on and self.failed is None and not self.functions.lines
+        return LONGEST_COMPARED if is_first else None
+
+    @property
     def is_plain(self) -> bool:
         """Whether the plain function is recorded."""
         return not self.is_on or self.functions.of(self._function.f) is None

@@ -24,7 +24,7 @@ from ...numpy_api.whole_numbers import check_parameters
 from ...recording.arguments.bind_call import BoundCall
 from ...recording.arguments.int_arguments import IntNeeded, may_be_data
 from ...recording.python_state.randomness import Draws
-from ...recording.recorder import Recorder
+from ...recording.recorder import Recorder, RecordingStopped
 from ..evaluate.evaluation import Evaluation
 from ..evaluate.nested_recording import record_bound
 from ..evaluate.shared_programs import Programs
@@ -51,6 +51,14 @@ _INFO = 20  # logging.INFO
 
 class FormChanged(Exception):
     """The function is recorded in another form from now on; the call starts again."""
+
+
+class _Stopped(Exception):
+    """A recording has shown enough of where the function looks at values; `tape` is its beginning, without outputs."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self.tape = Tape(tuple(recorder.instructions), tuple(recorder.inputs), (), recorder.name)
 
 
 class PathRecorder:
@@ -113,6 +121,10 @@ class PathRecorder:
         self._policy.allow_recording(self._function, failure, self._cache.all())
         try:
             variant = self._record_form(call, decided, missed, failure.reason)
+        except _Stopped as stopped:
+            self.merging.note(stopped.tape, call.key, self._policy.max_tapes)
+            self._cause = failure.reason
+            raise FormChanged from None
         except FormChanged:
             self._cause = failure.reason
             raise
@@ -246,28 +258,38 @@ class PathRecorder:
 
     def _tape(self, call: KeyedCall, bound: BoundCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:
         """Record a call; raises IntNeeded where an int that would be data has to be specialised on."""
-        recorder = Recorder(self._function.name, prescribed=decided)
+        recorder = Recorder(self._function.name, prescribed=decided, longest=self.merging.longest)
         if not call.takes_ints:
-            tape = recorder.run(record_bound, bound)
-            check_numbers(recorder)
-            return tape
+            return _recorded(recorder, bound)
         if missed is None:
             is_allowed = may_be_data(self._function.f)
         else:
             is_allowed = self._function.ints.allows_path(missed[0].tape, missed[1].ordinal)
         try:
             if is_allowed:
-                tape = recorder.run(record_bound, bound)
-                check_numbers(recorder)
+                tape = _recorded(recorder, bound)
                 check_parameters(tape)
                 return tape
             error = None
-        except Refused:
+        except (Refused, _Stopped):
             raise
         except Exception as raised:  # noqa: BLE001 -- also an error of the function's own: plain Python decides
             error = raised
         self.misses -= 1  # the call is made again
         raise IntNeeded from error
+
+
+def _recorded(recorder: Recorder, bound: BoundCall) -> Tape:
+    try:
+        tape = recorder.run(record_bound, bound)
+    except (Exception, RecordingStopped):
+        if recorder.is_stopped:
+            raise _Stopped(recorder) from None
+        raise
+    if recorder.is_stopped:
+        raise _Stopped(recorder)  # the function has caught it
+    check_numbers(recorder)
+    return tape
 
 
 @cache

@@ -1,0 +1,82 @@
+"""The first recording of a long function, which is only asked where there are guards, ends early."""
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.targets.guarded import merging
+
+POINTS = np.random.default_rng(4).normal(size=(4, 12))
+
+
+def robust(x):
+    total = 0.0
+    for v in x:
+        if abs(v) < 1.0:
+            total += v * v
+        else:
+            total += abs(v)
+    return total
+
+
+def in_two_loops(x):
+    total = robust(x)
+    for v in x:
+        if v > total:
+            total = total * 1.5
+    return total
+
+
+def catches_everything(x):
+    total = 0.0
+    for v in x:
+        try:
+            is_small = v < 0.5
+            if is_small:
+                total += v
+            else:
+                total += v * v
+        except BaseException:  # noqa: BLE001 -- it is the test
+            total += 1000.0
+    return total
+
+
+def collects(x):
+    kept = []
+    for v in x:
+        if v > 0.0:
+            kept.append(v * v)
+    return sum(kept) + x[0]
+
+
+@pytest.mark.parametrize("f", [robust, in_two_loops, catches_everything, collects])
+def test_a_first_recording_that_is_stopped_changes_no_answer(f, monkeypatch):
+    monkeypatch.setattr(merging, "LONGEST_COMPARED", 8)
+    merged = td.GuardedTape(f, merge=True, on_new_tape="interpret")
+    for x in POINTS:
+        value, gradient = td.value_and_gradient(merged, x)
+        expected = td.value_and_gradient(td.record(f, x), x)
+        # Sums in another order.
+        np.testing.assert_allclose(value, expected[0], rtol=1e-13)
+        np.testing.assert_allclose(gradient, expected[1], rtol=1e-13)
+
+
+def test_no_more_of_a_long_function_is_recorded_without_merging_than_tells_where_it_branches(monkeypatch):
+    monkeypatch.setattr(merging, "LONGEST_COMPARED", 8)
+    calls = []
+
+    def watched(x):
+        calls.append(0)
+        total = 0.0
+        for v in x:
+            calls[-1] += 1
+            if abs(v) < 1.0:
+                total += v * v
+            else:
+                total += abs(v)
+        return total
+
+    merged = td.GuardedTape(watched, merge=True, on_new_tape="interpret")
+    td.gradient(merged, POINTS[0])
+    assert calls[0] < len(POINTS[0]) <= calls[1]
+    assert merged.explain().startswith("watched: 1 of")
