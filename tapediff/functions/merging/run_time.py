@@ -15,6 +15,7 @@ from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
 from ...recording.aliases import ALWAYS, Aliases
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.call_arrays import watch_results
+from ...recording.choices import logical, select
 from ...recording.recorder import current_recorder
 from ..captured.freeze import freeze
 from ..loops import while_loop
@@ -22,7 +23,6 @@ from .plain_numbers import check_numbers, checked, may_be_plain, note_plain
 from .prepare.loop_run_time import LoopRunTime
 from .prepare.reductions import Element, among, extreme, total
 from .purity import is_operand, is_pure, is_pure_method, is_users
-from .record_numbers import logical, select
 from .regions.region_calls import Region
 from .regions.region_run_time import RegionCalls
 from .rules import BOOLS, FLOATS, INTS, INTS_BESIDE_FLOATS, Place, is_large, is_small

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...base.current_recording import current_recorder
-from ...ir.instruction import BOOL_SCALAR, FLOAT64, FLOAT_SCALAR, Operand, ValueType
-from ...ops import Op
-from ...ops.elementwise.comparison import SELECT
-from ...recording.arrays.tracked import TrackedArray
-from ...recording.recorder import Recorder
+from ..base.current_recording import current_recorder
+from ..ir.instruction import BOOL_SCALAR, FLOAT64, FLOAT_SCALAR, Operand, ValueType
+from ..ops import Op
+from ..ops.elementwise.comparison import SELECT
+from .arrays.tracked import TrackedArray
+from .recorder import Recorder
 
 _BOOLS = tuple(map(np.array, (False, True)))
 
