@@ -40,6 +40,11 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
         derivative, second_derivative, value_and_derivative, value_derivative_and_second_derivative,
     )  # fmt: skip
     from .targets.operators.sparse import linear_operator, sparse_hessian, sparse_jacobian
+    from .posterior.parameters import (
+        cholesky_corr, corr_matrix, cov_matrix, interval, lower, ordered, positive, positive_ordered, real, simplex, unit_vector, upper,
+        zero_sum,
+    )  # fmt: skip
+    from .posterior.posterior import Posterior
     from . import linalg, random, sparse, special, stats, testing
 
 __version__ = "0.1.0"
@@ -47,13 +52,15 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentMismatch", "Cache", "CompiledTape", "Constant", "ConstantOrCache", "DtypeMismatch", "FrozenRandomWarning", "GuardFailed",
     "GuardWarning", "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "NewTape",
-    "NonScalarOutput", "Output", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape", "TapediffError",
-    "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement", "checkpoint", "compile",
-    "cond", "derivative", "empty", "fori_loop", "full", "grad", "gradient", "hessian", "hvp", "is_recording", "jacfwd", "jacobian",
-    "jacrev", "jvp", "linalg", "linear_operator", "linearize", "ones", "primitive", "random", "record", "register_container", "scan",
-    "second_derivative", "sparse", "sparse_hessian", "sparse_jacobian", "special", "static", "stats", "stop_gradient", "subtape", "switch",
-    "testing", "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian",
-    "value_derivative_and_second_derivative", "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "while_loop", "zeros",
+    "NonScalarOutput", "Output", "Posterior", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape", "TapediffError",
+    "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement", "checkpoint",
+    "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "derivative", "empty", "fori_loop", "full", "grad", "gradient",
+    "hessian", "hvp", "interval", "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_operator", "linearize",
+    "lower", "ones", "ordered", "positive", "positive_ordered", "primitive", "random", "real", "record", "register_container", "scan",
+    "second_derivative", "simplex", "sparse", "sparse_hessian", "sparse_jacobian", "special", "static", "stats", "stop_gradient",
+    "subtape", "switch", "testing", "unit_vector", "upper", "value_and_derivative", "value_and_grad", "value_and_gradient",
+    "value_and_jacobian", "value_derivative_and_second_derivative", "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp",
+    "while_loop", "zero_sum", "zeros",
 ]  # fmt: skip
 
 MODULES = {
@@ -83,6 +90,10 @@ MODULES = {
     "targets.operators.matrices": "value_and_jacobian value_gradient_and_hessian",
     "targets.operators.of_numbers": "derivative second_derivative value_and_derivative value_derivative_and_second_derivative",
     "targets.operators.sparse": "linear_operator sparse_hessian sparse_jacobian",
+    "posterior.parameters": (
+        "cholesky_corr corr_matrix cov_matrix interval lower ordered positive positive_ordered real simplex unit_vector upper zero_sum"
+    ),
+    "posterior.posterior": "Posterior",
 }
 """The public names of each module. No module is called like one of them: loading it would put the module in the name's place."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent / "tapediff"
 
 # Each imports only from itself and from those before it.
-LAYERS = ["base", "errors", "ir", "ops", "passes", "numpy_api", "recording", "transforms", "compiler", "functions", "targets"]
+LAYERS = ["base", "errors", "ir", "ops", "passes", "numpy_api", "recording", "transforms", "compiler", "functions", "targets", "adapters", "posterior"]
 
 
 def imported(file):

@@ -1,0 +1,116 @@
+"""A first look at a posterior: is it finite where samplers begin, is the gradient right, how near are the branches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .density import NamedDensity
+from .transforms import Array
+
+# Of a gradient against central differences: the differences have an error of about 1e-10 of the value's scale.
+TOLERANCE = 1e-5
+# Differences are taken along so many random directions where there are more parameters than that.
+DIRECTIONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What was found at one point.
+
+    Attributes:
+        u: the unconstrained point.
+        log_density: there; NaN or infinite where it is not defined.
+        steepest: the largest entry of the gradient.
+        error: of the gradient, relative to its largest entry.
+        next_branch: how far the nearest comparison that Python makes is from another outcome; None if there is none.
+        failure: an exception that was raised instead of an answer.
+    """
+
+    u: Array
+    log_density: float
+    steepest: float
+    error: float
+    next_branch: float | None
+    failure: str | None = None
+
+    @property
+    def is_fine(self) -> bool:
+        """A finite value, and the gradient agrees with the differences; beside a branch differences tell nothing."""
+        beside_a_branch = self.next_branch is not None and self.next_branch < 1e-4
+        return (
+            self.failure is None and bool(np.isfinite(self.log_density)) and (self.error < TOLERANCE or beside_a_branch)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found at all points; prints as a table."""
+
+    points: tuple[Point, ...]
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether every point is."""
+        return all(point.is_fine for point in self.points)
+
+    def __str__(self) -> str:
+        lines = ["point        log density   largest slope   error of gradient   to the next branch"]
+        for k, p in enumerate(self.points):
+            name = "u = 0" if k == 0 else f"random {k}"
+            if p.failure is not None:
+                lines.append(f"{name:9}   {p.failure}")
+                continue
+            branch = "no branches" if p.next_branch is None else f"{p.next_branch:.2g}"
+            lines.append(
+                f"{name:9}   {p.log_density:12.5g}   {p.steepest:13.4g}   {p.error:17.1e}   {branch:>18}"
+                + ("" if p.is_fine else "   <- look here")
+            )
+        lines.append(
+            "finite everywhere, and gradients agree with differences"
+            if self.is_fine
+            else "not fine at the marked points"
+        )
+        return "\n".join(lines)
+
+
+def check_posterior(posterior: NamedDensity, points: int, seed: int) -> Report:
+    """At u = 0, and at points uniform in (-2, 2), where Stan's samplers begin."""
+    rng, size = np.random.default_rng(seed), posterior.param_unc_num()
+    starts = [np.zeros(size), *rng.uniform(-2.0, 2.0, size=(max(points - 1, 0), size))]
+    return Report(tuple(_look_at(posterior, u, rng) for u in starts))
+
+
+def _look_at(posterior: NamedDensity, u: Array, rng: np.random.Generator) -> Point:
+    try:
+        value, gradient = posterior.log_density_gradient(u)
+    except Exception as error:
+        if not getattr(error, "is_recoverable", False):
+            raise
+        return Point(u, np.nan, np.nan, np.nan, None, f"{type(error).__name__}: {error}".splitlines()[0])
+    steepest = float(np.max(np.abs(gradient), initial=0.0))
+    margins = [
+        abs(m.margin)
+        for m in posterior.tape.margins(u, posterior.constants)
+        if m.kind == "guard" and np.isfinite(m.margin)
+    ]
+    error = _error(posterior, u, gradient, rng) / max(1.0, steepest) if np.isfinite(value) else np.nan
+    return Point(u, float(value), steepest, error, min(margins, default=None))
+
+
+def _error(posterior: NamedDensity, u: Array, gradient: Array, rng: np.random.Generator) -> float:
+    """How far it is from central differences of the plain function, the best of three steps, along the axes or random directions."""
+    if u.size <= DIRECTIONS:
+        directions = np.eye(u.size)
+    else:
+        directions = rng.normal(size=(DIRECTIONS, u.size))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    worst = 0.0
+    for direction in directions:
+        differences = [
+            (posterior.plain_log_density(u + h * direction) - posterior.plain_log_density(u - h * direction)) / (2 * h)
+            for h in (1e-4, 1e-5, 1e-6)
+        ]
+        worst = max(worst, min(abs(d - gradient @ direction) for d in differences))
+    return float(worst)

@@ -1,0 +1,232 @@
+"""The log density of named parameters over one unconstrained vector, with its derivatives."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import numpy as np
+
+from ..ir.arguments import Constant
+from ..ir.instruction import Tree, UserFunction
+from ..targets.guarded_tape import GuardedTape
+from ..targets.native.c_function import CFunction
+from .layout import Layout, lay_out, scalar_names
+from .parameters import Parameter
+from .transforms import Array, Shape
+
+
+class NamedDensity:
+    """The parts of a td.Posterior that concern points and derivatives; see there for the arguments."""
+
+    def __init__(
+        self, log_density: UserFunction, *, data: Mapping[str, Tree] | None = None,
+        coords: Mapping[str, int | Sequence[Tree]] | None = None, generated: UserFunction | None = None,
+        dims: Mapping[str, Sequence[str]] | None = None, parameters: Mapping[str, Parameter] | None = None,
+        options: Mapping[str, Tree] | None = None, **named: Parameter,
+    ) -> None:  # fmt: skip
+        self.parameters = {**(parameters or {}), **named}
+        for name, parameter in self.parameters.items():
+            if not isinstance(parameter, Parameter):
+                raise ValueError(f"{name!r} is {type(parameter).__name__}, and has to be a parameter; fix: {name}=td.real(), ...; "
+                                 "data go into data={...}")  # fmt: skip
+        if not self.parameters:
+            raise ValueError("no parameters; fix: td.Posterior(f, mu=td.real(), tau=td.positive())")
+        self.coords = {dim: _entries(entries) for dim, entries in (coords or {}).items()}
+        self._data = {name: _as_data(value) for name, value in (data or {}).items()}
+        self._constants = cast(Tree, Constant(self._data))
+        self.generated = generated
+        self.dims = {name: tuple(p.dims) for name, p in self.parameters.items() if p.dims} | {
+            k: tuple(v) for k, v in (dims or {}).items()
+        }
+        both = self.parameters.keys() & self._data.keys()
+        if both:
+            raise ValueError(f"{', '.join(sorted(both))}: parameter and data of one name")
+        _check_names(log_density, "log_density", {*self.parameters, *self._data}, may_leave_out=False)
+        if generated is not None:
+            _check_names(generated, "generated", {*self.parameters, *self._data, "rng"}, may_leave_out=True)
+        self.layout: Layout = lay_out(self.parameters, {dim: len(entries) for dim, entries in self.coords.items()})
+        self._options: dict[str, Tree] = {
+            "name": getattr(log_density, "__name__", "<lambda>").replace("<lambda>", "log_density"),
+            **(options or {}),
+        }
+        self._density = _Density(log_density, self.layout, jacobian=True)
+        self._tape = GuardedTape(self._density, **self._options)
+        self._without_jacobian: GuardedTape | None = None
+        self._c_function: CFunction | None = None
+
+    # What there is
+
+    @property
+    def data(self) -> dict[str, Tree]:
+        """The data, by name; `set_data` replaces them."""
+        return dict(self._data)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all constrained numbers, as "mu" and "z[0]", in the order of `constrain`."""
+        return tuple(entry for block in self.layout.blocks for entry in scalar_names(block.name, block.shape))
+
+    @property
+    def unconstrained_names(self) -> tuple[str, ...]:
+        """The names of the entries of the unconstrained vector."""
+        return tuple(
+            entry for block in self.layout.blocks for entry in scalar_names(block.name, block.unconstrained_shape)
+        )
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """The shape of each parameter's value."""
+        return {block.name: block.shape for block in self.layout.blocks}
+
+    def param_num(self) -> int:
+        """How many constrained numbers there are."""
+        return len(self.names)
+
+    def param_unc_num(self) -> int:
+        """The size of the unconstrained vector."""
+        return self.layout.size
+
+    @property
+    def constants(self) -> Tree:
+        """The data as the second argument of `tape`."""
+        return self._constants
+
+    @property
+    def tape(self) -> GuardedTape:
+        """The tapes of the log density of (u, td.Constant(data)): for `explain()`, `margins`, and everything else that targets can do."""
+        return self._tape
+
+    def set_data(self, **data: Tree) -> None:
+        """Replace some or all data by others; compiles only where shapes, dtypes or nesting are new.
+
+        Raises:
+            ValueError: a name that is not among the data.
+        """
+        new = {name: _as_data(value) for name, value in data.items()}
+        unknown = new.keys() - self._data.keys()
+        if unknown:
+            raise ValueError(
+                f"no data of the name {', '.join(sorted(unknown))}; the names are {', '.join(self._data) or 'none'}"
+            )
+        self._data = {**self._data, **new}
+        self._constants = cast(Tree, Constant(self._data))
+        self._c_function = None
+
+    # Between the vector and the parameters
+
+    def constrain(self, u: Array) -> dict[str, Array]:
+        """The parameters at unconstrained points, plain arrays.
+
+        Args:
+            u: shape (..., param_unc_num()); leading axes, such as chains and draws, come in front of each result's shape.
+        """
+        point = np.asarray(u, dtype=np.float64)
+        if point.ndim == 0 or point.shape[-1] != self.layout.size:
+            raise ValueError(f"unconstrained points have {self.layout.size} numbers, got shape {point.shape}")
+        return self.layout.constrain_rows(point)
+
+    def unconstrain(self, values: Mapping[str, Tree] | None = None, /, **named: Tree) -> Array:
+        """The unconstrained point of the parameters' values, given as a dict or by name.
+
+        Raises:
+            ValueError: a value outside of its support, or of another shape; a name too many or too few.
+        """
+        return self.layout.unconstrain({**(values or {}), **named})
+
+    # Log density and derivatives, at unconstrained points
+
+    def log_density(self, u: Array, *, jacobian: bool = True) -> float:
+        """The log density at an unconstrained point; without the log-Jacobian, that of the constrained parameters."""
+        return cast(float, self._target(jacobian)(u, self._constants))
+
+    def log_density_gradient(self, u: Array, *, jacobian: bool = True, out: Array | None = None) -> tuple[float, Array]:
+        """Value and gradient; `out` receives the gradient."""
+        return self._target(jacobian).value_and_gradient(u, self._constants, out=out)
+
+    def log_density_hessian(self, u: Array, *, jacobian: bool = True) -> tuple[float, Array, Array]:
+        """Value, gradient and Hessian."""
+        return cast(tuple[float, Array, Array], self._target(jacobian).value_gradient_and_hessian(u, self._constants))
+
+    def log_density_hessian_vector_product(self, u: Array, v: Array, *, jacobian: bool = True) -> tuple[float, Array]:
+        """Value, and Hessian times v."""
+        value, _, product = self._target(jacobian).value_gradient_and_hvp(u, v, self._constants)
+        return cast(float, value), cast(Array, product)
+
+    def plain_log_density(self, u: Array) -> float:
+        """The log density by plain Python and NumPy, without any tape: what the others have to agree with."""
+        return float(self._density(np.asarray(u, dtype=np.float64), self._data))
+
+    def batch(self, u: Array) -> tuple[Array, Array]:
+        """Values and gradients at every row of u, in as many threads as pay off; see GuardedTape.batch."""
+        return cast(tuple[Array, Array], self._tape.batch(u, self._constants))
+
+    def c_function(self) -> CFunction:
+        """Value and gradient as a C function; see GuardedTape.c_function. The same object until the data are replaced."""
+        if self._c_function is None:
+            self._c_function = self._tape.c_function("gradient", np.zeros(self.layout.size), self._constants)
+        return self._c_function
+
+    @property
+    def address(self) -> int:
+        """Of the C function `c_function()`, for compiled samplers; `user_data` is its last argument."""
+        return self.c_function().address
+
+    @property
+    def user_data(self) -> int:
+        """The last argument of the C function."""
+        return self.c_function().user_data
+
+    def _target(self, jacobian: bool) -> GuardedTape:
+        if jacobian:
+            return self._tape
+        if self._without_jacobian is None:
+            density = _Density(self._density.log_density, self.layout, jacobian=False)
+            self._without_jacobian = GuardedTape(density, **self._options)
+        return self._without_jacobian
+
+
+class _Density:
+    """The function of (u, data) that is recorded."""
+
+    def __init__(self, log_density: UserFunction, layout: Layout, *, jacobian: bool) -> None:
+        self.log_density, self.layout, self.jacobian = log_density, layout, jacobian
+
+    def __call__(self, u: Array, data: Mapping[str, Tree]) -> Tree:
+        values, log_jacobian = self.layout.constrain(u)
+        value = self.log_density(**values, **data)
+        return value + log_jacobian if self.jacobian else value
+
+
+def _entries(given: int | Sequence[Tree]) -> tuple[Tree, ...]:
+    return tuple(range(given)) if isinstance(given, (int, np.integer)) else tuple(given)
+
+
+def _as_data(value: Tree) -> Tree:
+    """Columns of data frames become arrays; so do lists of numbers; containers keep their nesting."""
+    if isinstance(value, Mapping):
+        return {name: _as_data(part) for name, part in value.items()}
+    if hasattr(value, "to_numpy"):
+        return value.to_numpy()
+    if isinstance(value, list) and np.asarray(value).dtype.kind in "fiub":
+        return np.asarray(value)
+    return value
+
+
+def _check_names(function: UserFunction, what: str, given: set[str], *, may_leave_out: bool) -> None:
+    """The function takes every name that it will be given, and is given all that it needs."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # builtins without a signature
+        return
+    takes = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    needs = {p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    missing, unknown = needs - given, set() if takes_any or may_leave_out else given - takes
+    if missing:
+        raise ValueError(f"{what} needs {', '.join(sorted(missing))}, which is neither a parameter nor data")
+    if unknown:
+        raise ValueError(
+            f"{what} has no argument {', '.join(sorted(unknown))}; fix: name it in the function's signature, or leave it out"
+        )

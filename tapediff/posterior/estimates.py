@@ -1,0 +1,131 @@
+"""Modes, and normal distributions around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg, optimize
+
+from .density import NamedDensity
+from .layout import Layout
+from .transforms import Array
+
+# Starting points that are tried: u = 0, then as Stan's, uniform in (-2, 2).
+STARTS = 6
+# Newton's method takes a Hessian a step: beyond this size gradients alone, as one would take seconds.
+LARGEST_HESSIAN = 500
+# A point is a mode where the gradient is that small in comparison to how it changes over one unit.
+FLAT = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mode.
+
+    Attributes:
+        u: the unconstrained point.
+        values: the parameters there.
+        log_density: there.
+        gradient: there; what is left of it.
+    """
+
+    u: Array
+    values: dict[str, Array]
+    log_density: float
+    gradient: Array
+
+
+@dataclass(frozen=True, slots=True)
+class NormalApproximation:
+    """A normal distribution of the unconstrained vector, which has the log density's mode and Hessian there (Laplace's method).
+
+    Attributes:
+        mode: its mean.
+        covariance: the inverse of the negative Hessian.
+        log_evidence: the logarithm of the integral of the normal distribution that is scaled to the density at the mode.
+    """
+
+    mode: Estimate
+    covariance: Array
+    log_evidence: float
+    _layout: Layout
+
+    def sample(self, draws: int, *, seed: int = 0) -> dict[str, Array]:
+        """Draws of the parameters, each of shape (draws, *shape)."""
+        factor = linalg.cholesky(self.covariance, lower=True)
+        normal = np.random.default_rng(seed).normal(size=(draws, self.mode.u.size))
+        return self._layout.constrain_rows(self.mode.u + normal @ factor.T)
+
+
+def find_mode(posterior: NamedDensity, start: Array | None, jacobian: bool, seed: int) -> Estimate:
+    """The highest of the modes that a quasi-Newton method finds, then Newton's; from one start, the first that it finds."""
+    size, rng = posterior.param_unc_num(), np.random.default_rng(seed)
+    starts = [start] if start is not None else [np.zeros(size), *rng.uniform(-2.0, 2.0, size=(STARTS - 1, size))]
+
+    def falling(u: Array) -> tuple[float, Array]:
+        try:
+            value, gradient = posterior.log_density_gradient(u, jacobian=jacobian)
+        except Exception as error:
+            if getattr(error, "is_recoverable", False):
+                return np.inf, np.zeros(size)
+            raise
+        return (-value, -gradient) if np.isfinite(value) and np.all(np.isfinite(gradient)) else (np.inf, np.zeros(size))
+
+    found = []
+    for point in starts:
+        if np.isfinite(falling(point)[0]):
+            u = optimize.minimize(
+                falling, point, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-14, "gtol": 1e-9}
+            ).x
+            found.append(_sharpened(posterior, u, jacobian))
+            if found[-1] is not None and start is not None:
+                break
+    modes = [mode for mode in found if mode is not None]
+    if not modes:
+        kind = (
+            ""
+            if jacobian
+            else "; the density of the constrained parameters may have none: jacobian=True takes that of the unconstrained vector"
+        )
+        raise RuntimeError(
+            f"no mode was found from {len(starts)} starting points, {len(found)} of them with a finite log density"
+            + kind
+        )
+    u = max(modes, key=lambda u: -falling(u)[0])
+    value, gradient = posterior.log_density_gradient(u, jacobian=jacobian)
+    return Estimate(u, posterior.constrain(u), float(value), gradient)
+
+
+def _sharpened(posterior: NamedDensity, u: Array, jacobian: bool) -> Array | None:
+    """The mode that Newton's method reaches from nearby; None if there is none."""
+    if u.size > LARGEST_HESSIAN:
+        _, gradient = posterior.log_density_gradient(u, jacobian=jacobian)
+        _, step = posterior.log_density_hessian_vector_product(
+            u, gradient / max(1e-300, float(np.linalg.norm(gradient))), jacobian=jacobian
+        )
+        return u if np.linalg.norm(gradient) <= 1e-3 * max(1.0, float(np.linalg.norm(step))) else None
+    step = np.full_like(u, np.inf)
+    for _ in range(20):
+        value, gradient, hessian = posterior.log_density_hessian(u, jacobian=jacobian)
+        try:
+            step = linalg.cho_solve(linalg.cho_factor(-hessian), gradient)
+        except (linalg.LinAlgError, ValueError):
+            return None
+        if np.max(np.abs(step), initial=0.0) <= FLAT * 1e-3:
+            return u
+        if not posterior.log_density(u + step, jacobian=jacobian) >= value:
+            return u if np.max(np.abs(step)) <= FLAT else None
+        u = u + step
+    return u if np.max(np.abs(step)) <= FLAT else None
+
+
+def laplace_approximation(posterior: NamedDensity, mode: Estimate) -> NormalApproximation:
+    """The normal distribution at a mode of the unconstrained vector's density."""
+    _, _, hessian = posterior.log_density_hessian(mode.u)
+    factor = linalg.cho_factor(-hessian, lower=True)
+    covariance = linalg.cho_solve(factor, np.eye(mode.u.size))
+    log_evidence = (
+        mode.log_density + 0.5 * mode.u.size * np.log(2.0 * np.pi) - float(np.sum(np.log(np.diagonal(factor[0]))))
+    )
+    return NormalApproximation(mode, 0.5 * (covariance + covariance.T), log_evidence, posterior.layout)

@@ -1,0 +1,115 @@
+"""The unconstrained vector: where each parameter lies in it, and the values of all parameters there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from .parameters import Parameter
+from .transforms import Array, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One parameter's part of the vector.
+
+    Attributes:
+        name: of the parameter.
+        parameter: its declaration.
+        shape: of its value.
+        unconstrained_shape: of its part of the vector.
+        part: where that is.
+    """
+
+    name: str
+    parameter: Parameter
+    shape: Shape
+    unconstrained_shape: Shape
+    part: slice
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """All parameters, in the order in which they were declared."""
+
+    blocks: tuple[Block, ...]
+    size: int
+
+    def constrain(self, u: Array) -> tuple[dict[str, Array], Array | float]:
+        """The values at one unconstrained vector, and the log-Jacobian determinant; recorded if u is tracked."""
+        values: dict[str, Array] = {}
+        total: Array | float = 0.0
+        for block in self.blocks:
+            part = (
+                u[block.part].reshape(block.unconstrained_shape) if block.unconstrained_shape else u[block.part.start]
+            )
+            values[block.name], log_jacobian = block.parameter.transform_at(values).constrain(part)
+            total = total + log_jacobian
+        return values, total
+
+    def constrain_rows(self, u: Array) -> dict[str, Array]:
+        """The values at each of the unconstrained vectors in the last axis of a plain array, with its other axes in front."""
+        if any(block.parameter.bounded for block in self.blocks):  # functions of a user, which take one value each
+            rows = [self.constrain(row)[0] for row in u.reshape(-1, self.size)]
+            return {
+                block.name: np.array([row[block.name] for row in rows]).reshape((*u.shape[:-1], *block.shape)) for block in self.blocks
+            }  # fmt: skip
+        parts = {b.name: u[..., b.part].reshape((*u.shape[:-1], *b.unconstrained_shape)) for b in self.blocks}
+        return {b.name: np.asarray(b.parameter.transform.constrain(parts[b.name])[0]) for b in self.blocks}
+
+    def unconstrain(self, values: Mapping[str, object]) -> Array:
+        """The unconstrained vector of plain values."""
+        unknown, missing = set(values) - {b.name for b in self.blocks}, {b.name for b in self.blocks} - set(values)
+        if unknown or missing:
+            raise ValueError(
+                f"the parameters are {', '.join(b.name for b in self.blocks)}; " + _differences(unknown, missing)
+            )
+        u = np.empty(self.size)
+        arrays = {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
+        for block in self.blocks:
+            x = arrays[block.name]
+            if x.shape != block.shape:
+                raise ValueError(f"parameter {block.name!r} has shape {block.shape}, got {x.shape}")
+            transform = block.parameter.transform_at(arrays)
+            wrong = "not finite" if not np.all(np.isfinite(x)) else transform.violation(x)
+            if wrong:
+                raise ValueError(
+                    f"parameter {block.name!r} is declared td.{transform.name}(...), and the value given is {wrong}"
+                )
+            u[block.part] = transform.unconstrain(x).ravel()
+        return u
+
+
+def lay_out(parameters: Mapping[str, Parameter], lengths: Mapping[str, int]) -> Layout:
+    """The vector of these parameters, one behind the other."""
+    blocks: list[Block] = []
+    start = 0
+    for name, parameter in parameters.items():
+        later = parameter.depends_on() - {block.name for block in blocks}
+        if later:
+            raise ValueError(
+                f"the bounds of {name!r} depend on {', '.join(sorted(later))}; fix: declare that before {name!r}"
+            )
+        shape = parameter.of_shape(name, lengths)
+        unconstrained = parameter.transform.unconstrained_shape(shape)
+        blocks.append(Block(name, parameter, shape, unconstrained, slice(start, start + prod(unconstrained))))
+        start += prod(unconstrained)
+    return Layout(tuple(blocks), start)
+
+
+def scalar_names(name: str, shape: Shape) -> Iterator[str]:
+    """name, or name[i,j] for each entry in C order, counted from 0."""
+    for index in np.ndindex(shape):
+        yield f"{name}[{','.join(map(str, index))}]" if index else name
+
+
+def _differences(unknown: set[str], missing: set[str]) -> str:
+    parts = [
+        f"{what}: {', '.join(sorted(names))}"
+        for what, names in (("missing", missing), ("not among them", unknown))
+        if names
+    ]
+    return "; ".join(parts)

@@ -1,0 +1,101 @@
+"""td.Posterior: a log density of named parameters, with modes, draws and generated quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..ir.instruction import Tree
+from .check import Report, check_posterior
+from .density import NamedDensity
+from .estimates import Estimate, NormalApproximation, find_mode, laplace_approximation
+from .generated import generate
+from .sampling import nutpie_model, sample
+from .transforms import Array
+
+
+class Posterior(NamedDensity):
+    """A log density of named, constrained parameters, over one unconstrained vector, with its derivatives compiled.
+
+    Args:
+        log_density: called with the parameters and the data by name; returns a number, and need not be normalised. Plain NumPy,
+            scipy.special, td.stats; it may branch. It is the density of the constrained parameters: log-Jacobians are added here.
+        data: by name: arrays, numbers, data frame columns, containers of these. They are arguments of the kernels, so `set_data` replaces
+            them without compiling anything; strings, None and bools are frozen in.
+        coords: the names of the entries along each dimension: `{"school": ["A", "B"]}`, or its length, `{"school": 8}`.
+        generated: called with the parameters and the data that it names; returns a dict of further quantities for each draw. With an
+            argument `rng`, it is called as plain Python, with a numpy.random.Generator; else it is compiled.
+        dims: names of the dimensions of what `generated` returns, `{"theta": ("school",)}`.
+        parameters: td.real(), td.positive(), td.simplex(3), ... by name: as keywords, or a dict for names such as "data".
+        options: of the td.GuardedTape inside, `{"max_tapes": 200}`.
+
+    Raises:
+        ValueError: a parameter without a known shape, or a name that log_density does not take.
+
+    Transforms and log-Jacobians are Stan's, so that log densities can be compared with BridgeStan's at the same points, up to
+    constants. Methods are called as BridgeStan calls them.
+
+    Cost: a call of log_density_gradient costs one kernel and 1 to 2 µs; by `address`, the kernel alone.
+    """
+
+    # Estimates
+
+    def find_map(self, start: Mapping[str, Tree] | None = None, *, jacobian: bool = False, seed: int = 0) -> Estimate:
+        """The mode: of the constrained parameters' density, or with `jacobian` of the unconstrained vector's.
+
+        Args:
+            start: values of the parameters; unless given, a few points around u = 0 are tried.
+            seed: of these points.
+
+        Raises:
+            RuntimeError: no mode was found, as where the density has none.
+        """
+        return find_mode(self, None if start is None else self.unconstrain(start), jacobian, seed)
+
+    def laplace(self, start: Mapping[str, Tree] | None = None, *, seed: int = 0) -> NormalApproximation:
+        """The normal distribution of the unconstrained vector with the mode and the Hessian of the log density there."""
+        return laplace_approximation(
+            self, find_mode(self, None if start is None else self.unconstrain(start), True, seed)
+        )
+
+    def check(self, points: int = 5, *, seed: int = 0) -> Report:
+        """A table to print: is the log density finite at typical points, its gradient against differences, the next branches."""
+        return check_posterior(self, points, seed)
+
+    # Draws
+
+    def sample(
+        self, draws: int = 1000, chains: int = 4, *, tune: int = 1000, seed: int | None = None, **options: Tree
+    ) -> Tree:
+        """Draws by nutpie's No-U-Turn sampler, which calls the compiled density and the transforms without Python.
+
+        Args:
+            draws: of each chain, after `tune` more that are not kept.
+            options: of nutpie.sample, such as cores, progress_bar=False, target_accept.
+
+        Returns:
+            arviz.InferenceData (a tree of xarray datasets), with the parameters and generated quantities by name, and coordinates.
+
+        Raises:
+            ImportError: nutpie is not installed: pip install tapediff[sampler].
+            Exception: an error of the density itself stops the run. Points that it rejects are divergences.
+        """
+        return sample(self, draws, chains, tune, seed, options)
+
+    def nutpie_model(self) -> Tree:
+        """What nutpie.sample takes, to call it yourself."""
+        return nutpie_model(self)
+
+    def generate(self, draws: Mapping[str, Array], *, seed: int = 0) -> dict[str, Array]:
+        """What `generated` returns at each draw.
+
+        Args:
+            draws: the parameters, as `constrain` returns them: the same leading axes, and the parameter's shape behind.
+            seed: of the `rng` that `generated` is given, if it takes one.
+        """
+        return generate(self, draws, seed)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(
+            f"{b.name}: {b.parameter.transform.name}{list(b.shape) if b.shape else ''}" for b in self.layout.blocks
+        )
+        return f"<td.Posterior {self._tape.name}({parts}); {self.layout.size} unconstrained>"

@@ -1,0 +1,67 @@
+"""Draws from a posterior by nutpie: the model that it is given, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..adapters import nutpie
+from ..ir.instruction import Tree
+from ..targets.guarded_tape import GuardedTape
+from .density import NamedDensity
+from .generated import arguments, generate
+from .layout import Layout
+from .transforms import Array, Shape
+
+
+class Expanded:
+    """The function of (u, data) that gives all numbers kept of a draw, one behind the other: parameters, then generated quantities."""
+
+    def __init__(self, layout: Layout, generated: Tree, names: tuple[str, ...]) -> None:
+        self.layout, self.generated, self.names = layout, generated, names
+
+    def __call__(self, u: Array, data: Mapping[str, Tree]) -> Tree:
+        kept = self.by_name(u, data)
+        return np.concatenate([np.ravel(value) for value in kept.values()])
+
+    def by_name(self, u: Array, data: Mapping[str, Tree]) -> dict[str, Tree]:
+        """The same by name."""
+        values = self.layout.constrain(u)[0]
+        if self.generated is None:
+            return dict(values)
+        given = {**values, **data}
+        return {**values, **self.generated(**{name: given[name] for name in self.names})}
+
+
+def nutpie_model(posterior: NamedDensity) -> Tree:
+    """What `nutpie.sample` takes: named draws, with coordinates, by compiled functions only."""
+    generated = posterior.generated
+    names = (
+        () if generated is None else tuple(sorted(arguments(generated, {*posterior.shapes, *posterior.data, "rng"})))
+    )
+    if "rng" in names:  # plain Python, which is called afterwards
+        generated, names = None, ()
+    expanded = Expanded(posterior.layout, generated, names)
+    start, data = np.zeros(posterior.param_unc_num()), posterior.constants
+    example = expanded.by_name(start, posterior.data)
+    shapes: dict[str, Shape] = {name: np.shape(value) for name, value in example.items()}
+    tape = GuardedTape(expanded, name="draws")
+    return nutpie.model(
+        posterior.c_function(), expand=tape.c_function("value", start, data), shapes=shapes, coords=posterior.coords,
+        dims={name: dims for name, dims in posterior.dims.items() if name in shapes},
+    )  # fmt: skip
+
+
+def sample(
+    posterior: NamedDensity, draws: int, chains: int, tune: int, seed: int | None, options: Mapping[str, Tree]
+) -> Tree:
+    """nutpie's draws, and those generated quantities that are random."""
+    trace = nutpie.sample(nutpie_model(posterior), draws=draws, chains=chains, tune=tune, seed=seed, **options)
+    if posterior.generated is not None and "rng" in arguments(posterior.generated, {"rng"}):
+        of_parameters = {name: np.asarray(trace.posterior[name].values) for name in posterior.shapes}
+        for name, values in generate(posterior, of_parameters, seed or 0).items():
+            axes = posterior.dims.get(name, tuple(f"{name}_dim_{k}" for k in range(values.ndim - 2)))
+            trace.posterior[name] = (("chain", "draw", *axes), values)
+            trace.posterior.coords.update({dim: list(posterior.coords[dim]) for dim in axes if dim in posterior.coords})
+    return trace

@@ -1,0 +1,217 @@
+"""td.Posterior: its log density against plain NumPy, Stan's values at Stan's points, data that change, estimates, generated quantities, draws."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import tapediff as td
+from tapediff.stats import halfcauchy, norm
+
+spec = importlib.util.spec_from_file_location(
+    "ten_posteriors", Path(__file__).parents[2] / "examples" / "ten_posteriors.py"
+)
+ten_posteriors = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(ten_posteriors)
+
+Y, SIGMA = np.array([28.0, 8, -3, 7, -1, 1, 18, 12]), np.array([15.0, 10, 16, 11, 9, 11, 10, 18])
+# An ODE, which Stan integrates with another method.
+RTOL = {"hudson_lynx_hare": 1e-5}
+
+
+def eight_schools(**options):
+    def log_density(mu, tau, z, y, sigma):
+        likelihood = norm.logpdf(y, mu + tau * z, sigma).sum()
+        return likelihood + norm.logpdf(z).sum() + norm.logpdf(mu, 0, 5) + halfcauchy.logpdf(tau, 0, 5)
+
+    return td.Posterior(
+        log_density, mu=td.real(), tau=td.positive(), z=td.real(dims="school"),
+        data={"y": Y, "sigma": SIGMA}, coords={"school": list("ABCDEFGH")}, **options,
+    )  # fmt: skip
+
+
+def normal_of(x_mean=1.0, **options):
+    """A normal distribution whose moments are known: x ~ N(x_mean, 2), y given x ~ N(x, 0.5)."""
+    return td.Posterior(
+        lambda x, y, m: norm.logpdf(x, m, 2.0) + norm.logpdf(y, x, 0.5),
+        x=td.real(),
+        y=td.real(),
+        data={"m": x_mean},
+        **options,
+    )
+
+
+@pytest.mark.parametrize("name", ten_posteriors.MODELS)
+def test_ten_posteriors_are_stans(name):
+    """Value to 1e-12 and gradient to 1e-11 at Stan's unconstrained points, in Stan's order; and points go there and back."""
+    post, content = ten_posteriors.load(name)
+    assert post.param_unc_num() == len(content["unconstrained_names"])
+    for point in content["points"]:
+        u = np.array(point["unconstrained"])
+        value, gradient = post.log_density_gradient(u)
+        assert value == pytest.approx(point["log_density"], rel=RTOL.get(name, 1e-12), abs=0)
+        assert np.max(np.abs(gradient - point["gradient"])) < RTOL.get(name, 1e-11) * np.max(np.abs(point["gradient"]))
+        np.testing.assert_allclose(post.unconstrain(post.constrain(u)), u, rtol=1e-8, atol=1e-8)
+
+
+def test_names_and_shapes_are_those_of_the_declarations():
+    post = eight_schools()
+    assert post.names == ("mu", "tau", *(f"z[{k}]" for k in range(8)))
+    assert (post.param_num(), post.param_unc_num(), post.shapes["z"]) == (10, 10, (8,))
+    simplexes = td.Posterior(lambda p: 0.0 * p[0, 0], p=td.simplex((2, 3)))
+    assert simplexes.names[-1] == "p[1,2]"
+    assert simplexes.unconstrained_names == ("p[0,0]", "p[0,1]", "p[1,0]", "p[1,1]")
+    assert repr(post).startswith("<td.Posterior log_density(mu: real, tau: positive, z: real[8])")
+
+
+def test_every_derivative_is_that_of_the_plain_function():
+    """Value, gradient, Hessian, its products, rows, and the C function, with and without the log-Jacobian."""
+    post, rng = eight_schools(), np.random.default_rng(0)
+    u, v = rng.normal(size=10), rng.normal(size=10)
+    value, gradient, hessian = post.log_density_hessian(u)
+    assert value == post.log_density(u) == pytest.approx(post.plain_log_density(u), rel=1e-13)
+    steps = 1e-5 * np.eye(10)
+    plain = [(post.plain_log_density(u + h) - post.plain_log_density(u - h)) / 2e-5 for h in steps]
+    np.testing.assert_allclose(gradient, plain, rtol=1e-7, atol=1e-8)  # central differences
+    slopes = [(post.log_density_gradient(u + h)[1] - post.log_density_gradient(u - h)[1]) / 2e-5 for h in steps]
+    np.testing.assert_allclose(hessian, slopes, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(post.log_density_hessian_vector_product(u, v)[1], hessian @ v, rtol=1e-12)
+    out = np.empty(10)
+    assert post.log_density_gradient(u, out=out)[1] is out
+    values, gradients = post.batch(np.stack([u, v]))
+    assert (values[0], gradients[0].tolist()) == (value, gradient.tolist())
+    assert post.log_density(u, jacobian=False) == pytest.approx(value - u[1], rel=1e-13)  # that of tau = exp(u[1])
+    assert post.address != 0
+    assert post.user_data != 0
+
+
+def test_other_data_are_used_without_compiling():
+    """By every way to call; other shapes are recorded anew."""
+    post, u = eight_schools(), np.random.default_rng(1).normal(size=10)
+    before = post.log_density_gradient(u)[0]
+    address = post.address
+    recordings = post.tape.stats.recordings
+    post.set_data(y=2 * Y)
+    assert post.log_density_gradient(u)[0] == pytest.approx(post.plain_log_density(u), rel=1e-13)
+    assert post.log_density_gradient(u)[0] != before
+    assert post.tape.stats.recordings == recordings
+    assert post.address == address
+    with pytest.raises(ValueError, match="no data of the name x"):
+        post.set_data(x=Y)
+    with pytest.raises(AttributeError):
+        post.data = {}
+
+
+def test_a_density_that_branches_has_a_tape_for_each_path():
+    """Recorded at A, evaluated at B; and `check` says how near the branch is."""
+    post = td.Posterior(lambda x: -0.5 * x**2 if x > 0 else -2.0 * x**2, x=td.real())
+    for u in (1.0, -1.0, 0.5):
+        assert post.log_density_gradient(np.array([u]))[1] == -u if u > 0 else -4 * u
+    report = post.check(seed=1)
+    assert report.is_fine
+    assert "0 " in str(report).splitlines()[1]  # u = 0 is at the branch
+
+
+def test_bounds_may_depend_on_parameters_declared_before():
+    """y uniform below x, which is uniform: by the transform, and by rows."""
+    post = td.Posterior(lambda x, y: -np.log(x), x=td.interval(0, 1), y=td.interval(0, lambda x: x))
+    u = np.random.default_rng(2).normal(size=(4, 2))
+    values = post.constrain(u)
+    np.testing.assert_allclose(values["x"], 1 / (1 + np.exp(-u[:, 0])), rtol=1e-13)
+    np.testing.assert_allclose(values["y"], values["x"] / (1 + np.exp(-u[:, 1])), rtol=1e-13)
+    for row, x, y in zip(u, values["x"], values["y"]):
+        assert post.log_density(row) == pytest.approx(np.log(x * (1 - x) * (1 - y / x) * y / x), rel=1e-12)
+        np.testing.assert_allclose(post.unconstrain(x=x, y=y), row, rtol=1e-9)
+
+
+def test_modes_and_normal_approximations_of_a_normal_distribution_are_exact():
+    """Mean, covariance and evidence (1, as the density is normalised)."""
+    approximation = normal_of().laplace()
+    np.testing.assert_allclose(approximation.mode.u, [1.0, 1.0], atol=1e-9)
+    np.testing.assert_allclose(approximation.covariance, [[4.0, 4.0], [4.0, 4.25]], rtol=1e-9)
+    assert approximation.log_evidence == pytest.approx(0.0, abs=1e-9)
+    draws = approximation.sample(4000)
+    np.testing.assert_allclose(
+        np.cov(draws["x"], draws["y"]), [[4.0, 4.0], [4.0, 4.25]], atol=0.5
+    )  # five standard errors
+    positive = td.Posterior(lambda s: stats.gamma(3, scale=2).logpdf(1.0) * 0 + 2 * np.log(s) - s / 2, s=td.positive())
+    assert positive.find_map().values["s"] == pytest.approx(4.0)  # the mode of Gamma(3, 2)
+    assert positive.find_map(jacobian=True).values["s"] == pytest.approx(6.0)  # that of its logarithm, back
+    with pytest.raises(RuntimeError, match="no mode was found"):
+        td.Posterior(lambda s: -np.log(s), s=td.positive()).find_map()
+
+
+def test_generated_quantities_are_those_of_each_draw():
+    """Compiled, and as plain Python with a random generator, whose seed decides."""
+    draws = normal_of().laplace().sample(50, seed=3)
+    compiled = normal_of(generated=lambda x, y, m: {"total": x + y - m, "both": np.stack([x, y])}).generate(draws)
+    np.testing.assert_array_equal(compiled["total"], draws["x"] + draws["y"] - 1.0)
+    assert compiled["both"].shape == (50, 2)
+    random = normal_of(generated=lambda y, rng: {"replicated": rng.normal(y, 0.5)})
+    np.testing.assert_array_equal(
+        random.generate(draws, seed=1)["replicated"], random.generate(draws, seed=1)["replicated"]
+    )
+    with pytest.raises(ValueError, match="no generated quantities"):
+        normal_of().generate(draws)
+
+
+@pytest.mark.parametrize(
+    ("make", "wrong"),
+    [
+        (lambda: td.Posterior(lambda: 0.0), "no parameters"),
+        (lambda: td.Posterior(lambda x: x, x=1.0), "'x' is float, and has to be a parameter"),
+        (lambda: td.Posterior(lambda x: x, x=td.real(), data={"x": 1.0}), "parameter and data of one name"),
+        (lambda: td.Posterior(lambda x, y: x, x=td.real()), "needs y, which is neither"),
+        (lambda: td.Posterior(lambda x: x, x=td.real(), data={"y": 1.0}), "has no argument y"),
+        (lambda: normal_of().constrain(np.zeros(3)), "have 2 numbers"),
+        (lambda: normal_of().unconstrain(x=1.0), "missing: y"),
+        (lambda: normal_of().unconstrain(x=1.0, y=np.zeros(2)), "has shape"),
+    ],
+)  # fmt: skip
+def test_errors_say_what_is_wrong(make, wrong):
+    with pytest.raises(ValueError, match=wrong):
+        make()
+
+
+def test_check_marks_what_is_not_fine():
+    """A point that is rejected, and a gradient that is not the function's."""
+    rejected = td.Posterior(lambda x: np.sum(np.linalg.cholesky(np.eye(2) * x)), x=td.real())
+    assert "LinAlgError" in str(rejected.check())
+    wrong = td.primitive(lambda x: (x**2, x), lambda x, z_bar: z_bar * x)
+    report = td.Posterior(lambda x: wrong(x), x=td.real()).check()
+    assert not report.is_fine
+    assert "look here" in str(report)
+
+
+@pytest.mark.filterwarnings("ignore")  # those of other packages
+def test_nutpie_draws_are_those_of_the_distribution():
+    """Means and variances of a branching density and of a normal one, within five standard errors of 1,000 independent draws; with names."""
+    pytest.importorskip("nutpie")
+    post = normal_of(
+        generated=lambda x, y, rng: {"z": rng.normal(size=2)}, dims={"z": ("pair",)}, coords={"pair": ["a", "b"]}
+    )
+    trace = post.sample(1000, 2, seed=1, progress_bar=False, cores=1)
+    x = trace.posterior["x"].values
+    assert x.shape == (2, 1000)
+    assert x.mean() == pytest.approx(1.0, abs=5 * 2 / np.sqrt(1000))
+    assert x.var() == pytest.approx(4.0, rel=5 * np.sqrt(2 / 1000))
+    assert trace.posterior["z"].dims == ("chain", "draw", "pair")
+    half = td.Posterior(lambda p: -0.5 * p**2 if p > 0 else -2.0 * p**2, p=td.real())
+    p = half.sample(2000, 2, seed=1, progress_bar=False, cores=1).posterior["p"].values
+    assert np.mean(p > 0) == pytest.approx(2 / 3, abs=5 * 0.5 / np.sqrt(1000))  # widths 1 and 1/2
+
+
+@pytest.mark.filterwarnings("ignore")  # those of other packages
+def test_an_error_of_the_density_stops_the_sampler_with_its_own_message():
+    """It is not taken for a rejected point."""
+    pytest.importorskip("nutpie")
+
+    def log_density(x):
+        if x > 1.5:
+            raise KeyError("a fault of the program")
+        return -0.5 * x**2
+
+    with pytest.raises(KeyError, match="a fault of the program"):
+        td.Posterior(log_density, x=td.real()).sample(500, 1, seed=1, progress_bar=False, cores=1)
