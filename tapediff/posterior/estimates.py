@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 
 import numpy as np
-from scipy import linalg, optimize
 
 from .density import NamedDensity
 from .layout import Layout
@@ -53,7 +53,7 @@ class NormalApproximation:
 
     def sample(self, draws: int, *, seed: int = 0) -> dict[str, Array]:
         """Draws of the parameters, each of shape (draws, *shape)."""
-        factor = linalg.cholesky(self.covariance, lower=True)
+        factor = np.linalg.cholesky(self.covariance)
         normal = np.random.default_rng(seed).normal(size=(draws, self.mode.u.size))
         return self._layout.constrain_rows(self.mode.u + normal @ factor.T)
 
@@ -72,10 +72,11 @@ def find_mode(posterior: NamedDensity, start: Array | None, jacobian: bool, seed
             raise
         return (-value, -gradient) if np.isfinite(value) and np.all(np.isfinite(gradient)) else (np.inf, np.zeros(size))
 
+    minimize = import_module("scipy.optimize").minimize  # when it is needed: importing SciPy takes longer than importing tapediff
     found = []
     for point in starts:
         if np.isfinite(falling(point)[0]):
-            u = optimize.minimize(
+            u = minimize(
                 falling, point, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-14, "gtol": 1e-9}
             ).x
             found.append(_sharpened(posterior, u, jacobian))
@@ -109,9 +110,10 @@ def _sharpened(posterior: NamedDensity, u: Array, jacobian: bool) -> Array | Non
     for _ in range(20):
         value, gradient, hessian = posterior.log_density_hessian(u, jacobian=jacobian)
         try:
-            step = linalg.cho_solve(linalg.cho_factor(-hessian), gradient)
-        except (linalg.LinAlgError, ValueError):
+            factor = np.linalg.cholesky(-hessian)
+        except np.linalg.LinAlgError:
             return None
+        step = np.linalg.solve(factor.T, np.linalg.solve(factor, gradient))
         if np.max(np.abs(step), initial=0.0) <= FLAT * 1e-3:
             return u
         if not posterior.log_density(u + step, jacobian=jacobian) >= value:
@@ -123,9 +125,9 @@ def _sharpened(posterior: NamedDensity, u: Array, jacobian: bool) -> Array | Non
 def laplace_approximation(posterior: NamedDensity, mode: Estimate) -> NormalApproximation:
     """The normal distribution at a mode of the unconstrained vector's density."""
     _, _, hessian = posterior.log_density_hessian(mode.u)
-    factor = linalg.cho_factor(-hessian, lower=True)
-    covariance = linalg.cho_solve(factor, np.eye(mode.u.size))
+    factor = np.linalg.cholesky(-hessian)
+    root = np.linalg.inv(factor)
     log_evidence = (
-        mode.log_density + 0.5 * mode.u.size * np.log(2.0 * np.pi) - float(np.sum(np.log(np.diagonal(factor[0]))))
+        mode.log_density + 0.5 * mode.u.size * np.log(2.0 * np.pi) - float(np.sum(np.log(np.diagonal(factor))))
     )
-    return NormalApproximation(mode, 0.5 * (covariance + covariance.T), log_evidence, posterior.layout)
+    return NormalApproximation(mode, root.T @ root, log_evidence, posterior.layout)

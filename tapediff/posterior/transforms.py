@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
-from scipy import special
+
+from .. import special
 
 # Plain or tracked.
 Array: TypeAlias = np.ndarray
