@@ -97,6 +97,7 @@ class Recorder(TapeBuilder):
         plain_numbers: which values may be plain numbers of Python in the function, so far as known; see functions/merging.
         checked_numbers: divisors and powers of such, which guards say are none that Python raises an error for.
         has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
+        at_end: checks of merged functions, for the end of the recording.
         call_arrays: arrays that went into calls of sub-tapes, or came out, and may share memory.
         buffers: arrays that the function is given to write to; None where it has none.
         fills: np.zeros and its relatives make tracked arrays; see `run`.
@@ -123,6 +124,7 @@ class Recorder(TapeBuilder):
         self.plain_numbers: dict[int, bool] = {}
         self.checked_numbers: set[int] = set()
         self.has_narrow_constants = False
+        self.at_end: dict[int, Callable[[], None]] = {}
         self.call_arrays = CallArrays()
         self.buffers: Buffers | None = None
         self.fills = False

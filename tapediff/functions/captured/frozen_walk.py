@@ -144,7 +144,7 @@ class Freezing(Walk):
         self.held: list[ObjectSnapshot] = []
         self.globals: list[tuple[dict[str, PythonValue], str, PythonValue, Hashable]] = []
         self._holes: dict[tuple[int, int], Hole] = {}
-        self._met: set[int] = set()
+        self._met: set[tuple[int, int]] = set()
 
     def leaf(self, value: PythonValue) -> PythonValue:
         if is_tracked(value):
@@ -183,9 +183,11 @@ class Freezing(Walk):
 
     def meet(self, function: FunctionType) -> None:
         """The globals of a function, and those of the functions among them."""
-        if id(function.__code__) in self._met or is_library_file(function.__code__.co_filename):
+        # One code may be that of functions in several namespaces.
+        identity = id(function.__code__), id(function.__globals__)
+        if identity in self._met or is_library_file(function.__code__.co_filename):
             return
-        self._met.add(id(function.__code__))
+        self._met.add(identity)
         for name in _globals_of(function.__code__):
             found = function.__globals__.get(name, _ABSENT)
             if found is _ABSENT or isinstance(found, ModuleType) or is_tracked(found):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from ...base.source_location import Site, is_library_file
 from ...errors import UnsupportedFunction
 from ...ir.tape import Tape
+from ..captured.outside_state import OutsideState
 from .facts import Facts, body_of
 from .nodes import RUN_TIME, copied
 from .prepare.source import Definition, NoSource, compile_within, definition_of
@@ -39,12 +40,13 @@ class MergedFunctions:
         self.sites: dict[CodeType, list[Place]] = {}
         self.failed: str | None = None
         self._made: dict[tuple[CodeType, int], CodeType | None] = {}
-        self._checked: dict[CodeType, CodeType | None] = {}
+        self._checked: dict[tuple[CodeType, int], CodeType | None] = {}
         # By the code of a merged form, that of the function.
         self._origins: dict[CodeType, CodeType] = {}
         # What the global names in a function stood for when it was rewritten.
         self._resolved: dict[tuple[CodeType, int], dict[str, object]] = {}
         self._regions: dict[object, Region] = {}
+        self._states: dict[Hashable, OutsideState] = {}
         # Where functions that only compute values begin.
         self._heads: dict[CodeType, Place] = {}
 
@@ -65,8 +67,8 @@ class MergedFunctions:
         """Let a branch stay a branch."""
         code = self._origins.get(refused.code, refused.code)
         self.refused[code, None if refused.is_all else refused.place] = refused.breach
-        if code in self._checked and (refused.is_all or self._heads.get(code) == refused.place):
-            self._checked[code] = None
+        if refused.is_all or self._heads.get(code) == refused.place:
+            self._checked |= {key: None for key in self._checked if key[0] == code}
         self._forget()
 
     def _forget(self) -> None:
@@ -74,7 +76,8 @@ class MergedFunctions:
         self._made.clear()
         self.sites.clear()
         self._regions.clear()
-        self._checked = {code: None for code, made in self._checked.items() if made is None}
+        self._states.clear()
+        self._checked = {key: None for key, made in self._checked.items() if made is None}
 
     def report(self) -> list[str]:
         """Which branches are merged, and why others are not."""
@@ -103,11 +106,10 @@ class MergedFunctions:
         return self._function(function, is_helper=True)
 
     def _function(self, function: FunctionType, is_helper: bool) -> FunctionType:
-        # Equal codes may belong to functions of different modules.
-        key = (function.__code__, id(function.__globals__))
+        key = _key_of(function)
         if any(_named(function.__globals__, name) is not found for name, found in self._resolved.get(key, {}).items()):
             self._made.pop(key, None)
-            self._checked.pop(key[0], None)
+            self._checked.pop(key, None)
         if key not in self._made:
             self._made[key] = self._rewritten(function, is_helper)
         made = self._made[key]
@@ -117,7 +119,7 @@ class MergedFunctions:
         """The function with another code, which calls the run time."""
         code = function.__code__
         cells = dict(zip(code.co_freevars, function.__closure__ or ()))
-        cells[RUN_TIME] = CellType(RunTime(code, self.helper, self.checked, is_helper, self._regions))
+        cells[RUN_TIME] = CellType(RunTime(code, self.helper, self.checked, is_helper, self._regions, self._states))
         closure = tuple(cells[name] for name in made.co_freevars)
         merged = FunctionType(made, function.__globals__, function.__name__, function.__defaults__, closure)
         merged.__kwdefaults__, merged.__qualname__, merged.__module__ = function.__kwdefaults__, function.__qualname__, function.__module__
@@ -125,10 +127,10 @@ class MergedFunctions:
 
     def checked(self, function: FunctionType) -> FunctionType | None:
         """A function that only computes values, with checks of the functions that it calls; None if it does more."""
-        code = function.__code__
-        if code not in self._checked:
-            self._checked[code] = self._checked_code(function)
-        made = self._checked[code]
+        key = _key_of(function)
+        if key not in self._checked:
+            self._checked[key] = self._checked_code(function)
+        made = self._checked[key]
         return None if made is None else self._with_run_time(function, made, True)
 
     def _checked_code(self, function: FunctionType) -> CodeType | None:
@@ -206,6 +208,11 @@ class MergedFunctions:
         if made is not None:
             self._origins |= dict.fromkeys(_comprehensions(made), code)
         return made
+
+
+def _key_of(function: FunctionType) -> tuple[CodeType, int]:
+    """Identifies a function: equal codes may belong to functions of different modules."""
+    return function.__code__, id(function.__globals__)
 
 
 def _comprehensions(code: CodeType) -> list[CodeType]:

@@ -91,7 +91,9 @@ def unlike_python(recorder: Recorder) -> tuple[str, Instruction] | None:
 
 
 def check_numbers(recorder: Recorder) -> None:
-    """Raise where a recording may compute something else with plain numbers than Python does."""
+    """Raise where a recording may compute something else than Python does: with plain numbers, or as something was changed."""
+    for check in recorder.at_end.values():
+        check()
     found = unlike_python(recorder)
     if found is not None:
         rule, site, got = found[0], found[1].site, f"it computes {found[1].op.name} of what may be a plain number"

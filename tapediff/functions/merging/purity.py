@@ -8,7 +8,7 @@ import functools
 import sys
 from abc import ABCMeta
 from collections.abc import Sequence
-from types import BuiltinFunctionType, BuiltinMethodType, FunctionType
+from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -258,14 +258,24 @@ def is_operand(value: Any) -> bool:
 @functools.cache
 def _is_plain_kind(kind: type) -> bool:
     """Whether the instances of a class have no operators, and no other special methods, of the user's."""
-    if kind.__module__ in ("numpy", "builtins", "tapediff.numpy_api.whole_numbers"):
-        return not hasattr(kind, "__next__")
+    if kind in _FIXED or kind.__module__ == "tapediff.numpy_api.whole_numbers":
+        return True
+    if kind.__module__ in ("numpy", "builtins"):
+        # Views of containers, and bytearrays, change without being seen to; iterators are used up.
+        return issubclass(kind, (np.generic, np.ufunc, np.dtype))
     if type(kind) is not type:
         return False
     if kind.__bases__ == (tuple,):
         return is_record(kind)
     members = [member for base in kind.__mro__[:-1] for member in vars(base).items()]
     return all(not name.startswith("__") or name in _HARMLESS or _is_generated(member) for name, member in members)
+
+
+# Types of Python's own that do not change; what functions and methods read is watched.
+_FIXED = frozenset((
+    *(bool, int, float, complex, str, bytes, range, slice, type(None), type(...), type(NotImplemented)),
+    *(FunctionType, BuiltinFunctionType, MethodType),
+))  # fmt: skip
 
 
 def _is_generated(member: Any) -> bool:

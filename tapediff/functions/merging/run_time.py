@@ -17,7 +17,8 @@ from ...recording.arrays.tracked import TrackedArray
 from ...recording.call_arrays import watch_results
 from ...recording.choices import logical, select
 from ...recording.recorder import current_recorder
-from ..captured.freeze import freeze
+from ..captured.freeze import Frozen, freeze
+from ..captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
 from ..loops import while_loop
 from .plain_numbers import check_numbers, checked, may_be_plain, note_plain
 from .prepare.loop_run_time import LoopRunTime
@@ -37,15 +38,17 @@ class RunTime(LoopRunTime, RegionCalls):
         checked: the form of a function that only computes values; None if it does more.
         is_helper: whether others of the user's functions get its results.
         regions: those of all functions, by code and place.
+        states: what loops read besides their variables.
     """
 
     def __init__(
         self, code: CodeType, merged: Callable[[FunctionType], FunctionType], checked: Callable[[FunctionType], FunctionType | None],
-        is_helper: bool, regions: dict[object, Region] | None = None,
+        is_helper: bool, regions: dict[object, Region] | None = None, states: dict[Hashable, OutsideState] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(code)
         self._merged, self._checked, self._is_helper = merged, checked, is_helper
         self._regions: dict[object, Region] = {} if regions is None else regions
+        self._states: dict[Hashable, OutsideState] = {} if states is None else states
 
     def _tapediff_rebuilt(self, _: Callable[[object], Any]) -> RunTime:
         """Functions that close over it are frozen without it."""
@@ -191,9 +194,13 @@ class RunTime(LoopRunTime, RegionCalls):
 
         frozen = freeze(turn, condition)
         captured = tuple(map(may_be_plain, frozen.tracked))
+        state = self._loop_state(place, turn, condition, frozen)
 
         # Any variable of the loop may be a plain number, in its first turn or later.
         def step(carry: tuple[Operand, ...]) -> tuple[Operand, ...]:
+            # Another path may be recorded much later.
+            if not (state.is_same() and state.are_arrays_same()):
+                raise self._refuse("calls", place, "what it reads has changed")
             recorder = carry[0]._recorder
             for number, is_plain in zip(recorder.inputs[len(carry) :], captured):
                 recorder.plain_numbers[number] = is_plain
@@ -204,6 +211,22 @@ class RunTime(LoopRunTime, RegionCalls):
         found = while_loop(lambda carry: condition(*map(note_plain, carry)), step, start)
         _watch(found, [[value] for value in start] + frozen.originals)
         return tuple(map(note_plain, found))
+
+    def _loop_state(
+        self, place: Place, turn: Callable[..., Any], condition: Callable[..., Operand], frozen: Frozen
+    ) -> OutsideState:  # fmt: skip
+        """What a loop reads, the same object as long as nothing in it changes: others make other callees."""
+        key = self._code, place, id(turn.__globals__), frozen.key
+        known = self._states.get(key)
+        if known is None or not known.is_same():
+            try:
+                known = OutsideState((turn, condition), names_of(self._code))
+            except TooMuchState as error:
+                raise self._refuse("calls", place, str(error)) from error
+            self._states[key] = known = self._states.setdefault((key, known.key), known)
+        if known.has_large_arrays:
+            watch_arrays(known, lambda: self._refuse("calls", place, "what it reads has changed"))
+        return known
 
     def _carry(self, place: Place, value: Operand, flags: int) -> Operand:
         """A value that one turn hands to the next one, as data."""

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.functions.captured.outside_state import OutsideState
 from tapediff.functions.merging import purity, rewrite, run_time
 from tapediff.functions.merging.regions import region_calls, region_run_time, regions
 from tapediff.targets.guarded import merging
+from tests.functions.merging import outside_state_programs as states
 from tests.functions.merging import region_programs as programs
+from tests.functions.merging.outside_state_programs import FORMS, STATES
 from tests.functions.merging.region_programs import REGIONS, TRAPS
 from tests.functions.merging.test_merging import POINTS, agree
 from tests.random_programs.branching import function_of, points
@@ -59,7 +62,7 @@ WITHOUT = {
     ]),
     "entries": ({(RUN_TIME, "entry"): lambda _, __, array, index: array[index]}, [programs.looks_up_in_a_method]),
     "attributes": ({(RUN_TIME, "attribute"): lambda _, __, owner, name: getattr(owner, name)}, [programs.asks_a_property]),
-    "functions": ({(RUN_TIME, "_pure_helper"): last}, [
+    "functions": ({(RUN_TIME, "_pure_helper"): last, (OutsideState, "is_same"): always}, [
         programs.calls_a_method_with_state, programs.calls_a_function_that_counts_by_default, programs.calls_a_closure_that_counts,
     ]),
     "methods": ({(RUN_TIME, "pure_method"): lambda _, __, owner, name, ___: getattr(owner, name), (region_calls, "is_operand"): always},
@@ -73,7 +76,13 @@ WITHOUT = {
     "identity": ({(region_calls, "identities_matter"): lambda: False, (region_calls, "compares_identities"): never,
                   (rewrite, "_asks_identity"): lambda *_: False}, [programs.asks_which_tuple_it_is]),
     "numbers": ({(regions, "flags"): lambda use, further=0: ast.Constant(7 + further)}, [programs.adds_bools]),
-    "globals": ({(region_calls.Frozen, "changed_global"): nothing}, [programs.changes_a_global_between]),
+    "globals": ({(region_calls.Frozen, "changed_global"): nothing, (OutsideState, "is_same"): always}, [programs.changes_a_global_between]),
+    "state": ({(OutsideState, "is_same"): always}, [
+        form(read, STATES[read]) for read in (states.attribute_of_class, states.slot, states.variable_of_a_closure) for form in FORMS
+    ]),
+    "large arrays": ({(OutsideState, "are_arrays_same"): always}, [form(states.large_array, states.change_large) for form in FORMS[:2]]),
+    "views": ({(purity, "_FIXED"): {*purity._FIXED, type({}.values())}}, [states.view_of_a_dict]),
+    "modules": ({(region_run_time, "id"): nothing}, [states.equal_helpers_of_two_modules]),
     "constants": ({(region_calls, "_is_simple"): always},
                   [programs.reads_a_list_that_changes, programs.calls_a_method_of_an_object_that_changes]),
 }  # fmt: skip
@@ -85,7 +94,7 @@ def test_a_rule_that_is_taken_out_lets_a_wrong_answer_in(monkeypatch, rule):
     changes, wrong = WITHOUT[rule]
     monkeypatch.setattr(purity, "_is_plain_kind", purity._is_plain_kind.__wrapped__)  # not kept
     for (where, name), instead in changes.items():
-        monkeypatch.setattr(where, name, instead)
+        monkeypatch.setattr(where, name, instead, raising=name != "id")
     # Merged forms are not compared with the plain function, which would give them up.
     monkeypatch.setattr(merging.Merging, "check", nothing)
     for f in wrong:

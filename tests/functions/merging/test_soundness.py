@@ -7,7 +7,7 @@ import pytest
 
 import tapediff as td
 from tapediff.targets.guarded.merging import Merging
-from tests.functions.merging import traps
+from tests.functions.merging import outside_state_programs, traps
 from tests.functions.merging.test_merging import POINTS, agree
 from tests.random_programs.branching import function_of
 from tests.random_programs.stateful_branching import faults_of
@@ -28,6 +28,18 @@ def follows(f, points=POINTS):
 def test_objects_with_code_of_their_own_keep_loops_and_branches_as_they_are(place):
     for make, added in traps.EFFECTS:
         follows(place(make, added), POINTS[:3])
+
+
+@pytest.mark.parametrize("read", outside_state_programs.STATES, ids=lambda read: read.__name__)
+def test_what_a_merged_body_reads_besides_its_arguments_may_change(read):
+    for form in outside_state_programs.FORMS:
+        f = form(read, outside_state_programs.STATES[read])
+        agree(f, td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000), POINTS[:3])
+
+
+@pytest.mark.parametrize("f", outside_state_programs.OTHERS, ids=lambda f: f.__name__)
+def test_equal_code_and_views_are_not_taken_for_what_they_resemble(f):
+    follows(f, POINTS[:4])
 
 
 def test_indices_with_code_of_their_own_keep_branches():

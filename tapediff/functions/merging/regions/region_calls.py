@@ -24,6 +24,7 @@ from ....recording.recorder import current_recorder
 from ...callees.body import Body, as_operand, call, caught_outside, type_of
 from ...callees.recorded_callee import RecordedCallee
 from ...captured.freeze import Frozen, freeze
+from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
 from ..plain_numbers import may_be_plain, note_plain, unlike_python
 from ..purity import is_operand, is_record
 from ..rules import BOOLS, FLOATS, INTS, VARYING, Refused, is_large, is_small
@@ -55,17 +56,22 @@ class Region:
 
     Args:
         name: in messages.
+        code: of the function that it stands in.
         has_outcomes: whether values that are no data may leave it.
         all_plain: whether any number that leaves it may be a plain one.
         may_hand_through: whether an array that goes in may come out: nothing that gets it writes to arrays.
         refuse: makes the error that gives it up.
     """
 
-    def __init__(self, name: str, has_outcomes: bool, all_plain: bool, may_hand_through: bool, refuse: Refuse) -> None:
-        self._name, self.has_outcomes, self.all_plain, self.may_hand_through = name, has_outcomes, all_plain, may_hand_through
+    def __init__(
+        self, name: str, code: CodeType, has_outcomes: bool, all_plain: bool, may_hand_through: bool, refuse: Refuse
+    ) -> None:  # fmt: skip
+        self._name, self._names = name, names_of(code)
+        self.has_outcomes, self.all_plain, self.may_hand_through = has_outcomes, all_plain, may_hand_through
         self.refuse = refuse
         self._known: dict[Hashable, _Callee] = {}
         self._frozen: dict[Hashable, _Callee] = {}
+        self._count = 0
 
     def run(self, function: Callable[..., tuple[Tree, ...]], values: Sequence[Tree], into: Sequence[int], out: Sequence[int]) -> Tree:
         """The variables after the region.
@@ -82,10 +88,12 @@ class Region:
         key = (form, tuple([type_of(o) for o in operands]), taken.key()) if taken.is_simple else None
         callee = self._known.get(key) if key is not None else None
         frozen = None if callee is None else callee.frozen
-        if callee is None or frozen is None or frozen.changed_global() is not None:
+        if callee is None or frozen is None or frozen.changed_global() is not None or not callee.state.is_same():
             callee, frozen = self._callee(function, form, taken, operands, out)
             if key is not None:
                 self._known[key] = callee
+        if callee.state.has_large_arrays:
+            watch_arrays(callee.state, lambda: self.refuse("calls", "what it reads has changed"))
         results = call(callee.callee, callee.body, [*operands, *frozen.tracked], taken.data, frozen)
         return callee.body.exits.rebuilt(results)
 
@@ -104,34 +112,54 @@ class Region:
         types = [type_of(o) for o in (*operands, *frozen.tracked)]
         key = (form, frozen.key, tuple(types))
         known = self._frozen.get(key)
-        if known is None:
-            if len(self._frozen) >= MOST_CALLEES:
-                raise self.refuse("calls", f"it reads more than {MOST_CALLEES} different values that are no data")
-            body = _RegionBody(self, self._name, frozen, taken.data, _Exits(self, out, self.refuse))
-            # Constants that are not simple belong to one recording.
-            known = self._frozen[key] = _Callee(RecordedCallee(self._name, types, body), body, frozen if taken.is_simple else None)
+        if known is None or not known.state.is_same():
+            state = self._state(function, constants)
+            known = self._frozen.get((key, state.key))
+            if known is None:
+                known = self._made(frozen, types, taken, state, out)
+            self._frozen[key] = self._frozen[key, state.key] = known
         return known, frozen
+
+    def _state(self, function: Callable[..., tuple[Tree, ...]], constants: tuple[Tree, ...]) -> OutsideState:
+        try:
+            return OutsideState((function, *constants), self._names)
+        except TooMuchState as error:
+            raise self.refuse("calls", str(error)) from error
+
+    def _made(
+        self, frozen: Frozen, types: Sequence[Tree], taken: _Taken, state: OutsideState, out: Sequence[int]
+    ) -> _Callee:  # fmt: skip
+        self._count += 1
+        if self._count > MOST_CALLEES:
+            raise self.refuse("calls", f"it reads more than {MOST_CALLEES} different values that are no data")
+        body = _RegionBody(self, self._name, frozen, taken.data, _Exits(self, out, self.refuse), state)
+        # Constants that are not simple belong to one recording.
+        return _Callee(RecordedCallee(self._name, types, body), body, frozen if taken.is_simple else None)
 
 
 class _Callee:
     """A callee of a region, its body, and the functions that it was made from."""
 
     def __init__(self, callee: RecordedCallee, body: _RegionBody, frozen: Frozen | None) -> None:
-        self.callee, self.body, self.frozen = callee, body, frozen
+        self.callee, self.body, self.frozen, self.state = callee, body, frozen, body.state
 
 
 class _RegionBody(Body):
     """The body of a region, which is given up at what plain arrays do not raise."""
 
-    def __init__(self, region: Region, name: str, frozen: Frozen, data: Sequence[Operand], exits: _Exits) -> None:
+    def __init__(
+        self, region: Region, name: str, frozen: Frozen, data: Sequence[Operand], exits: _Exits, state: OutsideState
+    ) -> None:  # fmt: skip
         super().__init__(name, frozen, flatten(tuple(data))[1], lambda functions, tree: exits.of(functions[0](*tree)))
-        self._region, self.exits = region, exits
+        self._region, self.exits, self.state = region, exits, state
         self._recorded = 0
 
     def __call__(self, arguments: Sequence[Operand]) -> list[Operand]:
         self._recorded += 1
         if self._recorded > MOST_PATHS:
             raise self._region.refuse("calls", f"it has more than {MOST_PATHS} paths")
+        if self._recorded > 1:
+            self.check_state()
         try:
             leaves = super().__call__(arguments)
             found = unlike_python(arguments[0]._recorder) if arguments else None
@@ -148,6 +176,11 @@ class _RegionBody(Body):
         if not self._region.may_hand_through and not given.isdisjoint(roots):
             raise self._region.refuse("scalars", "an array goes through it unchanged, and may be written to")
         return leaves
+
+    def check_state(self) -> None:
+        """Raise where something that it reads has changed since its first path was recorded."""
+        if not (self.state.is_same() and self.state.are_arrays_same()):
+            raise self._region.refuse("calls", "what it reads has changed")
 
 
 # A region with more paths is left to the paths of the whole.

@@ -28,12 +28,15 @@ class RegionCalls(Refusing):
         has_outcomes: bool, all_plain: bool, may_hand_through: bool,
     ) -> Tree:  # fmt: skip
         """The variables after a region."""
-        key = self._code, place, has_outcomes, all_plain, self._is_helper, function.__code__
+        names = function.__globals__
+        # Functions of several modules may have equal codes.
+        key = self._code, id(names), place, has_outcomes, all_plain, self._is_helper, function.__code__
         region = self._regions.get(key)
         if region is None:
             name = f"line {place[0]} of {self._code.co_name}"
             refuse = lambda rule, got: self._refused(place, rule, got)  # noqa: E731 -- the next line is its only use
-            region = self._regions[key] = Region(name, has_outcomes, all_plain, may_hand_through and not self._is_helper, refuse)
+            may_hand_through = may_hand_through and not self._is_helper
+            region = self._regions[key] = Region(name, self._code, has_outcomes, all_plain, may_hand_through, refuse)
         return region.run(function, values, into, out)
 
     def _refused(self, place: Place, rule: str, got: str) -> Exception:
