@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from .nodes import extent, is_call_of_run_time
-from .rules import COMPARISONS, Resolve
+from .rules import COMPARISONS, Place, Resolve
 from .variables import Names, derived, flows_of, makes_a_float, reads_of_ints, reads_of_values
 
 LARGEST_EXPONENT = 4
@@ -55,11 +56,20 @@ def flags(use: Use, further: int = 0) -> ast.expr:
 
 
 class Contexts:
-    """The uses of variables and expressions in the body of a function."""
+    """The uses of variables and expressions in the body of a function.
 
-    def __init__(self, body: list[ast.stmt], resolve: Resolve, is_numpy: object) -> None:
+    Args:
+        may_store: whether an assignment at a place may be to entries of an array of float64; it was not found to be to something else.
+
+    Attributes:
+        stores: assignments that are taken for such: what a value was is not to be seen any more then.
+    """
+
+    def __init__(self, body: list[ast.stmt], resolve: Resolve, is_numpy: object, may_store: Callable[[Place], bool]) -> None:
         self._resolve, self._is_numpy = resolve, is_numpy
-        self._flows, self._int_flows = flows_of(body, reads_of_values), flows_of(body, reads_of_ints)
+        parts = [node for statement in body for node in ast.walk(statement)]
+        self.stores = {n for n in parts if isinstance(n, ast.stmt) and is_store(n) and may_store((n.lineno, n.col_offset))}
+        self._flows, self._int_flows = (flows_of(parts, reads, self.stores) for reads in (reads_of_values, reads_of_ints))
         self._parents: dict[ast.AST, ast.AST] = {}
         self._uses: dict[Names, Use] = {}
         self._loads: dict[str, list[ast.Name]] = {}
@@ -68,18 +78,17 @@ class Contexts:
         self._right: dict[ast.BinOp, ast.expr] = {}
         # Sides of branches are rewritten as copies of their expressions, which have kept their places.
         self._placed: dict[tuple[int, ...], ast.expr] = {}
-        for statement in body:
-            for node in ast.walk(statement):
-                for child in ast.iter_child_nodes(node):
-                    self._parents[child] = node
-                if isinstance(node, (ast.Call, ast.IfExp)):
-                    self._placed[extent(node)] = node
-                if isinstance(node, ast.Call):
-                    self._kinds[node] = self._kind_of_call(node)
-                elif isinstance(node, ast.BinOp):
-                    self._right[node] = node.right
-                if isinstance(node, ast.Name) and (isinstance(node.ctx, ast.Load) or isinstance(self._parents.get(node), ast.AugAssign)):
-                    self._loads.setdefault(node.id, []).append(node)
+        for node in parts:
+            for child in ast.iter_child_nodes(node):
+                self._parents[child] = node
+            if isinstance(node, (ast.Call, ast.IfExp)):
+                self._placed[extent(node)] = node
+            if isinstance(node, ast.Call):
+                self._kinds[node] = self._kind_of_call(node)
+            elif isinstance(node, ast.BinOp):
+                self._right[node] = node.right
+            if isinstance(node, ast.Name) and (isinstance(node.ctx, ast.Load) or isinstance(self._parents.get(node), ast.AugAssign)):
+                self._loads.setdefault(node.id, []).append(node)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self._parents.get(node)
@@ -111,7 +120,7 @@ class Contexts:
             node = self._parents[node]
             if isinstance(node, ast.Call) and self._kinds[node] != "number":
                 break  # which gives something else than plain numbers, or asks for more of them than to be that
-            targets = [*getattr(node, "targets", ()), getattr(node, "target", None)]
+            targets = [] if node in self.stores else [*getattr(node, "targets", ()), getattr(node, "target", None)]
             found |= {part.id for target in targets if target is not None for part in ast.walk(target) if isinstance(part, ast.Name)}
         return frozenset(found)
 
@@ -184,6 +193,9 @@ class Contexts:
 
     def _end(self, parent: ast.AST | None, use: Use, may_be_int: bool) -> None:
         """Note where the expression that a value is part of ends."""
+        if parent in self.stores:
+            use.asks_sign = True
+            return
         targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target] if isinstance(parent, ast.AnnAssign) else []
         is_kept_elsewhere = any(isinstance(part, (ast.Attribute, ast.Subscript)) for target in targets for part in ast.walk(target))
         if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assign, ast.AnnAssign)) and not is_kept_elsewhere:
@@ -259,6 +271,21 @@ def asks_for_none(node: ast.Compare) -> bool:
     return all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops) and all(
         isinstance(c, ast.Constant) and c.value is None for c in node.comparators
     )
+
+
+def is_store(node: ast.stmt) -> TypeGuard[ast.Assign | ast.AugAssign]:
+    """Whether an assignment is of one number to one entry, or some, of what a variable holds."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target = node.targets[0]
+    elif isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
+        target = node.target
+    else:
+        return False
+    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and isinstance(node.value, _NUMBERS)
+
+
+# Expressions whose value may be a number.
+_NUMBERS = (ast.Name, ast.BinOp, ast.UnaryOp, ast.Call, ast.IfExp)
 
 
 def is_one(found: object, wanted: Iterable[object]) -> bool:

@@ -37,6 +37,7 @@ class Facts:
         sites: the places that are merged.
         breaches: why others are not.
         divisors, powers: the extents of divisors and powers of plain numbers which become data.
+        stores: the places of assignments that have to be to arrays of float64.
     """
 
     def __init__(
@@ -63,7 +64,8 @@ class Facts:
         writes = Writes(self._is_merged)
         self.body = writes.of_function(self.body, self.arguments.union(code.co_freevars))
         self.all_or_nothing = self.loops.made | writes.made
-        self._contexts = Contexts(self.body, self.resolve, np)
+        self._contexts = Contexts(self.body, self.resolve, np, may_merge)
+        self.stores = {(store.lineno, store.col_offset) for store in self._contexts.stores}
         self.live = Liveness(self.body)
         self.bound = Binding(self.body, self.arguments.union(code.co_freevars)).before
 

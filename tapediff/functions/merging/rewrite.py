@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from types import FunctionType, ModuleType
 
-from .contexts import LARGEST_EXPONENT, flags, is_one
+from .contexts import LARGEST_EXPONENT, flags, is_one, is_store
 from .expressions import Expressions, Helpers, Simple, values
 from .facts import Facts
 from .nodes import branch, call, copied, extent, function_node, load, names_tuple, near, place, positional
@@ -178,7 +178,7 @@ class Rewriter:
 
 
 class PlainErrors(ast.NodeTransformer):
-    """Checks at run time quotients and powers of what were plain numbers, for which Python has errors.
+    """Checks at run time quotients and powers of what were plain numbers, for which Python has errors, and where these are stored.
 
     Args:
         all_of_them: whether arguments and results of functions may be such numbers.
@@ -195,10 +195,23 @@ class PlainErrors(ast.NodeTransformer):
             return call("power", [place(node), node.left, node.right], node)
         return node
 
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        self._store(node)
+        return node
+
+    def _store(self, node: ast.stmt) -> None:
+        if (node.lineno, node.col_offset) in self._facts.stores and is_store(node):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            assert isinstance(target, ast.Subscript)
+            assert isinstance(target.value, ast.Name)
+            node.value = call("kept", [place(node), node.value, load(target.value.id)], node.value)
+
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         self.generic_visit(node)
         if isinstance(node.op, ast.Div) and isinstance(node.target, ast.Name) and (self._all or extent(node.value) in self._facts.divisors):
             node.value = call("divisor", [place(node.value), load(node.target.id), node.value], node.value)
+        self._store(node)
         return node
 
 

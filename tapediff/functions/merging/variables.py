@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -190,16 +190,15 @@ def bound_by(body: Sequence[ast.stmt]) -> Names | None:
 Flows: TypeAlias = list[tuple[Names, Names]]
 
 
-def flows_of(body: Sequence[ast.AST], reads: Callable[[ast.AST], Names]) -> Flows:
-    """For each assignment the names whose values may go into it, and those that it binds."""
+def flows_of(nodes: Iterable[ast.AST], reads: Callable[[ast.AST], Names], ends: Collection[ast.AST]) -> Flows:
+    """For each assignment the names whose values may go into it, and those that it binds; `ends`: assignments that bind other values."""
     flows: Flows = []
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value is not None:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                flows.append((reads(node.value), frozenset().union(*map(_target_names, targets))))
-            elif isinstance(node, (ast.For, ast.comprehension)):
-                flows.append((reads(node.iter), _target_names(node.target)))
+    for node in nodes:
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value is not None and node not in ends:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            flows.append((reads(node.value), frozenset().union(*map(_target_names, targets))))
+        elif isinstance(node, (ast.For, ast.comprehension)):
+            flows.append((reads(node.iter), _target_names(node.target)))
     return flows
 
 

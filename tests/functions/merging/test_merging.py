@@ -7,11 +7,18 @@ import pytest
 
 import tapediff as td
 from tapediff.functions.merging.rules import RULES
-from tests.functions.merging import loop_programs, programs, reduction_programs, state_programs, write_programs
+from tests.functions.merging import (
+    loop_programs,
+    programs,
+    reduction_programs,
+    state_programs,
+    store_programs,
+    write_programs,
+)
 from tests.functions.merging.programs import divides_by_a_number_that_is_zero, huber, unbound_on_one_side
 from tests.random_programs.branching import Program, function_of, points
 
-PROGRAMS = (programs, loop_programs, state_programs, write_programs, reduction_programs)
+PROGRAMS = (programs, loop_programs, state_programs, write_programs, store_programs, reduction_programs)
 MERGE, TRAPS = ([f for group in PROGRAMS for f in getattr(group, kind)] for kind in ("MERGE", "TRAPS"))
 POINTS = [
     np.array(x) for x in (

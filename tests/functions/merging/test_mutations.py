@@ -21,7 +21,7 @@ from tapediff.functions.merging import (
 from tapediff.functions.merging.prepare import source
 from tapediff.functions.merging.run_time import RunTime
 from tapediff.targets.guarded.merging import Merging
-from tests.functions.merging import programs, traps
+from tests.functions.merging import programs, store_programs, traps
 from tests.functions.merging.test_merging import POINTS
 from tests.random_programs.branching import function_of
 
@@ -162,6 +162,7 @@ MUTATIONS = [
     ("shared", facts.Facts, "require_own", lambda *_: None, programs.late_binding),
     ("statements", rewrite, "check_statements", lambda _: None, adds_in_a_tuple),
     ("sources", source, "_is_same", lambda *_: True, changed_since()),
+    ("stores", RunTime, "kept", lambda _s, _p, value, _a: value, store_programs.in_a_list),
     ("uses", selects, "flags", lambda _: ALL_FLAGS, traps.bool_list),
 ]  # fmt: skip
 

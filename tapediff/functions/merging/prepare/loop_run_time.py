@@ -10,6 +10,7 @@ import numpy as np
 from ....errors import TapediffError
 from ....ir.instruction import FLOAT64, Operand, ValueType
 from ....recording.arrays.tracked import TrackedArray
+from ..plain_numbers import may_be_plain
 from ..rules import Place, Refusing
 
 # A loop that goes on after its end takes the time of all its turns at every call.
@@ -18,6 +19,7 @@ MOST_TURNS = 1_000
 # Going over these changes nothing, and ends.
 _VALUES = frozenset((list, tuple, range, dict, str, np.ndarray, TrackedArray, type({}.items()), type({}.keys()), type({}.values())))
 
+_NUMBERS = frozenset((TrackedArray, float, int, bool, np.float64, np.int64, np.bool_))
 _NUMBER = ValueType((), FLOAT64)
 
 # Larger whole numbers may not be floats.
@@ -85,6 +87,14 @@ class LoopRunTime(Refusing):
         if type(value) not in (float, int, bool, np.float64) or (type(value) is int and abs(value) > LARGEST_INT):
             raise self._refuse("writes", place, f"it writes {value!r}")
         return np.float64(value)
+
+    def kept(self, place: Place, value: Any, array: Any) -> Any:
+        """What is stored into an array of float64, which has an int, float or bool of Python's as the same number."""
+        if type(array) in (TrackedArray, np.ndarray) and array.dtype == FLOAT64:
+            return value
+        if type(value) not in _NUMBERS or (type(value) is TrackedArray and may_be_plain(value)):
+            raise self._refuse("numbers", place, f"it is stored into {type(array).__name__}")
+        return value
 
     def written(self, value: Operand) -> Operand:
         """What an entry becomes after a branch."""
