@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .ir.pytree import register_container
     from .ir.tape import Tape
     from .recording.recorder import is_recording
-    from .recording.creation import empty, full, ones, zeros
+    from .recording.creation import asarray, empty, full, ones, zeros
     from .targets.merged_recording import record
     from .targets.compiled_tape import CompiledTape, compile
     from .targets.native.row_arguments import Rows
@@ -53,7 +53,7 @@ __all__ = [
     "ArgumentMismatch", "Cache", "CompiledTape", "Constant", "ConstantOrCache", "DtypeMismatch", "FrozenRandomWarning", "GuardFailed",
     "GuardWarning", "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "NewTape",
     "NonScalarOutput", "Output", "Posterior", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape", "TapediffError",
-    "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement", "checkpoint",
+    "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement", "asarray", "checkpoint",
     "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "derivative", "empty", "fori_loop", "full", "grad", "gradient",
     "hessian", "hvp", "interval", "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_operator", "linearize",
     "lower", "ones", "ordered", "positive", "positive_ordered", "primitive", "random", "real", "record", "register_container", "scan",
@@ -73,7 +73,7 @@ MODULES = {
     "ir.pytree": "register_container",
     "ir.tape": "Tape",
     "recording.recorder": "is_recording",
-    "recording.creation": "empty full ones zeros",
+    "recording.creation": "asarray empty full ones zeros",
     "targets.merged_recording": "record",
     "targets.compiled_tape": "CompiledTape compile",
     "targets.native.row_arguments": "Rows",

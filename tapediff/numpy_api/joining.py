@@ -12,7 +12,7 @@ from ..errors import UnsupportedFunction
 from ..ir.instruction import Operand, Recorded, is_tracked
 from ..ops.arrays.indexing import Region, assemble
 from ..ops.arrays.shape import reshape as reshape_value
-from .kinds import converted
+from .kinds import converted, plain_data
 
 
 def concatenate(arrays: Operand, axis: int | None = 0, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Operand:
@@ -59,7 +59,8 @@ def as_value(part: Operand) -> Operand:
     """A list or object array that holds tracked scalars becomes one tracked array; anything else an ndarray."""
     if is_tracked(part):
         return part
-    array = part if isinstance(part, np.ndarray) else _nested(part)
+    array = plain_data(part)
+    array = array if isinstance(array, np.ndarray) else _nested(array)
     if is_tracked(array) or array.dtype != object:
         return array
     return stack_objects(array)

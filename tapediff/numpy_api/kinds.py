@@ -1,12 +1,16 @@
-"""The dtypes that tracked arrays have, and how a value gets another one."""
+"""The dtypes that tracked arrays have, how a value gets another one, and what stands for operands of other libraries.
+
+Columns of pandas and polars become arrays; masked arrays, np.matrix and xarray's arrays are refused.
+"""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..base.source_location import user_site
 from ..errors import UnsupportedFunction
 from ..ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
 from ..ops.elementwise.arithmetic import CONVERT
@@ -47,3 +51,50 @@ def common_floats(*values: Operand) -> tuple[Operand, ...]:
     dtype = np.result_type(*((v if type(v) in (int, float, bool) else v.dtype) for v in values))
     dtype = dtype if dtype.kind == "f" else FLOAT64
     return tuple(converted(v, dtype) if is_tracked(v) else dtype.type(v) if np.ndim(v) == 0 else np.asarray(v, dtype) for v in values)
+
+
+# Other libraries
+
+# By the first part of their type's module.
+_LIBRARIES = frozenset(("pandas", "polars", "xarray"))
+
+_MASKED = "fill in what is masked, array.filled(0.0), and leave it out with np.where(np.ma.getmaskarray(array), 0.0, x)"
+_MATRIX = "use np.asarray(matrix), whose * multiplies entries and @ matrices"
+
+
+def is_foreign(value: object) -> bool:
+    """Whether an operand is another library's, which has its own answer to operators with arrays."""
+    return type(value).__module__.partition(".")[0] in _LIBRARIES
+
+
+def plain_data(value: Operand) -> Operand:
+    """What stands for an operand, of the usual kinds the operand itself.
+
+    Raises:
+        UnsupportedFunction: an array would be read in another way than its library does.
+    """
+    kind = type(value)
+    if kind is np.ndarray or kind is float:
+        return value
+    if isinstance(value, np.ndarray):
+        name = next((base.__name__ for base in kind.__mro__ if base.__name__ in ("MaskedArray", "matrix")), None)
+        if name is not None and not is_tracked(value):
+            refuse(f"{'a masked array' if name == 'MaskedArray' else 'an np.matrix'} met a tracked array", value,
+                   _MASKED if name == "MaskedArray" else _MATRIX)  # fmt: skip
+        return value
+    if not is_foreign(value):
+        return value
+    if kind.__module__.startswith("xarray."):
+        refuse_named_axes(value)
+    held = getattr(value, "_values", None)  # a column that was assigned a tracked array
+    return held if is_tracked(held) else value.to_numpy()
+
+
+def refuse(what: str, value: Operand, fix: str) -> NoReturn:
+    got = f"{type(value).__name__}, shape {getattr(value, 'shape', '')}"
+    raise UnsupportedFunction(what, at=user_site(), got=got, fix=fix)
+
+
+def refuse_named_axes(value: Operand) -> NoReturn:
+    """xarray's arrays are aligned by the names of axes, which tracked arrays do not have."""
+    refuse(f"an xarray {type(value).__name__} met a tracked array", value, "use array.to_numpy(), and axes by their number")

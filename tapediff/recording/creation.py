@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..ir.instruction import Operand
+from ..ir.instruction import Operand, is_tracked
 from ..numpy_api import creating
-from ..numpy_api.kinds import tracked_dtype
+from ..numpy_api.joining import as_value
+from ..numpy_api.kinds import converted, tracked_dtype
 from .recorder import current_recorder
 
 
@@ -27,6 +28,19 @@ def full(shape: int | Sequence[int], fill_value: Operand, dtype: DTypeLike = flo
     if creating.holds_tracked(fill_value):
         return creating.full(shape, fill_value, dtype)
     return recorder.tracked_constant(np.full(shape, fill_value, tracked_dtype(dtype)))
+
+
+def asarray(a: Operand) -> Operand:
+    """An array that tracked integers can index, td.asarray(table)[k], and tracked values can be stored into.
+
+    Args:
+        a: plain or tracked; a tracked array is returned as it is. A plain one is a constant of the tape, like all plain operands.
+    """
+    recorder = current_recorder()
+    if recorder is None or is_tracked(a):
+        return np.asarray(a)
+    value = as_value(a)
+    return value if is_tracked(value) else recorder.tracked_constant(converted(value, tracked_dtype(value.dtype)))
 
 
 def zeros(shape: int | Sequence[int], dtype: DTypeLike = float) -> Operand:

@@ -44,6 +44,7 @@ from ..ir.interpreter import outcome_of
 from ..ir.pytree import ARRAY
 from ..ir.tape import Tape
 from ..numpy_api.joining import stack_objects
+from ..numpy_api.kinds import plain_data
 from ..numpy_api.whole_numbers import WholeNumber, with_floats
 from ..ops import Op
 from ..ops.control.calls import DynamicArray
@@ -284,7 +285,7 @@ class Recorder(TapeBuilder):
     def _constant_operand(self, argument: Operand, dtype: np.dtype | None, op: Op) -> tuple[int, Operand]:
         if dtype is FLOAT64 and (type(argument) is float or type(argument) is np.float64):
             return self.float_constant(argument), argument
-        array = asarray(argument)
+        array = asarray(plain_data(argument))
         if array.dtype == object:
             tracked = stack_objects(array)
             tracked = tracked if tracked._recorder is self else self.capture(tracked)
@@ -436,6 +437,9 @@ class Recorder(TapeBuilder):
             result._refresh()
             return result._id
         # Python's own integers may be larger than any of NumPy's.
+        result = plain_data(result)
+        if is_tracked(result):
+            return self._output(result)
         array = asarray(float(result) if type(result) is int and abs(result) >= 2**63 else result)
         if array.dtype == object and any(is_tracked(entry) for entry in array.flat):
             return self._output(stack_objects(array))

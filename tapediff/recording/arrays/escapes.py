@@ -158,7 +158,7 @@ class Escapes(Recorded):
         if (plain := self._plain()) is not None:
             return np.array(plain, dtype)
         if self.type.dtype.kind in "ib":
-            escaped(self, "a plain ndarray", "np.take(array, k) reads a plain array at tracked positions; else " + _JOIN)
+            escaped(self, "a plain ndarray", "a plain array is read at tracked positions by td.asarray(array)[k]; else " + _JOIN)
         escaped(
             self,
             "a plain ndarray",

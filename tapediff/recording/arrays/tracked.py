@@ -20,6 +20,7 @@ from ...errors import UnsupportedMethod
 from ...ir.instruction import BOOL, Operand, is_tracked
 from ...numpy_api.alternatives import instead_of
 from ...numpy_api.indexing import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
+from ...numpy_api.kinds import is_foreign, plain_data
 from ...numpy_api.whole_numbers import WholeNumber
 from ...ops import Op
 from ...ops.arrays.indexing import GATHER, INDEX, Region, replace
@@ -51,12 +52,12 @@ def _binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
             return self._recorder.apply(op, (self, other)) if same else op(self, other)
         if kind is float or isinstance(other, _OPERANDS):
             return self._recorder.apply(op, (self, other))
-        return NotImplemented
+        return self._recorder.apply(op, (self, plain_data(other))) if is_foreign(other) else NotImplemented
 
     def reflected(self: TrackedArray, other: Operand) -> Operand:
         if isinstance(other, _OPERANDS):
             return self._recorder.apply(op, (other, self))
-        return NotImplemented
+        return self._recorder.apply(op, (plain_data(other), self)) if is_foreign(other) else NotImplemented
 
     return forward, reflected
 
@@ -65,6 +66,9 @@ class TrackedArray(Versioned):
     """A value of a recording. It behaves like the float, integer or array that it stands for."""
 
     __slots__ = ()
+
+    # Columns of pandas leave operators and ufuncs to the operand of higher priority.
+    __array_priority__ = __pandas_priority__ = 1e6
 
     # Attributes of an array
 
@@ -136,10 +140,10 @@ class TrackedArray(Versioned):
             return self._recorder.apply(SQUARE, (self,))
         if type(other) is WholeNumber:
             return POWER(self, other)
-        return power(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+        return power(self, plain_data(other)) if isinstance(other, _OPERANDS) or is_foreign(other) else NotImplemented
 
     def __rpow__(self, other: Operand) -> Operand:
-        return POWER(other, self)
+        return POWER(plain_data(other), self)
 
     def __divmod__(self, other: Operand) -> Operand:
         return self // other, self % other

@@ -11,10 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from importlib import import_module
 from types import ModuleType
+from typing import Any, NoReturn
+
+import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
 from ...numpy_api.creating import holds_tracked
+from ...numpy_api.kinds import plain_data, refuse, refuse_named_axes
 
 # A library's own method.
 Original = Callable[..., Operand]
@@ -46,6 +50,22 @@ def _by_sparse(original: Original, matrix: object, args: Sequence[Operand], name
     return _module("sparse").answer(matrix, original.__name__, *args, *named.values())
 
 
+def _by_arrays(original: Original, frame: Any, args: Sequence[Operand], named: Mapping[str, Operand]) -> Operand:
+    """A product of a frame or column of pandas as one of arrays. Methods that match axes are refused: their results would be objects."""
+    if original.__name__ == "dot":
+        return np.dot(frame.to_numpy(), plain_data(*args, *named.values()))
+    refuse(f"{type(frame).__name__}.{named.get('op', args[1]).__name__} of a tracked array", frame, "use operators, of x or of x[:, None]")
+
+
+def _refuse_named_axes(original: Original, array: object, args: Sequence[Operand], named: Mapping[str, Operand]) -> NoReturn:
+    refuse_named_axes(array)
+
+
+def _refuse_masked(original: Original, array: Operand, args: Sequence[Operand], named: Mapping[str, Operand]) -> Operand:
+    """Its operators ask whether to leave them to the other operand."""
+    return plain_data(array)  # raises
+
+
 def _module(name: str) -> Operand:
     """A module above this folder, needed by few programs."""
     return import_module(f"{__name__.partition('.')[0]}.{name}")
@@ -65,6 +85,9 @@ _METHODS: dict[str, tuple[Answer, dict[str, tuple[str, ...]]]] = {
     "scipy.sparse._compressed": (_by_sparse, {"_cs_matrix": _OF_SPARSE}),
     "scipy.sparse._dia": (_by_sparse, {"_dia_base": _OF_SPARSE}),
     "scipy.sparse._bsr": (_by_sparse, {"_bsr_base": _OF_SPARSE}),
+    "numpy.ma.core": (_refuse_masked, {"MaskedArray": ("_delegate_binop",)}),
+    "pandas": (_by_arrays, {"DataFrame": ("dot", "_flex_arith_method"), "Series": ("dot", "_flex_method")}),
+    "xarray.core.dataarray": (_refuse_named_axes, {"DataArray": ("_binary_op",)}),
     "scipy.sparse.linalg": (_by_sparse, {_FUNCTIONS: ("spsolve",)}),
 }  # fmt: skip
 
