@@ -11,9 +11,9 @@ from .base import fork_locks as fork_locks  # first, so that no other module is 
 
 if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOME
     from .errors import (
-        ArgumentMismatch, DtypeMismatch, FrozenRandomWarning, GuardFailed, GuardWarning, InvalidGuardValue, InvalidRule, InvalidTape,
-        LoopTooLong, NewTape, NonScalarOutput, ShapeMismatch, StaleTape, TapediffError, TrackedValueEscaped, TrackedValueLeaked,
-        UnstableBranch, UnsupportedFunction, UnwrittenElement,
+        ArgumentMismatch, DtypeMismatch, FrozenRandomWarning, GuardFailed, GuardWarning, InvalidGuardValue, InvalidRule,
+        InvalidTape, LoopTooLong, NewTape, NonScalarOutput, NotConverged, ShapeMismatch, StaleTape, TapediffError,
+        TrackedValueEscaped, TrackedValueLeaked, UnstableBranch, UnsupportedFunction, UnwrittenElement,
     )  # fmt: skip
     from .ir.arguments import Cache, Constant, ConstantOrCache, Output
     from .ir.pytree import register_container
@@ -45,29 +45,29 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
         zero_sum,
     )  # fmt: skip
     from .posterior.posterior import Posterior
-    from . import linalg, random, sparse, special, stats, testing
+    from . import implicit, linalg, random, sparse, special, stats, testing
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentMismatch", "Cache", "CompiledTape", "Constant", "ConstantOrCache", "DtypeMismatch", "FrozenRandomWarning", "GuardFailed",
     "GuardWarning", "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "NewTape",
-    "NonScalarOutput", "Output", "Posterior", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape", "TapediffError",
-    "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement", "asarray", "checkpoint",
-    "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "derivative", "empty", "fori_loop", "full", "grad", "gradient",
-    "hessian", "hvp", "interval", "is_recording", "jacfwd", "jacobian", "jacrev", "jvp", "linalg", "linear_operator", "linearize",
-    "lower", "ones", "ordered", "positive", "positive_ordered", "primitive", "random", "real", "record", "register_container", "scan",
-    "second_derivative", "simplex", "sparse", "sparse_hessian", "sparse_jacobian", "special", "static", "stats", "stop_gradient",
-    "subtape", "switch", "testing", "unit_vector", "upper", "value_and_derivative", "value_and_grad", "value_and_gradient",
-    "value_and_jacobian", "value_derivative_and_second_derivative", "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp",
-    "while_loop", "zero_sum", "zeros",
+    "NonScalarOutput", "NotConverged", "Output", "Posterior", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape",
+    "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement",
+    "asarray", "checkpoint", "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "derivative", "empty", "fori_loop",
+    "full", "grad", "gradient", "hessian", "hvp", "implicit", "interval", "is_recording", "jacfwd", "jacobian", "jacrev", "jvp",
+    "linalg", "linear_operator", "linearize", "lower", "ones", "ordered", "positive", "positive_ordered", "primitive", "random",
+    "real", "record", "register_container", "scan", "second_derivative", "simplex", "sparse", "sparse_hessian", "sparse_jacobian",
+    "special", "static", "stats", "stop_gradient", "subtape", "switch", "testing", "unit_vector", "upper", "value_and_derivative",
+    "value_and_grad", "value_and_gradient", "value_and_jacobian", "value_derivative_and_second_derivative",
+    "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "while_loop", "zero_sum", "zeros",
 ]  # fmt: skip
 
 MODULES = {
     "errors": (
-        "ArgumentMismatch DtypeMismatch FrozenRandomWarning GuardFailed GuardWarning InvalidGuardValue InvalidRule InvalidTape LoopTooLong "
-        "NewTape NonScalarOutput ShapeMismatch StaleTape TapediffError TrackedValueEscaped TrackedValueLeaked UnstableBranch "
-        "UnsupportedFunction UnwrittenElement"
+        "ArgumentMismatch DtypeMismatch FrozenRandomWarning GuardFailed GuardWarning InvalidGuardValue InvalidRule InvalidTape "
+        "LoopTooLong NewTape NonScalarOutput NotConverged ShapeMismatch StaleTape TapediffError TrackedValueEscaped "
+        "TrackedValueLeaked UnstableBranch UnsupportedFunction UnwrittenElement"
     ),
     "ir.arguments": "Cache Constant ConstantOrCache Output",
     "ir.pytree": "register_container",

@@ -177,6 +177,12 @@ class LoopTooLong(TapediffError, RuntimeError):
     """A loop exceeded max_steps, or the memory that the values of its iterations may take."""
 
 
+class NotConverged(LoopTooLong):
+    """An equation was not solved at this point, in the iterations that its solver may take."""
+
+    is_recoverable = True
+
+
 class RecursionTooDeep(TapediffError, RecursionError):
     """Sub-tapes call each other so deeply that Python's limit, or the stack of the thread, is exhausted."""
 

@@ -229,10 +229,16 @@ def while_loop(
     """
     if max_steps is not None and (not isinstance(max_steps, (int, np.integer)) or max_steps < 0):
         raise ArgumentMismatch("max_steps is a number of iterations", got=repr(max_steps), fix="max_steps=1000")
+    return repeated_while(cond, body, init, None if max_steps is None else int(max_steps))
+
+
+def repeated_while(
+    cond: Callable[[Tree], Operand], body: Callable[[Tree], Tree], init: Tree, most: int | None, solver: str | None = None
+) -> Tree:
+    """The loop of td.while_loop; of a solver, by its name in messages, `most` iterations without an end are td.NotConverged."""
     leaves, treedef = flatten(init)
     frozen = freeze(body, cond)
-    most = None if max_steps is None else int(max_steps)
-    form = LoopForm(0, 0, 0, None, stops=True, most=most, site=str(user_site()))
+    form = LoopForm(0, 0, 0, None, stops=True, most=most, site=str(user_site()), solver=solver)
     if current_recorder() is None or _is_plain(frozen, leaves):
         value, steps = _copied(init), 0
         while cond(value):

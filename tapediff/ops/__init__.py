@@ -10,7 +10,7 @@ import copyreg
 from collections.abc import Callable
 
 from .arrays import indexing, reductions, shape
-from .control import calls
+from .control import calls, solution
 from .control.calls import TupleOp
 from .declaration.op import Elementwise, Op
 from .elementwise import (
@@ -45,6 +45,7 @@ FAMILIES = (
     structure,
     counter_based,
     calls,
+    solution,
 )
 
 REGISTRY: dict[str, Op] = {}

@@ -20,6 +20,7 @@ from ..ops.arrays.indexing import INDEX, RegionCotangent, assemble
 from ..ops.arrays.regions import cover
 from ..ops.arrays.shape import unbroadcast
 from ..ops.control.calls import GET, LOOP, ItemCotangent, LoopForm, NonzeroCotangent
+from ..ops.control.solution import SOLUTION
 from ..ops.declaration.op import declared_op
 from ..ops.elementwise.arithmetic import DIVIDE, MULTIPLY
 from ..ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, LOGICAL_NOT, SELECT
@@ -316,7 +317,8 @@ class _Adjoints:
         # Parts of an array are looked at when they are all there; see `total`.
         passed = MAYBE_DISCARDED if op.masks and op is not INDEX else quality
         if callable(op.vjp):
-            for i, cotangent in zip(instruction.inputs, op.vjp(z_bar, z, *inputs, **named)):
+            asked = {"active": [self.active[i] for i in instruction.inputs]} if op is SOLUTION else {}
+            for i, cotangent in zip(instruction.inputs, op.vjp(z_bar, z, *inputs, **asked, **named)):
                 self.add(i, cotangent, passed)
             return
         guarded = quality != NONZERO and not self._multiplies_by_finite(instruction)

@@ -1,0 +1,135 @@
+"""td.implicit.root, fixed_point and minimize."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from ..ir.instruction import Operand, Tree
+from ..targets import derivatives
+from .equation import Equation, as_start
+from .newton import iteration, newton, newton_minimum
+from .scipy_methods import by_fixed_point, by_minimize, by_root, solved
+
+MAX_STEPS = 100
+# Of x = f(x), whose error only shrinks by a factor at each step.
+MAX_ITERATIONS = 10_000
+
+
+def root(
+    f: Callable[..., Operand], x0: Operand, args: Tree = (), method: str = "newton", tol: float | None = None,
+    options: Mapping[str, object] | None = None, max_steps: int = MAX_STEPS,
+) -> Operand:  # fmt: skip
+    """x with f(x, *args) = 0; differentiable in args, and in tracked values that f closes over.
+
+    Args:
+        f: of x, an array or a number, and args; returns an array of the shape of x. Recorded like any function; it may branch.
+        x0: where to start, which decides the solution where there are several. It has no derivative.
+        args: arrays, numbers, and tuples, lists and dicts of these, in a tuple; what is no tuple is the only argument.
+        method: "newton": damped Newton steps inside the kernel; or one of scipy.optimize.root's, which is called in Python.
+        tol: of the last step, beside the largest x; 1e-12. For SciPy's methods what SciPy does with it.
+        options: for SciPy's methods.
+        max_steps: of Newton's method.
+
+    Returns:
+        The solution, of the shape of x0. On a tape it is one instruction, behind those that solve the equation.
+
+    Raises:
+        NotConverged: no solution was found, naming the line.
+        numpy.linalg.LinAlgError: the derivative of f in x is singular.
+        ShapeMismatch: f returns another shape than that of x.
+
+    Cost: of n unknowns, a Newton step takes the Jacobian of f and the solution of an n by n system; the gradient takes these once,
+        and one pullback of f. SciPy's methods take about 10 µs a call besides, and the interpreter lock.
+    Source: the implicit function theorem; Christianson (1994), Optimization Methods and Software 3, for its use in reverse mode.
+    """
+    name = "td.implicit.root"
+    equation = Equation(name, f, _itself, as_start(name, x0), _as_tuple(args))
+    if method == "newton":
+        return _solution(equation, newton(equation, tol, max_steps))
+    solver = by_root(name, equation.site, method, tol, options or {})
+    key = method, tol, _key(options)
+    if not equation.is_tracked:
+        return solver([equation.residual], equation.x0)
+    return equation.solution(solved(equation, key, solver, equation.residual_callee, equation.slope_callee))
+
+
+def fixed_point(
+    f: Callable[..., Operand], x0: Operand, args: Tree = (), method: str = "newton", tol: float | None = None, max_steps: int | None = None
+) -> Operand:
+    """x with f(x, *args) = x; arguments, results and errors as of td.implicit.root.
+
+    Args:
+        method: "newton"; "iteration": x = f(x) until nothing changes, which forms no Jacobian; "del2": SciPy's, in Python, entry by entry.
+        max_steps: 100, and 10 000 for "iteration".
+    """
+    name = "td.implicit.fixed_point"
+    equation = Equation(name, f, _change, as_start(name, x0), _as_tuple(args))
+    if method == "newton":
+        return _solution(equation, newton(equation, tol, MAX_STEPS if max_steps is None else max_steps))
+    most = MAX_ITERATIONS if max_steps is None else max_steps
+    if method == "iteration":
+        return _solution(equation, iteration(equation, tol, most))
+    solver = by_fixed_point(name, equation.site, method, tol, most)
+    if not equation.is_tracked:
+        return solver([equation.residual], equation.x0)
+    return equation.solution(solved(equation, (method, tol, most), solver, equation.residual_callee))
+
+
+def minimize(
+    f: Callable[..., Operand], x0: Operand, args: Tree = (), method: str = "newton", tol: float | None = None,
+    options: Mapping[str, object] | None = None, max_steps: int = MAX_STEPS,
+) -> Operand:  # fmt: skip
+    """x at which f(x, *args), a real scalar, has a minimum; arguments, results and errors as of td.implicit.root.
+
+    The derivative is that of the x at which the gradient of f is zero. So it is as good as the minimum: with SciPy's methods, give a
+    small tol; and f has to be twice differentiable there, with a regular Hessian, and without bounds or constraints.
+
+    Args:
+        method: "newton": damped steps with the Hessian's absolute eigenvalues; or one of scipy.optimize.minimize's without bounds or
+            constraints, which gets the exact gradient.
+
+    Cost: of n unknowns, a Newton step takes the Hessian of f and its eigenvalues; SciPy's methods are called in Python.
+    """
+    name = "td.implicit.minimize"
+    equation = Equation(name, f, _gradient, as_start(name, x0), _as_tuple(args))
+    if method == "newton":
+        return _solution(equation, newton_minimum(equation, tol, max_steps))
+    solver = by_minimize(name, equation.site, method, tol, options or {})
+    if not equation.is_tracked:
+        return solver([equation.value, equation.residual], equation.x0)
+    found = solved(equation, (method, tol, _key(options)), solver, equation.value_callee, equation.residual_callee)
+    return equation.solution(found)
+
+
+def _solution(equation: Equation, found: Operand) -> Operand:
+    return equation.solution(found) if equation.is_tracked else found
+
+
+# What is to be zero
+
+
+def _itself(f: Callable[..., Operand], x: Operand, *args: Tree) -> Operand:
+    return _as_array(f(x, *args))
+
+
+def _change(f: Callable[..., Operand], x: Operand, *args: Tree) -> Operand:
+    return _as_array(f(x, *args)) - x
+
+
+def _gradient(f: Callable[..., Operand], x: Operand, *args: Tree) -> Operand:
+    return derivatives.gradient(lambda x: f(x, *args), x)
+
+
+def _as_array(value: Operand) -> Operand:
+    """f's result: a list of tracked values, as SciPy's functions often return, is an array."""
+    return np.array(value) if isinstance(value, (list, tuple)) else value
+
+
+def _as_tuple(args: Tree) -> tuple[Tree, ...]:
+    return args if type(args) is tuple else (args,)
+
+
+def _key(options: Mapping[str, object] | None) -> object:
+    return None if options is None else tuple(sorted((name, repr(value)) for name, value in options.items()))
