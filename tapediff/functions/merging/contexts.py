@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from .nodes import extent, is_call_of_run_time
-from .rules import COMPARISONS, Place, Resolve
+from .rules import COMPARISONS, Place, Resolve, with_lines
 from .variables import Names, derived, flows_of, makes_a_float, reads_of_ints, reads_of_values
 
 LARGEST_EXPONENT = 4
@@ -29,6 +29,7 @@ class Use:
         negated: an int is, so that it may be -0.0 as a float.
         asks_sign: something asks for the sign of zero.
         as_int: one of NumPy's functions does something else with ints than with floats.
+        lines: the first that need floats, ints and bools to stay what they are; 0 where none does.
     """
 
     as_float: bool = True
@@ -41,6 +42,13 @@ class Use:
     negated: bool = False
     asks_sign: bool = False
     as_int: bool = False
+    lines: tuple[int, int, int] = (0, 0, 0)
+
+    @property
+    def allowed(self) -> tuple[bool, bool, bool]:
+        """Whether floats, ints and bools may become data."""
+        ints = self.ints_as_floats and not self.returned and not self.may_grow
+        return self.as_float, ints, self.as_bool and not self.returned
 
     @property
     def ints_as_floats(self) -> bool:
@@ -50,9 +58,9 @@ class Use:
 
 def flags(use: Use, further: int = 0) -> ast.expr:
     """What may be chosen, as a number; see rules.py."""
-    ints = use.ints_as_floats and not use.returned and not use.may_grow
-    bools = use.as_bool and not use.returned
-    return ast.Constant(use.as_float * 1 + ints * 2 + bools * 4 + use.ints_as_floats * 8 + use.products * 16 + further)
+    floats, ints, bools = use.allowed
+    found = floats * 1 + ints * 2 + bools * 4 + use.ints_as_floats * 8 + use.products * 16 + further
+    return ast.Constant(with_lines(found, use.lines))
 
 
 class Contexts:
@@ -103,12 +111,16 @@ class Contexts:
         given, names = names, names.union(*map(self._assigned_from, pending))
         found = derived(self._flows, names)
         self._as_ints = derived(self._int_flows, names)
-        pending += [load for name in found for load in self._loads.get(name, ())]
+        # In the order of the lines, so that the first one that asks for more is known.
+        pending += sorted((load for name in found for load in self._loads.get(name, ())), key=extent)
         for node in pending:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 self._assigned_in_place(node, use)
             else:
                 self._climb(node, use)
+            line = getattr(node, "lineno", 0)
+            lines = [known or (0 if may else line) for known, may in zip(use.lines, use.allowed)]
+            use.lines = lines[0], lines[1], lines[2]
         if not nodes:
             self._uses[given] = use
         return use

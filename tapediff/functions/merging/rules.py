@@ -6,7 +6,8 @@ A branch that breaks a rule stays a branch: one tape for each path.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import linecache
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import NamedTuple, TypeAlias
@@ -18,6 +19,22 @@ Place: TypeAlias = tuple[int, ...]
 
 # What may be chosen between or become data, by the bits of the flags of a value; arrays that vary in a loop are data.
 FLOATS, INTS, BOOLS, INTS_BESIDE_FLOATS, SMALL, VARYING = 1, 2, 4, 8, 16, 32
+
+# Above the flags stand the lines that keep floats, ints and bools from becoming data, with so many bits each; 0 is none.
+LINES_AT, BITS_OF_LINE = 8, 24
+
+
+def with_lines(flags: int, lines: Sequence[int]) -> int:
+    """Flags with the first lines that need a float, an int and a bool of Python's."""
+    return flags + sum(min(line, (1 << BITS_OF_LINE) - 1) << (LINES_AT + BITS_OF_LINE * k) for k, line in enumerate(lines))
+
+
+def line_that_needs(kind: type, flags: int) -> int:
+    """The first line for which a value has to stay a float, an int or a bool; 0 if there is none, or it has other reasons."""
+    if kind not in (float, int, bool):
+        return 0
+    return flags >> (LINES_AT + BITS_OF_LINE * (float, int, bool).index(kind)) & ((1 << BITS_OF_LINE) - 1)
+
 
 # Larger whole numbers are not counted with; and where they are multiplied, these.
 LARGEST_INT, LARGEST_FACTOR = 1 << 31, 1 << 12
@@ -151,6 +168,12 @@ class Refusing:
 
     def _refuse(self, rule: str, place: Place, got: str, is_all: bool = False) -> Refused:
         return Refused(self._code, place, Breach(rule, place[0], got), is_all)
+
+    def _needed(self, value: object, flags: int) -> str:
+        """Names the line for which a value has to stay what it is; see `line_that_needs`."""
+        line = line_that_needs(type(value), flags)
+        text = linecache.getline(self._code.co_filename, line).strip()
+        return f", and `{text}` at line {line} needs it to stay one" if text else ""
 
 
 # Elementwise functions of one or two numbers that neither fail nor look at values, and what they cost beside an addition.
