@@ -434,7 +434,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         text = explanation(
             self.name, self.max_tapes, self.stats, self._cache.all(), list(recorder.reasons), recorder.last_failure
         )
-        return "\n".join([text, *recorder.merging.report()])
+        return "\n".join([text, *recorder.merging.report([v.tape for v in self._cache.all()])])
 
     def margins(self, *args: Tree, **named: Tree) -> list[Margin]:
         """How far a point is from the next branch: every comparison on its path, and every kink of f's result.

@@ -112,7 +112,8 @@ class Contexts:
         found = derived(self._flows, names)
         self._as_ints = derived(self._int_flows, names)
         # In the order of the lines, so that the first one that asks for more is known.
-        pending += sorted((load for name in found for load in self._loads.get(name, ())), key=extent)
+        loads = [load for name in found for load in self._loads.get(name, ())]
+        pending += sorted(loads, key=lambda load: getattr(load, "lineno", 0))
         for node in pending:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 self._assigned_in_place(node, use)

@@ -213,7 +213,7 @@ class Expressions(ast.NodeTransformer):
             except Broken as broken:
                 facts.breaches.append(broken.breach)
             else:
-                facts.sites.append(place)
+                facts.sites[place] = "a select"
                 return made
         return node
 
@@ -225,12 +225,12 @@ class Expressions(ast.NodeTransformer):
             except Broken as broken:
                 facts.breaches.append(broken.breach)
             else:
-                facts.sites.append(place)
+                facts.sites[place] = "a sum, or the like, of masked values"
                 return made
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and is_one(facts.resolve(node.func.id), (max, min)) and facts.may_merge(place):
             if facts.looks_at_data(node) and len(node.args) > 1 and not node.keywords:
-                facts.sites.append(place)
+                facts.sites[place] = "a select"
                 return extreme(facts, node, node, node.args)
         return node
 

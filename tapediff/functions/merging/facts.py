@@ -34,7 +34,7 @@ class Facts:
         body: its statements.
         loops: those that were rewritten.
         all_or_nothing: branches and loops that were rewritten so that they must be merged.
-        sites: the places that are merged.
+        sites: the places that are merged, with the form that they take.
         breaches: why others are not.
         divisors, powers: the extents of divisors and powers of plain numbers which become data.
         stores: the places of assignments that have to be to arrays of float64.
@@ -48,7 +48,7 @@ class Facts:
         stored = [n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
         self.variables = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars, *stored))
         self._resolve = resolve
-        self.sites: list[Place] = []
+        self.sites: dict[Place, str] = {}
         self.breaches: list[Breach] = []
         self.divisors: set[tuple[int, ...]] = set()
         self.powers: set[tuple[int, ...]] = set()

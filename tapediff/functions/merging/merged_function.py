@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from ...base.source_location import Site, is_library_file
 from ...errors import UnsupportedFunction
 from ...ir.tape import Tape
+from ...ops.control.calls import CALL, LOOP
 from ..captured.outside_state import OutsideState
 from .facts import Facts, body_of
 from .nodes import RUN_TIME, copied
 from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .purity import Checked, check_statements
 from .regions.region_calls import Region
-from .rewrite import AsksIdentity, Rewriter
+from .rewrite import SELECT, AsksIdentity, Rewriter
 from .rules import Breach, Broken, Place, Refused, Without
 from .run_time import RunTime
 
@@ -37,7 +38,7 @@ class MergedFunctions:
     def __init__(self) -> None:
         self.lines: dict[CodeType, set[int]] = {}
         self.refused: dict[tuple[CodeType, Place | None], Breach] = {}
-        self.sites: dict[CodeType, list[Place]] = {}
+        self.sites: dict[CodeType, dict[Place, str]] = {}
         self.failed: str | None = None
         self._made: dict[tuple[CodeType, int], CodeType | None] = {}
         self._checked: dict[tuple[CodeType, int], CodeType | None] = {}
@@ -79,17 +80,41 @@ class MergedFunctions:
         self._states.clear()
         self._checked = {key: None for key, made in self._checked.items() if made is None}
 
-    def report(self) -> list[str]:
-        """Which branches are merged, and why others are not."""
-        lines = [f"  {code.co_name}, line {line}: merged" for code, sites in self.sites.items() for line, _ in sites]
-        lines += [f"  {reason}" for reason in self.reasons()]
-        return ["branches that are merged, and why others are not", *sorted(lines)] if lines else []
+    def report(self, tapes: Sequence[Tape]) -> list[str]:
+        """Which branches are merged, in which form and with how many paths through it, and why others are not.
+
+        Args:
+            tapes: those of the merged form.
+        """
+        paths = paths_by_line(tapes, self._origins)
+        found = [(code, line, form) for code, sites in self.sites.items() for (line, _), form in sites.items()]
+        lines = [(code.co_name, line, f"merged, as {form}{_count(form, paths.get((code, line), 0))}") for code, line, form in found]
+        lines += [(code.co_name, breach.line, breach.text) for code, breach in (*self._final(), *self._outcomes())]
+        title = "branches that are merged, and why others are not"
+        return [title, *(f"  {name}, line {line}: {text}" for name, line, text in sorted(set(lines)))] if lines else []
 
     def reasons(self) -> list[str]:
-        """Why branches that are not merged are not, in the order in which that was found."""
+        """Why branches that are not merged are not, in the order in which that was found; and those that are, but have outcomes."""
+        return [f"{code.co_name}, line {breach.line}: {breach.text}" for code, breach in (*self._final(), *self._outcomes())]
+
+    def _final(self) -> list[tuple[CodeType, Breach]]:
+        """The breaches of branches that are not merged: of several forms that of the one which says most."""
         merged = {(code, line) for code, sites in self.sites.items() for line, _ in sites}
-        final = [(code, breach) for (code, _), breach in self.refused.items() if (code, breach.line) not in merged]
-        return [f"{code.co_name}, {breach}" for code, breach in dict.fromkeys(final)]
+        found: dict[tuple[CodeType, int], Breach] = {}
+        for (code, _), breach in self.refused.items():
+            known = found.get((code, breach.line))
+            if (code, breach.line) not in merged and (known is None or (breach.needed and not known.needed)):
+                found[code, breach.line] = breach
+        return [(code, breach) for (code, _), breach in found.items()]
+
+    def _outcomes(self) -> list[tuple[CodeType, Breach]]:
+        """The regions that give other values than data, so that a guard asks which."""
+        found: dict[tuple[CodeType, int], Breach] = {}
+        for region in self._regions.values():
+            if region.kept is not None and region.place[0] in {line for line, _ in self.sites.get(region.code, ())}:
+                value, needed = region.kept
+                found[region.code, region.place[0]] = Breach("outcomes", region.place[0], f"it gives {value!r}", needed)
+        return [(code, breach) for (code, _), breach in found.items()]
 
     def of(self, f: Callable[..., Any]) -> Callable[..., Any] | None:
         """The merged form of a function; None if nothing in it is merged."""
@@ -213,6 +238,29 @@ class MergedFunctions:
 def _key_of(function: FunctionType) -> tuple[CodeType, int]:
     """Identifies a function: equal codes may belong to functions of different modules."""
     return function.__code__, id(function.__globals__)
+
+
+def paths_by_line(tapes: Sequence[Tape], origins: Mapping[CodeType, CodeType]) -> dict[tuple[CodeType, int], int]:
+    """The number of paths through the sub-tapes and loops that were called from each line of the user's functions."""
+    found: dict[tuple[CodeType, int], int] = {}
+    pending, seen = list(tapes), set[int]()
+    while pending:
+        tape = pending.pop()
+        for op, _, params, _, site in tape.instructions:
+            variants = getattr(params[0], "variants", None) if op in (CALL, LOOP) else None
+            if variants is None or id(params[0]) in seen:
+                continue
+            seen.add(id(params[0]))
+            # Of one path, or by number.
+            pending += [variant.tape for variant in (variants.values() if isinstance(variants, Mapping) else variants)]
+            if isinstance(site, Site):
+                at = origins.get(site.code, site.code), site.line
+                found[at] = found.get(at, 0) + len(variants)
+    return found
+
+
+def _count(form: str, paths: int) -> str:
+    return f", with {paths} paths" if paths > 1 and form != SELECT else ""
 
 
 def _comprehensions(code: CodeType) -> list[CodeType]:

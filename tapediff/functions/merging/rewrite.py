@@ -18,6 +18,9 @@ from .rules import Broken, Without
 from .selects import Select
 from .variables import Names
 
+# In reports.
+SELECT = "a select"
+
 
 class Rewriter:
     """Rewrites one function.
@@ -101,7 +104,8 @@ class Rewriter:
             if not self._in_region:
                 self._facts.breaches.append(broken.breach)
             return None
-        self._facts.sites.append(where)
+        is_call = any(isinstance(part, ast.FunctionDef) for part in made)
+        self._facts.sites[where] = _form_of(node, is_call, node in self._facts.loops.made)
         return made
 
     def _stopped(self, node: ast.For, in_try: bool) -> ast.For:
@@ -136,7 +140,7 @@ class Rewriter:
         except Broken:
             return None
         node.iter = self._expression(node.iter, False)
-        self._facts.sites.append(where)
+        self._facts.sites[where] = "a sub-tape for each turn"
         return [node]
 
     def _region(self, body: Sequence[ast.stmt], after: Names, node: ast.If | ast.For) -> list[ast.stmt]:
@@ -175,6 +179,14 @@ class Rewriter:
         if self._facts.looks_at_data(value):
             value = Expressions(self._facts).visit(value)
         return Helpers(self._facts).visit(value) if self._calls_helpers else value
+
+
+def _form_of(node: ast.If | ast.While, is_call: bool, is_exit: bool) -> str:
+    """In reports: what a branch or loop has become; `is_exit`: one that was a loop with an exit."""
+    if isinstance(node, ast.While):
+        return "a loop with a number of turns that each call decides"
+    form = "a sub-tape" if is_call else SELECT
+    return f"a loop whose turns after its end are masked, with {form}" if is_exit else form
 
 
 class PlainErrors(ast.NodeTransformer):

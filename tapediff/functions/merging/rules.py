@@ -112,15 +112,20 @@ RULES = {
 
 @dataclass(frozen=True)
 class Breach:
-    """Why a branch stays one: the rule, the line, and what was found there."""
+    """Why a branch stays one: the rule, the line, what was found there, and which line needs it."""
 
     rule: str
     line: int
     got: str
+    needed: str = ""
+
+    @property
+    def text(self) -> str:
+        rule = RULES[self.rule]
+        return f"{self.got}{self.needed}; {rule.reason}. Instead: {rule.instead}"
 
     def __str__(self) -> str:
-        rule = RULES[self.rule]
-        return f"line {self.line}: {self.got}; {rule.reason}. Instead: {rule.instead}"
+        return f"line {self.line}: {self.text}"
 
 
 class Broken(Exception):
@@ -151,7 +156,7 @@ class Refused(TapediffError):
         rule = RULES[breach.rule]
         super().__init__(
             f"{code.co_name} cannot stay merged at this point: {rule.reason}", at=f"{code.co_filename}:{breach.line} in {code.co_name}",
-            got=breach.got, fix=f"td.GuardedTape(f, merge=True), which goes on with the branch; or {rule.instead}",
+            got=breach.got + breach.needed, fix=f"td.GuardedTape(f, merge=True), which goes on with the branch; or {rule.instead}",
         )  # fmt: skip
         self.code, self.place, self.breach, self.is_all = code, place, breach, is_all
 
@@ -166,14 +171,19 @@ class Refusing:
     def __init__(self, code: CodeType) -> None:
         self._code = code
 
-    def _refuse(self, rule: str, place: Place, got: str, is_all: bool = False) -> Refused:
-        return Refused(self._code, place, Breach(rule, place[0], got), is_all)
+    def _refuse(self, rule: str, place: Place, got: str, is_all: bool = False, needed: str = "") -> Refused:
+        return Refused(self._code, place, Breach(rule, place[0], got, needed), is_all)
 
     def _needed(self, value: object, flags: int) -> str:
-        """Names the line for which a value has to stay what it is; see `line_that_needs`."""
-        line = line_that_needs(type(value), flags)
-        text = linecache.getline(self._code.co_filename, line).strip()
-        return f", and `{text}` at line {line} needs it to stay one" if text else ""
+        return needed(value, flags, self._code)
+
+
+def needed(value: object, flags: int, code: CodeType) -> str:
+    """Names the line of a function for which a value has to stay what it is; see `line_that_needs`."""
+    line = line_that_needs(type(value), flags)
+    text = linecache.getline(code.co_filename, line).strip()
+    kind = "an int" if type(value) is int else f"a {type(value).__name__}"
+    return f", and `{text}` at line {line} needs it to stay {kind}" if text else ""
 
 
 # Elementwise functions of one or two numbers that neither fail nor look at values, and what they cost beside an addition.

@@ -243,8 +243,8 @@ class RunTime(LoopRunTime, RegionCalls):
             return value
         if kind is int and flags & INTS and is_small(value, flags):
             return float(value)
-        needed = self._needed(value, flags)
-        raise self._refuse("numbers", place, f"a variable of the loop is {value!r}, of type {kind.__name__}{needed}")
+        got = f"a variable of the loop is {value!r}, of type {kind.__name__}"
+        raise self._refuse("numbers", place, got, needed=self._needed(value, flags))
 
     # Calls
 
@@ -307,7 +307,7 @@ class RunTime(LoopRunTime, RegionCalls):
             return extreme(self, mark, place, flags, elements, function, rest)
         found = among(self, place, elements, function is any)
         if is_tracked(found) and not flags & BOOLS:
-            raise self._refuse("numbers", place, f"a bool is used as such{self._needed(True, flags)}")
+            raise self._refuse("numbers", place, "a bool is used as such", needed=self._needed(True, flags))
         return found
 
     def choose(self, mark: int, place: Place, test: Operand, yes: Operand, no: Operand, flags: int) -> Operand:
@@ -372,7 +372,7 @@ class RunTime(LoopRunTime, RegionCalls):
                 return float(side)
         if kind is bool and flags & BOOLS:
             return side
-        raise self._refuse("numbers", place, f"one side gives {side!r}, of type {kind.__name__}{self._needed(side, flags)}")
+        raise self._refuse("numbers", place, f"one side gives {side!r}, of type {kind.__name__}", needed=self._needed(side, flags))
 
 
 def _where(test: Operand, yes: Operand, no: Operand) -> Operand:

@@ -22,7 +22,7 @@ from ...errors import (
 from ...functions.callees.path_messages import site_of
 from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions
 from ...functions.merging.rules import Refused
-from ...ir.instruction import FLOAT64, ValueType
+from ...ir.instruction import FLOAT64, UserFunction, ValueType
 from ...ir.interpreter import run
 from ...ir.serialize import State
 from ...ir.tape import Tape
@@ -89,13 +89,21 @@ class Merging:
     @property
     def is_plain(self) -> bool:
         """Whether the plain function is recorded."""
-        return not self.is_on or self.functions.of(self._function.f) is None
+        return not self.is_on or self._merged() is None
+
+    def _merged(self) -> UserFunction | None:
+        """The merged form of the function; None if there is none, or it cannot be made."""
+        try:
+            return self.functions.of(self._function.f)
+        except Exception as error:  # noqa: BLE001 -- of the rewriting, which no user is to see
+            self.fail(f"{type(error).__name__}: {error}")
+            return None
 
     def form(self, call: KeyedCall) -> BoundCall | None:
         """The call of the merged form of the function; None where the plain one is to be recorded."""
         if not self.is_on:
             return None
-        merged = self.functions.of(self._function.f)
+        merged = self._merged()
         if merged is None or not all(value.dtype in _DTYPES for value in map(np.asarray, call.bound.inputs)):
             return None
         return self._function.bound(merged, call)
@@ -121,8 +129,9 @@ class Merging:
         return self.is_on
 
     def _changes(self) -> bool:
-        if self.functions.of(self._function.f) is None:
-            return False
+        was_on = self.is_on
+        if self._merged() is None:
+            return was_on and not self.is_on
         self.trials_left = TRIALS
         self.version += 1
         return True
@@ -169,8 +178,9 @@ class Merging:
 
     def fail(self, why: str) -> None:
         """Merge nothing any more."""
+        # Tapes of the plain form stay what they are.
+        self.version += self.is_on
         self.is_on, self.failed, self.trials_left, self.payoff = False, why, 0, None
-        self.version += 1
 
     def check(self, tape: Tape, call: KeyedCall, plain: Tape | None) -> None:
         """Compare a merged tape with the plain function at the point that it was recorded at.
@@ -210,13 +220,13 @@ class Merging:
             return self.failed
         return next(iter(self.functions.reasons()), "")
 
-    def report(self) -> Sequence[str]:
-        """What explain() says of it."""
+    def report(self, tapes: Sequence[Tape]) -> Sequence[str]:
+        """What explain() says of it; `tapes`: all that are kept."""
         if self.failed is not None:
             return [f"no branches are merged: {self.failed}"]
         if self.returned:
             return [f"branches can be merged, but one tape for each path is faster: {self.weighed}"]
-        report = self.functions.report() if self.is_on or self.functions.refused else []
+        report = self.functions.report(tapes) if self.is_on or self.functions.refused else []
         return [*report, f"  the merged form stays: {self.weighed}"] if self.weighed and self.is_on else report
 
 

@@ -112,6 +112,8 @@ class PathRecorder:
         self, call: KeyedCall, decided: tuple[Outcome, ...], missed: Missed | None, messages: list[str]
     ) -> tuple[Variant, bool]:
         if missed is not None and missed[0].form != self.merging.version:
+            if any(variant.form != self.merging.version for variant in self._cache.all()):
+                self._cache.clear()
             raise FormChanged  # in another thread
         self._restore_plain()
         found = self._cache.find(call.key, decided)

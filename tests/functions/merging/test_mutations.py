@@ -20,6 +20,7 @@ from tapediff.functions.merging import (
 )
 from tapediff.functions.merging.prepare import source
 from tapediff.functions.merging.run_time import RunTime
+from tapediff.targets.guarded import merging
 from tapediff.targets.guarded.merging import Merging
 from tests.functions.merging import programs, store_programs, traps
 from tests.functions.merging.test_merging import POINTS
@@ -191,6 +192,7 @@ def is_wrong(f):
 def test_without_a_rule_its_trap_is_wrong(mutation, monkeypatch):
     _, owner, name, replacement, trap = mutation
     monkeypatch.setattr(Merging, "check", lambda *_: None)
+    monkeypatch.setattr(merging, "TRIALS", 0)
     assert not is_wrong(trap)
     monkeypatch.setattr(owner, name, replacement)
     assert is_wrong(trap)

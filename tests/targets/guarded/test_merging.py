@@ -1,11 +1,13 @@
 """Which form of a guarded function is recorded: in threads, from compiled code, and where nothing is merged in the end."""
 
+import inspect
 import threading
 
 import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.functions.merging import rewrite
 
 RUNS = []
 
@@ -104,3 +106,106 @@ def test_the_warning_of_many_paths_names_the_first_branch_that_is_not_merged():
         on_many_paths()
     assert "\n  not merged: collected, line " in str(warned[0].message)
     assert "kept.append(v); only assignments to variables can be undone" in str(warned[0].message)
+
+
+def kept_by_number(x):
+    n = 0
+    history = {}
+    for v in x:
+        if v > 0:
+            n = 1
+        else:
+            n = 2
+        melt = 2 * v
+        history[n] = melt
+    return sum(history.values())
+
+
+def counted_by_index(x):
+    n = 0
+    for v in x:
+        if v > 0:
+            n = n + 1
+    return LEVELS[n] * x[0]
+
+
+def doubled_until(x):
+    n = 0
+    while n < x[0]:
+        n = n + 1
+    return x[1] * sum(range(n))
+
+
+def flagged(x):
+    found = False
+    if x[0] > 1:
+        found = True
+    return x[1] * (found + 1)
+
+
+LEVELS = np.arange(10.0)
+
+
+@pytest.mark.parametrize(
+    ("f", "use"),
+    [
+        (kept_by_number, "`history[n] = melt` at line {} needs it to stay an int"),
+        (counted_by_index, "`return LEVELS[n] * x[0]` at line {} needs it to stay an int"),
+        (doubled_until, "`return x[1] * sum(range(n))` at line {} needs it to stay an int"),
+        (flagged, "`return x[1] * (found + 1)` at line {} needs it to stay a bool"),
+    ],
+    ids=lambda case: getattr(case, "__name__", ""),
+)
+def test_the_line_that_needs_a_plain_number_is_named(f, use):
+    """In the report, and as the first reason, which the warning of many paths gives."""
+    rng = np.random.default_rng(3)
+    guarded = td.GuardedTape(f, on_new_tape="interpret", compile_after=1000, merge=True)
+    for _ in range(8):
+        td.gradient(guarded, 2 * rng.normal(size=4))
+    needing = use[1:].partition("`")[0]
+    lines = [text.strip() for text in inspect.getsource(f).splitlines()]
+    line = f.__code__.co_firstlineno + lines.index(needing)
+    assert use.format(line) in guarded.explain(), guarded.explain()
+    assert use.format(line) in guarded._recorder.merging.first_reason()
+
+
+def every_form(x):
+    s, k = x[0] * 0.0, 0.0
+    for v in x:
+        if v > 0:
+            s = s + v
+        if v > 1:
+            s = s + np.sum(np.linalg.solve(np.eye(2) * v, np.ones(2)))
+    while k < x[1]:
+        k = k + 1.0
+    for v in x:
+        if v > 2:
+            break
+        s = s + v
+    return s * k + sum(v for v in x if v < 0)
+
+
+def test_the_report_tells_what_each_branch_has_become():
+    rng = np.random.default_rng(4)
+    guarded = td.GuardedTape(every_form, on_new_tape="interpret", compile_after=1000, merge=True)
+    for _ in range(8):
+        x = rng.normal(size=4)
+        assert np.isclose(guarded(x), every_form(x), rtol=1e-12)  # sums in another order
+    first, text = every_form.__code__.co_firstlineno, guarded.explain()
+    for line, form in (
+        (3, "a select"), (5, "a sub-tape, with 2 paths"), (7, "a loop with a number of turns that each call decides, with 2 paths"),
+        (9, "a loop whose turns after its end are masked, with a select"), (13, "a sum, or the like, of masked values"),
+    ):  # fmt: skip
+        assert f"every_form, line {first + line}: merged, as {form}\n" in text + "\n", text
+
+
+def test_an_error_of_the_rewriting_is_nobodys_error(monkeypatch):
+    def fails(*_):
+        raise AttributeError("a node of a kind that nobody expected")
+
+    monkeypatch.setattr(rewrite.Rewriter, "rewritten", fails)
+    guarded = td.GuardedTape(bent, on_new_tape="interpret", compile_after=1000, merge=None)
+    rng = np.random.default_rng(5)
+    for x in rng.normal(size=(8, 4)):
+        assert np.allclose(td.gradient(guarded, x), slope(x), rtol=1e-12)  # the same terms
+    assert "no branches are merged: AttributeError: a node" in guarded.explain()

@@ -27,7 +27,7 @@ from ...captured.freeze import Frozen, freeze
 from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
 from ..plain_numbers import may_be_plain, note_plain, unlike_python
 from ..purity import is_operand, is_record
-from ..rules import BOOLS, FLOATS, INTS, VARYING, Refused, is_large, is_small
+from ..rules import BOOLS, FLOATS, INTS, VARYING, Place, Refused, is_large, is_small, needed
 
 # A region whose constants take more values is left to paths: each has a callee of its own.
 MOST_CALLEES = 32
@@ -61,12 +61,17 @@ class Region:
         all_plain: whether any number that leaves it may be a plain one.
         may_hand_through: whether an array that goes in may come out: nothing that gets it writes to arrays.
         refuse: makes the error that gives it up.
+        place: in the function.
+
+    Attributes:
+        kept: a value that is no data which leaves it, and the line that needs it; None if there is none.
     """
 
     def __init__(
-        self, name: str, code: CodeType, has_outcomes: bool, all_plain: bool, may_hand_through: bool, refuse: Refuse
+        self, name: str, code: CodeType, has_outcomes: bool, all_plain: bool, may_hand_through: bool, refuse: Refuse, place: Place
     ) -> None:  # fmt: skip
-        self._name, self._names = name, names_of(code)
+        self._name, self._names, self.code, self.place = name, names_of(code), code, place
+        self.kept: tuple[Tree, str] | None = None
         self.has_outcomes, self.all_plain, self.may_hand_through = has_outcomes, all_plain, may_hand_through
         self.refuse = refuse
         self._known: dict[Hashable, _Callee] = {}
@@ -363,6 +368,7 @@ class _Exits:
         # Room for a number that another path has here.
         data.append(np.float64(0.0))
         rest.append(value)
+        self._region.kept = value, needed(value, flags, self._region.code)
         return _STATIC
 
 

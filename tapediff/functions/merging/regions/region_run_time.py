@@ -36,7 +36,7 @@ class RegionCalls(Refusing):
             name = f"line {place[0]} of {self._code.co_name}"
             refuse = lambda rule, got: self._refused(place, rule, got)  # noqa: E731 -- the next line is its only use
             may_hand_through = may_hand_through and not self._is_helper
-            region = self._regions[key] = Region(name, self._code, has_outcomes, all_plain, may_hand_through, refuse)
+            region = self._regions[key] = Region(name, self._code, has_outcomes, all_plain, may_hand_through, refuse, place)
         return region.run(function, values, into, out)
 
     def _refused(self, place: Place, rule: str, got: str) -> Exception:
