@@ -61,17 +61,22 @@ class Primitive:
 
     def __call__(self, *args: Tree) -> Tree:
         """The outputs of forward(*args); one instruction where an argument is tracked."""
-        leaves, treedef = flatten(args, arguments=True)
+        leaves, _ = flatten(args, arguments=True)
         if not any(map(is_tracked, leaves)):
             return _own(outputs_and_saved(self.name, self.forward(*args))[0])
-        operands = [as_operand(leaf) for leaf in leaves]
-        types = tuple(map(type_of, operands))
+        callee = self.callee(args)
+        returned = CALL(*map(as_operand, leaves), callee=callee)
+        assert callee.results is not None, "the call has run"
+        return unflatten(callee.results, items_of(returned, callee.output_count))
+
+    def callee(self, args: tuple[Tree, ...]) -> ForwardCallee:
+        """The callee for arguments of these types."""
+        leaves, treedef = flatten(args, arguments=True)
+        types = tuple([type_of(as_operand(leaf)) for leaf in leaves])
         callee = self._callees.get((treedef, types))
         if callee is None:
             callee = self._callees[treedef, types] = ForwardCallee(self, treedef, types)
-        returned = CALL(*operands, callee=callee)
-        assert callee.results is not None, "the call has run"
-        return unflatten(callee.results, items_of(returned, callee.output_count))
+        return callee
 
     def __copy__(self) -> Primitive:
         return self

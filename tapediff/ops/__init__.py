@@ -24,7 +24,7 @@ from .elementwise import (
     special_integrals,
     structure,
 )
-from .matrices import factors, linear_algebra, products, sparse, spectral
+from .matrices import factors, given_values, linear_algebra, products, sparse, spectral
 
 FAMILIES = (
     comparison,
@@ -42,6 +42,7 @@ FAMILIES = (
     spectral,
     factors,
     sparse,
+    given_values,
     structure,
     counter_based,
     calls,

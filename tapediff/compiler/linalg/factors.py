@@ -53,21 +53,37 @@ def svd_scratch(m: int, n: int) -> int:
     return m * n + m * k + k * n + svd_doubles(m, n) + 8 * k
 
 
+def full_svd_scratch(m: int, n: int) -> int:
+    """The same with square matrices of vectors."""
+    return m * n + m * m + n * n + svd_doubles(m, n) + 8 * min(m, n)
+
+
 def svd(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> str:
+    return _svd(code, slots, operands, result, sizes, number, "S", min(sizes), min(sizes))
+
+
+def svd_full(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> str:
+    return _svd(code, slots, operands, result, sizes, number, "A", *sizes)
+
+
+def _svd(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int, job: str, p: int, q: int
+) -> str:
+    """With p vectors on the left and q on the right."""
     m, n = sizes
     k = min(m, n)
-    copied, left, right, work, integers, _ = _pointers(code, operands[1], (m * n, m * k, k * n, svd_doubles(m, n), 8 * k))
-    u, s, v, _ = _pointers(code, result, (m * k, k, k * n))
+    copied, left, right, work, integers, _ = _pointers(code, operands[1], (m * n, m * p, q * n, svd_doubles(m, n), 8 * k))
+    u, s, v, _ = _pointers(code, result, (m * p, k, q * n))
     _transpose(code, operands[0], copied, m, n)
     info = _status(code, slots, number)
     library(code, "tapediff_numpy_dgesdd", [
-        letter(code, "S"), long_integer(code, m), long_integer(code, n), f"ptr {copied}", long_integer(code, m), f"ptr {s}",
-        f"ptr {left}", long_integer(code, m), f"ptr {right}", long_integer(code, k), f"ptr {work}",
+        letter(code, job), long_integer(code, m), long_integer(code, n), f"ptr {copied}", long_integer(code, m), f"ptr {s}",
+        f"ptr {left}", long_integer(code, m), f"ptr {right}", long_integer(code, q), f"ptr {work}",
         long_integer(code, svd_doubles(m, n)), f"ptr {integers}", f"ptr {info}",
     ])  # fmt: skip
     bad = failed(code, info)
-    _transpose(code, left, u, k, m)
-    _transpose(code, right, v, n, k)
+    _transpose(code, left, u, p, m)
+    _transpose(code, right, v, n, q)
     return bad
 
 
@@ -76,23 +92,39 @@ def qr_scratch(m: int, n: int) -> int:
     return m * n + min(m, n) + _BLOCK * max(m, n)
 
 
+def full_qr_scratch(m: int, n: int) -> int:
+    """The same, with room for all columns of q, of which there are more than of the matrix."""
+    return m * m + min(m, n) + _BLOCK * max(m, n)
+
+
 def qr(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
+    _qr(code, slots, operands, result, sizes, number, min(sizes))
+
+
+def qr_full(code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int) -> None:
+    _qr(code, slots, operands, result, sizes, number, sizes[0])
+
+
+def _qr(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int, p: int
+) -> None:
+    """With p columns of q."""
     m, n = sizes
     k, work_size = min(m, n), _BLOCK * max(m, n)
-    copied, tau, work, _ = _pointers(code, operands[1], (m * n, k, work_size))
-    q, r, _ = _pointers(code, result, (m * k, k * n))
+    copied, tau, work, _ = _pointers(code, operands[1], (m * max(n, p), k, work_size))
+    q, r, _ = _pointers(code, result, (m * p, p * n))
     _transpose(code, operands[0], copied, m, n)
     info = _status(code, slots, number)
-    rows, columns, rank, doubles = (long_integer(code, size) for size in (m, n, k, work_size))
+    rows, columns, rank, width, doubles = (long_integer(code, size) for size in (m, n, k, p, work_size))
     library(code, "tapediff_numpy_dgeqrf", [
         rows, columns, f"ptr {copied}", rows, f"ptr {tau}", f"ptr {work}", doubles, f"ptr {info}",
     ])  # fmt: skip
     code.declare_all(matrix_loops.upper_triangle())
-    code.line(f"call void @tapediff_upper_triangle(ptr {copied}, ptr {r}, i64 {m}, i64 {k}, i64 {n})")
+    code.line(f"call void @tapediff_upper_triangle(ptr {copied}, ptr {r}, i64 {m}, i64 {p}, i64 {n})")
     library(code, "tapediff_numpy_dorgqr", [
-        rows, rank, rank, f"ptr {copied}", rows, f"ptr {tau}", f"ptr {work}", doubles, f"ptr {info}",
+        rows, width, rank, f"ptr {copied}", rows, f"ptr {tau}", f"ptr {work}", doubles, f"ptr {info}",
     ])  # fmt: skip
-    _transpose(code, copied, q, k, m)
+    _transpose(code, copied, q, p, m)
 
 
 def eig_scratch(n: int) -> int:
@@ -131,5 +163,7 @@ def _python(evaluate: Callable[[np.ndarray], Operand], is_square: bool) -> Calla
 
 
 svd_python = _python(factors.SVD.evaluate, False)
+svd_full_python = _python(factors.SVD_FULL.evaluate, False)
 qr_python = _python(factors.QR.evaluate, False)
+qr_full_python = _python(factors.QR_FULL.evaluate, False)
 eig_python = _python(factors.EIG.evaluate, True)

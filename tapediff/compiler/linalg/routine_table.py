@@ -91,6 +91,8 @@ ROUTINES: dict[str, Routine] = {
     "det_sign": Routine(lapack_routines.det_sign, lapack_routines.det_sign_python),
     "eigh": Routine(spectral_routines.eigh, spectral_routines.eigh_python),
     "svd": Routine(factor_routines.svd, factor_routines.svd_python),
+    "svd_full": Routine(factor_routines.svd_full, factor_routines.svd_full_python),
+    "qr_full": Routine(factor_routines.qr_full, factor_routines.qr_full_python),
     "qr": Routine(factor_routines.qr, factor_routines.qr_python),
     "eig": Routine(factor_routines.eig, factor_routines.eig_python),
     "cofactors": Routine(spectral_routines.cofactors, spectral_routines.cofactors_python),

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...ir.instruction import Instruction
 from ..linalg.dense_calls import cholesky_scratch, pullback_scratch
-from ..linalg.factors import eig_scratch, qr_scratch, svd_scratch
+from ..linalg.factors import eig_scratch, full_qr_scratch, full_svd_scratch, qr_scratch, svd_scratch
 from ..linalg.sorting import scratch_size
 from ..linalg.spectral import cofactors_scratch, eigh_scratch
 from ..loop_ir.program import RoutineCall
@@ -271,6 +271,16 @@ class MatrixLowering(StepBuilder):
         x = self.in_memory(i.inputs[0])
         m, n = x.shape[-2:]
         self._call_on_stack(i, "svd", [x, self.storage((svd_scratch(m, n),), "f64")], (m, n), "SVD did not converge", own=1)
+
+    def svd_full(self, i: Instruction) -> None:
+        x = self.in_memory(i.inputs[0])
+        m, n = x.shape[-2:]
+        self._call_on_stack(i, "svd_full", [x, self.storage((full_svd_scratch(m, n),), "f64")], (m, n), "SVD did not converge", own=1)
+
+    def qr_full(self, i: Instruction) -> None:
+        x = self.in_memory(i.inputs[0])
+        m, n = x.shape[-2:]
+        self._call_on_stack(i, "qr_full", [x, self.storage((full_qr_scratch(m, n),), "f64")], (m, n), own=1)
 
     def qr(self, i: Instruction) -> None:
         x = self.in_memory(i.inputs[0])

@@ -283,32 +283,59 @@ def cofactors(a, scratch, out, n):
 def svd(a, scratch, out, m, n):
     """The vectors of both sides and the values: u (m, k), s (k,), v^T (k, n)."""
     k = min(m, n)
-    copied, left, right, info = np.empty(m * n), np.empty(m * k), np.empty(k * n), integer(0)
+    return singular_values(a, out, m, n, S, k, k)
+
+
+@inner
+def svd_full(a, scratch, out, m, n):
+    """With all vectors of both sides."""
+    return singular_values(a, out, m, n, A, m, n)
+
+
+@inner
+def singular_values(a, out, m, n, job, p, q):
+    """With p vectors on the left and q on the right."""
+    k = min(m, n)
+    copied, left, right, info = np.empty(m * n), np.empty(m * p), np.empty(q * n), integer(0)
     transpose(a, copied, m, n)
     doubles = 4 * k * k + 7 * k + max(m, n) + 64 * (m + n + k)
-    work, whole, rows, rank = np.empty(doubles), np.empty(8 * k, np.int64), integer(m), integer(k)
+    work, whole, rows, rank = np.empty(doubles), np.empty(8 * k, np.int64), integer(m), integer(q)
     numpy_dgesdd(
-        letter(S).ctypes, rows.ctypes, integer(n).ctypes, copied.ctypes, rows.ctypes, out[m * k :].ctypes, left.ctypes, rows.ctypes,
+        letter(job).ctypes, rows.ctypes, integer(n).ctypes, copied.ctypes, rows.ctypes, out[m * p :].ctypes, left.ctypes, rows.ctypes,
         right.ctypes, rank.ctypes, work.ctypes, integer(doubles).ctypes, whole.ctypes, info.ctypes,
     )  # fmt: skip
-    transpose(left, out, k, m)
-    transpose(right, out[m * k + k :], n, k)
+    transpose(left, out, p, m)
+    transpose(right, out[m * p + k :], n, q)
     return info[0] != 0
 
 
 @inner
 def qr(a, scratch, out, m, n):
     """q (m, k) and r (k, n)."""
+    orthogonal_factors(a, out, m, n, min(m, n))
+
+
+@inner
+def qr_full(a, scratch, out, m, n):
+    """q (m, m) and r (m, n), for more rows than columns."""
+    orthogonal_factors(a, out, m, n, m)
+
+
+@inner
+def orthogonal_factors(a, out, m, n, p):
+    """With p columns of q."""
     k, doubles = min(m, n), 64 * max(m, n)
-    copied, tau, work, info = np.empty(m * n), np.empty(k), np.empty(doubles), integer(0)
+    copied, tau, work, info = np.empty(m * max(n, p)), np.empty(k), np.empty(doubles), integer(0)
     transpose(a, copied, m, n)
     rows, rank, size = integer(m), integer(k), integer(doubles)
     dgeqrf(rows.ctypes, integer(n).ctypes, copied.ctypes, rows.ctypes, tau.ctypes, work.ctypes, size.ctypes, info.ctypes)
-    for i in range(k):
+    for i in range(p):
         for j in range(n):
-            out[m * k + i * n + j] = 0.0 if j < i else copied[j * m + i]
-    dorgqr(rows.ctypes, rank.ctypes, rank.ctypes, copied.ctypes, rows.ctypes, tau.ctypes, work.ctypes, size.ctypes, info.ctypes)
-    transpose(copied, out, k, m)
+            out[m * p + i * n + j] = 0.0 if j < i else copied[j * m + i]
+    dorgqr(
+        rows.ctypes, integer(p).ctypes, rank.ctypes, copied.ctypes, rows.ctypes, tau.ctypes, work.ctypes, size.ctypes, info.ctypes
+    )
+    transpose(copied, out, p, m)
 
 
 @inner

@@ -107,6 +107,13 @@ class ForwardCallee(PythonCallee):
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
 
+    def declare(self, types: ValueType | tuple[ValueType, ...]) -> None:
+        """Say what it returns, a value or a tuple of values and nothing saved, before it has run."""
+        is_tuple = not isinstance(types, ValueType)
+        self.out_types = types if is_tuple else (types,)
+        self.results = flatten(tuple(0.0 for _ in types) if is_tuple else 0.0)[1]
+        self.saved, self.output_count = flatten(None)[1], len(self.out_types)
+
     def results_of(self, inputs: Sequence[Operand]) -> list[np.ndarray]:
         outputs, saved = outputs_and_saved(self.name, python_function(self.function)(*unflatten(self.treedef, inputs)))
         leaves, results = flatten(outputs)

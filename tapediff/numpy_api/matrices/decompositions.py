@@ -8,7 +8,20 @@ import numpy as np
 
 from ...errors import UnsupportedFunction
 from ...ir.instruction import Operand
-from ...ops.matrices.factors import EIG, PINV, QR, SVD, eig_parts, pseudoinverse, qr_parts, svd_parts
+from ...ops.matrices.factors import (
+    EIG,
+    PINV,
+    QR,
+    QR_FULL,
+    SVD,
+    SVD_FULL,
+    eig_parts,
+    full_qr_parts,
+    full_svd_parts,
+    pseudoinverse,
+    qr_parts,
+    svd_parts,
+)
 from ...ops.matrices.stacks import turned
 from ..joining import as_value
 from ..kinds import as_floats
@@ -31,14 +44,14 @@ class SVDResult(NamedTuple):
 
 
 def svd(a: Operand, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Operand:
-    """The derivative of the vectors of a repeated singular value is NaN where it matters."""
+    """The derivative of the vectors of a repeated singular value is NaN where it matters, and so it is of the vectors beyond the shorter
+    side with full_matrices=True, of which only the space is determined."""
     a = _matrices(a)
     if hermitian:
         return _symmetric_svd(a, compute_uv)
     m, n = a.shape[-2:]
     if compute_uv and full_matrices and m != n:
-        raise UnsupportedFunction("np.linalg.svd with full_matrices=True: the vectors beyond the rank have no derivative",
-                                  got=f"shape {a.shape}", fix="use full_matrices=False")  # fmt: skip
+        return SVDResult(*full_svd_parts(SVD_FULL(a), m, n))
     result = SVDResult(*svd_parts(SVD(a), m, n))
     return result if compute_uv else result.S
 
@@ -65,13 +78,15 @@ class QRResult(NamedTuple):
 
 
 def qr(a: Operand, mode: str = "reduced") -> Operand:
+    """Of the columns of q beyond those of a, with mode="complete", only the space is determined: NaN where it matters which they are."""
     a = _matrices(a)
     m, n = a.shape[-2:]
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ValueError(f"Unrecognized mode '{mode}'")
-    if mode == "raw" or (mode == "complete" and m > n):
-        raise UnsupportedFunction(f"np.linalg.qr with mode={mode!r}" + (" of more rows than columns" if mode == "complete" else ""),
-                                  got=f"shape {a.shape}", fix="use mode='reduced'")  # fmt: skip
+    if mode == "raw":
+        raise UnsupportedFunction(f"np.linalg.qr with mode={mode!r}", got=f"shape {a.shape}", fix="use mode='reduced'")
+    if mode == "complete" and m > n:
+        return QRResult(*full_qr_parts(QR_FULL(a), m, n))
     result = QRResult(*qr_parts(QR(a), m, n))
     return result.R if mode == "r" else result
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...ir.instruction import Operand, ValueType
@@ -64,6 +66,62 @@ def _separated(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return (u * (s + np.arange(s.shape[-1])[::-1] + 0.5)[..., None, :]) @ v
 
 
+def _turns_within(bar: Operand, vectors: Operand) -> Operand:
+    """Whether a cotangent turns orthonormal vectors into each other, more than rounding does."""
+    inner = MATMUL(turned(vectors), bar)
+    turning = np.max(np.absolute(inner - turned(inner)), axis=(-2, -1), initial=0.0)
+    return turning > 1e-9 * np.max(np.absolute(bar), axis=(-2, -1), initial=0.0)
+
+
+def _of_first(bar: Operand, vectors: Operand, k: int) -> Operand:
+    """The cotangent of the first k of orthonormal vectors, given that of all, where the others are any that complete a basis.
+
+    These turn against the first ones. Among themselves they are not determined: NaN where it matters which they are.
+    """
+    first, rest, rest_bar = vectors[..., :k], vectors[..., k:], bar[..., k:]
+    if rest.shape[-1] == 0:
+        return bar
+    own = bar[..., :k] - MATMUL(rest, MATMUL(turned(rest_bar), first))
+    return own if rest.shape[-1] == 1 else np.where(for_each(_turns_within(rest_bar, rest), own), np.nan, own)
+
+
+def _svd_full(x: Operand) -> Operand:
+    return np.concatenate([np.ravel(part) for part in np.linalg.svd(x)])
+
+
+def full_svd_parts(packed: Operand, m: int, n: int) -> tuple[Operand, Operand, Operand]:
+    """u, s and v^T of each matrix, both square."""
+    k, batch = min(m, n), packed.shape[:-1]
+    u = reshape(packed[..., : m * m], (*batch, m, m))
+    return u, packed[..., m * m : m * m + k], reshape(packed[..., m * m + k :], (*batch, n, n))
+
+
+def _flat(batch: tuple[int, ...], *parts: Operand) -> Operand:
+    """Matrices and vectors of each entry of a stack in one row."""
+    return np.concatenate([reshape(part, (*batch, math.prod(part.shape[len(batch) :]))) for part in parts], axis=-1)
+
+
+def _svd_full_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
+    m, n = x.shape[-2:]
+    k = min(m, n)
+    (u, s, v), (u_bar, s_bar, v_bar) = full_svd_parts(z, m, n), full_svd_parts(z_bar, m, n)
+    batch = x.shape[:-2]
+    bars = _flat(batch, _of_first(u_bar, u, k), s_bar, turned(_of_first(turned(v_bar), turned(v), k)))
+    return _svd_rule(bars, _flat(batch, u[..., :k], s, v[..., :k, :]), x)
+
+
+SVD_FULL = Op(
+    "svd_full",
+    evaluate=over_stacks(_svd_full, lambda x: (x[0] ** 2 + min(x) + x[1] ** 2,)),
+    infer=lambda x: ValueType((*x.shape[:-2], x.shape[-2] ** 2 + min(x.shape[-2:]) + x.shape[-1] ** 2), x.dtype),
+    vjp=(_svd_full_rule,),
+    lower=lambda low, i: low.svd_full(i),
+    lapack=True,
+    raises=True,
+    # One vector more than there are singular values: it is determined but for its sign.
+    examples=lambda rng: [(SVD_FULL, (_separated(rng, *shape),)) for shape in ((3, 3), (4, 3), (1, 2), (2, 3, 4))],
+)
+
 SVD = Op(
     "svd",
     evaluate=over_stacks(_svd, lambda x: (min(x) * (sum(x) + 1),)),
@@ -102,6 +160,34 @@ def _qr_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
     first = turned(TRIANGULAR_SOLVE(square, turned(whole), lower=False, transposed=False, unit=False))
     return first if n <= m else np.concatenate([first, MATMUL(q, r_bar[..., k:])], axis=-1)
 
+
+def _qr_full(x: Operand) -> Operand:
+    return np.concatenate([np.ravel(part) for part in np.linalg.qr(x, mode="complete")])
+
+
+def full_qr_parts(packed: Operand, m: int, n: int) -> tuple[Operand, Operand]:
+    """q, which is square, and r of each matrix of more rows than columns."""
+    batch = packed.shape[:-1]
+    return reshape(packed[..., : m * m], (*batch, m, m)), reshape(packed[..., m * m :], (*batch, m, n))
+
+
+def _qr_full_rule(z_bar: Operand, z: Operand, x: Operand) -> Operand:
+    m, n = x.shape[-2:]
+    (q, r), (q_bar, r_bar) = full_qr_parts(z, m, n), full_qr_parts(z_bar, m, n)
+    batch = x.shape[:-2]
+    bars = _flat(batch, _of_first(q_bar, q, n), r_bar[..., :n, :])
+    return _qr_rule(bars, _flat(batch, q[..., :n], r[..., :n, :]), x)
+
+
+QR_FULL = Op(
+    "qr_full",
+    evaluate=over_stacks(_qr_full, lambda x: (x[0] * sum(x),)),
+    infer=lambda x: ValueType((*x.shape[:-2], x.shape[-2] * sum(x.shape[-2:])), x.dtype),
+    vjp=(_qr_full_rule,),
+    lower=lambda low, i: low.qr_full(i),
+    lapack=True,
+    examples=lambda rng: [(QR_FULL, (_separated(rng, *shape),)) for shape in ((2, 1), (4, 3), (2, 3, 2))],
+)
 
 QR = Op(
     "qr",
@@ -191,4 +277,4 @@ EIG = Op(
     examples=lambda rng: [(EIG, (_with_real_values(rng, *shape),)) for shape in ((1, 1), (3, 3), (2, 3, 3))],
 )
 
-OPS = (SVD, QR, PINV, EIG)
+OPS = (SVD, SVD_FULL, QR, QR_FULL, PINV, EIG)
