@@ -11,6 +11,8 @@ import scipy.linalg
 import scipy.special
 import scipy.stats
 from numpy import asarray as asarray_by_name
+from scipy.linalg import solve_triangular as solve_triangular_by_name
+from scipy.special import logsumexp as logsumexp_by_name
 
 import tapediff as td
 from tapediff.targets.tapes.gradient_tape import gradient_tape
@@ -341,11 +343,11 @@ def test_a_value_that_would_lose_its_gradient_raises(f, into, got, fix):
 
 
 def scipy_logsumexp(x):
-    return scipy.special.logsumexp(x)  # looks
+    return logsumexp_by_name(x)  # looks
 
 
 def scipy_solve_triangular(x):
-    return scipy.linalg.solve_triangular(np.eye(2), x).sum()  # looks
+    return solve_triangular_by_name(np.eye(2), x).sum()  # looks
 
 
 def scipy_logpdf(x):

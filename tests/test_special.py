@@ -94,5 +94,5 @@ def test_derivatives_of_log_ndtr_are_right_far_in_the_tail(compiled):
 def test_every_spelling_that_an_error_suggests_exists():
     """What the error inside SciPy's plain functions tells the user to call."""
     found = [re.search(r"use tapediff\.(\w+)\.(\w+),", text) for text in INSTEAD.values()]
-    assert sum(map(bool, found)) == 11
+    assert sum(map(bool, found)) >= 70
     assert all(callable(getattr(getattr(td, match[1]), match[2])) for match in found if match)

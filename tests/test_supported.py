@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.special
 
 import tapediff as td
@@ -53,8 +54,15 @@ array asks nobody. [Data of other libraries](data.md) has sparse matrices, panda
 All of `numpy.linalg` takes stacks of matrices, with any leading axes, and gives NumPy's own signs of vectors and factors. Where a derivative
 does not exist it is NaN, never a wrong number: of the vectors of repeated eigenvalues or singular values, where the result depends on which
 they are; functions of the values alone have theirs. `eigh`, `eigvalsh` and `cholesky` read one triangle, and so do their gradients.
-`pinv` and `lstsq` have the derivative of matrices of the same rank. `svd` of matrices that are not square needs `full_matrices=False`, and
-`eig` and `eigvals` real eigenvalues, which is guarded.
+`pinv` and `lstsq` have the derivative of matrices of the same rank. Of the vectors that `svd` of matrices that are not square and
+`qr` with `mode="complete"` add to a basis only the space is determined: functions of it have their derivative, others NaN. `eig` and
+`eigvals` need real eigenvalues, which is guarded.
+
+`scipy.linalg`'s functions work by their own names, `scipy.linalg.expm(x)`, where they are called through the module, and by those of
+`td.linalg`, which has SciPy's signatures: during recordings the names in SciPy's modules stand for functions that look for tracked
+arguments first. After `from scipy.linalg import expm` the error says to use `td.linalg.expm`. `check_finite=` and `overwrite_a=` change
+nothing. Those of `sqrtm`, `logm`, `lu`, `eigh`, `solve_sylvester`, `solve_banded` and what follows from them are SciPy's own values, for
+which compiled functions call Python; their derivatives are written with the same functions, to any order.
 """
 
 # Names of NumPy's that are given no values: types, settings, files, the making of plain arrays of a shape.
@@ -64,6 +72,11 @@ NO_VALUES = frozenset(
     identity indices info is_busday isdtype isscalar issubdtype iterable kaiser load loadtxt mask_indices mintypecode ones printoptions
     promote_types set_printoptions setbufsize seterr seterrcall show_config show_runtime test tri tril_indices triu_indices typename
     zeros empty""".split()
+)  # fmt: skip
+# Names of scipy.linalg's that are given no values: matrices of a size, routines, modules that are there for older programs.
+NO_MATRICES = frozenset(
+    """LinAlgError LinAlgWarning dft hadamard helmert hilbert invhilbert invpascal pascal find_best_blas_type get_blas_funcs
+    get_lapack_funcs""".split()
 )  # fmt: skip
 # What works by what else works, without an entry in a table.
 OF_THEMSELVES = frozenset(("r_", "c_", "mgrid", "ogrid", "s_", "index_exp", "vectorize", "frompyfunc", "row_stack", "isfortran"))
@@ -106,6 +119,12 @@ def refusals(module, prefix):
     return [(name, instead_of(prefix + name)) for name in names_in(module) if not is_there(module, name)]
 
 
+def refusals_of_scipy():
+    """scipy.linalg's names that are not here, and what to do."""
+    names = [n for n in sorted(scipy.linalg.__all__) if n not in NO_MATRICES and callable(getattr(scipy.linalg, n)) and n not in linalg.__all__]
+    return [(f"scipy.linalg.{name}", instead_of(f"scipy.linalg.{name}")) for name in names]
+
+
 def lists():
     """The titles and names of the page."""
     more = {name_of(f) for f in answered() if name_of(f).startswith("np.lib")} | {"np.lib.stride_tricks.sliding_window_view"}
@@ -114,11 +133,12 @@ def lists():
     yield "Methods of NumPy's functions of two arguments", {f"np.add.{name}" for name in (*ufunc_methods.METHODS, "outer", "at")}
     yield "Attributes and methods of arrays", {f"x.{name}" for name in attributes() if has_attribute(name)}
     yield "SciPy's functions", {f"scipy.special.{name}" for name in {*BY_SCIPY_NAME, *COMPOSITIONS} if isinstance(getattr(scipy.special, name, None), np.ufunc)}
-    for module in (special, linalg, sparse):
+    for module in (special, sparse):
         yield f"`{module.__name__}`, with SciPy's signatures", {
             f"td.{module.__name__.rpartition('.')[2]}.{name}" for name in getattr(module, "__all__", dir(module)) for f in [getattr(module, name)]
             if name.islower() and not name.startswith("_") and (isinstance(f, Op) or getattr(f, "__module__", "") == module.__name__)
         }  # fmt: skip
+    yield "`tapediff.linalg`, with SciPy's signatures; `scipy.linalg.expm` and so on as well", {f"td.linalg.{name}" for name in linalg.__all__}
     yield "`tapediff.stats`, with SciPy's names and arguments", {
         f"td.stats.{name}.{method}" for name in stats.__all__ for method in dir(getattr(stats, name))
         if method.startswith(("log", "pdf", "pmf", "cdf", "sf", "ppf", "isf")) and is_answered(getattr(stats, name), method)
@@ -141,6 +161,7 @@ def page():
         parts += [f"## {title}\n", " · ".join(f"`{name}`" for name in sorted(names)) + "\n"]
     rows = [(f"np.{name}", fix) for name, fix in refusals(np, "")]
     rows += [(f"np.linalg.{name}", fix) for name, fix in refusals(np.linalg, "linalg.")]
+    rows += refusals_of_scipy()
     rows += [(f"x.{name}", instead_of(name)) for name in attributes() if not has_attribute(name)]
     parts += ["## What is refused, and what to do\n", "| name | instead |\n|---|---|"]
     parts += [f"| `{name}` | {fix} |" for name, fix in rows]
@@ -167,7 +188,8 @@ def test_instead_is_said_of_functions_that_exist_and_are_not_here():
 
 def test_every_name_that_is_refused_has_a_way_round():
     """Of NumPy's own lists, so that a new one is noticed."""
-    without = [name for name, fix in (*refusals(np, ""), *refusals(np.linalg, "linalg.")) if fix == NOT_HERE]
+    every = (*refusals(np, ""), *refusals(np.linalg, "linalg."), *refusals_of_scipy())
+    without = [name for name, fix in every if fix == NOT_HERE]
     without += [name for name in attributes() if not has_attribute(name) and instead_of(name) == NOT_HERE]
     assert not without
 

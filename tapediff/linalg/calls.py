@@ -108,7 +108,7 @@ def square(a: Operand) -> Operand:
     """A stack of square matrices, or the error that SciPy raises for anything else."""
     a = as_floats(array(a))
     if np.ndim(a) < 2 or a.shape[-1] != a.shape[-2]:
-        raise ValueError(f"Expected a square matrix, got an array of shape {np.shape(a)}")
+        raise np.linalg.LinAlgError(f"Expected a square matrix, got an array of shape {np.shape(a)}")
     return a
 
 

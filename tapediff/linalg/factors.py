@@ -146,7 +146,7 @@ def qr(
     if order is not None:
         a = np.take_along_axis(a, order[..., None, :], axis=-1)
     if mode == "r":
-        r = np.linalg.qr(a, mode="r")
+        r: Operand = np.linalg.qr(a, mode="r")
         missing = a.shape[-2] - r.shape[-2]
         factors = (r if missing == 0 else np.concatenate([r, np.zeros((*a.shape[:-2], missing, a.shape[-1]))], axis=-2),)
     else:

@@ -150,10 +150,8 @@ def tanhm(A: Operand) -> Operand:
 
 
 def _real(name: str, a: np.ndarray) -> np.ndarray:
-    """SciPy's function, where its value is real. Its estimates of norms draw from NumPy's generator, which is put back."""
-    state = np.random.get_state()
+    """SciPy's function, where its value is real."""
     value = getattr(import_module("scipy.linalg"), name)(a)
-    np.random.set_state(state)
     if np.iscomplexobj(value):
         if np.any(value.imag != 0.0):
             raise np.linalg.LinAlgError(f"{name} of a matrix with negative eigenvalues is not real")
@@ -166,7 +164,12 @@ def _square_root(a: np.ndarray) -> np.ndarray:
 
 
 def _logarithm(a: np.ndarray) -> np.ndarray:
-    return _real("logm", a)
+    # SciPy's estimates of norms draw from NumPy's generator, which is put back.
+    state = np.random.get_state()  # noqa: NPY002 -- it is this generator that SciPy's function draws from
+    try:
+        return _real("logm", a)
+    finally:
+        np.random.set_state(state)  # noqa: NPY002 -- as above
 
 
 def _root_rule(z_bar: Operand, z: Operand, a: Operand) -> tuple[Operand]:

@@ -55,13 +55,13 @@ def from_triangle(a: Operand, lower: bool) -> Operand:
 
 
 _STRUCTURES = {
+    **{
+        name: name
+        for name in ("general", "symmetric", "positive definite", "diagonal", "tridiagonal", "upper triangular", "lower triangular")
+    },
     None: "general", "gen": "general", "banded": "general", "sym": "symmetric", "her": "symmetric", "hermitian": "symmetric",
     "pos": "positive definite",
 }  # fmt: skip
-_STRUCTURES |= {
-    name: name
-    for name in ("general", "symmetric", "positive definite", "diagonal", "tridiagonal", "upper triangular", "lower triangular")
-}
 
 
 @scipys

@@ -11,6 +11,17 @@ _FILES = "return the values from the function, and write them to a file outside"
 _MEMORY = "tracked values have no memory of their own: compare values, or the indices that made the arrays"
 _MATRICES = "use np.block, or np.stack and reshape: matrices are arrays of two axes"
 
+# The functions of scipy.linalg and scipy.special that are plain Python, and that tapediff.linalg and tapediff.special have.
+LINALG = tuple(
+    """bandwidth block_diag cho_factor cho_solve cho_solve_banded cholesky cholesky_banded circulant companion convolution_matrix coshm cosm
+    det diagsvd eig eig_banded eigh eigh_tridiagonal eigvals eigvals_banded eigvalsh eigvalsh_tridiagonal expm expm_frechet fiedler
+    fractional_matrix_power hankel inv ishermitian issymmetric khatri_rao leslie logm lstsq lu lu_factor lu_solve matmul_toeplitz norm
+    null_space orth orthogonal_procrustes pinv pinvh polar qr sinhm sinm solve solve_banded solve_circulant solve_continuous_are
+    solve_continuous_lyapunov solve_discrete_are solve_discrete_lyapunov solve_lyapunov solve_sylvester solve_toeplitz solve_triangular
+    solveh_banded sqrtm subspace_angles svd svdvals tanhm tanm toeplitz""".split()
+)
+SPECIAL = ("logsumexp", "softmax", "log_softmax", "multigammaln", "polygamma", "factorial", "comb", "perm")
+
 INSTEAD = {
     "setflags": "copy the array instead of making it read-only",
     "byteswap": "convert the numbers outside the recorded function",
@@ -54,22 +65,30 @@ INSTEAD = {
     "nested_iters": "loop over np.ndindex(x.shape)",
     "roots": "use np.linalg.eigvals of the companion matrix, np.diag(np.ones(n - 1), -1) with -p[1:] / p[0] as its first row",
     "sort_complex": "use np.sort: tracked values are real",
-    "scipy.linalg.solve": "use np.linalg.solve",
-    "scipy.linalg.inv": "use np.linalg.inv",
-    "scipy.linalg.det": "use np.linalg.det",
-    "scipy.linalg.norm": "use np.linalg.norm",
-    "scipy.linalg.eigh": "use np.linalg.eigh",
-    "scipy.linalg.cholesky": "use np.linalg.cholesky, which gives the lower factor",
-    **{f"scipy.special.{name}": f"use tapediff.special.{name}, which has SciPy's signature"
-       for name in ("logsumexp", "softmax", "log_softmax", "multigammaln", "polygamma", "factorial", "comb", "perm")},
+    **{f"scipy.{module}.{name}": f"use tapediff.{module}.{name}, which has SciPy's signature"
+       for module, names in (("linalg", LINALG), ("special", SPECIAL)) for name in names},
+    **dict.fromkeys(
+        ("scipy.linalg.schur", "scipy.linalg.rsf2csf", "scipy.linalg.cdf2rdf", "scipy.linalg.hessenberg", "scipy.linalg.qz",
+         "scipy.linalg.ordqz", "scipy.linalg.cossin", "scipy.linalg.matrix_balance"),
+        "use what is computed from it: tapediff.linalg.eigvals, eigh, sqrtm, logm, solve_sylvester, svd",
+    ),
+    **dict.fromkeys(
+        ("scipy.linalg.qr_delete", "scipy.linalg.qr_insert", "scipy.linalg.qr_update", "scipy.linalg.qr_multiply"),
+        "use tapediff.linalg.qr of the changed matrix, and a product",
+    ),
+    "scipy.linalg.rq": "use tapediff.linalg.qr of np.flipud(a).T, whose factors are those of a, transposed, with rows and columns reversed",
+    "scipy.linalg.ldl": "use tapediff.linalg.cholesky where the matrix is positive definite, else tapediff.linalg.lu",
+    "scipy.linalg.funm": "use tapediff.linalg.expm, logm, sqrtm, cosm or sinm, or eigh and the function of the eigenvalues",
+    "scipy.linalg.signm": "use a @ inv(sqrtm(a @ a)), of tapediff.linalg",
+    "scipy.linalg.expm_cond": "compute it outside the recorded function",
+    "scipy.linalg.fiedler_companion": "use tapediff.linalg.companion, which has the same eigenvalues",
+    "scipy.linalg.clarkson_woodruff_transform": "draw the sketch outside the recorded function, and multiply with it",
     "scipy.special.wofz": "its real part for real x is np.exp(-x * x), its imaginary part 2 / np.sqrt(np.pi) * scipy.special.dawsn(x)",
     "scipy.special.lambertw": "of positive x it is scipy.special.wrightomega(np.log(x)); else take Newton's steps in td.fori_loop",
     "scipy.special.airye": "use scipy.special.airy times np.exp(2 / 3 * x * np.sqrt(x)), for Bi with a minus",
     "scipy.special.ellipkinc": "phi times the sum of weights / np.sqrt(1 - m * np.sin(phi * nodes) ** 2), by Gauss's rule on (0, 1)",
     "scipy.special.ellipeinc": "phi times the sum of weights * np.sqrt(1 - m * np.sin(phi * nodes) ** 2), by Gauss's rule on (0, 1)",
     "scipy.special.ellipj": "write it as a differential equation, or by arithmetic-geometric means",
-    **{f"scipy.linalg.{name}": f"use tapediff.linalg.{name}, which has SciPy's signature"
-       for name in ("solve_triangular", "cho_factor", "cho_solve")},
 }  # fmt: skip
 
 # Where one sentence holds for a whole module of SciPy.

@@ -11,6 +11,7 @@ import scipy.linalg
 import scipy.optimize
 import scipy.sparse
 import scipy.stats
+from scipy.linalg import solve as solve_by_name
 
 import tapediff as td
 from tapediff.numpy_api.alternatives import NOT_HERE
@@ -26,8 +27,8 @@ B = np.array([1.0, -0.5, 0.3, 2.0])
         (lambda x: np.fft.fft(x), "np.fft.fft is not supported on tracked arrays", NOT_HERE),
         (lambda x: scipy.special.struve(0.0, x), "scipy.special.struve is not supported on tracked arrays", NOT_HERE),
         (lambda x: scipy.special.zeta(x + 2.0), "scipy.special.zeta is not supported on tracked arrays", NOT_HERE),
-        (lambda x: scipy.linalg.expm(x), "a plain ndarray by scipy.linalg.expm,", NOT_HERE),
-        (lambda x: scipy.linalg.solve(x, B[:3]), "a plain ndarray by scipy.linalg.solve,", "use np.linalg.solve"),
+        (lambda x: scipy.linalg.funm(x, np.sin), "a plain ndarray by scipy.linalg.funm,", "tapediff.linalg.expm"),
+        (lambda x: solve_by_name(x, B[:3]), "a plain ndarray by scipy.linalg.solve,", "use tapediff.linalg.solve, which has SciPy's signature"),
         (lambda x: scipy.stats.maxwell.logpdf(x), "a plain ndarray by scipy.stats.rv_continuous.logpdf,", "use tapediff.stats"),
         (lambda x: scipy.sparse.csr_matrix(x).sum(), "by scipy.sparse.", "tapediff.sparse has csr_array"),
         (lambda x: scipy.interpolate.CubicSpline([0.0, 0.5, 1.5], x[0]), "by scipy.interpolate.CubicSpline,", "use np.interp"),

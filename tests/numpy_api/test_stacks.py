@@ -120,11 +120,24 @@ def test_vectors_of_repeated_singular_values_give_nan_and_never_a_wrong_number(c
     assert np.isnan(td.gradient(target, np.eye(3))).any()
 
 
+@pytest.mark.parametrize("compiles", [False, True])
+def test_vectors_that_complete_a_basis_have_the_derivative_of_their_space(compiles):
+    """Of svd with full_matrices and qr with mode="complete"; NaN where it matters which vectors they are. One vector more is determined."""
+    weights = np.cos(np.arange(25.0)).reshape(5, 5)
+    projection = lambda vectors: np.sum(vectors @ vectors.T * weights[: vectors.shape[0], : vectors.shape[0]])
+    x = RNG.normal(size=(5, 3))
+    spaces = lambda x: projection(np.linalg.svd(x)[0][:, 3:]) + projection(np.linalg.svd(x.T)[2][3:].T) + projection(np.linalg.qr(x, mode="complete")[0][:, 3:])
+    last = lambda x: np.sum(np.linalg.qr(x[:4], mode="complete")[0] * weights[:4, :4]) + np.sum(np.linalg.svd(x[:, :2].T[:, :3])[2] * weights[:3, :3])
+    vectors = lambda x: np.sum(np.linalg.svd(x)[0] * weights)
+    for f in (spaces, last):
+        check_gradient(td.compile(f, np.cos(x)) if compiles else f, f, x)
+    assert np.isnan(td.gradient(td.compile(vectors, x) if compiles else vectors, x)).all()
+    assert not np.isnan(td.gradient(lambda x: np.sum(np.linalg.svd(x)[1]) + np.linalg.svd(x)[0][0, 0] ** 2, x)).any()
+
+
 @pytest.mark.parametrize(
     ("f", "what"),
     [
-        (lambda x: np.linalg.svd(x)[0], "the vectors beyond the rank have no derivative"),
-        (lambda x: np.linalg.qr(x.T, mode="complete")[0], "mode='complete' of more rows than columns"),
         (lambda x: np.linalg.qr(x, mode="raw")[0], "mode='raw'"),
         (lambda x: np.linalg.eigvals(np.array([[0.0, 1.0], [-1.0, 0.0]]) * x[0, 0]), "complex eigenvalues"),
     ],

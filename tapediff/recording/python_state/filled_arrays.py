@@ -48,7 +48,7 @@ class Replacement(partial):  # type: ignore[type-arg]
         """As an attribute of a class it is a method where NumPy's function is one, whatever a partial is."""
         return self if instance is None or not hasattr(type(self.original), "__get__") else MethodType(self, instance)
 
-    def __reduce__(self) -> str:
+    def __reduce__(self) -> str | tuple[object, ...]:
         return self.original.__name__
 
     def __repr__(self) -> str:

@@ -23,7 +23,7 @@ from ...ir.instruction import Operand
 from ...numpy_api import creating
 from ...numpy_api.composed import choosing, filling, numpys_own, per_element
 from ...numpy_api.creating import holds_tracked
-from . import filled_arrays, scipy_methods
+from . import filled_arrays, scipy_functions, scipy_methods
 from .filled_arrays import Replacement, filled
 from .process_state import process
 
@@ -125,7 +125,7 @@ _METHODS = (
 
 def recording_begins(fills: bool = False) -> None:
     _put(_REPLACEMENTS)
-    scipy_methods.put(replaced=True)
+    _put_scipys(replaced=True)
     if fills:
         filled_arrays.put(filled_arrays.REPLACEMENTS)
 
@@ -134,11 +134,16 @@ def recording_ends() -> None:
     if not process.recordings:
         filled_arrays.put(filled_arrays.ORIGINALS)
         _put(_ORIGINALS)
-        scipy_methods.put(replaced=False)
+        _put_scipys(replaced=False)
         # Another thread may have begun between these lines.
         if process.recordings:
             _put(_REPLACEMENTS)
-            scipy_methods.put(replaced=True)
+            _put_scipys(replaced=True)
+
+
+def _put_scipys(replaced: bool) -> None:
+    scipy_methods.put(replaced)
+    scipy_functions.put(replaced)
 
 
 def _put(functions: Mapping[str, Callable[..., Operand]]) -> None:
