@@ -13,11 +13,14 @@ from ..linalg.factors import eig_scratch, full_qr_scratch, full_svd_scratch, qr_
 from ..linalg.sorting import scratch_size
 from ..linalg.spectral import cofactors_scratch, eigh_scratch
 from ..loop_ir.program import RoutineCall
-from ..loop_ir.views import StridedView, contiguous, same_strides
+from ..loop_ir.views import StridedView, contiguous, reshaped_strides, same_strides
 from .step_builder import StepBuilder
 
 # Products below this many multiplications are loops: a BLAS call costs more than it saves.
 LARGEST_LOOP_PRODUCT = 2000
+
+# Products in a stack below this many multiplications each, or of fewer columns, are loops over the whole stack.
+SMALLEST_STACKED_PRODUCT, FEWEST_STACKED_COLUMNS = 512, 8
 
 # Sums of products up to this long are written out at each element of a product.
 LONGEST_UNROLLED_SUM = 4
@@ -50,6 +53,8 @@ class MatrixLowering(StepBuilder):
         if rows and columns and not batch and multiplications > LARGEST_LOOP_PRODUCT:
             self._whole_product(i, multiplications)
             return
+        if rows and columns and batch and i.type.dtype.kind == "f" and self._product_of_stacks(i):
+            return
         self._matmul_loops(i, x, y, batch, rows, inner, columns)
 
     def _whole_product(self, i: Instruction, multiplications: int) -> None:
@@ -62,6 +67,32 @@ class MatrixLowering(StepBuilder):
         x = self.in_memory(i.inputs[0]) if x.literal is not None else x
         y = y if y.literal is None and 1 in y.strides else self.in_memory(i.inputs[1])
         self.call("product", [x, y], self.result(i), (m, n, x.shape[-1], *x.strides, *y.strides))
+
+    def _product_of_stacks(self, i: Instruction) -> bool:
+        """Tiles of all rows at once where the right operand is one matrix, else of one matrix after the other; whether that suits."""
+        m, n, k = *i.type.shape[-2:], self.views[i.inputs[0]].shape[-1]
+        *batch, _, _ = i.type.shape
+        count, (x_count, y_count) = math.prod(batch), (math.prod(self.views[number].shape[:-2]) for number in i.inputs)
+        if count * m * n * k <= LARGEST_LOOP_PRODUCT or {x_count, y_count} - {1, count}:
+            return False
+        if y_count == 1:
+            x, y = self._as_stack(i.inputs[0], (count * m, k)), self._as_stack(i.inputs[1], (k, n), is_packed=True)
+            self.call("product", [x, y], self.result(i), (count * m, n, k, *x.strides, *y.strides))
+            return True
+        if m * n * k < SMALLEST_STACKED_PRODUCT or n < FEWEST_STACKED_COLUMNS:
+            return False
+        x, y = self._as_stack(i.inputs[0], (x_count, m, k)), self._as_stack(i.inputs[1], (y_count, k, n), is_packed=True)
+        advances = (x.strides[0] if x_count > 1 else 0, y.strides[0], m * n)
+        self.call("product", [x, y], self.result(i), (m, n, k, *x.strides[1:], *y.strides[1:]), batch=tuple(batch), advances=advances)
+        return True
+
+    def _as_stack(self, number: int, shape: tuple[int, ...], is_packed: bool = False) -> StridedView:
+        """A value with its leading axes as one, in memory; packed: rows or columns of the matrices without gaps."""
+        view = self.views[number]
+        strides = None if view.literal is not None else reshaped_strides(view.shape, view.strides, shape)
+        if strides is None or (is_packed and 1 not in strides[-2:]):
+            view, strides = self.in_memory(number), contiguous(shape)
+        return replace(view, shape=shape, strides=strides)
 
     def _narrow_product(self, i: Instruction, x: StridedView, y: StridedView) -> bool:
         """Long sums for a few elements, all in one loop over the terms; whether it is a product of that kind.

@@ -39,6 +39,8 @@ def _right_rule(z_bar: Operand, z: Operand, x: Operand, y: Operand) -> Operand:
         return MATMUL(np.transpose(x), z_bar)
     if y_ndim == 1:
         return unbroadcast(MATMUL(np.swapaxes(x, -1, -2), z_bar[..., None])[..., 0], y.shape)
+    if y_ndim == 2:  # the sum over the stack, as one product of all rows
+        return MATMUL(np.transpose(np.reshape(x, (-1, x.shape[-1]))), np.reshape(z_bar, (-1, z_bar.shape[-1])))
     return unbroadcast(MATMUL(np.swapaxes(x, -1, -2), z_bar), y.shape)
 
 
@@ -92,13 +94,21 @@ MATMUL = Op(
                 ((6,), (5, 6, 2)),
                 ((5, 3, 4), (4,)),
                 ((4,), (5, 4, 2)),
+                ((2, 9, 10), (10, 12)),
+                ((2, 9, 10), (2, 10, 12)),
+                ((9, 10), (2, 10, 12)),
+                ((2, 1, 9, 10), (2, 10, 12)),
             )
         ]
         + [
             (
                 lambda x, y: MATMUL(np.transpose(x), np.transpose(y)),
                 (rng.normal(size=(12, 17)), rng.normal(size=(11, 12))),
-            )
+            ),
+            (
+                lambda x, y: MATMUL(np.transpose(x, (1, 2, 0)), np.swapaxes(y, 1, 2)),
+                (rng.normal(size=(9, 3, 10)), rng.normal(size=(3, 10, 9))),
+            ),
         ]
     ),
 )
