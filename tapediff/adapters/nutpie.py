@@ -190,7 +190,9 @@ def _model_class() -> Foreign:
         def coords(self) -> dict[str, Foreign]:
             return self._entries
 
-        def _make_sampler(self, settings: Foreign, init_mean: Foreign, cores: Foreign, progress_type: Foreign, store: Foreign) -> Foreign:
+        def _make_sampler(
+            self, settings: Foreign, init_mean: Foreign, cores: Foreign, progress_type: Foreign, store: Foreign
+        ) -> Foreign:
             return rust.PySampler.from_pymc(settings, cores, self._make_model(init_mean), progress_type, store)
 
         def _make_model(self, init_mean: Foreign) -> Foreign:

@@ -1,0 +1,196 @@
+"""scipy.optimize and scipy.integrate: functions, derivatives and products in the forms that they ask for, each computed once a point.
+
+SciPy calls the value, the gradient and the Hessian apart, and the same point several times. The objects here keep the last point and what
+has been computed there. Source of the forms: SciPy's reference of minimize, least_squares, root, solve_ivp and NonlinearConstraint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..errors import ArgumentMismatch
+from ..ir.arguments import Constant
+from ..ir.instruction import Target, Tree
+from ..targets.compiled_tape import CompiledTape
+from ..targets.guarded_tape import GuardedTape
+from ..targets.operators.sparse import linear_operator, sparse_hessian, sparse_jacobian
+
+Array: TypeAlias = np.ndarray
+# An object of scipy.optimize or scipy.sparse, whose classes are imported where they are asked for.
+Foreign: TypeAlias = Any
+
+
+def _guarded(target: Target) -> CompiledTape | GuardedTape:
+    """The target itself, or tapes of a plain function."""
+    if isinstance(target, (CompiledTape, GuardedTape)):
+        return target
+    if not callable(target):
+        raise ArgumentMismatch(
+            "the adapter takes a function or a compiled target", got=type(target).__name__, fix="td.GuardedTape(f)"
+        )
+    return GuardedTape(target)
+
+
+class _LastPoint:
+    """What has been computed at the last point, which is compared by its numbers: SciPy overwrites its arrays."""
+
+    def __init__(self) -> None:
+        self._x: Array | None = None
+        self._known: dict[str, Any] = {}
+
+    def at(self, x: Array, key: str, compute: Callable[[], Any]) -> Any:
+        if self._x is None or not np.array_equal(self._x, x):
+            self._x, self._known = np.array(x, dtype=np.float64), {}
+        if key not in self._known:
+            self._known[key] = compute()
+        return self._known[key]
+
+
+class Objective:
+    """A scalar function for scipy.optimize.minimize: `minimize(f, x0, jac=f.jac, hess=f.hess)`, or `minimize(x0=x0, **f.arguments)`.
+
+    Args:
+        target: a function, or a CompiledTape or GuardedTape; maps a vector of float64 to a number.
+        args: further arguments, td.Constant for data.
+        negate: the function is to be maximised: minus f, and its derivatives.
+        sparse: Hessians are scipy.sparse matrices, by the pattern that the tape has.
+
+    An infinite or NaN value, a failed factorisation: for SciPy a value of infinity, so that line searches step back.
+
+    Cost: one kernel call for value and gradient, however often and in which order SciPy asks.
+    """
+
+    def __init__(self, target: Target, *args: Tree, negate: bool = False, sparse: bool = False) -> None:
+        self.target, self.args, self._sign, self._sparse = _guarded(target), args, -1.0 if negate else 1.0, sparse
+        self._last = _LastPoint()
+        self.evaluations = 0
+
+    @property
+    def arguments(self) -> dict[str, Callable[..., Any]]:
+        """For minimize: fun, jac and hessp."""
+        return {"fun": self, "jac": self.jac, "hessp": self.hessp}
+
+    def __call__(self, x: Array) -> float:
+        """The value."""
+        return self._both(x)[0]
+
+    def jac(self, x: Array) -> Array:
+        """The gradient, a new array."""
+        return self._both(x)[1].copy()
+
+    def value_and_jac(self, x: Array) -> tuple[float, Array]:
+        """Value and gradient, for `minimize(f.value_and_jac, x0, jac=True)` and `fmin_l_bfgs_b`."""
+        value, gradient = self._both(x)
+        return value, gradient.copy()
+
+    def hess(self, x: Array) -> Array:
+        """The Hessian: an array, or a scipy.sparse matrix."""
+        if self._sparse:
+            return self._sign * sparse_hessian(self.target, np.array(x, dtype=np.float64), *self.args)
+        return self._last.at(
+            x, "hess", lambda: self._sign * self.target.hessian(np.array(x, dtype=np.float64), *self.args)
+        )
+
+    def hessp(self, x: Array, p: Array) -> Array:
+        """The Hessian times p."""
+        return self._sign * self.target.hvp(np.array(x, dtype=np.float64), np.array(p, dtype=np.float64), *self.args)
+
+    def _both(self, x: Array) -> tuple[float, Array]:
+        return self._last.at(x, "both", lambda: self._evaluated(np.array(x, dtype=np.float64)))
+
+    def _evaluated(self, x: Array) -> tuple[float, Array]:
+        self.evaluations += 1
+        try:
+            value, gradient = self.target.value_and_gradient(x, *self.args)
+        except np.linalg.LinAlgError:
+            return np.inf, np.zeros_like(x)
+        if not np.isfinite(value):
+            return np.inf, np.nan_to_num(self._sign * gradient)
+        return self._sign * float(value), self._sign * gradient
+
+
+class Residuals:
+    """A vector of residuals for scipy.optimize.least_squares and root: `least_squares(r, x0, jac=r.jac)`.
+
+    Args:
+        target: as of Objective; maps a vector of n to a vector of m.
+        jacobian: "dense"; "sparse", by the pattern that the tape has; or "operator", products only, for large problems.
+    """
+
+    def __init__(self, target: Target, *args: Tree, jacobian: str = "dense") -> None:
+        if jacobian not in ("dense", "sparse", "operator"):
+            raise ArgumentMismatch(
+                "jacobian is one of three", got=repr(jacobian), fix='"dense", "sparse" or "operator"'
+            )
+        self.target, self.args, self._kind = _guarded(target), args, jacobian
+        self._last = _LastPoint()
+
+    def __call__(self, x: Array) -> Array:
+        """The residuals."""
+        return np.array(self._last.at(x, "value", lambda: self.target(np.array(x, dtype=np.float64), *self.args)))
+
+    def jac(self, x: Array) -> Foreign:
+        """The Jacobian: an array, a scipy.sparse matrix or a LinearOperator."""
+        point = np.array(x, dtype=np.float64)
+        if self._kind == "sparse":
+            return self._last.at(x, "jac", lambda: sparse_jacobian(self.target, point, *self.args))
+        if self._kind == "operator":
+            return self._last.at(x, "jac", lambda: linear_operator(self.target, point, *self.args))
+        return self._last.at(x, "jac", lambda: self.target.jacobian(point, *self.args))
+
+
+def constraint(target: Target, lower: Foreign, upper: Foreign, *args: Tree) -> Foreign:
+    """A scipy.optimize.NonlinearConstraint `lower <= f(x) <= upper`, with its Jacobian and its Hessians' weighted sum."""
+    residuals = Residuals(target, *args)
+    weighted = GuardedTape(lambda x, v, *rest: np.sum(v * residuals.target(x, *rest)))
+
+    def hess(x: Array, v: Array) -> Array:
+        return weighted.hessian(np.array(x, dtype=np.float64), np.array(v, dtype=np.float64), *args)
+
+    return import_module("scipy.optimize").NonlinearConstraint(residuals, lower, upper, jac=residuals.jac, hess=hess)
+
+
+class CurveFit:
+    """A model for scipy.optimize.curve_fit: `curve_fit(m, t, y, p0, jac=m.jac)`.
+
+    Args:
+        model: f(t, *parameters), in plain NumPy, as curve_fit takes it.
+    """
+
+    def __init__(self, model: Callable[..., Tree]) -> None:
+        self._tape = GuardedTape(lambda p, t: model(t, *p), name=getattr(model, "__name__", "model"))
+
+    def __call__(self, t: Array, *parameters: float) -> Array:
+        """The curve."""
+        return self._tape(np.array(parameters, dtype=np.float64), _constant(t))
+
+    def jac(self, t: Array, *parameters: float) -> Array:
+        """Its derivatives by the parameters, one column for each."""
+        return self._tape.jacobian(np.array(parameters, dtype=np.float64), _constant(t))
+
+
+class RightHandSide:
+    """The right-hand side of an ordinary differential equation, for scipy.integrate: `solve_ivp(f, span, y0, method="BDF", jac=f.jac)`.
+
+    Args:
+        f: f(t, y, *args), in plain NumPy, as solve_ivp takes it.
+    """
+
+    def __init__(self, f: Callable[..., Tree]) -> None:
+        self._tape = GuardedTape(lambda y, t, *args: np.stack(f(t, y, *args)), name=getattr(f, "__name__", "rhs"))
+
+    def __call__(self, t: float, y: Array, *args: float) -> Array:
+        """dy/dt."""
+        return self._tape(y, float(t), *args)
+
+    def jac(self, t: float, y: Array, *args: float) -> Array:
+        """Its derivatives by y."""
+        return self._tape.jacobian(y, float(t), *args)
+
+
+def _constant(t: Array) -> Tree:
+    return Constant(np.asarray(t, dtype=np.float64))

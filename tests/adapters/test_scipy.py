@@ -1,0 +1,112 @@
+"""SciPy's optimisers and integrators on compiled targets: the same answers as with their own differences, and few evaluations."""
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize
+
+import tapediff as td
+from tapediff.adapters import scipy as adapter
+
+
+def rosenbrock(x):
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+
+START = np.array([0.8, 1.2, 0.7, 1.4])  # from elsewhere some methods find the other minimum, at x[0] = -0.8
+
+
+@pytest.mark.parametrize("method", ["CG", "BFGS", "L-BFGS-B", "TNC", "SLSQP", "Newton-CG", "trust-ncg", "trust-krylov", "trust-exact", "trust-constr", "dogleg"])  # fmt: skip
+def test_every_method_of_minimize_finds_the_minimum(method):
+    """With gradients, and Hessians or products where the method takes them."""
+    f = adapter.Objective(rosenbrock)
+    start = START if method != "dogleg" else np.array([1.1, 1.2, 1.4, 1.9])  # where the Hessian is positive definite
+    second = (
+        {"hess": f.hess}
+        if method in ("trust-exact", "dogleg")
+        else {"hessp": f.hessp}
+        if method in ("Newton-CG", "trust-ncg", "trust-krylov", "trust-constr")
+        else {}
+    )
+    found = optimize.minimize(f, start, jac=f.jac, method=method, **second)
+    np.testing.assert_allclose(found.x, 1.0, atol=2e-3)  # the methods' own tolerances
+    assert f.evaluations <= found.nfev + 2
+
+
+def test_value_and_gradient_are_computed_once_a_point():
+    """Whichever is asked for first, and though SciPy overwrites its arrays."""
+    f, x = adapter.Objective(rosenbrock), START.copy()
+    gradient = f.jac(x)
+    assert f(x) == rosenbrock(x)
+    assert f.evaluations == 1
+    x[0] = 2.0
+    assert f(x) == rosenbrock(x)
+    assert f.evaluations == 2
+    np.testing.assert_array_equal(gradient, td.gradient(rosenbrock, START))
+    np.testing.assert_allclose(f.hess(x) @ x, f.hessp(x, x), rtol=1e-12)
+    assert f.value_and_jac(x)[0] == f(x)
+    assert optimize.check_grad(f, f.jac, START) < 1e-4
+
+
+def test_what_is_maximised_is_negated_and_rejected_points_are_infinite():
+    """With every derivative; a matrix that is not positive definite is infinitely bad."""
+    f = adapter.Objective(lambda x: -rosenbrock(x), negate=True)
+    assert (f(START), f.jac(START).tolist()) == (rosenbrock(START), td.gradient(rosenbrock, START).tolist())
+    np.testing.assert_allclose(f.hess(START), td.hessian(rosenbrock, START), rtol=1e-14)
+    barrier = adapter.Objective(lambda x: -np.sum(np.log(np.diagonal(np.linalg.cholesky(np.eye(2) * x)))) + x[0])
+    assert barrier(np.array([-1.0])) == np.inf
+    assert optimize.minimize(barrier, [0.5], jac=barrier.jac).x == pytest.approx(1.0, abs=1e-5)
+
+
+def test_sparse_hessians_and_data():
+    """By the pattern of the tape, with arguments behind x."""
+    f = adapter.Objective(lambda x, y: rosenbrock(x) + np.sum(y * x), td.Constant(np.ones(4)), sparse=True)
+    np.testing.assert_allclose(f.hess(START).toarray(), td.hessian(rosenbrock, START), rtol=1e-13)
+    assert f(START) == pytest.approx(rosenbrock(START) + START.sum())
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "operator"])
+def test_least_squares_with_every_kind_of_jacobian(kind):
+    """The same solution as SciPy's own differences give."""
+    t = np.linspace(0, 1, 30)
+    y = 2.0 * np.exp(-1.5 * t) + 0.1
+
+    def residuals(p):
+        return p[0] * np.exp(-p[1] * t) + p[2] - y
+
+    r = adapter.Residuals(residuals, jacobian=kind)
+    options = {"tr_solver": "lsmr"} if kind != "dense" else {}
+    found = optimize.least_squares(r, np.array([1.0, 1.0, 0.0]), jac=r.jac, **options)
+    np.testing.assert_allclose(found.x, [2.0, 1.5, 0.1], atol=1e-5)
+
+
+def test_roots_constraints_curves_and_stiff_equations():
+    """root, NonlinearConstraint, curve_fit and solve_ivp."""
+    system = adapter.Residuals(lambda x: np.stack([x[0] ** 2 + x[1] ** 2 - 4.0, x[0] * x[1] - 1.0]))
+    x = optimize.root(system, np.array([2.0, 0.3]), jac=system.jac).x
+    np.testing.assert_allclose([x[0] ** 2 + x[1] ** 2, x[0] * x[1]], [4.0, 1.0], rtol=1e-10)
+    f, ball = (
+        adapter.Objective(lambda x: np.sum((x - 2.0) ** 2)),
+        adapter.constraint(lambda x: np.sum(x**2, keepdims=True), -np.inf, 1.0),
+    )
+    found = optimize.minimize(f, np.zeros(2), jac=f.jac, hess=f.hess, constraints=[ball], method="trust-constr")
+    np.testing.assert_allclose(found.x, np.sqrt(0.5), atol=2e-3)  # an interior-point method
+    np.testing.assert_allclose(ball.hess(np.ones(2), np.array([3.0])), 6.0 * np.eye(2))
+    t = np.linspace(0, 2, 20)
+    curve = adapter.CurveFit(lambda t, a, b: a * np.exp(-b * t))
+    np.testing.assert_allclose(
+        optimize.curve_fit(curve, t, 3 * np.exp(-0.7 * t), [1.0, 1.0], jac=curve.jac)[0], [3.0, 0.7], rtol=1e-6
+    )
+    vdp = adapter.RightHandSide(lambda t, y, mu: [y[1], mu * (1 - y[0] ** 2) * y[1] - y[0]])
+    plain = integrate.solve_ivp(
+        lambda t, y, mu: [y[1], mu * (1 - y[0] ** 2) * y[1] - y[0]], (0, 20), [2.0, 0.0], "BDF", args=(50.0,), rtol=1e-8
+    )
+    ours = integrate.solve_ivp(vdp, (0, 20), [2.0, 0.0], "BDF", jac=vdp.jac, args=(50.0,), rtol=1e-8)
+    np.testing.assert_allclose(ours.y[:, -1], plain.y[:, -1], rtol=1e-5)
+    assert ours.njev == plain.njev  # as good a Jacobian as the differences
+
+
+def test_wrong_arguments_are_refused():
+    with pytest.raises(td.ArgumentMismatch, match="one of three"):
+        adapter.Residuals(rosenbrock, jacobian="banded")
+    with pytest.raises(td.ArgumentMismatch, match="takes a function"):
+        adapter.Objective(3.0)
