@@ -1,7 +1,8 @@
 """Random functions in plain Python whose branches look at data and have state: arrays, views, aliases, lists, objects, narrow floats, helpers.
 
 `python -m tests.random_programs.stateful_branching --replays 100000` compares merged forms with the functions, with nothing but their
-rules to keep them right; `make fuzz-merging` does so.
+rules to keep them right; `make fuzz-merging` does so. With `--kind regions` or `--kind unusual` the programs are those of `regions.py` and
+`unusual_regions.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import numpy as np
 import tapediff as td
 from tapediff.targets.guarded.merging import Merging
 
+from . import regions
 from .branching import function_of
+from .unusual_regions import UnusualProgram
 
 HEADER = """import numpy as np
 DATA = np.array([0.3, -1.2, 0.8, 2.0, -0.4])
@@ -242,9 +245,12 @@ def unchecked():
         Merging.check = check  # type: ignore[method-assign]
 
 
-def faults_of(seed: int, count: int, native: bool = False) -> tuple[str, list[str], int]:
+KINDS = {"stateful": StatefulProgram, "regions": regions.Program, "unusual": UnusualProgram}
+
+
+def faults_of(seed: int, count: int, native: bool = False, kind: str = "stateful") -> tuple[str, list[str], int]:
     """A program's text, how its merged form differs at so many points, in two orders, and how many branches are merged."""
-    text = StatefulProgram(seed).text()
+    text = KINDS[kind](seed).text()
     f = function_of(text)
     settings = {} if native else {"on_new_tape": "interpret", "compile_after": 1_000_000}
     found, sites = [], 0
@@ -264,18 +270,19 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--points", type=int, default=50)
     parser.add_argument("--native", action="store_true")
+    parser.add_argument("--kind", choices=KINDS, default="stateful")
     chosen = parser.parse_args()
     seed, done, wrong, merged, began = chosen.first, 0, 0, 0, time.time()
     while done < chosen.replays:
         try:
-            text, found, sites = faults_of(seed, chosen.points, chosen.native)
+            text, found, sites = faults_of(seed, chosen.points, chosen.native, chosen.kind)
         except (SyntaxError, RecursionError) as error:
             print(seed, error, flush=True)
             seed += 1
             continue
         if found:
             wrong += 1
-            print(f"--- seed {seed}\n{text.split('    return w', 1)[1]}\n" + "\n".join(found[:3]), flush=True)
+            print(f"--- seed {seed}\n{text[text.index('def f(') :]}\n" + "\n".join(found[:3]), flush=True)
         seed, done, merged = seed + 1, done + 2 * chosen.points, merged + bool(sites)
         if (seed - chosen.first) % 100 == 0:
             print(f"{seed - chosen.first} programs, {done} replays, {merged} merged, {wrong} wrong, {time.time() - began:.0f} s", flush=True)

@@ -73,6 +73,12 @@ def test_random_programs_with_state_follow_their_paths(seed):
     assert not faults, text + "\n".join(faults)
 
 
+@pytest.mark.parametrize("seed", [1, 1004])
+def test_random_programs_of_unusual_kinds_follow_their_paths(seed):
+    text, faults, _ = faults_of(seed, 3, kind="unusual")
+    assert not faults, text + "\n".join(faults)
+
+
 def test_names_that_stand_for_something_else_later_are_looked_up_again():
     f = function_of("""
 import numpy as np
