@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from .nodes import extent, is_call_of_run_time
 from .rules import COMPARISONS, Place, Resolve, with_lines
-from .variables import Names, derived, flows_of, makes_a_float, reads_of_ints, reads_of_values
+from .variables import (
+    Flows,
+    Names,
+    assigned,
+    derived,
+    flows_of,
+    makes_a_float,
+    reads_of_ints,
+    reads_of_values,
+    reads_within,
+)
 
 LARGEST_EXPONENT = 4
 
@@ -29,6 +40,7 @@ class Use:
         negated: an int is, so that it may be -0.0 as a float.
         asks_sign: something asks for the sign of zero.
         as_int: one of NumPy's functions does something else with ints than with floats.
+        beside: arithmetic of which one side has to be a float64, or an array of them, that is no plain number.
         lines: the first that need floats, ints and bools to stay what they are; 0 where none does.
     """
 
@@ -42,6 +54,7 @@ class Use:
     negated: bool = False
     asks_sign: bool = False
     as_int: bool = False
+    beside: set[ast.BinOp] = field(default_factory=set)
     lines: tuple[int, int, int] = (0, 0, 0)
 
     @property
@@ -67,17 +80,21 @@ class Contexts:
     """The uses of variables and expressions in the body of a function.
 
     Args:
-        may_store: whether an assignment at a place may be to entries of an array of float64; it was not found to be to something else.
+        may_be: whether what stands at a place may be taken for what it mostly is, as it was not found to be something else: an assignment
+            to entries for one to an array of float64, arithmetic for that with a float64 which is no plain number.
 
     Attributes:
         stores: assignments that are taken for such: what a value was is not to be seen any more then.
     """
 
-    def __init__(self, body: list[ast.stmt], resolve: Resolve, is_numpy: object, may_store: Callable[[Place], bool]) -> None:
+    def __init__(self, body: list[ast.stmt], resolve: Resolve, is_numpy: object, may_be: Callable[[Place], bool]) -> None:
         self._resolve, self._is_numpy = resolve, is_numpy
         parts = [node for statement in body for node in ast.walk(statement)]
-        self.stores = {n for n in parts if isinstance(n, ast.stmt) and is_store(n) and may_store((n.lineno, n.col_offset))}
+        self.stores = {n for n in parts if isinstance(n, ast.stmt) and is_store(n) and may_be((n.lineno, n.col_offset))}
         self._flows, self._int_flows = (flows_of(parts, reads, self.stores) for reads in (reads_of_values, reads_of_ints))
+        self._parts, self._may_be = parts, may_be
+        # Arithmetic that is taken for that with a float64, while the uses of something are looked for.
+        self._beside: frozenset[ast.AST] = frozenset()
         self._parents: dict[ast.AST, ast.AST] = {}
         self._uses: dict[Names, Use] = {}
         self._loads: dict[str, list[ast.Name]] = {}
@@ -106,10 +123,45 @@ class Contexts:
         nodes = tuple(nodes)
         if not nodes and names in self._uses:
             return self._uses[names]
+        use = self._found(names, nodes, self._flows)
+        if not use.as_float and (candidates := self._candidates):
+            self._beside = candidates
+            other = self._found(names, nodes, self._flows_beside)
+            self._beside = frozenset()
+            use = other if other.as_float else use
+        if not nodes:
+            self._uses[names] = use
+        return use
+
+    @functools.cached_property
+    def _candidates(self) -> frozenset[ast.AST]:
+        """Arithmetic that may be with a float64 which is no plain number: its result is then no plain number either."""
+        return frozenset(n for n in self._parts if isinstance(n, ast.BinOp) and self._may_be_beside(n))
+
+    def _may_be_beside(self, node: ast.BinOp) -> bool:
+        if not isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)) or not self._may_be(extent(node)):
+            return False
+        if any(isinstance(side, (ast.Constant, ast.Compare, ast.BoolOp)) for side in (node.left, node.right)):
+            return False
+        # `x = x + ...` may be rewritten as steps.
+        first: ast.AST = node
+        while isinstance(first, ast.BinOp):
+            first = first.left
+        top = self._parents.get(node)
+        while isinstance(top, ast.BinOp):
+            top = self._parents.get(top)
+        targets = assigned([top]) if isinstance(top, (ast.Assign, ast.AnnAssign)) else ()
+        return not (isinstance(first, ast.Name) and first.id in targets)
+
+    @functools.cached_property
+    def _flows_beside(self) -> Flows:
+        return flows_of(self._parts, lambda node: reads_within(node, lambda part: part in self._candidates), self.stores)
+
+    def _found(self, names: Names, nodes: Sequence[ast.expr], flows: Flows) -> Use:
         use = Use()
         pending: list[ast.AST] = [node if node in self._parents else self._placed.get(extent(node), node) for node in nodes]
-        given, names = names, names.union(*map(self._assigned_from, pending))
-        found = derived(self._flows, names)
+        names = names.union(*map(self._assigned_from, pending))
+        found = derived(flows, names)
         self._as_ints = derived(self._int_flows, names)
         # In the order of the lines, so that the first one that asks for more is known.
         loads = [load for name in found for load in self._loads.get(name, ())]
@@ -122,8 +174,6 @@ class Contexts:
             line = getattr(node, "lineno", 0)
             lines = [known or (0 if may else line) for known, may in zip(use.lines, use.allowed)]
             use.lines = lines[0], lines[1], lines[2]
-        if not nodes:
-            self._uses[given] = use
         return use
 
     def _assigned_from(self, node: ast.AST) -> Names:
@@ -183,6 +233,10 @@ class Contexts:
             use.asks_sign = True
             return False
         use.as_bool = False
+        if parent in self._beside:
+            assert isinstance(parent, ast.BinOp)
+            use.beside.add(parent)
+            return False
         if isinstance(parent, ast.Call):
             kind = self._kinds[parent]
             if kind == "number":

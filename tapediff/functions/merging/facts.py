@@ -37,6 +37,7 @@ class Facts:
         sites: the places that are merged, with the form that they take.
         breaches: why others are not.
         divisors, powers: the extents of divisors and powers of plain numbers which become data.
+        beside: the extents of arithmetic with what is a float64 and no plain number.
         stores: the places of assignments that have to be to arrays of float64.
     """
 
@@ -52,6 +53,7 @@ class Facts:
         self.breaches: list[Breach] = []
         self.divisors: set[tuple[int, ...]] = set()
         self.powers: set[tuple[int, ...]] = set()
+        self.beside: set[tuple[int, ...]] = set()
         self._count = 0
         self._assigned: dict[ast.stmt, Names] = {}
         self.arguments = frozenset(part.arg for part in ast.walk(definition.args) if isinstance(part, ast.arg))
@@ -98,6 +100,7 @@ class Facts:
         if use.as_float:
             self.divisors |= {extent(divisor) for divisor in use.divisors}
             self.powers |= {extent(power) for power in use.powers}
+            self.beside |= {extent(node) for node in use.beside}
         return use
 
     def assigned_by(self, node: ast.stmt) -> Names:

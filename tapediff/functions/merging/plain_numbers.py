@@ -32,6 +32,13 @@ def may_be_plain(value: Operand) -> bool:
     return _may_be_plain(value._recorder, value._id) if known is None else known
 
 
+def is_wide(value: Operand) -> bool:
+    """Whether a value is a float64, or an array of them, and surely no plain number."""
+    if type(value) is TrackedArray:
+        return value.type.dtype == FLOAT64 and (bool(value.type.shape) or not may_be_plain(value))
+    return type(value) is np.float64 or (type(value) is np.ndarray and value.dtype == FLOAT64 and bool(value.shape))
+
+
 def _may_be_plain(recorder: Recorder, number: int) -> bool:
     known, pending = recorder.plain_numbers, [number]
     while pending:

@@ -201,6 +201,9 @@ class PlainErrors(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
+        if extent(node) in self._facts.beside:
+            at = ast.Tuple([ast.Constant(k) for k in extent(node)], ast.Load())
+            return call("beside", [at, ast.Constant(OPERATORS[type(node.op)]), node.left, node.right], node)
         if isinstance(node.op, ast.Div) and (self._all or extent(node.right) in self._facts.divisors):
             return call("quotient", [place(node.right), node.left, node.right], node)
         if isinstance(node.op, ast.Pow) and (self._all or extent(node) in self._facts.powers) and not _is_small_power(node.right):
@@ -253,5 +256,7 @@ def _may_be_a_number(node: ast.expr, facts: Facts) -> bool:
 def _is_small_power(exponent: ast.expr) -> bool:
     return isinstance(exponent, ast.Constant) and type(exponent.value) is int and 0 <= exponent.value <= LARGEST_EXPONENT
 
+
+OPERATORS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 _SEES_VARIABLES: tuple[Callable[..., object], ...] = (locals, vars, eval, exec, globals)

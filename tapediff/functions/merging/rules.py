@@ -84,6 +84,8 @@ RULES = {
              "pass it as an argument of the inner function"),
         Rule("numbers", "a Python int, float or bool is used as such later: in a range, as an index, in a call, as an exponent",
              "if x > 0: n = 2\nfor k in range(n): ...", "use an array's value, such as np.float64(2), where it may be one"),
+        Rule("beside", "a Python number in arithmetic is a float64 once it is data", "if x > 0: t = 0.5\nreturn f(t * g)  # g float32",
+             "convert the other operand to float64"),
         Rule("scalars", "the sides must give numbers: arrays may be written to later, objects cannot be chosen by a mask",
              "if x > 0: y = buffer", "use np.where"),
         Rule("float32", "Python's floats are float64 once they are data", "s = 0.0\nif x > 0: s = s + x  # x float32",

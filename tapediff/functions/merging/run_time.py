@@ -20,7 +20,7 @@ from ...recording.recorder import current_recorder
 from ..captured.freeze import Frozen, freeze
 from ..captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
 from ..loops import while_loop
-from .plain_numbers import check_numbers, checked, may_be_plain, note_plain
+from .plain_numbers import check_numbers, checked, is_wide, may_be_plain, note_plain
 from .prepare.loop_run_time import LoopRunTime
 from .prepare.reductions import Element, among, extreme, total
 from .purity import is_operand, is_pure, is_pure_method, is_users
@@ -129,6 +129,12 @@ class RunTime(LoopRunTime, RegionCalls):
                 raise self._refuse("powers", place, f"it computes {base!r}**{exponent!r}", is_all=True)
             checked(found)
         return found
+
+    def beside(self, place: Place, name: str, left: Operand, right: Operand) -> Operand:
+        """left op right, of which one is a float64 and no plain number: what the other one is, if it is a number, makes no difference."""
+        if not is_wide(left) and not is_wide(right):
+            raise self._refuse("beside", place, f"neither side of {name} is an array")
+        return _OPERATORS[name](left, right)
 
     def asks(self, place: Place, function: Callable[..., Any]) -> Callable[..., Any]:
         """type or isinstance, which tell plain numbers from others."""
@@ -435,7 +441,9 @@ def _guard_count() -> int:
 
 # base op neutral is base, to the bit.
 _NEUTRAL = {"+": -0.0, "-": 0.0, "*": 1.0}
-_OPERATORS: dict[str, Callable[[Operand, Operand], Operand]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_OPERATORS: dict[str, Callable[[Operand, Operand], Operand]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+}  # fmt: skip
 
 
 def _is_same(a: Operand, b: Operand) -> bool:

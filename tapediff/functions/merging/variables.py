@@ -204,15 +204,16 @@ def flows_of(nodes: Iterable[ast.AST], reads: Callable[[ast.AST], Names], ends: 
 
 def reads_of_ints(node: ast.AST) -> Names:
     """As reads_of_values, but for names that only go into floats: by a quotient, a call, a float beside them."""
-    return _reads_within(node, makes_a_float)
+    return reads_within(node, makes_a_float)
 
 
 def reads_of_values(node: ast.AST) -> Names:
     """The names whose values may go into that of an expression: not those that only decide."""
-    return _reads_within(node, lambda _: False)
+    return reads_within(node, lambda _: False)
 
 
-def _reads_within(node: ast.AST, ends_at: Callable[[ast.AST], bool]) -> Names:
+def reads_within(node: ast.AST, ends_at: Callable[[ast.AST], bool]) -> Names:
+    """As reads_of_values, but for names in expressions at which that ends."""
     found: set[str] = set()
     pending = [node]
     while pending:

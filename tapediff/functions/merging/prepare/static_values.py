@@ -143,7 +143,8 @@ class _Replaced(ast.NodeTransformer):
         equal = [k for k, state in enumerate(states) if any(holds(state, c) for c in constants)]
         comparison = ast.NotEq() if is_negated else ast.Eq()
         # -1 is the number of no state: the variable is read all the same.
-        tests = [ast.copy_location(ast.Compare(load(name), [comparison], [ast.Constant(float(k))]), node) for k in equal or [-1]]
+        numbers = [ast.Constant(float(k)) for k in equal or [-1]]
+        tests = [near(ast.copy_location(ast.Compare(load(name), [comparison], [k]), node), node) for k in numbers]
         made = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And() if is_negated else ast.Or(), list(tests))
         return near(ast.copy_location(made, node), node)
 

@@ -1,0 +1,45 @@
+"""Programs as people write them have one tape for all paths, and the traps of what lets them get the answers of their paths."""
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.functions.merging import plain_numbers, run_time
+from tapediff.targets.guarded.merging import Merging
+from tests.functions.merging import natural_programs as programs
+from tests.functions.merging.natural_programs import MERGE, TRAPS
+from tests.functions.merging.test_merging import POINTS, agree
+
+
+def recorded(f):
+    return td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
+
+
+@pytest.mark.parametrize("f", [*MERGE, *TRAPS], ids=lambda f: f.__name__)
+@np.errstate(all="ignore")
+def test_every_program_gives_the_answers_of_its_paths(f):
+    merged = recorded(f)
+    agree(f, merged, [*POINTS, *POINTS[:2]])
+    if f in MERGE:
+        assert merged._recorder.merging.failed is None
+        assert len(merged._cache.all()) == 1, merged.explain()
+
+
+# What would be if a rule were taken out, and a program that is wrong then.
+WITHOUT = {
+    "beside": ([(run_time, "is_wide", lambda _: True), (plain_numbers, "unlike_python", lambda _: None)], [
+        programs.steps_beside_float32, programs.steps_beside_what_is_float32_at_times,
+    ]),
+}
+
+
+@pytest.mark.parametrize("rule", WITHOUT)
+@np.errstate(all="ignore")
+def test_a_rule_that_is_taken_out_lets_a_wrong_answer_in(monkeypatch, rule):
+    changes, wrong = WITHOUT[rule]
+    for where, name, instead in changes:
+        monkeypatch.setattr(where, name, instead)
+    monkeypatch.setattr(Merging, "check", lambda *_: None)
+    for f in wrong:
+        with pytest.raises(AssertionError):
+            agree(f, recorded(f), POINTS)
