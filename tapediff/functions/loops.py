@@ -233,12 +233,12 @@ def while_loop(
 
 
 def repeated_while(
-    cond: Callable[[Tree], Operand], body: Callable[[Tree], Tree], init: Tree, most: int | None, solver: str | None = None
+    cond: Callable[[Tree], Operand], body: Callable[[Tree], Tree], init: Tree, most: int | None, failure: tuple[str, str] | None = None
 ) -> Tree:
-    """The loop of td.while_loop; of a solver, by its name in messages, `most` iterations without an end are td.NotConverged."""
+    """The loop of td.while_loop; of a solver, `most` iterations without an end are td.NotConverged: what it says, and what to do."""
     leaves, treedef = flatten(init)
     frozen = freeze(body, cond)
-    form = LoopForm(0, 0, 0, None, stops=True, most=most, site=str(user_site()), solver=solver)
+    form = LoopForm(0, 0, 0, None, stops=True, most=most, site=str(user_site()), failure=failure)
     if current_recorder() is None or _is_plain(frozen, leaves):
         value, steps = _copied(init), 0
         while cond(value):

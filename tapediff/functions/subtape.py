@@ -105,6 +105,11 @@ class SubTape:
         """How many variants were recorded so far."""
         return sum(callee.recordings for callee, _ in self._callees.values())
 
+    @property
+    def may_branch(self) -> bool:
+        """Whether some variant has guards, or calls what may have them."""
+        return any(callee.may_branch for callee, _ in self._callees.values())
+
     def explain(self) -> str:
         """The recorded variants, as text: for each kind of arguments its variants, with the lines and outcomes of their paths."""
         lines = [f"sub-tape {self.name}: {self.recordings} variants recorded"]

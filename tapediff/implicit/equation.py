@@ -13,6 +13,7 @@ from ..functions.callees.recorded_callee import RecordedCallee
 from ..functions.captured.freeze import freeze
 from ..ir.instruction import FLOAT64, Operand, Tree, is_tracked
 from ..ir.pytree import flatten
+from ..numpy_api.joining import as_value
 from ..ops.control.solution import SOLUTION
 from ..ops.elementwise.arithmetic import CONVERT
 from ..ops.elementwise.structure import STOP_GRADIENT
@@ -122,10 +123,9 @@ def _checked(name: str, residual: Residual, shape: tuple[int, ...]) -> Residual:
 
 def as_start(name: str, x0: Operand) -> Operand:
     """x0 as floats of its own, without derivative."""
-    if not is_tracked(x0):
-        x0 = np.array(x0)
+    x0 = x0 if is_tracked(x0) else as_value(x0)
     if x0.dtype.kind not in "fiu":
         raise DtypeMismatch(f"the start of {name} is an array of real numbers", got=f"dtype {x0.dtype}")
     if is_tracked(x0):
         return STOP_GRADIENT(x0 if x0.dtype == FLOAT64 else CONVERT(x0, dtype=FLOAT64))
-    return x0.astype(float)[()]
+    return np.array(x0, dtype=float)[()]

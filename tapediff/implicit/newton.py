@@ -41,7 +41,7 @@ def newton(equation: Equation, tol: float | None, max_steps: int) -> Operand:
 
     # The first step is none: it only evaluates the start, inside the loop, so that branches of f are none of the caller's.
     start = x0, np.inf, np.zeros(np.shape(x0))[()], 1.0
-    x, _, direction, _ = repeated_while(goes_on, step, start, max_steps, f"{equation.name} by Newton's method")
+    x, _, direction, _ = repeated_while(goes_on, step, start, max_steps, _failure(equation, "Newton's method"))
     return x + direction
 
 
@@ -69,7 +69,7 @@ def newton_minimum(equation: Equation, tol: float | None, max_steps: int) -> Ope
 
     zeros = np.zeros(np.shape(x0))[()]
     start = x0, np.inf, zeros, zeros, 1.0
-    x, _, _, direction, _ = repeated_while(goes_on, step, start, max_steps, f"{equation.name} by Newton's method")
+    x, _, _, direction, _ = repeated_while(goes_on, step, start, max_steps, _failure(equation, "Newton's method"))
     return x + direction
 
 
@@ -87,7 +87,11 @@ def iteration(equation: Equation, tol: float | None, max_steps: int) -> Operand:
         change = at(x)
         return x + change, _largest(change)
 
-    return repeated_while(goes_on, step, (equation.x0, np.inf), max_steps, f"{equation.name} by iteration")[0]
+    return repeated_while(goes_on, step, (equation.x0, np.inf), max_steps, _failure(equation, "iteration"))[0]
+
+
+def _failure(equation: Equation, method: str) -> tuple[str, str]:
+    return f"{equation.name} by {method} has not converged", "start nearer to the solution, take another method=, or raise max_steps="
 
 
 def _is_far(x: Operand, direction: Operand, length: Operand, tol: float, floor: Operand) -> Operand:

@@ -39,7 +39,7 @@ class LoopForm:
         single_variant: the callee has exactly one variant, so no variant numbers are passed.
         recomputes: the reverse pass is to compute everything again that happens inside an iteration.
         most: how many iterations a while loop may take; None for any number.
-        solver: the solver whose iterations a while loop does, in messages.
+        failure: of a solver's loop: what it says where it has not ended, and what to do.
         site: the line that a while loop, or one of a length known only at run time, stands in; for messages.
     """
 
@@ -55,15 +55,13 @@ class LoopForm:
     recomputes: bool = False
     most: int | None = None
     site: str | None = None
-    solver: str | None = None
+    failure: tuple[str, str] | None = None
 
     def too_long(self, steps: int) -> LoopTooLong:
         """The error of a while loop that still goes on after `most` iterations."""
-        if self.solver is not None:
-            return NotConverged(
-                f"{self.solver} has not converged", at=self.site, got=f"max_steps={steps}",
-                fix="start nearer to the solution, take another method=, or raise max_steps=",
-            )  # fmt: skip
+        if self.failure is not None:
+            what, fix = self.failure
+            return NotConverged(what, at=self.site, got=f"max_steps={steps}", fix=fix)
         return LoopTooLong(
             "a loop has not ended after the iterations that it may take", at=self.site, got=f"max_steps={steps}",
             fix="raise max_steps=, or see why the test of td.while_loop still holds: a NaN or an infinity may never meet it",
