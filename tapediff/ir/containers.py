@@ -25,6 +25,7 @@ from .arguments import (
     unwrap,
 )
 from .buffers import Buffer, buffer_of, require_apart
+from .pytree import is_complex
 from .instruction import Tree, UserFunction, ValueType, is_tracked
 from .pytree import (
     ARRAY,
@@ -62,7 +63,7 @@ def is_container(argument: Tree) -> bool:
         return not holds_only_numbers(argument)
     if kind in MARKS:
         return kind is not Constant or is_container(argument.value)
-    if is_tracked(argument):
+    if is_tracked(argument) or is_complex(argument):
         return False
     return is_registered(kind) or (holds_arrays(argument) if is_dataclass(argument) else parts_of(argument) is not None)
 
@@ -151,7 +152,8 @@ _NAMES = (str, bytes, type(None), enum.Enum, type)
 
 
 def _flatten_result(tree: Tree, leaves: list[Tree], is_inside: bool = False) -> TreeDef:
-    found = None if is_tracked(tree) or isinstance(tree, np.ndarray) else parts_of(tree)
+    is_array = isinstance(tree, np.ndarray) and not is_complex(tree)
+    found = None if is_tracked(tree) or is_array else parts_of(tree)
     if found is not None:
         return TreeDef(found[0], found[1], tuple([_flatten_result(part, leaves, True) for part in found[2]]))
     if is_inside and isinstance(tree, _NAMES):

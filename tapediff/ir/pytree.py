@@ -1,6 +1,7 @@
 """Pytrees: nested containers of arrays, flattened into their arrays and a treedef that can be compared and hashed.
 
-Containers are tuples, named tuples, lists, dicts, dataclasses, and the classes given to td.register_container.
+Containers are tuples, named tuples, lists, dicts, dataclasses, and the classes given to td.register_container; and complex values, which are
+pairs of real ones, as tapes know no others.
 """
 
 from __future__ import annotations
@@ -14,8 +15,40 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ..errors import ArgumentMismatch, InvalidGuardValue
-from .instruction import Tree, is_tracked
+from .instruction import Operand, Tree, is_tracked
 from .keys import static_key, value_key
+
+
+class Pair:
+    """A complex value of a recording: real and imaginary part, of one shape. Its subclass ComplexArray behaves like NumPy's arrays."""
+
+    __slots__ = ("im", "re")
+
+    def __init__(self, re: Operand, im: Operand) -> None:
+        self.re, self.im = re, im
+
+
+def is_complex(value: Operand) -> bool:
+    """Whether a value is complex: tracked, or a plain number or array."""
+    kind = type(value)
+    return issubclass(kind, (Pair, complex)) or (issubclass(kind, (np.ndarray, np.generic)) and value.dtype.kind == "c")
+
+
+def taken_apart(value: Operand) -> tuple[Operand, Operand]:
+    """The parts of a complex value; of a plain one float64 arrays or numbers."""
+    if issubclass(type(value), Pair):
+        return value.re, value.im
+    array = np.asarray(value, np.complex128)
+    return (array.real.copy(), array.imag.copy()) if array.shape else (float(array.real), float(array.imag))
+
+
+def put_together(re: Operand, im: Operand) -> Operand:
+    """The complex value of two parts, plain where these are, with their bits."""
+    if is_tracked(re) or is_tracked(im):
+        return (re if is_tracked(re) else im)._recorder.complex_pair(re, im)
+    made = np.empty(np.broadcast_shapes(np.shape(re), np.shape(im)), np.complex128)
+    made.real, made.imag = re, im
+    return made if made.shape else made[()]
 
 
 class TreeDef(NamedTuple):
@@ -94,6 +127,9 @@ PutTogether: TypeAlias = Callable[[Any, Any], Tree]
 REGISTERED: dict[type, tuple[TakeApart, PutTogether]] = {}
 
 
+REGISTERED[Pair] = (lambda z: (taken_apart(z), None), lambda _, parts: put_together(*parts))
+
+
 def register_container(
     cls: type, flatten: TakeApart, unflatten: PutTogether
 ) -> type:
@@ -127,6 +163,8 @@ def is_dataclass(tree: object) -> bool:
 def parts_of(tree: Tree) -> tuple[type, tuple[Hashable, ...], Sequence[Tree]] | None:
     """The type, keys and parts of a container, dicts in their own order; None for other values."""
     kind = type(tree)
+    if is_complex(tree):
+        return Pair, (_Value(None),), taken_apart(tree)
     if kind in REGISTERED:
         parts, rest = REGISTERED[kind][0](tree)
         return kind, (_Value(rest),), tuple(parts)
@@ -174,7 +212,10 @@ def flatten(tree: Tree, *, arguments: bool = False) -> tuple[list[Tree], TreeDef
 
 def _flatten(tree: Tree, leaves: list[Tree], arguments: bool) -> TreeDef:
     kind = type(tree)
-    if is_tracked(tree) or kind is float or kind is int or isinstance(tree, (np.ndarray, np.number, np.bool_)):
+    is_array = isinstance(tree, (np.ndarray, np.number, np.bool_))
+    if kind is complex or (is_array and not is_tracked(tree) and tree.dtype.kind == "c"):
+        return TreeDef(Pair, (_Value(None),), tuple(_flatten(part, leaves, arguments) for part in taken_apart(tree)))
+    if is_tracked(tree) or kind is float or kind is int or is_array:
         leaves.append(tree)
         return INTEGER if kind is int and arguments else ARRAY
     if kind is bool and not arguments:
@@ -203,7 +244,7 @@ def _flatten(tree: Tree, leaves: list[Tree], arguments: bool) -> TreeDef:
 def holds_arrays(tree: Tree) -> bool:
     """Whether there is an array, a tracked value or a float somewhere in a tree."""
     if is_tracked(tree) or type(tree) is float or isinstance(tree, (np.ndarray, np.generic)):
-        return True
+        return True  # also of complex arrays, which pretend to be NumPy's
     found = parts_of(tree)
     return found is not None and any(map(holds_arrays, found[2]))
 

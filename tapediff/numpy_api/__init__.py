@@ -10,11 +10,11 @@ from __future__ import annotations
 from .composed.filling import imaginary
 from .dispatch import BINARY, METHODS, UNARY, call_function, call_method, call_ufunc
 from .elementwise import around, mask_operation
-from .kinds import tracked_dtype
+from .kinds import converted, tracked_dtype
 from .shaping import copy, laid_out, reshape, swapaxes, transpose
 from .writing import assign, in_place, put_flat, without_masks
 
 __all__ = [
-    "BINARY", "METHODS", "UNARY", "around", "assign", "call_function", "call_method", "call_ufunc", "copy", "imaginary", "in_place",
-    "laid_out", "mask_operation", "put_flat", "reshape", "swapaxes", "tracked_dtype", "transpose", "without_masks",
+    "BINARY", "METHODS", "UNARY", "around", "assign", "call_function", "call_method", "call_ufunc", "converted", "copy", "imaginary",
+    "in_place", "laid_out", "mask_operation", "put_flat", "reshape", "swapaxes", "tracked_dtype", "transpose", "without_masks",
 ]  # fmt: skip

@@ -14,8 +14,9 @@ from numpy.typing import DTypeLike
 
 from ..ir.instruction import Operand, Recorded, is_tracked
 from ..ops.arrays.shape import BROADCAST
+from .complex_numbers.pair import Pair, holds_complex, is_complex, pair, parts, refused
 from .joining import as_value
-from .kinds import Shape, common_floats, converted, tracked_dtype
+from .kinds import COMPLEX128, Shape, common_floats, converted, tracked_dtype
 from .shaping import copy, layout, reshape
 
 # NumPy's arrays have at most as many axes, so that lists nested deeper hold nothing that it would find.
@@ -25,22 +26,30 @@ MOST_AXES = 64
 def holds_tracked(value: Operand, depth: int = 0) -> bool:
     """Whether a value is tracked, or a nested list or tuple with a tracked value somewhere."""
     kind = type(value)
-    if issubclass(kind, Recorded):
+    if issubclass(kind, (Recorded, Pair)):
         return True
     if kind is np.ndarray:
-        return value.dtype.hasobject and value.dtype == object and any(map(is_tracked, value.flat))
+        return value.dtype.hasobject and value.dtype == object and any(map(_is_recorded, value.flat))
     if not issubclass(kind, (list, tuple)) or depth > MOST_AXES:
         return False
     # A long list of numbers is looked through at the speed of C.
     kinds = set(map(type, value))
-    if any(issubclass(k, Recorded) for k in kinds):
+    if any(issubclass(k, (Recorded, Pair)) for k in kinds):
         return True
     nested = tuple(k for k in kinds if issubclass(k, (list, tuple)) or k is np.ndarray)
     return bool(nested) and any(holds_tracked(v, depth + 1) for v in value if type(v) in nested)
 
 
+def _is_recorded(value: Operand) -> bool:
+    return issubclass(type(value), (Recorded, Pair))
+
+
 def _made(given: Operand, dtype: DTypeLike | None, must_copy: bool | None, order: str | None) -> Operand:
+    if holds_complex(given):
+        return _made_complex(given, dtype, must_copy)
     value = converted(as_value(given), dtype)
+    if is_complex(value):
+        return value
     is_new = value is not given
     if must_copy and not is_new:
         value = copy(value)
@@ -48,6 +57,16 @@ def _made(given: Operand, dtype: DTypeLike | None, must_copy: bool | None, order
     if must_copy is False and (is_new or value is not given):
         raise ValueError("Unable to avoid copy while creating an array as requested.")
     return _as_array(value)
+
+
+def _made_complex(given: Operand, dtype: DTypeLike | None, must_copy: bool | None) -> Operand:
+    if dtype is not None and np.dtype(dtype) != COMPLEX128:
+        raise refused(f"np.array of dtype {np.dtype(dtype)}", "take z.real, or np.abs(z)")
+    if issubclass(type(given), Pair):
+        return pair(*map(_as_array, map(copy, parts(given)))) if must_copy else given
+    if must_copy is False:
+        raise ValueError("Unable to avoid copy while creating an array as requested.")
+    return pair(*map(as_value, parts(given)))
 
 
 def _as_array(value: Operand) -> Operand:
@@ -61,6 +80,8 @@ def array(
     object: Operand, dtype: DTypeLike | None = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0
 ) -> Operand:
     value = _made(object, dtype, copy, order)
+    if is_complex(value) and value.ndim < ndmin:
+        return value.reshape((1,) * (ndmin - value.ndim) + value.shape)
     return value if value.ndim >= ndmin else reshape(value, (1,) * (ndmin - value.ndim) + value.shape)
 
 
@@ -90,7 +111,11 @@ def asarray_chkfinite(a: Operand, dtype: DTypeLike | None = None, order: str | N
 
 def full(shape: Shape, fill_value: Operand, dtype: DTypeLike | None = None, order: str = "C", *, device: str | None = None) -> Operand:
     shape = tuple(map(operator.index, shape)) if np.iterable(shape) else (operator.index(shape),)
+    if is_complex(fill_value):
+        return pair(*(full(shape, part) if is_tracked(part) else np.full(shape, part) for part in parts(fill_value)))
     value = converted(as_value(fill_value), dtype)
+    if is_complex(value):
+        return full(shape, value)
     if np.broadcast_shapes(value.shape, shape) != shape:
         raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {shape}")
     return _as_array(layout(copy(value) if value.shape == shape else BROADCAST(value, shape=shape), order))

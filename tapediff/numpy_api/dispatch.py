@@ -15,9 +15,11 @@ from ..ir.instruction import Operand, is_tracked
 from ..ops import BY_FUNCTION, BY_SCIPY_NAME
 from ..ops.elementwise.arithmetic import power
 from ..ops.elementwise.comparison import MASK_OPS
-from . import creating, elementwise, joining, ordering, reducing, shaping, writing
+from . import creating, elementwise, joining, reducing, shaping, writing
 from .alternatives import instead_of
-from .composed import ignoring_nan, per_element, special_functions, ufunc_methods
+from .complex_numbers import dispatch as complex_dispatch
+from .complex_numbers import fourier
+from .composed import ignoring_nan, ordering, per_element, special_functions, ufunc_methods
 from .composed import table as composed
 from .elementwise import as_mask
 from .joining import as_value
@@ -74,7 +76,7 @@ _REDUCE: dict[NumpyFunction, Callable[..., Operand]] = {
 _ACCUMULATE: dict[NumpyFunction, Callable[..., Operand]] = {np.add: reducing.cumsum, np.multiply: reducing.cumprod}
 
 FUNCTIONS: dict[NumpyFunction, Callable[..., Operand]] = {
-    **composed.FUNCTIONS,
+    **composed.FUNCTIONS, **fourier.FUNCTIONS,
     np.where: elementwise.where, np.clip: elementwise.clip, np.around: elementwise.around, np.round: elementwise.around,
     np.nan_to_num: elementwise.nan_to_num, np.sinc: elementwise.sinc, np.isclose: elementwise.isclose,
     np.allclose: elementwise.allclose, np.array_equal: elementwise.array_equal, np.fix: np.trunc,
@@ -130,6 +132,8 @@ METHODS: dict[str, Callable[..., Operand]] = {
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Operand, ...], kwargs: dict[str, Operand]) -> Operand:
+    if complex_dispatch.concerns(inputs, kwargs):
+        return complex_dispatch.call_ufunc(ufunc, method, inputs, kwargs)
     if method == "at":
         return writing.at(ufunc, *inputs)
     if any(type(value) is WholeNumber for value in inputs):
@@ -214,6 +218,8 @@ def _name_of_ufunc(ufunc: np.ufunc) -> str:
 
 
 def call_function(function: NumpyFunction, args: tuple[Operand, ...], kwargs: dict[str, Operand]) -> Operand:
+    if complex_dispatch.concerns(args, kwargs):
+        return complex_dispatch.call_function(function, args, kwargs, FUNCTIONS)
     implementation = FUNCTIONS.get(function) or WRITERS.get(function)
     name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
     if implementation is None:

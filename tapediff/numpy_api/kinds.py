@@ -17,6 +17,8 @@ from ..ops.elementwise.arithmetic import CONVERT
 from ..ops.elementwise.comparison import NOT_EQUAL
 
 FLOAT32 = np.dtype(np.float32)
+COMPLEX128 = np.dtype(np.complex128)
+_KNOWN = (FLOAT64, BOOL, FLOAT32, COMPLEX128)
 
 # NumPy's arguments axis= and shape=.
 Axis: TypeAlias = int | tuple[int, ...] | None
@@ -28,9 +30,9 @@ def tracked_dtype(dtype: DTypeLike | None) -> np.dtype:
     dtype = np.dtype(dtype)
     if dtype.kind in "iu" and dtype.itemsize >= 4:
         return INT64
-    if dtype not in (FLOAT64, BOOL, FLOAT32):
-        raise UnsupportedFunction(f"a tracked array of dtype {dtype}", fix="use float64, float32, int64 or bool")
-    return next(known for known in (FLOAT64, BOOL, FLOAT32) if known == dtype)
+    if dtype not in _KNOWN:
+        raise UnsupportedFunction(f"a tracked array of dtype {dtype}", fix="use float64, float32, int64, bool or complex128")
+    return next(known for known in _KNOWN if known == dtype)
 
 
 def converted(value: Operand, dtype: DTypeLike | None) -> Operand:
@@ -38,6 +40,9 @@ def converted(value: Operand, dtype: DTypeLike | None) -> Operand:
     dtype = value.dtype if dtype is None else tracked_dtype(dtype)
     if value.dtype == dtype:
         return value
+    if dtype == COMPLEX128:
+        real = CONVERT(value, dtype=FLOAT64) if value.dtype is not FLOAT64 else value
+        return value._recorder.complex_pair(real, value._recorder.tracked_constant(np.zeros(value.shape)))
     return NOT_EQUAL(value, 0) if dtype == BOOL else CONVERT(value, dtype=dtype)
 
 

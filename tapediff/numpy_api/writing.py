@@ -19,10 +19,11 @@ from ..ir.instruction import BOOL, FLOAT64, Operand, is_tracked
 from ..ops.arrays.indexing import GATHER, PUT, REPLACE, SCATTER_ADD, Region, Regions, replace
 from ..ops.arrays.shape import broadcast, reshape
 from ..ops.elementwise.comparison import NOT_EQUAL, SELECT
+from .complex_numbers.pair import is_complex
 from .indexing import in_range, is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
 from .joining import as_value, stack_objects
 from .kinds import converted
-from .ordering import positions_along, sort
+from .composed.ordering import positions_along, sort
 from .reducing import axes_of
 
 # Plain positions that repeat more often than this are added up first and then added once.
@@ -136,7 +137,7 @@ def deliver_into(out: Operand, result: Operand, name: str, *, broadcasts: bool =
 
 
 def _require_same_kind(result: Operand, out: Operand, name: str) -> None:
-    dtype = result.dtype if is_tracked(result) else np.asarray(result).dtype
+    dtype = result.dtype if is_tracked(result) or is_complex(result) else np.asarray(result).dtype
     if not np.can_cast(dtype, out.dtype, "same_kind"):
         raise TypeError(
             f"Cannot cast ufunc '{name}' output from {dtype!r} to {out.dtype!r} with casting rule 'same_kind'"

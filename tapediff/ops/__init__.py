@@ -24,7 +24,7 @@ from .elementwise import (
     special_integrals,
     structure,
 )
-from .matrices import factors, given_values, linear_algebra, products, sparse, spectral
+from .matrices import factors, fourier, given_values, hermitian, linear_algebra, products, sparse, spectral
 
 FAMILIES = (
     comparison,
@@ -43,6 +43,8 @@ FAMILIES = (
     factors,
     sparse,
     given_values,
+    fourier,
+    hermitian,
     structure,
     counter_based,
     calls,

@@ -43,6 +43,8 @@ from ..ir.instruction import (
 from ..ir.interpreter import outcome_of
 from ..ir.pytree import ARRAY
 from ..ir.tape import Tape
+from ..numpy_api.complex_numbers.dispatch import call_op as of_complex
+from ..numpy_api.complex_numbers.pair import is_complex
 from ..numpy_api.joining import stack_objects
 from ..numpy_api.kinds import plain_data
 from ..numpy_api.whole_numbers import WholeNumber, with_floats
@@ -51,6 +53,7 @@ from ..ops.control.calls import DynamicArray
 from ..ops.elementwise.arithmetic import CONVERT
 from ..ops.elementwise.comparison import MASK_OPS, NOT_EQUAL
 from .arrays.buffers import Buffers
+from .arrays.complex_array import ComplexArray
 from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays
@@ -230,6 +233,8 @@ class Recorder(TapeBuilder):
                 plain.append(position)
                 ids.append(-1)
                 values.append(argument)
+        if plain and any(is_complex(args[p]) for p in plain):
+            return of_complex(op, args, params)
         if not all_float64:
             if op.integers is not None and are_integers(op, args):
                 return op.integers(*args, **op.named(params))
@@ -299,11 +304,17 @@ class Recorder(TapeBuilder):
 
     # Inputs, captures, guards
 
-    def tracked_constant(self, array: np.ndarray) -> TrackedArray:
+    def tracked_constant(self, array: np.ndarray) -> Operand:
         """A tracked array that starts as a constant, so that tracked values can be written into it."""
+        if array.dtype.kind == "c":
+            return ComplexArray(self.tracked_constant(array.real), self.tracked_constant(array.imag))
         array = np.array(array, order="C")
         number = self.constant(array.copy())
         return TrackedArray(self, number, array[()] if array.shape == () else array, self.instructions[number].type)
+
+    def complex_pair(self, re: TrackedArray, im: TrackedArray) -> ComplexArray:
+        """The complex value of two parts, of one shape."""
+        return ComplexArray(re, im)
 
     def input(self, value: Operand, *, active: bool) -> TrackedArray:
         """A new argument of the tape."""

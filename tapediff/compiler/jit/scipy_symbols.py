@@ -1,7 +1,7 @@
 """Addresses of SciPy's special functions, of its BLAS and LAPACK and of NumPy's, by the symbol that generated code calls.
 
 A symbol is `tapediff_<library>_<routine>`: `tapediff_special_gammaln`, `tapediff_blas_dgemm`, `tapediff_lapack_dpotrf`,
-`tapediff_numpy_dsyevd`.
+`tapediff_numpy_dsyevd`, `tapediff_fourier_fft`.
 Any other name, such as `pow`, is left to the linker, which finds it in the C library of the process. The linker is told
 of each address by `JITLibraryBuilder.import_symbol`; it does not see `llvmlite.binding.add_symbol`.
 """
@@ -12,6 +12,9 @@ import ctypes
 import importlib
 import re
 from functools import cache
+from typing import Any
+
+import numpy as np
 
 PREFIX = "tapediff_"
 _MODULES = {
@@ -40,6 +43,8 @@ def address_of(symbol: str) -> int | None:
     library, _, routine = symbol.removeprefix(PREFIX).partition("_")
     if library == "numpy":
         return _in_numpy(routine)
+    if library == "fourier":
+        return loop_of(getattr(importlib.import_module("numpy.fft._pocketfft_umath"), routine))
     if library not in _MODULES:
         raise LookupError(f"{symbol} does not name a library of SciPy; the libraries are {', '.join(_MODULES)}")
     # Imported here, not above: scipy.special takes 0.1 s, and most programs call none of its functions.
@@ -64,6 +69,21 @@ def _in_numpy(routine: str) -> int | None:
         if found is not None:
             return ctypes.cast(found, ctypes.c_void_p).value
     return address_of(f"{PREFIX}lapack_{routine}")
+
+
+def loop_of(ufunc: np.ufunc) -> int:
+    """The C function of a ufunc for doubles, which NumPy lists first: (addresses, sizes, strides, data), without the interpreter lock.
+
+    Its place in NumPy's public structure PyUFuncObject: four ints after the head of the object, then the array of functions.
+    """
+    types: Any = ufunc.types
+    if types[0] not in ("Dd->D", "Dd->d", "dd->D"):
+        raise LookupError(f"{ufunc.__name__} of numpy.fft has other loops than expected: {types}")
+    functions = ctypes.c_void_p.from_address(id(ufunc) + object.__basicsize__ + 16).value
+    address = ctypes.c_void_p.from_address(functions or 0).value
+    if address is None:
+        raise LookupError(f"{ufunc.__name__} of numpy.fft has no loop")
+    return address
 
 
 def _signature(capsule: object) -> str:

@@ -10,6 +10,8 @@ import numpy as np
 from ...ir.instruction import Instruction
 from ..linalg.dense_calls import cholesky_scratch, pullback_scratch
 from ..linalg.factors import eig_scratch, full_qr_scratch, full_svd_scratch, qr_scratch, svd_scratch
+from ..linalg.fourier import bits_of
+from ..linalg.hermitian import hermitian_scratch
 from ..linalg.sorting import scratch_size
 from ..linalg.spectral import cofactors_scratch, eigh_scratch
 from ..loop_ir.program import RoutineCall
@@ -298,6 +300,26 @@ class MatrixLowering(StepBuilder):
         scratch = self.storage((cofactors_scratch(n),), "f64")
         self._call_on_stack(i, "cofactors", [self.in_memory(i.inputs[0]), scratch], (n,), "SVD did not converge")
 
+    def fourier(self, i: Instruction) -> None:
+        """Lines along one axis, which NumPy's loop takes with a stride: those at one place before the axis in each call."""
+        x = self.in_memory(i.inputs[0])
+        axis, scale = i.params[0], i.params[-1]
+        count, n_in, n_out, width_in, width_out = 1, x.shape[axis], i.type.shape[axis], 2, 2
+        if i.op.name == "dft":
+            kind = 0 if i.params[1] else 1
+        elif i.op.name == "real_dft":
+            kind, width_in = 3 if n_in % 2 else 2, 1
+        else:
+            kind, width_out = 4, 1
+        before, after = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :]) // (1 if width_in == 1 else 2)
+        if after == 1:  # the lines stand one after the other
+            count, before, lines, steps = before, 1, (n_in * width_in, n_out * width_out), (width_in, width_out)
+        else:
+            count, lines, steps = after, (width_in, width_out), (after * width_in, after * width_out)
+        sizes = (kind, count, n_in, n_out, *lines, *steps, bits_of(scale))
+        advances = (n_in * after * width_in, n_out * after * width_out)
+        self.call("fourier", [x], self.result(i), sizes, batch=(before,), advances=advances)
+
     def svd(self, i: Instruction) -> None:
         x = self.in_memory(i.inputs[0])
         m, n = x.shape[-2:]
@@ -335,6 +357,15 @@ class MatrixLowering(StepBuilder):
         width = i.params[0] if i.params else operands[1].shape[0]
         columns = math.prod((operands[1].shape if samples else i.type.shape)[1:])
         self.call(i.op.name, operands, self.result(i), (operands[3].shape[0] - 1, width, columns))
+
+    def hermitian_eigh(self, i: Instruction) -> None:
+        x = self.views[i.inputs[0]]
+        n = x.shape[-2]
+        *batch, row, column, part = x.strides
+        by_columns = self.storage(x.shape, "f64")
+        self.copy(replace(x, strides=(*batch, column, row, part)), by_columns)
+        operands = [by_columns, self.storage((hermitian_scratch(n),), "f64")]
+        self._call_on_stack(i, "hermitian_eigh", operands, (n, int(i.params[0])), "Eigenvalues did not converge", own=1)
 
     def index_routine(self, i: Instruction) -> None:
         name = i.op.name

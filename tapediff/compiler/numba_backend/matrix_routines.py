@@ -8,7 +8,9 @@ import ctypes
 
 import numpy as np
 from numba.extending import get_cython_function_address
+from numpy.fft import _pocketfft_umath as pocketfft
 
+from ..jit.scipy_symbols import loop_of
 from .scalar_functions import inner
 
 
@@ -38,10 +40,15 @@ dgesdd = library("lapack", "dgesdd", 14)
 dsyevd = numpy_library("dsyevd", 11)
 
 
+fft, ifft, rfft_n_even, rfft_n_odd, irfft = (
+    ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(loop_of(getattr(pocketfft, name)))
+    for name in ("fft", "ifft", "rfft_n_even", "rfft_n_odd", "irfft")
+)
 numpy_dgesdd = numpy_library("dgesdd", 14)
 dgeqrf = numpy_library("dgeqrf", 8)
 dorgqr = numpy_library("dorgqr", 9)
 dgeev = numpy_library("dgeev", 14)
+zheevd = numpy_library("zheevd", 13)
 
 
 A, L, N, R, S, T, U, V = map(ord, "ALNRSTUV")
@@ -250,6 +257,20 @@ def eigh(a, scratch, out, n, lower):
 
 
 @inner
+def hermitian_eigh(a, scratch, out, n, lower):
+    """Pairs, by columns; the vectors in rows, and the eigenvalues after them."""
+    copy(a, out, 2 * n * n)
+    numbers, doubles, integers = 2 * n + n * n, 1 + 5 * n + 2 * n * n, 3 + 5 * n
+    work, reals, whole = np.empty(2 * numbers), np.empty(doubles), np.empty(integers, np.int64)
+    info, order = integer(0), integer(n)
+    zheevd(
+        letter(V).ctypes, letter(L if lower else U).ctypes, order.ctypes, out.ctypes, order.ctypes, out[2 * n * n :].ctypes,
+        work.ctypes, integer(numbers).ctypes, reals.ctypes, integer(doubles).ctypes, whole.ctypes, integer(integers).ctypes, info.ctypes,
+    )  # fmt: skip
+    return info[0] != 0
+
+
+@inner
 def eigh_attempt(a, scratch, out, n, lower):
     failed = eigh(a, scratch, out, n, lower)
     fill(out, n * (n + 1), n, 0.0)
@@ -356,6 +377,27 @@ def eig(a, scratch, out, n):
             real = 0.0
     out[n + n * n] = real
     return info[0] != 0
+
+
+# Fourier transforms
+
+
+@inner
+def fourier(x, out, kind, count, n_in, n_out, line_in, line_out, entry_in, entry_out, bits):
+    factor, forward = np.full(1, bits, np.int64), np.full(1, kind == 0, np.uint8)
+    arrays = np.array([x.ctypes.data, factor.ctypes.data, out.ctypes.data], np.int64)
+    extents = np.array([count, n_in, n_out], np.int64)
+    steps = np.array([8 * line_in, 0, 8 * line_out, 8 * entry_in, 8 * entry_out], np.int64)
+    if kind == 0:
+        fft(arrays.ctypes, extents.ctypes, steps.ctypes, forward.ctypes)
+    elif kind == 1:
+        ifft(arrays.ctypes, extents.ctypes, steps.ctypes, forward.ctypes)
+    elif kind == 2:
+        rfft_n_even(arrays.ctypes, extents.ctypes, steps.ctypes, forward.ctypes)
+    elif kind == 3:
+        rfft_n_odd(arrays.ctypes, extents.ctypes, steps.ctypes, forward.ctypes)
+    else:
+        irfft(arrays.ctypes, extents.ctypes, steps.ctypes, forward.ctypes)
 
 
 # Positions

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...base.source_location import is_library_file
 from ...ir.instruction import Operand, is_tracked
+from ...numpy_api.complex_numbers.pair import Pair
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.object_snapshot import (
     PLAIN,
@@ -48,6 +49,9 @@ class Walk:
 
     def copy(self, value: PythonValue) -> PythonValue:
         kind = type(value)
+        if issubclass(kind, Pair):
+            known = self.done.get(id(value))
+            return known[0] if known is not None else self._remember(value, kind(self.copy(value.re), self.copy(value.im)))
         if kind in PLAIN or is_tracked(value) or kind is Hole or isinstance(value, (np.ndarray, np.generic)):
             return self.leaf(value)
         known = self.done.get(id(value))
@@ -292,7 +296,7 @@ def _differ(now: PythonValue, then: PythonValue) -> Iterator[bool]:
 
 
 def _holds_tracked(value: PythonValue, depth: int = 4) -> bool:
-    if is_tracked(value) or type(value) is Hole:
+    if is_tracked(value) or type(value) is Hole or issubclass(type(value), Pair):
         return True
     if depth == 0:
         return False

@@ -16,8 +16,8 @@ from ...ops.arrays.shape import broadcast, reshape
 from ..indexing import in_range
 from ..joining import as_value, stack
 from ..kinds import Shape, converted
-from ..ordering import argsort, sort
-from ..ordering import take as take_in_range
+from .ordering import argsort, sort
+from .ordering import take as take_in_range
 from ..reducing import axes_of
 from ..shaping import copy
 

@@ -44,7 +44,7 @@ def _filled(name: str, value: float) -> Callable[..., Operand]:
     def fill(shape: Operand, dtype: Operand = float, order: str = "C", *, device: str | None = None) -> Operand:
         recorder = current_recorder()
         dtype = np.dtype(dtype)
-        if recorder is None or dtype.kind != "f":
+        if recorder is None or dtype.kind not in "fc":
             return original(shape, dtype, order)
         return recorder.tracked_constant(np.full(shape, value, dtype))
 
@@ -56,7 +56,7 @@ def _full(shape: Operand, fill_value: Operand, dtype: Operand = None, order: str
     if creating.holds_tracked(fill_value):
         return creating.full(shape, fill_value, dtype, order)
     made = _ORIGINALS["full"](shape, fill_value, dtype, order)
-    return made if recorder is None or made.dtype.kind != "f" else recorder.tracked_constant(made)
+    return made if recorder is None or made.dtype.kind not in "fc" else recorder.tracked_constant(made)
 
 
 def _monotonicity(bins: Operand) -> int:

@@ -217,7 +217,7 @@ class TrackedArray(Versioned):
         dtype = functions.tracked_dtype(dtype)
         if dtype == BOOL and self.dtype != BOOL:
             return self != 0
-        return CONVERT(self, dtype=dtype)
+        return functions.converted(functions.copy(self), dtype) if dtype.kind == "c" else CONVERT(self, dtype=dtype)
 
     def view(self, *dtype: Operand, **named: Operand) -> Operand:
         if any(np.dtype(d) != self.dtype for d in (*dtype, *named.values())):

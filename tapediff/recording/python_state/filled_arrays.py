@@ -58,7 +58,7 @@ class Replacement(partial):  # type: ignore[type-arg]
 def filled(made: Operand, depth: int) -> Operand:
     """An array of floats that the user's code made, `depth` callers up, as a tracked one, in a recording that fills arrays."""
     recorder = current_recorder()
-    if recorder is None or not recorder.fills or type(made) is not np.ndarray or made.dtype.char not in "df":
+    if recorder is None or not recorder.fills or type(made) is not np.ndarray or made.dtype.char not in "dfD":
         return made
     return made if is_library_file(sys._getframe(depth).f_code.co_filename) else recorder.tracked_constant(made)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...ir.instruction import Operand
+from ...numpy_api.complex_numbers import scipy_fft
 from ...numpy_api.creating import holds_tracked
 from ...numpy_api.kinds import plain_data, refuse, refuse_named_axes
 
@@ -66,6 +67,13 @@ def _refuse_masked(original: Original, array: Operand, args: Sequence[Operand], 
     return plain_data(array)  # raises
 
 
+def _by_transform(original: Original, function: Operand, args: Sequence[Operand], _: Mapping[str, Operand]) -> Operand:
+    """SciPy hands its transforms to a backend: the function of scipy.fft that was called, its arguments, and its named ones."""
+    given, named = args
+    answer = scipy_fft.FUNCTIONS.get(function.__name__)
+    return original(function, given, named) if answer is None else answer(*given, **named)
+
+
 def _module(name: str) -> Operand:
     """A module above this folder, needed by few programs."""
     return import_module(f"{__name__.partition('.')[0]}.{name}")
@@ -80,6 +88,7 @@ _METHODS: dict[str, tuple[Answer, dict[str, tuple[str, ...]]]] = {
         "multivariate_normal_gen": ("logpdf", "pdf"), "dirichlet_gen": ("logpdf", "pdf"), "multinomial_gen": ("logpmf", "pmf"),
     }),
     "scipy.sparse._base": (_by_sparse, {"_spbase": _OF_SPARSE}),
+    "scipy.fft._backend": (_by_transform, {"_ScipyBackend": ("__ua_function__",)}),
     # Where subclasses have their own.
     "scipy.sparse._coo": (_by_sparse, {"_coo_base": _OF_SPARSE}),
     "scipy.sparse._compressed": (_by_sparse, {"_cs_matrix": _OF_SPARSE}),
@@ -121,6 +130,8 @@ def _methods(module: str, owners: tuple[Owner, ...]) -> tuple[Method, ...]:
 
 def _concerns(value: object) -> bool:
     """Whether an operand is tracked, or made by tapediff of tracked values."""
+    if type(value) is dict:
+        return any(map(_concerns, value.values()))
     return holds_tracked(value) or type(value).__module__.startswith("tapediff.")
 
 

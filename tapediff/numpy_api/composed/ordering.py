@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
-from ..errors import UnsupportedFunction
-from ..ir.instruction import FLOAT64, Operand, SupportsRecording, is_tracked
-from ..ops.arrays.indexing import ARGSORT, GATHER, SEARCHSORTED
-from .elementwise import as_mask
-from .indexing import in_range
-from .joining import as_value
-from .kinds import Axis, as_floats, converted
-from .reducing import axes_of
-from .shaping import copy, reshape
+from ...errors import UnsupportedFunction
+from ...ir.instruction import FLOAT64, Operand, SupportsRecording, is_tracked
+from ...ops.arrays.indexing import ARGSORT, GATHER, SEARCHSORTED
+from ..elementwise import as_mask
+from ..indexing import in_range
+from ..joining import as_value
+from ..kinds import Axis, as_floats, converted
+from ..reducing import axes_of
+from ..shaping import copy, reshape
 
 
 def argsort(a: Operand, axis: int | None = -1, kind: object = None, order: object = None, *, stable: object = None) -> Operand:

@@ -1,0 +1,87 @@
+"""Eigenvalues and eigenvectors of complex Hermitian matrices, by the routine that numpy.linalg calls.
+
+A complex array of shape S is a real one of shape (*S, 2). The result is one row: the eigenvectors, each as a row of pairs, then the
+eigenvalues.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ir.pytree import put_together
+from ...ir.instruction import Operand, ValueType
+from ..declaration.op import Op
+from .stacks import for_each, turned
+
+# Cotangents of the phase of a vector that are smaller than this, relative to those of the vector, are rounding.
+PHASE_ROUNDING = 1e-13
+
+
+def _eigh(x: np.ndarray, lower: bool) -> np.ndarray:
+    matrix = np.ascontiguousarray(x).view(np.complex128)[..., 0]
+    values, vectors = np.linalg.eigh(matrix, "L" if lower else "U")
+    rows = np.ascontiguousarray(turned(vectors)).view(np.float64)
+    return np.concatenate([rows.reshape(*matrix.shape[:-2], -1), values], axis=-1)
+
+
+def split(row: Operand, n: int) -> tuple[Operand, Operand]:
+    """The eigenvectors, in rows, and the eigenvalues."""
+    batch = np.shape(row)[:-1]
+    pairs = np.reshape(row[..., : 2 * n * n], (*batch, n, n, 2))
+    return put_together(pairs[..., 0], pairs[..., 1]), row[..., 2 * n * n :]
+
+
+def _rule(z_bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:
+    """As of real symmetric matrices, Giles (2008), and the phase of each vector: its first entry is real, or the last of the upper triangle's.
+
+    The vectors of a repeated eigenvalue have no derivative: it is NaN where their cotangents turn them into each other. Of a function in
+    which phases cancel the phases' cotangents are zero up to rounding, and are left out.
+    """
+    n = x.shape[-2]
+    rows, values = split(z, n)
+    rows_bar, values_bar = split(z_bar, n)
+    inner = np.conjugate(rows) @ turned(rows_bar)
+    fixed = turned(rows)[..., 0 if lower else -1, :]  # the entries that are real
+    phases = np.diagonal(inner, axis1=-2, axis2=-1).imag
+    sizes = np.sqrt(np.sum(inner.real**2 + inner.imag**2, axis=-2))
+    is_turned = np.abs(phases) > PHASE_ROUNDING * n * sizes
+    slope = np.where(is_turned, -phases / np.where(is_turned, fixed.real, 1.0), 0.0)
+    slope = np.where(is_turned & (fixed.imag != 0.0), np.nan, slope)
+    off_diagonal = 1.0 - np.eye(n)
+    real, imaginary = inner.real * off_diagonal, (inner.imag + fixed.real[..., :, None] * slope[..., None, :]) * off_diagonal
+    gap = values[..., None, :] - values[..., :, None]
+    rounding = for_each(4.0 * n * np.finfo(float).eps * np.max(np.abs(values), axis=-1), gap)
+    is_repeated = (np.abs(gap) <= rounding) & (off_diagonal != 0.0)
+    meets = (real != 0.0) | (imaginary != 0.0)
+    scale = np.where(is_repeated & (meets | turned(meets)), np.nan, 1.0 / np.where(is_repeated | (off_diagonal == 0.0), 1.0, gap))
+    real, imaginary = (real - turned(real)) * scale, (imaginary + turned(imaginary)) * scale
+    middle = put_together(real + 2.0 * np.eye(n) * values_bar[..., None, :], imaginary)
+    x_bar = turned(rows) @ (middle @ np.conjugate(rows))
+    triangle = np.tril(np.ones((n, n))) if lower else np.triu(np.ones((n, n)))
+    strict = triangle - np.eye(n)
+    return np.stack([x_bar.real * (strict + 0.5 * np.eye(n)), x_bar.imag * strict], axis=-1)
+
+
+def _example(rng: np.random.Generator, n: int, *batch: int) -> np.ndarray:
+    """A Hermitian matrix with eigenvalues that are apart."""
+    vectors, _ = np.linalg.qr(rng.normal(size=(*batch, n, n)) + 1j * rng.normal(size=(*batch, n, n)))
+    matrix = (vectors * (np.arange(n) + rng.uniform(-0.3, 0.3, n))) @ turned(vectors.conj())
+    return np.stack([matrix.real, matrix.imag], axis=-1)
+
+
+HERMITIAN_EIGH = Op(
+    "hermitian_eigh",
+    evaluate=_eigh,
+    infer=lambda x, lower: ValueType((*x.shape[:-3], x.shape[-2] * (2 * x.shape[-2] + 1)), x.dtype),
+    vjp=(_rule,),
+    params=("lower",),
+    lower=lambda low, i: low.hermitian_eigh(i),
+    lapack=True,
+    raises=True,
+    examples=lambda rng: [
+        (lambda a, t=lower: HERMITIAN_EIGH(a, lower=t), (_example(rng, n),)) for n in (2, 3, 5) for lower in (True, False)
+    ]
+    + [(lambda a: HERMITIAN_EIGH(a, lower=True), (_example(rng, 3, 2),))],
+)
+
+OPS = (HERMITIAN_EIGH,)
