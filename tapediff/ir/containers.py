@@ -25,7 +25,6 @@ from .arguments import (
     unwrap,
 )
 from .buffers import Buffer, buffer_of, require_apart
-from .pytree import is_complex
 from .instruction import Tree, UserFunction, ValueType, is_tracked
 from .pytree import (
     ARRAY,
@@ -35,6 +34,7 @@ from .pytree import (
     TreeDef,
     count_leaves,
     holds_arrays,
+    is_complex,
     is_dataclass,
     is_registered,
     is_static,

@@ -1,7 +1,7 @@
 """Pytrees: nested containers of arrays, flattened into their arrays and a treedef that can be compared and hashed.
 
-Containers are tuples, named tuples, lists, dicts, dataclasses, and the classes given to td.register_container; and complex values, which are
-pairs of real ones, as tapes know no others.
+Containers are tuples, named tuples, lists, dicts, dataclasses, and the classes given to td.register_container; and complex values, pairs of
+real ones, as tapes know no others.
 """
 
 from __future__ import annotations

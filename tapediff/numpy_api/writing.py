@@ -20,10 +20,10 @@ from ..ops.arrays.indexing import GATHER, PUT, REPLACE, SCATTER_ADD, Region, Reg
 from ..ops.arrays.shape import broadcast, reshape
 from ..ops.elementwise.comparison import NOT_EQUAL, SELECT
 from .complex_numbers.pair import is_complex
+from .composed.ordering import positions_along, sort
 from .indexing import in_range, is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
 from .joining import as_value, stack_objects
 from .kinds import converted
-from .composed.ordering import positions_along, sort
 from .reducing import axes_of
 
 # Plain positions that repeat more often than this are added up first and then added once.

@@ -41,7 +41,7 @@ from ..ir.instruction import (
     is_tracked,
 )
 from ..ir.interpreter import outcome_of
-from ..ir.pytree import ARRAY
+from ..ir.pytree import ARRAY, taken_apart
 from ..ir.tape import Tape
 from ..numpy_api.complex_numbers.dispatch import call_op as of_complex
 from ..numpy_api.complex_numbers.pair import is_complex
@@ -307,7 +307,7 @@ class Recorder(TapeBuilder):
     def tracked_constant(self, array: np.ndarray) -> Operand:
         """A tracked array that starts as a constant, so that tracked values can be written into it."""
         if array.dtype.kind == "c":
-            return ComplexArray(self.tracked_constant(array.real), self.tracked_constant(array.imag))
+            return ComplexArray(*map(self.tracked_constant, map(np.asarray, taken_apart(array))))
         array = np.array(array, order="C")
         number = self.constant(array.copy())
         return TrackedArray(self, number, array[()] if array.shape == () else array, self.instructions[number].type)

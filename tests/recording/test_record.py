@@ -101,7 +101,7 @@ def test_results_are_values_numbers_or_tuples(result, shape):
         assert np.shape(tape(X)) == shape
 
 
-@pytest.mark.parametrize("result", [None, "text", {1.0}, 1j, object(), {"a": 1j}, [object()]])
+@pytest.mark.parametrize("result", [None, "text", {1.0}, object(), {"a": object()}, [object()]])
 def test_other_results_are_refused(result):
     with pytest.raises(td.ArgumentMismatch, match="not a real number or array"):
         td.record(lambda x: result, X)

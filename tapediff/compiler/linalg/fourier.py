@@ -64,7 +64,7 @@ def fourier_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[
             (result[: _even(result)], n_out, (lines[1], entries[1]), kind != 4),
         )
     )
-    made[...] = LOOPS[kind](given, _factor(bits), np.empty(made.shape, made.dtype))
+    LOOPS[kind](given, _factor(bits), made)
 
 
 def _even(array: np.ndarray) -> int:

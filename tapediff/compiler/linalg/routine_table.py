@@ -15,7 +15,6 @@ from ..math.simd import Code
 from . import dense_calls, sparse_products
 from . import factors as factor_routines
 from . import fourier as fourier_routines
-from . import hermitian as hermitian_routines
 from . import lapack as lapack_routines
 from . import spectral as spectral_routines
 from .index_routines import INDEX_ROUTINES, PREFIX
@@ -98,7 +97,7 @@ ROUTINES: dict[str, Routine] = {
     "qr": Routine(factor_routines.qr, factor_routines.qr_python),
     "eig": Routine(factor_routines.eig, factor_routines.eig_python),
     "fourier": Routine(fourier_routines.fourier, fourier_routines.fourier_python),
-    "hermitian_eigh": Routine(hermitian_routines.hermitian_eigh, hermitian_routines.hermitian_eigh_python),
+    "hermitian_eigh": Routine(spectral_routines.hermitian_eigh, spectral_routines.hermitian_eigh_python),
     "cofactors": Routine(spectral_routines.cofactors, spectral_routines.cofactors_python),
     "product": Routine(dense_calls.product, dense_calls.product_python),
     "cholesky": Routine(dense_calls.cholesky, lapack_routines.cholesky_python),

@@ -11,9 +11,8 @@ from ...ir.instruction import Instruction
 from ..linalg.dense_calls import cholesky_scratch, pullback_scratch
 from ..linalg.factors import eig_scratch, full_qr_scratch, full_svd_scratch, qr_scratch, svd_scratch
 from ..linalg.fourier import bits_of
-from ..linalg.hermitian import hermitian_scratch
 from ..linalg.sorting import scratch_size
-from ..linalg.spectral import cofactors_scratch, eigh_scratch
+from ..linalg.spectral import cofactors_scratch, eigh_scratch, hermitian_scratch
 from ..loop_ir.program import RoutineCall
 from ..loop_ir.views import StridedView, contiguous, reshaped_strides, same_strides
 from .step_builder import StepBuilder

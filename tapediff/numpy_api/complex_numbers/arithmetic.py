@@ -6,6 +6,8 @@ zeros included, on which the branch of a square root or logarithm depends.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...ir.instruction import Operand, is_tracked
@@ -129,7 +131,7 @@ def isfinite(x: Operand) -> Operand:
     return np.isfinite(a) & np.isfinite(b)
 
 
-def logical(function: np.ufunc) -> object:
+def logical(function: np.ufunc) -> Callable[..., Operand]:
     """A function of masks: a complex number is true where it is not 0."""
 
     def call(*values: Operand) -> Operand:

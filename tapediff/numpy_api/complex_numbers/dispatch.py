@@ -14,7 +14,7 @@ from .pair import Pair, is_complex, parts, refused
 
 NO_ORDER = "complex numbers have no order in derivatives: use np.abs(z), z.real or z.imag"
 
-UFUNCS: dict[np.ufunc, Function] = {
+UFUNCS: dict[Operand, Function] = {
     np.add: arithmetic.add, np.subtract: arithmetic.subtract, np.multiply: arithmetic.multiply, np.divide: arithmetic.divide,
     np.negative: arithmetic.negative, np.positive: arithmetic.positive, np.conjugate: arithmetic.conjugate,
     np.absolute: arithmetic.absolute, np.square: arithmetic.square, np.reciprocal: arithmetic.reciprocal, np.sign: arithmetic.sign,
@@ -44,7 +44,7 @@ def _dtype_of(value: Operand) -> Operand:
 
 FUNCTIONS: dict[Function, Function] = {
     np.result_type: lambda *values: np.result_type(*map(_dtype_of, values)),
-    np.can_cast: lambda from_, to, casting="safe": np.can_cast(_dtype_of(from_), _dtype_of(to), casting),
+    np.can_cast: lambda from_, to, *casting: np.can_cast(_dtype_of(from_), _dtype_of(to), *casting),
     np.common_type: lambda *arrays: np.complex128,
     **functions.PARTWISE, **functions.PRODUCTS, **functions.COMPOSED, **fourier.FUNCTIONS, **linear_algebra.FUNCTIONS,
 }  # fmt: skip
@@ -55,7 +55,7 @@ METHODS: dict[str, Function] = {
         "sum", "mean", "prod", "cumsum", "cumprod", "var", "std", "dot", "ravel", "swapaxes", "squeeze", "diagonal", "trace", "repeat",
         "take", "copy", "all", "any", "nonzero", "round",
     )},
-    "conj": np.conjugate, "conjugate": np.conjugate, "flatten": lambda a, order="C": np.copy(np.ravel(a, order)),
+    "conj": np.conjugate, "conjugate": np.conjugate, "flatten": lambda a, *order: np.copy(np.ravel(a, *order)),
     "compress": lambda a, condition, axis=None: np.compress(condition, a, axis),
 }  # fmt: skip
 
@@ -128,7 +128,7 @@ def deliver_into(target: Operand, result: Operand, name: str) -> Operand:
             raise TypeError(f"Cannot cast ufunc '{name}' output from dtype('complex128') to {target.dtype!r} with casting rule 'same_kind'")
         target[...] = result
         return target
-    error = refused(f"np.{name} with a plain array to write to", "use td.zeros(n, complex) for it, or drop out= (z = z + w instead of z += w)")
+    error = refused(f"np.{name} with a plain array to write to", "use td.zeros(n, complex) for it, or drop out=")
     error.is_write = True
     raise error
 

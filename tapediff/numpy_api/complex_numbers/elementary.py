@@ -6,6 +6,7 @@ Source: Kahan (1987), Branch cuts for complex elementary functions.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -51,7 +52,7 @@ def log1p(x: Operand) -> Operand:
     return pair(re, np.arctan2(b, a + 1.0))
 
 
-def _scaled_log(scale: float) -> object:
+def _scaled_log(scale: float) -> Callable[[Operand], Operand]:
     def call(x: Operand) -> Operand:
         re, im = parts(log(x))
         return pair(re * scale, im * scale)

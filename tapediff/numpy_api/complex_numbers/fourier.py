@@ -201,13 +201,6 @@ def _of_two(function: Callable[..., Operand]) -> Callable[..., Operand]:
     return call
 
 
-FUNCTIONS: dict[Callable[..., object], Callable[..., Operand]] = {
-    np.fft.fft: fft, np.fft.ifft: ifft, np.fft.rfft: rfft, np.fft.irfft: irfft, np.fft.hfft: hfft, np.fft.ihfft: ihfft,
-    np.fft.fftn: fftn, np.fft.ifftn: ifftn, np.fft.rfftn: rfftn, np.fft.irfftn: irfftn,
-    **{getattr(np.fft, f"{name}2"): _of_two(globals()[f"{name}n"]) for name in ("fft", "ifft", "rfft", "irfft")},
-}  # fmt: skip
-
-
 def shift(x: Operand, axes: int | Axes = None) -> Operand:
     """np.fft.fftshift."""
     return _rolled(x, axes, lambda extent: extent // 2)
@@ -223,4 +216,9 @@ def _rolled(x: Operand, axes: int | Axes, by: Callable[[int], int]) -> Operand:
     return np.roll(x, tuple(by(np.shape(x)[k]) for k in places), places)
 
 
-FUNCTIONS |= {np.fft.fftshift: shift, np.fft.ifftshift: shift_back}
+FUNCTIONS: dict[Callable[..., object], Callable[..., Operand]] = {
+    np.fft.fft: fft, np.fft.ifft: ifft, np.fft.rfft: rfft, np.fft.irfft: irfft, np.fft.hfft: hfft, np.fft.ihfft: ihfft,
+    np.fft.fftn: fftn, np.fft.ifftn: ifftn, np.fft.rfftn: rfftn, np.fft.irfftn: irfftn,
+    np.fft.fft2: _of_two(fftn), np.fft.ifft2: _of_two(ifftn), np.fft.rfft2: _of_two(rfftn), np.fft.irfft2: _of_two(irfftn),
+    np.fft.fftshift: shift, np.fft.ifftshift: shift_back,
+}  # fmt: skip

@@ -194,11 +194,11 @@ def isclose(a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equa
     return (np.less_equal(distance, atol + rtol * absolute(b)) & np.isfinite(absolute(b))) | arithmetic.equal(a, b)
 
 
-def norm(x: Operand, ord: object = None, axis: Axis = None, keepdims: bool = False) -> Operand:
+def norm(x: Operand, ord: Operand = None, axis: Axis = None, keepdims: bool = False) -> Operand:
     """Of the absolute values, where the norm is one of these."""
     is_matrix = (axis is None and ord is not None and np.ndim(x) == 2) or (isinstance(axis, tuple) and len(axis) == 2)
     if is_matrix and ord in (2, -2, "nuc"):
-        raise refused(f"np.linalg.norm(ord={ord!r}) of matrices", "take np.sqrt of np.linalg.eigvalsh(z.conj().T @ z), which are its squares")
+        raise refused(f"np.linalg.norm(ord={ord!r}) of matrices", "use the roots of np.linalg.eigvalsh(z.conj().T @ z)")
     if ord in (None, "fro", 2) and not keepdims and axis is None:
         re, im = both(x)
         return np.linalg.norm(np.concatenate([np.ravel(re), np.ravel(im)]))
@@ -212,9 +212,11 @@ def _like(fill: float) -> Function:
     return call
 
 
-def full_like(a: Operand, fill_value: Operand, dtype: object = None, order: str = "K", subok: bool = True, shape: Operand = None) -> Operand:
+def full_like(
+    a: Operand, fill_value: Operand, dtype: Operand = None, order: str = "K", subok: bool = True, shape: Operand = None
+) -> Operand:
     shape = np.shape(a) if shape is None else shape
-    is_of_complex = is_complex(a) if dtype is None else np.dtype(dtype).kind == "c"  # type: ignore[call-overload]
+    is_of_complex = is_complex(a) if dtype is None else np.dtype(dtype).kind == "c"
     recorder = _recorder_of(a)
     if not is_of_complex:
         return recorder.tracked_constant(np.full(shape, fill_value, dtype))
@@ -281,8 +283,7 @@ COMPOSED: dict[Function, Function] = {
     np.prod: prod, np.cumprod: cumprod, np.var: var, np.std: std, np.where: where, np.isclose: isclose,
     np.allclose: lambda a, b, rtol=1e-5, atol=1e-8, equal_nan=False: np.all(isclose(a, b, rtol, atol, equal_nan)),
     np.array_equal: lambda a1, a2, equal_nan=False: np.shape(a1) == np.shape(a2) and np.all(arithmetic.equal(a1, a2)),
-    np.linalg.norm: norm, np.linalg.vector_norm: lambda x, *, axis=None, ord=2, keepdims=False: np.linalg.vector_norm(
-        absolute(x), axis=axis, ord=ord, keepdims=keepdims),
+    np.linalg.norm: norm, np.linalg.vector_norm: lambda x, **named: np.linalg.vector_norm(absolute(x), **named),
     np.real: lambda val: parts(val)[0], np.imag: lambda val: both(val)[1],
     np.iscomplexobj: lambda x: True, np.isrealobj: lambda x: False, np.shape: lambda a: a.shape, np.ndim: lambda a: a.ndim,
     np.size: _size, np.zeros_like: _like(0.0), np.empty_like: _like(0.0), np.ones_like: _like(1.0), np.full_like: full_like,

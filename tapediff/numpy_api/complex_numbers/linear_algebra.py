@@ -1,4 +1,4 @@
-"""numpy.linalg on complex matrices: by real matrices of twice the order, which represent them, and Hermitian ones by LAPACK's own routine."""
+"""numpy.linalg on complex matrices: by real matrices of twice the order, and by LAPACK for Hermitian eigenvalues."""
 
 from __future__ import annotations
 

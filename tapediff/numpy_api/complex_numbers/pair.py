@@ -8,8 +8,8 @@ import numpy as np
 
 from ...base.source_location import user_site
 from ...errors import UnsupportedFunction
-from ...ir.pytree import Pair, is_complex, put_together
 from ...ir.instruction import FLOAT64, Operand, Recorded, is_tracked
+from ...ir.pytree import Pair, is_complex, put_together, taken_apart
 from ...ops.arrays.shape import BROADCAST
 from ...ops.elementwise.arithmetic import CONVERT
 from ..joining import as_value
@@ -55,7 +55,7 @@ def parts(value: Operand) -> tuple[Operand, Operand]:
     array = np.asarray(value)
     if array.dtype.kind == "c":
         _require_double(array.dtype)
-        return (np.array(array.real), np.array(array.imag)) if array.shape else (float(array.real), float(array.imag))
+        return taken_apart(array)
     return array, 0.0
 
 

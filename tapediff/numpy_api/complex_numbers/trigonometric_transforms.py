@@ -19,30 +19,31 @@ from .pair import is_complex, pair, parts
 _HALF_ROOT = np.sqrt(0.5)
 
 
-def _cosines(n: int) -> np.ndarray:
-    """exp(-i pi k / 2 n) for the coefficients of a real transform."""
-    return np.exp(-0.5j * np.pi * np.arange(n // 2 + 1) / n)
+def _cosines(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The parts of exp(-i pi k / 2 n), for the coefficients of a real transform."""
+    angles = 0.5 * np.pi * np.arange(n // 2 + 1) / n
+    return np.cos(angles), -np.sin(angles)
 
 
 def _second(x: Operand) -> Operand:
     """DCT-II along the last axis: the real transform of the even entries forward and the odd ones backward, turned."""
     n = x.shape[-1]
     reordered = concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], -1)
-    half, turn = REAL_DFT(reordered, axis=x.ndim - 1, scale=2.0), _cosines(n)
+    half, (cosines, sines) = REAL_DFT(reordered, axis=x.ndim - 1, scale=2.0), _cosines(n)
     re, im = half[..., 0], half[..., 1]
-    first = re * turn.real - im * turn.imag
-    rest = re * turn.imag + im * turn.real
+    first = re * cosines - im * sines
+    rest = re * sines + im * cosines
     return concatenate([first, -rest[..., (n - 1) // 2 : 0 : -1]], -1)
 
 
 def _third(x: Operand) -> Operand:
     """DCT-III along the last axis: the transpose of DCT-II, where the first entry counts half."""
     n = x.shape[-1]
-    count, later, turn = n // 2 + 1, (n - 1) // 2, _cosines(n)
+    count, later, (cosines, sines) = n // 2 + 1, (n - 1) // 2, _cosines(n)
     first = x[..., :count] * np.where(np.arange(count) == 0, 0.5, 1.0)
     zeros = np.zeros((*x.shape[:-1], 1))
     rest = concatenate([zeros, -x[..., n - later :][..., ::-1], *([zeros] if count > later + 1 else [])], -1)
-    re, im = first * turn.real + rest * turn.imag, rest * turn.real - first * turn.imag
+    re, im = first * cosines + rest * sines, rest * cosines - first * sines
     pairs = stack([re, im], axis=-1) * weights(n, x.ndim - 1, x.ndim, 0.5)
     made = INVERSE_REAL_DFT(pairs, axis=x.ndim - 1, n=n, scale=2.0)
     even = (n + 1) // 2

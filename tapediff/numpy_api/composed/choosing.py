@@ -16,10 +16,10 @@ from ...ops.arrays.shape import broadcast, reshape
 from ..indexing import in_range
 from ..joining import as_value, stack
 from ..kinds import Shape, converted
-from .ordering import argsort, sort
-from .ordering import take as take_in_range
 from ..reducing import axes_of
 from ..shaping import copy
+from .ordering import argsort, sort
+from .ordering import take as take_in_range
 
 
 def _with_mode(positions: Operand, extent: int, mode: str, axis: int = 0, refusal: str = "") -> Operand:

@@ -6,10 +6,10 @@ linear, and its transpose is another of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from numpy.fft import _pocketfft_umath as pocketfft
+from numpy.fft import _pocketfft_umath as pocketfft  # pyright: ignore[reportAttributeAccessIssue]
 
 from ...ir.instruction import Operand, ValueType
 from ..declaration.op import Op
@@ -68,11 +68,6 @@ def _resized(shape: tuple[int, ...], axis: int, count: int, pairs: tuple[int, ..
     return (*shape[:axis], count, *shape[axis + 1 :], *pairs)
 
 
-def _cost(type_: ValueType, inputs: object) -> float:
-    """About 5 n log(n) operations, and the table of roots of unity that NumPy makes anew at each call."""
-    return 20.0 * type_.size
-
-
 DFT = Op(
     "dft",
     evaluate=_dft,
@@ -122,6 +117,6 @@ INVERSE_REAL_DFT = Op(
 OPS = (DFT, REAL_DFT, INVERSE_REAL_DFT)
 
 # For compilers: the kinds of transforms by their number, and NumPy's loops.
-LOOPS: tuple[Callable[..., object], ...] = (
+LOOPS: tuple[Any, ...] = (
     pocketfft.fft, pocketfft.ifft, pocketfft.rfft_n_even, pocketfft.rfft_n_odd, pocketfft.irfft,
 )  # fmt: skip

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir.pytree import put_together
 from ...ir.instruction import Operand, ValueType
+from ...ir.pytree import put_together
 from ..declaration.op import Op
 from .stacks import for_each, turned
 
@@ -32,7 +32,8 @@ def split(row: Operand, n: int) -> tuple[Operand, Operand]:
 
 
 def _rule(z_bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:
-    """As of real symmetric matrices, Giles (2008), and the phase of each vector: its first entry is real, or the last of the upper triangle's.
+    """As of real symmetric matrices, Giles (2008), and the phase of each vector: its first entry is real,
+    or its last one where the upper triangle is read.
 
     The vectors of a repeated eigenvalue have no derivative: it is NaN where their cotangents turn them into each other. Of a function in
     which phases cancel the phases' cotangents are zero up to rounding, and are left out.
@@ -40,9 +41,9 @@ def _rule(z_bar: Operand, z: Operand, x: Operand, lower: bool) -> Operand:
     n = x.shape[-2]
     rows, values = split(z, n)
     rows_bar, values_bar = split(z_bar, n)
-    inner = np.conjugate(rows) @ turned(rows_bar)
+    inner: Operand = np.conjugate(rows) @ turned(rows_bar)
     fixed = turned(rows)[..., 0 if lower else -1, :]  # the entries that are real
-    phases = np.diagonal(inner, axis1=-2, axis2=-1).imag
+    phases = np.diagonal(inner.imag, axis1=-2, axis2=-1)
     sizes = np.sqrt(np.sum(inner.real**2 + inner.imag**2, axis=-2))
     is_turned = np.abs(phases) > PHASE_ROUNDING * n * sizes
     slope = np.where(is_turned, -phases / np.where(is_turned, fixed.real, 1.0), 0.0)

@@ -148,7 +148,7 @@ class ComplexArray(NDArrayOperatorsMixin, Pair):
             return np.array(self._value, dtype)
         self._escaped(
             "a plain ndarray",
-            "call np.array and np.asarray by these names, which keep values tracked; np.stack joins arrays, td.zeros(n, complex) is written to",
+            "call np.array and np.asarray by these names, which keep values tracked; write into td.zeros(n, complex)",
         )
 
     def _is_plain(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ...errors import ArgumentMismatch, NonScalarOutput
 from ...functions.callees.rolled_loop import prepared
 from ...ir.instruction import CONSTANT, FLOAT64, Instruction, ValueType
+from ...ir.pytree import Pair
 from ...ir.tape import Tape
 from ...ops.control.calls import GET
 from ...ops.elementwise.arithmetic import CONVERT
@@ -28,6 +29,11 @@ def require_differentiable(tape: Tape, argnums: tuple[int, ...]) -> None:
 def require_scalar(tape: Tape) -> None:
     """Raises NonScalarOutput unless the tape returns one real scalar."""
     type_ = tape.output_types[0] if tape.outputs else None
+    if tape.result is not None and tape.result.kind is Pair:
+        raise NonScalarOutput(
+            f"{tape.name} returned a complex value; a gradient needs one real scalar", got=f"complex128{list(tape.output_types[0].shape)}",
+            fix="return z.real, z.imag, np.abs(z) or another real number made of it",
+        )  # fmt: skip
     if tape.returns_tuple or type_ is None:
         raise NonScalarOutput(
             f"{tape.name} returned a tuple; a gradient needs one real scalar",

@@ -112,7 +112,7 @@ def test_arrays_from_outside_are_not_written_to(f):
 
 def test_the_error_is_of_the_functions_own_line():
     def f(x):
-        y = np.zeros(3, dtype=complex)
+        y = np.zeros(3, dtype=np.complex64)
         y[0] = x[0]
         return x.sum()
 
