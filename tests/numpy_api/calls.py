@@ -664,6 +664,25 @@ m[::2].flags.c_contiguous
 x[1:].base is None
 """
 
+TRANSFORMS = """
+np.fft.fft(x).real
+np.fft.ifft(m, axis=0).imag
+np.fft.rfft(x).imag
+np.fft.irfft(x)
+np.fft.hfft(x)
+np.fft.ihfft(x).real
+np.fft.fft2(m).real
+np.fft.ifft2(m).imag
+np.fft.rfft2(m).real
+np.fft.irfft2(m)
+np.fft.fftn(t).real
+np.fft.ifftn(m).real
+np.fft.rfftn(t).imag
+np.fft.irfftn(m)
+np.fft.fftshift(m)
+np.fft.ifftshift(x)
+"""
+
 GROUPS = {
     name.lower(): table.strip().splitlines()
     for name, table in list(globals().items())
