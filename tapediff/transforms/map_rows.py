@@ -50,7 +50,9 @@ class HasDynamicArrays(Exception):
 LoopCallee = Callable[[Tape], Param]
 
 
-def map_rows(tape: Tape, rows: Sequence[int], count: int, loop_callee: LoopCallee, shared: int = 0) -> Tape:
+def map_rows(
+    tape: Tape, rows: Sequence[int], count: int, loop_callee: LoopCallee, shared: int = 0, mapper: type[RowMapper] | None = None
+) -> Tape:  # fmt: skip
     """The tape of `count` evaluations.
 
     Args:
@@ -59,6 +61,7 @@ def map_rows(tape: Tape, rows: Sequence[int], count: int, loop_callee: LoopCalle
         count: how many rows there are.
         loop_callee: makes the callee of a loop from the tape of one iteration.
         shared: so many outputs, the first ones, are the same for all rows and stay as they are.
+        mapper: what gives instructions their leading axis; a RowMapper by default.
 
     Returns:
         A tape of the same inputs and outputs. Every other output has a leading axis of length `count`.
@@ -69,7 +72,7 @@ def map_rows(tape: Tape, rows: Sequence[int], count: int, loop_callee: LoopCalle
     Cost: linear in the number of instructions.
     """
     try:
-        return _Rows(tape, frozenset(rows), count, loop_callee).mapped(shared)
+        return (mapper or RowMapper)(tape, frozenset(rows), count, loop_callee).mapped(shared)
     except HasDynamicArrays:
         return _loop_of_all(tape, rows, count, loop_callee, shared)
 
@@ -127,7 +130,7 @@ def reached_from(tape: Tape, sources: Sequence[int]) -> list[bool]:
     return reached
 
 
-class _Rows(Rewriter):
+class RowMapper(Rewriter):
     """Rebuilds a tape; `per_row[i]` tells whether value i has the leading axis."""
 
     def __init__(self, tape: Tape, rows: frozenset[int], count: int, loop_callee: LoopCallee) -> None:
@@ -225,15 +228,15 @@ class _Rows(Rewriter):
 # Rules for a leading axis, of ops whose operands are partly the same for all rows. None: the rule does not fit, so a loop is made.
 
 
-def _transposed(rows: _Rows, number: int, axes: Sequence[int]) -> int:
+def _transposed(rows: RowMapper, number: int, axes: Sequence[int]) -> int:
     return rows.make(TRANSPOSE, (number,), (tuple(axes),))
 
 
-def _reshaped(rows: _Rows, number: int, shape: Sequence[int]) -> int:
+def _reshaped(rows: RowMapper, number: int, shape: Sequence[int]) -> int:
     return number if rows.instructions[number].type.shape == tuple(shape) else rows.make(RESHAPE, (number,), (tuple(shape),))
 
 
-def _product(rows: _Rows, instruction: Instruction, operands: list[int], batched: list[bool]) -> int:
+def _product(rows: RowMapper, instruction: Instruction, operands: list[int], batched: list[bool]) -> int:
     """One product of matrices instead of one for each row, where a side is the same for all."""
     left, right = operands
     shapes = [rows.instructions[i].type.shape for i in operands]
@@ -261,7 +264,7 @@ def _product(rows: _Rows, instruction: Instruction, operands: list[int], batched
     return _reshaped(rows, rows.make(MATMUL, tuple(wide)), (rows.count, *instruction.type.shape))
 
 
-def _solve(rows: _Rows, instruction: Instruction, operands: list[int], batched: list[bool]) -> int | None:
+def _solve(rows: RowMapper, instruction: Instruction, operands: list[int], batched: list[bool]) -> int | None:
     """The right-hand sides of all rows as columns of one matrix."""
     if any(batched[:-1]) or len(rows.instructions[operands[0]].type.shape) > 2:
         return None
@@ -275,7 +278,7 @@ def _solve(rows: _Rows, instruction: Instruction, operands: list[int], batched: 
     return _transposed(rows, _reshaped(rows, solved, (n, rows.count, columns)), (1, 0, 2))
 
 
-def _shifted_positions(rows: _Rows, number: int, size: int) -> int | None:
+def _shifted_positions(rows: RowMapper, number: int, size: int) -> int | None:
     """Positions in the array of row k, as positions in the array of all rows; None unless they are known."""
     known = rows.instructions[number]
     if known.op is not CONSTANT:
@@ -285,13 +288,13 @@ def _shifted_positions(rows: _Rows, number: int, size: int) -> int | None:
     return rows.constant(moved, ValueType(moved.shape, INT64))
 
 
-def _scattered(rows: _Rows, instruction: Instruction, operands: list[int], batched: list[bool]) -> int | None:
+def _scattered(rows: RowMapper, instruction: Instruction, operands: list[int], batched: list[bool]) -> int | None:
     (shape,) = instruction.params
     positions = None if batched[1] else _shifted_positions(rows, operands[1], math.prod(shape))
     return None if positions is None else rows.make(SCATTER_ADD, (operands[0], positions), ((rows.count, *shape),))
 
 
-def _put(rows: _Rows, instruction: Instruction, operands: list[int], batched: list[bool]) -> int | None:
+def _put(rows: RowMapper, instruction: Instruction, operands: list[int], batched: list[bool]) -> int | None:
     positions = None if batched[2] else _shifted_positions(rows, operands[2], instruction.type.size)
     if positions is None:
         return None
@@ -299,12 +302,12 @@ def _put(rows: _Rows, instruction: Instruction, operands: list[int], batched: li
     return rows.make(PUT, (*whole, positions))
 
 
-def _assembled(rows: _Rows, instruction: Instruction, operands: list[int], batched: list[bool]) -> int:
+def _assembled(rows: RowMapper, instruction: Instruction, operands: list[int], batched: list[bool]) -> int:
     """Also where the parts overlap: they are added in each row as they are in one."""
     return Batch(rows, rows.count, operands, batched).emit(instruction)
 
 
-RULES: dict[Hashable, Callable[[_Rows, Instruction, list[int], list[bool]], int | None]] = {
+RULES: dict[Hashable, Callable[[RowMapper, Instruction, list[int], list[bool]], int | None]] = {
     MATMUL: _product,
     TRIANGULAR_SOLVE: _solve,
     LU_SOLVE: _solve,

@@ -16,10 +16,11 @@ def rolled(tape: Tape) -> Tape:
     if known is None:
         # Imported when the first tape is prepared: a tenth of the time of `import tapediff`.
         from ...passes.rolling.reroll import reroll
+        from ...transforms.exchange_loops import exchange_loops
         from .tape_callee import callee_of
 
         straight = run_passes(tape, STRAIGHTEN)
-        made = reroll(straight, callee_of)
+        made = exchange_loops(reroll(straight, callee_of), callee_of)
         known = tape.derived["rolled"] = straight if made is straight else dead_code(made)
     return known
 
