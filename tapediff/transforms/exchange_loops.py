@@ -13,19 +13,18 @@ Each value is computed from the same ones by the same operations, so that it has
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..ir.instruction import CONSTANT, INPUT, AnyType, Instruction, TupleType, ValueType
 from ..ir.rewriter import Rewriter
 from ..ir.tape import Tape
 from ..ops import Elementwise
+from ..ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
 from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
-from ..ops.control.calls import GET, LOOP, Callee, LoopForm, loop_items
+from ..ops.control.calls import GET, LOOP, LoopForm, loop_items
 from ..passes.rolling.vectorize import is_batchable, spread
 from .map_rows import LoopCallee, RowMapper, map_rows
 
-# Fewer iterations fill no lanes; of more than these the arrays that a step computes with leave the first cache.
-FEWEST, MOST = 4, 1024
+# Fewer iterations fill no lanes; the arrays of more would leave the second cache at every step.
+FEWEST, MOST = 4, 1 << 14
 
 # Values of more entries fill the lanes by themselves.
 LARGEST_VALUE = 4
@@ -90,7 +89,7 @@ def _is_simple(instruction: Instruction, tape: Tape, count: int) -> bool:
     return (isinstance(op, Elementwise) or op in _MOVES) and is_batchable(instruction, values, count, [False] * len(types))
 
 
-_MOVES = (BROADCAST, RESHAPE, TRANSPOSE)
+_MOVES = (ASSEMBLE, BROADCAST, INDEX, REPLACE, RESHAPE, TRANSPOSE)
 
 
 class _Exchanged(RowMapper):
