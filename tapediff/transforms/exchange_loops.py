@@ -13,6 +13,8 @@ Each value is computed from the same ones by the same operations, so that it has
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..ir.instruction import CONSTANT, INPUT, AnyType, Instruction, TupleType, ValueType
 from ..ir.rewriter import Rewriter
 from ..ir.tape import Tape
@@ -95,7 +97,7 @@ _MOVES = (ASSEMBLE, BROADCAST, INDEX, REPLACE, RESHAPE, TRANSPOSE)
 class _Exchanged(RowMapper):
     """Gives the loops in an iteration an axis for all iterations."""
 
-    def _loop(self, number: int, instruction: Instruction, batched: list[bool]) -> None:
+    def _loop(self, number: int, instruction: Instruction, batched: Sequence[bool]) -> None:
         callee, form = instruction.params
         body = callee.only_tape()
         # Carries that do not differ at first may do so later.
