@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from .errors import UnsupportedFunction
 from .ir.instruction import Operand, is_tracked
 from .numpy_api.composed.special_functions import COMPOSITIONS
 from .numpy_api.composed.special_functions import polygamma as _polygamma
@@ -15,6 +17,7 @@ from .ops.elementwise import special as _ops
 from .ops.elementwise.comparison import EQUAL, LOGICAL_AND, SELECT
 from .ops.elementwise.special import evaluated_by
 from .ops.elementwise.structure import STOP_GRADIENT
+from .ops.matrices.given_values import GIVEN
 
 gammaln = _ops.GAMMALN
 digamma = psi = _ops.DIGAMMA
@@ -122,6 +125,104 @@ def perm(N: Operand, k: Operand) -> Operand:
     """The number of ordered choices of k of N, 0 for k > N or negative ones; as scipy.special.perm with exact=False."""
     is_possible, n, k = _possible(N, k)
     return SELECT(is_possible, BY_SCIPY_NAME["poch"](n - k + 1.0, k), 0.0)
+
+
+def softplus(x: Operand) -> Operand:
+    """log(1 + exp(x)) without overflow; as scipy.special.softplus."""
+    return np.logaddexp(0.0, _array(x))
+
+
+def lambertw(z: Operand, k: int = 0, tol: float = 1e-8) -> Operand:
+    """The real w with w exp(w) = z, of the branch k = 0 (z >= -1/e) or k = -1 (-1/e <= z < 0); NaN elsewhere.
+
+    SciPy's gives complex numbers, whose real parts these are where the imaginary ones are zero; so do plain arguments here. `tol` changes
+    nothing.
+    """
+    z = _array(z)
+    if not is_tracked(z):
+        return evaluated_by("lambertw")(z, k, tol)
+    if k not in (0, -1):
+        raise UnsupportedFunction(f"lambertw of the branch k={k}, which is complex", fix="use k=0 or k=-1")
+    fixed = STOP_GRADIENT(z)
+    return GIVEN(_lambert(fixed, k), z, rule=_lambert_rule)
+
+
+def _lambert_rule(w_bar: Operand, w: Operand, z: Operand) -> tuple[Operand]:
+    """exp(-w) / (1 + w)."""
+    return (w_bar * np.exp(-w) / (1.0 + w),)
+
+
+def _lambert(z: Operand, k: int) -> Operand:
+    """Halley's iteration, cubic, from within a few percent; by the series at -1/e near it. Source: Corless et al. (1996)."""
+    is_inside = LOGICAL_AND(z >= -np.exp(-1.0), LOGICAL_AND(z < np.inf, z == z if k == 0 else z < 0.0))
+    x = SELECT(is_inside, z, 1.0 if k == 0 else -0.25)
+    p = np.sqrt(np.clip(2.0 * (np.e * x + 1.0), 0.0, 2.0)) * (1.0 if k == 0 else -1.0)
+    near = -1.0 + p * (1.0 + p * (-1.0 / 3.0 + p * (11.0 / 72.0)))
+    if k == 0:
+        size = np.log1p(np.maximum(x, -0.3))
+        w = SELECT(x < -0.2, near, size * (1.0 - np.log1p(np.maximum(size, -0.5)) / (2.0 + size)))
+    else:
+        size = np.log(np.minimum(-x, 0.3))
+        w = SELECT(x < -0.25, near, size - np.log(-size) * (1.0 - 1.0 / size))
+    for _ in range(4):
+        # Divided by exp(w), which may overflow on the way.
+        excess, more = w - x * np.exp(-w), w + 1.0
+        is_end = EQUAL(more, 0.0)
+        w = w - SELECT(is_end, 0.0, excess / SELECT(is_end, 1.0, more - (w + 2.0) * excess / (2.0 * SELECT(is_end, 1.0, more))))
+    outside = SELECT(EQUAL(z, np.inf), np.inf, np.nan) if k == 0 else SELECT(EQUAL(z, 0.0), -np.inf, np.nan)
+    return SELECT(is_inside, w, outside)
+
+
+@dataclass(frozen=True)
+class _SphericalRule:
+    """The derivative of a spherical Bessel function of order n, by those of the orders beside it."""
+
+    name: str
+    n: int
+
+    def __call__(self, z_bar: Operand, z: Operand, x: Operand) -> tuple[Operand]:
+        return (z_bar * _spherical_slope(self.name, self.n, x),)
+
+
+# The function that it is a multiple of, and the signs of its neighbours in (2 n + 1) f' = n f(n - 1) + (n + 1) f(n + 1).
+_SPHERICAL = {"spherical_jn": ("jv", 1.0, -1.0), "spherical_yn": ("yv", 1.0, -1.0), "spherical_in": ("iv", 1.0, 1.0),
+              "spherical_kn": ("kv", -1.0, -1.0)}  # fmt: skip
+
+
+def _spherical_slope(name: str, n: int, x: Operand) -> Operand:
+    _, below, above = _SPHERICAL[name]
+    total = (above * (n + 1) / (2 * n + 1)) * _spherical(name, n + 1, x)
+    return total if n == 0 else total + (below * n / (2 * n + 1)) * _spherical(name, n - 1, x)
+
+
+def _spherical(name: str, n: int, x: Operand) -> Operand:
+    fixed = STOP_GRADIENT(x)
+    has_zero = name in ("spherical_jn", "spherical_in")
+    is_zero = EQUAL(fixed, 0.0)
+    size = np.abs(fixed) if has_zero else fixed
+    size = SELECT(is_zero, 1.0, size) if has_zero else size
+    value = np.sqrt(0.5 * np.pi / size) * BY_SCIPY_NAME[_SPHERICAL[name][0]](n + 0.5, size)
+    if has_zero:
+        value = SELECT(is_zero, 1.0 if n == 0 else 0.0, value if n % 2 == 0 else SELECT(fixed < 0.0, -value, value))
+    return GIVEN(value, x, rule=_SphericalRule(name, n))
+
+
+def _spherical_function(name: str) -> Callable[..., Operand]:
+    def function(n: Operand, z: Operand, derivative: bool = False) -> Operand:
+        z = _array(z)
+        if not (is_tracked(z) or is_tracked(n)):
+            return evaluated_by(name)(n, z, derivative)
+        if is_tracked(n) or np.ndim(n) or n != int(n) or n < 0:
+            raise UnsupportedFunction(f"{name} of an order that is no plain whole number", got=repr(n), fix="use n = 0, 1, 2, ...")
+        return (_spherical_slope if derivative else _spherical)(name, int(n), z)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"scipy.special.{name} of real arguments and a whole order."
+    return function
+
+
+spherical_jn, spherical_yn = _spherical_function("spherical_jn"), _spherical_function("spherical_yn")
+spherical_in, spherical_kn = _spherical_function("spherical_in"), _spherical_function("spherical_kn")
 
 
 def _possible(n: Operand, k: Operand) -> tuple[Operand, Operand, Operand]:

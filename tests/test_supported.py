@@ -1,5 +1,6 @@
 """docs/supported.md lists every name of NumPy's and what tapediff does with it. `python -m tests.test_supported` writes it anew."""
 
+import collections
 import re
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import tapediff as td
 from tapediff import linalg, sparse, special, stats
 from tapediff.errors import TapediffError
 from tapediff.numpy_api import dispatch
-from tapediff.numpy_api.alternatives import INSTEAD, NOT_HERE, instead_of
+from tapediff.numpy_api.alternatives import INSTEAD, NOT_HERE, SPECIAL, instead_of
 from tapediff.numpy_api.composed import ufunc_methods
 from tapediff.numpy_api.composed.special_functions import COMPOSITIONS
 from tapediff.ops import BY_FUNCTION, BY_SCIPY_NAME, Op
@@ -125,6 +126,22 @@ def refusals_of_scipy():
     return [(f"scipy.linalg.{name}", instead_of(f"scipy.linalg.{name}")) for name in names]
 
 
+# Names of scipy.special that are given plain whole numbers, and those that are Python functions of what is there.
+_COUNTS = ("_zeros", "_roots", "_seq", "_coef")
+OF_NUMBERS = frozenset(("geterr", "seterr", "bernoulli", "euler", "stirling2", "factorial2", "factorialk"))
+IN_PYTHON = frozenset(("jvp", "yvp", "ivp", "kvp", "sinc", "softplus", "assoc_laguerre"))
+
+
+def refusals_of_special():
+    """scipy.special's names that are not here, and what to do."""
+    here = {*BY_SCIPY_NAME, *COMPOSITIONS, *SPECIAL, *IN_PYTHON, *OF_NUMBERS}
+    for name in sorted(scipy.special.__all__):
+        function = getattr(scipy.special, name)
+        is_of_counts = name.endswith(_COUNTS) or name.startswith("roots_") or isinstance(function, type)
+        if name not in here and not is_of_counts and callable(function):
+            yield name, instead_of(f"scipy.special.{name}")
+
+
 def lists():
     """The titles and names of the page."""
     more = {name_of(f) for f in answered() if name_of(f).startswith("np.lib")} | {"np.lib.stride_tricks.sliding_window_view"}
@@ -132,7 +149,9 @@ def lists():
     yield "numpy.linalg", {f"np.linalg.{name}" for name in names_in(np.linalg) if is_there(np.linalg, name)}
     yield "Methods of NumPy's functions of two arguments", {f"np.add.{name}" for name in (*ufunc_methods.METHODS, "outer", "at")}
     yield "Attributes and methods of arrays", {f"x.{name}" for name in attributes() if has_attribute(name)}
-    yield "SciPy's functions", {f"scipy.special.{name}" for name in {*BY_SCIPY_NAME, *COMPOSITIONS} if isinstance(getattr(scipy.special, name, None), np.ufunc)}
+    yield "SciPy's functions", {
+        f"scipy.special.{name}" for name in {*BY_SCIPY_NAME, *COMPOSITIONS, *SPECIAL, *IN_PYTHON} if hasattr(scipy.special, name)
+    }
     for module in (special, sparse):
         yield f"`{module.__name__}`, with SciPy's signatures", {
             f"td.{module.__name__.rpartition('.')[2]}.{name}" for name in getattr(module, "__all__", dir(module)) for f in [getattr(module, name)]
@@ -162,6 +181,10 @@ def page():
     rows = [(f"np.{name}", fix) for name, fix in refusals(np, "")]
     rows += [(f"np.linalg.{name}", fix) for name, fix in refusals(np.linalg, "linalg.")]
     rows += refusals_of_scipy()
+    of_special = collections.defaultdict(list)
+    for name, fix in refusals_of_special():
+        of_special[fix].append(name)
+    rows += [(f"scipy.special.{'`, `'.join(names)}", fix) for fix, names in of_special.items()]
     rows += [(f"x.{name}", instead_of(name)) for name in attributes() if not has_attribute(name)]
     parts += ["## What is refused, and what to do\n", "| name | instead |\n|---|---|"]
     parts += [f"| `{name}` | {fix} |" for name, fix in rows]
@@ -174,7 +197,9 @@ def test_the_page_lists_what_is_there():
 
 def test_instead_is_said_of_functions_that_exist_and_are_not_here():
     """A sentence about a function that has come in goes out."""
-    here = {name.removeprefix("np.").removeprefix("x.") for _, names in lists() for name in names} - {"resize"}  # the method, not the function
+    here = {name.removeprefix("np.").removeprefix("x.") for _, names in lists() for name in names}
+    # The method, not the function; and what converts its arguments where it was imported by its name before.
+    here -= {"resize"} | {f"scipy.special.{name}" for name in SPECIAL}
     for name in INSTEAD:
         assert name not in here, name
         owner = np
@@ -209,6 +234,22 @@ def test_every_name_that_is_listed_is_called_by_a_test():
 
 
 X = np.arange(1.0, 5.0).reshape(2, 2)
+
+
+@pytest.mark.parametrize("name", [n for n, _ in refusals_of_special() if isinstance(getattr(scipy.special, n), np.ufunc)])
+def test_a_refused_function_of_scipy_special_gives_no_result(name):
+    """In as many tracked arguments as it has; and the functions in Python that are listed record."""
+    function = getattr(scipy.special, name)
+    with pytest.raises(td.UnsupportedFunction, match="is not supported on tracked arrays"):
+        td.record(lambda x: function(*[x] * function.nin), X[0])
+
+
+@pytest.mark.parametrize("name", sorted(IN_PYTHON))
+def test_functions_in_python_that_are_listed_are_recorded(name):
+    f = lambda x: getattr(scipy.special, name)(*[2] * (name not in ("sinc", "softplus") and name != "assoc_laguerre"), x, *[1.0] * (name == "assoc_laguerre"))
+    if name == "softplus" and not hasattr(scipy.special, name):
+        pytest.skip("of newer versions of SciPy")
+    td.testing.check_gradient(lambda x: np.sum(f(x)), lambda x: np.sum(f(x)), np.array([0.3, 0.9]))
 
 
 @pytest.mark.parametrize("name", sorted({n for n, _ in refusals(np, "")} & {n for n in np.__all__ if hasattr(getattr(np, n), "_implementation") or isinstance(getattr(np, n), np.ufunc)}))

@@ -20,7 +20,10 @@ LINALG = tuple(
     solve_continuous_lyapunov solve_discrete_are solve_discrete_lyapunov solve_lyapunov solve_sylvester solve_toeplitz solve_triangular
     solveh_banded sqrtm subspace_angles svd svdvals tanhm tanm toeplitz""".split()
 )
-SPECIAL = ("logsumexp", "softmax", "log_softmax", "multigammaln", "polygamma", "factorial", "comb", "perm")
+SPECIAL = (
+    "logsumexp", "softmax", "log_softmax", "multigammaln", "polygamma", "factorial", "comb", "perm", "lambertw", "spherical_jn",
+    "spherical_yn", "spherical_in", "spherical_kn",
+)  # fmt: skip
 
 INSTEAD = {
     "setflags": "copy the array instead of making it read-only",
@@ -84,15 +87,25 @@ INSTEAD = {
     "scipy.linalg.fiedler_companion": "use tapediff.linalg.companion, which has the same eigenvalues",
     "scipy.linalg.clarkson_woodruff_transform": "draw the sketch outside the recorded function, and multiply with it",
     "scipy.special.wofz": "its real part for real x is np.exp(-x * x), its imaginary part 2 / np.sqrt(np.pi) * scipy.special.dawsn(x)",
-    "scipy.special.lambertw": "of positive x it is scipy.special.wrightomega(np.log(x)); else take Newton's steps in td.fori_loop",
-    "scipy.special.airye": "use scipy.special.airy times np.exp(2 / 3 * x * np.sqrt(x)), for Bi with a minus",
-    "scipy.special.ellipkinc": "phi times the sum of weights / np.sqrt(1 - m * np.sin(phi * nodes) ** 2), by Gauss's rule on (0, 1)",
-    "scipy.special.ellipeinc": "phi times the sum of weights * np.sqrt(1 - m * np.sin(phi * nodes) ** 2), by Gauss's rule on (0, 1)",
+    "scipy.special.voigt_profile": "convolve the two densities by a sum over the nodes of a Gauss-Hermite rule",
+    "scipy.special.zetac": "use scipy.special.zeta(s, x), differentiable in x: a derivative in s is not known",
+    **dict.fromkeys(
+        ("scipy.special.hankel1", "scipy.special.hankel2", "scipy.special.hankel1e", "scipy.special.hankel2e", "scipy.special.h1vp",
+         "scipy.special.h2vp"),
+        "use jv and yv, which are its real and imaginary part, or their derivatives jvp and yvp",
+    ),
+    "scipy.special.hyp0f1": "of negative x it is gamma(v) s**(1 - v) jv(v - 1, 2 * s), s = sqrt(-x); of positive x the same with iv",
+    **dict.fromkeys(
+        ("scipy.special.assoc_legendre_p", "scipy.special.legendre_p", "scipy.special.lpmv", "scipy.special.legendre_p_all",
+         "scipy.special.assoc_legendre_p_all", "scipy.special.sph_legendre_p", "scipy.special.sph_legendre_p_all"),
+        "use scipy.special.eval_legendre, eval_gegenbauer or eval_jacobi",
+    ),
     "scipy.special.ellipj": "write it as a differential equation, or by arithmetic-geometric means",
 }  # fmt: skip
 
 # Where one sentence holds for a whole module of SciPy.
 MODULES = {
+    "scipy.special": "compute it outside the recorded function, or give it and its derivative as a td.primitive",
     "scipy.stats": "use tapediff.stats, which has SciPy's names and arguments: tapediff.stats.norm.logpdf(x, loc, scale)",
     "scipy.sparse": "tapediff.sparse has csr_array, csc_array and coo_array for tracked entries, and spsolve; else use matrix.toarray()",
     "scipy.optimize": "solve outside the recorded function, or write the iteration itself, with td.while_loop",

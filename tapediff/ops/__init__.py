@@ -19,6 +19,7 @@ from .elementwise import (
     comparison,
     counter_based,
     elementary,
+    elliptic,
     incomplete,
     special,
     special_integrals,
@@ -34,6 +35,7 @@ FAMILIES = (
     incomplete,
     bessel,
     special_integrals,
+    elliptic,
     reductions,
     shape,
     indexing,
@@ -72,7 +74,7 @@ for _class in (Op, Elementwise, TupleOp):
 
 # SciPy's ufuncs are found by name: importing SciPy to build this table would take longer than the rest of tapediff.
 _PARTS = {op for ops in special_integrals.SEVERAL.values() for op in ops}
-_OF_SCIPY = (special, incomplete, bessel, special_integrals)
+_OF_SCIPY = (special, incomplete, bessel, special_integrals, elliptic)
 BY_SCIPY_NAME: dict[str, Op] = {
     name: REGISTRY[name]
     for name in (

@@ -77,6 +77,10 @@ EXACT = {
     "spence": (lambda x: mpmath.polylog(2, 1 - x).real, (0.001, 0.5, 0.96, 0.98, 1.0, 1.02, 1.04, 2.0, 30.0)),
     "ellipk": (mpmath.ellipk, UNIT),
     "ellipe": (mpmath.ellipe, UNIT),
+    "ellipkm1": (lambda p: mpmath.ellipk(1 - p), (1e-12, 0.01, 0.3, 0.6, 0.9, 1.0)),
+    "ellipkinc": (mpmath.ellipf, (-4.0, -1.5, 0.01, 0.7, 1.3, 1.57, 7.0), (-30.0, -0.9, -0.01, 0.0, 0.3, 0.9, 0.999)),
+    "ellipeinc": (mpmath.ellipe, (-4.0, -1.5, 0.01, 0.7, 1.3, 1.57, 7.0), (-30.0, -0.9, -0.01, 0.0, 0.3, 0.9, 0.999)),
+    "agm": (mpmath.agm, WIDE, (0.01, 1.0, 3.0)),
     "boxcox": (boxcox, WIDE, (-1.5, -0.001, 0.0, 0.3, 2.0)),
     "boxcox1p": (lambda x, y: boxcox(1 + x, y), WIDE, (-1.5, -0.001, 0.0, 0.3, 2.0)),
     "inv_boxcox": (inv_boxcox, WIDE, (0.0001, 0.03, 0.3, 2.0)),
@@ -89,6 +93,12 @@ EXACT = {
     "wrightomega": (lambda x: mpmath.lambertw(mpmath.exp(x)).real, (-20.0, -1.0, 0.5, 3.0, 50.0)),
     "hyp1f1": (mpmath.hyp1f1, (0.5, 2.0), (1.5, 3.0), (-3.0, -0.2, 0.6, 4.0)),
     "hyp2f1": (mpmath.hyp2f1, (0.5, 2.0), (1.5,), (2.5,), (-3.0, -0.2, 0.6)),
+    "hyperu": (mpmath.hyperu, (0.5, 2.0), (0.3, 1.5), (0.2, 1.0, 6.0)),
+    "struve": (mpmath.struveh, None, WIDE[1:]),
+    "modstruve": (mpmath.struvel, None, WIDE[1:]),
+    "jve": (mpmath.besselj, None, WIDE),
+    "yve": (mpmath.bessely, None, WIDE),
+    "jn": (mpmath.besselj, None, (0.3, 2.7)),
     "j0": (lambda x: mpmath.besselj(0, x), REAL),
     "j1": (lambda x: mpmath.besselj(1, x), REAL),
     "y0": (lambda x: mpmath.bessely(0, x), (0.04, 2.7)),
@@ -128,8 +138,8 @@ EXACT = {
     "fdtrc": (lambda a, b, x: beta_share(b / 2, a / 2, b / (b + a * x)), (0.4, 3.5), (2.0, 9.0), (0.1, 2.0)),
 }  # fmt: skip
 # Of the order of Bessel functions and of exponential integrals, and of the counts of Poisson's distribution.
-ORDERS = {"kv": (0.7, 5.5), "kve": (0.7, 5.5), "yv": (0.7, 5.5), "expn": (1.0, 2.0, 5.0), "pdtr": (0.0, 3.0, 10.0), "pdtrc": (0.0, 3.0, 10.0)}
-DATA = {"hyp1f1": 2, "hyp2f1": 3}
+ORDERS = {"yve": (0.7, 5.5), "struve": (0.0, 0.7, 2.0), "modstruve": (0.0, 0.7, 2.0), "kv": (0.7, 5.5), "kve": (0.7, 5.5), "yv": (0.7, 5.5), "expn": (1.0, 2.0, 5.0), "pdtr": (0.0, 3.0, 10.0), "pdtrc": (0.0, 3.0, 10.0)}
+DATA = {"hyperu": 2, "hyp1f1": 2, "hyp2f1": 3}
 # The first argument of inverses is that of the function; their derivatives are checked by the function's.
 INVERSES = {
     "gammaincinv": ("gammainc", 1), "gammainccinv": ("gammaincc", 1), "betaincinv": ("betainc", 2), "betainccinv": ("betaincc", 2),
@@ -137,6 +147,10 @@ INVERSES = {
 }  # fmt: skip
 SECOND_RESULTS = {
     "sici": [mpmath.si, mpmath.ci], "shichi": [mpmath.shi, mpmath.chi], "fresnel": [mpmath.fresnels, mpmath.fresnelc],
+    "airye": [
+        lambda x: mpmath.airyai(x) * mpmath.exp(2 * x**1.5 / 3), lambda x: mpmath.airyai(x, derivative=1) * mpmath.exp(2 * x**1.5 / 3),
+        lambda x: mpmath.airybi(x) * mpmath.exp(-2 * x**1.5 / 3), lambda x: mpmath.airybi(x, derivative=1) * mpmath.exp(-2 * x**1.5 / 3),
+    ],
     "airy": [mpmath.airyai, lambda x: mpmath.airyai(x, derivative=1), mpmath.airybi, lambda x: mpmath.airybi(x, derivative=1)],
 }  # fmt: skip
 # Differences of values near 1 in their tails, whose derivatives are as small as the tail.
@@ -175,7 +189,9 @@ def relative_errors(name, exact, grids):
 USUAL = 1e-13
 # Differences of digamma; the two terms of the derivatives of erfcx and dawsn, which cancel up to 30; shapes of 0.02 in an integral of two
 # scales; 1 added to a value near -1.
-LARGER = {"beta": 1e-12, "betaln": 1e-12, "erfcx": 1e-12, "dawsn": 5e-12, "betainc": 3e-12, "betaincc": 3e-12, "stdtr": 2e-12, "powm1": 1e-10}
+LARGER = {"beta": 1e-12, "betaln": 1e-12, "erfcx": 1e-12, "dawsn": 5e-12, "betainc": 3e-12, "betaincc": 3e-12, "stdtr": 2e-12, "powm1": 1e-10, "struve": 1e-12}
+# SciPy's own values of these have no more digits.
+LARGER |= {"hyperu": 1e-9}
 
 
 @pytest.mark.parametrize("name", EXACT)
@@ -215,7 +231,14 @@ def test_functions_with_several_results(name):
 
 X, Y, P = np.array([0.3, 1.2, 2.5]), np.array([1.5, 2.5, 0.4]), np.array([0.2, 0.5, 0.9])
 K, N = np.array([0.0, 2.0, 5.0]), np.array([5.0, 5.0, 5.0])
+POLYNOMIALS = {
+    **{f"eval_{name}": (P,) for name in ("chebyt", "chebyu", "legendre", "hermite", "hermitenorm", "laguerre", "chebyc", "chebys", "sh_legendre",
+                                         "sh_chebyt", "sh_chebyu")},
+    "eval_genlaguerre": (Y, P), "eval_gegenbauer": (Y, P), "eval_jacobi": (X, Y, P), "eval_sh_jacobi": (X + 3.0, Y, P),
+}  # fmt: skip
 OTHERS = {
+    "pdtri": (K, P), "bdtri": (K, N.astype(int) + 1, P), "nbdtri": (K.astype(int), N.astype(int), P), "fdtri": (X, Y, P), "gdtria": (P, Y, X),
+    "nrdtrimn": (P, X, Y), "nrdtrisd": (Y, P - 0.05, X), "radian": (X, Y, P), "round": (2.4 * X,),
     "gammasgn": (X - 3.1,), "kn": (K, X), "yn": (K, X), "gdtrix": (X, Y, P), "chdtri": (Y, P), "bdtr": (K, N.astype(int), P), "bdtrc": (K, N.astype(int), P),
     "nbdtr": (K.astype(int), N.astype(int), P), "nbdtrc": (K.astype(int), N.astype(int), P), "logit": (P,), "xlogy": (X, Y),
     "xlog1py": (X, Y), "zeta": (Y + 1.0, X),
@@ -255,5 +278,52 @@ def test_a_derivative_that_is_not_known_is_an_error():
 def test_every_function_is_in_one_of_the_tables():
     """A function that comes in is tested."""
     elementary = {"expit", "log_expit", "exp2", "cbrt", "log1p", "expm1", "psi"}
-    tested = {*EXACT, *INVERSES, *SECOND_RESULTS, *OTHERS}
+    tested = {*EXACT, *INVERSES, *SECOND_RESULTS, *OTHERS, *POLYNOMIALS}
     assert tested == {*BY_SCIPY_NAME, *COMPOSITIONS} - elementary
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_orthogonal_polynomials_have_scipys_values_and_derivatives_in_every_argument(name):
+    """Of degrees 0 to 6; the degree is a plain number."""
+    function, arguments = getattr(scipy.special, name), POLYNOMIALS[name]
+    for n in (0, 1, 2, 6):
+        for k, argument in enumerate(arguments):
+            total = lambda t, n=n, k=k: np.sum(function(n, *arguments[:k], t, *arguments[k + 1 :]) * Y)
+            np.testing.assert_allclose(td.record(total, argument)(argument), total(argument), rtol=1e-12, atol=1e-13)
+            td.testing.check_gradient(total, total, argument)
+    with pytest.raises(td.UnsupportedFunction, match="no plain whole number"):
+        td.record(lambda t: function(t, *arguments), X)
+
+
+@pytest.mark.parametrize("branch", [0, -1])
+def test_the_lambert_function_is_exact_and_its_derivatives_too(branch):
+    """To second order; NaN where it is complex. Compiled as uncompiled."""
+    inside = [-0.3678, -0.36, -0.26, -0.24, -0.1, -1e-3, -1e-20] + ([0.0, 1e-3, 0.5, 1.0, 3.0, 1e3, 1e30, 1e300] if branch == 0 else [-1e-300])
+    x = np.array(inside)
+    f = lambda x: np.sum(scipy.special.lambertw(x, branch))
+    with mpmath.workdps(50):
+        true = [mpmath.lambertw(mpmath.mpf(v), branch).real for v in inside]
+        slopes = [mpmath.exp(-w) / (1 + w) for w in true]
+        second = [-s * s * (2 + w) / (1 + w) for s, w in zip(slopes, true)]
+    tape = td.record(lambda x: scipy.special.lambertw(x, branch), x)
+    for target in (tape, td.compile(tape)):
+        np.testing.assert_allclose(target(x), [float(w) for w in true], rtol=1e-12, atol=1e-300)
+        assert np.isnan(target(np.full(x.shape, -0.4))).all()
+    # 1 + w loses as many digits as -1/e has in common with the argument.
+    np.testing.assert_allclose(td.gradient(f, x), [float(s) for s in slopes], rtol=2e-12)
+    usual = np.abs(x) > 1e-19
+    np.testing.assert_allclose(np.diagonal(td.hessian(f, x))[usual], np.array([float(s) for s in second])[usual], rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["spherical_jn", "spherical_yn", "spherical_in", "spherical_kn"])
+def test_spherical_bessel_functions_are_scipys_with_derivatives(name):
+    """To second order, at zero as well where there is a value; `derivative=` is the first one."""
+    function = lambda *args, **named: getattr(scipy.special, name)(*args, **named)
+    x = np.array([0.3, 1.0, 4.0] + ([0.0, -1.2] if name in ("spherical_jn", "spherical_in") else []))
+    for n in (0, 1, 4):
+        values = td.record(lambda t, n=n: function(n, t), x)(x)
+        np.testing.assert_allclose(values, function(n, x), rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(td.gradient(lambda t, n=n: np.sum(function(n, t)), x), function(n, x, derivative=True), rtol=1e-11, atol=1e-14)
+        slope = lambda t, n=n: np.sum(function(n, t, derivative=True))
+        # At 0 SciPy's own derivative has a removable division by zero.
+        td.testing.check_gradient(slope, slope, x[:3])

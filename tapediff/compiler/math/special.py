@@ -20,6 +20,7 @@ _EXPORTED = {
         "gammaincc", "gammaincinv", "gammainccinv", "betainc", "betaincc", "betaincinv", "betainccinv", "iv", "ive", "jv",
         "jve", "owens_t", "yv", "kv", "kve", "expn", "stdtr", "stdtrit", "ellipk", "ellipe", "boxcox", "boxcox1p", "inv_boxcox",
         "inv_boxcox1p", "sindg", "cosdg", "tandg", "cotdg", "hyp1f1", "hyp2f1", "exp10", "wrightomega",
+        "hyperu", "ellipkm1", "ellipkinc", "ellipeinc", "struve", "modstruve",
     )
 } | {"digamma": "psi", "psi": "psi"}  # fmt: skip
 # B(2j) / (2j)!, of the Euler-Maclaurin formula.
@@ -45,6 +46,8 @@ SEVERAL_RESULTS = {
     "sine_integral": ("sici", 0, 2), "cosine_integral": ("sici", 1, 2), "sinh_integral": ("shichi", 0, 2),
     "cosh_integral": ("shichi", 1, 2), "fresnel_s": ("fresnel", 0, 2), "fresnel_c": ("fresnel", 1, 2), "airy_ai": ("airy", 0, 4),
     "airy_ai_prime": ("airy", 1, 4), "airy_bi": ("airy", 2, 4), "airy_bi_prime": ("airy", 3, 4),
+    "airy_ai_scaled": ("airye", 0, 4), "airy_ai_prime_scaled": ("airye", 1, 4), "airy_bi_scaled": ("airye", 2, 4),
+    "airy_bi_prime_scaled": ("airye", 3, 4),
 }  # fmt: skip
 
 

@@ -9,12 +9,23 @@ import numpy as np
 
 from ...ir.instruction import Operand, is_tracked
 from ...ops.elementwise.arithmetic import ABSOLUTE, FLOOR, REMAINDER, SQUARE, TRUNC
-from ...ops.elementwise.bessel import KV, YV
+from ...ops.elementwise.bessel import JV, KV, YV
 from ...ops.elementwise.comparison import EQUAL, LOGICAL_AND, SELECT
-from ...ops.elementwise.incomplete import BETAINC, BETAINCC, GAMMAINC, GAMMAINCC, GAMMAINCCINV, GAMMAINCINV
-from ...ops.elementwise.special import DIGAMMA, GAMMALN, ZETA
-from ...ops.elementwise.special_integrals import EXPN, SEVERAL, near_zero
+from ...ops.elementwise.elliptic import ELLIPKM1
+from ...ops.elementwise.incomplete import (
+    BETAINC,
+    BETAINCC,
+    BETAINCCINV,
+    BETAINCINV,
+    GAMMAINC,
+    GAMMAINCC,
+    GAMMAINCCINV,
+    GAMMAINCINV,
+)
+from ...ops.elementwise.special import DIGAMMA, GAMMALN, NDTRI, ZETA
+from ...ops.elementwise.special_integrals import DEGREE, EXPN, SEVERAL, near_zero
 from ..joining import as_value
+from .polynomials import POLYNOMIALS
 
 _EXPREL_SERIES = tuple(1.0 / math.factorial(k + 1) for k in range(14))
 
@@ -90,6 +101,15 @@ def _whole(n: Operand) -> Operand:
     return TRUNC(as_value(n) * 1.0)
 
 
+def agm(a: Operand, b: Operand) -> Operand:
+    """The arithmetic-geometric mean, by Gauss's relation to the complete elliptic integral; NaN for numbers of different signs."""
+    total = a + b
+    is_zero = EQUAL(total, 0.0)
+    size = SELECT(is_zero, 1.0, total)
+    mean = 0.25 * np.pi * total / ELLIPKM1(4.0 * a * b / (size * size))
+    return SELECT(a * b < 0.0, np.nan, SELECT(EQUAL(a * b, 0.0), 0.0, mean))
+
+
 COMPOSITIONS: dict[str, Callable[..., Operand]] = {
     "loggamma": loggamma, "gammasgn": gammasgn, "exprel": exprel, "huber": huber, "pseudo_huber": pseudo_huber,
     "cosm1": lambda x: -2.0 * SQUARE(np.sin(0.5 * x)), "powm1": lambda x, y: np.expm1(y * np.log(x)),
@@ -103,5 +123,11 @@ COMPOSITIONS: dict[str, Callable[..., Operand]] = {
     "fdtr": lambda dfn, dfd, x: BETAINC(0.5 * dfn, 0.5 * dfd, _f_share(dfn, dfd, x)[0]),
     "fdtrc": lambda dfn, dfd, x: BETAINC(0.5 * dfd, 0.5 * dfn, _f_share(dfn, dfd, x)[1]),
     **{name: lambda x, ops=ops: tuple(op(x) for op in ops) for name, ops in SEVERAL.items()},
+    **POLYNOMIALS, "agm": agm, "jve": JV, "yve": YV, "jn": JV, "round": lambda x: np.rint(x),
+    "radian": lambda d, m, s: DEGREE * (d + m / 60.0 + s / 3600.0),
+    "pdtri": lambda k, y: GAMMAINCCINV(_last(k) + 1.0, y), "gdtria": lambda p, b, x: GAMMAINCINV(b, p) / x,
+    "bdtri": lambda k, n, y: BETAINCCINV(_last(k) + 1.0, n - _last(k), y), "nbdtri": lambda k, n, y: BETAINCINV(n, k + 1.0, y),
+    "fdtri": lambda dfn, dfd, p: dfd * BETAINCINV(0.5 * dfn, 0.5 * dfd, p) / (dfn * BETAINCCINV(0.5 * dfd, 0.5 * dfn, p)),
+    "nrdtrimn": lambda p, std, x: x - std * NDTRI(p), "nrdtrisd": lambda mn, p, x: (x - mn) / NDTRI(p),
     "kn": lambda n, x: KV(_whole(n), x), "yn": lambda n, x: YV(_whole(n), x), "expn": lambda n, x: EXPN(_whole(n), x),
 }  # fmt: skip

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...ir.instruction import Operand
 from ..declaration.op import Elementwise
 from ..declaration.samples import ABOVE_ONE, POSITIVE, REAL, Domain
 from .comparison import SELECT
 from .special import evaluated_by, function_of_one, function_of_two, unknown_derivative
+from .special_integrals import RGAMMA
 
 J0 = function_of_one("j0", lambda z_bar, z, x: -z_bar * J1(x), REAL)
 J1 = function_of_one("j1", lambda z_bar, z, x: z_bar * (0.5 * (J0(x) - JV(2.0, x))), REAL)
@@ -47,4 +50,24 @@ JV, YV = _of_order("jv", 0.5, -0.5), _of_order("yv", 0.5, -0.5)
 IV, KV = _of_order("iv", 0.5, 0.5), _of_order("kv", -0.5, -0.5)
 IVE, KVE = _of_order("ive", 0.5, 0.5, scaled=-1.0), _of_order("kve", -0.5, -0.5, scaled=1.0)
 
-OPS = (J0, J1, Y0, Y1, I0, I1, I0E, I1E, K0, K1, K0E, K1E, JV, YV, IV, KV, IVE, KVE)
+
+# Struve functions
+
+
+def _struve(name: str, sign: float) -> Elementwise:
+    """H, or with sign 1 the modified one L: the derivative is half of f(order - 1) + sign f(order + 1) and of a power."""
+
+    def rule(z_bar: Operand, z: Operand, order: Operand, x: Operand) -> Operand:
+        power = np.power(0.5 * x, order) * RGAMMA(order + 1.5) / np.sqrt(np.pi)
+        return z_bar * (0.5 * (op(order - 1.0, x) + sign * op(order + 1.0, x) + power))
+
+    op = function_of_two(name, unknown_derivative(name, "order"), rule, (ABOVE_ONE, POSITIVE), fixed=(0,))
+    return op
+
+
+STRUVE, MODSTRUVE = _struve("struve", -1.0), _struve("modstruve", 1.0)
+
+OPS = (
+    J0, J1, Y0, Y1, I0, I1, I0E, I1E, K0, K1, K0E, K1E, JV, YV, IV, KV, IVE, KVE, STRUVE,
+    MODSTRUVE,
+)  # fmt: skip

@@ -196,24 +196,22 @@ AIRY_AI = _one_of("airy_ai", "airy", 0, lambda z_bar, z, x: z_bar * AIRY_AI_PRIM
 AIRY_AI_PRIME = _one_of("airy_ai_prime", "airy", 1, lambda z_bar, z, x: z_bar * (x * AIRY_AI(x)), REAL)
 AIRY_BI = _one_of("airy_bi", "airy", 2, lambda z_bar, z, x: z_bar * AIRY_BI_PRIME(x), REAL)
 AIRY_BI_PRIME = _one_of("airy_bi_prime", "airy", 3, lambda z_bar, z, x: z_bar * (x * AIRY_BI(x)), REAL)
+def _root(x: Operand) -> Operand:
+    """sqrt(x), and 0 below 0, where the scaled functions of the second kind are those themselves."""
+    return np.sqrt(SELECT(x > 0.0, x, 0.0))
+
+
+AIRY_AI_SCALED = _one_of("airy_ai_scaled", "airye", 0, lambda z_bar, z, x: z_bar * (AIRY_AI_PRIME_SCALED(x) + np.sqrt(x) * z), POSITIVE)
+AIRY_AI_PRIME_SCALED = _one_of(
+    "airy_ai_prime_scaled", "airye", 1, lambda z_bar, z, x: z_bar * (x * AIRY_AI_SCALED(x) + np.sqrt(x) * z), POSITIVE
+)
+AIRY_BI_SCALED = _one_of("airy_bi_scaled", "airye", 2, lambda z_bar, z, x: z_bar * (AIRY_BI_PRIME_SCALED(x) - _root(x) * z), REAL)
+AIRY_BI_PRIME_SCALED = _one_of("airy_bi_prime_scaled", "airye", 3, lambda z_bar, z, x: z_bar * (x * AIRY_BI_SCALED(x) - _root(x) * z), REAL)
 SEVERAL = {
     "sici": (SINE_INTEGRAL, COSINE_INTEGRAL), "shichi": (SINH_INTEGRAL, COSH_INTEGRAL), "fresnel": (FRESNEL_S, FRESNEL_C),
     "airy": (AIRY_AI, AIRY_AI_PRIME, AIRY_BI, AIRY_BI_PRIME),
+    "airye": (AIRY_AI_SCALED, AIRY_AI_PRIME_SCALED, AIRY_BI_SCALED, AIRY_BI_PRIME_SCALED),
 }  # fmt: skip
-
-# Complete elliptic integrals
-
-_SQUARES = np.cumprod([1.0, *(((2 * k - 1) / (2 * k)) ** 2 for k in range(1, 21))]) * (0.5 * np.pi)
-_K_SLOPE = tuple(float(k * _SQUARES[k]) for k in range(1, 21))
-_E_SLOPE = tuple(float(-k * _SQUARES[k] / (2 * k - 1)) for k in range(1, 21))
-# Where the series of 20 terms is right to the last digit, though the formulas lose a digit or two.
-NEAR = 0.15
-ELLIPK = function_of_one(
-    "ellipk", lambda z_bar, z, x: z_bar * near_zero(x, NEAR, _K_SLOPE, lambda m: (ELLIPE(m) / (1.0 - m) - ELLIPK(m)) / (2.0 * m)), UNIT
-)
-ELLIPE = function_of_one(
-    "ellipe", lambda z_bar, z, x: z_bar * near_zero(x, NEAR, _E_SLOPE, lambda m: (ELLIPE(m) - ELLIPK(m)) / (2.0 * m)), UNIT
-)
 
 # Powers of Box and Cox
 
@@ -285,8 +283,19 @@ def _hypergeometric(name: str, above: int, below: int) -> Elementwise:
 
 HYP1F1, HYP2F1 = _hypergeometric("hyp1f1", 1, 1), _hypergeometric("hyp2f1", 2, 1)
 
+
+def _second_kind_rule(z_bar: Operand, z: Operand, a: Operand, b: Operand, x: Operand) -> Operand:
+    return -z_bar * (a * HYPERU(a + 1.0, b + 1.0, x))
+
+
+HYPERU = Elementwise(
+    "hyperu", evaluated_by("hyperu"), "hyperu(x, y, w)", vjp=(*[unknown_derivative("hyperu", "shape parameter")] * 2, _second_kind_rule),
+    samples=(ABOVE_ONE, PROBABILITY, POSITIVE), not_differentiated=(0, 1),
+)
+
 OPS = (
     *(op for ops in SEVERAL.values() for op in ops),
     ENTR, REL_ENTR, KL_DIV, RGAMMA, BETA, BINOM, POCH, ERFCX, ERFI, DAWSN, ERFCINV, NDTRI_EXP, OWENS_T, EXPI, EXP1, EXPN, SPENCE,
-    ELLIPK, ELLIPE, BOXCOX, BOXCOX1P, INV_BOXCOX, INV_BOXCOX1P, SINDG, COSDG, TANDG, COTDG, EXP10, WRIGHTOMEGA, HYP1F1, HYP2F1,
+    BOXCOX, BOXCOX1P, INV_BOXCOX, INV_BOXCOX1P, SINDG, COSDG, TANDG, COTDG, EXP10, WRIGHTOMEGA, HYP1F1, HYP2F1,
+    HYPERU,
 )  # fmt: skip

@@ -262,12 +262,12 @@ def random_arguments(name):
 
 def arity(name):
     """The number of arguments at which the plain function and the one over lanes both answer."""
-    three = ("fma", "select", "betainc", "betaincc", "betaincinv", "betainccinv", "hyp1f1")
+    three = ("fma", "select", "betainc", "betaincc", "betaincinv", "betainccinv", "hyp1f1", "hyperu")
     two = (
         *NAMES_OF_TWO, "add", "subtract", "multiply", "divide", "less", "less_equal", "greater", "greater_equal",
         "equal", "not_equal", "beta", "betaln", "binom", "poch", "rel_entr", "kl_div", "gammainc", "gammaincc",
         "gammaincinv", "gammainccinv", "iv", "ive", "jv", "jve", "yv", "kv", "kve", "owens_t", "stdtr", "stdtrit",
-        "boxcox", "boxcox1p", "inv_boxcox", "inv_boxcox1p", "integer_floor_divide", "integer_mod",
+        "boxcox", "boxcox1p", "inv_boxcox", "inv_boxcox1p", "ellipkinc", "ellipeinc", "struve", "modstruve", "integer_floor_divide", "integer_mod",
     )  # fmt: skip
     return 4 if name == "hyp2f1" else 3 if name in three else 2 if name in two else 1
 
