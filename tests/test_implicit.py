@@ -186,7 +186,12 @@ def solved(k):
     return implicit.root(module_level, 0.5, k)
 
 
-def test_compiled_tapes_with_solutions_are_pickled():
+def solved_by_scipy(k):
+    return implicit.root(module_level, 0.5, k, method="hybr")
+
+
+@pytest.mark.parametrize("solved", [solved, solved_by_scipy])
+def test_compiled_tapes_with_solutions_are_pickled(solved):
     compiled = td.compile(solved, P)
     np.testing.assert_allclose(td.gradient(pickle.loads(pickle.dumps(compiled)), Q), td.gradient(compiled, Q), rtol=1e-12)
 
@@ -224,6 +229,24 @@ def test_a_singular_equation_is_numpys_error():
     for f in (lines, compiled):
         with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
             f(1.0)
+
+
+class Global:
+    k = None
+
+
+def through_a_global(k, method):
+    Global.k = k
+    return implicit.root(lambda x: Global.k[0] * x + x**3 - Global.k[1], 0.5, method=method)
+
+
+@pytest.mark.parametrize("method", ["newton", "hybr"])
+def test_a_tracked_value_from_elsewhere_is_refused(method):
+    """One that a global holds: no rule would see that the solution depends on it."""
+    kind, _ = complaint(lambda: td.gradient(lambda k: through_a_global(k, method), P))
+    assert issubclass(kind, (td.TrackedValueLeaked, td.TrackedValueEscaped))
+    kind, _ = complaint(lambda: td.gradient(lambda k: implicit.root(lambda x, k: k[0] * x - Global.k[1] * k, 0.5, k), P))
+    assert issubclass(kind, td.TapediffError)
 
 
 def test_equations_and_unknowns_must_be_as_many():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
@@ -14,79 +15,105 @@ from ..functions.primitive import Primitive
 from ..ir.instruction import Operand
 from .equation import Equation
 
-# solver(functions, x0): the functions take x of any shape, and return plain values.
-Solver = Callable[[list[Callable[[Operand], Operand]], Operand], Operand]
+Function = Callable[[Operand], Operand]
 
 
-def solved(equation: Equation, key: Hashable, solver: Solver, *callees: RecordedCallee) -> Operand:
+@dataclass(frozen=True)
+class Solver:
+    """One of SciPy's methods.
+
+    Attributes:
+        name, site: of the call, in messages.
+        method, tol, options: as SciPy takes them.
+    """
+
+    name: str
+    site: str
+    method: str
+    tol: float | None
+    options: Mapping[str, object]
+
+    def __call__(self, functions: Sequence[Function], x0: Operand) -> Operand:
+        """The solution; the functions take x in its shape, and return plain values."""
+        raise NotImplementedError
+
+    @property
+    def key(self) -> Hashable:
+        options = tuple(sorted((name, repr(value)) for name, value in self.options.items()))
+        return type(self).__name__, self.site, self.method, self.tol, options
+
+    def checked(self, result: Mapping[str, object]) -> Operand:
+        if not result["success"]:
+            raise self.not_converged(str(result["message"]))
+        return result["x"]
+
+    def not_converged(self, message: str) -> NotConverged:
+        return NotConverged(
+            f"{self.name} by {self.method} has not converged", at=self.site, got=" ".join(message.split()),
+            fix="start nearer to the solution, take another method=, or give options=",
+        )  # fmt: skip
+
+
+class Root(Solver):
+    """scipy.optimize.root; the functions are the residual and, in a recording, the slope."""
+
+    def __call__(self, functions: Sequence[Function], x0: Operand) -> Operand:
+        residual, *slope = (_of_flat(function, np.shape(x0)) for function in functions)
+        exact = slope[0] if slope and self.method in ("hybr", "lm") else None
+        flat = lambda x: np.ravel(residual(x))  # noqa: E731 -- its name is its use
+        result = _scipy().root(flat, np.ravel(x0), method=self.method, jac=exact, tol=self.tol, options=dict(self.options))
+        return self.checked(result)
+
+
+WITHOUT_GRADIENT = {"nelder-mead", "powell", "cobyla", "cobyqa"}
+
+
+class Minimum(Solver):
+    """scipy.optimize.minimize; the functions are the objective and its gradient."""
+
+    def __call__(self, functions: Sequence[Function], x0: Operand) -> Operand:
+        objective, gradient = (_of_flat(function, np.shape(x0)) for function in functions)
+        slope = None if self.method.lower() in WITHOUT_GRADIENT else lambda x: np.ravel(gradient(x))
+        of = lambda x: float(objective(x))  # noqa: E731 -- its name is its use
+        result = _scipy().minimize(of, np.ravel(x0), method=self.method, jac=slope, tol=self.tol, options=dict(self.options))
+        return self.checked(result)
+
+
+class FixedPoint(Solver):
+    """scipy.optimize.fixed_point; the function is what x changes by."""
+
+    def __call__(self, functions: Sequence[Function], x0: Operand) -> Operand:
+        (change,) = functions
+        try:
+            return _scipy().fixed_point(lambda x: change(x) + x, x0, method=self.method, **self.options)
+        except RuntimeError as error:
+            raise self.not_converged(str(error)) from error
+
+
+def solved(equation: Equation, solver: Solver, *callees: RecordedCallee) -> Operand:
     """What SciPy finds; one call of Python at every replay, which solves the equation at the values of then."""
-    first, *_ = callees
-    make = lambda: Primitive(_forward(solver, callees), None, equation.name, False)  # noqa: E731 -- its name is its use
-    return first.once(("solved", key), make)(*equation.operands(equation.x0))
+    make = lambda: Primitive(_Forward(solver, callees), None, equation.name, False)  # noqa: E731 -- its name is its use
+    return callees[0].once(("solved", solver.key), make)(*equation.operands(equation.x0))
 
 
-def _forward(solver: Solver, callees: tuple[RecordedCallee, ...]) -> Callable[..., tuple[np.ndarray, None]]:
-    def forward(x0: Operand, *others: Operand) -> tuple[np.ndarray, None]:
-        def at(callee: RecordedCallee) -> Callable[[Operand], Operand]:
-            return lambda x: callee.run(None, [x, *others])[0][0]
+@dataclass(frozen=True)
+class _Forward:
+    """The function of the primitive: of x0 and what the callees take beside it."""
 
-        found = solver([at(callee) for callee in callees], x0)
+    solver: Solver
+    callees: tuple[RecordedCallee, ...]
+
+    def __call__(self, x0: Operand, *others: Operand) -> tuple[np.ndarray, None]:
+        found = self.solver([_at(callee, others) for callee in self.callees], x0)
         return np.reshape(np.asarray(found, float), np.shape(x0)), None
 
-    return forward
+
+def _at(callee: RecordedCallee, others: Sequence[Operand]) -> Function:
+    return lambda x: callee.run(None, [x, *others])[0][0]
 
 
-def by_root(name: str, site: object, method: str, tol: float | None, options: Mapping[str, object]) -> Solver:
-    def solver(functions: list[Callable[[Operand], Operand]], x0: Operand) -> Operand:
-        function, *slope = functions
-        shape = np.shape(x0)
-        flat = lambda x: np.ravel(function(np.reshape(x, shape)[()]))  # noqa: E731
-        slope_at = (lambda x: slope[0](np.reshape(x, shape)[()])) if slope and method in ("hybr", "lm") else None
-        result = _scipy().root(flat, np.ravel(x0), method=method, jac=slope_at, tol=tol, options=dict(options))
-        return _checked(result, name, site, method)
-
-    return solver
-
-
-def by_minimize(name: str, site: object, method: str, tol: float | None, options: Mapping[str, object]) -> Solver:
-    def solver(functions: list[Callable[[Operand], Operand]], x0: Operand) -> Operand:
-        objective, gradient = functions
-        shape = np.shape(x0)
-        of = lambda x: float(objective(np.reshape(x, shape)[()]))  # noqa: E731
-        slope = None if method in WITHOUT_GRADIENT else lambda x: np.ravel(gradient(np.reshape(x, shape)[()]))
-        result = _scipy().minimize(of, np.ravel(x0), method=method, jac=slope, tol=tol, options=dict(options))
-        return _checked(result, name, site, method)
-
-    return solver
-
-
-WITHOUT_GRADIENT = {"Nelder-Mead", "nelder-mead", "Powell", "powell", "COBYLA", "cobyla", "COBYQA", "cobyqa"}
-
-
-def by_fixed_point(name: str, site: object, method: str, tol: float | None, max_steps: int) -> Solver:
-    def solver(functions: list[Callable[[Operand], Operand]], x0: Operand) -> Operand:
-        (residual,) = functions
-        try:
-            return _scipy().fixed_point(
-                lambda x: residual(x) + x, x0, method=method, xtol=1e-12 if tol is None else tol, maxiter=max_steps
-            )
-        except RuntimeError as error:
-            raise _not_converged(name, site, method, str(error)) from error
-
-    return solver
-
-
-def _checked(result: Mapping[str, object], name: str, site: object, method: str) -> Operand:
-    if not result["success"]:
-        raise _not_converged(name, site, method, str(result["message"]))
-    return result["x"]
-
-
-def _not_converged(name: str, site: object, method: str, message: str) -> NotConverged:
-    return NotConverged(
-        f"{name} by {method} has not converged", at=site, got=" ".join(message.split()),
-        fix="start nearer to the solution, take another method=, or give options=",
-    )  # fmt: skip
+def _of_flat(function: Function, shape: tuple[int, ...]) -> Function:
+    return lambda x: function(np.reshape(x, shape)[()])
 
 
 def _scipy() -> ModuleType:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ..ir.instruction import Operand, Tree
+from ..errors import TrackedValueLeaked
+from ..ir.instruction import Operand, Tree, is_tracked
 from ..targets import derivatives
 from .equation import Equation, as_start
 from .newton import iteration, newton, newton_minimum
-from .scipy_methods import by_fixed_point, by_minimize, by_root, solved
+from .scipy_methods import FixedPoint, Minimum, Root, solved
 
 MAX_STEPS = 100
 # Of x = f(x), whose error only shrinks by a factor at each step.
@@ -48,11 +49,10 @@ def root(
     equation = Equation(name, f, _itself, as_start(name, x0), _as_tuple(args))
     if method == "newton":
         return _solution(equation, newton(equation, tol, max_steps))
-    solver = by_root(name, equation.site, method, tol, options or {})
-    key = method, tol, _key(options)
+    solver = Root(name, str(equation.site), method, tol, options or {})
     if not equation.is_tracked:
-        return solver([equation.residual], equation.x0)
-    return equation.solution(solved(equation, key, solver, equation.residual_callee, equation.slope_callee))
+        return solver([_plain(equation, equation.residual)], equation.x0)
+    return equation.solution(solved(equation, solver, equation.residual_callee, equation.slope_callee))
 
 
 def fixed_point(
@@ -71,10 +71,10 @@ def fixed_point(
     most = MAX_ITERATIONS if max_steps is None else max_steps
     if method == "iteration":
         return _solution(equation, iteration(equation, tol, most))
-    solver = by_fixed_point(name, equation.site, method, tol, most)
+    solver = FixedPoint(name, str(equation.site), method, tol, {"xtol": 1e-12 if tol is None else tol, "maxiter": most})
     if not equation.is_tracked:
-        return solver([equation.residual], equation.x0)
-    return equation.solution(solved(equation, (method, tol, most), solver, equation.residual_callee))
+        return solver([_plain(equation, equation.residual)], equation.x0)
+    return equation.solution(solved(equation, solver, equation.residual_callee))
 
 
 def minimize(
@@ -96,15 +96,28 @@ def minimize(
     equation = Equation(name, f, _gradient, as_start(name, x0), _as_tuple(args))
     if method == "newton":
         return _solution(equation, newton_minimum(equation, tol, max_steps))
-    solver = by_minimize(name, equation.site, method, tol, options or {})
+    solver = Minimum(name, str(equation.site), method, tol, options or {})
     if not equation.is_tracked:
-        return solver([equation.value, equation.residual], equation.x0)
-    found = solved(equation, (method, tol, _key(options)), solver, equation.value_callee, equation.residual_callee)
-    return equation.solution(found)
+        return solver([_plain(equation, f) for f in (equation.value, equation.residual)], equation.x0)
+    return equation.solution(solved(equation, solver, equation.value_callee, equation.residual_callee))
 
 
 def _solution(equation: Equation, found: Operand) -> Operand:
-    return equation.solution(found) if equation.is_tracked else found
+    return equation.solution(found) if equation.is_tracked else _not_tracked(equation, found)
+
+
+def _plain(equation: Equation, function: Callable[[Operand], Operand]) -> Callable[[Operand], Operand]:
+    return lambda x: _not_tracked(equation, function(x))
+
+
+def _not_tracked(equation: Equation, value: Operand) -> Operand:
+    """A value of an equation that nothing tracked was found in."""
+    if is_tracked(value):
+        raise TrackedValueLeaked(
+            f"the function of {equation.name} uses a tracked value that is neither an argument nor a variable of an enclosing function",
+            got=repr(value), fix="pass it in args=",
+        )  # fmt: skip
+    return value
 
 
 # What is to be zero
@@ -129,7 +142,3 @@ def _as_array(value: Operand) -> Operand:
 
 def _as_tuple(args: Tree) -> tuple[Tree, ...]:
     return args if type(args) is tuple else (args,)
-
-
-def _key(options: Mapping[str, object] | None) -> object:
-    return None if options is None else tuple(sorted((name, repr(value)) for name, value in options.items()))

@@ -92,7 +92,8 @@ class Draws:
             f"{name} drew random numbers while it was recorded, and its tape uses these numbers at every call\n"
             f"  at:  {_place(codes, named) or 'unknown line'}\n"
             f"  got: {_described(source, is_shared)} has advanced\n"
-            f"  fix: draw outside and pass the numbers as an argument, td.Constant(draws); where one draw is meant for all calls, "
+            f"  fix: draw outside and pass the numbers as an argument, td.Constant(draws), or draw by td.random from a key that is one; "
+            f"where one draw is meant for all calls, "
             f"warnings.simplefilter('ignore', td.FrozenRandomWarning)"
         )
 

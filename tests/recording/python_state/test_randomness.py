@@ -117,7 +117,7 @@ def test_the_text_says_what_to_do():
         "by_numpy drew random numbers while it was recorded, and its tape uses these numbers at every call\n"
         f"  at:  test_randomness.py:{line} in by_numpy\n"
         "  got: NumPy's global generator, np.random, has advanced\n"
-        "  fix: draw outside and pass the numbers as an argument, td.Constant(draws); where one draw is meant for all calls, "
+        "  fix: draw outside and pass the numbers as an argument, td.Constant(draws), or draw by td.random from a key that is one; where one draw is meant for all calls, "
         "warnings.simplefilter('ignore', td.FrozenRandomWarning)"
     )
     assert met[0].filename == __file__
