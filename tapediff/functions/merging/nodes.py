@@ -45,8 +45,9 @@ def copied(node: Node) -> Node:
 def call(name: str, args: Sequence[ast.expr], at: Placed) -> ast.Call:
     """A call of the run time."""
     function = ast.copy_location(ast.Attribute(ast.Name(RUN_TIME, ast.Load()), name, ast.Load()), at)
-    # Python says that a method is called at the line where its name ends.
-    function.end_lineno, function.end_col_offset = at.lineno, at.col_offset + 1
+    if hasattr(at, "lineno"):
+        # Python says that a method is called at the line where its name ends.
+        function.end_lineno, function.end_col_offset = at.lineno, at.col_offset + 1
     return near(ast.Call(function, list(args), []), at)
 
 

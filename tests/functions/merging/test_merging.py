@@ -44,6 +44,7 @@ def test_every_program_gives_the_answers_of_its_paths(f):
     merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
     agree(f, merged, POINTS)
     agree(f, merged, POINTS[::-1])
+    assert "Error" not in (merged._recorder.merging.failed or ""), "of the rewriting"
 
 
 @pytest.mark.parametrize("f", MERGE, ids=lambda f: f.__name__)
