@@ -343,7 +343,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self.direct_calls.remember(asked_for, kernel, *known_gradient(chosen, value, found, out))
         return (value, found) if keep else found
 
-    def went_unmerged(self, error: Exception) -> bool:
+    def went_unmerged(self, error: BaseException) -> bool:
         """Whether a merged branch is the cause of an error; from now on it is a branch."""
         if not self._recorder.merging.caused(error):
             return False

@@ -9,6 +9,7 @@ NAMED = -3  # not a failure: compile the variant named in the call frame
 REFUSED = -10  # the entry does not recognise the arguments
 OVERLAP = -11  # an output shares memory with an input, or with another output
 PENDING = -20  # Python raised an exception in a callback, which keeps it
+AGAIN = -22  # of a path: as PENDING, but the caller asks Python for another path first
 KEPT = -21  # a call of a point ended with an exception, which the point keeps
 WRONG_RESULT = -30  # a compiled primitive returned an array of another shape
 RULE_RAISED = -31  # a compiled primitive raised an exception

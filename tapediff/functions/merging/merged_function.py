@@ -229,6 +229,8 @@ class MergedFunctions:
         for breach in facts.breaches:
             self.refused.setdefault((code, (breach.line, -1)), breach)
         self.sites[code] = facts.sites
+        if not facts.sites and not any(other is not code for other in self.lines):
+            return None  # the only function that looks at data
         made = compile_within(changed, code, (*code.co_freevars, RUN_TIME))
         if made is not None:
             self._origins |= dict.fromkeys(_comprehensions(made), code)

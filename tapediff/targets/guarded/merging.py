@@ -77,6 +77,8 @@ class Merging:
         self._attempts = 0
         # This is a copy of one that was merged; and the merged form is used for good.
         self._was_merged = self._is_final = False
+        # The merged form that was recorded last had no branch merged.
+        self._had_none = False
         # How often the plain form was recorded, for each kind of call.
         self._paths: Counter[CallKey] = Counter()
 
@@ -125,6 +127,8 @@ class Merging:
             return self._paths.total() >= min(PATHS_AGAIN, most_paths) and self._returns_for_good()
         if not self.functions.lines or not (self.wanted or self._was_merged or self._paths[key] >= PATHS_BEFORE):
             return False
+        if self._had_none and not is_news:
+            return False
         self.is_on = self._changes()
         return self.is_on
 
@@ -158,6 +162,14 @@ class Merging:
             self.version += 1
         return self.returned
 
+    def leave_empty(self) -> bool:
+        """Go back to the plain form if none of the branches that a recording of the merged form came to is merged."""
+        self._had_none = self.is_on and not any(self.functions.sites.values())
+        if self._had_none:
+            self.is_on, self.trials_left, self.payoff = False, 0, None
+            self.version += 1
+        return self._had_none
+
     def lower(self, error: Exception) -> bool:
         """Give up what led to an error while the merged form was recorded or compared; whether there was such a form."""
         if not self.is_on:
@@ -170,7 +182,7 @@ class Merging:
         self.fail(f"{type(error).__name__}: {error}")
         return True
 
-    def caused(self, error: Exception) -> bool:
+    def caused(self, error: BaseException) -> bool:
         """Give up what led to an error at a call; whether the merged form did, so that the call is to be made again."""
         if not self.is_on or isinstance(error, _NOT_CAUSED) or not isinstance(error, (TapediffError, Refused)):
             return False

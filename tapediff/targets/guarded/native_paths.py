@@ -17,6 +17,7 @@ from ..native.native_calls import NativeCalls, NativeSide, check_vector
 from ..tapes.operator_tapes import Operator
 from .dispatch import Dispatch
 from .keyed_call import GuardedFunction, KeyedCall
+from .merging import again_unmerged
 from .policy import Policy
 from .record_path import PathRecorder
 from .tape_cache import CacheUser, TapeCache
@@ -47,6 +48,10 @@ class GuardedCalls(NativeCalls):
 
     def answer_at(self, x: np.ndarray) -> tuple[Variant, float, Operand]:
         """The tape that answers at x, the value, and the gradient."""
+        raise NotImplementedError
+
+    def went_unmerged(self, error: BaseException) -> bool:
+        """Whether a merged branch is the cause of an error; from now on it is a branch."""
         raise NotImplementedError
 
     def native_call(self, variant: Variant) -> UserFunction | None:
@@ -90,6 +95,7 @@ class GuardedCalls(NativeCalls):
         """The key of a call from native code: Python's ints are specialised on, as they never change."""
         return self._function.call(args, argnums, with_data=False)
 
+    @again_unmerged
     def recorded_at(self, args: Sequence[Tree]) -> Tape:
         """The tape of the path at a point; replayed with NumPy, so that nothing is compiled."""
         call = self.keyed(args, ())
@@ -103,6 +109,7 @@ class GuardedCalls(NativeCalls):
         tape = known.tape if known is not None else Recorder(self.name).run(record_bound, call.bound)
         return tape.without_aux()
 
+    @again_unmerged
     def answer_kind(
         self, args: Sequence[Tree], argnums: tuple[int, ...], key: tuple[int, ...] | Operator | None, vectors: Sequence[Operand]
     ) -> tuple[Variant, list[Operand]]:

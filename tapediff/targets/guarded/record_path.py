@@ -247,7 +247,9 @@ class PathRecorder:
         try:
             # Sides that are not taken may overflow.
             tape = np.errstate(all="ignore")(self._tape)(call, merged, decided, missed)
-            self.merging.check(tape, call, plain)
+            is_empty = self.merging.leave_empty()
+            if not is_empty:
+                self.merging.check(tape, call, plain)
         except IntNeeded:
             raise
         except Exception as error:
@@ -256,6 +258,8 @@ class PathRecorder:
             self.merging.lower(error)
             self._cache.clear()
             raise FormChanged from error
+        if is_empty:
+            raise FormChanged
         return tape
 
     def _tape(self, call: KeyedCall, bound: BoundCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:

@@ -24,8 +24,8 @@ from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, ValueType
 from ...ir.tape import Tape
 from ..tapes.gradient_tape import gradient_tape
 from ..tapes.operator_tapes import Operator, float_outputs, hvp_tape, jvp_tape, vjp_tape
-from .native_entry import Errors, keep_error, lost_error
-from .paths import Path, PathsDispatch, PathsTable
+from .native_entry import Errors, keep_error
+from .paths import Path, PathsDispatch, PathsTable, lost_error
 from .signature import Numbers, Signature
 
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ class PathsCall(AddressedCall, PathsDispatch):
         self.asked += 1
         if status == RECURSION:
             raise RecursionError(f"calls of {self._owner.name} stand too deep in each other")
+        self._raise_pending(status)
         count = len(self.inputs)
         addresses = (ctypes.c_int64 * (count + len(self.outputs))).from_address(frame[input_word(0)])[:]
         inputs = [copy_at(address, type_) for address, type_ in zip(addresses, self.inputs)]

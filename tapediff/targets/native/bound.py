@@ -16,8 +16,8 @@ from ..evaluate.chosen import choose, inputs_of
 from ..evaluate.fast_path import Argnums
 from ..evaluate.request import beside_outputs
 from .addressed_call import Kind, compiled_call, paths_call
-from .native_entry import lost_error
 from .owner import Owner
+from .paths import lost_error
 from .signature import Signature, of_call, of_tape
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from ...compiler.runtime.callbacks import callback_address, take_pending
 from ...compiler.runtime.callees.dispatch_loop import DONE
 from ...compiler.runtime.entries import c_entry, python_entry
 from ...compiler.runtime.status import OUT_OF_MEMORY, RECURSION
-from ...errors import GuardFailed, InvalidTape, ShapeMismatch, is_recoverable
+from ...errors import GuardFailed, ShapeMismatch, is_recoverable
 from ...ir.instruction import FLOAT_SCALAR
-from .paths import Path, PathsDispatch, PathsTable
+from .paths import Path, PathsDispatch, PathsTable, lost_error
 
 if TYPE_CHECKING:
     from .owner import CompiledPath, GradientOwner, PathsOwner
@@ -183,6 +183,7 @@ class PathsEntry(NativeEntry, PathsDispatch):
         self._free_retired(table, 1)
         if status == RECURSION:
             raise RecursionError(f"calls of {self._owner.name} stand too deep in each other")
+        self._raise_pending(status)
         x = _copied(frame[input_word(0)], frame[c_entry.SIZE_WORD]).reshape(self._shape_for(frame[c_entry.SIZE_WORD]))
         variant, value, gradient = self._owner.answer_at(x)
         result, target = frame[output_word(0, 1)], frame[output_word(1, 1)]
@@ -220,10 +221,6 @@ def _copied(address: int, size: int) -> np.ndarray:
     x = np.empty(size)
     ctypes.memmove(x.ctypes.data, address, x.nbytes)
     return x
-
-
-def lost_error() -> BaseException:
-    return InvalidTape("native code says that Python has raised an exception, and none is kept")
 
 
 def _entry_failed(number: int, size: int, x: int, status: int) -> int:

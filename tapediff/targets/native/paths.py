@@ -9,10 +9,12 @@ import numpy as np
 from ...base.fork_locks import new_lock
 from ...base.held_locks import holding
 from ...compiler.runtime.call_frame import Frame
+from ...compiler.runtime.callbacks import take_pending
 from ...compiler.runtime.callees.dispatch_loop import CURRENT
 from ...compiler.runtime.callees.dispatch_table import DispatchTable, NativeVariant
 from ...compiler.runtime.entries import c_entry, python_entry
-from ...compiler.runtime.status import FAILURE
+from ...compiler.runtime.status import AGAIN, FAILURE
+from ...errors import InvalidTape
 from ...ir.instruction import Outcome, ValueType
 
 if TYPE_CHECKING:
@@ -63,6 +65,13 @@ class PathsDispatch:
     def path_of(self, variant: CompiledPath) -> Path | None:
         """The kernel of a path, which may have to be compiled; None where native code may not run it."""
         raise NotImplementedError
+
+    def _raise_pending(self, status: int) -> None:
+        """Raise what a path has raised, unless a merged branch is the cause, so that another form of the function is used from now on."""
+        if status == AGAIN:
+            raised = take_pending() or lost_error()
+            if not self._guarded.went_unmerged(raised):
+                raise raised
 
     def _learn(self, variant: CompiledPath, table: PathsTable, asker: Path | None, status: int, outcome: int) -> None:
         """Let native code run this tape next, and from the same failed guard on."""
@@ -153,6 +162,10 @@ class PathsDispatch:
         if self._retired and self.head[self.ACTIVE] == own:
             used = self.head[self.TABLE]
             self._retired = [old for old in self._retired if old is table or old.address == used]
+
+
+def lost_error() -> BaseException:
+    return InvalidTape("native code says that Python has raised an exception, and none is kept")
 
 
 class PathsTable(DispatchTable):

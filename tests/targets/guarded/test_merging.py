@@ -1,5 +1,6 @@
 """Which form of a guarded function is recorded: in threads, from compiled code, and where nothing is merged in the end."""
 
+import ctypes
 import inspect
 import threading
 
@@ -209,3 +210,51 @@ def test_an_error_of_the_rewriting_is_nobodys_error(monkeypatch):
     for x in rng.normal(size=(8, 4)):
         assert np.allclose(td.gradient(guarded, x), slope(x), rtol=1e-12)  # the same terms
     assert "no branches are merged: AttributeError: a node" in guarded.explain()
+
+
+def unlike_at_last(x):
+    if x[0] > 0:
+        y = np.sum(np.sin(x))
+    elif x[1] > 5:
+        y = np.cos(x)  # an array, where the other paths give numbers
+    else:
+        y = np.sum(x**2)
+    return np.sum(y)
+
+
+def by_c_function(merged):
+    function = merged.c_function("gradient", np.ones(4))
+    call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_size_t, *[ctypes.c_void_p] * 4)(function.address)
+
+    def ask(x):
+        value, out = np.empty(1), np.empty(4)
+        assert call(4, x.ctypes.data, out.ctypes.data, value.ctypes.data, function.user_data) == 0
+        return out
+
+    return ask
+
+
+def by_bound(merged):
+    x, out = np.empty(4), np.empty(4)
+    call = merged.bind(x, out=out)
+
+    def ask(point):
+        x[:] = point
+        call()
+        return out.copy()
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    "way", [by_c_function, by_bound, lambda merged: lambda x: merged.batch(x[None])[1][0], lambda merged: lambda x: td.gradient(merged, x)],
+    ids=["C function", "bound", "batch", "Python"],
+)  # fmt: skip
+def test_a_branch_that_cannot_stay_merged_is_nobodys_error_however_calls_are_made(way):
+    rng = np.random.default_rng(6)
+    merged = td.GuardedTape(unlike_at_last, merge=True)
+    ask, points = way(merged), rng.normal(size=(24, 4))
+    late = np.array([-1.0, 6.0, 0.5, 1.0])
+    for x in (*points, late, *points, late):
+        assert np.allclose(ask(x), td.gradient(td.record(unlike_at_last, x), x), rtol=1e-12)
+    assert len(merged._cache.all()) == 3, "one for each path"

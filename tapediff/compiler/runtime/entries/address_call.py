@@ -37,7 +37,7 @@ from ..python_api import (
     builtin,
     call_without_lock,
 )  # fmt: skip
-from ..status import FAILURE, REFUSED
+from ..status import AGAIN, FAILURE, PENDING, REFUSED
 from . import python_entry as entry
 from .c_entry import (
     GUARD_FAILED,
@@ -147,7 +147,7 @@ def _path() -> str:
     with f.if_(status == 0):
         CALL_FRAME.at(frame)["iteration"] = 1
         path.location("hits").update_atomic("add", 1, "monotonic")
-    f.return_(status)
+    f.return_(select(status == PENDING, AGAIN, status))
     return module_text(f)
 
 

@@ -31,7 +31,7 @@ from ..python_api import (
     builtin,
     call_without_lock,
 )
-from ..status import FAILURE, KEPT
+from ..status import AGAIN, FAILURE, KEPT, PENDING
 from ..workspaces import SLOT_COUNT
 from . import python_entry as entry
 from .python_entry import KERNEL as KERNEL_FUNCTION
@@ -185,7 +185,7 @@ def _variant() -> str:
     with f.if_(status == 0):
         CALL_FRAME.at(frame)["iteration"] = 1
         path.location("hits").update_atomic("add", 1, "monotonic")
-    f.return_(status)
+    f.return_(select(status == PENDING, AGAIN, status))
     return module_text(f)
 
 
