@@ -25,6 +25,10 @@ def blocks(page):
         yield "\n" * above + found["code"], above + 1, found["shown"]
 
 
+# Pages about libraries that the tests do not install.
+NEEDED = {"jax.md": "jax"}
+
+
 def names(page):
     return str(page.relative_to(ROOT))
 
@@ -32,6 +36,8 @@ def names(page):
 @pytest.mark.parametrize("page", PAGES, ids=names)
 def test_every_python_block_runs_and_prints_what_the_page_shows(page):
     """In order and in one namespace; `...` in the text stands for anything, as in doctest."""
+    if page.name in NEEDED:
+        pytest.importorskip(NEEDED[page.name])
     checker, namespace = doctest.OutputChecker(), {"__name__": page.stem}
     for code, line, shown in blocks(page):
         # Python finds the source of what a page defines, as it does in a notebook.

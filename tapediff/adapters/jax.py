@@ -1,0 +1,234 @@
+"""JAX: compiled gradients as JAX functions, for blackjax, numpyro, optax and any jitted program; and jitted JAX functions on tapes.
+
+The C function of a target is called by XLA through its foreign function interface, without Python, also inside jit, vmap and scan.
+Source: the interface's header, xla/ffi/api/c_api.h, which JAX ships; tried with JAX 0.10. JAX is not among tapediff's dependencies:
+`pip install jax`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Callable
+from importlib import import_module
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..errors import ArgumentMismatch
+from ..functions.primitive import Primitive, primitive
+from ..ir.arguments import Constant
+from ..ir.instruction import Target, Tree
+from ..targets.compiled_tape import CompiledTape
+from ..targets.guarded_tape import GuardedTape
+from ..targets.native.c_function import CFunction
+
+# An object of JAX's or numba's, whose classes are known only where they are installed.
+Foreign: TypeAlias = Any
+
+# Positions of 8-byte words in the structs of xla/ffi/api/c_api.h, whose layout is stable.
+_EXTENSION, _API, _ARGUMENTS, _RESULTS = 1, 2, 9, 14  # of a call frame
+_DTYPE, _DATA, _RANK, _DIMS = 2, 3, 4, 5  # of a buffer
+_FLOAT32 = 11
+_VERSION, _CREATE_ERROR = 4, 6  # of the interface
+_METADATA = 3  # of its extension; there the version is word 3
+_INTERNAL = 13  # a code of errors
+
+_numbers = itertools.count()
+
+
+def to_jax(target: Target, *args: Tree) -> Callable[..., Foreign]:
+    """A JAX function of the same arrays, with its gradient; may be jitted, vmapped, scanned over, and differentiated once in reverse mode.
+
+    Args:
+        target: a function, a CompiledTape or a GuardedTape; maps arrays of floats to a number.
+        args: of a call: they say which shapes all calls have. td.Constant for data, which keep their values.
+
+    Returns:
+        f(*arrays) for the arguments that are not constants. Its attribute `c_function` is the C function, with take_error() and
+        set_constants().
+
+    Raises:
+        ImportError: JAX is not installed.
+        ArgumentMismatch: an argument that is neither an array of floats nor a constant.
+
+    float32 arrays, which are JAX's default, are widened, and results rounded. Where a factorisation fails, value and gradient are NaN. An
+    error of the function's program is an error of JAX's, which names `c_function.take_error()`.
+
+    Cost: the kernel, and 0.3 µs inside a jitted program; the first call compiles a few lines with numba, 0.5 s.
+    """
+    jax = _jax()
+    tape = target if isinstance(target, (CompiledTape, GuardedTape)) else GuardedTape(target)
+    density = tape.c_function("gradient", *args)
+    arrays = [np.asarray(a) for a in args if not isinstance(a, Constant)]
+    if any(a.dtype.kind != "f" for a in arrays) or size_of(density) != sum(a.size for a in arrays):
+        raise ArgumentMismatch("to_jax takes arrays of floats, and td.Constant for everything else", got=f"{len(args)} arguments",
+                               fix="use jax.flatten_util.ravel_pytree for containers")  # fmt: skip
+    name = f"tapediff_{next(_numbers)}"
+    handler, message = _handler(density)
+    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(ctypes.c_void_p(handler.address).value), platform="cpu")
+
+    def both(flat: Foreign) -> Foreign:
+        shapes = jax.ShapeDtypeStruct(flat.shape[:-1], flat.dtype), jax.ShapeDtypeStruct(flat.shape, flat.dtype)
+        return jax.ffi.ffi_call(name, shapes, vmap_method="broadcast_all")(flat)
+
+    f = _with_gradient(jax, both, [a.shape for a in arrays])
+    f.c_function = density
+    f.kept = handler, message
+    return f
+
+
+def _with_gradient(jax: Foreign, both: Callable[[Foreign], Foreign], shapes: list[tuple[int, ...]]) -> Foreign:
+    """The function of arrays of these shapes that is differentiated by the gradient that comes with its value."""
+    jnp = jax.numpy
+    ends = np.cumsum([prod(shape) for shape in shapes])
+
+    def flattened(arrays: tuple[Foreign, ...]) -> Foreign:
+        if len(arrays) != len(shapes) or any(jnp.shape(a) != shape for a, shape in zip(arrays, shapes)):
+            raise ArgumentMismatch("the function was made for arrays of other shapes", got=str([jnp.shape(a) for a in arrays]),
+                                   fix=f"call it with {shapes}, or make another with to_jax")  # fmt: skip
+        return jnp.concatenate([jnp.ravel(jnp.asarray(a, jnp.result_type(float))) for a in arrays])
+
+    def f(*arrays: Foreign) -> Foreign:
+        return both(flattened(arrays))[0]
+
+    def forward(*arrays: Foreign) -> tuple[Foreign, Foreign]:
+        value, gradient = both(flattened(arrays))
+        return value, (gradient, arrays)
+
+    def backward(saved: tuple[Foreign, Foreign], cotangent: Foreign) -> tuple[Foreign, ...]:
+        gradient, arrays = saved
+        parts = jnp.split(cotangent * gradient, ends[:-1])
+        return tuple(part.reshape(shape).astype(jnp.result_type(a)) for part, shape, a in zip(parts, shapes, arrays))
+
+    differentiable = jax.custom_vjp(f)
+    differentiable.defvjp(forward, backward)
+    return differentiable
+
+
+def from_jax(f: Callable[..., Foreign], name: str | None = None) -> Primitive:
+    """A JAX function as an operation on tapes; its derivative is JAX's.
+
+    Args:
+        f: maps arrays to an array; is jitted.
+        name: in messages.
+
+    Calls go through Python, some 20 to 50 µs. JAX computes in float32 unless jax_enable_x64 is set: results are as accurate as that.
+    """
+    jax = _jax()
+    jitted = jax.jit(f)
+    pulled = jax.jit(lambda arrays, cotangent: jax.vjp(f, *arrays)[1](cotangent))
+
+    def forward(*arrays: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+        return np.asarray(jitted(*arrays), dtype=np.float64), arrays
+
+    def backward(saved: tuple[np.ndarray, ...], cotangent: np.ndarray) -> Tree:
+        output = jax.eval_shape(jitted, *saved)
+        parts = pulled(saved, jax.numpy.asarray(cotangent, output.dtype))
+        cotangents = [np.asarray(part, dtype=np.float64) for part in parts]
+        return tuple(cotangents) if len(cotangents) > 1 else cotangents[0]
+
+    return primitive(forward, backward, name=name or getattr(f, "__name__", "of_jax"))
+
+
+def _jax() -> Foreign:
+    try:
+        jax = import_module("jax")
+        import_module("jax.ffi")
+    except ImportError as missing:
+        raise ImportError("this adapter needs JAX 0.5 or newer; fix: pip install jax") from missing
+    return jax
+
+
+def size_of(density: CFunction) -> int:
+    """How many numbers its vector has; they are known where arguments were given."""
+    return 0 if density.sizes is None else density.sizes[0]
+
+
+def _handler(density: CFunction) -> tuple[Foreign, np.ndarray]:
+    """The function that XLA calls with a frame; and the message of its errors, which has to live as long."""
+    from numba import carray, cfunc, njit, types  # pyright: ignore[reportPrivateImportUsage] -- documented as numba.carray
+
+    of_density, size = density.as_numba(status=True), size_of(density)
+    text = "tapediff: the function raised an error, which f.c_function.take_error() returns"
+    message = np.frombuffer(text.encode() + b"\0", np.uint8).copy()
+    at_message, call, pointer = int(message.ctypes.data), _call_by_address(), _as_pointer()
+
+    @njit
+    def words(address, count):  # type: ignore[no-untyped-def]
+        return carray(pointer(address), count, np.int64)
+
+    @njit
+    def failed(api):  # type: ignore[no-untyped-def]
+        error = np.zeros(4, np.int64)
+        error[0], error[2], error[3] = 28, at_message, _INTERNAL
+        return call(words(api, _CREATE_ERROR + 1)[_CREATE_ERROR], error.ctypes.data)
+
+    def handler(frame):  # type: ignore[no-untyped-def]
+        fields = carray(frame, 22)
+        api = fields[_API]
+        if fields[_EXTENSION] != 0:  # a question for the version: that of the caller
+            metadata = words(words(fields[_EXTENSION], 4)[_METADATA], 6)
+            metadata[3] = words(api, _VERSION + 1)[_VERSION]
+            return 0
+        x = words(words(fields[_ARGUMENTS], 1)[0], 6)
+        results = words(fields[_RESULTS], 2)
+        value, gradient = words(results[0], 6), words(results[1], 6)
+        rows = 1
+        for length in words(x[_DIMS], x[_RANK])[: x[_RANK] - 1]:
+            rows *= length
+        is_float32 = (x[_DTYPE] & 0xFFFFFFFF) == _FLOAT32
+        point, slope = np.empty(size), np.empty(size)
+        for r in range(rows):
+            if is_float32:
+                point[:] = carray(pointer(x[_DATA]), rows * size, np.float32)[r * size : (r + 1) * size]
+            else:
+                point[:] = carray(pointer(x[_DATA]), rows * size, np.float64)[r * size : (r + 1) * size]
+            code, found = of_density(point, slope)
+            if code < 0:
+                return failed(api)
+            if code == 2 or code == 3:
+                found = np.nan
+                slope[:] = np.nan
+            if is_float32:
+                carray(pointer(value[_DATA]), rows, np.float32)[r] = found
+                carray(pointer(gradient[_DATA]), rows * size, np.float32)[r * size : (r + 1) * size] = slope
+            else:
+                carray(pointer(value[_DATA]), rows, np.float64)[r] = found
+                carray(pointer(gradient[_DATA]), rows * size, np.float64)[r * size : (r + 1) * size] = slope
+        return 0
+
+    return cfunc(types.int64(types.CPointer(types.int64)))(handler), message
+
+
+def _as_pointer() -> Foreign:
+    """For numba: an address as a pointer."""
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def as_pointer(typing, address):  # type: ignore[no-untyped-def]
+        def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            return builder.inttoptr(args[0], context.get_value_type(types.voidptr))
+
+        return types.voidptr(types.int64), code
+
+    return as_pointer
+
+
+def _call_by_address() -> Foreign:
+    """For numba: call the function at an address with one pointer, which returns a pointer."""
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def call(typing, address, argument):  # type: ignore[no-untyped-def]
+        def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            word = ir.IntType(64)
+            return builder.call(builder.inttoptr(args[0], ir.FunctionType(word, [word]).as_pointer()), [args[1]])
+
+        return types.int64(types.int64, types.int64), code
+
+    return call
