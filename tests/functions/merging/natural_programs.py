@@ -114,8 +114,133 @@ def large_whole_numbers(x):
     return length(n * WIDE) * x[5] + n % 7
 
 
-MERGE = [searches_a_line, shortens_a_step, whole_steps]
+# Arrays that a branch leaves as they are, and counters beside them
+
+
+def learns_from_mistakes(x):
+    w, b, mistakes = np.zeros(2) + x[:2] * 0.1, 0.0, 0
+    for k in range(8):
+        side = SIDES[k] * (w @ SAMPLES[k] + b)
+        if side <= x[2] * 0.1:
+            w = w + 0.3 * SIDES[k] * SAMPLES[k] * (1 + x[0])
+            b = b + 0.3 * SIDES[k]
+            mistakes += 1
+    return w @ w + b * b + 0.1 * mistakes
+
+
+def moved(w, v):
+    n = 0
+    if v > 0.2:
+        w = np.cumsum(w) * v
+        n += 1
+    return w, n
+
+
+def calls_what_may_leave_an_array(x):
+    w, n = x[:3] * 2.0, 0
+    for v in x:
+        w, more = moved(w, v)
+        n += more
+    return np.sum(w**2) + n
+
+
+def adds_in_place_after_it(x):
+    w = x[:3] * 1.0
+    before = w
+    if x[3] > 0.2:
+        w = np.cumsum(w) * x[4]
+    w += 1.0
+    return np.sum(before**2) * x[0] + np.sum(w**2)
+
+
+def adds_to_the_other_name(x):
+    w = x[:3] * 1.0
+    before = w
+    if x[3] > 0.2:
+        w = np.cumsum(w) * x[4]
+    before += 1.0
+    return np.sum(before**2) * x[0] + np.sum(w**2)
+
+
+def adds_in_place_to_a_view(x):
+    w = x[:3] * 1.0
+    part = w[:2]
+    if x[3] > 0.2:
+        w = np.cumsum(w) * x[4]
+    part += 1.0
+    return np.sum(w**2)
+
+
+def adds_in_place_to_a_view_of_what_comes_out(x):
+    w = x[:3] * 1.0
+    before = w
+    if x[3] > 0.2:
+        w = np.cumsum(w) * x[4]
+    part = w[:2]
+    part *= 2.0
+    return np.sum(before**2) * x[0]
+
+
+def adds_in_place_where_another_branch_does(x):
+    w = x[:3] * 1.0
+    before = w
+    for k in range(3):
+        if x[k] > 0.2:
+            w = np.cumsum(w) * x[4]
+        if k == 1:
+            w -= 1.0
+    return np.sum(before**2) * x[0] + np.sum(w**2)
+
+
+def adds_in_place_in_another_function(x):
+    w = x[:3] * 1.0
+    before = w
+    w, _ = moved(w, x[3])
+    grow(w)
+    return np.sum(before**2) * x[0] + np.sum(w**2)
+
+
+def grow(w):
+    w += 1.0
+
+
+def writes_in_another_function(x):
+    w = x[:3] * 1.0
+    before = w
+    if x[3] > 0.2:
+        w = np.cumsum(w) * x[4]
+    fill(w)
+    return np.sum(before**2) * x[0] + np.sum(w**2)
+
+
+def fill(w):
+    w[0] = 7.0
+
+
+def adds_in_place_to_a_plain_array(x):
+    w = np.ones(3)
+    before = w
+    for k in range(2):
+        if x[k] > 0.2:
+            w = np.cumsum(w) * x[4]
+    before += 1.0
+    return np.sum(w**2) * x[0]
+
+
+def asks_whether_it_went_through(x):
+    w = x[:3] * 1.0
+    before = w
+    if x[3] > 0.2:
+        w = np.cumsum(w) * x[4]
+    return np.sum(w**2) if w is before else x[0]
+
+
+SAMPLES = np.random.default_rng(3).normal(size=(8, 2))
+SIDES = np.where(SAMPLES[:, 0] + 0.5 * SAMPLES[:, 1] > 0, 1.0, -1.0)
+MERGE = [searches_a_line, shortens_a_step, whole_steps, learns_from_mistakes]
 TRAPS = [
     steps_beside_float32, steps_beside_what_is_float32_at_times, whole_steps_beside_ints, steps_beside_plain_numbers, steps_that_are_zero,
-    flags_beside_arrays, large_whole_numbers,
+    flags_beside_arrays, large_whole_numbers, calls_what_may_leave_an_array, adds_in_place_after_it, adds_to_the_other_name,
+    adds_in_place_to_a_view, adds_in_place_to_a_view_of_what_comes_out, adds_in_place_where_another_branch_does,
+    adds_in_place_in_another_function, writes_in_another_function, adds_in_place_to_a_plain_array, asks_whether_it_went_through,
 ]  # fmt: skip

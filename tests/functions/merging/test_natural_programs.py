@@ -5,6 +5,8 @@ import pytest
 
 import tapediff as td
 from tapediff.functions.merging import plain_numbers, run_time
+from tapediff.functions.merging.regions import region_calls
+from tapediff.recording import aliases
 from tapediff.targets.guarded.merging import Merging
 from tests.functions.merging import natural_programs as programs
 from tests.functions.merging.natural_programs import MERGE, TRAPS
@@ -23,12 +25,17 @@ def test_every_program_gives_the_answers_of_its_paths(f):
     if f in MERGE:
         assert merged._recorder.merging.failed is None
         assert len(merged._cache.all()) == 1, merged.explain()
+    else:
+        agree(f, recorded(f), POINTS[4:1:-1])
 
 
 # What would be if a rule were taken out, and a program that is wrong then.
 WITHOUT = {
     "beside": ([(run_time, "is_wide", lambda _: True), (plain_numbers, "unlike_python", lambda _: None)], [
         programs.steps_beside_float32, programs.steps_beside_what_is_float32_at_times,
+    ]),
+    "in place": ([(region_calls, "holds", lambda _: False), (aliases, "holds", lambda _: False)], [
+        programs.adds_in_place_after_it, programs.adds_to_the_other_name, programs.writes_in_another_function,
     ]),
 }
 

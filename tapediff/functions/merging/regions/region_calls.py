@@ -14,10 +14,11 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 
 import numpy as np
 
-from ....base.source_location import is_library_file
+from ....base.source_location import Site, is_library_file
 from ....errors import GuardFailed, LoopTooLong, NewTape, RecursionTooDeep, TapediffError, UnstableBranch
 from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, is_tracked
 from ....ir.pytree import flatten
+from ....recording.aliases import Aliases, Condition, holds
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.python_state.object_snapshot import PLAIN, plain_key
 from ....recording.recorder import current_recorder
@@ -149,6 +150,17 @@ class _Callee:
         self.callee, self.body, self.frozen, self.state = callee, body, frozen, body.state
 
 
+class _RegionAliases(Aliases):
+    """The aliases of a region, which is given up where an array that it handed through is written to."""
+
+    refuse: Refuse | None = None
+
+    def _check(self, condition: Condition, site: Site | None) -> None:
+        if self.refuse is not None and holds(condition):
+            raise self.refuse("scalars", "an array goes through it unchanged, and is written to afterwards")
+        super()._check(condition, site)
+
+
 class _RegionBody(Body):
     """The body of a region, which is given up at what plain arrays do not raise."""
 
@@ -157,6 +169,8 @@ class _RegionBody(Body):
     ) -> None:  # fmt: skip
         super().__init__(name, frozen, flatten(tuple(data))[1], lambda functions, tree: exits.of(functions[0](*tree)))
         self._region, self.exits, self.state = region, exits, state
+        self.aliases = _RegionAliases(name)
+        self.aliases.refuse = region.refuse
         self._recorded = 0
 
     def __call__(self, arguments: Sequence[Operand]) -> list[Operand]:

@@ -40,7 +40,7 @@ class Regions:
         nodes = [n for statement in facts.body for n in ast.walk(statement)]
         loops = [n for n in nodes if isinstance(n, (ast.For, ast.While))]
         self._varying = assigned(loops).union(facts.arguments)
-        # Nobody tells an array from another one that is equal.
+        # Nobody tells an array from another one that is equal; `+=` is noticed where it changes one.
         self._may_hand_through = not (any(map(_is_write, nodes)) or compares_identities(facts.code))
 
     def is_wanted(self, node: ast.For) -> bool:
@@ -201,10 +201,8 @@ class _IndexNames(ast.NodeTransformer):
 
 
 def _is_write(node: ast.AST) -> bool:
-    """Whether a node may write to an array or object."""
-    if isinstance(node, (ast.Attribute, ast.Subscript)):
-        return not isinstance(node.ctx, ast.Load)
-    return isinstance(node, ast.AugAssign)
+    """Whether a node writes to an array or object; of `+=` of a variable the syntax does not say."""
+    return isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load)
 
 
 def _variables(facts: Facts, names: Names) -> Names:
