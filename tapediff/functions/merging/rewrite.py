@@ -14,7 +14,7 @@ from .prepare.jumps import JUMPS, has_jump
 from .prepare.source import Definition
 from .purity import Checked, check_statements
 from .regions.regions import REGION, Regions
-from .rules import Broken, Without
+from .rules import VARYING, Broken, Without
 from .selects import Select
 from .variables import Names
 
@@ -168,7 +168,8 @@ class Rewriter:
         names_now = names_tuple(names, ast.Load())
         condition = function_node(f".condition{number}", positional(names), [near(ast.Return(test), node)], node)
         turn = function_node(f".turn{number}", positional(names), [*body, near(ast.Return(names_now), node)], node)
-        use = ast.Tuple([flags(use) for use in uses], ast.Load())
+        further = VARYING if self._regions.may_hand_through else 0
+        use = ast.Tuple([flags(use, further) for use in uses], ast.Load())
         arguments = [place(node), load(condition.name), load(turn.name), names_tuple(names, ast.Load()), use]
         return [condition, turn, near(ast.Assign([names_tuple(names, ast.Store())], call("loop", arguments, node)), node)]
 

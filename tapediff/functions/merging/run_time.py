@@ -12,10 +12,11 @@ import numpy as np
 from ...ir.instruction import BOOL, FLOAT64, FLOAT_SCALAR, INT64, Operand, is_tracked
 from ...ops import Op
 from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
-from ...recording.aliases import ALWAYS, Aliases
+from ...recording.aliases import ALWAYS
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.call_arrays import watch_results
 from ...recording.choices import logical, select
+from ...recording.python_state.object_snapshot import LARGEST_COMPARED
 from ...recording.recorder import current_recorder
 from ..captured.freeze import Frozen, freeze
 from ..captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
@@ -24,9 +25,9 @@ from .plain_numbers import check_numbers, checked, is_wide, may_be_plain, note_p
 from .prepare.loop_run_time import LoopRunTime
 from .prepare.reductions import Element, among, extreme, total
 from .purity import is_operand, is_pure, is_pure_method, is_users
-from .regions.region_calls import Region
+from .regions.region_calls import RefusingAliases, Region
 from .regions.region_run_time import RegionCalls
-from .rules import BOOLS, FLOATS, INTS, INTS_BESIDE_FLOATS, Place, is_large, is_small
+from .rules import BOOLS, FLOATS, INTS, INTS_BESIDE_FLOATS, VARYING, Place, is_large, is_small
 
 
 class RunTime(LoopRunTime, RegionCalls):
@@ -196,7 +197,7 @@ class RunTime(LoopRunTime, RegionCalls):
         self, place: Place, condition: Callable[..., Operand], turn: Callable[..., Any], first: tuple[Any, ...], flags: tuple[int, ...],
     ) -> tuple[Any, ...]:  # fmt: skip
         """The variables after `while condition: turn`."""
-        start = tuple(self._carry(place, value, flag) for value, flag in zip(first, flags))
+        start = tuple(self._first(place, value, flag) for value, flag in zip(first, flags))
 
         frozen = freeze(turn, condition)
         captured = tuple(map(may_be_plain, frozen.tracked))
@@ -215,7 +216,7 @@ class RunTime(LoopRunTime, RegionCalls):
             return found
 
         found = while_loop(lambda carry: condition(*map(note_plain, carry)), step, start)
-        _watch(found, [[value] for value in start] + frozen.originals)
+        self._watch(place, found, [[value] for value in start] + frozen.originals)
         return tuple(map(note_plain, found))
 
     def _loop_state(
@@ -234,6 +235,13 @@ class RunTime(LoopRunTime, RegionCalls):
             watch_arrays(known, lambda: self._refuse("calls", place, "what it reads has changed"))
         return known
 
+    def _first(self, place: Place, value: Operand, flags: int) -> Operand:
+        """A value that the first turn gets, as data: also a plain array. No turn may give one; writes to large ones may be missed."""
+        is_array = type(value) is np.ndarray and value.dtype == FLOAT64 and value.shape and value.nbytes <= LARGEST_COMPARED
+        if is_array and flags & VARYING and not self._is_helper:
+            return value
+        return self._carry(place, value, flags)
+
     def _carry(self, place: Place, value: Operand, flags: int) -> Operand:
         """A value that one turn hands to the next one, as data."""
         kind = type(value)
@@ -251,6 +259,19 @@ class RunTime(LoopRunTime, RegionCalls):
             return float(value)
         got = f"a variable of the loop is {value!r}, of type {kind.__name__}"
         raise self._refuse("numbers", place, got, needed=self._needed(value, flags))
+
+    def _watch(self, place: Place, results: Sequence[Operand], given: Sequence[Sequence[Operand]]) -> None:
+        """Refuse writes to arrays that a loop has handed on: without merging they may be those that it was given."""
+        arrays = [result for result in results if is_tracked(result) and result.shape]
+        aliases = RefusingAliases("a merged loop")
+        aliases.refuse = lambda: self._refuse("scalars", place, "an array that goes through it may be written to afterwards")
+        partners = [("argument", j) for j in range(len(given))] + [("result", m) for m in range(len(arrays))]
+        for k in range(len(arrays)):
+            for partner in partners:
+                if partner != ("result", k):
+                    aliases.share(k, partner, ALWAYS)
+        kept = [[a for a in same if isinstance(a, (TrackedArray, np.ndarray)) and a.shape] for same in given]
+        watch_results(aliases, arrays, kept, _Nothing())
 
     # Calls
 
@@ -402,18 +423,6 @@ def _chain(operators: str, base: Operand, operands: Sequence[tuple[Operand, Oper
         if pair[side] is not None:
             base = _OPERATORS[name](base, pair[side])
     return base
-
-
-def _watch(results: Sequence[Operand], given: Sequence[Sequence[Operand]]) -> None:
-    """Refuse writes to arrays that a loop has handed on: without merging they may be those that it was given."""
-    arrays = [result for result in results if is_tracked(result) and result.shape]
-    aliases = Aliases("a merged loop")
-    partners = [("argument", j) for j in range(len(given))] + [("result", m) for m in range(len(arrays))]
-    for k in range(len(arrays)):
-        for partner in partners:
-            if partner != ("result", k):
-                aliases.share(k, partner, ALWAYS)
-    watch_results(aliases, arrays, [[a for a in same if is_tracked(a) and a.shape] for same in given], _Nothing())
 
 
 class _Nothing:

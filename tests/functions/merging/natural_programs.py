@@ -235,12 +235,127 @@ def asks_whether_it_went_through(x):
     return np.sum(w**2) if w is before else x[0]
 
 
+# Arrays as variables of loops
+
+
+def conjugate_gradients(x):
+    a = np.array([[4, 1, 0], [1, 3, 0.5], [0, 0.5, 2]]) + np.diag(x[:3] ** 2)
+    b = np.array([1.0, 2, 3])
+    at = np.zeros(3)
+    r = b - a @ at
+    d, rs = r, r @ r
+    for _ in range(10):
+        ad = a @ d
+        step = rs / (d @ ad)
+        at = at + step * d
+        r = r - step * ad
+        new = r @ r
+        if np.sqrt(new) < 1e-8:
+            break
+        d = r + new / rs * d
+        rs = new
+    return at @ at * x[3]
+
+
+def power_iteration(x):
+    a = np.array([[2.0, 0.3], [0.3, 1.0]]) + x[0] * np.eye(2) * 0.1
+    v = np.ones(2) / np.sqrt(2)
+    change = 1.0
+    while change > 1e-3:
+        w = a @ v
+        w = w / np.sqrt(w @ w)
+        change = np.sum(np.abs(w - v))
+        v = w
+    return v @ (a @ v) * x[1]
+
+
+def adds_to_the_first_array(x):
+    v, s = np.ones(3), x[0]
+    before = v
+    while s < 0.5:
+        v, s = v * x[1], s + 0.4
+    before += 1.0
+    return np.sum(v) * x[2]
+
+
+def adds_to_a_large_first_array(x):
+    v, s = np.ones((100, 100)).T, x[0]
+    before = v
+    while s < 0.5:
+        v, s = v * x[1], s + 0.4
+    before += 1.0
+    return np.sum(v) * x[2]
+
+
+def adds_to_what_a_loop_gives(x):
+    v, s = np.ones(3), x[0]
+    before = v
+    while s < 0.5:
+        v, s = v * x[1], s + 0.4
+    v += 1.0
+    return np.sum(before) * x[2] + np.sum(v)
+
+
+def begins_with_ints(x):
+    v, s = np.array([1, 2, 3]), x[0]
+    while s < 0.5:
+        v, s = v + 1, s + 0.4
+    return np.sum(v // 2) * x[1]
+
+
+def begins_with_float32(x):
+    v, s = np.ones(3, np.float32) / 3, x[0]
+    while s < 0.5:
+        v, s = v * np.float32(0.7), s + 0.4
+    return np.sum(v) * x[1]
+
+
+def goes_on_with_an_array_from_outside(x):
+    v, s, other = np.ones(3), x[0], np.ones(3)
+    while s < 0.5:
+        v, s = other, s + 0.4
+    other += 1.0
+    return np.sum(v) * x[1]
+
+
+def grows_in_a_loop(x):
+    v, s = np.ones(3), x[0]
+    while s < 0.5:
+        v, s = np.append(v, s), s + 0.4
+    return np.sum(v) * x[1]
+
+
+def adds_in_place_in_a_loop(x):
+    v, s = np.ones(3), x[0]
+    before = v
+    while s < 0.5:
+        v += x[1]
+        s = s + 0.4
+    return np.sum(v) * x[1] + np.sum(before)
+
+
+def starts(x, v):
+    s = x[0]
+    while s < 0.5:
+        v, s = v * x[1], s + 0.4
+    return v
+
+
+def adds_to_what_another_function_gives(x):
+    first = np.ones(3)
+    v = starts(x, first)
+    v += 1.0
+    return np.sum(v) * x[2] + np.sum(first)
+
+
 SAMPLES = np.random.default_rng(3).normal(size=(8, 2))
 SIDES = np.where(SAMPLES[:, 0] + 0.5 * SAMPLES[:, 1] > 0, 1.0, -1.0)
-MERGE = [searches_a_line, shortens_a_step, whole_steps, learns_from_mistakes]
+MERGE = [searches_a_line, shortens_a_step, whole_steps, learns_from_mistakes, conjugate_gradients, power_iteration]
 TRAPS = [
     steps_beside_float32, steps_beside_what_is_float32_at_times, whole_steps_beside_ints, steps_beside_plain_numbers, steps_that_are_zero,
     flags_beside_arrays, large_whole_numbers, calls_what_may_leave_an_array, adds_in_place_after_it, adds_to_the_other_name,
     adds_in_place_to_a_view, adds_in_place_to_a_view_of_what_comes_out, adds_in_place_where_another_branch_does,
     adds_in_place_in_another_function, writes_in_another_function, adds_in_place_to_a_plain_array, asks_whether_it_went_through,
+    adds_to_the_first_array, adds_to_a_large_first_array, adds_to_what_a_loop_gives, begins_with_ints, begins_with_float32,
+    goes_on_with_an_array_from_outside, grows_in_a_loop, adds_in_place_in_a_loop, adds_to_what_another_function_gives,
 ]  # fmt: skip

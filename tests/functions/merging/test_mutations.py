@@ -154,7 +154,7 @@ MUTATIONS = [
     ("powers", RunTime, "power", lambda _s, _p, base, exponent: plain_numbers.checked(base**exponent), programs.power_that_is_too_large),
     ("helpers' numbers", plain_numbers, "_MAY_RAISE", frozenset(), divides_by_what_a_helper_gives),
     ("types", RunTime, "asks", lambda _s, _p, function: function, traps.type_of_helper),
-    ("aliases", run_time, "_watch", lambda *_: None, unwritten),
+    ("aliases", RunTime, "_watch", lambda *_: None, unwritten),
     ("narrow", plain_numbers, "_WIDE", Without(), traps.float32_astype),
     ("large", rules, "LARGEST_FACTOR", 1 << 60, traps.fourth_of_both),
     ("overflow", rules, "LARGEST_FLOAT", np.inf, traps.overflow_pow2),

@@ -36,6 +36,7 @@ WITHOUT = {
     ]),
     "in place": ([(region_calls, "holds", lambda _: False), (aliases, "holds", lambda _: False)], [
         programs.adds_in_place_after_it, programs.adds_to_the_other_name, programs.writes_in_another_function,
+        programs.adds_to_the_first_array, programs.adds_to_what_a_loop_gives,
     ]),
 }
 

@@ -20,7 +20,7 @@ from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, is_tracked
 from ....ir.pytree import flatten
 from ....recording.aliases import Aliases, Condition, holds
 from ....recording.arrays.tracked import TrackedArray
-from ....recording.python_state.object_snapshot import PLAIN, plain_key
+from ....recording.python_state.object_snapshot import LARGEST_COMPARED, PLAIN, plain_key
 from ....recording.recorder import current_recorder
 from ...callees.body import Body, as_operand, call, caught_outside, type_of
 from ...callees.recorded_callee import RecordedCallee
@@ -150,14 +150,14 @@ class _Callee:
         self.callee, self.body, self.frozen, self.state = callee, body, frozen, body.state
 
 
-class _RegionAliases(Aliases):
-    """The aliases of a region, which is given up where an array that it handed through is written to."""
+class RefusingAliases(Aliases):
+    """The aliases of a region or loop, which is given up where an array that it handed through is written to."""
 
-    refuse: Refuse | None = None
+    refuse: Callable[[], Exception] | None = None
 
     def _check(self, condition: Condition, site: Site | None) -> None:
         if self.refuse is not None and holds(condition):
-            raise self.refuse("scalars", "an array goes through it unchanged, and is written to afterwards")
+            raise self.refuse()
         super()._check(condition, site)
 
 
@@ -169,8 +169,8 @@ class _RegionBody(Body):
     ) -> None:  # fmt: skip
         super().__init__(name, frozen, flatten(tuple(data))[1], lambda functions, tree: exits.of(functions[0](*tree)))
         self._region, self.exits, self.state = region, exits, state
-        self.aliases = _RegionAliases(name)
-        self.aliases.refuse = region.refuse
+        self.aliases = RefusingAliases(name)
+        self.aliases.refuse = lambda: region.refuse("scalars", "an array goes through it unchanged, and is written to afterwards")
         self._recorded = 0
 
     def __call__(self, arguments: Sequence[Operand]) -> list[Operand]:
@@ -192,7 +192,9 @@ class _RegionBody(Body):
         roots = [id(_root(leaf)) for leaf in leaves if type(leaf) is TrackedArray and leaf.shape]
         if len(set(roots)) != len(roots):
             raise self._region.refuse("scalars", "one array leaves it twice")
-        if not self._region.may_hand_through and not given.isdisjoint(roots):
+        # Writes to large arrays may be missed.
+        large = {id(_root(a)) for a in arguments if a.shape and 8 * a.size > LARGEST_COMPARED}
+        if not (large if self._region.may_hand_through else given).isdisjoint(roots):
             raise self._region.refuse("scalars", "an array goes through it unchanged, and may be written to")
         return leaves
 

@@ -33,6 +33,9 @@ class Regions:
 
     Args:
         block: rewrites the statements in a region.
+
+    Attributes:
+        may_hand_through: whether an array that goes into a region or loop may come out.
     """
 
     def __init__(self, facts: Facts, block: Callable[[Sequence[ast.stmt]], list[ast.stmt]]) -> None:
@@ -41,7 +44,7 @@ class Regions:
         loops = [n for n in nodes if isinstance(n, (ast.For, ast.While))]
         self._varying = assigned(loops).union(facts.arguments)
         # Nobody tells an array from another one that is equal; `+=` is noticed where it changes one.
-        self._may_hand_through = not (any(map(_is_write, nodes)) or compares_identities(facts.code))
+        self.may_hand_through = not (any(map(_is_write, nodes)) or compares_identities(facts.code))
 
     def is_wanted(self, node: ast.For) -> bool:
         """Whether a turn of a loop has several branches that are no selects, or one that gives more than data by itself."""
@@ -108,7 +111,7 @@ class Regions:
             _place(node, REGION), load(name), ast.Tuple([*(load(n) for n in into), *(value for _, value, _ in early)], ast.Load()),
             ast.Tuple(may_become, ast.Load()), ast.Tuple([flags(facts.use_of(frozenset([n]))) for n in wanted], ast.Load()),
             *(ast.Constant(not facts.may_merge((node.lineno, node.col_offset, form))) for form in (ONLY_DATA, FIRST_PLAIN)),
-            ast.Constant(self._may_hand_through),
+            ast.Constant(self.may_hand_through),
         ]  # fmt: skip
         return [function, near(ast.Assign([names_tuple(wanted, ast.Store())], call("region", arguments, node)), node)]
 
