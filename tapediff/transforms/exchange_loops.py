@@ -13,7 +13,10 @@ Each value is computed from the same ones by the same operations, so that it has
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+
+import numpy as np
 
 from ..ir.instruction import CONSTANT, INPUT, AnyType, Instruction, TupleType, ValueType
 from ..ir.rewriter import Rewriter
@@ -27,6 +30,9 @@ from .map_rows import LoopCallee, RowMapper, map_rows
 
 # Fewer iterations fill no lanes; the arrays of more would leave the second cache at every step.
 FEWEST, MOST = 4, 1 << 14
+
+# Operations from constants to a stream that are done in another order.
+LONGEST_CHAIN = 16
 
 # Values of more entries fill the lanes by themselves.
 LARGEST_VALUE = 4
@@ -53,7 +59,48 @@ def exchange_loops(tape: Tape, loop_callee: LoopCallee) -> Tape:
             made.number[number] = items[inputs[0]][params[0]]
         else:
             made.number[number] = made.copy(number)
+    return _swap_early(made.finish())
+
+
+def _swap_early(tape: Tape) -> Tape:
+    """The tape with streams computed in the order in which loops read them, where they are made of constants and numbers."""
+    made = Rewriter(tape)
+    uses = Counter(i for instruction in tape.instructions for i in instruction.inputs)
+    for number, (op, inputs, params, _, _) in enumerate(tape.instructions):
+        chain = _chain(tape, inputs[0], uses) if op is TRANSPOSE else None
+        if chain is None:
+            made.number[number] = made.copy(number)
+            continue
+        swapped: dict[int, int] = {}
+        for old in chain:
+            kind, operands, (*given,), type_, site = tape.instructions[old]
+            type_ = ValueType(tuple(type_.shape[k] for k in params[0]), type_.dtype)
+            if kind is CONSTANT:
+                swapped[old] = made.constant(np.transpose(given[0], params[0]), type_)
+            else:
+                read = tuple([swapped[i] if i in swapped else made.number[i] for i in operands])
+                swapped[old] = made.emit(kind, read, tuple(given), type_, site)
+        made.number[number] = swapped[inputs[0]]
     return made.finish()
+
+
+def _chain(tape: Tape, number: int, uses: Counter[int]) -> list[int] | None:
+    """The values of the shape of a value that it is made of, elementwise, of constants and numbers, in order; None if there are others."""
+    shape = tape.instructions[number].type.shape
+    found, pending = {number}, [number]
+    while pending:
+        old = pending.pop()
+        op, inputs, _, type_, _ = tape.instructions[old]
+        if type_.shape != shape or len(found) > LONGEST_CHAIN:
+            return None
+        if op is CONSTANT:
+            continue
+        if not isinstance(op, Elementwise) or uses[old] > 1:
+            return None
+        read = [i for i in inputs if tape.instructions[i].type.shape and i not in found]
+        found.update(read)
+        pending += read
+    return sorted(found)
 
 
 def _body(loop: Instruction) -> tuple[Tape, int] | None:
