@@ -311,7 +311,7 @@ class UnusualProgram:
         else:
             self.lines += ["    rate = [1.0]", "    inner, later = (lambda v: v * rate[0] if v > 0 else long(v)), functools.partial(wrapped, scale=0.5)"]
         self.has_rate = "rate = " in self.lines[-2]
-        for _ in range(self.random.randint(2, 5)):
+        for _ in range(self.random.randint(2, 4)):
             self._statement(1, None)
         self.lines.append("    s = a * 1.0 + 2.0 * b + (3.0 if hit else 0.5) + np.sum(y * DATA[:3]) + np.sum(z * z) + np.sum(w)")
         self.lines.append("    s = s + pair[0] * pair[1] + sum(kept) * 0.1 + o.calls + p.gain * p.count + COUNT[0] + len(out.getvalue())")
@@ -357,8 +357,8 @@ class UnusualProgram:
 
     def _statement(self, depth: int, loop: str | None) -> None:
         pad, pick, number = "    " * depth, self.random.choice, self._number(loop)
-        if depth < 5 and self.random.random() < 0.55:
-            kind = pick(("if", "if", "if", "if", "for", "while", "try") if depth < 4 else ("if",))
+        if depth < 4 and self.random.random() < 0.45:
+            kind = pick(("if", "if", "if", "if", "for", "while", "try") if depth < 3 else ("if",))
             return {"if": self._branch, "for": self._for, "while": self._while, "try": self._try}[kind](depth, loop)
         usual = [f"a = {number}", f"b = {number}", f"b += {number}", f"a -= {number}", f"a *= {number}", "n += 1", "m -= 2", "hit = True", f"y = {self._array(loop)}", f"z = {self._array(loop)}", f"w = {self._array(loop)}",
                  "a, b = b, a", f"pair = Pair({number}, pair.first)", f"best = {number}", "mode = 'fast'", f"pair = ({number}, a)"]  # fmt: skip
@@ -373,7 +373,7 @@ class UnusualProgram:
         self.lines.append(pad + pick(usual if self.random.random() > self.oddness else rare))
 
     def _block(self, depth: int, loop: str | None, ends: list[str]) -> None:
-        for _ in range(self.random.randint(1, 3)):
+        for _ in range(self.random.randint(1, 2)):
             self._statement(depth, loop)
         end = self.random.choice(ends)
         if end:

@@ -252,7 +252,7 @@ class RunTime(LoopRunTime, RegionCalls):
                 raise self._refuse("scalars", place, "a variable of the loop is an array without axes, which `+=` changes")
             return value
         is_float = kind is float and flags & FLOATS and not is_large(value)
-        allowed = kind in (np.float64, np.bool_) or is_float or (kind is bool and flags & BOOLS)
+        allowed = kind is np.float64 or is_float or (kind in (bool, np.bool_) and flags & BOOLS)
         if allowed:
             return value
         if kind is int and flags & INTS and is_small(value, flags):
@@ -389,7 +389,7 @@ class RunTime(LoopRunTime, RegionCalls):
     def _plain_side(self, place: Place, side: Operand, other: Operand, flags: int) -> Operand:
         """One of two values, of which one at least is plain."""
         kind = type(side)
-        if kind is TrackedArray or kind is np.float64 or kind is np.bool_:
+        if kind is TrackedArray or kind is np.float64:
             return side
         if kind is float and flags & FLOATS and not is_large(side):
             return side
@@ -397,7 +397,8 @@ class RunTime(LoopRunTime, RegionCalls):
             is_mixed = type(other) in (float, np.float64) or (is_tracked(other) and other.dtype == FLOAT64)
             if flags & (INTS_BESIDE_FLOATS if is_mixed else INTS) and is_small(side, flags):
                 return float(side)
-        if kind is bool and flags & BOOLS:
+        # NumPy's functions of a bool give float16; those of one that is data give float64.
+        if kind in (bool, np.bool_) and flags & BOOLS:
             return side
         raise self._refuse("numbers", place, f"one side gives {side!r}, of type {kind.__name__}", needed=self._needed(side, flags))
 

@@ -67,6 +67,11 @@ def test_numbers_that_become_data_are_computed_with_as_python_does(f):
             assert np.signbit(merged(x)) == np.signbit(expected)
 
 
+@pytest.mark.parametrize("f", traps.HALVES, ids=lambda f: f.__name__)
+def test_bools_of_numpy_are_computed_with_in_half_precision(f):
+    follows(f, POINTS[:4])
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs_with_state_follow_their_paths(seed):
     text, faults, _ = faults_of(seed, 6)

@@ -552,3 +552,46 @@ NUMBERS = [
     pow_helper,
     complex_helper,
 ]
+
+
+# NumPy's functions of its bools give float16, those of a bool that is data float64
+
+def halves_in_a_branch(x):
+    c, s = np.bool_(True), x[1]
+    if x[0] > 0:
+        s = np.sum(np.cumsum(x)) * np.sin(c)
+    return s
+
+
+def halves_after_a_branch(x):
+    c, s = np.bool_(True), x[1]
+    if x[0] > 0:
+        s = np.sum(np.cumsum(x))
+        c = np.bool_(False)
+    return s * np.exp(c)
+
+
+def halves_of_a_choice(x):
+    c = np.bool_(True)
+    if x[0] > 0:
+        c = np.bool_(False)
+    return x[1] * np.exp(c)
+
+
+def halves_after_a_loop(x):
+    c, v = np.bool_(True), abs(x[0]) + 0.1
+    while v < 3.0:
+        v = v * 1.3
+        c = np.bool_(False)
+    return v * np.exp(c)
+
+
+def halves_of_an_array(x):
+    c, s = np.array([True, False]), x[1]
+    if x[0] > 0:
+        s = np.sum(np.cumsum(x))
+        c = np.array([True, True])
+    return s * np.sum(np.exp(c))
+
+
+HALVES = [halves_in_a_branch, halves_after_a_branch, halves_of_a_choice, halves_after_a_loop, halves_of_an_array]

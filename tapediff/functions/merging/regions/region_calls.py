@@ -248,7 +248,7 @@ class _Taken:
                 raise self._refuse("scalars", "it computes with an array without axes, which `+=` changes")
             self.data.append(value)
             return _PLAIN_DATA if not value.type.shape and may_be_plain(value) else _DATA
-        if kind is np.float64 or kind is np.bool_:
+        if kind is np.float64 or (kind is np.bool_ and flags & BOOLS):
             self.data.append(value)
             return _DATA
         if (kind is float and flags & FLOATS and not is_large(value)) or (kind is int and flags & INTS and is_small(value, flags)):
@@ -274,7 +274,7 @@ class _Taken:
 def _is_simple(value: Tree, kind: type) -> bool:
     if kind is FunctionType:
         return not (value.__closure__ or value.__defaults__ or value.__kwdefaults__)
-    return kind in PLAIN or kind is np.int64 or kind in _NAMED
+    return kind in PLAIN or kind in (np.int64, np.bool_) or kind in _NAMED
 
 
 # Told apart by identity.
@@ -368,13 +368,13 @@ class _Exits:
             data.append(value)
             return _DATA
         is_float = kind is float and flags & FLOATS and not is_large(value)
-        if kind in (np.float64, np.bool_, np.int64) or is_float or (kind is bool and flags & BOOLS):
+        if kind in (np.float64, np.int64) or is_float or (kind in (bool, np.bool_) and flags & BOOLS):
             data.append(value)
             return _DATA
         if kind is int and flags & INTS and is_small(value, flags):
             data.append(float(value))
             return _DATA
-        if kind is np.ndarray and value.dtype in DTYPES:
+        if kind is np.ndarray and (value.dtype in (FLOAT64, INT64) or (value.dtype == BOOL and flags & BOOLS)):
             data.append(value)
             return _DATA
         if kind is tuple or (issubclass(kind, tuple) and is_record(kind)):
