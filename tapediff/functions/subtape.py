@@ -22,6 +22,7 @@ from .callees.path_messages import site_of
 from .callees.recorded_callee import RecordedCallee
 from .captured.freeze import Frozen, freeze
 from .captured.pickling import Portable, found, place_of
+from .merging.prepare.state_changes import warn_of_changes
 
 # The signature of a function, which wrapping does not change.
 P = ParamSpec("P")
@@ -89,6 +90,7 @@ class SubTape:
         key = (treedef, frozen.key, tuple(types))
         known = self._callees.get(key)
         if known is None:
+            warn_of_changes(self.f, self.name)
             ask = None if self.guard is None else _Asked(self.guard, frozen.owned(), treedef)
             run = functools.partial(_run_guarded, ask)
             body = Body(self.name, frozen, treedef, run)
@@ -200,6 +202,9 @@ def subtape(
 
     Returns:
         A function like f. Called with plain arrays it is f.
+
+    Warns:
+        GuardWarning: f changes something that outlives it (an attribute, a list, a global; it prints), which happens once for each path.
 
     Raises:
         ArgumentMismatch, ShapeMismatch: when a path returns other types than the first one did.
