@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
         zero_sum,
     )  # fmt: skip
     from .posterior.posterior import Posterior
-    from . import implicit, linalg, ode, random, sparse, special, stats, testing
+    from . import implicit, interpolate, linalg, ode, random, sparse, special, stats, testing
 
 __version__ = "0.1.0"
 
@@ -55,8 +55,8 @@ __all__ = [
     "NonScalarOutput", "NotConverged", "Output", "Posterior", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape",
     "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement",
     "asarray", "checkpoint", "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "derivative", "empty", "fori_loop",
-    "full", "grad", "gradient", "hessian", "hvp", "implicit", "interval", "is_recording", "jacfwd", "jacobian", "jacrev", "jvp",
-    "linalg", "linear_operator", "linearize", "lower", "ode", "ones", "ordered", "positive", "positive_ordered", "primitive",
+    "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate", "interval", "is_recording", "jacfwd", "jacobian", "jacrev",
+    "jvp", "linalg", "linear_operator", "linearize", "lower", "ode", "ones", "ordered", "positive", "positive_ordered", "primitive",
     "random", "real", "record", "register_container", "scan", "second_derivative", "simplex", "sparse", "sparse_hessian",
     "sparse_jacobian", "special", "static", "stats", "stop_gradient", "subtape", "switch", "testing", "unit_vector", "upper",
     "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian", "value_derivative_and_second_derivative",

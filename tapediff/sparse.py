@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from .ops.matrices.sparse import SPARSE_PRODUCT, SPARSE_TRANSPOSED, rows_of
 __all__ = ["SparseArray", "coo_array", "csc_array", "csr_array", "spsolve"]
 
 # A matrix or array of scipy.sparse, which has no type information.
-Scipys = Any
+Scipys: TypeAlias = Any
 
 
 class Pattern:
@@ -276,7 +276,7 @@ def _is_array(matrix: Scipys) -> bool:
     return any(base.__name__ == "sparray" for base in type(matrix).__mro__)
 
 
-def csr_array(arg: Any, shape: Sequence[int] | None = None) -> SparseArray:
+def csr_array(arg: Scipys, shape: Sequence[int] | None = None) -> SparseArray:
     """A sparse matrix, row by row, whose entries may be tracked; arguments as scipy.sparse.csr_array.
 
     Args:
@@ -289,12 +289,12 @@ def csr_array(arg: Any, shape: Sequence[int] | None = None) -> SparseArray:
     return _compressed(arg, shape, False)
 
 
-def csc_array(arg: Any, shape: Sequence[int] | None = None) -> SparseArray:
+def csc_array(arg: Scipys, shape: Sequence[int] | None = None) -> SparseArray:
     """A sparse matrix, column by column, whose entries may be tracked; see csr_array."""
     return _compressed(arg, shape, True)
 
 
-def _compressed(arg: Any, shape: Sequence[int] | None, by_columns: bool) -> SparseArray:
+def _compressed(arg: Scipys, shape: Sequence[int] | None, by_columns: bool) -> SparseArray:
     if not isinstance(arg, tuple) or len(arg) == 2:
         return coo_array(arg, shape)
     entries, indices, indptr = arg
@@ -305,7 +305,7 @@ def _compressed(arg: Any, shape: Sequence[int] | None, by_columns: bool) -> Spar
     return SparseArray(entries, Pattern(np.asarray(indices), np.asarray(indptr), (rows, columns)), by_columns)
 
 
-def coo_array(arg: Any, shape: Sequence[int] | None = None) -> SparseArray:
+def coo_array(arg: Scipys, shape: Sequence[int] | None = None) -> SparseArray:
     """A sparse matrix of (entries, (rows, columns)), whose entries may be tracked; equal positions add up. See csr_array."""
     if not isinstance(arg, tuple):
         return as_sparse(arg)

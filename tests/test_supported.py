@@ -11,7 +11,7 @@ import scipy.linalg
 import scipy.special
 
 import tapediff as td
-from tapediff import linalg, sparse, special, stats
+from tapediff import interpolate, linalg, sparse, special, stats
 from tapediff.errors import TapediffError
 from tapediff.numpy_api import dispatch
 from tapediff.numpy_api.alternatives import INSTEAD, NOT_HERE, SPECIAL, instead_of
@@ -152,10 +152,10 @@ def lists():
     yield "SciPy's functions", {
         f"scipy.special.{name}" for name in {*BY_SCIPY_NAME, *COMPOSITIONS, *SPECIAL, *IN_PYTHON} if hasattr(scipy.special, name)
     }
-    for module in (special, sparse):
+    for module in (special, sparse, interpolate):
         yield f"`{module.__name__}`, with SciPy's signatures", {
             f"td.{module.__name__.rpartition('.')[2]}.{name}" for name in getattr(module, "__all__", dir(module)) for f in [getattr(module, name)]
-            if name.islower() and not name.startswith("_") and (isinstance(f, Op) or getattr(f, "__module__", "") == module.__name__)
+            if (name.islower() or hasattr(module, "__all__")) and not name.startswith("_") and (isinstance(f, Op) or getattr(f, "__module__", "") == module.__name__)
         }  # fmt: skip
     yield "`tapediff.linalg`, with SciPy's signatures; `scipy.linalg.expm` and so on as well", {f"td.linalg.{name}" for name in linalg.__all__}
     yield "`tapediff.stats`, with SciPy's names and arguments", {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from ..ops.control.calls import CALL, GET
 from ..ops.matrices.sparse import SPARSE_SAMPLED, matrix_of
 from .callees.body import as_operand, type_of
 from .callees.ruled_callee import RuledCallee
+
+# What scipy.sparse.linalg.splu gives, which has no type information.
+Factors: TypeAlias = Any
 
 # The latest factorisations of each thread: the reverse pass finds that of the forward pass. A Newton step of several systems has a few.
 _MOST_FACTORS = 4
@@ -49,11 +52,11 @@ def _rule(z_bar: Operand, x: Operand, entries: Operand, b: Operand, columns: Ope
     return [-SPARSE_SAMPLED(left, right, columns, starts), b_bar]
 
 
-def _factors(entries: np.ndarray, columns: np.ndarray, starts: np.ndarray) -> Any:
+def _factors(entries: np.ndarray, columns: np.ndarray, starts: np.ndarray) -> Factors:
     """SuperLU's factors of the transpose, whose columns the rows are."""
     from scipy.sparse.linalg import splu
 
-    known: OrderedDict[tuple[bytes, ...], Any] | None = getattr(_latest, "factors", None)
+    known: OrderedDict[tuple[bytes, ...], Factors] | None = getattr(_latest, "factors", None)
     if known is None:
         known = _latest.factors = OrderedDict()
     key = (entries.tobytes(), columns.tobytes(), starts.tobytes())

@@ -110,7 +110,7 @@ MODULES = {
     "scipy.sparse": "tapediff.sparse has csr_array, csc_array and coo_array for tracked entries, and spsolve; else use matrix.toarray()",
     "scipy.optimize": "solve outside the recorded function, or write the iteration itself, with td.while_loop",
     "scipy.integrate": "write the steps yourself, e.g. of Runge and Kutta, in a loop or td.scan",
-    "scipy.interpolate": "use np.interp, or evaluate the polynomial of the piece that np.searchsorted finds",
+    "scipy.interpolate": "tapediff.interpolate has CubicSpline, PchipInterpolator, make_interp_spline and others; of lines, use np.interp",
 }
 
 

@@ -29,7 +29,7 @@ B = np.array([1.0, -0.5, 0.3, 2.0])
         (lambda x: solve_by_name(x, B[:3]), "a plain ndarray by scipy.linalg.solve,", "use tapediff.linalg.solve, which has SciPy's signature"),
         (lambda x: scipy.stats.maxwell.logpdf(x), "a plain ndarray by scipy.stats.rv_continuous.logpdf,", "use tapediff.stats"),
         (lambda x: scipy.sparse.csr_matrix(x).sum(), "by scipy.sparse.", "tapediff.sparse has csr_array"),
-        (lambda x: scipy.interpolate.CubicSpline([0.0, 0.5, 1.5], x[0]), "by scipy.interpolate.CubicSpline,", "use np.interp"),
+        (lambda x: scipy.interpolate.UnivariateSpline(np.arange(5.0), x[0]), "by scipy.interpolate.UnivariateSpline", "tapediff.interpolate has"),
         (lambda x: scipy.optimize.brentq(lambda t: t * t - x[0, 0], 0.0, 9.0), "a Python float by scipy.optimize.brentq,", "td.while_loop"),
         (lambda x: scipy.integrate.quad(lambda t: t * x[0, 0], 0.0, 1.0), "by scipy.integrate.", "td.scan"),
         (lambda x: math.sin(x[0, 0]), "converted to a Python float,", "np.log, not math.log"),

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...ir.instruction import Operand, ValueType
-from ..declaration.op import Op
+from ..declaration.op import Example, Op
+
+# A matrix of scipy.sparse, which has no type information.
+Scipys: TypeAlias = Any
 
 
-def matrix_of(entries: np.ndarray, columns: np.ndarray, starts: np.ndarray, width: int) -> Any:
+def matrix_of(entries: np.ndarray, columns: np.ndarray, starts: np.ndarray, width: int) -> Scipys:
     """SciPy's matrix, which shares the arrays. (Importing SciPy's takes longer than the rest of tapediff, and few programs need it.)"""
     from scipy.sparse import csr_array
 
@@ -38,11 +41,11 @@ def _per_entry(type_: ValueType, types: Sequence[ValueType]) -> float:
     return 4.0 * count * math.prod(type_.shape[1:])
 
 
-def _examples(op: Callable[..., Operand], *sizes: int) -> Callable[[np.random.Generator], list[Any]]:
+def _examples(op: Callable[..., Operand], *sizes: int) -> Callable[[np.random.Generator], list[Example]]:
     """Of a matrix of 4 rows and 6 columns, with an empty row and an empty column; vectors, and matrices of few or many columns."""
     columns, starts = np.array([0, 3, 3, 5, 1, 2, 3, 5]), np.array([0, 3, 3, 4, 8])
 
-    def examples(rng: np.random.Generator) -> list[Any]:
+    def examples(rng: np.random.Generator) -> list[Example]:
         def shapes(behind: tuple[int, ...]) -> list[tuple[int, ...]]:
             return [(8,) if size == 8 else (size, *behind) for size in sizes]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ...ir.instruction import Operand
 from ...numpy_api.complex_numbers import scipy_fft
 from ...numpy_api.creating import holds_tracked
 from ...numpy_api.kinds import plain_data, refuse, refuse_named_axes
+from .object_snapshot import PythonValue
 
 # A library's own method.
 Original = Callable[..., Operand]
@@ -51,7 +52,19 @@ def _by_sparse(original: Original, matrix: object, args: Sequence[Operand], name
     return _module("sparse").answer(matrix, original.__name__, *args, *named.values())
 
 
-def _by_arrays(original: Original, frame: Any, args: Sequence[Operand], named: Mapping[str, Operand]) -> Operand:
+def _by_splines(original: Original, scipys: PythonValue, args: Sequence[Operand], named: Mapping[str, Operand]) -> Operand:
+    interpolate = _module("interpolate")
+    if original.__name__ == "make_interp_spline":
+        return interpolate.make_interp_spline(scipys, *args, **named)
+    if original.__name__ == "__init__":
+        return None if interpolate.made_of_tracked(scipys, args, dict(named)) else original(scipys, *args, **named)
+    ours = interpolate.ours(scipys)
+    if ours is None or (original.__name__ == "derivative" and type(ours).__name__ != "PiecewisePolynomial"):
+        return original(scipys, *args, **named)
+    return getattr(ours, original.__name__)(*args, **named)
+
+
+def _by_arrays(original: Original, frame: PythonValue, args: Sequence[Operand], named: Mapping[str, Operand]) -> Operand:
     """A product of a frame or column of pandas as one of arrays. Methods that match axes are refused: their results would be objects."""
     if original.__name__ == "dot":
         return np.dot(frame.to_numpy(), plain_data(*args, *named.values()))
@@ -95,37 +108,48 @@ _METHODS: dict[str, tuple[Answer, dict[str, tuple[str, ...]]]] = {
     "scipy.sparse._dia": (_by_sparse, {"_dia_base": _OF_SPARSE}),
     "scipy.sparse._bsr": (_by_sparse, {"_bsr_base": _OF_SPARSE}),
     "numpy.ma.core": (_refuse_masked, {"MaskedArray": ("_delegate_binop",)}),
+    "scipy.interpolate._interpolate": (_by_splines, {"_PPolyBase": ("__call__",), "PPoly": ("derivative",)}),
+    "scipy.interpolate._bsplines": (_by_splines, {"BSpline": ("__call__",)}),
+    "scipy.interpolate._cubic": (_by_splines, {
+        "CubicSpline": ("__init__",), "PchipInterpolator": ("__init__",), "Akima1DInterpolator": ("__init__",),
+        "CubicHermiteSpline": ("__init__",),
+    }),
+    "scipy.interpolate._rgi": (_by_splines, {"RegularGridInterpolator": ("__init__", "__call__")}),
+    "scipy.interpolate": (_by_splines, {_FUNCTIONS: ("make_interp_spline",)}),
     "pandas": (_by_arrays, {"DataFrame": ("dot", "_flex_arith_method"), "Series": ("dot", "_flex_method")}),
     "xarray.core.dataarray": (_refuse_named_axes, {"DataArray": ("_binary_op",)}),
     "scipy.sparse.linalg": (_by_sparse, {_FUNCTIONS: ("spsolve",)}),
 }  # fmt: skip
 
 
+_OWNERS = [(module, name) for module, (_, classes) in _METHODS.items() for name in classes]
+
+
 def put(replaced: bool) -> None:
     """Give the libraries' classes the methods of tapediff, or their own back. Nothing to do where a library is not imported."""
-    for module in _METHODS:
-        loaded = sys.modules.get(module)
-        if loaded is not None:
-            owners = tuple(vars(loaded).get(name) if name else loaded for name in _METHODS[module][1])
-            if None not in owners:  # another thread may be importing it
-                _put(_methods(module, owners), replaced)
-
-
-def _put(methods: tuple[Method, ...], replaced: bool) -> None:
-    """Methods that someone else has replaced meanwhile are left alone."""
-    for owner, name, original, replacement in methods:
+    loaded = sys.modules.get
+    # Those of a module that another thread is importing may not be there yet.
+    owners = tuple([(vars(found).get(name) if name else found) if (found := loaded(module)) else None for module, name in _OWNERS])
+    for owner, name, original, replacement in _methods(owners):
         before, after = (original, replacement) if replaced else (replacement, original)
-        if owner.__dict__.get(name) is before:
+        if owner.__dict__.get(name) is before:  # those that someone else has replaced meanwhile are left alone
             setattr(owner, name, after)
 
 
 @cache
-def _methods(module: str, owners: tuple[Owner, ...]) -> tuple[Method, ...]:
-    answer, names_of = _METHODS[module]
+def _methods(owners: tuple[Owner | None, ...]) -> tuple[Method, ...]:
     return tuple(
-        (owner, name, owner.__dict__[name], _replacement(owner.__dict__[name], answer))
-        for owner, names in zip(owners, names_of.values()) for name in names if name in owner.__dict__
+        _method(owner, name, module)
+        for owner, (module, of_class) in zip(owners, _OWNERS) if owner is not None
+        for name in _METHODS[module][1][of_class] if name in owner.__dict__
     )  # fmt: skip
+
+
+@cache
+def _method(owner: Owner, name: str, module: str) -> Method:
+    """Made once, before it is first replaced."""
+    original = owner.__dict__[name]
+    return owner, name, original, _replacement(original, _METHODS[module][0])
 
 
 def _concerns(value: object) -> bool:
@@ -135,10 +159,15 @@ def _concerns(value: object) -> bool:
     return holds_tracked(value) or type(value).__module__.startswith("tapediff.")
 
 
+def _is_of_tracked(value: object) -> bool:
+    """Whether an object of SciPy's was made of tracked ordinates."""
+    return "_of_tapediff" in getattr(value, "__dict__", ())
+
+
 def _replacement(original: Original, answer: Answer) -> Original:
     @wraps(original)
     def call(self: object, *args: Operand, **named: Operand) -> Operand:
-        if current_recorder() is None or not any(map(_concerns, (self, *args, *named.values()))):
+        if current_recorder() is None or not (_is_of_tracked(self) or any(map(_concerns, (self, *args, *named.values())))):
             return original(self, *args, **named)
         return answer(original, self, args, named)
 
