@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Sequence
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
@@ -108,6 +110,9 @@ class Simple:
         if found is abs or (name in ELEMENTWISE and found is getattr(np, name, None)):
             self.cost += ELEMENTWISE["abs" if found is abs else name]
             return _like(node, ast.Call(function, [self.expression(a) for a in node.args], []))
+        constant = _constant(self._facts, node)
+        if constant is not None:
+            return ast.copy_location(ast.Constant(constant), node)
         raise Broken("calls", node, f"it calls {ast.unparse(node.func)}")
 
     def reduction(self, node: ast.Call, flags: ast.expr) -> ast.expr:
@@ -171,6 +176,36 @@ def cost_of(function: Any, depth: int = 0) -> int:
 
 # Of functions that call each other.
 MOST_CALLS = 3
+
+
+def _constant(facts: Facts, node: ast.expr) -> float | None:
+    """The value of one of math's functions, of constants and no more; None of anything else, or if it fails."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, (int, float)) and type(node.value) is not bool else None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _constant(facts, node.operand)
+        return None if value is None else -value
+    if isinstance(node, ast.Attribute):
+        value = math.__dict__.get(node.attr) if _is_math(facts, node) else None
+        return value if type(value) is float else None
+    if isinstance(node, ast.Call) and not node.keywords:
+        found: Any = None
+        if isinstance(node.func, ast.Attribute) and _is_math(facts, node.func):
+            found = math.__dict__.get(node.func.attr)
+        elif isinstance(node.func, ast.Name):
+            found = facts.resolve(node.func.id)
+        values = [_constant(facts, a) for a in node.args]
+        if type(found) is BuiltinFunctionType and found.__module__ == "math" and None not in values:
+            try:
+                value = found(*values)
+            except (ValueError, TypeError, OverflowError):
+                return None
+            return value if type(value) in (int, float) else None
+    return None
+
+
+def _is_math(facts: Facts, node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and facts.resolve(node.value.id) is math
 
 
 class _Indices(ast.NodeTransformer):

@@ -1,5 +1,7 @@
 """Programs as people write them, with arrays as states and Python numbers beside them, and traps for the rules that let these be merged."""
 
+import math
+
 import numpy as np
 
 NARROW = np.array([0.1, 0.7, -0.3], np.float32)
@@ -348,9 +350,38 @@ def adds_to_what_another_function_gives(x):
     return np.sum(v) * x[2] + np.sum(first)
 
 
+# Functions of math's
+
+
+def scales_by_constants(x):
+    total = 0.0
+    for v in x:
+        due = v * v
+        total += math.sqrt(2.0) * due if due > 0.5 else due * math.exp(-math.pi)
+    return total
+
+
+def fails_for_a_constant(x):
+    total = 0.0
+    for v in x:
+        total += math.sqrt(-1.0) * v if v > 90.0 else v * v
+    return total
+
+
+def takes_a_logarithm(v):
+    return math.log(v)
+
+
+def calls_what_fails_at_times(x):
+    total = 0.0
+    for v in x[:3]:
+        total += math.log(-2.0) if v > 90.0 else takes_a_logarithm(2.0) * v if v > 0.3 else v
+    return total
+
+
 SAMPLES = np.random.default_rng(3).normal(size=(8, 2))
 SIDES = np.where(SAMPLES[:, 0] + 0.5 * SAMPLES[:, 1] > 0, 1.0, -1.0)
-MERGE = [searches_a_line, shortens_a_step, whole_steps, learns_from_mistakes, conjugate_gradients, power_iteration]
+MERGE = [searches_a_line, shortens_a_step, whole_steps, learns_from_mistakes, conjugate_gradients, power_iteration, scales_by_constants]
 TRAPS = [
     steps_beside_float32, steps_beside_what_is_float32_at_times, whole_steps_beside_ints, steps_beside_plain_numbers, steps_that_are_zero,
     flags_beside_arrays, large_whole_numbers, calls_what_may_leave_an_array, adds_in_place_after_it, adds_to_the_other_name,
@@ -358,4 +389,5 @@ TRAPS = [
     adds_in_place_in_another_function, writes_in_another_function, adds_in_place_to_a_plain_array, asks_whether_it_went_through,
     adds_to_the_first_array, adds_to_a_large_first_array, adds_to_what_a_loop_gives, begins_with_ints, begins_with_float32,
     goes_on_with_an_array_from_outside, grows_in_a_loop, adds_in_place_in_a_loop, adds_to_what_another_function_gives,
+    fails_for_a_constant, calls_what_fails_at_times,
 ]  # fmt: skip
