@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ir.instruction import Operand
 from ..ops.elementwise.arithmetic import ABSOLUTE, MAXIMUM, MINIMUM
-from ..ops.elementwise.bessel import I0E
+from ..ops.elementwise.bessel import I0E, I1E
 from ..ops.elementwise.comparison import EQUAL, IS_FINITE, LOGICAL_AND, LOGICAL_OR, SELECT
 from ..ops.elementwise.elementary import EXPIT, LOG_EXPIT
 from ..ops.elementwise.incomplete import (
@@ -25,9 +25,22 @@ from ..ops.elementwise.incomplete import (
     gauss_rule,
     integral,
 )  # fmt: skip
-from ..ops.elementwise.special import BETALN, ERF, ERFINV, GAMMALN, LOG_NDTR, LOGIT, NDTR, NDTRI, XLOG1PY, XLOGY
+from ..ops.elementwise.special import (
+    BETALN,
+    ERF,
+    ERFINV,
+    GAMMALN,
+    LOG_NDTR,
+    LOGIT,
+    NDTR,
+    NDTRI,
+    XLOG1PY,
+    XLOGY,
+    log_ndtr_slope,
+)
 from ..ops.elementwise.special_integrals import NDTRI_EXP, OWENS_T, POCH, near_zero
 from .distribution import Continuous, Formula, Support, all_of
+from .quantiles import InverseRule, inverse
 
 LOG2, LOG_PI = math.log(2.0), math.log(math.pi)
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
@@ -170,8 +183,19 @@ def _skew_cdf(z: Operand, a: Operand) -> Operand:
     return SELECT(is_tail, tail, NDTR(z) - 2.0 * OWENS_T(z, a))
 
 
+def _skew_density(z: Operand, a: Operand) -> Operand:
+    return np.exp(_skew_normal(z, a))
+
+
+def _skew_slope(z: Operand, a: Operand) -> Operand:
+    """The derivative of the distribution function in the shape."""
+    square = 1.0 + a * a
+    return -np.exp(-0.5 * z * z * square) / (np.pi * square)
+
+
+_skew_ppf = inverse(_skew_cdf, InverseRule(_skew_density, (_skew_slope,)), lambda a: -40.0, lambda a: 40.0)
 skewnorm = Continuous("skewnorm", ("a",), _skew_normal, FINITE, valid=lambda a: IS_FINITE(a), functions={
-    "cdf": _skew_cdf, "sf": lambda z, a: _skew_cdf(-z, -a),
+    "cdf": _skew_cdf, "sf": lambda z, a: _skew_cdf(-z, -a), "ppf": _skew_ppf, "isf": lambda q, a: -_skew_ppf(q, -a),
 })  # fmt: skip
 
 
@@ -181,8 +205,36 @@ def _exponnorm_tail(z: Operand, K: Operand) -> Operand:
     return rate * (0.5 * rate - z) + LOG_NDTR(z - rate)
 
 
+def _exponnorm_cdf(z: Operand, K: Operand) -> Operand:
+    return NDTR(z) - np.exp(_exponnorm_tail(z, K))
+
+
+def _exponnorm_sf(z: Operand, K: Operand) -> Operand:
+    return NDTR(-z) + np.exp(_exponnorm_tail(z, K))
+
+
+def _exponnorm_density(z: Operand, K: Operand) -> Operand:
+    return np.exp(_exponnorm_tail(z, K)) / K
+
+
+def _exponnorm_slope(z: Operand, K: Operand) -> Operand:
+    """The derivative of the distribution function in K."""
+    start = z - 1.0 / K
+    return -np.exp(_exponnorm_tail(z, K)) * (start + log_ndtr_slope(LOG_NDTR(start), start)) / np.square(K)
+
+
+_exponnorm_rule = InverseRule(_exponnorm_density, (_exponnorm_slope,))
+# The sum of a normal and an exponential number, neither of which is further out.
+_exponnorm_ends = (lambda K: -40.0, lambda K: 40.0 + 750.0 * K)
+_minus_sf_inverse = inverse(lambda z, K: -_exponnorm_sf(z, K), _exponnorm_rule, *_exponnorm_ends)
+def _exponnorm_isf(q: Operand, K: Operand) -> Operand:
+    is_end = EQUAL(q * (1.0 - q), 0.0)
+    return SELECT(is_end, SELECT(q > 0.5, -np.inf, np.inf), _minus_sf_inverse(SELECT(is_end, -0.5, -q), K))
+
+
 exponnorm = Continuous("exponnorm", ("K",), lambda z, K: _exponnorm_tail(z, K) - np.log(K), FINITE, valid=_positive, functions={
-    "cdf": lambda z, K: NDTR(z) - np.exp(_exponnorm_tail(z, K)), "sf": lambda z, K: NDTR(-z) + np.exp(_exponnorm_tail(z, K)),
+    "cdf": _exponnorm_cdf, "sf": _exponnorm_sf, "ppf": inverse(_exponnorm_cdf, _exponnorm_rule, *_exponnorm_ends),
+    "isf": _exponnorm_isf,
 })  # fmt: skip
 
 # Student, Cauchy
@@ -381,8 +433,27 @@ def _von_mises_cdf(z: Operand, kappa: Operand) -> Operand:
     return turns + SELECT(angle < 0.0, tail, 1.0 - tail)
 
 
+def _von_mises_density(z: Operand, kappa: Operand) -> Operand:
+    return np.exp(_von_mises(z, kappa))
+
+
+def _von_mises_slope(z: Operand, kappa: Operand) -> Operand:
+    """The derivative of the distribution function in kappa, for |z| <= pi: the integral of the density times cos less its mean."""
+    distance, mean = ABSOLUTE(z), I1E(kappa) / I0E(kappa)
+    length = MINIMUM(np.pi - distance, 12.0 / np.sqrt(MAXIMUM(kappa, 1.0)))
+    nodes, weights = gauss_rule(64)
+    points = np.expand_dims(distance, -1) + np.expand_dims(length, -1) * nodes
+    terms = np.exp(_von_mises(points, np.expand_dims(kappa, -1))) * (np.cos(points) - np.expand_dims(mean, -1))
+    tail = length * np.sum(terms * weights, axis=-1)
+    return SELECT(z < 0.0, tail, -tail)
+
+
+_von_mises_ppf = inverse(
+    _von_mises_cdf, InverseRule(_von_mises_density, (_von_mises_slope,)), lambda kappa: -np.pi, lambda kappa: np.pi
+)
 vonmises = Continuous("vonmises", ("kappa",), _von_mises, FINITE, valid=lambda kappa: kappa >= 0.0, functions={
-    "cdf": _von_mises_cdf, "sf": lambda z, kappa: _von_mises_cdf(-z, kappa),
+    "cdf": _von_mises_cdf, "sf": lambda z, kappa: _von_mises_cdf(-z, kappa), "ppf": _von_mises_ppf,
+    "isf": lambda q, kappa: -_von_mises_ppf(q, kappa),
 })  # fmt: skip
 
 

@@ -199,14 +199,7 @@ class Distribution:
             return lambda z, *shapes: _logarithm(near(z, *shapes), other(z, *shapes))
         if name == "isf" and "ppf" in known:
             return lambda q, *shapes: known["ppf"](1.0 - q, *shapes)
-        raise UnsupportedFunction(f"{name} of tapediff.stats.{self.name}", at=user_site(), fix=self._instead(name))
-
-    def _instead(self, name: str) -> str:
-        if name in ("ppf", "isf") and self.is_discrete:
-            return f"it is a step function, whose derivative is zero: call scipy.stats.{self.name}.{name} on plain numbers"
-        if name in ("ppf", "isf"):
-            return f"solve cdf(x) = q for x by Newton's method, or call scipy.stats.{self.name}.{name} on plain numbers"
-        return f"sum {'exp(logpmf)' if self.is_discrete else 'exp(logpdf) at the points of a quadrature'} over the values"
+        raise UnsupportedFunction(f"{name} of tapediff.stats.{self.name}", at=user_site(), fix="integrate or sum its density")
 
     def _inside(self, z: Operand, shapes: tuple[Operand, ...]) -> Operand:
         return self.support.inside(z, *shapes)
