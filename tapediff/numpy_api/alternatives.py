@@ -66,7 +66,6 @@ INSTEAD = {
     "may_share_memory": _MEMORY,
     "shares_memory": _MEMORY,
     "nested_iters": "loop over np.ndindex(x.shape)",
-    "roots": "use np.linalg.eigvals of the companion matrix, np.diag(np.ones(n - 1), -1) with -p[1:] / p[0] as its first row",
     "sort_complex": "use np.sort: tracked values are real",
     **{f"scipy.{module}.{name}": f"use tapediff.{module}.{name}, which has SciPy's signature"
        for module, names in (("linalg", LINALG), ("special", SPECIAL)) for name in names},

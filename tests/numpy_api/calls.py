@@ -475,6 +475,8 @@ np.linalg.vecdot(t, t, axis=1)
 np.linalg.tensordot(m, n, axes=2)
 np.linalg.matmul(t, n.T)
 np.linalg.eigvals(p + 0.1 * s)
+np.roots(np.poly(v) * d)
+np.roots(np.append([0.0, 0.0], np.append(np.poly(v), 0.0)))
 np.linalg.eig(p + 0.1 * s)
 np.trace(S, axis1=1, axis2=2)
 """

@@ -40,6 +40,7 @@ FUNCTIONS: dict[Callable[..., object], Callable[..., Operand]] = {
     np.unique_inverse: choosing.unique_inverse, np.unique_values: choosing.unique_values, np.unravel_index: choosing.unravel_index,
     np.unstack: filling.unstack, np.lib.stride_tricks.sliding_window_view: filling.sliding_window_view,
     np.linalg.cond: decompositions.cond, np.linalg.eig: decompositions.eig, np.linalg.eigvals: decompositions.eigvals,
+    np.roots: decompositions.roots,
     np.linalg.lstsq: decompositions.lstsq, np.linalg.matrix_rank: decompositions.matrix_rank, np.linalg.pinv: decompositions.pinv,
     np.linalg.qr: decompositions.qr, np.linalg.svd: decompositions.svd, np.linalg.svdvals: decompositions.svdvals,
     np.linalg.trace: lambda x, /, *, offset=0, dtype=None: np.sum(np.linalg.diagonal(x, offset=offset), axis=-1, dtype=dtype),

@@ -167,3 +167,21 @@ def eig(a: Operand) -> EigResult:
 
 def eigvals(a: Operand) -> Operand:
     return eig(a).eigenvalues
+
+
+def roots(p: Operand) -> Operand:
+    """Of polynomials with real roots: the eigenvalues of the companion matrix. Which coefficients at the ends are zero is guarded."""
+    p = as_floats(np.atleast_1d(as_value(p)))
+    if np.ndim(p) != 1:
+        raise ValueError("Input must be a rank-1 array.")
+    first, end = 0, p.shape[0]
+    while first < end and p[first] == 0.0:
+        first += 1
+    while end > first and p[end - 1] == 0.0:
+        end -= 1
+    zeros = np.zeros(0 if first == end else p.shape[0] - end)
+    if end - first < 2:
+        return zeros
+    n = end - first - 1
+    companion = np.concatenate([(-p[first + 1 : end] / p[first])[None, :], np.eye(n)[:-1]])
+    return np.concatenate([eigvals(companion), zeros])
