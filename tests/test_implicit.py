@@ -178,6 +178,12 @@ def test_a_start_has_no_derivative_and_data_none_either():
     assert by_start == 0
 
 
+def test_no_unknowns_have_no_solution_to_seek():
+    for k in (2.0, np.zeros(0)):
+        assert implicit.root(lambda x, k=k: k * x, np.zeros(0)).shape == (0,)
+    assert td.gradient(lambda k: np.sum(implicit.root(lambda x: k * x, np.zeros((0, 2)))), 1.0) == 0
+
+
 def module_level(x, k):
     return k[0] * x**3 + x - k[1]
 

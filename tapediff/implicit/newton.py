@@ -114,4 +114,4 @@ def _downhill(gradient: Operand, hessian: Operand) -> Operand:
 
 
 def _largest(x: Operand) -> Operand:
-    return np.max(np.abs(x))
+    return np.max(np.abs(x), initial=0.0)
