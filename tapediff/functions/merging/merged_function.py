@@ -167,7 +167,8 @@ class MergedFunctions:
             check_statements(body_of(definition))
             if (code, None) not in self.refused:
                 definition, facts = self._definition(definition, function, True)
-                self.sites[code] = facts.sites
+                # A function that calls itself has merged branches where it is called first.
+                self.sites[code] = facts.sites | self.sites.get(code, {})
             checked = Checked(definition)
             if isinstance(definition, ast.Lambda):
                 definition.body = checked.visit(definition.body)
