@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import functools
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from .nodes import extent, is_call_of_run_time
 from .rules import COMPARISONS, Place, Resolve, with_lines
@@ -93,6 +93,14 @@ class Contexts:
         self.stores = {n for n in parts if isinstance(n, ast.stmt) and is_store(n) and may_be((n.lineno, n.col_offset))}
         self._flows, self._int_flows = (flows_of(parts, reads, self.stores) for reads in (reads_of_values, reads_of_ints))
         self._parts, self._may_be = parts, may_be
+        self._lambdas = _lambdas(parts)
+        self._flows += _flows_into(self._lambdas, reads_of_values)
+        # By argument the variable that gets it, and the names that are called.
+        self._variable_of: dict[ast.AST, str] = {
+            argument: variable.arg
+            for known in self._lambdas for call in known.calls for argument, variable in zip(call.args, known.function.args.args)
+        }  # fmt: skip
+        self._callees: set[ast.AST] = {call.func for known in self._lambdas for call in known.calls}
         # Arithmetic that is taken for that with a float64, while the uses of something are looked for.
         self._beside: frozenset[ast.AST] = frozenset()
         self._parents: dict[ast.AST, ast.AST] = {}
@@ -115,6 +123,10 @@ class Contexts:
             if isinstance(node, ast.Name) and (isinstance(node.ctx, ast.Load) or isinstance(self._parents.get(node), ast.AugAssign)):
                 self._loads.setdefault(node.id, []).append(node)
 
+        self._candidates = self._found_candidates()
+        reads = lambda node: reads_within(node, lambda part: part in self._candidates)  # noqa: E731 -- the next line is its only use
+        self._flows_beside = flows_of(parts, reads, self.stores) + _flows_into(self._lambdas, reads)
+
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self._parents.get(node)
 
@@ -133,10 +145,10 @@ class Contexts:
             self._uses[names] = use
         return use
 
-    @functools.cached_property
-    def _candidates(self) -> frozenset[ast.AST]:
+    def _found_candidates(self) -> frozenset[ast.AST]:
         """Arithmetic that may be with a float64 which is no plain number: its result is then no plain number either."""
-        return frozenset(n for n in self._parts if isinstance(n, ast.BinOp) and self._may_be_beside(n))
+        inner = {n for f in self._parts if isinstance(f, (ast.Lambda, ast.FunctionDef)) for n in ast.walk(f)}
+        return frozenset(n for n in self._parts if isinstance(n, ast.BinOp) and n not in inner and self._may_be_beside(n))
 
     def _may_be_beside(self, node: ast.BinOp) -> bool:
         if not isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)) or not self._may_be(extent(node)):
@@ -152,10 +164,6 @@ class Contexts:
             top = self._parents.get(top)
         targets = assigned([top]) if isinstance(top, (ast.Assign, ast.AnnAssign)) else ()
         return not (isinstance(first, ast.Name) and first.id in targets)
-
-    @functools.cached_property
-    def _flows_beside(self) -> Flows:
-        return flows_of(self._parts, lambda node: reads_within(node, lambda part: part in self._candidates), self.stores)
 
     def _found(self, names: Names, nodes: Sequence[ast.expr], flows: Flows) -> Use:
         use = Use()
@@ -180,6 +188,8 @@ class Contexts:
         """The variables that an expression's value may go into."""
         found: set[str] = set()
         while node in self._parents and not isinstance(node, ast.stmt):
+            if node in self._variable_of:
+                found.add(self._variable_of[node])
             node = self._parents[node]
             if isinstance(node, ast.Call) and self._kinds[node] != "number":
                 break  # which gives something else than plain numbers, or asks for more of them than to be that
@@ -197,22 +207,33 @@ class Contexts:
             use.may_grow = use.products = use.negated = True
 
     def _climb(self, node: ast.AST, use: Use) -> None:
-        """Follow a value to where its expression ends."""
+        """Follow a value to where its expression ends; that of a lambda goes on at the calls of it."""
+        pending, seen = [node], set[ast.AST]()
+        while pending:
+            end = self._climb_expression(pending.pop(), use)
+            calls = next((known.calls for known in self._lambdas if known.function is end), ())
+            pending += [call for call in calls if call not in seen]
+            seen.update(calls)
+
+    def _climb_expression(self, node: ast.AST, use: Use) -> ast.AST | None:
+        """Follow a value to where its expression ends; the lambda that gives it, if one does."""
         may_be_int = not isinstance(node, ast.Name) or node.id in self._as_ints
         name, is_product = node.id if isinstance(node, ast.Name) else "", False
         while True:
             parent = self._parents.get(node)
             if isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.Call)):
                 if not self._goes_on(parent, node, use, may_be_int):
-                    return
+                    return None
                 may_be_int = may_be_int and not (isinstance(parent, ast.BinOp) and makes_a_float(parent))
                 is_product |= isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Mult, ast.Pow))
+            elif isinstance(parent, ast.Lambda) and any(known.function is parent for known in self._lambdas):
+                return parent
             elif not isinstance(parent, (ast.BoolOp, ast.Tuple, ast.ListComp, ast.GeneratorExp, ast.IfExp)) or self._is_test(parent, node):
                 # The elements of a tuple or list are assigned, returned, or something else.
                 if may_be_int and isinstance(parent, (ast.Assign, ast.AugAssign)):
                     use.may_grow |= self._may_grow(parent, name, is_product)
                 self._end(parent, use, may_be_int)
-                return
+                return None
             node = parent
 
     def _may_grow(self, statement: ast.Assign | ast.AugAssign, name: str, is_product: bool) -> bool:
@@ -241,6 +262,10 @@ class Contexts:
             kind = self._kinds[parent]
             if kind == "number":
                 return True
+            if node in self._variable_of or node in self._callees:
+                # The variable is one of those that are looked at.
+                use.as_int |= may_be_int
+                return False
             use.as_float = use.as_float and (kind != "" or node is parent.func)
             use.asks_sign |= kind == "sign"
             use.as_int |= may_be_int and kind == "numpy"
@@ -322,6 +347,43 @@ class Contexts:
 
     def _of_numpy(self, found: object) -> bool:
         return getattr(found, "__module__", None) == "numpy" or type(found).__module__ == "numpy"
+
+
+class _Known(NamedTuple):
+    """A lambda that a function binds to a name once, and does nothing with but call it."""
+
+    name: str
+    function: ast.Lambda
+    calls: list[ast.Call]
+
+
+def _lambdas(parts: Sequence[ast.AST]) -> list[_Known]:
+    bound = Counter(n.id for n in parts if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    bound.update(n.arg if isinstance(n, ast.arg) else n.name for n in parts if isinstance(n, (ast.arg, ast.FunctionDef, ast.ClassDef)))
+    loaded = Counter(n.id for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    found: list[_Known] = []
+    for node in parts:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
+            name, function = node.targets[0].id, node.value
+            names = [a.arg for a in function.args.args]
+            calls = [n for n in parts if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name]
+            is_simple = len(names) == sum(isinstance(n, ast.arg) for n in ast.walk(function.args)) and not function.args.defaults
+            if is_simple and bound[name] == 1 and loaded[name] == len(calls) and all(_gives(call, len(names)) for call in calls):
+                found.append(_Known(name, function, calls))
+    return found
+
+
+def _gives(call: ast.Call, count: int) -> bool:
+    """Whether a call has so many arguments, each by its place."""
+    return len(call.args) == count and not call.keywords and not any(isinstance(a, ast.Starred) for a in call.args)
+
+
+def _flows_into(lambdas: Sequence[_Known], reads: Callable[[ast.AST], Names]) -> Flows:
+    """The names whose values go into the variables of lambdas."""
+    return [
+        (reads(argument), frozenset([variable.arg]))
+        for known in lambdas for call in known.calls for argument, variable in zip(call.args, known.function.args.args)
+    ]  # fmt: skip
 
 
 # NumPy's functions that do with an int what they do with the equal float.

@@ -379,9 +379,96 @@ def calls_what_fails_at_times(x):
     return total
 
 
+# Functions in functions
+
+
+def golden_section(x):
+    f = lambda v: (v - x[0]) ** 2 + 0.1 * np.cos(3 * v * x[1])
+    a, b, ratio = -3.0, 3.0, (math.sqrt(5) - 1) / 2
+    while b - a > 1.0:
+        c, d = b - ratio * (b - a), a + ratio * (b - a)
+        if f(c) < f(d):
+            b = d
+        else:
+            a = c
+    return f((a + b) / 2) * x[2]
+
+
+def calls_a_lambda_with_float32(x):
+    weigh = lambda v: np.sum(v * NARROW)
+    s = 1.0
+    for v in x[:3]:
+        if v > 0.2:
+            s = s * 0.3
+    return weigh(s) * x[3]
+
+
+def calls_a_lambda_of_an_index(x):
+    at = lambda n: x[n] * 2.0
+    n = 0
+    for v in x[:3]:
+        if v > 0.2:
+            n = n + 1
+    return at(n)
+
+
+def calls_a_lambda_that_divides(x):
+    inverted = lambda v: 1.0 / v
+    s = 1.0
+    if x[0] > 1.8:
+        s = 0.0
+    try:
+        return inverted(s) * x[1]
+    except ZeroDivisionError:
+        return x[2] * 3.0
+
+
+def calls_a_lambda_that_asks_for_a_type(x):
+    told = lambda v: 1.0 if type(v) is float else 2.0
+    s = 1.0
+    if x[0] > 0.2:
+        s = x[1]
+    return told(s) * x[1]
+
+
+def calls_a_lambda_that_gives_what_it_gets(x):
+    same = lambda v: v
+    n = 1
+    if x[0] > 0.2:
+        n = 3
+    return x[same(n)] + sum(x[k] for k in range(same(n)))
+
+
+def calls_a_lambda_that_grows(x):
+    grown = lambda n: n * 94906267 + 1
+    n = 1
+    for v in x[:4]:
+        if v > 0.1:
+            n = grown(n)
+    return n % 7 * x[5] + (n - 1) * 1e-30
+
+
+def calls_one_of_two_lambdas(x):
+    f = lambda v: v * 2.0
+    n = 2
+    if x[0] > 0.2:
+        n = 3
+    first = f(n)
+    f = lambda v: [0.0, 1.0, 2.0, 3.0][v]
+    return f(n) * x[1] + first
+
+
+def hands_a_lambda_on(x):
+    f = lambda v: v
+    n = 2
+    if x[0] > 0.2:
+        n = 3
+    return f(n * 1.0) * x[1] + sum(map(f, [n, n])) % 5 * x[2]
+
+
 SAMPLES = np.random.default_rng(3).normal(size=(8, 2))
 SIDES = np.where(SAMPLES[:, 0] + 0.5 * SAMPLES[:, 1] > 0, 1.0, -1.0)
-MERGE = [searches_a_line, shortens_a_step, whole_steps, learns_from_mistakes, conjugate_gradients, power_iteration, scales_by_constants]
+MERGE = [searches_a_line, shortens_a_step, whole_steps, learns_from_mistakes, conjugate_gradients, power_iteration, scales_by_constants, golden_section]
 TRAPS = [
     steps_beside_float32, steps_beside_what_is_float32_at_times, whole_steps_beside_ints, steps_beside_plain_numbers, steps_that_are_zero,
     flags_beside_arrays, large_whole_numbers, calls_what_may_leave_an_array, adds_in_place_after_it, adds_to_the_other_name,
@@ -389,5 +476,7 @@ TRAPS = [
     adds_in_place_in_another_function, writes_in_another_function, adds_in_place_to_a_plain_array, asks_whether_it_went_through,
     adds_to_the_first_array, adds_to_a_large_first_array, adds_to_what_a_loop_gives, begins_with_ints, begins_with_float32,
     goes_on_with_an_array_from_outside, grows_in_a_loop, adds_in_place_in_a_loop, adds_to_what_another_function_gives,
-    fails_for_a_constant, calls_what_fails_at_times,
+    fails_for_a_constant, calls_what_fails_at_times, calls_a_lambda_with_float32, calls_a_lambda_of_an_index, calls_a_lambda_that_divides,
+    calls_a_lambda_that_asks_for_a_type, calls_a_lambda_that_gives_what_it_gets, calls_a_lambda_that_grows, calls_one_of_two_lambdas,
+    hands_a_lambda_on,
 ]  # fmt: skip

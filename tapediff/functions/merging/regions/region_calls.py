@@ -10,7 +10,7 @@ import dis
 import functools
 import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class Region:
         """
         taken = _Taken(self.refuse)
         form = tuple([taken.form(value, flags) for value, flags in zip(values, into)])
-        if not any(map(is_tracked, taken.data)) or caught_outside():
+        if not (any(map(is_tracked, taken.data)) or any(map(_closes_over_data, taken.constants))) or caught_outside():
             return function(*values)
         operands = [as_operand(leaf) for leaf in taken.data]
         key = (form, tuple([type_of(o) for o in operands]), taken.key()) if taken.is_simple else None
@@ -269,6 +269,18 @@ class _Taken:
 
     def key(self) -> Hashable:
         return tuple([id(c) if type(c) in _NAMED else plain_key(c) for c in self.constants])
+
+
+def _closes_over_data(value: Tree) -> bool:
+    """Whether a value is a function with tracked variables."""
+    return type(value) is FunctionType and any(is_tracked(_held_by(cell)) for cell in value.__closure__ or ())
+
+
+def _held_by(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def _is_simple(value: Tree, kind: type) -> bool:
