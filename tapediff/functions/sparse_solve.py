@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,9 +16,8 @@ from .callees.ruled_callee import RuledCallee
 # What scipy.sparse.linalg.splu gives, which has no type information.
 Factors: TypeAlias = Any
 
-# The latest factorisations of each thread: the reverse pass finds that of the forward pass. A Newton step of several systems has a few.
+# The latest factorisations are kept: the reverse pass finds that of the forward pass.
 _MOST_FACTORS = 4
-_latest = threading.local()
 
 
 def sparse_solve(entries: Operand, b: Operand, columns: np.ndarray, starts: np.ndarray, transposed: bool) -> Operand:
@@ -53,17 +50,13 @@ def _rule(z_bar: Operand, x: Operand, entries: Operand, b: Operand, columns: Ope
 
 
 def _factors(entries: np.ndarray, columns: np.ndarray, starts: np.ndarray) -> Factors:
+    return _factorised(entries.tobytes(), columns.tobytes(), starts.tobytes())
+
+
+@lru_cache(_MOST_FACTORS)
+def _factorised(entries: bytes, columns: bytes, starts: bytes) -> Factors:
     """SuperLU's factors of the transpose, whose columns the rows are."""
     from scipy.sparse.linalg import splu
 
-    known: OrderedDict[tuple[bytes, ...], Factors] | None = getattr(_latest, "factors", None)
-    if known is None:
-        known = _latest.factors = OrderedDict()
-    key = (entries.tobytes(), columns.tobytes(), starts.tobytes())
-    found = known.get(key)
-    if found is None:
-        found = known[key] = splu(matrix_of(entries, columns, starts, len(starts) - 1).T)
-        if len(known) > _MOST_FACTORS:
-            known.popitem(last=False)
-    known.move_to_end(key)
-    return found
+    indices, pointers = np.frombuffer(columns, np.int64), np.frombuffer(starts, np.int64)
+    return splu(matrix_of(np.frombuffer(entries), indices, pointers, len(pointers) - 1).T)
