@@ -89,8 +89,9 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         backend: how tapes are compiled, "native" or "numba"; see td.compile.
         has_aux: f returns (y, aux), and so does safe(x); see td.compile.
         merge: whether branches on data are computed on both sides where that is proven to change nothing, so that one tape serves their
-            paths: True from the first tape on, None once three paths have been met, False never. `explain()` says which, and why others
-            are not.
+            paths: None once three paths have been met; True from the first tape on; False never. `explain()` says which, and why others
+            are not. With None, tapes of paths come back where they are more than 1.5 times as fast and few: where recording the paths
+            that are expected takes less than 100,000 calls save.
 
     Raises:
         UnstableBranch: two sides of a branch disagree about a near tie, so that neither can answer.
@@ -115,7 +116,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         self, f: UserFunction, guard: UserFunction | None = None, *,
         max_tapes: int = 64, compile_after: int | None = None, name: str | None = None,
         on_new_tape: str = "compile", check_every: int = 0, static: Static | None = None,
-        backend: str = NATIVE, has_aux: bool = False, merge: bool | None = False,
+        backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
     ) -> None:  # fmt: skip
         if not callable(f) or isinstance(f, (Tape, GuardedTape)) or hasattr(f, "attempt"):
             raise ArgumentMismatch("td.GuardedTape takes the plain function, which it records itself",

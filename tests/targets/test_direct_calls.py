@@ -358,7 +358,7 @@ def branching_gradient(p, scale):
 
 def test_paths_of_functions_of_containers_are_found_from_every_other():
     """Of 16 paths met at random: no call takes the full path once each has been seen twice, and hits are counted."""
-    guarded = td.GuardedTape(branching)
+    guarded = td.GuardedTape(branching, merge=False)
     points = [{"x": np.array([1.0 if k >> b & 1 else -1.0 for b in range(4)]), "y": 1.0} for k in range(16)]
     for p in points * 2:
         td.gradient(guarded, p, 2.0), guarded(p, 2.0)

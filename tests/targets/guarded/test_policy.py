@@ -10,7 +10,7 @@ import tapediff as td
 def test_interpreting_answers_a_new_path_at_once_and_compiles_it_when_it_is_used():
     """Ten answers by NumPy, or compile_after; value and gradient are the plain function's all along."""
     for options, answers in (({}, 10), ({"compile_after": 3}, 3), ({"compile_after": 0}, 0)):
-        safe = td.GuardedTape(three_ways, on_new_tape="interpret", **options)
+        safe = td.GuardedTape(three_ways, on_new_tape="interpret", **options, merge=False)
         for x, expected in ((2.0, 12.0), (0.5, 1.0), (-1.0, -1.0)):
             before = safe.stats.seconds_compiling
             for k in range(answers + 3):
@@ -55,7 +55,7 @@ def test_raising_names_the_guard_and_leaves_what_is_kept():
 
 def test_warning_tells_of_every_tape_after_the_first():
     """Once each, with the guard and its sides; the answers are right."""
-    safe = td.GuardedTape(three_ways, on_new_tape="warn")
+    safe = td.GuardedTape(three_ways, on_new_tape="warn", merge=False)
     assert td.gradient(safe, A([2.0])) == [12.0]
     with pytest.warns(td.GuardWarning) as warned:
         slopes = ask(safe, A([[0.5], [-1.0], [0.5], [2.0]]))

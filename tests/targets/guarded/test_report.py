@@ -44,7 +44,7 @@ def test_explain_gives_the_path_of_each_tape_and_why_it_was_recorded():
 
 def test_explain_tells_of_the_last_miss_how_close_the_closest_tape_was():
     """The tape with the longest path in common, the guard where they parted, its two sides; of missed recordings too."""
-    safe = td.GuardedTape(three_ways)
+    safe = td.GuardedTape(three_ways, merge=False)
     td.gradient(safe, A([2.0]))
     assert "last miss" not in safe.explain()
     td.gradient(safe, A([0.25]))

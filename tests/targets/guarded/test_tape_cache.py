@@ -60,7 +60,7 @@ def test_the_budget_warns_once_and_names_the_line_behind_the_explosion():
             return x ** int(x)
         return 2 * x ** int(x)
 
-    safe = td.GuardedTape(f, max_tapes=8)
+    safe = td.GuardedTape(f, max_tapes=8, merge=False)
     points = np.arange(12) + 0.5
     with pytest.warns(td.GuardWarning) as warned:
         gradients = ask(safe, points)
@@ -88,7 +88,7 @@ def test_the_budget_names_a_loop_a_guard_or_the_arguments():
         return str(warned[0].message)
 
     signs = np.random.default_rng(4).choice([-1.0, 1.0], (20, 6))
-    by_path = td.GuardedTape(loop, max_tapes=8, compile_after=9)
+    by_path = td.GuardedTape(loop, max_tapes=8, compile_after=9, merge=False)
     assert "<genexpr>, where Python looks at a value: 2 different" in warning_of(by_path, signs)
     by_value = td.GuardedTape(loop, lambda x: x.max(), max_tapes=3, compile_after=9)
     text = warning_of(by_value, np.arange(9.0)[:, None])

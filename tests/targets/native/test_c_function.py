@@ -148,7 +148,7 @@ def test_codes_say_why_there_are_no_results():
 
 def test_a_guarded_tape_follows_branches():
     """New paths are recorded, known ones followed, also after their tapes were dropped; points of other sizes have tapes of their own."""
-    safe = td.GuardedTape(branching)
+    safe = td.GuardedTape(branching, merge=False)
     function = safe.c_function()
     for x in np.random.default_rng(3).normal(size=(60, 3)):
         code, out = call(function, x, 3)
@@ -204,7 +204,7 @@ def test_exceptions_of_user_code_are_kept():
 def test_threads_may_call_one_function():
     """Fixed and guarded, on paths that change all the time."""
     points, errors = np.random.default_rng(5).normal(size=(200, 3)), []
-    safe = td.GuardedTape(branching)
+    safe = td.GuardedTape(branching, merge=False)
     of_paths, fixed = safe.c_function(), td.compile(residuals, X).c_function()
 
     def work(seed):

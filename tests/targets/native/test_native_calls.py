@@ -104,7 +104,7 @@ def test_a_bound_call_of_a_fixed_tape_refuses_other_branches():
 
 def test_a_bound_call_of_a_guarded_tape_follows_branches():
     """Every path is recorded when it is first taken, and native code goes from path to path from then on."""
-    safe, x, out = td.GuardedTape(branching), np.ones(3), np.empty(3)
+    safe, x, out = td.GuardedTape(branching, merge=False), np.ones(3), np.empty(3)
     call = safe.bind(x, out)
     for point in points(200):
         x[:] = point
@@ -528,7 +528,7 @@ def test_numba_code_calls_the_gradient(make):
 
 def test_numba_code_goes_from_path_to_path():
     """New paths are recorded from inside compiled code, which goes on with them."""
-    safe = td.GuardedTape(branching)
+    safe = td.GuardedTape(branching, merge=False)
     fn = safe.as_numba()
 
     @numba.njit
