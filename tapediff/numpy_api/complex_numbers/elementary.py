@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...ir.instruction import Operand
+from ...ir.instruction import Operand, is_tracked
 from .arithmetic import multiply, reciprocal, square
 from .pair import pair, parts
 
@@ -77,7 +77,7 @@ def sqrt(x: Operand) -> Operand:
 
 def power(x: Operand, y: Operand) -> Operand:
     """By multiplications for small whole exponents, as NumPy; else exp(y log(x)), and 0 ** y is 0 or NaN."""
-    if type(y) in (int, float) or isinstance(y, (np.integer, np.floating)):
+    if not is_tracked(y) and (type(y) in (int, float) or isinstance(y, (np.integer, np.floating))):
         if float(y).is_integer() and abs(y) <= _LARGEST_POWER:
             return _integer_power(x, int(y))
         if y == 0.5:
