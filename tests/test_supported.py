@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.fft
 import scipy.linalg
 import scipy.special
 
@@ -15,6 +16,9 @@ from tapediff import interpolate, linalg, sparse, special, stats
 from tapediff.errors import TapediffError
 from tapediff.numpy_api import dispatch
 from tapediff.numpy_api.alternatives import INSTEAD, NOT_HERE, SPECIAL, instead_of
+from tapediff.numpy_api.complex_numbers import dispatch as complex_dispatch
+from tapediff.numpy_api.complex_numbers import linear_algebra as complex_linear_algebra
+from tapediff.numpy_api.complex_numbers import scipy_fft
 from tapediff.numpy_api.composed import ufunc_methods
 from tapediff.numpy_api.composed.special_functions import COMPOSITIONS
 from tapediff.ops import BY_FUNCTION, BY_SCIPY_NAME, Op
@@ -147,8 +151,13 @@ def lists():
     more = {name_of(f) for f in answered() if name_of(f).startswith("np.lib")} | {"np.lib.stride_tricks.sliding_window_view"}
     yield "NumPy's functions", {f"np.{name}" for name in names_in(np) if is_there(np, name)} | more
     yield "numpy.linalg", {f"np.linalg.{name}" for name in names_in(np.linalg) if is_there(np.linalg, name)}
+    yield "numpy.fft", {f"np.fft.{name}" for name in np.fft.__all__}
     yield "Methods of NumPy's functions of two arguments", {f"np.add.{name}" for name in (*ufunc_methods.METHODS, "outer", "at")}
     yield "Attributes and methods of arrays", {f"x.{name}" for name in attributes() if has_attribute(name)}
+    yield "scipy.fft", {f"scipy.fft.{name}" for name in scipy_fft.FUNCTIONS} | {f"scipy.fft.{name}" for name in scipy.fft.__all__ if "freq" in name or "shift" in name}
+    yield "Of complex numbers, which [are made inside a function](complex.md)", {
+        name_of(f) for f in {*complex_dispatch.FUNCTIONS, *complex_dispatch.UFUNCS, *complex_dispatch.OWN} - {*complex_linear_algebra.REFUSED} if "fft" not in name_of(f)
+    }
     yield "SciPy's functions", {
         f"scipy.special.{name}" for name in {*BY_SCIPY_NAME, *COMPOSITIONS, *SPECIAL, *IN_PYTHON} if hasattr(scipy.special, name)
     }

@@ -154,6 +154,8 @@ def as_float_array(argument: Operand, position: int, f: UserFunction | None = No
     fix = "pass floats, e.g. np.asarray(x, dtype=float); wrap data that is not differentiated in td.Constant(...)"
     if array.dtype.kind not in "fiub":
         fix = f"pass {ACCEPTED}; fill in what is no number with functools.partial"
+    if array.dtype.kind == "c":
+        fix = "pass the real and the imaginary part, and write z = x + 1j * y inside the function"
     raise DtypeMismatch(
         f"{argument_name(position, f)} must be real floating-point numbers to be differentiated",
         got=f"dtype {array.dtype}, shape {array.shape}" if array.dtype != object else type(argument).__name__,
@@ -175,7 +177,8 @@ def as_data_array(argument: Operand, position: int, f: UserFunction | None = Non
     raise DtypeMismatch(
         f"{argument_name(position, f)} is data of a type that a tape cannot hold",
         got=f"dtype {array.dtype}, shape {array.shape}" if array.dtype != object else type(argument).__name__,
-        fix="pass float64, float32, int64 or bool arrays",
+        fix="pass z.real and z.imag, which make x + 1j * y inside the function" if array.dtype.kind == "c"
+        else "pass float64, float32, int64 or bool arrays",
     )
 
 

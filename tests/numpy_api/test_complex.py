@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 import scipy.fft
+import scipy.special
+from numpy_api import calls
+from numpy_api import complex_programs as programs
 from numpy_api.complex_calls import GROUPS, SIZE, names
 
 import tapediff as td
@@ -93,3 +96,221 @@ def test_calls_compiled_are_what_they_are_uncompiled(group):
     weights = np.cos(np.arange(float(len(numbers))))
     (by_kernel,), (by_replay,) = (td.vjp(target, v)[1](weights) for target in (compiled, tape))
     np.testing.assert_allclose(by_kernel, by_replay, rtol=1e-9, atol=1e-9)
+
+
+PROGRAMS = [(f, point, k) for f, points in programs.PROGRAMS for k, point in enumerate(points)]
+
+
+@pytest.mark.parametrize(("f", "p", "k"), PROGRAMS, ids=[f"{f.__name__} {k}" for f, _, k in PROGRAMS])
+def test_a_program_with_complex_numbers_has_its_value_gradient_and_hessian(f, p, k):
+    """As users write them, plain, compiled and guarded; against central differences of step 1e-5, which are good to 1e-7 at these scales."""
+    tape, compiled, guarded = td.record(f, p), td.compile(f, p), td.GuardedTape(f)
+    np.testing.assert_allclose([tape(p), compiled(p), guarded(p)], f(p), rtol=1e-12)
+    steps = 1e-5 * np.eye(p.size)
+    gradient = td.gradient(tape, p)
+    differences = [(f(p + step) - f(p - step)) / 2e-5 for step in steps]
+    np.testing.assert_allclose(gradient, differences, atol=1e-7 * np.abs(gradient).max())
+    for target in (compiled, guarded):
+        np.testing.assert_allclose(td.gradient(target, p), gradient, rtol=1e-10, atol=1e-11 * np.abs(gradient).max())
+    direction = np.cos(np.arange(float(p.size)))
+    product = td.hvp(tape, p, direction)
+    difference = (td.gradient(tape, p + 1e-5 * direction) - td.gradient(tape, p - 1e-5 * direction)) / 2e-5
+    np.testing.assert_allclose(product, difference, atol=1e-7 * np.abs(product).max())
+
+
+X = np.array([0.3, -1.2, 2.0])
+
+
+@td.subtape
+def turned(z, a):
+    return z * z + a, np.exp(1j * a)
+
+
+def damped(c, t):
+    c = c * np.exp(1j * t)
+    return c, np.abs(c + 1.0)
+
+
+def of_outer(x):
+    z = np.exp(1j * x)
+    part = td.subtape(lambda a: np.sum((z * a).real))
+    return part(x[0]) + part(x[1])
+
+
+def branching(x):
+    z = x[0] + 1j * x[1]
+    w = z * z if z.real > 0.0 else np.sqrt(z)
+    if z:
+        w = w * 2.0
+    return np.abs(w)
+
+
+def looped(x):
+    z, seen = x[0] + 1j * x[1], np.zeros(30, complex)
+    for k in range(30):
+        z = z * (0.9 + 0.1j) + x[2] * 0.1
+        seen[k] = z
+    return np.sum(np.abs(seen) ** 2)
+
+
+CONTROL = {
+    "subtape": lambda x: turned(np.exp(1j * x[1]), x[0])[0].imag + turned(1j * x[0], x[1])[1].real,
+    "subtape of a constant": lambda x: turned(2 - 1j, x[1])[0].real * x[2],
+    "scan": lambda x: np.sum(td.scan(damped, x[0] + 0j, x)[1]),
+    "scan from a constant": lambda x: np.sum(td.scan(damped, 1j, x)[1]),
+    "scan with complex results": lambda x: np.sum(td.scan(lambda c, t: (c * (1 + 1j * t), c), 1j + x[0], x)[1].imag),
+    "fori_loop": lambda x: td.fori_loop(0, 5, lambda k, z: z * z * 0.3 + x[0] + 1j * x[1], x[2] + 0j).real,
+    "cond": lambda x: td.cond(x[0] > 0, lambda z: z * 2j, lambda z: z.conj(), x[1] + 1j * x[2]).imag,
+    "while_loop": lambda x: np.abs(td.while_loop(lambda z: np.abs(z) < 3.0, lambda z: z * (1.2 + 0.5j), x[0] + 1j * x[1])),
+    "closure": of_outer, "branches": branching, "loop": looped,
+    "gradient of a gradient": lambda x: np.sum(td.gradient(lambda y: np.sum(np.abs(np.exp(1j * y) + y) ** 2), x) ** 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONTROL)
+def test_complex_values_go_through_calls_loops_and_branches(name):
+    """Recorded at one point, guarded at another; central differences of step 1e-6 are good to 1e-7."""
+    f = CONTROL[name]
+    guarded = td.GuardedTape(f)
+    for x in (X, -X, X + 0.5):
+        np.testing.assert_allclose(guarded(x), f(x), rtol=1e-13, atol=1e-13)
+        differences = [(f(x + step) - f(x - step)) / 2e-6 for step in 1e-6 * np.eye(3)]
+        np.testing.assert_allclose(td.gradient(guarded, x), differences, rtol=1e-7, atol=1e-7)
+
+
+EDGES = (0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, np.inf, -np.inf, np.nan)
+
+
+@pytest.mark.parametrize("name", ["sqrt", "log", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "exp", "tanh", "log1p", "expm1"])
+@pytest.mark.filterwarnings("ignore")
+def test_the_side_of_a_branch_cut_is_numpys(name):
+    """On the axes, zeros of both signs: the sign of the other part decides. Without infinities, where libraries differ; 1e-14 relative."""
+    function = getattr(np, name)
+    re, im = (part.ravel() for part in np.meshgrid(EDGES[:7], EDGES[:7]))
+    z = np.empty(re.size, complex)
+    z.real, z.imag = re, im
+    wanted = function(z)
+    got = td.record(lambda re, im: function(paired(re, im)), re, im)(re, im)
+    regular = np.isfinite(wanted)
+    np.testing.assert_allclose(got[regular], wanted[regular], rtol=1e-14, atol=1e-15)
+
+
+def paired(re, im):
+    """re + 1j * im has other zeros."""
+    z = np.zeros(re.shape, complex) + 0.0 * re
+    z.real, z.imag = re, im
+    return z
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_sums_products_and_quotients_of_special_numbers_are_numpys():
+    """Zeros of both signs to the sign; infinities and NaN to being such. Written one by one, as NumPy's SIMD products differ from its own scalars."""
+    re, im = (part.ravel() for part in np.meshgrid(EDGES, EDGES))
+    for w in (1.0 + 0.0j, -1.0 + 0.0j, 1j, 2.0 - 3.0j, complex(-0.0, 2.0)):
+        for operation in (lambda z, w: z + w, lambda z, w: z - w, lambda z, w: w - z, lambda z, w: z * w, lambda z, w: z / w, lambda z, w: z * 2.0):
+            got = td.record(lambda re, im: operation(paired(re, im), w), re, im)(re, im)
+            for k, (a, b) in enumerate(zip(re, im)):
+                wanted = operation(np.array([complex(a, b)]), w)[0]
+                for part, other in ((got[k].real, wanted.real), (got[k].imag, wanted.imag)):
+                    np.testing.assert_allclose(part, other, rtol=1e-15)
+                    assert np.isnan(other) or np.signbit(part) == np.signbit(other), (a, b, w)
+
+
+def test_derivatives_where_a_formula_has_a_kink():
+    """The absolute value at 0 has the derivative 0; a root on the imaginary axis and next to its cut has that of its branch."""
+    assert np.array_equal(td.gradient(lambda x: np.abs(x[0] + 1j * x[1]), np.zeros(2)), [0.0, 0.0])
+    for point in ((0.0, 1.0), (0.0, -2.0), (-1.0, 0.0), (2.0, 0.0)):
+        gradient = td.gradient(lambda x: np.sqrt(x[0] + 1j * x[1]).imag + np.sqrt(x[0] + 1j * x[1]).real, np.array(point))
+        slope = 0.5 / np.sqrt(complex(*point))
+        np.testing.assert_allclose(gradient, [slope.real + slope.imag, (1j * slope).real + (1j * slope).imag], rtol=1e-14, atol=1e-15)
+    second = td.hessian(lambda x: np.tanh(x[0] + 1j * x[1]).imag, np.array([0.0, 0.7]))
+    exact = (-2 * np.tanh(0.7j) * (1 - np.tanh(0.7j) ** 2)) * np.array([[1, 1j], [1j, -1]])
+    np.testing.assert_allclose(second, exact.imag, atol=1e-13)
+
+
+REFUSED = [
+    (lambda x: np.max(1j * x), td.UnsupportedFunction, "no order"),
+    (lambda x: 1j * x > 0, td.UnsupportedFunction, "no order"),
+    (lambda x: np.sort(1j * x), td.UnsupportedFunction, "no order"),
+    (lambda x: np.linalg.svd(np.diag(1j * x)), td.UnsupportedFunction, "eigvalsh"),
+    (lambda x: np.linalg.eigvals(np.diag(1j * x)), td.UnsupportedFunction, "Hermitian"),
+    (lambda x: scipy.special.gamma(1j * x), td.UnsupportedFunction, "z.real"),
+    (lambda x: x.astype(np.float32) * 1j, td.UnsupportedFunction, "astype"),
+    (lambda x: x.astype(np.complex64), td.UnsupportedFunction, "complex128"),
+    (lambda x: (1j * x).astype(float), td.UnsupportedFunction, "z.real"),
+    (lambda x: (1j * x).view(float), td.UnsupportedFunction, "z.real"),
+    (lambda x: complex(x[0]), td.TrackedValueEscaped, r"x \+ 0j"),
+    (lambda x: float(x[0] * 1j), td.TrackedValueEscaped, "z.real"),
+    (lambda x: np.zeros(3).__setitem__(0, x[0] * 1j), td.TrackedValueEscaped, "z.real"),
+    (lambda x: f"{1j * x}", td.TrackedValueEscaped, "repr"),
+    (lambda x: {x[0] * 1j: 1}, td.TrackedValueEscaped, "guarded"),
+    (lambda x: x.__iadd__(1j * x), TypeError, "Cannot cast"),
+    (lambda x: np.fft.fft(x.astype(np.float32)), td.UnsupportedFunction, "astype"),
+    (lambda x: td.gradient(lambda z: np.abs(z), x[0] * 1j), td.DtypeMismatch, "array of numbers"),
+]
+
+
+@pytest.mark.parametrize(("f", "error", "text"), REFUSED, ids=[f"{k} {text}" for k, (_, _, text) in enumerate(REFUSED)])
+def test_what_is_not_there_says_what_to_do(f, error, text):
+    """Never a value: neither the imaginary part nor the gradient is dropped."""
+    with pytest.raises(error, match=text):
+        td.record(f, X)
+
+
+def test_complex_results_are_values_and_have_no_gradient():
+    tape = td.record(lambda x: (1j * x, {"a": np.sum(x) + 2j, "b": 1j}), X)
+    z, more = td.compile(tape)(X)
+    assert np.array_equal(z, 1j * X)
+    np.testing.assert_allclose([more["a"], more["b"]], [X.sum() + 2j, 1j], rtol=1e-15)  # a sum in another order
+    with pytest.raises(td.NonScalarOutput) as refusal:
+        td.gradient(lambda x: 1j * x, X)
+    lines = str(refusal.value).splitlines()
+    assert lines[0] == "<lambda> returned a complex value; a gradient needs one real scalar"
+    assert [line.strip().partition(":")[0] for line in lines[1:]] == ["at", "got", "fix"]
+    assert refusal.value.fix == "return z.real, z.imag, np.abs(z) or another real number made of it"
+    with pytest.raises(td.DtypeMismatch, match="the real and the imaginary part"):
+        td.gradient(np.abs, 1j)
+    tangent = td.jvp(lambda x: np.exp(1j * x), (X,), (np.ones(3),))[1]
+    np.testing.assert_allclose(tangent, 1j * np.exp(1j * X), rtol=1e-15)
+
+
+def test_every_name_of_numpy_fft_and_scipy_fft_works_or_is_plain():
+    """Of their own lists, so that a new one is noticed."""
+    lines = " ".join(line for lines in (*GROUPS.values(), *calls.GROUPS.values()) for line in lines)
+    assert [name for name in np.fft.__all__ if f"np.fft.{name}(" not in lines] == []
+    plain = {"next_fast_len", "prev_fast_len", "fhtoffset", "get_workers", "set_workers"} | {n for n in scipy.fft.__all__ if n.endswith("_backend")}
+    y = np.linspace(0.3, 1.7, 12).reshape(3, 4)
+    for name in sorted({*scipy.fft.__all__} - plain):
+        more = {"fftfreq": (0.5,), "rfftfreq": (0.5,), "fht": (0.1, 0.5), "ifht": (0.1, 0.5)}.get(name, ())
+        call = (lambda x, name=name: getattr(scipy.fft, name)(5, x[0, 0])) if name.endswith("freq") else (
+            lambda x, name=name, more=more: getattr(scipy.fft, name)(x, *more))
+        np.testing.assert_allclose(td.record(call, y)(y), call(y), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["dct", "idct", "dst", "idst"])
+def test_cosine_and_sine_transforms_of_all_kinds_and_lengths_are_scipys(name):
+    """Kinds 1 to 4, normalisations, with and without orthogonal ends. 1e-14 times the length."""
+    rng = np.random.default_rng(0)
+    cases = [(kind, rng.normal(size=(2, n)), norm, ends) for kind in (1, 2, 3, 4) for n in (1, 2, 3, 4, 5, 8) if n > 1 or kind > 1
+             for norm in (None, "ortho", "forward") for ends in (None, True, False)]  # fmt: skip
+    function = getattr(scipy.fft, name)
+    everything = lambda *arrays: tuple(function(x, kind, norm=norm, orthogonalize=ends) for x, (kind, _, norm, ends) in zip(arrays, cases))
+    drawn = [x for _, x, _, _ in cases]
+    for got, wanted in zip(td.record(everything, *drawn)(*drawn), everything(*drawn)):
+        np.testing.assert_allclose(got, wanted, rtol=1e-13, atol=1e-13)
+
+
+def test_eigenvectors_have_the_derivative_of_their_phase_and_none_where_values_repeat():
+    def entries(x, triangle):
+        h = np.array([[1.0, 0.3 + 1j * x[0], x[1] * 1j], [0.3 - 1j * x[0], 2.0 + x[1], 0.4], [-x[1] * 1j, 0.4, 3.5]])
+        return np.linalg.eigh(h, triangle)[1]
+
+    x = np.array([0.4, 0.7])
+    for triangle in "LU":
+        for part in (np.real, np.imag):
+            jacobian = td.jacobian(lambda x: part(entries(x, triangle)), x)
+            differences = [(part(entries(x + s, triangle)) - part(entries(x - s, triangle))) / 2e-6 for s in 1e-6 * np.eye(2)]
+            np.testing.assert_allclose(np.moveaxis(jacobian, -1, 0), differences, atol=1e-8)
+    repeated = lambda x: np.linalg.eigh(np.eye(2) * (1.0 + 0j) + x[0] * np.zeros((2, 2)))
+    assert np.isnan(td.gradient(lambda x: np.sum(repeated(x)[1].real * [[1.0, 2.0], [3.0, 5.0]]), np.ones(1))).all()
+    assert td.gradient(lambda x: np.sum(np.linalg.eigvalsh(np.eye(2) * (x[0] + 0j))), np.ones(1)) == 2.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -161,12 +162,16 @@ def call_function(
 
 
 def concerns(args: tuple[Operand, ...], named: dict[str, Operand]) -> bool:
-    """Whether an argument is complex; lists are looked into."""
-    return any(map(_is_or_holds, args)) or bool(named and any(map(_is_or_holds, named.values())))
+    """Whether an argument is complex; lists are looked into. Asked at every call of a function of NumPy's while something is recorded."""
+    for value in args:
+        if (look := _look(type(value))) and look(value):
+            return True
+    return bool(named) and concerns(tuple(named.values()), {})
 
 
-def _is_or_holds(value: Operand) -> bool:
-    kind = type(value)
-    if kind is list or kind is tuple:
-        return any(map(_is_or_holds, value))
-    return issubclass(kind, (Pair, complex)) or (issubclass(kind, (np.ndarray, np.generic)) and value.dtype.kind == "c")
+@cache
+def _look(kind: type) -> Callable[[Operand], bool] | None:
+    """How to find out whether a value of a type is complex; None where it is not."""
+    if issubclass(kind, (list, tuple)):
+        return lambda value: concerns(tuple(value), {})
+    return is_complex if issubclass(kind, (Pair, complex, np.ndarray, np.generic)) else None

@@ -163,16 +163,19 @@ def _without(name: str, fix: str) -> Callable[..., Operand]:
     return call
 
 
+# Refused, and what to do instead.
+REFUSED: dict[Callable[..., object], str] = {
+    np.linalg.svd: "singular values are np.sqrt(np.linalg.eigvalsh(z.conj().T @ z))",
+    np.linalg.svdvals: "they are np.sqrt(np.linalg.eigvalsh(z.conj().T @ z)), smallest first",
+    np.linalg.qr: "the triangular factor is np.linalg.cholesky(z.conj().T @ z).conj().T, up to phases",
+    np.linalg.pinv: "use np.linalg.solve(z.conj().T @ z, z.conj().T)",
+    np.linalg.lstsq: "use np.linalg.solve(z.conj().T @ z, z.conj().T @ b)",
+    np.linalg.eig: "np.linalg.eigh is for Hermitian matrices; of two by two matrices write the roots out",
+    np.linalg.eigvals: "np.linalg.eigvalsh is for Hermitian matrices; of two by two matrices write the roots out",
+}
+
 FUNCTIONS: dict[Callable[..., object], Callable[..., Operand]] = {
     np.linalg.solve: solve, np.linalg.inv: inv, np.linalg.det: det, np.linalg.slogdet: slogdet, np.linalg.cholesky: cholesky,
     np.linalg.eigh: eigh, np.linalg.eigvalsh: eigvalsh,
-    **{function: _without(function.__name__, fix) for function, fix in (
-        (np.linalg.svd, "singular values are np.sqrt(np.linalg.eigvalsh(z.conj().T @ z))"),
-        (np.linalg.svdvals, "they are np.sqrt(np.linalg.eigvalsh(z.conj().T @ z)), smallest first"),
-        (np.linalg.qr, "the triangular factor is np.linalg.cholesky(z.conj().T @ z).conj().T, up to phases"),
-        (np.linalg.pinv, "use np.linalg.solve(z.conj().T @ z, z.conj().T)"),
-        (np.linalg.lstsq, "use np.linalg.solve(z.conj().T @ z, z.conj().T @ b)"),
-        (np.linalg.eig, "np.linalg.eigh is for Hermitian matrices; of two by two matrices write the roots out"),
-        (np.linalg.eigvals, "np.linalg.eigvalsh is for Hermitian matrices; of two by two matrices write the roots out"),
-    )},
+    **{function: _without(function.__name__, fix) for function, fix in REFUSED.items()},
 }  # fmt: skip

@@ -95,7 +95,7 @@ class Escapes(Recorded):
         if (plain := self._plain()) is not None:
             return complex(plain)
         escaped(
-            self, "a complex number", "tapediff differentiates real functions only; keep real and imaginary parts apart",
+            self, "a complex number", "write x + 0j or x + 1j * y, and np.exp for cmath.exp; td.zeros(n, complex) is an array to write to",
             is_plain=self.type.size != 1,
         )  # fmt: skip
 
