@@ -328,7 +328,7 @@ ERRORS = [
         as_complex,
         "a complex number",
         SCALAR,
-        "tapediff differentiates real functions only; keep real and imaginary parts apart",
+        "write x + 0j or x + 1j * y, and np.exp for cmath.exp; td.zeros(n, complex) is an array to write to",
     ),
 ]
 
