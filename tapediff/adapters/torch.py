@@ -29,8 +29,8 @@ def to_torch(target: Target, *constants: Tree) -> Callable[..., Foreign]:
         constants: arguments behind the tensors, the same at every call; arrays are data.
 
     Returns:
-        f(*tensors), which gives a tensor of shape (); float64 tensors share their memory with the arrays that the target sees, float32 tensors
-        are widened, and results rounded.
+        f(*tensors), which gives a tensor of shape (); float64 tensors share their memory with the arrays that the target sees, float32
+        tensors are widened, and results rounded.
 
     Raises:
         ImportError: PyTorch is not installed.
@@ -81,7 +81,9 @@ def from_torch(f: Callable[..., Foreign], name: str | None = None) -> Primitive:
 
     def backward(saved: tuple[np.ndarray, ...], cotangent: np.ndarray) -> Tree:
         inputs = [tensor.requires_grad_() for tensor in tensors_of(saved)]
-        parts = torch.autograd.grad(f(*inputs), inputs, torch.tensor(np.asarray(cotangent, dtype=np.float64)), allow_unused=True)
+        parts = torch.autograd.grad(
+            f(*inputs), inputs, torch.tensor(np.asarray(cotangent, dtype=np.float64)), allow_unused=True
+        )
         cotangents = [np.zeros(a.shape) if part is None else part.numpy() for part, a in zip(parts, saved)]
         return tuple(cotangents) if len(cotangents) > 1 else cotangents[0]
 
