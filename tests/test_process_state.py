@@ -15,7 +15,7 @@ ELSEWHERE = {
     "compiler/numba_backend/kernel.py": {"linecache"},  # Python's own: where debuggers and tracebacks look for sources
     "functions/callees/body.py": {"_recent"},  # the latest callees, which hold tapes
     "functions/callees/tape_callee.py": {"_callees"},  # the callees of equal bodies, while somebody holds them
-    "functions/sparse_solve.py": {"_latest"},  # SuperLU's latest factors, of each thread
+    "functions/merging/prepare/state_changes.py": {"_seen"},  # the code that was warned of, as long as it lives
     "targets/evaluate/shared_programs.py": {"_of_functions"},  # the latest programs of functions, which hold kernels
 }
 

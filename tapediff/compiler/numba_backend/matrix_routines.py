@@ -8,7 +8,7 @@ import ctypes
 
 import numpy as np
 from numba.extending import get_cython_function_address
-from numpy.fft import _pocketfft_umath as pocketfft
+from numpy.fft import _pocketfft_umath as pocketfft  # pyright: ignore[reportAttributeAccessIssue] -- a compiled module without types
 
 from ..jit.scipy_symbols import loop_of
 from .scalar_functions import inner
