@@ -262,7 +262,7 @@ def random_arguments(name):
 
 def arity(name):
     """The number of arguments at which the plain function and the one over lanes both answer."""
-    three = ("fma", "select", "betainc", "betaincc", "betaincinv", "betainccinv", "hyp1f1", "hyperu")
+    three = ("fma", "select", "betainc", "betaincc", "betaincinv", "betainccinv", "hyp1f1", "hyperu", "random_bits", "random_unit")
     two = (
         *NAMES_OF_TWO, "add", "subtract", "multiply", "divide", "less", "less_equal", "greater", "greater_equal",
         "equal", "not_equal", "beta", "betaln", "binom", "poch", "rel_entr", "kl_div", "gammainc", "gammaincc",
@@ -288,6 +288,8 @@ LOGICAL = {
     "polygamma": lambda f: lambda x: f(2, x),
     "integer_floor_divide": lambda f: lambda x, y: f(whole(x), whole(y)),
     "integer_mod": lambda f: lambda x, y: f(whole(x), whole(y)),
+    "random_bits": lambda f: lambda x, y, z: f(whole(x), whole(y), whole(z)),
+    "random_unit": lambda f: lambda x, y, z: f(whole(x), whole(y), whole(z)),
 }
 
 
