@@ -19,6 +19,8 @@ from tapediff.ops.elementwise.arithmetic import CONVERT
 from tapediff.passes.pipeline import run_passes
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 
+# SciPy's hyp1f1(1.0, 0.5, inf) does not end, and its expn warns of orders that are not whole.
+NEVER_SPECIAL = {"hyp1f1", "expn"}
 ELEMENTWISE = sorted(name for name, op in REGISTRY.items() if isinstance(op, Elementwise))
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -7.25, 40.0, -800.0, 1e-310, 1e300, np.inf, -np.inf, np.nan)
 
@@ -96,13 +98,13 @@ def test_every_operation_gives_the_bits_of_straight_line_code(name, interpreted)
         def f(x, named=named):
             columns = []
             for k in range(count):
-                operands = [x[j, k] > 0.5 if d.kind == "b" else x[j, k] for j, d in enumerate(op.samples)]
+                operands = [x[j, k] > 0.5 if d.kind == "b" else x[j, k].astype(np.int64) if d.kind == "i" else x[j, k] for j, d in enumerate(op.samples)]
                 columns.append(op(*operands, **named))
             return np.stack(columns)
 
         drawn = np.array([np.asarray(d.draw(rng, (count,)), float) for d in op.samples])
         tape = run_passes(td.record(f, drawn))
-        points = [drawn, rng.choice(SPECIAL, drawn.shape), rng.choice(SPECIAL, drawn.shape)]
+        points = [drawn] if name in NEVER_SPECIAL else [drawn, rng.choice(SPECIAL, drawn.shape), rng.choice(SPECIAL, drawn.shape)]
         assert_same_bits(tape, points, interpreted)
 
 
