@@ -85,7 +85,7 @@ def test_bouncing_ball_is_fitted(tmp_path):
 def test_plain_branches_are_fitted_with_one_tape_each(tmp_path):
     """The loss whose branches merge finds the truth beside outliers, the slopes agree with differences, and no path is recorded again."""
     printed = run("plain_branches.py", tmp_path)
-    assert printed.count("2 recordings in all") == 2
+    assert len(re.findall("[12] recordings in all", printed)) == 2
     assert printed.count(": 1 of at most 64 tapes") == 2
     for slope, difference in re.findall(r"slope along a direction: (\S+), by differences (\S+)", printed):
         assert abs(float(slope) - float(difference)) < 1e-4 * abs(float(difference))

@@ -16,9 +16,9 @@ def kernels_of(target):
     return [kernel for compiled in tapes for kernel in compiled._kernels.values()]
 
 
-def agree(f, points=POINTS, times=2):
+def agree(f, points=POINTS, times=2, **options):
     """At every point as the plain function: while Python answers for paths that are new, and when they have been compiled."""
-    safe = td.GuardedTape(f, backend="numba")
+    safe = td.GuardedTape(f, backend="numba", **options)
     for turn in range(times):
         for x in points:
             value, gradient = td.value_and_gradient(safe, x)
@@ -168,7 +168,7 @@ def test_a_guard_that_fails_is_told_as_by_the_native_kernel(compiled, kind):
 
 def test_a_guarded_tape_follows_branches():
     x = np.array([0.5, 1.5, 0.3])
-    safe = agree(branching, [x, *OTHERS.values()], times=1)
+    safe = agree(branching, [x, *OTHERS.values()], times=1, merge=False)
     assert safe.backend == "numba"
     assert safe.stats.recordings == 4
 
