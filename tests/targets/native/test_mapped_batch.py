@@ -425,8 +425,6 @@ def test_containers_with_python_integers_are_specialised_on():
 
 def test_batches_of_few_rows_take_the_short_way(monkeypatch):
     """From the second on: nothing is sorted out in Python, whatever paths the rows are on; failures are those of the long way."""
-    from tapediff.targets.native import few_rows, mapped_batch
-
     few = slice(0, 6)
     safe, fixed = td.GuardedTape(branching), td.compile(shared_and_rows, X[0], A, Y[0], 2.5)
     of_all = lambda: (safe.batch(X[few], td.Rows(Y[few]), 2.0), safe.batch_values(X[few], td.Rows(Y[few]), 2.0),
