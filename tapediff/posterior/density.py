@@ -163,14 +163,14 @@ class NamedDensity:
         return cast(tuple[Array, Array], self._tape.batch(u, self._constants))
 
     def c_function(self) -> CFunction:
-        """Value and gradient as a C function; see GuardedTape.c_function. The same object until the data are replaced."""
+        """Value and gradient as a C function; see GuardedTape.c_function. Another one after `set_data`; each keeps its data."""
         if self._c_function is None:
             self._c_function = self._tape.c_function("gradient", np.zeros(self.layout.size), self._constants)
         return self._c_function
 
     @property
     def address(self) -> int:
-        """Of the C function `c_function()`, for compiled samplers; `user_data` is its last argument."""
+        """Of the C function `c_function()`, for compiled samplers; `user_data` is its last argument. Take both anew after `set_data`."""
         return self.c_function().address
 
     @property

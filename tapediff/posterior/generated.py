@@ -14,7 +14,7 @@ from .density import NamedDensity
 from .transforms import Array
 
 
-def generate(posterior: NamedDensity, draws: Mapping[str, Array], seed: int) -> dict[str, Array]:
+def generate(posterior: NamedDensity, draws: Mapping[str, Array], seed: int | None) -> dict[str, Array]:
     """`generated` at each draw, stacked along the draws' leading axes."""
     if posterior.generated is None:
         raise ValueError(

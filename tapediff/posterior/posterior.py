@@ -85,12 +85,12 @@ class Posterior(NamedDensity):
         """What nutpie.sample takes, to call it yourself."""
         return nutpie_model(self)
 
-    def generate(self, draws: Mapping[str, Array], *, seed: int = 0) -> dict[str, Array]:
+    def generate(self, draws: Mapping[str, Array], *, seed: int | None = 0) -> dict[str, Array]:
         """What `generated` returns at each draw.
 
         Args:
             draws: the parameters, as `constrain` returns them: the same leading axes, and the parameter's shape behind.
-            seed: of the `rng` that `generated` is given, if it takes one.
+            seed: of the `rng` that `generated` is given, if it takes one; None for another at each call.
         """
         return generate(self, draws, seed)
 

@@ -60,7 +60,7 @@ def sample(
     trace = nutpie.sample(nutpie_model(posterior), draws=draws, chains=chains, tune=tune, seed=seed, **options)
     if posterior.generated is not None and "rng" in arguments(posterior.generated, {"rng"}):
         of_parameters = {name: np.asarray(trace.posterior[name].values) for name in posterior.shapes}
-        for name, values in generate(posterior, of_parameters, seed or 0).items():
+        for name, values in generate(posterior, of_parameters, seed).items():
             axes = posterior.dims.get(name, tuple(f"{name}_dim_{k}" for k in range(values.ndim - 2)))
             trace.posterior[name] = (("chain", "draw", *axes), values)
             trace.posterior.coords.update({dim: list(posterior.coords[dim]) for dim in axes if dim in posterior.coords})
