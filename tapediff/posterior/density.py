@@ -139,19 +139,20 @@ class NamedDensity:
 
     def log_density(self, u: Array, *, jacobian: bool = True) -> float:
         """The log density at an unconstrained point; without the log-Jacobian, that of the constrained parameters."""
-        return cast(float, self._target(jacobian)(u, self._constants))
+        return cast(float, self._target(jacobian)(_as_point(u), self._constants))
 
     def log_density_gradient(self, u: Array, *, jacobian: bool = True, out: Array | None = None) -> tuple[float, Array]:
         """Value and gradient; `out` receives the gradient."""
-        return self._target(jacobian).value_and_gradient(u, self._constants, out=out)
+        return self._target(jacobian).value_and_gradient(_as_point(u), self._constants, out=out)
 
     def log_density_hessian(self, u: Array, *, jacobian: bool = True) -> tuple[float, Array, Array]:
         """Value, gradient and Hessian."""
-        return cast(tuple[float, Array, Array], self._target(jacobian).value_gradient_and_hessian(u, self._constants))
+        hessian = self._target(jacobian).value_gradient_and_hessian
+        return cast(tuple[float, Array, Array], hessian(_as_point(u), self._constants))
 
     def log_density_hessian_vector_product(self, u: Array, v: Array, *, jacobian: bool = True) -> tuple[float, Array]:
         """Value, and Hessian times v."""
-        value, _, product = self._target(jacobian).value_gradient_and_hvp(u, v, self._constants)
+        value, _, product = self._target(jacobian).value_gradient_and_hvp(_as_point(u), _as_point(v), self._constants)
         return cast(float, value), cast(Array, product)
 
     def plain_log_density(self, u: Array) -> float:
@@ -160,7 +161,7 @@ class NamedDensity:
 
     def batch(self, u: Array) -> tuple[Array, Array]:
         """Values and gradients at every row of u, in as many threads as pay off; see GuardedTape.batch."""
-        return cast(tuple[Array, Array], self._tape.batch(u, self._constants))
+        return cast(tuple[Array, Array], self._tape.batch(_as_point(u), self._constants))
 
     def c_function(self) -> CFunction:
         """Value and gradient as a C function; see GuardedTape.c_function. Another one after `set_data`; each keeps its data."""
@@ -196,11 +197,20 @@ class _Density:
     def __call__(self, u: Array, data: Mapping[str, Tree]) -> Tree:
         values, log_jacobian = self.layout.constrain(u)
         value = self.log_density(**values, **data)
+        if np.size(value) != 1:  # the same at all points of a tape, so that this costs a call nothing
+            raise ValueError(f"the log density has shape {np.shape(value)}, and has to be one number; fix: add the terms up, with .sum()")
         return value + log_jacobian if self.jacobian else value
 
 
 def _entries(given: int | Sequence[Tree]) -> tuple[Tree, ...]:
     return tuple(range(given)) if isinstance(given, (int, np.integer)) else tuple(given)
+
+
+def _as_point(u: Array) -> Array:
+    """Lists, whole numbers and other precisions as float64; tracked arrays as they are."""
+    if isinstance(u, (list, tuple, int, float)) or (isinstance(u, np.ndarray) and u.dtype != np.float64):
+        return np.asarray(u, dtype=np.float64)
+    return u
 
 
 def _as_data(value: Tree) -> Tree:

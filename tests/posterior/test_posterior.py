@@ -175,6 +175,36 @@ def test_errors_say_what_is_wrong(make, wrong):
         make()
 
 
+POINT_METHODS = {
+    "log_density": lambda post, u: post.log_density(u),
+    "without the Jacobian": lambda post, u: post.log_density(u, jacobian=False),
+    "log_density_gradient": lambda post, u: post.log_density_gradient(u),
+    "log_density_hessian": lambda post, u: post.log_density_hessian(u),
+    "hessian times vector": lambda post, u: post.log_density_hessian_vector_product(u, u),
+    "batch": lambda post, u: post.batch(np.asarray(u)[None]),
+    "plain_log_density": lambda post, u: post.plain_log_density(u),
+    "constrain": lambda post, u: post.constrain(u),
+}
+
+
+@pytest.mark.parametrize("method", POINT_METHODS)
+def test_points_of_another_size_are_refused_and_whole_numbers_are_points(method):
+    post = td.Posterior(lambda a, b: -(a**2) - (b**2).sum(), a=td.positive(), b=td.real(2))
+    for wrong in (np.zeros(4), np.zeros(2), np.zeros(0), np.zeros((3, 1))):
+        with pytest.raises(ValueError, match=r"unconstrained point"):
+            POINT_METHODS[method](post, wrong)
+    results = [POINT_METHODS[method](post, u) for u in (np.array([1.0, 2.0, -1.0]), [1, 2, -1], np.array([1, 2, -1]))]
+    for result in results[1:]:
+        np.testing.assert_equal(result, results[0])
+
+
+@pytest.mark.parametrize("method", sorted(set(POINT_METHODS) - {"constrain"}))
+def test_a_density_of_several_numbers_is_refused(method):
+    post = td.Posterior(lambda a: -(a**2), a=td.real(2))
+    with pytest.raises((ValueError, td.NonScalarOutput), match=r"\.sum\(\)"):
+        POINT_METHODS[method](post, np.zeros(2))
+
+
 def test_check_marks_what_is_not_fine():
     """A point that is rejected, and a gradient that is not the function's."""
     rejected = td.Posterior(lambda x: np.sum(np.linalg.cholesky(np.eye(2) * x)), x=td.real())
