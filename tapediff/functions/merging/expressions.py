@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from .contexts import asks_for_none, flags, is_one
 from .facts import Facts
 from .nodes import Node, Placed, call, copied, is_call_of_run_time, near, place
 from .prepare.source import NoSource, definition_of
 from .purity import is_users
 from .rules import COMPARISONS, ELEMENTWISE, MOST_COST, OPERATORS, Broken
+from .uses.contexts import flags
+from .uses.kinds import asks_for_none, is_one
 
 
 class Simple:

@@ -6,9 +6,6 @@ import ast
 from collections.abc import Callable, Collection, Iterable, Sequence
 from types import CodeType, ModuleType
 
-import numpy as np
-
-from .contexts import Contexts, Use, is_one
 from .nodes import extent
 from .prepare.early_exits import EarlyExits
 from .prepare.loop_exits import LoopExits
@@ -17,6 +14,8 @@ from .prepare.source import Definition
 from .prepare.static_values import StaticValues
 from .prepare.writes import Writes
 from .rules import Breach, Broken, Place, Resolve
+from .uses.contexts import Contexts, Use
+from .uses.kinds import is_one
 from .variables import NONE, Binding, Liveness, Names, assigned, bound_by, read_first
 
 
@@ -66,7 +65,7 @@ class Facts:
         writes = Writes(self._is_merged)
         self.body = writes.of_function(self.body, self.arguments.union(code.co_freevars))
         self.all_or_nothing = self.loops.made | writes.made
-        self._contexts = Contexts(self.body, self.resolve, np, may_merge)
+        self._contexts = Contexts(self.body, self.resolve, may_merge)
         self.stores = {(store.lineno, store.col_offset) for store in self._contexts.stores}
         self.live = Liveness(self.body)
         self.bound = Binding(self.body, self.arguments.union(code.co_freevars)).before

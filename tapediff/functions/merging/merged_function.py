@@ -20,7 +20,7 @@ from .purity import Checked, check_statements
 from .regions.region_calls import Region
 from .rewrite import SELECT, AsksIdentity, Rewriter
 from .rules import Breach, Broken, Place, Refused, Without
-from .run_time import RunTime
+from .run_time.run_time import RunTime
 
 # Branches are refused one at a time, each after a recording.
 MOST_ATTEMPTS = 40

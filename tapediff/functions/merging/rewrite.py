@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable, Sequence
 from types import FunctionType, ModuleType
 
-from .contexts import LARGEST_EXPONENT, flags, is_one, is_store
 from .expressions import Expressions, Helpers, Simple, values
 from .facts import Facts
 from .nodes import branch, call, copied, extent, function_node, load, names_tuple, near, place, positional
@@ -16,6 +15,8 @@ from .purity import Checked, check_statements
 from .regions.regions import REGION, Regions
 from .rules import VARYING, Broken, Without
 from .selects import Select
+from .uses.contexts import LARGEST_EXPONENT, flags
+from .uses.kinds import is_one, is_store
 from .variables import Names
 
 # In reports.

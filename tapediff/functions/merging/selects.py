@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from .contexts import flags
 from .expressions import Simple
 from .facts import Facts
 from .nodes import assign, call, copied, is_call_of_run_time, load, near, place, placeholder
 from .rules import Broken
+from .uses.contexts import flags
 from .variables import NONE, Names
 
 

@@ -7,19 +7,11 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.functions.merging import (
-    contexts,
-    facts,
-    merged_function,
-    plain_numbers,
-    purity,
-    rewrite,
-    rules,
-    run_time,
-    selects,
-)
+from tapediff.functions.merging import facts, merged_function, plain_numbers, purity, rewrite, rules, selects
 from tapediff.functions.merging.prepare import source
-from tapediff.functions.merging.run_time import RunTime
+from tapediff.functions.merging.run_time import run_time
+from tapediff.functions.merging.run_time.run_time import RunTime
+from tapediff.functions.merging.uses import contexts
 from tapediff.targets.guarded import merging
 from tapediff.targets.guarded.merging import Merging
 from tests.functions.merging import programs, store_programs, traps

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.functions.merging import plain_numbers, run_time
+from tapediff.functions.merging import plain_numbers
 from tapediff.functions.merging.regions import region_calls
+from tapediff.functions.merging.run_time import run_time
 from tapediff.recording import aliases
 from tapediff.targets.guarded.merging import Merging
 from tests.functions.merging import natural_programs as programs

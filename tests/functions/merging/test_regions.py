@@ -7,8 +7,9 @@ import pytest
 
 import tapediff as td
 from tapediff.functions.captured.outside_state import OutsideState
-from tapediff.functions.merging import purity, rewrite, run_time
-from tapediff.functions.merging.regions import region_calls, region_run_time, regions
+from tapediff.functions.merging import purity, rewrite
+from tapediff.functions.merging.regions import region_calls, region_run_time, region_values, regions
+from tapediff.functions.merging.run_time import run_time
 from tapediff.targets.guarded import merging
 from tests.functions.merging import outside_state_programs as states
 from tests.functions.merging import region_programs as programs
@@ -65,15 +66,15 @@ WITHOUT = {
     "functions": ({(RUN_TIME, "_pure_helper"): last, (OutsideState, "is_same"): always}, [
         programs.calls_a_method_with_state, programs.calls_a_function_that_counts_by_default, programs.calls_a_closure_that_counts,
     ]),
-    "methods": ({(RUN_TIME, "pure_method"): lambda _, __, owner, name, ___: getattr(owner, name), (region_calls, "is_operand"): always},
+    "methods": ({(RUN_TIME, "pure_method"): lambda _, __, owner, name, ___: getattr(owner, name), (region_values, "is_operand"): always},
                 [programs.draws]),
-    "what goes in": ({(region_calls, "is_operand"): always, (RUN_TIME, "sequence"): last}, [programs.goes_on_with_an_iterator]),
+    "what goes in": ({(region_values, "is_operand"): always, (RUN_TIME, "sequence"): last}, [programs.goes_on_with_an_iterator]),
     "iteration": ({(RUN_TIME, "sequence"): last, (RUN_TIME, "operand"): last},
                   [programs.goes_through_in_a_method, programs.unpacks_in_a_method]),
     "in place": ({(REGION, "in_place"): nothing}, [programs.adds_to_a_list_by_another_name]),
     "named tuples": ({(purity, "_OF_RECORDS"): frozenset([*purity._OF_RECORDS, "__add__"])}, [programs.adds_a_named_tuple]),
     "statements": ({(regions, "check_statements"): nothing}, [programs.writes_to_a_list, programs.stores_on_an_object]),
-    "identity": ({(region_calls, "identities_matter"): lambda: False, (region_calls, "compares_identities"): never,
+    "identity": ({(region_values, "identities_matter"): lambda: False, (regions, "compares_identities"): never,
                   (rewrite, "_asks_identity"): lambda *_: False}, [programs.asks_which_tuple_it_is]),
     "numbers": ({(regions, "flags"): lambda use, further=0: ast.Constant(7 + further)}, [programs.adds_bools]),
     "globals": ({(region_calls.Frozen, "changed_global"): nothing, (OutsideState, "is_same"): always}, [programs.changes_a_global_between]),
@@ -83,7 +84,7 @@ WITHOUT = {
     "large arrays": ({(OutsideState, "are_arrays_same"): always}, [form(states.large_array, states.change_large) for form in FORMS[:2]]),
     "views": ({(purity, "_FIXED"): {*purity._FIXED, type({}.values())}}, [states.view_of_a_dict]),
     "modules": ({(region_run_time, "id"): nothing}, [states.equal_helpers_of_two_modules]),
-    "constants": ({(region_calls, "_is_simple"): always},
+    "constants": ({(region_values, "_is_simple"): always},
                   [programs.reads_a_list_that_changes, programs.calls_a_method_of_an_object_that_changes]),
 }  # fmt: skip
 

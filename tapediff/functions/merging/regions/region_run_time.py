@@ -9,7 +9,8 @@ import numpy as np
 from ....ir.instruction import Tree
 from ....recording.arrays.tracked import TrackedArray
 from ..rules import Place, Refusing
-from .region_calls import MISSING, Region
+from .region_calls import Region
+from .region_values import MISSING
 from .regions import FIRST_PLAIN, ONLY_DATA, REGION
 
 

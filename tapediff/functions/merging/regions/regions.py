@@ -10,15 +10,15 @@ import copy
 from collections.abc import Callable, Sequence
 from types import ModuleType
 
-from ..contexts import flags
 from ..facts import Facts
 from ..nodes import Placed, call, function_node, load, names_tuple, near, positional
 from ..prepare.jumps import JUMPS, has_jump
 from ..purity import Checked, check_statements
 from ..rules import VARYING, Broken
 from ..selects import Select
+from ..uses.contexts import flags
 from ..variables import Names, assigned, bound_by, read_first
-from .region_calls import compares_identities
+from .identities import compares_identities
 
 # The forms of a region, as the last part of its place. As long as they are not refused, only data leaves it, and entries and attributes
 # that it reads are looked up before it; the numbers that its first path makes may be plain ones, and no others.

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeGuard
 
-from .nodes import extent, is_call_of_run_time
-from .rules import COMPARISONS, Place, Resolve, with_lines
-from .variables import (
+from ..nodes import extent
+from ..rules import COMPARISONS, Place, Resolve, with_lines
+from ..variables import (
     Flows,
     Names,
     assigned,
@@ -21,6 +19,8 @@ from .variables import (
     reads_of_values,
     reads_within,
 )
+from .kinds import asks_for_none, is_store, kind_of_call
+from .lambdas import flows_into, known_lambdas
 
 LARGEST_EXPONENT = 4
 
@@ -87,14 +87,13 @@ class Contexts:
         stores: assignments that are taken for such: what a value was is not to be seen any more then.
     """
 
-    def __init__(self, body: list[ast.stmt], resolve: Resolve, is_numpy: object, may_be: Callable[[Place], bool]) -> None:
-        self._resolve, self._is_numpy = resolve, is_numpy
+    def __init__(self, body: list[ast.stmt], resolve: Resolve, may_be: Callable[[Place], bool]) -> None:
         parts = [node for statement in body for node in ast.walk(statement)]
         self.stores = {n for n in parts if isinstance(n, ast.stmt) and is_store(n) and may_be((n.lineno, n.col_offset))}
         self._flows, self._int_flows = (flows_of(parts, reads, self.stores) for reads in (reads_of_values, reads_of_ints))
         self._parts, self._may_be = parts, may_be
-        self._lambdas = _lambdas(parts)
-        self._flows += _flows_into(self._lambdas, reads_of_values)
+        self._lambdas = known_lambdas(parts)
+        self._flows += flows_into(self._lambdas, reads_of_values)
         # By argument the variable that gets it, and the names that are called.
         self._variable_of: dict[ast.AST, str] = {
             argument: variable.arg
@@ -117,7 +116,7 @@ class Contexts:
             if isinstance(node, (ast.Call, ast.IfExp)):
                 self._placed[extent(node)] = node
             if isinstance(node, ast.Call):
-                self._kinds[node] = self._kind_of_call(node)
+                self._kinds[node] = kind_of_call(node, resolve)
             elif isinstance(node, ast.BinOp):
                 self._right[node] = node.right
             if isinstance(node, ast.Name) and (isinstance(node.ctx, ast.Load) or isinstance(self._parents.get(node), ast.AugAssign)):
@@ -125,7 +124,7 @@ class Contexts:
 
         self._candidates = self._found_candidates()
         reads = lambda node: reads_within(node, lambda part: part in self._candidates)  # noqa: E731 -- the next line is its only use
-        self._flows_beside = flows_of(parts, reads, self.stores) + _flows_into(self._lambdas, reads)
+        self._flows_beside = flows_of(parts, reads, self.stores) + flows_into(self._lambdas, reads)
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self._parents.get(node)
@@ -321,102 +320,3 @@ class Contexts:
 
     def _has_a_float(self, node: ast.BinOp) -> bool:
         return any(isinstance(side, ast.Constant) and type(side.value) is float for side in (node.left, self._right[node]))
-
-    def _kind_of_call(self, call: ast.Call) -> str:
-        """What a call is of.
-
-        Returns:
-            "number": a built-in function from numbers to a number. "same": a function of NumPy's that does with an int as with a float;
-            "sign": that also sees the sign of zero; "numpy": another one. "array": what an array of floats gets. "": something else.
-        """
-        function = call.func
-        if is_call_of_run_time(call):
-            return "array" if isinstance(function, ast.Attribute) and function.attr in ("stored", "written") else ""
-        if isinstance(function, ast.Name):
-            found = self._resolve(function.id)
-            if is_one(found, (abs, max, min, sum)):
-                return "number"
-            name = getattr(found, "__name__", "") if self._of_numpy(found) else None
-        elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
-            name = function.attr if self._resolve(function.value.id) is self._is_numpy else None
-        else:
-            name = None
-        if name is None:
-            return ""
-        return "sign" if name in _ASK_SIGN else "same" if name in _SAME else "numpy"
-
-    def _of_numpy(self, found: object) -> bool:
-        return getattr(found, "__module__", None) == "numpy" or type(found).__module__ == "numpy"
-
-
-class _Known(NamedTuple):
-    """A lambda that a function binds to a name once, and does nothing with but call it."""
-
-    name: str
-    function: ast.Lambda
-    calls: list[ast.Call]
-
-
-def _lambdas(parts: Sequence[ast.AST]) -> list[_Known]:
-    bound = Counter(n.id for n in parts if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
-    bound.update(n.arg if isinstance(n, ast.arg) else n.name for n in parts if isinstance(n, (ast.arg, ast.FunctionDef, ast.ClassDef)))
-    loaded = Counter(n.id for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-    found: list[_Known] = []
-    for node in parts:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
-            name, function = node.targets[0].id, node.value
-            names = [a.arg for a in function.args.args]
-            calls = [n for n in parts if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name]
-            is_simple = len(names) == sum(isinstance(n, ast.arg) for n in ast.walk(function.args)) and not function.args.defaults
-            if is_simple and bound[name] == 1 and loaded[name] == len(calls) and all(_gives(call, len(names)) for call in calls):
-                found.append(_Known(name, function, calls))
-    return found
-
-
-def _gives(call: ast.Call, count: int) -> bool:
-    """Whether a call has so many arguments, each by its place."""
-    return len(call.args) == count and not call.keywords and not any(isinstance(a, ast.Starred) for a in call.args)
-
-
-def _flows_into(lambdas: Sequence[_Known], reads: Callable[[ast.AST], Names]) -> Flows:
-    """The names whose values go into the variables of lambdas."""
-    return [
-        (reads(argument), frozenset([variable.arg]))
-        for known in lambdas for call in known.calls for argument, variable in zip(call.args, known.function.args.args)
-    ]  # fmt: skip
-
-
-# NumPy's functions that do with an int what they do with the equal float.
-_SAME = frozenset(
-    "sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh arcsin arccos arctan arcsinh arccosh arctanh "
-    "abs absolute fabs add subtract maximum minimum fmax fmin where sum mean less less_equal greater greater_equal equal not_equal "
-    "isnan isfinite isinf hypot logaddexp sign clip rint floor ceil trunc".split()
-)
-_ASK_SIGN = frozenset("arctan2 copysign signbit divide true_divide reciprocal float_power nextafter".split())
-
-
-def asks_for_none(node: ast.Compare) -> bool:
-    """Whether a comparison asks whether a value is None, which no number is, plain or data."""
-    return all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops) and all(
-        isinstance(c, ast.Constant) and c.value is None for c in node.comparators
-    )
-
-
-def is_store(node: ast.stmt) -> TypeGuard[ast.Assign | ast.AugAssign]:
-    """Whether an assignment is of one number to one entry, or some, of what a variable holds."""
-    if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        target = node.targets[0]
-    elif isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
-        target = node.target
-    else:
-        return False
-    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and isinstance(node.value, _NUMBERS)
-
-
-# Expressions whose value may be a number.
-_NUMBERS = (ast.Name, ast.BinOp, ast.UnaryOp, ast.Call, ast.IfExp)
-
-
-def is_one(found: object, wanted: Iterable[object]) -> bool:
-    """Whether an object is one of these, which need not be comparable."""
-    return any(found is each for each in wanted)

@@ -1,36 +1,31 @@
-"""What rewritten functions call while they are recorded: choices by a mask, and checks that the values are of the kinds that allow them."""
+"""What rewritten functions call while they are recorded: loops as one instruction, calls, and checks of what they compute with."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Hashable, Sequence
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from ...ir.instruction import BOOL, FLOAT64, FLOAT_SCALAR, INT64, Operand, is_tracked
-from ...ops import Op
-from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
-from ...recording.aliases import ALWAYS
-from ...recording.arrays.tracked import TrackedArray
-from ...recording.call_arrays import watch_results
-from ...recording.choices import logical, select
-from ...recording.python_state.object_snapshot import LARGEST_COMPARED
-from ...recording.recorder import current_recorder
-from ..captured.freeze import Frozen, freeze
-from ..captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
-from ..loops import while_loop
-from .plain_numbers import check_numbers, checked, is_wide, may_be_plain, note_plain
-from .prepare.loop_run_time import LoopRunTime
-from .prepare.reductions import Element, among, extreme, total
-from .purity import is_operand, is_pure, is_pure_method, is_users
-from .regions.region_calls import RefusingAliases, Region
-from .regions.region_run_time import RegionCalls
-from .rules import BOOLS, FLOATS, INTS, INTS_BESIDE_FLOATS, VARYING, Place, is_large, is_small
+from ....ir.instruction import FLOAT64, Operand, is_tracked
+from ....recording.aliases import ALWAYS
+from ....recording.arrays.tracked import TrackedArray
+from ....recording.call_arrays import watch_results
+from ....recording.python_state.object_snapshot import LARGEST_COMPARED
+from ...captured.freeze import Frozen, freeze
+from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
+from ...loops import while_loop
+from ..plain_numbers import check_numbers, checked, is_wide, may_be_plain, note_plain
+from ..purity import is_operand, is_pure, is_pure_method, is_users
+from ..regions.region_calls import RefusingAliases, Region
+from ..regions.region_run_time import RegionCalls
+from ..rules import BOOLS, FLOATS, INTS, VARYING, Place, is_large, is_small
+from .choices import DTYPES, OPERATORS, PLAIN, Choices
+from .loop_run_time import LoopRunTime
 
 
-class RunTime(LoopRunTime, RegionCalls):
+class RunTime(Choices, LoopRunTime, RegionCalls):
     """Called by one rewritten function.
 
     Args:
@@ -57,22 +52,9 @@ class RunTime(LoopRunTime, RegionCalls):
 
     # Values
 
-    def number(self, place: Place, value: Operand) -> Operand:
-        """A value that may be computed with on the side that is not taken, and that `+=` replaces instead of changing it."""
-        kind = type(value)
-        if kind is TrackedArray:
-            if value.type.shape or value._view is not None:
-                raise self._refuse("scalars", place, f"it computes with an array of shape {value.type.shape}")
-            if value.type.dtype not in _DTYPES:
-                raise self._refuse("float32", place, f"it computes with {value.type.dtype}")
-            return value
-        if kind not in _PLAIN:
-            raise self._refuse("scalars", place, f"it computes with {kind.__name__}")
-        return value
-
     def operand(self, place: Place, value: Any) -> Any:
         """A value that is computed with: none with operators, or other special methods, of its own."""
-        if type(value) not in _PLAIN and not is_operand(value):
+        if type(value) not in PLAIN and not is_operand(value):
             raise self._refuse("calls", place, f"it computes with {type(value).__name__}")
         return value
 
@@ -135,7 +117,7 @@ class RunTime(LoopRunTime, RegionCalls):
         """left op right, of which one is a float64 and no plain number: what the other one is, if it is a number, makes no difference."""
         if not is_wide(left) and not is_wide(right):
             raise self._refuse("beside", place, f"neither side of {name} is an array")
-        return _OPERATORS[name](left, right)
+        return OPERATORS[name](left, right)
 
     def asks(self, place: Place, function: Callable[..., Any]) -> Callable[..., Any]:
         """type or isinstance, which tell plain numbers from others."""
@@ -154,42 +136,6 @@ class RunTime(LoopRunTime, RegionCalls):
         if type(function) is MethodType and type(function.__func__) is FunctionType:
             return MethodType(self._merged(function.__func__), function.__self__)
         return function
-
-    # Conditions
-
-    def every(self, place: Place, *tests: Operand) -> Operand:
-        """Whether all conditions hold."""
-        if len(tests) == 1 and type(tests[0]) is TrackedArray:
-            return self._condition(place, tests[0])
-        return self._together(place, tests, True, LOGICAL_AND)
-
-    def some(self, place: Place, *tests: Operand) -> Operand:
-        """Whether one of the conditions holds."""
-        return self._together(place, tests, False, LOGICAL_OR)
-
-    def negated(self, place: Place, test: Operand) -> Operand:
-        """Whether the condition does not hold."""
-        test = self._condition(place, test)
-        return logical(LOGICAL_NOT, test) if is_tracked(test) else not test
-
-    def _together(self, place: Place, tests: tuple[Operand, ...], neutral: bool, join: Op) -> Operand:
-        found: Operand = neutral
-        for test in tests:
-            test = self._condition(place, test)
-            if not is_tracked(test):
-                if bool(test) is not neutral:
-                    return not neutral
-            else:
-                found = logical(join, found, test) if is_tracked(found) else test
-        return found
-
-    def _condition(self, place: Place, test: Operand) -> Operand:
-        if type(test) is TrackedArray:
-            if test.type.shape or test._view is not None or test.type.dtype != BOOL:
-                raise self._refuse("test", place, f"it asks for {test.type}")
-        elif type(test) not in (bool, np.bool_):
-            raise self._refuse("test", place, f"it asks for {type(test).__name__}")
-        return test
 
     # Loops
 
@@ -246,7 +192,7 @@ class RunTime(LoopRunTime, RegionCalls):
         """A value that one turn hands to the next one, as data."""
         kind = type(value)
         if kind is TrackedArray:
-            if value.type.dtype not in _DTYPES:
+            if value.type.dtype not in DTYPES:
                 raise self._refuse("float32", place, f"it computes with {value.type.dtype}")
             if value._view is not None and not value.type.shape:
                 raise self._refuse("scalars", place, "a variable of the loop is an array without axes, which `+=` changes")
@@ -300,131 +246,6 @@ class RunTime(LoopRunTime, RegionCalls):
             raise self._refuse("calls", place, f"it calls {function.__name__}, which does more than compute values")
         return made
 
-    # Choices
-
-    def begin(self) -> int:
-        """The number of guards so far in the current recordings."""
-        return _guard_count()
-
-    def end(self, mark: int, place: Place) -> None:
-        """Raise if a guard was made since `mark`."""
-        if _guard_count() != mark:
-            raise self._refuse("guards", place, "it looks at a value")
-
-    def extreme(self, function: Callable[..., Any], place: Place, flags: int, *values: Operand) -> Operand:
-        """max or min of numbers, which keep the first of equal ones."""
-        if not any(map(is_tracked, values)) or not (function is max or function is min):
-            return function(*values)
-        found = self.number(place, values[0])
-        for value in values[1:]:
-            mark = self.begin()
-            value = self.number(place, value)
-            is_next = value > found if function is max else value < found
-            found = self.choose(mark, place, self._condition(place, is_next), value, found, flags)
-        return found
-
-    def reduced(
-        self, function: Callable[..., Any], mark: int, place: Place, flags: int, elements: Sequence[Element], rest: Operand = None,
-    ) -> Operand:  # fmt: skip
-        """A built-in function of the values among (whether it counts, value) that count. `rest`: the start of a sum, or a default."""
-        self.end(mark, place)
-        if function is sum or function is len:
-            return total(self, mark, place, flags, elements, 0 if rest is None else rest)
-        if function is max or function is min:
-            return extreme(self, mark, place, flags, elements, function, rest)
-        found = among(self, place, elements, function is any)
-        if is_tracked(found) and not flags & BOOLS:
-            raise self._refuse("numbers", place, "a bool is used as such", needed=self._needed(True, flags))
-        return found
-
-    def choose(self, mark: int, place: Place, test: Operand, yes: Operand, no: Operand, flags: int) -> Operand:
-        """The value of the side that is taken."""
-        self.end(mark, place)
-        if not is_tracked(test):
-            return yes if test else no
-        if _is_same(yes, no):
-            return yes
-        return _where(test, *self._sides(place, yes, no, flags))
-
-    def choose_steps(
-        self, mark: int, place: Place, test: Operand, flags: int, operators: str, base: Operand, *operands: tuple[Operand, Operand]
-    ) -> Operand:  # fmt: skip
-        """As `choose`, of two values that are base op operand op operand: so that sums over all turns of a loop stay sums.
-
-        Args:
-            operands: for each operator that of either side, or None where the side does not have it.
-        """
-        self.end(mark, place)
-        if not is_tracked(test):
-            return _chain(operators, base, operands, 0 if test else 1)
-        is_data = [_is_float(base) or any(_is_float(pair[side]) for pair in operands) for side in (0, 1)]
-        if not all(is_data) or not all(_is_number(v) for v in (base, *(v for pair in operands for v in pair))):
-            yes, no = (_chain(operators, base, operands, side) for side in (0, 1))
-            if _is_same(yes, no):
-                return yes
-            sides = self._sides(place, yes, no, flags)
-            if any(is_tracked(side) and side.dtype != FLOAT64 for side in sides):
-                return _where(test, *sides)
-        found = base
-        for name, (first, second) in zip(operators, operands):
-            first, second = (_NEUTRAL[name] if v is None else self.number(place, v) for v in (first, second))
-            found = _OPERATORS[name](found, first if _is_same(first, second) else _where(test, first, second))
-        return found
-
-    def _sides(self, place: Place, yes: Operand, no: Operand, flags: int) -> tuple[Operand, Operand]:
-        """Both values, as a mask may choose between them."""
-        if _is_float(yes) and _is_float(no):
-            return yes, no
-        yes, no = self.number(place, yes), self.number(place, no)
-        if is_tracked(yes) and is_tracked(no):
-            if yes.dtype != no.dtype or any(side._id in side._recorder.python_ints for side in (yes, no)):
-                raise self._refuse("numbers", place, f"one side gives {yes.type}, the other {no.type}")
-            return yes, no
-        first, second = (self._plain_side(place, side, other, flags) for side, other in ((yes, no), (no, yes)))
-        dtypes = {side.dtype if is_tracked(side) else np.asarray(side).dtype for side in (first, second)}
-        if len(dtypes) != 1 or dtypes.pop() not in (FLOAT64, BOOL):
-            raise self._refuse("numbers", place, f"one side gives {yes!r}, the other {no!r}")
-        return first, second
-
-    def _plain_side(self, place: Place, side: Operand, other: Operand, flags: int) -> Operand:
-        """One of two values, of which one at least is plain."""
-        kind = type(side)
-        if kind is TrackedArray or kind is np.float64:
-            return side
-        if kind is float and flags & FLOATS and not is_large(side):
-            return side
-        if kind is int:
-            is_mixed = type(other) in (float, np.float64) or (is_tracked(other) and other.dtype == FLOAT64)
-            if flags & (INTS_BESIDE_FLOATS if is_mixed else INTS) and is_small(side, flags):
-                return float(side)
-        # NumPy's functions of a bool give float16; those of one that is data give float64.
-        if kind in (bool, np.bool_) and flags & BOOLS:
-            return side
-        raise self._refuse("numbers", place, f"one side gives {side!r}, of type {kind.__name__}", needed=self._needed(side, flags))
-
-
-def _where(test: Operand, yes: Operand, no: Operand) -> Operand:
-    found = select(test, yes, no)
-    return note_plain(found) if may_be_plain(yes) or may_be_plain(no) else found
-
-
-def _is_float(value: Operand) -> bool:
-    """Whether a value is a tracked float64, which is no view of an array."""
-    return type(value) is TrackedArray and value.type == FLOAT_SCALAR and value._view is None
-
-
-def _is_number(value: Operand) -> bool:
-    """Whether a value is a float, plain or tracked, or None."""
-    return value is None or type(value) is float or type(value) is np.float64 or _is_float(value)
-
-
-def _chain(operators: str, base: Operand, operands: Sequence[tuple[Operand, Operand]], side: int) -> Operand:
-    """What one side makes of a value."""
-    for name, pair in zip(operators, operands):
-        if pair[side] is not None:
-            base = _OPERATORS[name](base, pair[side])
-    return base
-
 
 class _Nothing:
     """A function that closes over no plain arrays."""
@@ -436,26 +257,5 @@ class _Nothing:
 
 
 _PLAIN_GETTERS = (object.__getattribute__, tuple.__getattribute__)
-_DTYPES = (FLOAT64, INT64, BOOL)
-_PLAIN = frozenset((float, int, bool, np.float64, np.int64, np.bool_))
 _CONTAINERS = frozenset((TrackedArray, np.ndarray, list, tuple, dict))
 _SEQUENCES = frozenset((TrackedArray, np.ndarray, list, tuple, dict, range, str, set, frozenset))
-
-
-def _guard_count() -> int:
-    count, recorder = 0, current_recorder()
-    while recorder is not None:
-        count, recorder = count + recorder.guard_count, recorder.outer
-    return count
-
-
-# base op neutral is base, to the bit.
-_NEUTRAL = {"+": -0.0, "-": 0.0, "*": 1.0}
-_OPERATORS: dict[str, Callable[[Operand, Operand], Operand]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
-}  # fmt: skip
-
-
-def _is_same(a: Operand, b: Operand) -> bool:
-    """Whether two values are one, or plain ones of equal type and bits."""
-    return a is b or (type(a) is type(b) and not is_tracked(a) and type(a) in _PLAIN and repr(a) == repr(b))

@@ -14,7 +14,7 @@ Element: TypeAlias = tuple[Operand, Operand]
 
 
 class Choosing(Protocol):
-    """What chooses, and checks that it can; see run_time.py."""
+    """What chooses, and checks that it can; see choices.py."""
 
     def number(self, place: Place, value: Operand) -> Operand: ...
     def every(self, place: Place, *tests: Operand) -> Operand: ...

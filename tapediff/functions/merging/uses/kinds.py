@@ -1,0 +1,76 @@
+"""Kinds of expressions and statements, as far as the uses of values depend on them: what is called, what is stored, what is asked."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TypeGuard
+
+import numpy as np
+
+from ..nodes import is_call_of_run_time
+from ..rules import Resolve
+
+
+def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
+    """What a call is of.
+
+    Returns:
+        "number": a built-in function from numbers to a number. "same": a function of NumPy's that does with an int as with a float;
+        "sign": that also sees the sign of zero; "numpy": another one. "array": what an array of floats gets. "": something else.
+    """
+    function = call.func
+    if is_call_of_run_time(call):
+        return "array" if isinstance(function, ast.Attribute) and function.attr in ("stored", "written") else ""
+    if isinstance(function, ast.Name):
+        found = resolve(function.id)
+        if is_one(found, (abs, max, min, sum)):
+            return "number"
+        name = getattr(found, "__name__", "") if _of_numpy(found) else None
+    elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        name = function.attr if resolve(function.value.id) is np else None
+    else:
+        name = None
+    if name is None:
+        return ""
+    return "sign" if name in _ASK_SIGN else "same" if name in _SAME else "numpy"
+
+
+def _of_numpy(found: object) -> bool:
+    return getattr(found, "__module__", None) == "numpy" or type(found).__module__ == "numpy"
+
+
+# NumPy's functions that do with an int what they do with the equal float.
+_SAME = frozenset(
+    "sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh arcsin arccos arctan arcsinh arccosh arctanh "
+    "abs absolute fabs add subtract maximum minimum fmax fmin where sum mean less less_equal greater greater_equal equal not_equal "
+    "isnan isfinite isinf hypot logaddexp sign clip rint floor ceil trunc".split()
+)
+_ASK_SIGN = frozenset("arctan2 copysign signbit divide true_divide reciprocal float_power nextafter".split())
+
+
+def asks_for_none(node: ast.Compare) -> bool:
+    """Whether a comparison asks whether a value is None, which no number is, plain or data."""
+    return all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops) and all(
+        isinstance(c, ast.Constant) and c.value is None for c in node.comparators
+    )
+
+
+def is_store(node: ast.stmt) -> TypeGuard[ast.Assign | ast.AugAssign]:
+    """Whether an assignment is of one number to one entry, or some, of what a variable holds."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target = node.targets[0]
+    elif isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
+        target = node.target
+    else:
+        return False
+    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and isinstance(node.value, _NUMBERS)
+
+
+# Expressions whose value may be a number.
+_NUMBERS = (ast.Name, ast.BinOp, ast.UnaryOp, ast.Call, ast.IfExp)
+
+
+def is_one(found: object, wanted: Iterable[object]) -> bool:
+    """Whether an object is one of these, which need not be comparable."""
+    return any(found is each for each in wanted)
