@@ -1,9 +1,9 @@
-# make demo | test | test-all | fuzz-merging | lint | bench | bench-check | compile-bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
+# make demo | test | test-all | fuzz-merging | lint | docs | package | bench | bench-check | compile-bench | clean. Each makes .venv itself, and installs again only when pyproject.toml has changed.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?= -q -n auto
 
-.PHONY: demo test test-all fuzz-merging lint bench bench-check compile-bench clean
+.PHONY: demo test test-all fuzz-merging lint docs package bench bench-check compile-bench clean
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/eight_schools.py
@@ -22,6 +22,11 @@ fuzz-merging: $(VENV)/.installed-test
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+# Wheel and sdist, in dist/, and both tried in an environment of their own: half a minute.
+package: $(VENV)/.installed-test $(VENV)/.installed-package
+	TAPEDIFF_PACKAGE=1 $(BIN)/python -m pytest -q tests/test_package.py
+	$(BIN)/python -m build --outdir dist
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.run --json benchmarks/results.json

@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
         zero_sum,
     )  # fmt: skip
     from .posterior.posterior import Posterior
+    from .doctor import show_versions
     from . import implicit, interpolate, linalg, ode, random, sparse, special, stats, testing
 
 __version__ = "0.1.0"
@@ -57,7 +58,7 @@ __all__ = [
     "asarray", "checkpoint", "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "derivative", "empty", "fori_loop",
     "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate", "interval", "is_recording", "jacfwd", "jacobian", "jacrev",
     "jvp", "linalg", "linear_operator", "linearize", "lower", "ode", "ones", "ordered", "positive", "positive_ordered", "primitive",
-    "random", "real", "record", "register_container", "scan", "second_derivative", "simplex", "sparse", "sparse_hessian",
+    "random", "real", "record", "register_container", "scan", "second_derivative", "show_versions", "simplex", "sparse", "sparse_hessian",
     "sparse_jacobian", "special", "static", "stats", "stop_gradient", "subtape", "switch", "testing", "unit_vector", "upper",
     "value_and_derivative", "value_and_grad", "value_and_gradient", "value_and_jacobian", "value_derivative_and_second_derivative",
     "value_gradient_and_hessian", "value_gradient_and_hvp", "vjp", "while_loop", "zero_sum", "zeros",
@@ -94,13 +95,14 @@ MODULES = {
         "cholesky_corr corr_matrix cov_matrix interval lower ordered positive positive_ordered real simplex unit_vector upper zero_sum"
     ),
     "posterior.posterior": "Posterior",
+    "doctor": "show_versions",
 }
 """The public names of each module. No module is called like one of them: loading it would put the module in the name's place."""
 
 HOME = {name: module for module, names in MODULES.items() for name in names.split()}
 
 
-def __getattr__(name: str) -> object:
+def _load(name: str) -> object:
     """The public name or module of tapediff, loaded now (PEP 562); from then on it is an attribute like any other."""
     if name.startswith("__"):  # asked for by inspect, doctest, pickle: never a module
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -115,5 +117,10 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
 
 
+# Type checkers know the names from above, and say so where a name is misspelt.
+if not TYPE_CHECKING:
+    __getattr__ = _load
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])

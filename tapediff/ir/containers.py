@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import numbers
 from collections.abc import Callable, Iterator, Sequence
-from typing import NoReturn
+from typing import ClassVar, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
@@ -44,6 +44,16 @@ from .pytree import (
 )
 
 Trees = tuple[TreeDef, ...]
+
+
+class Dataclass(Protocol):
+    """Any dataclass, to type checkers."""
+
+    __dataclass_fields__: ClassVar[dict[str, Tree]]
+
+
+# A container as argument: its gradient is one of the same type. Lists are not among them, as one of numbers stands for an array.
+Container = TypeVar("Container", bound=dict[Tree, Tree] | tuple[Tree, ...] | Dataclass)
 
 # Types of arguments that are no containers: the test of nearly every argument.
 _ONE_VALUE = frozenset((np.ndarray, float, int, bool, str, bytes, type(None), np.float64, np.float32, np.int64))

@@ -7,6 +7,7 @@ from typing import ParamSpec, overload
 
 import numpy as np
 
+from ..ir.containers import Container
 from ..ir.instruction import Operand, Target, Tree, UserFunction
 from ..ir.outputs import Out, check_out, deliver
 from ..ir.tape import Tape
@@ -29,11 +30,13 @@ Argnums = int | Sequence[int]
 P = ParamSpec("P")
 
 
-# For editors: the gradient by an array is an array, that by a number a number. Everything else depends on options and containers.
+# For editors: the gradient by an array is an array, by a number a number, by a container one of its type. The rest depends on options.
 @overload
 def gradient(target: Target, x: np.ndarray, /, *args: Tree, out: np.ndarray | None = None) -> np.ndarray: ...
 @overload
 def gradient(target: Target, x: float, /, *args: Tree) -> float: ...
+@overload
+def gradient(target: Target, x: Container, /, *args: Tree, out: Container | None = None) -> Container: ...
 @overload
 def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree) -> Tree: ...
 def gradient(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree) -> Tree:
@@ -75,6 +78,8 @@ def value_and_gradient(
 ) -> tuple[float, np.ndarray]: ...
 @overload
 def value_and_gradient(target: Target, x: float, /, *args: Tree) -> tuple[float, float]: ...
+@overload
+def value_and_gradient(target: Target, x: Container, /, *args: Tree, out: Container | None = None) -> tuple[float, Container]: ...
 @overload
 def value_and_gradient(
     target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree

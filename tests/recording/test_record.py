@@ -286,7 +286,7 @@ print([name for name in ("numba", "llvmlite", "scipy") if name in sys.modules])
 def test_public_names_are_the_same_for_python_and_for_type_checkers():
     """The imports that type checkers read, the table that Python reads, and __all__; and no module takes a function's name."""
     source = ast.parse(Path(td.__file__).read_text())
-    (checked,) = [statement for statement in source.body if isinstance(statement, ast.If)]
+    checked = next(statement for statement in source.body if isinstance(statement, ast.If))
     imports = [(s.module, alias.name) for s in checked.body for alias in s.names]
     modules = {name for module, name in imports if module is None}
     assert {name: module for module, name in imports if module is not None} == td.HOME
@@ -297,7 +297,7 @@ def test_public_names_are_the_same_for_python_and_for_type_checkers():
     parts = {module.name for module in pkgutil.iter_modules(td.__path__)}
     assert not parts & set(td.HOME)
     assert modules <= parts
-    assert set(td.__all__) <= set(dir(td))
+    assert dir(td) == sorted([*td.__all__, "__version__"])
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():

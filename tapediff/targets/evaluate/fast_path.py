@@ -9,6 +9,7 @@ from typing import overload
 import numpy as np
 
 from ...compiler.runtime.status import REFUSED
+from ...ir.containers import Container
 from ...ir.instruction import Tree
 from ...ir.outputs import Out
 from ...recording.recorder import current_recorder
@@ -66,6 +67,8 @@ class FastPath:
     @overload
     def gradient(self, x: float, /, *args: Tree) -> float: ...
     @overload
+    def gradient(self, x: Container, /, *args: Tree, out: Container | None = None) -> Container: ...
+    @overload
     def gradient(self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree) -> Tree: ...
     def gradient(self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree) -> Tree:
         """See td.gradient."""
@@ -83,6 +86,8 @@ class FastPath:
     ) -> tuple[float, np.ndarray]: ...
     @overload
     def value_and_gradient(self, x: float, /, *args: Tree) -> tuple[float, float]: ...
+    @overload
+    def value_and_gradient(self, x: Container, /, *args: Tree, out: Container | None = None) -> tuple[float, Container]: ...
     @overload
     def value_and_gradient(
         self, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, out: Out = None, **named: Tree

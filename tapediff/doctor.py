@@ -1,0 +1,195 @@
+"""Is this installation in order? `python -m tapediff doctor` looks, and `td.show_versions()` lists what a report of a fault needs."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+
+from .base.operating_system import HAS_PRIVATE_FILES, available_threads, memory_bytes, private_directory
+from .base.settings import CACHE_VARIABLE, settings
+from .compiler.llvm.cpu import processor
+from .targets.compiled_tape import compile
+from .targets.derivatives import value_and_gradient
+from .testing import check_gradient
+
+# The oldest versions that pyproject.toml allows; a test compares them.
+OLDEST = {"numpy": (2, 0), "scipy": (1, 13), "numba": (0, 62), "llvmlite": (0, 45)}
+PYTHON = ((3, 11), (3, 14))
+OPTIONAL = ("nutpie", "jax", "torch", "pymc", "arviz", "matplotlib")
+
+WELL, NOTE, FAULT = "ok", "note", "FAULT"
+
+
+class Finding(NamedTuple):
+    """What one check found.
+
+    Attributes:
+        state: WELL; NOTE: worth knowing; FAULT: something does not work.
+        text: what there is.
+        advice: what to do about it; empty where nothing is to be done.
+    """
+
+    state: str
+    text: str
+    advice: str = ""
+
+
+def show_versions() -> None:
+    """Print the versions of Python, the libraries and the machine, as a report of a fault should have them."""
+    for name, text in (*_machine(), *_libraries()):
+        print(f"{name:<12} {text}")
+
+
+def doctor() -> int:
+    """Check this installation, and print what was found and what to do about it.
+
+    Returns:
+        0: everything works; 1: something does not. The exit code of `python -m tapediff doctor`.
+
+    Cost: about a second, most of which goes into the first kernel of a process.
+    """
+    show_versions()
+    print()
+    findings = {name: _guarded(check) for name, check in CHECKS.items()}
+    for name, (state, text, advice) in findings.items():
+        print(f"{state:<5}  {name:<9} {text}")
+        if advice:
+            print(f"       {'':<9} -> {advice}")
+    faults = [name for name, finding in findings.items() if finding.state == FAULT]
+    print(f"\n{'not in order: ' + ', '.join(faults) if faults else 'tapediff works here'}")
+    return int(bool(faults))
+
+
+def _guarded(check: Callable[[], Finding]) -> Finding:
+    """A check that raises has found a fault: the others are made all the same."""
+    try:
+        return check()
+    except Exception as raised:  # noqa: BLE001 -- whatever it is, it is what the report is for
+        return Finding(FAULT, f"{type(raised).__name__}: {raised}", "report this text, with the versions above")
+
+
+def _machine() -> Iterator[tuple[str, str]]:
+    memory = memory_bytes()
+    yield "tapediff", importlib.import_module("tapediff").__version__
+    yield "python", f"{platform.python_version()} ({platform.python_implementation()}), {sys.executable}"
+    yield "system", platform.platform()
+    yield "processor", f"{platform.machine()}, {_processor()}, {available_threads()} usable"
+    yield "memory", f"{memory / 2**30:.1f} GB" if memory is not None else "unknown"
+    yield "BLAS", blas()
+
+
+def _libraries() -> Iterator[tuple[str, str]]:
+    for name in (*OLDEST, *OPTIONAL):
+        yield name, version(name) or "not installed"
+    with suppress(ImportError, OSError):
+        import llvmlite.binding as llvm
+
+        yield "LLVM", ".".join(map(str, llvm.llvm_version_info))
+
+
+def _processor() -> str:
+    """Its name and its vector instructions, as the compiler sees them."""
+    try:
+        name, features = processor()
+    except (ImportError, OSError) as raised:  # llvmlite or its library: the check of the kernel tells more
+        return f"unknown to LLVM ({raised})"
+    vectors = next(
+        (v for v in ("avx512f", "avx2", "avx", "neon", "sse2") if f"+{v}" in features.split(",")), "none known"
+    )
+    return f"{name}, vectors: {vectors}"
+
+
+def version(name: str) -> str | None:
+    """The installed version of a package, without importing it."""
+    with suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(name)
+    return None
+
+
+def blas() -> str:
+    """What NumPy multiplies large matrices with."""
+    built = np.show_config(mode="dicts")
+    found = built.get("Build Dependencies", {}).get("blas", {}) if isinstance(built, dict) else {}
+    return f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()
+
+
+def _check_python() -> Finding:
+    found, (oldest, beyond) = sys.version_info[:2], PYTHON
+    here = f"Python {found[0]}.{found[1]} on {sys.platform}, {platform.machine()}"
+    if not oldest <= found < beyond:
+        return Finding(FAULT, here, f"use Python {oldest[0]}.{oldest[1]} to {beyond[0]}.{beyond[1] - 1}")
+    if sys.platform != "linux":
+        return Finding(
+            NOTE, here, "the tests run on Linux only; see the page on the architecture for what is known of others"
+        )
+    return Finding(WELL, here)
+
+
+def _check_versions() -> Finding:
+    old = {name: found for name in OLDEST if (found := version(name)) is not None and _numbers(found) < OLDEST[name]}
+    if old:
+        wanted = " ".join(f"'{name}>={OLDEST[name][0]}.{OLDEST[name][1]}'" for name in old)
+        return Finding(
+            FAULT, ", ".join(f"{n} {v}" for n, v in old.items()) + " is too old", f"pip install --upgrade {wanted}"
+        )
+    return Finding(WELL, f"{', '.join(OLDEST)} are recent enough")
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")[:2] if part.isdigit())
+
+
+def _check_cache() -> Finding:
+    directory = settings.cache_directory
+    if directory is None:
+        advice = f"{CACHE_VARIABLE}=~/.cache/tapediff keeps kernels between processes"
+        return Finding(NOTE, "kernels are compiled anew in each process", advice)
+    if not HAS_PRIVATE_FILES:
+        return Finding(NOTE, f"{directory} is not used: this system cannot tell who may write to it")
+    try:
+        with private_directory(directory) as handle:
+            files = [name for name in os.listdir(handle) if name.endswith(".o")]
+            total = sum(os.stat(name, dir_fd=handle).st_size for name in files)
+            if not os.access(directory, os.W_OK):
+                return Finding(
+                    FAULT, f"{directory} cannot be written to", f"chmod u+w {directory}, or name another one"
+                )
+    except OSError as refused:
+        return Finding(FAULT, f"{directory} is not used: {refused}", f"chmod 700 {directory}, or name another one")
+    return Finding(WELL, f"{directory}: {len(files)} kernels, {total / 2**20:.1f} MB")
+
+
+def _check_kernel() -> Finding:
+    """One kernel of a function with matrices, a loop of special functions and a branch: against NumPy and against differences."""
+
+    def f(x: np.ndarray) -> float:
+        y = np.tanh(matrix @ x)
+        return np.sum(y * np.log1p(x**2)) if x[0] > 0 else np.sum(x)
+
+    matrix, x = np.linspace(-1.0, 1.0, 36).reshape(6, 6), np.linspace(0.5, 2.0, 6)
+    start = time.perf_counter()
+    compiled = compile(f, x)
+    value, gradient = value_and_gradient(compiled, x)
+    seconds = time.perf_counter() - start
+    replayed, uncompiled = value_and_gradient(f, x)
+    # Sums in another order than NumPy's: a few units in the last place.
+    if not (np.isclose(value, replayed, rtol=1e-13) and np.allclose(gradient, uncompiled, rtol=1e-12)):
+        return Finding(
+            FAULT,
+            f"a kernel gives {value!r}, NumPy {replayed!r}",
+            "do not use it, and report this with the versions above",
+        )
+    check_gradient(compiled, f, x)
+    return Finding(WELL, f"compiled and checked in {seconds:.2f} s")
+
+
+CHECKS = {"python": _check_python, "libraries": _check_versions, "cache": _check_cache, "kernel": _check_kernel}

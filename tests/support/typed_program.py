@@ -1,0 +1,72 @@
+"""A user's program, for type checkers: tests/test_package.py has pyright read it, and every line with assert_type is a claim."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+import tapediff as td
+
+Vector = NDArray[np.float64]
+
+
+class Line(NamedTuple):
+    slope: float
+    offset: Vector
+
+
+@dataclass
+class Model:
+    weights: Vector
+
+
+def of_array(x: Vector) -> float:
+    return float(np.sum(x**2))
+
+
+def of_number(x: float) -> float:
+    return x**2
+
+
+def of_dict(parameters: dict[str, Vector]) -> float:
+    return of_array(parameters["a"])
+
+
+def of_line(line: Line) -> float:
+    return line.slope * of_array(line.offset)
+
+
+def of_model(model: Model) -> float:
+    return of_array(model.weights)
+
+
+def program(x: Vector, named: dict[str, Vector], line: Line, model: Model, pair: tuple[Vector, float]) -> None:
+    assert_type(td.gradient(of_array, x), np.ndarray)
+    assert_type(td.gradient(of_number, 2.0), float)
+    assert_type(td.gradient(of_dict, named), dict[str, Vector])
+    assert_type(td.gradient(of_line, line), Line)
+    assert_type(td.gradient(of_model, model), Model)
+    assert_type(td.value_and_gradient(of_array, x), tuple[float, np.ndarray])
+    assert_type(td.value_and_gradient(of_dict, named), tuple[float, dict[str, Vector]])
+    assert_type(td.value_and_gradient(lambda p: of_array(p[0]) * p[1], pair), tuple[float, tuple[Vector, float]])
+
+    compiled, guarded = td.compile(of_array, x), td.GuardedTape(of_dict)
+    assert_type(compiled, td.CompiledTape)
+    assert_type(compiled.gradient(x), np.ndarray)
+    assert_type(compiled.source, str)
+    assert_type(guarded, td.GuardedTape)
+    assert_type(guarded.gradient(named), dict[str, Vector])
+    assert_type(guarded.value_and_gradient(named), tuple[float, dict[str, Vector]])
+    assert_type(td.record(of_array, x), td.Tape)
+    assert_type(td.hessian(of_array, x), np.ndarray)
+    assert_type(td.hvp(of_array, x, x), np.ndarray)
+
+    # Functions of functions keep the parameters, and refuse other ones.
+    td.grad(of_line)(line)
+    td.grad(of_line)(x)  # pyright: ignore[reportArgumentType]  # a claim as well: an ignore that ignores nothing is an error
+    td.subtape(of_array)(x)
+    td.subtape(of_array)(line)  # pyright: ignore[reportArgumentType]
+    assert_type(td.checkpoint(of_array)(x), float)
+    assert_type(td.value_and_grad(of_number)(2.0), tuple[Any, Any])
+    td.gradeint(of_array, x)  # pyright: ignore[reportAttributeAccessIssue]
