@@ -20,6 +20,9 @@ from ...ops.control.calls import TupleOp
 # A body is repeated at least so often. Instructions that are repeated less often are in no body.
 FEWEST_ITERATIONS = 8
 
+# So many equal instructions in a row count as the beginning of a repetition.
+WINDOW = 12
+
 # An array that is read in more places than this is a table, even if there are many like it.
 TABLE_READS = 16
 
@@ -183,3 +186,32 @@ def _is_single(op: Primitive, params: Params, type_: AnyType) -> bool:
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
+
+
+def previous_windows(tokens: Ints) -> Ints:
+    """For each place, the last one before it with the same window of tokens; -1 for none."""
+    size = tokens.size - WINDOW + 1
+    if size <= 1:
+        return np.full(max(size, 0), -1, np.int64)
+    mixed = (tokens.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashes = np.zeros(size, np.uint64)
+    for k in range(WINDOW):
+        hashes = hashes * np.uint64(0x100000001B3) + mixed[k : k + size]
+    order = np.argsort(hashes, kind="stable")
+    same = hashes[order[1:]] == hashes[order[:-1]]
+    previous = np.full(size, -1, np.int64)
+    previous[order[1:][same]] = order[:-1][same]
+    return previous
+
+
+def agreement(tokens: Ints, place: int, period: int) -> int:
+    """How many tokens from a place on are those of one period before."""
+    done, step = 0, 256
+    while place + done < tokens.size:
+        here = tokens[place + done : place + done + step]
+        differs = here != tokens[place + done - period : place + done - period + here.size]
+        if differs.any():
+            return done + int(differs.argmax())
+        done, step = done + here.size, 2 * step
+    return done
