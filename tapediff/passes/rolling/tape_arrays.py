@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from itertools import chain
 
 import numpy as np
 
@@ -30,6 +31,14 @@ TABLE_READS = 16
 CALL_WEIGHT = 16
 
 Ints = np.ndarray
+
+
+class _Numbers(dict[Hashable, int]):
+    """Numbers for keys, in the order in which they are asked for."""
+
+    def __missing__(self, key: Hashable) -> int:
+        number = self[key] = len(self)
+        return number
 
 
 class TapeArrays:
@@ -56,7 +65,7 @@ class TapeArrays:
         self.source, self.offset = np.full(count, -1, np.int64), np.zeros(count, np.int64)
         self.box = np.full(count, -1, np.int64)
         self.types, signs, given, indices = self._signs()
-        self.is_constant = np.fromiter((i.op is CONSTANT for i in tape.instructions), bool, count)
+        self.is_constant = self._codes == self._ops[CONSTANT]
         leaves = self._leaves(signs, given, indices)
         outside = given.copy()
         outside[leaves] = True
@@ -72,35 +81,31 @@ class TapeArrays:
 
     def _signs(self) -> tuple[Ints, Ints, Ints, Ints]:
         """By value: a number for its type and one for the kind of instruction, whether it is given; and the INDEX ones."""
-        by_identity: dict[int, int] = {}
-        types: dict[Hashable, int] = {}
-        known: dict[Hashable, int] = {}
-        kinds: list[int] = []
-        signs: list[int] = []
-        given: list[bool] = []
-        indices: list[int] = []
-        for number, (op, inputs, params, type_, _) in enumerate(self.tape.instructions):
-            kind = by_identity.get(id(type_))
-            if kind is None:
-                kind = by_identity[id(type_)] = types.setdefault(type_, len(types))
-            kinds.append(kind)
-            given.append(op is CONSTANT or op is INPUT)
-            if op is INDEX:
-                indices.append(number)
-                key: Hashable = (op, kind)
-            elif _is_single(op, params, type_):
-                key = number
+        ops, inputs, params, types, _ = zip(*self.tape.instructions) if self.tape.instructions else ((),) * 5
+        count, type_numbers, self._ops = len(ops), _Numbers(), _Numbers()
+        by_identity = {key: type_numbers[type_] for key, type_ in dict(zip(map(id, types), types)).items()}
+        kinds = np.fromiter(map(by_identity.__getitem__, map(id, types)), np.int64, count)
+        self._codes = codes = np.fromiter(map(self._ops.__getitem__, ops), np.int64, count)
+        given = (codes == self._ops[CONSTANT]) | (codes == self._ops[INPUT])
+        is_index = codes == self._ops[INDEX]
+        # Alike are the same operations of the same type; those with parameters are looked at one by one.
+        _, signs = np.unique(codes * len(type_numbers) + kinds, return_inverse=True)
+        is_empty = np.array([type_.dtype is not TUPLE and type_.size == 0 for type_ in type_numbers], bool)
+        has_params = np.fromiter(map(bool, params), bool, count)
+        first, self._known_signs = int(signs.max(initial=-1)) + 1, _Numbers()
+        for number in np.flatnonzero((has_params | is_empty[kinds]) & ~given & ~is_index).tolist():
+            op, given_params = ops[number], params[number]
+            if _is_single(op, given_params, types[number]):
+                key: Hashable = number
             elif op is GUARD:
                 # The outcome belongs to the iteration, as an operand does.
-                key = (op, params[0], kinds[inputs[0]], params[3].kinds if params[0] == EACH else None)
+                kind = given_params[3].kinds if given_params[0] == EACH else None
+                key = (op, given_params[0], int(kinds[inputs[number][0]]), kind)
             else:
-                key = (op, kind, params) if params and not given[-1] else (op, kind)
-            sign = known.get(key)
-            if sign is None:
-                sign = known[key] = len(known)
-            signs.append(sign)
-        self._known_signs = known
-        return np.array(kinds), np.array(signs), np.array(given, bool), np.array(indices, np.int64)
+                key = (op, int(kinds[number]), given_params)
+            signs[number] = first + self._known_signs[key]
+        self._first_sign = first
+        return kinds, signs, given, np.flatnonzero(is_index)
 
     def _leaves(self, signs: Ints, given: Ints, indices: Ints) -> Ints:
         """The reads that are operands; the others get signs of their own for each region."""
@@ -111,7 +116,7 @@ class TapeArrays:
         is_leaf = given[sources] | (often[signs[sources]] < FEWEST_ITERATIONS) | (reads[sources] > TABLE_READS)
         for number in indices[~is_leaf].tolist():
             key = (INDEX, int(self.types[number]), instructions[number].params)
-            signs[number] = self._known_signs.setdefault(key, len(self._known_signs))
+            signs[number] = self._first_sign + self._known_signs[key]
         return indices[is_leaf]
 
     def _read_leaves(self, leaves: Ints) -> None:
@@ -119,14 +124,16 @@ class TapeArrays:
         types, same = self.types.tolist(), list(range(len(instructions)))
         known: dict[tuple[int, int, int], int] = {}
         found: list[tuple[int, int, int]] = []
+        seen: dict[tuple[int, int], tuple[int, int, int]] = {}
         for number in leaves.tolist():
             _, (source,), (region,), *_ = instructions[number]
             source = same[source]
-            if len(region.starts) == 1:
-                offset = region.starts[0]
-            else:
-                offset = sum(a * b for a, b in zip(region.starts, _strides(instructions[source].type.shape)))
-            read = source, offset, self._box(region, types[source], instructions[source].type.shape)
+            # Regions of single entries are shared by all reads of them.
+            read = seen.get((source, id(region)))
+            if read is None:
+                shape = instructions[source].type.shape
+                offset = region.starts[0] if len(shape) == 1 else sum(a * b for a, b in zip(region.starts, _strides(shape)))
+                read = seen[source, id(region)] = source, offset, self._box(region, types[source], shape)
             found.append(read)
             # An entry that is read again, in another iteration perhaps, is the same value.
             same[number] = known.setdefault(read, number)
@@ -154,16 +161,11 @@ class TapeArrays:
     def _collect_operands(self, leaves: Ints) -> None:
         instructions = self.tape.instructions
         members = self.members.tolist()
-        operands: list[int] = []
-        first = [0]
-        weights: list[int] = []
-        for number in members:
-            op, inputs, *_ = instructions[number]
-            operands += inputs
-            first.append(len(operands))
-            weights.append(CALL_WEIGHT if isinstance(op, TupleOp) else 1)
-        self.operands, self.first = np.array(operands, np.int64), np.array(first, np.int64)
-        self.weights = np.concatenate([[0], np.cumsum(np.array(weights, np.int64))])
+        inputs = [instructions[number].inputs for number in members]
+        self.first = np.concatenate([[0], np.cumsum(np.fromiter(map(len, inputs), np.int64, len(members)))])
+        self.operands = np.fromiter(chain.from_iterable(inputs), np.int64, int(self.first[-1]))
+        weight = np.array([CALL_WEIGHT if isinstance(op, TupleOp) else 1 for op in self._ops], np.int64)
+        self.weights = np.concatenate([[0], np.cumsum(weight[self._codes[self.members]])])
         self.known = self.position.copy()
         for number in leaves.tolist():
             self.known[number] = self.known[instructions[number].inputs[0]]
