@@ -38,8 +38,8 @@ from .variant import Variant
 PATHS_BEFORE = 3
 # And for good when so many more have been recorded since the merged form was found not to pay.
 PATHS_AGAIN = 16
-# So many calls after a change the plain function is run beside its tape.
-TRIALS = 16
+# So many calls after a change the plain function is run beside its tape: up to the tenth one, if each call before has recorded a path.
+TRIALS = 7
 # Gradients of longer tapes take too long with NumPy.
 LONGEST_COMPARED = 5_000
 # Two forms of a gradient add in other orders.
