@@ -109,7 +109,7 @@ def halved(x):
     return s
 
 
-@pytest.mark.parametrize("seconds, stays", [(1e9, False), (-1e9, True)])
+@pytest.mark.parametrize(("seconds", "stays"), [(1e9, False), (-1e9, True)])
 def test_telling_paths_apart_ends_after_a_while(times, monkeypatch, seconds, stays):
     monkeypatch.setattr(payoff, "LOOKING", seconds)
     guarded = td.GuardedTape(halved, max_tapes=6)
