@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ CALL_WEIGHT = 16
 Ints = np.ndarray
 
 
-class _Numbers(dict[Hashable, int]):
+class _Numbers(dict[Any, int]):
     """Numbers for keys, in the order in which they are asked for."""
 
     def __missing__(self, key: Hashable) -> int:
@@ -90,7 +91,7 @@ class TapeArrays:
         is_index = codes == self._ops[INDEX]
         # Alike are the same operations of the same type; those with parameters are looked at one by one.
         _, signs = np.unique(codes * len(type_numbers) + kinds, return_inverse=True)
-        is_empty = np.array([type_.dtype is not TUPLE and type_.size == 0 for type_ in type_numbers], bool)
+        is_empty = np.fromiter((_is_empty(type_) for type_ in type_numbers), bool, len(type_numbers))
         has_params = np.fromiter(map(bool, params), bool, count)
         first, self._known_signs = int(signs.max(initial=-1)) + 1, _Numbers()
         for number in np.flatnonzero((has_params | is_empty[kinds]) & ~given & ~is_index).tolist():
@@ -183,6 +184,10 @@ def _is_single(op: Primitive, params: Params, type_: AnyType) -> bool:
         return params[0] == "array"
     if isinstance(op, TupleOp) and not params[0].is_pure:
         return True
+    return _is_empty(type_)
+
+
+def _is_empty(type_: AnyType) -> bool:
     return type_.dtype is not TUPLE and type_.size == 0
 
 

@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from ... import numpy_api as functions
-from ...base.current_recording import Recording, current_recorder
 from ...base.source_location import user_site
 from ...errors import UnsupportedMethod
-from ...ir.instruction import BOOL, BOOL_SCALAR, FLOAT64, FLOAT_SCALAR, Operand, ValueType, is_tracked
+from ...ir.instruction import BOOL, Operand, is_tracked
 from ...numpy_api.alternatives import instead_of
 from ...numpy_api.indexing import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
 from ...numpy_api.kinds import is_foreign, plain_data
 from ...numpy_api.whole_numbers import WholeNumber
-from ...ops import Op
 from ...ops.arrays.indexing import GATHER, INDEX, Region, replace
-from ...ops.declaration.op import Elementwise
 from ...ops.elementwise import comparison
 from ...ops.elementwise.arithmetic import (
     ABSOLUTE,
@@ -42,92 +39,8 @@ from ...ops.elementwise.arithmetic import (
     power,
 )  # fmt: skip
 from ...ops.matrices.products import MATMUL
-from ..python_state.caught_errors import VALUE_FAILURES
+from .numbers import REFLECTED, binary, entry_of, unary
 from .views import Versioned, view_of
-
-
-def _binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
-    """An operator, and the same with its operands the other way round."""
-    type_, evaluate = _result_type(op), op.evaluate
-
-    def forward(self: TrackedArray, other: Operand) -> Operand:
-        # type() and not isinstance() for the usual operands: the __class__ property of tracked arrays is slow to ask.
-        kind, recorder = type(other), self._recorder
-        if type_ is not None and _is_number(self):
-            # Of numbers, which loops in Python are made of: what Recorder.apply does, without a search for the operands' types.
-            known = _number(recorder, other, kind)
-            if known is not None:
-                try:
-                    value = evaluate(self._value, known[1])
-                except VALUE_FAILURES:
-                    return recorder.apply(op, (self, other))
-                return TrackedArray(recorder, recorder._append(op, (self._id, known[0]), (), type_), value, type_)
-        if kind is TrackedArray:
-            return recorder.apply(op, (self, other)) if other._recorder is recorder else op(self, other)
-        if kind is float or isinstance(other, _OPERANDS):
-            return recorder.apply(op, (self, other))
-        return recorder.apply(op, (self, plain_data(other))) if is_foreign(other) else NotImplemented
-
-    def reflected(self: TrackedArray, other: Operand) -> Operand:
-        recorder = self._recorder
-        if type_ is not None and _is_number(self):
-            known = _number(recorder, other, type(other))
-            if known is not None:
-                try:
-                    value = evaluate(known[1], self._value)
-                except VALUE_FAILURES:
-                    return recorder.apply(op, (other, self))
-                return TrackedArray(recorder, recorder._append(op, (known[0], self._id), (), type_), value, type_)
-        if isinstance(other, _OPERANDS):
-            return recorder.apply(op, (other, self))
-        return recorder.apply(op, (plain_data(other), self)) if is_foreign(other) else NotImplemented
-
-    _REFLECTED[op] = reflected
-    return forward, reflected
-
-
-# By operation: NumPy's own numbers call the ufunc in place of the operator.
-_REFLECTED: dict[Op, Callable[..., Operand]] = {}
-
-
-def _unary(self: TrackedArray, op: Op) -> Operand:
-    type_, recorder = _result_type(op), self._recorder
-    if type_ is None or not _is_number(self):
-        return recorder.apply(op, (self,))
-    try:
-        value = op.evaluate(self._value)
-    except VALUE_FAILURES:
-        return recorder.apply(op, (self,))
-    if type(value) is not type_.dtype.type:
-        return recorder.apply(op, (self,))
-    return TrackedArray(recorder, recorder._append(op, (self._id,), (), type_), value, type_)
-
-
-@cache
-def _result_type(op: Op) -> ValueType | None:
-    """The type of what an operation makes of numbers; None where Recorder.apply has to find it."""
-    if not isinstance(op, Elementwise) or op.promote is not None or op in comparison.MASK_OPS:
-        return None
-    return FLOAT_SCALAR if op.result is None else BOOL_SCALAR if op.result == BOOL else None
-
-
-def _is_number(array: TrackedArray) -> bool:
-    """Whether it is a float64 of the current recording, and no view of an array."""
-    recorder = array._recorder
-    return array.type is FLOAT_SCALAR and array._view is None and current_recorder() is recorder and recorder.concrete
-
-
-def _number(recorder: Recording, other: Operand, kind: type) -> tuple[int, Operand] | None:
-    """The instruction and the value of an operand that is a number, too."""
-    if kind is TrackedArray:
-        is_number = other._recorder is recorder and other.type is FLOAT_SCALAR and other._view is None
-        return (other._id, other._value) if is_number else None
-    if kind is float or kind is np.float64:
-        return recorder.float_constant(other), other
-    if kind is int:
-        value = float(other)
-        return recorder.float_constant(value), value
-    return None
 
 
 class TrackedArray(Versioned):
@@ -179,19 +92,19 @@ class TrackedArray(Versioned):
 
     # Operators
 
-    __add__, __radd__ = _binary(ADD)
-    __sub__, __rsub__ = _binary(SUBTRACT)
-    __mul__, __rmul__ = _binary(MULTIPLY)
-    __truediv__, __rtruediv__ = _binary(DIVIDE)
-    __floordiv__, __rfloordiv__ = _binary(FLOOR_DIVIDE)
-    __mod__, __rmod__ = _binary(REMAINDER)
-    __matmul__, __rmatmul__ = _binary(MATMUL)
-    __lt__, _ = _binary(comparison.LESS)
-    __le__, _ = _binary(comparison.LESS_EQUAL)
-    __gt__, _ = _binary(comparison.GREATER)
-    __ge__, _ = _binary(comparison.GREATER_EQUAL)
-    _equal, _ = _binary(comparison.EQUAL)
-    _not_equal, _ = _binary(comparison.NOT_EQUAL)
+    __add__, __radd__ = binary(ADD)
+    __sub__, __rsub__ = binary(SUBTRACT)
+    __mul__, __rmul__ = binary(MULTIPLY)
+    __truediv__, __rtruediv__ = binary(DIVIDE)
+    __floordiv__, __rfloordiv__ = binary(FLOOR_DIVIDE)
+    __mod__, __rmod__ = binary(REMAINDER)
+    __matmul__, __rmatmul__ = binary(MATMUL)
+    __lt__, _ = binary(comparison.LESS)
+    __le__, _ = binary(comparison.LESS_EQUAL)
+    __gt__, _ = binary(comparison.GREATER)
+    __ge__, _ = binary(comparison.GREATER_EQUAL)
+    _equal, _ = binary(comparison.EQUAL)
+    _not_equal, _ = binary(comparison.NOT_EQUAL)
     del _
 
     # A class that defines __eq__ has no __hash__ unless it says so.
@@ -205,7 +118,7 @@ class TrackedArray(Versioned):
 
     def __pow__(self, other: Operand) -> Operand:
         if type(other) is int and other == 2:
-            return _unary(self, SQUARE)
+            return unary(self, SQUARE)
         if type(other) is WholeNumber:
             return POWER(self, other)
         return power(self, plain_data(other)) if isinstance(other, _OPERANDS) or is_foreign(other) else NotImplemented
@@ -220,13 +133,13 @@ class TrackedArray(Versioned):
         return other // self, other % self
 
     def __neg__(self) -> Operand:
-        return _unary(self, NEGATIVE)
+        return unary(self, NEGATIVE)
 
     def __pos__(self) -> Operand:
         return functions.copy(self)
 
     def __abs__(self) -> Operand:
-        return _unary(self, ABSOLUTE)
+        return unary(self, ABSOLUTE)
 
     def __invert__(self) -> Operand:
         return functions.mask_operation(comparison.LOGICAL_NOT, np.invert, self)
@@ -257,12 +170,10 @@ class TrackedArray(Versioned):
     # Reading and writing parts
 
     def __getitem__(self, index: Operand) -> Operand:
-        is_entry = type(index) is int or (type(index) is tuple and {*map(type, index)} == _ALL_INTS)
-        if is_entry and self.type.dtype is FLOAT64 and current_recorder() is self._recorder and self._recorder.concrete:
-            entry = self._entry(index)
-            if entry is not None:
-                return entry
-        if is_entry or is_basic(index):
+        number = entry_of(self, index)
+        if number is not None:
+            return number
+        if type(index) is int or is_basic(index):
             region = region_of(index, self.type.shape)
             part = self._recorder.apply(INDEX, (self,), (region,))
             if region.shape or (type(index) is tuple and Ellipsis in index):  # x[0, ...] is a view, x[0] a number
@@ -274,16 +185,6 @@ class TrackedArray(Versioned):
                 return GATHER(self, positions_of(index._recorder.observe(index, "array"), self.shape))
             return GATHER(self, tracked_positions_of(functions.without_masks(index), self.shape))
         return GATHER(self, positions_of(index, self.shape))
-
-    def _entry(self, index: int | tuple[int, ...]) -> TrackedArray | None:
-        """One number of it, as Recorder.apply records it; None where the index leaves some axes."""
-        if self._view is not None:
-            self._refresh()
-        recorder, region = self._recorder, _entry_region(index, self.type.shape)
-        if region.shape:
-            return None
-        value = self._value[region.starts]
-        return TrackedArray(recorder, recorder._append(INDEX, (self._id,), (region,), FLOAT_SCALAR), value, FLOAT_SCALAR)
 
     def __setitem__(self, index: Operand, value: Operand) -> None:
         functions.assign(self, index, value)
@@ -326,11 +227,11 @@ class TrackedArray(Versioned):
             if len(inputs) == 1:
                 op = functions.UNARY.get(ufunc)
                 if op is not None:
-                    return _unary(self, op)
+                    return unary(self, op)
             elif type(inputs[0]) is np.float64 and inputs[1] is self:  # an operator of NumPy's number
                 op = functions.BINARY.get(ufunc)
                 if op is not None:
-                    return _REFLECTED[op](self, inputs[0]) if op in _REFLECTED else self._recorder.apply(op, inputs)
+                    return REFLECTED[op](self, inputs[0]) if op in REFLECTED else self._recorder.apply(op, inputs)
         return functions.call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(
@@ -383,8 +284,6 @@ class _Bound(NamedTuple):
 
 
 _OPERANDS = (TrackedArray, int, float, complex, np.ndarray, np.generic, list, tuple)
-_ALL_INTS = {int}
-_entry_region = lru_cache(maxsize=4096)(region_of)
 _ARRAY_ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("__"))
 
 
