@@ -230,7 +230,7 @@ class Examination:
         start = self._earlier(least, max(start, least), fits, moving, distances, alike)
         if stop - start < FEWEST_ITERATIONS:
             return None, max(stop, row + 1)
-        start, stop = self._regular(start, stop, row, outside)
+        start, stop = self._without_borders(start, stop, row, outside)
         if stop - start < FEWEST_ITERATIONS or distances.max(initial=0) > FARTHEST:
             return None, max(stop, row + 1)
         producers = np.where(moving, (self.slots - back[row]) % self.period, -1)
@@ -254,14 +254,29 @@ class Examination:
                 return first
         return start
 
-    def _regular(self, start: int, stop: int, row: int, outside: Ints) -> tuple[int, int]:
+    def _without_borders(self, start: int, stop: int, row: int, outside: Ints) -> tuple[int, int]:
         """Leave out rows at the ends where an array is not read in regular steps as in most of them.
 
-        Not where the array is made by the program: the border of one row of a recurrence is then part of the loop as it is in the next row.
+        Not where the array is made by the program, if few parts put together make the operands of all rows: the border of one row of
+        a recurrence is then part of the loop, as it is in the next row.
         """
+        sequence = self.sequence
+        columns = np.flatnonzero(outside & (sequence.source[self.values[row]] >= 0))
+        given = sequence.known[self.values[row, columns]] < 0
+        wide = self._regular(start, stop, row, columns[given])
+        if wide[1] - wide[0] < FEWEST_ITERATIONS:
+            return wide
+        narrow = self._regular(*wide, row, columns[~given])
+        left_out = self.period * (wide[1] - wide[0] - narrow[1] + narrow[0])
+        if not left_out:
+            return wide
+        others = np.flatnonzero(outside)
+        parts, fewest = (sum(self._parts(self.values[slice(*rows), c]) for c in others.tolist()) for rows in (wide, narrow))
+        return wide if 2 * (parts - fewest) <= left_out else narrow
+
+    def _regular(self, start: int, stop: int, row: int, columns: Ints) -> tuple[int, int]:
         sequence, low, high = self.sequence, start, stop
-        given = (sequence.source[self.values[row]] >= 0) & (sequence.known[self.values[row]] < 0)
-        for column in np.flatnonzero(outside & given).tolist():
+        for column in columns.tolist():
             read = self.values[start:stop, column]
             sources, offsets, boxes = sequence.source[read], sequence.offset[read], sequence.box[read]
             steps = np.diff(offsets)
@@ -295,20 +310,25 @@ class Examination:
 
     def outside(self, found: Repetition) -> tuple[int, int]:
         """How many reads of arrays an iteration has, and how many values would have to be put together one by one."""
-        sequence, reads, parts = self.sequence, 0, 0
+        reads, parts = 0, 0
         for column in np.flatnonzero(found.producers < 0).tolist():
-            values = found.values[:, column]
-            if (values == values[0]).all() or sequence.is_constant[values].all():
-                continue
-            sources, boxes = sequence.source[values], sequence.box[values]
-            if sources[0] < 0 or (sources != sources[0]).any() or (boxes != boxes[0]).any():
-                parts += min(np.unique(values).size, self._pieces(values))
-            else:
-                reads += 1
+            more = self._parts(found.values[:, column])
+            reads += more == 1
+            parts += more if more > 1 else 0
         return reads, parts
 
+    def _parts(self, values: Ints) -> int:
+        """Of how many parts an array of values would be put together: 1 where it is a read of an array, 0 where nothing is read."""
+        sequence = self.sequence
+        if (values == values[0]).all() or sequence.is_constant[values].all():
+            return 0
+        sources, boxes = sequence.source[values], sequence.box[values]
+        if sources[0] < 0 or (sources != sources[0]).any() or (boxes != boxes[0]).any():
+            return min(np.unique(values).size, self._pieces(values))
+        return 1
+
     def _pieces(self, values: Ints) -> int:
-        """Of about how many regular parts of arrays, and single values, an array of values would be put together."""
+        """About how many regular parts of arrays, and single values, values are."""
         sequence = self.sequence
         source = np.where(sequence.source[values] >= 0, sequence.source[values], -1 - values)
         breaks = (np.diff(source) != 0) | (np.diff(sequence.box[values]) != 0)
