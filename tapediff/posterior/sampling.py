@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..adapters import nutpie
-from ..functions.merging.prepare.wrappers import Wrapper
 from ..ir.instruction import Tree
 from ..targets.guarded_tape import GuardedTape
 from .density import NamedDensity
@@ -16,10 +15,8 @@ from .layout import Layout
 from .transforms import Array, Shape
 
 
-class Expanded(Wrapper):
+class Expanded:
     """The function of (u, data) that gives all numbers kept of a draw, one behind the other: parameters, then generated quantities."""
-
-    calls = "generated"
 
     def __init__(self, layout: Layout, generated: Tree, names: tuple[str, ...]) -> None:
         self.layout, self.generated, self.names = layout, generated, names

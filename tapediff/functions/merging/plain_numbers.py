@@ -44,19 +44,18 @@ def _may_be_plain(recorder: Recorder, number: int) -> bool:
     while pending:
         number = pending[-1]
         if number not in known:
-            operands = _operands(recorder, number)
-            found, unknown = operands is not False, None
+            operands, unknown = _operands(recorder, number), []
+            found = operands is not False
             if isinstance(operands, tuple):
-                # One that may not be plain decides, and where one of two operands is known as a rule it is the last one.
-                for operand in reversed(operands):
+                for operand in operands:
                     is_plain = known.get(operand)
-                    if is_plain is False:
-                        found, unknown = False, None
-                        break
                     if is_plain is None:
-                        unknown = operand
-            if unknown is not None:
-                pending.append(unknown)
+                        unknown.append(operand)
+                    elif not is_plain:
+                        found = False
+                        break
+            if found and unknown:
+                pending += unknown
                 continue
             known[number] = found
         pending.pop()

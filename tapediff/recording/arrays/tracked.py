@@ -20,8 +20,9 @@ from ...errors import UnsupportedMethod
 from ...ir.instruction import BOOL, Operand, is_tracked
 from ...numpy_api.alternatives import instead_of
 from ...numpy_api.indexing import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
-from ...numpy_api.kinds import is_foreign, plain_data
+from ...numpy_api.kinds import is_foreign, kind_of, plain_data, shown
 from ...numpy_api.whole_numbers import WholeNumber
+from ...ops import Op
 from ...ops.arrays.indexing import GATHER, INDEX, Region, replace
 from ...ops.elementwise import comparison
 from ...ops.elementwise.arithmetic import (
@@ -39,8 +40,26 @@ from ...ops.elementwise.arithmetic import (
     power,
 )  # fmt: skip
 from ...ops.matrices.products import MATMUL
-from .numbers import REFLECTED, binary, entry_of, unary
 from .views import Versioned, view_of
+
+
+def _binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
+    def forward(self: TrackedArray, other: Operand) -> Operand:
+        # type() and not isinstance() for the usual operands: the __class__ property of tracked arrays is slow to ask.
+        kind = type(other)
+        if kind is TrackedArray:
+            same = other._recorder is self._recorder
+            return self._recorder.apply(op, (self, other)) if same else op(self, other)
+        if kind is float or isinstance(other, _OPERANDS):
+            return self._recorder.apply(op, (self, other))
+        return self._recorder.apply(op, (self, plain_data(other))) if is_foreign(other) else NotImplemented
+
+    def reflected(self: TrackedArray, other: Operand) -> Operand:
+        if isinstance(other, _OPERANDS):
+            return self._recorder.apply(op, (other, self))
+        return self._recorder.apply(op, (plain_data(other), self)) if is_foreign(other) else NotImplemented
+
+    return forward, reflected
 
 
 class TrackedArray(Versioned):
@@ -88,23 +107,28 @@ class TrackedArray(Versioned):
         return (self[k] for k in range(self.type.shape[0]))
 
     def __repr__(self) -> str:
-        return f"<tracked {self.type}>"
+        """Type, value and origin, for whoever prints it; messages have `kind_of`."""
+        recorder = self._recorder
+        if recorder.is_open:
+            self._refresh()
+        value = "" if self._value is None else f" = {shown(self._value)}"
+        return f"<tracked {self.type}{value}, {recorder.origin(self)}{recorder.made_at(self)}>"
 
     # Operators
 
-    __add__, __radd__ = binary(ADD)
-    __sub__, __rsub__ = binary(SUBTRACT)
-    __mul__, __rmul__ = binary(MULTIPLY)
-    __truediv__, __rtruediv__ = binary(DIVIDE)
-    __floordiv__, __rfloordiv__ = binary(FLOOR_DIVIDE)
-    __mod__, __rmod__ = binary(REMAINDER)
-    __matmul__, __rmatmul__ = binary(MATMUL)
-    __lt__, _ = binary(comparison.LESS)
-    __le__, _ = binary(comparison.LESS_EQUAL)
-    __gt__, _ = binary(comparison.GREATER)
-    __ge__, _ = binary(comparison.GREATER_EQUAL)
-    _equal, _ = binary(comparison.EQUAL)
-    _not_equal, _ = binary(comparison.NOT_EQUAL)
+    __add__, __radd__ = _binary(ADD)
+    __sub__, __rsub__ = _binary(SUBTRACT)
+    __mul__, __rmul__ = _binary(MULTIPLY)
+    __truediv__, __rtruediv__ = _binary(DIVIDE)
+    __floordiv__, __rfloordiv__ = _binary(FLOOR_DIVIDE)
+    __mod__, __rmod__ = _binary(REMAINDER)
+    __matmul__, __rmatmul__ = _binary(MATMUL)
+    __lt__, _ = _binary(comparison.LESS)
+    __le__, _ = _binary(comparison.LESS_EQUAL)
+    __gt__, _ = _binary(comparison.GREATER)
+    __ge__, _ = _binary(comparison.GREATER_EQUAL)
+    _equal, _ = _binary(comparison.EQUAL)
+    _not_equal, _ = _binary(comparison.NOT_EQUAL)
     del _
 
     # A class that defines __eq__ has no __hash__ unless it says so.
@@ -118,7 +142,7 @@ class TrackedArray(Versioned):
 
     def __pow__(self, other: Operand) -> Operand:
         if type(other) is int and other == 2:
-            return unary(self, SQUARE)
+            return self._recorder.apply(SQUARE, (self,))
         if type(other) is WholeNumber:
             return POWER(self, other)
         return power(self, plain_data(other)) if isinstance(other, _OPERANDS) or is_foreign(other) else NotImplemented
@@ -133,13 +157,13 @@ class TrackedArray(Versioned):
         return other // self, other % self
 
     def __neg__(self) -> Operand:
-        return unary(self, NEGATIVE)
+        return self._recorder.apply(NEGATIVE, (self,))
 
     def __pos__(self) -> Operand:
         return functions.copy(self)
 
     def __abs__(self) -> Operand:
-        return unary(self, ABSOLUTE)
+        return self._recorder.apply(ABSOLUTE, (self,))
 
     def __invert__(self) -> Operand:
         return functions.mask_operation(comparison.LOGICAL_NOT, np.invert, self)
@@ -170,9 +194,6 @@ class TrackedArray(Versioned):
     # Reading and writing parts
 
     def __getitem__(self, index: Operand) -> Operand:
-        number = entry_of(self, index)
-        if number is not None:
-            return number
         if type(index) is int or is_basic(index):
             region = region_of(index, self.type.shape)
             part = self._recorder.apply(INDEX, (self,), (region,))
@@ -205,7 +226,7 @@ class TrackedArray(Versioned):
 
     def view(self, *dtype: Operand, **named: Operand) -> Operand:
         if any(np.dtype(d) != self.dtype for d in (*dtype, *named.values())):
-            raise UnsupportedMethod("ndarray.view of another dtype is not available on tracked arrays", at=user_site(), got=repr(self),
+            raise UnsupportedMethod("ndarray.view of another dtype is not available on tracked arrays", at=user_site(), got=kind_of(self),
                                     fix="use x.astype(dtype), which converts the values")  # fmt: skip
         return self[...]
 
@@ -227,11 +248,11 @@ class TrackedArray(Versioned):
             if len(inputs) == 1:
                 op = functions.UNARY.get(ufunc)
                 if op is not None:
-                    return unary(self, op)
+                    return self._recorder.apply(op, inputs)
             elif type(inputs[0]) is np.float64 and inputs[1] is self:  # an operator of NumPy's number
                 op = functions.BINARY.get(ufunc)
                 if op is not None:
-                    return REFLECTED[op](self, inputs[0]) if op in REFLECTED else self._recorder.apply(op, inputs)
+                    return self._recorder.apply(op, inputs)
         return functions.call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(
@@ -245,7 +266,7 @@ class TrackedArray(Versioned):
         is_number = not self.type.shape and not name.startswith("__") and hasattr(self.__class__, name)
         if name in _ARRAY_ATTRIBUTES or is_number:
             kind = "ndarray" if name in _ARRAY_ATTRIBUTES else self.__class__.__name__
-            raise UnsupportedMethod(f"{kind}.{name} is not available on tracked arrays", at=user_site(), got=repr(self),
+            raise UnsupportedMethod(f"{kind}.{name} is not available on tracked arrays", at=user_site(), got=kind_of(self),
                                     fix=instead_of(name))  # fmt: skip
         raise AttributeError(f"tracked arrays have no attribute {name}")
 
