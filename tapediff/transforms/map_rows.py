@@ -265,7 +265,10 @@ def _product(rows: RowMapper, instruction: Instruction, operands: list[int], bat
 
 
 def _solve(rows: RowMapper, instruction: Instruction, operands: list[int], batched: list[bool]) -> int | None:
-    """The right-hand sides of all rows as columns of one matrix."""
+    """The right-hand sides of all rows as columns of one matrix, or stacks of matrices."""
+    types = [rows.tape.instructions[k].type for k in instruction.inputs]
+    if all(batched[:-1]) and is_batchable(instruction, types, rows.count, [not b for b in batched]):
+        return Batch(rows, rows.count, operands, batched).emit(instruction)
     if any(batched[:-1]) or len(rows.instructions[operands[0]].type.shape) > 2:
         return None
     *matrix, sides = operands

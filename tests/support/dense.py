@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from tapediff.compiler.jit.native_function import NativeFunction
-from tapediff.compiler.linalg import dense_cholesky, dense_pullback, dense_solve
+from tapediff.compiler.linalg.dense import dense_cholesky, dense_pullback, dense_solve
 
 LANES = (4, 8)
 SIZES = (1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 40, 65, 100)

@@ -14,6 +14,7 @@ from ...ir.guard_rows import EACH
 from ..bytecode.emit_call import emit_interpreted
 from ..bytecode.translate import Translation
 from ..linalg.routine_table import ROUTINES
+from ..linalg.stacked_calls import call_in_lanes, is_in_lanes
 from ..loop_ir.program import (
     EmptyReduction,
     Exit,
@@ -110,7 +111,11 @@ class Emitter(KernelFunction):
 
     def call(self, call: RoutineCall) -> None:
         operands, result = [self.address(storage, offset) for storage, offset in call.operands], self.base(call.result)
-        if call.count == 1:
+        if call.count and is_in_lanes(call):
+            failed = call_in_lanes(self.code, call, operands, result)
+            if call.failure >= 0:
+                self.leave_if(failed, FAILURE + call.failure)
+        elif call.count == 1:
             self._routine(call, operands, result)
         elif call.count:
             self._routine_of_stack(call, operands, result)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from ..linalg import dense_cholesky, dense_pullback, dense_solve, index_routines, sparse_products, tiles
+from ..linalg import index_routines, sparse_products
+from ..linalg.dense import dense_cholesky, dense_pullback, dense_solve, lanes, stacked, tiles
 from ..llvm.cpu import has
 from .toolchain import toolchain
 
@@ -25,7 +26,7 @@ class Linked(Protocol):
 
 
 def is_linked_here(symbol: str) -> bool:
-    return symbol.startswith((index_routines.PREFIX, tiles.PREFIX, sparse_products.PREFIX))
+    return symbol.startswith((index_routines.PREFIX, tiles.PREFIX, lanes.PREFIX, sparse_products.PREFIX))
 
 
 def address_of(symbol: str, link: Callable[..., Linked]) -> int:
@@ -42,7 +43,9 @@ def address_of(symbol: str, link: Callable[..., Linked]) -> int:
 def _text(symbol: str) -> str:
     if symbol.startswith(index_routines.PREFIX):
         return index_routines.index_text(symbol.removeprefix(index_routines.PREFIX))
-    lanes = 8 if has("avx512f") else 4
+    width = 8 if has("avx512f") else 4
+    if symbol.startswith(lanes.PREFIX):
+        return stacked.text(symbol, width)
     if symbol.startswith(sparse_products.PREFIX):
-        return sparse_products.TEXTS[symbol.removeprefix(sparse_products.PREFIX)](lanes)
-    return _DENSE[symbol.removeprefix(tiles.PREFIX)](lanes)
+        return sparse_products.TEXTS[symbol.removeprefix(sparse_products.PREFIX)](width)
+    return _DENSE[symbol.removeprefix(tiles.PREFIX)](width)

@@ -11,8 +11,8 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...ops.matrices.linear_algebra import pulled_back
 from ..math.simd import Code
+from .dense.tiles import PREFIX
 from .lapack import copy_doubles
-from .tiles import PREFIX
 
 
 def call_dense(code: Code, name: str, arguments: list[str], result: str = "void") -> str:

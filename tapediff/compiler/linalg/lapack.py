@@ -193,6 +193,33 @@ def lu_solve_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple
     return False
 
 
+# Columns that LAPACK takes together, at most.
+_BLOCK = 64
+
+
+def inverse_scratch(n: int) -> int:
+    return _BLOCK * n
+
+
+def inverse(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str:
+    """The inverse of the transpose by columns is that of the matrix by rows."""
+    (n,) = sizes
+    lu, scratch = operands
+    copy_doubles(code, lu, result, n * n)
+    pivots = code.emit(f"getelementptr double, ptr {lu}, i64 {n * n}")
+    info, order = status_slot(slots, number), integer(code, n)
+    library(code, "tapediff_lapack_dgetri", [
+        order, f"ptr {result}", order, f"ptr {pivots}", f"ptr {scratch}", integer(code, _BLOCK * n), f"ptr {info}",
+    ])  # fmt: skip
+    return failed(code, info)
+
+
+def inverse_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> bool:
+    return lu_solve_python([operands[0], np.eye(sizes[0]).ravel()], result, (*sizes, *sizes, 0))
+
+
 def det_sign(
     code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
 ) -> None:
@@ -206,3 +233,9 @@ def det_sign_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple
     pivots = operands[0][n * n : n * n + n].copy().view(np.int32)[:n]
     swaps = np.count_nonzero(pivots != np.arange(1, n + 1))
     result[0] = np.prod(np.sign(np.diagonal(operands[0][: n * n].reshape(n, n)))) * (-1.0) ** swaps
+
+
+def det_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
+    det_sign_python(operands, result, sizes)
+    with np.errstate(divide="ignore"):
+        result[0] *= np.exp(np.sum(np.log(np.abs(operands[0][: sizes[0] ** 2 : sizes[0] + 1]))))

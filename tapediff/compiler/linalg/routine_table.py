@@ -47,6 +47,10 @@ def _index_python(function: Callable[..., None]) -> Callable[..., None]:
     return python
 
 
+def _in_lanes_only(*_: object) -> None:
+    raise NotImplementedError("compiler.linalg.stacked_calls has all calls of this routine")
+
+
 def _attempt(routine: Routine, rows: int) -> Routine:
     """A factorisation of `n` times `n + rows` results that cannot fail: one more row begins with 1 where it succeeded, with 0 else."""
 
@@ -89,6 +93,8 @@ ROUTINES: dict[str, Routine] = {
     "trsm": Routine(lapack_routines.triangular_solve, lapack_routines.triangular_solve_python),
     "lu_factor": Routine(lapack_routines.lu_factor, lapack_routines.lu_factor_python),
     "lu_solve": Routine(lapack_routines.lu_solve, lapack_routines.lu_solve_python),
+    "inverse": Routine(lapack_routines.inverse, lapack_routines.inverse_python),
+    "det": Routine(_in_lanes_only, lapack_routines.det_python),
     "det_sign": Routine(lapack_routines.det_sign, lapack_routines.det_sign_python),
     "eigh": Routine(spectral_routines.eigh, spectral_routines.eigh_python),
     "svd": Routine(factor_routines.svd, factor_routines.svd_python),

@@ -14,8 +14,8 @@ from ..llvm.builder import VOID, module_text
 from ..llvm.memory import Array
 from ..llvm.values import F64, I64, PTR
 from ..math.simd import fma
+from .dense.tiles import TileWriter
 from .matrix_loops import FILL
-from .tiles import TileWriter
 
 PREFIX = "tapediff_sparse_"
 

@@ -113,7 +113,7 @@ def cofactors(
 ) -> str:
     """By the singular values of the transpose, which LAPACK is given; the cofactors' transpose is then in its order too."""
     (n,) = sizes
-    matrix, start = operands[1], 0
+    matrix, start = operands[2], 0
     places = []
     for doubles in (n * n, n, n * n, n * n, n * n + n, _svd_doubles(n), 0):
         places.append(code.emit(f"getelementptr double, ptr {matrix}, i64 {start}"))

@@ -1,4 +1,4 @@
-"""From tape to loop steps: each op's `lower` calls the building blocks of ArrayLowering, MatrixLowering and CallLowering."""
+"""From tape to loop steps: the `lower` of each op calls the building blocks of ArrayLowering, FactorLowering and CallLowering."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..loop_ir.program import KINDS, Access, Exit, Invoke, Item, Literal, Routin
 from ..loop_ir.views import StridedView
 from .arrays import ArrayLowering
 from .calls import CallLowering
-from .matrices import MatrixLowering
+from .factors import FactorLowering
 
 # Floats of 32 bits are computed in 64 and rounded after each operation.
 SUPPORTED = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_), TUPLE)
@@ -29,7 +29,7 @@ _SAME = {
 }
 
 
-class Lowering(ArrayLowering, MatrixLowering, CallLowering):
+class Lowering(ArrayLowering, FactorLowering, CallLowering):
     """Collects the steps of one tape. `self.views[i]` tells where value i is."""
 
     def guard(self, i: Instruction) -> None:

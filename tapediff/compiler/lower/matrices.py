@@ -1,4 +1,4 @@
-"""Lowers matrix products to loops or BLAS, factorisations and solves to LAPACK, and searches to index routines."""
+"""Lowers matrix products to loops or BLAS, and transforms, sparse products and searches to their routines."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from ...ir.instruction import Instruction
-from ..linalg.dense_calls import cholesky_scratch, pullback_scratch
-from ..linalg.factors import eig_scratch, full_qr_scratch, full_svd_scratch, qr_scratch, svd_scratch
 from ..linalg.fourier import bits_of
 from ..linalg.sorting import scratch_size
-from ..linalg.spectral import cofactors_scratch, eigh_scratch, hermitian_scratch
 from ..loop_ir.program import RoutineCall
 from ..loop_ir.views import StridedView, contiguous, reshaped_strides, same_strides
 from .step_builder import StepBuilder
@@ -206,99 +203,6 @@ class MatrixLowering(StepBuilder):
         pairs = tuple((view.storage, view.offset) for view in operands)
         self.steps.append(RoutineCall(routine, pairs, target.storage, sizes, number, self.site, math.prod(batch), advances))
 
-    def cholesky(self, i: Instruction) -> None:
-        n = i.type.shape[-1]
-        operands = [self.in_memory(i.inputs[0])]
-        if n <= LARGEST_FACTOR:
-            operands.append(self.storage((cholesky_scratch(n),), "f64"))
-        name = "cholesky" if n <= LARGEST_FACTOR else "potrf"
-        self._call_or_attempt(i, name, operands, "Matrix is not positive definite")
-
-    def _call_or_attempt(self, i: Instruction, name: str, operands: list[StridedView], failure: str, *options: int) -> None:
-        """A factorisation that leaves the kernel where it fails, or notes in its result that it did."""
-        attempt = i.op.name.endswith("_attempt")
-        sizes = (i.type.shape[-1], *options)
-        self._call_on_stack(i, name + "_attempt" * attempt, operands, sizes, "" if attempt else failure)
-
-    def _call_on_stack(
-        self, i: Instruction, name: str, operands: list[StridedView], sizes: tuple[int, ...], failure: str = "", own: int = 2
-    ) -> None:
-        """A routine that makes the last `own` axes of the result; the scratch, which is an operand of one axis, is for all matrices."""
-        batch = i.type.shape[: len(i.type.shape) - own]
-        target = self.result(i)
-        if not batch:
-            self.call(name, operands, target, sizes, failure)
-            return
-        count = max(math.prod(batch), 1)
-        advances = [0 if len(view.shape) == 1 else math.prod(view.shape) // count for view in operands]
-        self.call(name, operands, target, sizes, failure, batch, (*advances, math.prod(target.shape) // count))
-
-    def cholesky_pullback(self, i: Instruction) -> None:
-        n = i.type.shape[-1]
-        operands = [*map(self.in_memory, i.inputs), self.storage((pullback_scratch(n),), "f64")]
-        self._call_on_stack(i, "cholesky_pullback", operands, (n,))
-
-    def triangular_solve(self, i: Instruction) -> None:
-        lower, transposed, unit = i.params
-        b = self.in_memory(i.inputs[1])
-        is_stack = len(self.views[i.inputs[0]].shape) > 2
-        n, k = b.shape[-2:] if is_stack else (b.shape[0], math.prod(b.shape[1:]))
-        failure = "" if unit else "singular matrix: resolution failed at diagonal"
-        if is_stack:
-            a = self.in_memory(i.inputs[0])
-            strides = (1, n) if transposed else (n, 1)
-            self._call_on_stack(i, "triangular_solve", [a, b], (n, k, int(lower != transposed), *strides, int(unit)), failure)
-            return
-        if n * n * k > LARGEST_PRODUCT:
-            a = self.in_memory(i.inputs[0])
-            self.call("trsm", [a, b], self.result(i), (n, k, int(lower), int(transposed), int(unit)), failure)
-            return
-        a = self.views[i.inputs[0]]
-        a = a if a.literal is None else self.in_memory(i.inputs[0])
-        strides = a.strides[::-1] if transposed else a.strides
-        self.call(
-            "triangular_solve", [a, b], self.result(i), (n, k, int(lower != transposed), *strides, int(unit)), failure
-        )
-
-    def lu_factor(self, i: Instruction) -> None:
-        self._call_on_stack(i, "lu_factor", [self.in_memory(i.inputs[0])], (i.type.shape[-1],))
-
-    def lu_solve(self, i: Instruction) -> None:
-        lu, b = self.in_memory(i.inputs[1]), self.in_memory(i.inputs[2])
-        is_stack = len(lu.shape) > 2
-        n, k = b.shape[-2:] if is_stack else (b.shape[0], math.prod(b.shape[1:]))
-        scratch = self.storage((n * k,) if k > 1 else (1,), "f64")
-        operands, sizes = [lu, b, scratch], (n, k, int(i.params[0]))
-        self._call_on_stack(i, "lu_solve", operands, sizes, "Singular matrix", 2 if is_stack else len(b.shape))
-
-    def det_sign(self, i: Instruction) -> None:
-        lu = self.in_memory(i.inputs[0])
-        self._call_on_stack(i, "det_sign", [lu], (lu.shape[-1],), own=0)
-
-    def _log_of_diagonal(self, lu: StridedView, target: StridedView) -> None:
-        """The sum of the logarithms of the factors' diagonals."""
-        *batch, _, n = lu.shape
-        *leading, row, column = lu.strides
-        diagonal = replace(lu, shape=(*batch, n), strides=(*leading, row + column))
-        self.step((*batch, n), [(diagonal, diagonal.strides)], "log(absolute(r0))", target, (*target.strides, 0), "add")
-
-    def log_abs_det(self, i: Instruction) -> None:
-        self._log_of_diagonal(self.views[i.inputs[1]], self.result(i))
-
-    def det(self, i: Instruction) -> None:
-        shape = i.type.shape
-        lu, sign, logarithm = self.views[i.inputs[1]], self.storage(shape, "f64"), self.storage(shape, "f64")
-        factors, n = self.in_memory(i.inputs[1]), lu.shape[-1]
-        self.call("det_sign", [factors], sign, (n,), batch=shape, advances=((n + 1) * n, 1) if shape else ())
-        self._log_of_diagonal(lu, logarithm)
-        target = self.result(i)
-        self.step(shape, [(sign, sign.strides), (logarithm, logarithm.strides)], "r0 * exp(r1)", target, target.strides)
-
-    def cofactors(self, i: Instruction) -> None:
-        n = i.type.shape[-1]
-        scratch = self.storage((cofactors_scratch(n),), "f64")
-        self._call_on_stack(i, "cofactors", [self.in_memory(i.inputs[0]), scratch], (n,), "SVD did not converge")
-
     def fourier(self, i: Instruction) -> None:
         """Lines along one axis, which NumPy's loop takes with a stride: those at one place before the axis in each call."""
         x = self.in_memory(i.inputs[0])
@@ -319,52 +223,12 @@ class MatrixLowering(StepBuilder):
         advances = (n_in * after * width_in, n_out * after * width_out)
         self.call("fourier", [x], self.result(i), sizes, batch=(before,), advances=advances)
 
-    def svd(self, i: Instruction) -> None:
-        x = self.in_memory(i.inputs[0])
-        m, n = x.shape[-2:]
-        self._call_on_stack(i, "svd", [x, self.storage((svd_scratch(m, n),), "f64")], (m, n), "SVD did not converge", own=1)
-
-    def svd_full(self, i: Instruction) -> None:
-        x = self.in_memory(i.inputs[0])
-        m, n = x.shape[-2:]
-        self._call_on_stack(i, "svd_full", [x, self.storage((full_svd_scratch(m, n),), "f64")], (m, n), "SVD did not converge", own=1)
-
-    def qr_full(self, i: Instruction) -> None:
-        x = self.in_memory(i.inputs[0])
-        m, n = x.shape[-2:]
-        self._call_on_stack(i, "qr_full", [x, self.storage((full_qr_scratch(m, n),), "f64")], (m, n), own=1)
-
-    def qr(self, i: Instruction) -> None:
-        x = self.in_memory(i.inputs[0])
-        m, n = x.shape[-2:]
-        self._call_on_stack(i, "qr", [x, self.storage((qr_scratch(m, n),), "f64")], (m, n), own=1)
-
-    def eig(self, i: Instruction) -> None:
-        x = self.in_memory(i.inputs[0])
-        n = x.shape[-1]
-        self._call_on_stack(i, "eig", [x, self.storage((eig_scratch(n),), "f64")], (n,), "Eigenvalues did not converge", own=1)
-
-    def eigh(self, i: Instruction) -> None:
-        n = i.type.shape[-1]
-        scratch = self.storage((eigh_scratch(n),), "f64")
-        operands = [self.in_memory(i.inputs[0]), scratch]
-        self._call_or_attempt(i, "eigh", operands, "Eigenvalues did not converge", int(i.params[0]))
-
     def sparse(self, i: Instruction) -> None:
         operands = [*map(self.floats_in_memory, i.inputs[:2]), *map(self.in_memory, i.inputs[2:])]
         samples = i.op.name == "sparse_sampled"
         width = i.params[0] if i.params else operands[1].shape[0]
         columns = math.prod((operands[1].shape if samples else i.type.shape)[1:])
         self.call(i.op.name, operands, self.result(i), (operands[3].shape[0] - 1, width, columns))
-
-    def hermitian_eigh(self, i: Instruction) -> None:
-        x = self.views[i.inputs[0]]
-        n = x.shape[-2]
-        *batch, row, column, part = x.strides
-        by_columns = self.storage(x.shape, "f64")
-        self.copy(replace(x, strides=(*batch, column, row, part)), by_columns)
-        operands = [by_columns, self.storage((hermitian_scratch(n),), "f64")]
-        self._call_on_stack(i, "hermitian_eigh", operands, (n, int(i.params[0])), "Eigenvalues did not converge", own=1)
 
     def index_routine(self, i: Instruction) -> None:
         name = i.op.name

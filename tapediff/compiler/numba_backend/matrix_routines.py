@@ -5,6 +5,7 @@ row-major, and LAPACK sees their transposes.
 """
 
 import ctypes
+import math
 
 import numpy as np
 from numba.extending import get_cython_function_address
@@ -221,6 +222,14 @@ def lu_solve(lu, b, scratch, out, n, k, transposed):
 
 
 @inner
+def inverse(lu, scratch, out, n):
+    identity = np.zeros(n * n)
+    for i in range(n):
+        identity[i * n + i] = 1.0
+    return lu_solve(lu, identity, scratch, out, n, n, 0)
+
+
+@inner
 def det_sign(lu, out, n):
     pivots = lu[n * n : n * n + n].view(np.int32)
     value = 1.0
@@ -230,6 +239,17 @@ def det_sign(lu, out, n):
         if pivots[i] != i + 1:
             value = -value
     out[0] = value
+
+
+@inner
+def det(lu, out, n):
+    """As a product of powers of two and numbers around 1, so that it cannot overflow on the way."""
+    det_sign(lu, out, n)
+    value, power = out[0], 0
+    for i in range(n):
+        mantissa, exponent = math.frexp(value * abs(lu[i * n + i]))
+        value, power = mantissa, power + exponent
+    out[0] = math.ldexp(value, power)
 
 
 @inner
@@ -278,7 +298,7 @@ def eigh_attempt(a, scratch, out, n, lower):
 
 
 @inner
-def cofactors(a, scratch, out, n):
+def cofactors(a, lu, scratch, out, n):
     """By the singular values of the transpose, which LAPACK sees: the others' products in place of each."""
     copied, values, left, right = np.empty(n * n), np.empty(n), np.empty(n * n), np.empty(n * n)
     copy(a, copied, n * n)

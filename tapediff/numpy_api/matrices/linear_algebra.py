@@ -10,9 +10,17 @@ from ...base.current_recording import failure_may_be_caught
 from ...ir.instruction import FLOAT64, Operand
 from ...ops.arrays.shape import broadcast
 from ...ops.elementwise.arithmetic import CONVERT, ROOT
-from ...ops.matrices.linear_algebra import CHOLESKY, DET_SIGN, LOG_ABS_DET, LU_FACTOR, LU_SOLVE, require_regular
-from ...ops.matrices.spectral import DET, EIGH
-from ...ops.matrices.stacks import identities, turned
+from ...ops.matrices.linear_algebra import (
+    CHOLESKY,
+    DET_SIGN,
+    INVERSE,
+    LOG_ABS_DET,
+    LU_FACTOR,
+    LU_SOLVE,
+    require_regular,
+)
+from ...ops.matrices.spectral import DET, DET_3, EIGH
+from ...ops.matrices.stacks import turned
 from ..joining import as_value
 from ..kinds import as_floats
 from ..reducing import amax, axes_of
@@ -39,10 +47,14 @@ def _factor(a: Operand) -> Operand:
 def _lu_solve(a: Operand, b: Operand) -> Operand:
     dtype = np.result_type(a.dtype, b.dtype)
     a, b = _as(FLOAT64, a), _as(FLOAT64, b)
+    return _as(dtype, LU_SOLVE(a, _regular_factors(a), b, transposed=False))
+
+
+def _regular_factors(a: Operand) -> Operand:
     lu = LU_FACTOR(a)
     if failure_may_be_caught():
         require_regular(lu[..., :-1, :], "Singular matrix")
-    return _as(dtype, LU_SOLVE(a, lu, b, transposed=False))
+    return lu
 
 
 def _as(dtype: np.dtype, value: Operand) -> Operand:
@@ -70,7 +82,8 @@ def solve(a: Operand, b: Operand) -> Operand:
 
 def inv(a: Operand) -> Operand:
     a = square(a)
-    return _lu_solve(a, identities(a).astype(a.dtype))
+    doubles = _as(FLOAT64, a)
+    return _as(a.dtype, INVERSE(doubles, _regular_factors(doubles)))
 
 
 class SlogdetResult(NamedTuple):
@@ -88,24 +101,17 @@ def slogdet(a: Operand) -> SlogdetResult:
 
 
 def det(a: Operand) -> Operand:
-    """Written out up to 3 by 3; its derivative where it is zero is the matrix of cofactors."""
+    """Its derivative where it is zero is the matrix of cofactors."""
     a = square(a)
-    if 1 <= a.shape[-1] <= 3:
-        return _short_det(a)
-    doubles = _as(FLOAT64, a)
-    return _as(a.dtype, DET(doubles, LU_FACTOR(doubles)))
-
-
-def _short_det(a: Operand) -> Operand:
     n = a.shape[-1]
+    if n == 0:
+        return np.ones(a.shape[:-2])
     if n == 1:
         return a[..., 0, 0]
-    x, y = a[..., 0, :], a[..., 1, :]
     if n == 2:
-        return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
-    z = a[..., 2, :]
-    minors = [y[..., k - 2] * z[..., k - 1] - y[..., k - 1] * z[..., k - 2] for k in range(3)]
-    return x[..., 0] * minors[0] + x[..., 1] * minors[1] + x[..., 2] * minors[2]
+        return a[..., 0, 0] * a[..., 1, 1] - a[..., 0, 1] * a[..., 1, 0]
+    doubles = _as(FLOAT64, a)
+    return _as(a.dtype, DET_3(doubles) if n == 3 else DET(doubles, LU_FACTOR(doubles)))
 
 
 class EighResult(NamedTuple):

@@ -11,7 +11,7 @@ from ..arrays.shape import reshape
 from ..declaration.op import Op
 from .linear_algebra import LU_FACTOR, LU_SOLVE, TRIANGULAR_SOLVE
 from .products import MATMUL
-from .stacks import for_each, over_stacks, turned
+from .stacks import STACKED, for_each, over_stacks, turned
 
 
 def _quotient(numerator: Operand, denominator: Operand, is_zero: Operand) -> Operand:
@@ -116,6 +116,7 @@ SVD_FULL = Op(
     infer=lambda x: ValueType((*x.shape[:-2], x.shape[-2] ** 2 + min(x.shape[-2:]) + x.shape[-1] ** 2), x.dtype),
     vjp=(_svd_full_rule,),
     lower=lambda low, i: low.svd_full(i),
+    batching=STACKED,
     lapack=True,
     raises=True,
     # One vector more than there are singular values: it is determined but for its sign.
@@ -128,6 +129,7 @@ SVD = Op(
     infer=lambda x: ValueType((*x.shape[:-2], min(x.shape[-2:]) * (sum(x.shape[-2:]) + 1)), x.dtype),
     vjp=(_svd_rule,),
     lower=lambda low, i: low.svd(i),
+    batching=STACKED,
     lapack=True,
     raises=True,
     examples=lambda rng: [(SVD, (_separated(rng, *shape),)) for shape in ((1, 1), (3, 3), (4, 2), (2, 5), (2, 3, 4))],
@@ -185,6 +187,7 @@ QR_FULL = Op(
     infer=lambda x: ValueType((*x.shape[:-2], x.shape[-2] * sum(x.shape[-2:])), x.dtype),
     vjp=(_qr_full_rule,),
     lower=lambda low, i: low.qr_full(i),
+    batching=STACKED,
     lapack=True,
     examples=lambda rng: [(QR_FULL, (_separated(rng, *shape),)) for shape in ((2, 1), (4, 3), (2, 3, 2))],
 )
@@ -195,6 +198,7 @@ QR = Op(
     infer=lambda x: ValueType((*x.shape[:-2], min(x.shape[-2:]) * sum(x.shape[-2:])), x.dtype),
     vjp=(_qr_rule,),
     lower=lambda low, i: low.qr(i),
+    batching=STACKED,
     lapack=True,
     examples=lambda rng: [(QR, (_separated(rng, *shape),)) for shape in ((1, 1), (3, 3), (4, 2), (2, 5), (2, 3, 4))],
 )
@@ -219,6 +223,7 @@ PINV = Op(
     infer=lambda value, a: value,
     vjp=(None, _pinv_rule),
     lower=lambda low, i: low.reshape(i),
+    batching=STACKED,
     lapack=True,
     examples=lambda rng: [
         (lambda a: PINV(pseudoinverse(a, 1e-15), a), (rng.normal(size=shape),)) for shape in ((3, 3), (4, 2), (2, 5), (2, 3, 4))
@@ -272,6 +277,7 @@ EIG = Op(
     infer=lambda x: ValueType((*x.shape[:-2], x.shape[-1] * (x.shape[-1] + 1) + 1), x.dtype),
     vjp=(_eig_rule,),
     lower=lambda low, i: low.eig(i),
+    batching=STACKED,
     lapack=True,
     raises=True,
     examples=lambda rng: [(EIG, (_with_real_values(rng, *shape),)) for shape in ((1, 1), (3, 3), (2, 3, 3))],

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.fft import _pocketfft_umath as pocketfft  # pyright: ignore[reportAttributeAccessIssue]
 
 from ...ir.instruction import Operand, ValueType
-from ..declaration.op import Op
+from ..declaration.op import Batching, Op
+
+ALONG_AXIS = Batching(lambda batch, i: batch.along_axis(i))
 
 
 def _transformed(x: np.ndarray, ufunc: np.ufunc, axis: int, count: int, scale: float, dtype: type) -> np.ndarray:
@@ -75,6 +77,7 @@ DFT = Op(
     vjp=(lambda z_bar, z, x, axis, forward, scale: DFT(z_bar, axis=axis, forward=not forward, scale=scale),),
     params=("axis", "forward", "scale"),
     lower=lambda low, i: low.fourier(i),
+    batching=ALONG_AXIS,
     linear=True,
     examples=lambda rng: [
         (lambda x, axis=axis, forward=forward: DFT(x, axis=axis, forward=forward, scale=0.5), (rng.normal(size=shape),))
@@ -91,6 +94,7 @@ REAL_DFT = Op(
     vjp=(_real_rule,),
     params=("axis", "scale"),
     lower=lambda low, i: low.fourier(i),
+    batching=ALONG_AXIS,
     linear=True,
     examples=lambda rng: [
         (lambda x, axis=axis: REAL_DFT(x, axis=axis, scale=0.5), (rng.normal(size=shape),))
@@ -106,6 +110,7 @@ INVERSE_REAL_DFT = Op(
     vjp=(_inverse_real_rule,),
     params=("axis", "n", "scale"),
     lower=lambda low, i: low.fourier(i),
+    batching=ALONG_AXIS,
     linear=True,
     examples=lambda rng: [
         (lambda x, axis=axis, n=n: INVERSE_REAL_DFT(x, axis=axis, n=n, scale=0.5), (rng.normal(size=shape),))

@@ -10,7 +10,7 @@ import numpy as np
 from ...ir.instruction import Operand, ValueType, is_tracked
 from ..declaration.op import Op
 from .products import MATMUL
-from .stacks import for_each, identities, over_stacks, turned
+from .stacks import SOLVED, STACKED, for_each, over_stacks, turned
 
 
 def _definite(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -92,6 +92,7 @@ CHOLESKY_PULLBACK = Op(
         lambda w_bar, w, z, z_bar: MATMUL(z, _within(z, _symmetric(w_bar)) * _lower_half(z.shape[-1])),
     ),
     lower=lambda low, i: low.cholesky_pullback(i),
+    batching=STACKED,
     lapack=True,
     examples=lambda rng: [
         (lambda a, b: CHOLESKY_PULLBACK(CHOLESKY(a), b), (_definite(rng, n), rng.normal(size=(n, n))))
@@ -108,6 +109,7 @@ CHOLESKY = Op(
     # For the function that NumPy computes: it reads the lower triangle only.
     vjp=(lambda z_bar, z, x: CHOLESKY_PULLBACK(z, z_bar),),
     lower=lambda low, i: low.cholesky(i),
+    batching=STACKED,
     lapack=True,
     raises=True,
     checked=_checked_cholesky,
@@ -171,6 +173,7 @@ TRIANGULAR_SOLVE = Op(
     ),
     params=("lower", "transposed", "unit"),
     lower=lambda low, i: low.triangular_solve(i),
+    batching=SOLVED,
     lapack=True,
     raises=True,
     examples=lambda rng: [
@@ -207,7 +210,7 @@ def _lu_factor(x: Operand) -> Operand:
 
 
 def _pivots(lu: Operand) -> np.ndarray:
-    return np.array(lu[-1]).view(np.int32)[: lu.shape[1]] - 1
+    return np.ascontiguousarray(lu[..., -1, :]).view(np.int32)[..., : lu.shape[-1]] - 1
 
 
 LU_FACTOR = Op(
@@ -217,6 +220,7 @@ LU_FACTOR = Op(
     # Nothing is differentiated through the factors: solve and log_abs_det state their derivative in the matrix itself.
     vjp=(None,),
     lower=lambda low, i: low.lu_factor(i),
+    batching=STACKED,
     lapack=True,
     exact=True,
     # Part of the last row is not used and holds anything, so only what is made of the factors can be compared.
@@ -227,6 +231,8 @@ LU_FACTOR = Op(
 def _lu_solve(a: Operand, lu: Operand, b: Operand, transposed: bool) -> Operand:
     from scipy.linalg import lu_solve
 
+    if a.ndim > 2:
+        return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
     if (np.diagonal(lu[:-1]) == 0.0).any():
         raise np.linalg.LinAlgError("Singular matrix")
     return lu_solve((lu[:-1].T, _pivots(lu)), b, trans=0 if transposed else 1, check_finite=False)
@@ -241,7 +247,7 @@ def _lu_matrix_rule(z_bar: Operand, z: Operand, a: Operand, lu: Operand, b: Oper
 
 LU_SOLVE = Op(
     "lu_solve",
-    evaluate=over_stacks(_lu_solve, lambda a, lu, b: b),
+    evaluate=_lu_solve,
     infer=lambda a, lu, b, transposed: b,
     vjp=(
         _lu_matrix_rule,
@@ -250,6 +256,7 @@ LU_SOLVE = Op(
     ),
     params=("transposed",),
     lower=lambda low, i: low.lu_solve(i),
+    batching=SOLVED,
     lapack=True,
     raises=True,
     checked=_checked_lu_solve,
@@ -268,18 +275,49 @@ LU_SOLVE = Op(
 )
 
 
+def _inverse(a: Operand, lu: Operand) -> Operand:
+    return np.linalg.inv(a)
+
+
+def _checked_inverse(a: Operand, lu: Operand) -> Operand:
+    require_regular(lu[..., :-1, :], "Singular matrix")
+    return INVERSE(a, lu)
+
+
+def _inverse_rule(z_bar: Operand, z: Operand, a: Operand, lu: Operand) -> Operand:
+    return -MATMUL(MATMUL(turned(z), z_bar), turned(z))
+
+
+INVERSE = Op(
+    "inverse",
+    evaluate=_inverse,
+    infer=lambda a, lu: a,
+    vjp=(_inverse_rule, None),
+    lower=lambda low, i: low.inverse(i),
+    batching=STACKED,
+    lapack=True,
+    raises=True,
+    checked=_checked_inverse,
+    examples=lambda rng: [
+        (lambda a: INVERSE(a, LU_FACTOR(a)), (a,))
+        for a in (_definite(rng, 1), _definite(rng, 3), _definite(rng, 18), _stack(rng, 2, 3), _stack(rng, 9, 5))
+    ],
+)
+
+
 def _lu_sign(lu: Operand) -> Operand:
-    n = lu.shape[1]
-    swaps = np.count_nonzero(_pivots(lu) != np.arange(n))
-    return lu.dtype.type(np.prod(np.sign(np.diagonal(lu))) * (-1.0) ** swaps)
+    odd = np.count_nonzero(_pivots(lu) != np.arange(lu.shape[-1]), axis=-1) % 2
+    signs = np.prod(np.sign(np.diagonal(lu, axis1=-2, axis2=-1)), axis=-1)
+    return np.asarray(np.where(odd, -signs, signs), lu.dtype)[()]
 
 
 DET_SIGN = Op(
     "det_sign",
-    evaluate=over_stacks(_lu_sign, lambda lu: ()),
+    evaluate=_lu_sign,
     infer=lambda lu: ValueType(lu.shape[:-2], lu.dtype),
     vjp=(None,),
     lower=lambda low, i: low.det_sign(i),
+    batching=STACKED,
     lapack=True,
     examples=lambda rng: [
         (lambda a: DET_SIGN(LU_FACTOR(a)), (rng.normal(size=shape),)) for shape in ((1, 1), (2, 2), (4, 4), (5, 5), (2, 3, 3))
@@ -291,14 +329,15 @@ LOG_ABS_DET = Op(
     evaluate=lambda a, lu: np.sum(np.log(np.abs(np.diagonal(lu, axis1=-2, axis2=-1))), axis=-1),
     infer=lambda a, lu: ValueType(a.shape[:-2], a.dtype),
     vjp=(
-        lambda z_bar, z, a, lu: for_each(z_bar, a) * LU_SOLVE(a, lu, identities(a), transposed=True),
+        lambda z_bar, z, a, lu: for_each(z_bar, a) * turned(INVERSE(a, lu)),
         None,
     ),
     lower=lambda low, i: low.log_abs_det(i),
+    batching=STACKED,
     lapack=True,
     examples=lambda rng: [
         (lambda a: LOG_ABS_DET(a, LU_FACTOR(a)), (rng.normal(size=shape),)) for shape in ((1, 1), (2, 2), (5, 5), (9, 9), (2, 3, 3))
     ],
 )
 
-OPS = (CHOLESKY, CHOLESKY_ATTEMPT, CHOLESKY_PULLBACK, TRIANGULAR_SOLVE, LU_FACTOR, LU_SOLVE, DET_SIGN, LOG_ABS_DET)
+OPS = (CHOLESKY, CHOLESKY_ATTEMPT, CHOLESKY_PULLBACK, TRIANGULAR_SOLVE, LU_FACTOR, LU_SOLVE, INVERSE, DET_SIGN, LOG_ABS_DET)

@@ -7,6 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from ...ir.instruction import Operand
+from ..declaration.op import Batching
+
+# Of ops that take stacks. A solve with the same matrix at all iterations is left to who can take all right-hand sides together.
+STACKED = Batching(lambda batch, i: batch.stacked(i))
+SOLVED = Batching(lambda batch, i: batch.solved(i), lambda i, types, fixed: not any(fixed[:-1]) and len(types[0].shape) == 2)
 
 
 def turned(x: Operand) -> Operand:

@@ -125,6 +125,20 @@ class Batch:
         """All values at once in the array that is the same for all of them."""
         return self.emitter.make(SEARCHSORTED, (self.operands[0], self.operands[1]), i.params)
 
+    def stacked(self, i: Instruction) -> int:
+        """One stack of the matrices of all iterations."""
+        return self.emitter.make(i.op, tuple(self.whole(k) for k in range(len(self.operands))), i.params)
+
+    def solved(self, i: Instruction) -> int:
+        """The same where right-hand sides may be vectors, which stacks have as matrices of one column."""
+        last = len(self.operands) - 1
+        shape = self.shape(last)
+        operands = [self.whole(k) for k in range(last + 1)]
+        if len(shape) > 1:
+            return self.emitter.make(i.op, tuple(operands), i.params)
+        operands[last] = self.emitter.make(RESHAPE, (operands[last],), ((self.count, *shape, 1),))
+        return self.emitter.make(RESHAPE, (self.emitter.make(i.op, tuple(operands), i.params),), ((self.count, *shape),))
+
     def product(self, i: Instruction) -> int:
         """Vectors become matrices of one row or column, as NumPy's product of stacks knows matrices only."""
         operands = []

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from ..llvm.builder import Function
-from ..llvm.memory import Array, Location
-from ..llvm.values import F64, I64, PTR, TYPES, Value, constant, least, mask, select, splat
-from ..math.simd import fma
+from ...llvm.builder import Function
+from ...llvm.memory import Array, Location
+from ...llvm.values import F64, I64, PTR, TYPES, Value, constant, least, mask, select, splat
+from ...math.simd import fma
 
 Number = Value | int
 Tile = list[list[Value]]

@@ -9,8 +9,8 @@ each other: for a squared exponential kernel on 40 points with a condition of 1e
 
 from __future__ import annotations
 
-from ..llvm.builder import VOID, Function, Signature, module_text
-from ..llvm.values import I64, PTR, Value, select
+from ...llvm.builder import VOID, Function, Signature, module_text
+from ...llvm.values import I64, PTR, Value, select
 from .tiles import PREFIX, TileWriter, divided
 
 

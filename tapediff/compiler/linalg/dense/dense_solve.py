@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..llvm.builder import VOID, module_text
-from ..llvm.memory import Location
-from ..llvm.values import F64, I1, I64, PTR, Value, least
-from .matrix_loops import FILL
+from ...llvm.builder import VOID, module_text
+from ...llvm.memory import Location
+from ...llvm.values import F64, I1, I64, PTR, Value, least
+from ..matrix_loops import FILL
 from .tiles import PREFIX, TileWriter, divided
 
 # Rows of the right operand that are packed at a time: with a few rows of the left one they fit the first-level cache.

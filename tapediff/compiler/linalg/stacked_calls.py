@@ -1,0 +1,47 @@
+"""Calls of the routines that take a matrix in each lane: for stacks of small matrices, in place of a loop over them."""
+
+from __future__ import annotations
+
+from ..loop_ir.program import RoutineCall
+from ..math.simd import Code
+from .dense.lanes import PREFIX
+from .dense.stacked import LARGEST_ORDER
+
+# The operands that each of them reads, of those that the call has.
+_OPERANDS = {
+    "cholesky": (0,), "cholesky_pullback": (0, 1), "triangular_solve": (0, 1), "lu_factor": (0,), "lu_solve": (0, 1), "inverse": (0,),
+    "cofactors": (1,), "det": (0,),
+}  # fmt: skip
+
+# Routines that have no form for one matrix.
+_ALWAYS = ("det",)
+
+# Orders up to which they are faster than one matrix after the other, where that is not LARGEST_ORDER: four matrices in each lane fill the
+# first-level cache.
+_LARGEST_ORDER = {"cholesky_pullback": 10}
+
+
+def is_in_lanes(call: RoutineCall) -> bool:
+    """Whether the matrices of a call are taken in lanes. Solves have as many columns as the second size says."""
+    if call.routine not in _OPERANDS or (call.count == 1 and call.routine not in _ALWAYS):
+        return False
+    columns = call.sizes[1] if call.routine.endswith("_solve") else 1
+    return 0 < call.sizes[0] <= _LARGEST_ORDER.get(call.routine, LARGEST_ORDER) and 0 < columns <= LARGEST_ORDER
+
+
+def call_in_lanes(code: Code, call: RoutineCall, operands: list[str], result: str) -> str:
+    """Append the call; gives the name of an i1, whether it failed on any matrix."""
+    places = _OPERANDS[call.routine]
+    advances = [call.advances[k] for k in places] + [call.advances[-1]] if call.advances else [0] * (len(places) + 1)
+    symbol = PREFIX + "_".join([call.routine, *map(str, _sizes(call))])
+    arguments = [f"ptr {operands[k]}" for k in places] + [f"ptr {result}", *(f"i64 {k}" for k in (call.count, *advances))]
+    code.symbols.add(symbol)
+    code.declare(f"declare i1 @{symbol}({', '.join(a.split()[0] for a in arguments)})")
+    return code.emit(f"call i1 @{symbol}({', '.join(arguments)})")
+
+
+def _sizes(call: RoutineCall) -> tuple[int, ...]:
+    if call.routine != "triangular_solve":
+        return call.sizes
+    n, k, is_lower, stride, _, is_unit = call.sizes
+    return n, k, is_lower, int(n > 1 and stride == 1), is_unit
