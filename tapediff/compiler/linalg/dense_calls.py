@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...ops.matrices.linear_algebra import pulled_back
 from ..math.simd import Code
+from . import matrix_loops
 from .dense.tiles import PREFIX
 from .lapack import copy_doubles
 
@@ -69,15 +70,71 @@ def triangular_solve(
     """A triangle that is solved from its last row on is a lower one with its rows and columns in the opposite order."""
     n, k, lower, s, t, unit = sizes
     copy_doubles(code, operands[1], result, n * k)
-    matrix, rows, stride = operands[0], result, k
+    failed = _solve_in_place(code, (operands[0], n, s, t), (result, k, k), lower=bool(lower), unit=bool(unit))
+    return None if unit else failed
+
+
+def _solve_in_place(code: Code, a: tuple[str, int, int, int], x: tuple[str, int, int], *, lower: bool, unit: bool) -> str:
+    """Of a triangle at an address, of an order and with strides, and rows at an address, of so many columns and with a stride."""
+    (matrix, n, s, t), (rows, k, stride) = a, x
     if not lower:
         matrix = code.emit(f"getelementptr double, ptr {matrix}, i64 {(n - 1) * (s + t)}")
-        rows = code.emit(f"getelementptr double, ptr {rows}, i64 {(n - 1) * k}")
-        s, t, stride = -s, -t, -k
+        rows = code.emit(f"getelementptr double, ptr {rows}, i64 {(n - 1) * stride}")
+        s, t, stride = -s, -t, -stride
     integers = [f"i64 {size}" for size in (n, k, s, t, stride)]
-    is_unit = f"i1 {'true' if unit else 'false'}"
-    failed = call_dense(code, "triangular_solve", [f"ptr {matrix}", f"ptr {rows}", *integers, is_unit], "i1")
-    return None if unit else failed
+    return call_dense(code, "triangular_solve", [f"ptr {matrix}", f"ptr {rows}", *integers, f"i1 {str(unit).lower()}"], "i1")
+
+
+# LU: by rows, the factors of the transpose are a lower triangle, and a unit upper one.
+
+
+def lu_solve_columns(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str:
+    """Of several columns, which LAPACK would want one behind the other."""
+    n, k, transposed = sizes
+    lu, b = operands
+    copy_doubles(code, b, result, n * k)
+    if transposed:
+        _exchange_rows(code, result, lu, n, k, backwards=False)
+        _solve_in_place(code, (lu, n, 1, n), (result, k, k), lower=True, unit=True)
+        return _solve_in_place(code, (lu, n, 1, n), (result, k, k), lower=False, unit=False)
+    failed = _solve_in_place(code, (lu, n, n, 1), (result, k, k), lower=True, unit=False)
+    _solve_upper(code, lu, result, n, k)
+    return failed
+
+
+def _solve_upper(code: Code, lu: str, x: str, n: int, k: int) -> None:
+    _solve_in_place(code, (lu, n, n, 1), (x, k, k), lower=False, unit=True)
+    _exchange_rows(code, x, lu, n, k, backwards=True)
+
+
+def _exchange_rows(code: Code, x: str, lu: str, n: int, k: int, *, backwards: bool) -> None:
+    code.declare_all(matrix_loops.exchange_rows())
+    code.line(f"call void @tapediff_exchange_rows(ptr {x}, ptr {lu}, i64 {n}, i64 {k}, i1 {str(backwards).lower()})")
+
+
+# Columns of the inverse of a triangle, which are zero above the block's own rows, that are solved for together.
+_BLOCK = 32
+
+
+def inverse(
+    code: Code, slots: list[str], operands: list[str], result: str, sizes: tuple[int, ...], number: int
+) -> str:
+    (n,) = sizes
+    (lu,) = operands
+    code.declare_all(matrix_loops.identity())
+    code.line(f"call void @tapediff_identity(ptr {result}, i64 {n})")
+    failed = "false"
+    for start in range(0, n, _BLOCK):
+        corner = code.emit(f"getelementptr double, ptr {lu}, i64 {start * (n + 1)}")
+        columns = code.emit(f"getelementptr double, ptr {result}, i64 {start * (n + 1)}")
+        of_block = _solve_in_place(
+            code, (corner, n - start, n, 1), (columns, min(_BLOCK, n - start), n), lower=True, unit=False
+        )
+        failed = of_block if start == 0 else failed
+    _solve_upper(code, lu, result, n, n)
+    return failed
 
 
 def triangular_solve_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> bool:

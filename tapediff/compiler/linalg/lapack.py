@@ -183,7 +183,7 @@ def lu_solve(
 def lu_solve_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> bool:
     from scipy.linalg import lu_solve
 
-    n, k, transposed = sizes
+    n, k, transposed = sizes[:3]
     factors = operands[0][: n * n].reshape(n, n).T
     if (np.diagonal(factors) == 0.0).any():
         return True

@@ -70,6 +70,36 @@ def zero_on_diagonal() -> list[str]:
 
 
 @cache
+def exchange_rows() -> list[str]:
+    """`void tapediff_exchange_rows(x, lu, n, k, backwards)`: of n rows of k, as the pivots behind the factors say, from either end."""
+    f = Function("tapediff_exchange_rows", VOID, _ATTRIBUTES, x=PTR, lu=PTR, n=I64, k=I64, backwards=I1)
+    x, lu, n, k, backwards = f.parameters
+    rows, pivots = Array(x, F64), Array(Array(lu, F64).address(n * n), I32)
+    with f.loop(0, n) as turn:
+        i = select(backwards, n - 1 - turn, turn)
+        chosen = convert("sext", pivots[i], I64) - 1
+        with f.if_(chosen != i), f.loop(0, k) as j:
+            first, second = rows.at(i * k + j), rows.at(chosen * k + j)
+            kept = first.value
+            first.value = second.value
+            second.value = kept
+    f.return_()
+    return included(f)
+
+
+@cache
+def identity() -> list[str]:
+    """`void tapediff_identity(x, n)`"""
+    f = Function("tapediff_identity", VOID, _ATTRIBUTES, x=PTR, n=I64)
+    x, n = f.parameters
+    f.call(FILL, x, 0, n * n * 8, False)
+    with f.loop(0, n) as i:
+        Array(x, F64)[i * (n + 1)] = 1.0
+    f.return_()
+    return included(f)
+
+
+@cache
 def det_sign() -> list[str]:
     """`double tapediff_det_sign(lu, n)`: the sign of the determinant, of the factors and the pivots behind them; NaN stays."""
     f = Function("tapediff_det_sign", F64, _ATTRIBUTES, lu=PTR, n=I64)

@@ -9,8 +9,8 @@ from .dense.stacked import LARGEST_ORDER
 
 # The operands that each of them reads, of those that the call has.
 _OPERANDS = {
-    "cholesky": (0,), "cholesky_pullback": (0, 1), "triangular_solve": (0, 1), "lu_factor": (0,), "lu_solve": (0, 1), "inverse": (0,),
-    "cofactors": (1,), "det": (0,),
+    "cholesky": (0,), "cholesky_pullback": (0, 1), "triangular_solve": (0, 1), "lu_factor": (0,), "lu_solve": (0, 1),
+    "lu_solve_columns": (0, 1), "inverse": (0,), "cofactors": (1,), "det": (0,),
 }  # fmt: skip
 
 # Routines that have no form for one matrix.
@@ -25,7 +25,7 @@ def is_in_lanes(call: RoutineCall) -> bool:
     """Whether the matrices of a call are taken in lanes. Solves have as many columns as the second size says."""
     if call.routine not in _OPERANDS or (call.count == 1 and call.routine not in _ALWAYS):
         return False
-    columns = call.sizes[1] if call.routine.endswith("_solve") else 1
+    columns = call.sizes[1] if "_solve" in call.routine else 1
     return 0 < call.sizes[0] <= _LARGEST_ORDER.get(call.routine, LARGEST_ORDER) and 0 < columns <= LARGEST_ORDER
 
 
@@ -33,7 +33,7 @@ def call_in_lanes(code: Code, call: RoutineCall, operands: list[str], result: st
     """Append the call; gives the name of an i1, whether it failed on any matrix."""
     places = _OPERANDS[call.routine]
     advances = [call.advances[k] for k in places] + [call.advances[-1]] if call.advances else [0] * (len(places) + 1)
-    symbol = PREFIX + "_".join([call.routine, *map(str, _sizes(call))])
+    symbol = PREFIX + "_".join([call.routine.removesuffix("_columns"), *map(str, _sizes(call))])
     arguments = [f"ptr {operands[k]}" for k in places] + [f"ptr {result}", *(f"i64 {k}" for k in (call.count, *advances))]
     code.symbols.add(symbol)
     code.declare(f"declare i1 @{symbol}({', '.join(a.split()[0] for a in arguments)})")

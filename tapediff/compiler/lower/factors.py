@@ -79,9 +79,12 @@ class FactorLowering(matrices.MatrixLowering):
         lu, b = self.in_memory(i.inputs[1]), self.in_memory(i.inputs[2])
         is_stack = len(lu.shape) > 2
         n, k = b.shape[-2:] if is_stack else (b.shape[0], math.prod(b.shape[1:]))
-        scratch = self.storage((n * k,) if k > 1 else (1,), "f64")
-        operands, sizes = [lu, b, scratch], (n, k, int(i.params[0]))
-        self._call_on_stack(i, "lu_solve", operands, sizes, "Singular matrix", 2 if is_stack else len(b.shape))
+        operands, sizes, own = [lu, b], (n, k, int(i.params[0])), 2 if is_stack else len(b.shape)
+        if 1 < k and n * n * k <= matrices.LARGEST_PRODUCT:
+            self._call_on_stack(i, "lu_solve_columns", operands, sizes, "Singular matrix", own)
+        else:
+            scratch = self.storage((n * k,) if k > 1 else (1,), "f64")
+            self._call_on_stack(i, "lu_solve", [*operands, scratch], sizes, "Singular matrix", own)
 
     def det_sign(self, i: Instruction) -> None:
         lu = self.in_memory(i.inputs[0])
@@ -92,15 +95,17 @@ class FactorLowering(matrices.MatrixLowering):
         *batch, _, n = lu.shape
         *leading, row, column = lu.strides
         diagonal = replace(lu, shape=(*batch, n), strides=(*leading, row + column))
-        self.step((*batch, n), [(diagonal, diagonal.strides)], "log(absolute(r0))", target, (*target.strides, 0), "add")
+        self.step((*batch, n), [(diagonal, diagonal.strides)], "log(absolute(r0))", target, (*target.strides, 0), None if n == 1 else "add")
 
     def log_abs_det(self, i: Instruction) -> None:
         self._log_of_diagonal(self.views[i.inputs[1]], self.result(i))
 
     def inverse(self, i: Instruction) -> None:
         n = i.type.shape[-1]
-        operands = [self.in_memory(i.inputs[1]), self.storage((inverse_scratch(n),), "f64")]
-        self._call_on_stack(i, "inverse", operands, (n,), "Singular matrix")
+        operands, name = [self.in_memory(i.inputs[1])], "inverse"
+        if n**3 > matrices.LARGEST_PRODUCT:
+            operands, name = [*operands, self.storage((inverse_scratch(n),), "f64")], "getri"
+        self._call_on_stack(i, name, operands, (n,), "Singular matrix")
 
     def det(self, i: Instruction) -> None:
         shape, n = i.type.shape, self.views[i.inputs[1]].shape[-1]

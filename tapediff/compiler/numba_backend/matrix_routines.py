@@ -222,11 +222,21 @@ def lu_solve(lu, b, scratch, out, n, k, transposed):
 
 
 @inner
-def inverse(lu, scratch, out, n):
+def lu_solve_columns(lu, b, out, n, k, transposed):
+    return lu_solve(lu, b, out, out, n, k, transposed)
+
+
+@inner
+def getri(lu, scratch, out, n):
+    return inverse(lu, out, n)
+
+
+@inner
+def inverse(lu, out, n):
     identity = np.zeros(n * n)
     for i in range(n):
         identity[i * n + i] = 1.0
-    return lu_solve(lu, identity, scratch, out, n, n, 0)
+    return lu_solve(lu, identity, identity, out, n, n, 0)
 
 
 @inner
