@@ -153,7 +153,7 @@ def _handler(density: CFunction) -> tuple[Foreign, np.ndarray]:
     of_density, size = density.as_numba(status=True), size_of(density)
     text = "tapediff: the function raised an error, which f.c_function.take_error() returns"
     message = np.frombuffer(text.encode() + b"\0", np.uint8).copy()
-    at_message, call, pointer = int(message.ctypes.data), _call_by_address(), _as_pointer()
+    at_message, call, pointer = int(message.ctypes.data), _call_by_address(), as_pointer()
 
     @njit
     def words(address, count):  # type: ignore[no-untyped-def]
@@ -202,7 +202,7 @@ def _handler(density: CFunction) -> tuple[Foreign, np.ndarray]:
     return cfunc(types.int64(types.CPointer(types.int64)))(handler), message
 
 
-def _as_pointer() -> Foreign:
+def as_pointer() -> Foreign:
     """For numba: an address as a pointer."""
     from numba import types
     from numba.extending import intrinsic

@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from ..functions.merging.prepare.wrappers import Wrapper
 from ..ir.arguments import Constant
 from ..ir.instruction import Tree, UserFunction
 from ..targets.guarded_tape import GuardedTape
@@ -188,8 +189,10 @@ class NamedDensity:
         return self._without_jacobian
 
 
-class _Density:
+class _Density(Wrapper):
     """The function of (u, data) that is recorded."""
+
+    calls = "log_density"
 
     def __init__(self, log_density: UserFunction, layout: Layout, *, jacobian: bool) -> None:
         self.log_density, self.layout, self.jacobian = log_density, layout, jacobian

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ..functions.merging.prepare.wrappers import Wrapper
 from ..ir.arguments import Constant
-from ..ir.instruction import Tree
+from ..ir.instruction import Tree, UserFunction
 from ..targets.guarded_tape import GuardedTape
 from .density import NamedDensity
 from .transforms import Array
@@ -33,7 +34,7 @@ def generate(posterior: NamedDensity, draws: Mapping[str, Array], seed: int | No
             return function(**values, **data, rng=rng)
     else:
         tape = GuardedTape(
-            lambda values, data: function(**values, **data),
+            _ByName(function),
             name=getattr(function, "__name__", "generated"),
             on_new_tape="interpret",
         )
@@ -48,6 +49,18 @@ def generate(posterior: NamedDensity, draws: Mapping[str, Array], seed: int | No
         name: np.stack([np.asarray(result[name]) for result in results]).reshape(*lead, *np.shape(results[0][name]))
         for name in results[0]
     }
+
+
+class _ByName(Wrapper):
+    """The function of (values, data) that is recorded."""
+
+    calls = "function"
+
+    def __init__(self, function: UserFunction) -> None:
+        self.function = function
+
+    def __call__(self, values: Mapping[str, Tree], data: Mapping[str, Tree]) -> Tree:
+        return self.function(**values, **data)
 
 
 def _leading_axes(posterior: NamedDensity, draws: Mapping[str, Array]) -> tuple[int, ...]:

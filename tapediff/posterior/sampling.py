@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..adapters import nutpie
+from ..functions.merging.prepare.wrappers import Wrapper
 from ..ir.instruction import Tree
 from ..targets.guarded_tape import GuardedTape
 from .density import NamedDensity
@@ -15,8 +16,10 @@ from .layout import Layout
 from .transforms import Array, Shape
 
 
-class Expanded:
+class Expanded(Wrapper):
     """The function of (u, data) that gives all numbers kept of a draw, one behind the other: parameters, then generated quantities."""
+
+    calls = "generated"
 
     def __init__(self, layout: Layout, generated: Tree, names: tuple[str, ...]) -> None:
         self.layout, self.generated, self.names = layout, generated, names

@@ -11,7 +11,7 @@ from types import FrameType
 import numpy as np
 
 from ..base.source_location import Site, is_library_file
-from ..ir.instruction import CONSTANT, FLOAT64, INPUT, Instruction, StructuralOp, ValueType
+from ..ir.instruction import CONSTANT, FLOAT64, FLOAT_SCALAR, INPUT, Instruction, StructuralOp, ValueType
 from ..ops import Op
 
 # Calling the class costs three times as much, and a recording makes one instruction per operation.
@@ -40,7 +40,7 @@ class TapeBuilder:
         self._float_constants: dict[float, int] = {}
         self._zeros: dict[float, int] = {}
         self._constants: dict[Hashable, int] = {}
-        self._types: dict[Hashable, ValueType] = {}
+        self._types: dict[Hashable, ValueType] = {((), FLOAT64): FLOAT_SCALAR}
         self._sites: dict[int, Site] = {}
 
     def append(self, op: Op, ids: tuple[int, ...], params: tuple[object, ...], type_: ValueType) -> int:
@@ -123,7 +123,16 @@ class TapeBuilder:
         """The value number of a constant."""
         if number != 0.0:
             known = self._float_constants.get(number)
-            return self.constant(np.array(number, FLOAT64)) if known is None else known
+            if known is not None:
+                return known
+            array = np.array(number, FLOAT64)
+            if number != number:
+                return self.constant(array)
+            array.flags.writeable = False
+            instructions = self.instructions
+            known = self._float_constants[number] = len(instructions)
+            instructions.append(_new_tuple(Instruction, (CONSTANT, (), (array,), FLOAT_SCALAR, None)))
+            return known
         sign = copysign(1.0, number)
         known = self._zeros.get(sign)
         if known is None:

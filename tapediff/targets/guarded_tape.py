@@ -89,9 +89,9 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         backend: how tapes are compiled, "native" or "numba"; see td.compile.
         has_aux: f returns (y, aux), and so does safe(x); see td.compile.
         merge: whether branches on data are computed on both sides where that is proven to change nothing, so that one tape serves their
-            paths: None once three paths have been met; True from the first tape on; False never. `explain()` says which, and why others
-            are not. With None, tapes of paths come back where they are more than 1.5 times as fast and few: where recording the paths
-            that are expected takes less than 100,000 calls save.
+            paths: None once three paths have been met, or one branch went either way many times; True from the first tape on; False
+            never. `explain()` says which, and why others are not. With None, tapes of paths come back where they are more than 1.5 times as
+            fast and few: where recording the paths that are expected takes less than 100,000 calls save.
 
     Raises:
         UnstableBranch: two sides of a branch disagree about a near tie, so that neither can answer.

@@ -5,7 +5,12 @@ from __future__ import annotations
 from ...base.settings import settings
 from ...ir.tape import Tape
 from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
+from ...passes.rolling.states import states
 from ...passes.simplify.dead_code import dead_code
+from ...passes.simplify.forward_writes import forward_writes
+
+# Arrays are kept only where that lets a tape shrink by this factor: elsewhere their entries are better in registers.
+LEAST_SHRUNK = 4
 
 
 def rolled(tape: Tape) -> Tape:
@@ -14,15 +19,28 @@ def rolled(tape: Tape) -> Tape:
         return tape
     known = tape.derived.get("rolled")
     if known is None:
-        # Imported when the first tape is prepared: a tenth of the time of `import tapediff`.
-        from ...passes.rolling.reroll import reroll
-        from ...transforms.exchange_loops import exchange_loops
-        from .tape_callee import callee_of
-
-        straight = run_passes(tape, STRAIGHTEN)
-        made = exchange_loops(reroll(straight, callee_of), callee_of)
-        known = tape.derived["rolled"] = straight if made is straight else dead_code(made)
+        known = tape.derived["rolled"] = _with_states(tape) or _rolled(run_passes(tape, STRAIGHTEN))
     return known
+
+
+def _with_states(tape: Tape) -> Tape | None:
+    """The tape with its loops, where these are over arrays that are written cell by cell and then read; None for others."""
+    if {"forward_writes", "keep_states"} & settings.left_out or not states(tape):
+        return None
+    used = dead_code(tape)
+    straight = dead_code(forward_writes(used, states(used)))
+    made = _rolled(straight)
+    return made if LEAST_SHRUNK * len(made.instructions) <= len(straight.instructions) else None
+
+
+def _rolled(straight: Tape) -> Tape:
+    # Imported when the first tape is prepared: a tenth of the time of `import tapediff`.
+    from ...passes.rolling.reroll import reroll
+    from ...transforms.exchange_loops import exchange_loops
+    from .tape_callee import callee_of
+
+    made = exchange_loops(reroll(straight, callee_of), callee_of)
+    return straight if made is straight else dead_code(made)
 
 
 def prepared(tape: Tape) -> Tape:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from ...base.source_location import Site, is_library_file
@@ -16,6 +16,7 @@ from ..captured.outside_state import OutsideState
 from .facts import Facts, body_of
 from .nodes import RUN_TIME, copied
 from .prepare.source import Definition, NoSource, compile_within, definition_of
+from .prepare.wrappers import around
 from .purity import Checked, check_statements
 from .regions.region_calls import Region
 from .rewrite import SELECT, AsksIdentity, Rewriter
@@ -117,12 +118,9 @@ class MergedFunctions:
         return [(code, breach) for (code, _), breach in found.items()]
 
     def of(self, f: Callable[..., Any]) -> Callable[..., Any] | None:
-        """The merged form of a function; None if nothing in it is merged."""
-        if isinstance(f, MethodType):
-            inner = self.of(f.__func__)
-            return None if inner is None else MethodType(inner, f.__self__)
+        """The merged form of a function, method, partial or callable object; None if nothing in it is merged."""
         if type(f) is not FunctionType:
-            return None
+            return around(f, self.of)
         merged = self._function(f, is_helper=False)
         return None if merged is f else merged
 

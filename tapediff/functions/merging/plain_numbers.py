@@ -44,18 +44,19 @@ def _may_be_plain(recorder: Recorder, number: int) -> bool:
     while pending:
         number = pending[-1]
         if number not in known:
-            operands, unknown = _operands(recorder, number), []
-            found = operands is not False
+            operands = _operands(recorder, number)
+            found, unknown = operands is not False, None
             if isinstance(operands, tuple):
-                for operand in operands:
+                # One that may not be plain decides, and where one of two operands is known as a rule it is the last one.
+                for operand in reversed(operands):
                     is_plain = known.get(operand)
-                    if is_plain is None:
-                        unknown.append(operand)
-                    elif not is_plain:
-                        found = False
+                    if is_plain is False:
+                        found, unknown = False, None
                         break
-            if found and unknown:
-                pending += unknown
+                    if is_plain is None:
+                        unknown = operand
+            if unknown is not None:
+                pending.append(unknown)
                 continue
             known[number] = found
         pending.pop()

@@ -14,10 +14,7 @@ import numpy as np
 
 from ...ir.instruction import GUARD, TUPLE
 from .guards_of_loops import may_be_rolled
-from .tape_arrays import FEWEST_ITERATIONS, Ints, TapeArrays
-
-# So many equal instructions in a row count as the beginning of a repetition.
-WINDOW = 12
+from .tape_arrays import FEWEST_ITERATIONS, Ints, TapeArrays, agreement, previous_windows
 
 # Rolling a loop must save this many instructions.
 LEAST_SAVED = 64
@@ -30,6 +27,9 @@ MOST_STAGES = 4
 
 # A boundary between iterations must not separate a call from its results.
 NEVER = 1 << 40
+
+# So many rows are looked at first.
+FIRST_ROWS = 128
 
 # Where a repetition breaks so often, the rest is looked at afresh.
 MOST_BREAKS = 16
@@ -65,7 +65,7 @@ class Finder:
 
     def __init__(self, sequence: TapeArrays) -> None:
         self.sequence = sequence
-        self.previous = _previous_windows(sequence.tokens)
+        self.previous = previous_windows(sequence.tokens)
         places = np.arange(self.previous.size)
         periods = np.where(self.previous >= 0, places - self.previous, 0)
         starts = np.flatnonzero(np.diff(periods, prepend=-1))
@@ -74,6 +74,8 @@ class Finder:
         # Stretches of windows that repeat at one distance.
         self._stretches = list(zip(*(a[chosen].tolist() for a in (starts, ends, periods[starts]))))
         self._next = 0
+        # By period, the last stretch whose tokens are those of one period before.
+        self._agreements: dict[int, tuple[int, int]] = {}
 
     def next(self, begin: int) -> Repetition | None:
         """The first repetition that starts at place `begin` or later."""
@@ -95,29 +97,44 @@ class Finder:
         first = place - period
         while first > begin and tokens[first - 1] == tokens[first - 1 + period]:
             first -= 1
-        end = place + _agreement(tokens, place, period)
+        end = self._agreement(place, period)
         operands = int(self.sequence.first[first + period] - self.sequence.first[first])
         # The stages of an iteration may look alike, and differ in where their operands come from.
         for several in range(1, MOST_STAGES + 1):
             count = (end - first) // (several * period)
             if not self._pays(first, several * period, count, several * operands):
                 break
-            examined = Examination(self.sequence, first, several * period, end)
-            rotation = examined.rotation()
-            if rotation:
-                examined = Examination(self.sequence, first + rotation, several * period, end)
-            found = examined.longest()
+            rotation = Examination(self.sequence, first, several * period, min(end, first + 5 * several * period)).rotation()
+            examined, found = self._longest(first + rotation, several * period, end)
             if found is not None:
                 return self._best(examined, found, end), end
         return None, end
+
+    def _agreement(self, place: int, period: int) -> int:
+        """Up to which place the tokens from one on are those of one period before."""
+        start, end = self._agreements.get(period, (0, 0))
+        if not start <= place < end:
+            start, end = place, place + agreement(self.sequence.tokens, place, period)
+            self._agreements[period] = start, end
+        return end
+
+    def _longest(self, first: int, period: int, end: int) -> tuple[Examination, Repetition | None]:
+        """The first long stretch of rows. Of a loop in a loop, which goes on in the same way, only the first turn is looked at."""
+        rows = FIRST_ROWS
+        while True:
+            until = min(end, first + rows * period)
+            examined = Examination(self.sequence, first, period, until)
+            found = examined.longest()
+            if until == end or (found is not None and not examined.is_open):
+                return examined, found
+            rows *= 4
 
     def _best(self, examined: Examination, found: Repetition, end: int) -> Repetition | None:
         """The repetition, or one of a few times its period that is put together of fewer parts, if it pays."""
         best, (reads, parts) = found, examined.outside(found)
         together = _common_distance(found)
         for factor in [together] if together > 1 else range(2, MOST_STAGES + 1) if parts else ():
-            wider = Examination(self.sequence, found.start, found.period * factor, end)
-            other = wider.longest()
+            wider, other = self._longest(found.start, found.period * factor, end)
             if other is not None and self._pays(other.start, other.period, other.count, 0):
                 other_reads, other_parts = wider.outside(other)
                 if other_parts < parts or together > 1:
@@ -140,45 +157,17 @@ def _common_distance(found: Repetition) -> int:
     return together if together <= MOST_STAGES else 1
 
 
-def _previous_windows(tokens: Ints) -> Ints:
-    """For each place, the last one before it with the same window of tokens; -1 for none."""
-    size = tokens.size - WINDOW + 1
-    if size <= 1:
-        return np.full(max(size, 0), -1, np.int64)
-    mixed = (tokens.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    hashes = np.zeros(size, np.uint64)
-    for k in range(WINDOW):
-        hashes = hashes * np.uint64(0x100000001B3) + mixed[k : k + size]
-    order = np.argsort(hashes, kind="stable")
-    same = hashes[order[1:]] == hashes[order[:-1]]
-    previous = np.full(size, -1, np.int64)
-    previous[order[1:][same]] = order[:-1][same]
-    return previous
-
-
-def _agreement(tokens: Ints, place: int, period: int) -> int:
-    """How many tokens from a place on are those of one period before."""
-    done, step = 0, 256
-    while place + done < tokens.size:
-        here = tokens[place + done : place + done + step]
-        differs = here != tokens[place + done - period : place + done - period + here.size]
-        if differs.any():
-            return done + int(differs.argmax())
-        done, step = done + here.size, 2 * step
-    return done
-
-
 class Examination:
     """The operands of a stretch of the sequence that has a period, row by row: a row is an iteration.
 
     Attributes:
         values: the operands by row and column.
         place: of the instructions that use them; `made`, of those that make them, below `begin` if these are outside.
+        is_open: a stretch that was found goes on to the last row, and perhaps beyond.
     """
 
     def __init__(self, sequence: TapeArrays, begin: int, period: int, end: int) -> None:
-        self.sequence, self.begin, self.period = sequence, begin, period
+        self.sequence, self.begin, self.period, self.is_open = sequence, begin, period, False
         self.count = (end - begin) // period
         first = sequence.first[begin : begin + period + 1]
         self.first = first - first[0]
@@ -231,6 +220,7 @@ class Examination:
         alike = types[values] == types[values[row]]
         fits[:, outside] = (~self.inside & self.known_before & alike)[:, outside]
         start, stop = _run(fits.all(axis=1), row)
+        self.is_open |= stop == self.count
         if stop - start < 2:
             return None, row + 1
         distances = np.where(moving, -((self.slots - back[row]) // self.period), 0)
@@ -240,7 +230,7 @@ class Examination:
         start = self._earlier(least, max(start, least), fits, moving, distances, alike)
         if stop - start < FEWEST_ITERATIONS:
             return None, max(stop, row + 1)
-        start, stop = self._regular(start, stop, row, outside)
+        start, stop = self._without_borders(start, stop, row, outside)
         if stop - start < FEWEST_ITERATIONS or distances.max(initial=0) > FARTHEST:
             return None, max(stop, row + 1)
         producers = np.where(moving, (self.slots - back[row]) % self.period, -1)
@@ -264,10 +254,29 @@ class Examination:
                 return first
         return start
 
-    def _regular(self, start: int, stop: int, row: int, outside: Ints) -> tuple[int, int]:
-        """Leave out rows at the ends where an array is not read in regular steps as in most of them."""
+    def _without_borders(self, start: int, stop: int, row: int, outside: Ints) -> tuple[int, int]:
+        """Leave out rows at the ends where an array is not read in regular steps as in most of them.
+
+        Not where the array is made by the program, if few parts put together make the operands of all rows: the border of one row of
+        a recurrence is then part of the loop, as it is in the next row.
+        """
+        sequence = self.sequence
+        columns = np.flatnonzero(outside & (sequence.source[self.values[row]] >= 0))
+        given = sequence.known[self.values[row, columns]] < 0
+        wide = self._regular(start, stop, row, columns[given])
+        if wide[1] - wide[0] < FEWEST_ITERATIONS:
+            return wide
+        narrow = self._regular(*wide, row, columns[~given])
+        left_out = self.period * (wide[1] - wide[0] - narrow[1] + narrow[0])
+        if not left_out:
+            return wide
+        others = np.flatnonzero(outside)
+        parts, fewest = (sum(self._parts(self.values[slice(*rows), c]) for c in others.tolist()) for rows in (wide, narrow))
+        return wide if 2 * (parts - fewest) <= left_out else narrow
+
+    def _regular(self, start: int, stop: int, row: int, columns: Ints) -> tuple[int, int]:
         sequence, low, high = self.sequence, start, stop
-        for column in np.flatnonzero(outside & (sequence.source[self.values[row]] >= 0)).tolist():
+        for column in columns.tolist():
             read = self.values[start:stop, column]
             sources, offsets, boxes = sequence.source[read], sequence.offset[read], sequence.box[read]
             steps = np.diff(offsets)
@@ -301,17 +310,30 @@ class Examination:
 
     def outside(self, found: Repetition) -> tuple[int, int]:
         """How many reads of arrays an iteration has, and how many values would have to be put together one by one."""
-        sequence, reads, parts = self.sequence, 0, 0
+        reads, parts = 0, 0
         for column in np.flatnonzero(found.producers < 0).tolist():
-            values = found.values[:, column]
-            if (values == values[0]).all() or sequence.is_constant[values].all():
-                continue
-            sources, boxes = sequence.source[values], sequence.box[values]
-            if sources[0] < 0 or (sources != sources[0]).any() or (boxes != boxes[0]).any():
-                parts += np.unique(values).size
-            else:
-                reads += 1
+            more = self._parts(found.values[:, column])
+            reads += more == 1
+            parts += more if more > 1 else 0
         return reads, parts
+
+    def _parts(self, values: Ints) -> int:
+        """Of how many parts an array of values would be put together: 1 where it is a read of an array, 0 where nothing is read."""
+        sequence = self.sequence
+        if (values == values[0]).all() or sequence.is_constant[values].all():
+            return 0
+        sources, boxes = sequence.source[values], sequence.box[values]
+        if sources[0] < 0 or (sources != sources[0]).any() or (boxes != boxes[0]).any():
+            return min(np.unique(values).size, self._pieces(values))
+        return 1
+
+    def _pieces(self, values: Ints) -> int:
+        """About how many regular parts of arrays, and single values, values are."""
+        sequence = self.sequence
+        source = np.where(sequence.source[values] >= 0, sequence.source[values], -1 - values)
+        breaks = (np.diff(source) != 0) | (np.diff(sequence.box[values]) != 0)
+        uneven = np.diff(np.diff(sequence.offset[values])) != 0
+        return 1 + int(np.count_nonzero(breaks)) + (int(np.count_nonzero(uneven & ~breaks[1:] & ~breaks[:-1])) + 1) // 2
 
 
 def _run(flags: Ints, place: int) -> tuple[int, int]:

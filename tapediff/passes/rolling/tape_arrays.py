@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +22,9 @@ from ...ops.control.calls import TupleOp
 # A body is repeated at least so often. Instructions that are repeated less often are in no body.
 FEWEST_ITERATIONS = 8
 
+# So many equal instructions in a row count as the beginning of a repetition.
+WINDOW = 12
+
 # An array that is read in more places than this is a table, even if there are many like it.
 TABLE_READS = 16
 
@@ -27,6 +32,14 @@ TABLE_READS = 16
 CALL_WEIGHT = 16
 
 Ints = np.ndarray
+
+
+class _Numbers(dict[Any, int]):
+    """Numbers for keys, in the order in which they are asked for."""
+
+    def __missing__(self, key: Hashable) -> int:
+        number = self[key] = len(self)
+        return number
 
 
 class TapeArrays:
@@ -53,7 +66,7 @@ class TapeArrays:
         self.source, self.offset = np.full(count, -1, np.int64), np.zeros(count, np.int64)
         self.box = np.full(count, -1, np.int64)
         self.types, signs, given, indices = self._signs()
-        self.is_constant = np.fromiter((i.op is CONSTANT for i in tape.instructions), bool, count)
+        self.is_constant = self._codes == self._ops[CONSTANT]
         leaves = self._leaves(signs, given, indices)
         outside = given.copy()
         outside[leaves] = True
@@ -69,35 +82,31 @@ class TapeArrays:
 
     def _signs(self) -> tuple[Ints, Ints, Ints, Ints]:
         """By value: a number for its type and one for the kind of instruction, whether it is given; and the INDEX ones."""
-        by_identity: dict[int, int] = {}
-        types: dict[Hashable, int] = {}
-        known: dict[Hashable, int] = {}
-        kinds: list[int] = []
-        signs: list[int] = []
-        given: list[bool] = []
-        indices: list[int] = []
-        for number, (op, inputs, params, type_, _) in enumerate(self.tape.instructions):
-            kind = by_identity.get(id(type_))
-            if kind is None:
-                kind = by_identity[id(type_)] = types.setdefault(type_, len(types))
-            kinds.append(kind)
-            given.append(op is CONSTANT or op is INPUT)
-            if op is INDEX:
-                indices.append(number)
-                key: Hashable = (op, kind)
-            elif _is_single(op, params, type_):
-                key = number
+        ops, inputs, params, types, _ = zip(*self.tape.instructions) if self.tape.instructions else ((),) * 5
+        count, type_numbers, self._ops = len(ops), _Numbers(), _Numbers()
+        by_identity = {key: type_numbers[type_] for key, type_ in dict(zip(map(id, types), types)).items()}
+        kinds = np.fromiter(map(by_identity.__getitem__, map(id, types)), np.int64, count)
+        self._codes = codes = np.fromiter(map(self._ops.__getitem__, ops), np.int64, count)
+        given = (codes == self._ops[CONSTANT]) | (codes == self._ops[INPUT])
+        is_index = codes == self._ops[INDEX]
+        # Alike are the same operations of the same type; those with parameters are looked at one by one.
+        _, signs = np.unique(codes * len(type_numbers) + kinds, return_inverse=True)
+        is_empty = np.fromiter((_is_empty(type_) for type_ in type_numbers), bool, len(type_numbers))
+        has_params = np.fromiter(map(bool, params), bool, count)
+        first, self._known_signs = int(signs.max(initial=-1)) + 1, _Numbers()
+        for number in np.flatnonzero((has_params | is_empty[kinds]) & ~given & ~is_index).tolist():
+            op, given_params = ops[number], params[number]
+            if _is_single(op, given_params, types[number]):
+                key: Hashable = number
             elif op is GUARD:
                 # The outcome belongs to the iteration, as an operand does.
-                key = (op, params[0], kinds[inputs[0]], params[3].kinds if params[0] == EACH else None)
+                kind = given_params[3].kinds if given_params[0] == EACH else None
+                key = (op, given_params[0], int(kinds[inputs[number][0]]), kind)
             else:
-                key = (op, kind, params) if params and not given[-1] else (op, kind)
-            sign = known.get(key)
-            if sign is None:
-                sign = known[key] = len(known)
-            signs.append(sign)
-        self._known_signs = known
-        return np.array(kinds), np.array(signs), np.array(given, bool), np.array(indices, np.int64)
+                key = (op, int(kinds[number]), given_params)
+            signs[number] = first + self._known_signs[key]
+        self._first_sign = first
+        return kinds, signs, given, np.flatnonzero(is_index)
 
     def _leaves(self, signs: Ints, given: Ints, indices: Ints) -> Ints:
         """The reads that are operands; the others get signs of their own for each region."""
@@ -108,7 +117,7 @@ class TapeArrays:
         is_leaf = given[sources] | (often[signs[sources]] < FEWEST_ITERATIONS) | (reads[sources] > TABLE_READS)
         for number in indices[~is_leaf].tolist():
             key = (INDEX, int(self.types[number]), instructions[number].params)
-            signs[number] = self._known_signs.setdefault(key, len(self._known_signs))
+            signs[number] = self._first_sign + self._known_signs[key]
         return indices[is_leaf]
 
     def _read_leaves(self, leaves: Ints) -> None:
@@ -116,14 +125,16 @@ class TapeArrays:
         types, same = self.types.tolist(), list(range(len(instructions)))
         known: dict[tuple[int, int, int], int] = {}
         found: list[tuple[int, int, int]] = []
+        seen: dict[tuple[int, int], tuple[int, int, int]] = {}
         for number in leaves.tolist():
             _, (source,), (region,), *_ = instructions[number]
             source = same[source]
-            if len(region.starts) == 1:
-                offset = region.starts[0]
-            else:
-                offset = sum(a * b for a, b in zip(region.starts, _strides(instructions[source].type.shape)))
-            read = source, offset, self._box(region, types[source], instructions[source].type.shape)
+            # Regions of single entries are shared by all reads of them.
+            read = seen.get((source, id(region)))
+            if read is None:
+                shape = instructions[source].type.shape
+                offset = region.starts[0] if len(shape) == 1 else sum(a * b for a, b in zip(region.starts, _strides(shape)))
+                read = seen[source, id(region)] = source, offset, self._box(region, types[source], shape)
             found.append(read)
             # An entry that is read again, in another iteration perhaps, is the same value.
             same[number] = known.setdefault(read, number)
@@ -151,16 +162,11 @@ class TapeArrays:
     def _collect_operands(self, leaves: Ints) -> None:
         instructions = self.tape.instructions
         members = self.members.tolist()
-        operands: list[int] = []
-        first = [0]
-        weights: list[int] = []
-        for number in members:
-            op, inputs, *_ = instructions[number]
-            operands += inputs
-            first.append(len(operands))
-            weights.append(CALL_WEIGHT if isinstance(op, TupleOp) else 1)
-        self.operands, self.first = np.array(operands, np.int64), np.array(first, np.int64)
-        self.weights = np.concatenate([[0], np.cumsum(np.array(weights, np.int64))])
+        inputs = [instructions[number].inputs for number in members]
+        self.first = np.concatenate([[0], np.cumsum(np.fromiter(map(len, inputs), np.int64, len(members)))])
+        self.operands = np.fromiter(chain.from_iterable(inputs), np.int64, int(self.first[-1]))
+        weight = np.array([CALL_WEIGHT if isinstance(op, TupleOp) else 1 for op in self._ops], np.int64)
+        self.weights = np.concatenate([[0], np.cumsum(weight[self._codes[self.members]])])
         self.known = self.position.copy()
         for number in leaves.tolist():
             self.known[number] = self.known[instructions[number].inputs[0]]
@@ -178,8 +184,41 @@ def _is_single(op: Primitive, params: Params, type_: AnyType) -> bool:
         return params[0] == "array"
     if isinstance(op, TupleOp) and not params[0].is_pure:
         return True
+    return _is_empty(type_)
+
+
+def _is_empty(type_: AnyType) -> bool:
     return type_.dtype is not TUPLE and type_.size == 0
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
+
+
+def previous_windows(tokens: Ints) -> Ints:
+    """For each place, the last one before it with the same window of tokens; -1 for none."""
+    size = tokens.size - WINDOW + 1
+    if size <= 1:
+        return np.full(max(size, 0), -1, np.int64)
+    mixed = (tokens.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashes = np.zeros(size, np.uint64)
+    for k in range(WINDOW):
+        hashes = hashes * np.uint64(0x100000001B3) + mixed[k : k + size]
+    order = np.argsort(hashes, kind="stable")
+    same = hashes[order[1:]] == hashes[order[:-1]]
+    previous = np.full(size, -1, np.int64)
+    previous[order[1:][same]] = order[:-1][same]
+    return previous
+
+
+def agreement(tokens: Ints, place: int, period: int) -> int:
+    """How many tokens from a place on are those of one period before."""
+    done, step = 0, 256
+    while place + done < tokens.size:
+        here = tokens[place + done : place + done + step]
+        differs = here != tokens[place + done - period : place + done - period + here.size]
+        if differs.any():
+            return done + int(differs.argmax())
+        done, step = done + here.size, 2 * step
+    return done

@@ -72,8 +72,13 @@ def entry_region(position: int, shape: tuple[int, ...]) -> Region:
 def region_in(positions: np.ndarray, shape: tuple[int, ...]) -> tuple[Region, tuple[int, ...]] | None:
     """The box of an array of `shape` that flat positions run through, and the order of its axes in `positions`; None if they do not.
 
-    Every axis of `positions` that is longer than 1 must step along an axis of its own.
+    Every axis of `positions` that is longer than 1 must step along an axis of its own; or all of them together along one.
     """
+    found = _axis_by_axis(positions, shape)
+    return _axis_by_axis(positions.reshape(-1), shape) if found is None and positions.ndim > 1 else found
+
+
+def _axis_by_axis(positions: np.ndarray, shape: tuple[int, ...]) -> tuple[Region, tuple[int, ...]] | None:
     long = [a for a, extent in enumerate(positions.shape) if extent > 1]
     start = int(positions.flat[0])
     starts = entry_region(start, shape).starts

@@ -7,6 +7,8 @@ together from these values. A loop that fills n entries so costs n, not n copies
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from ...base.source_location import Site
@@ -31,10 +33,11 @@ RESHAPED = (RESHAPE, TRANSPOSE)
 FORWARDED = frozenset((INDEX, REPLACE, ASSEMBLE, *RESHAPED))
 
 
-def forward_writes(tape: Tape) -> Tape:
+def forward_writes(tape: Tape, kept: Collection[int] = ()) -> Tape:
+    """The tape without versions of arrays that are only read in parts; `kept` are versions that are made all the same, and read from."""
     if not any(i.op is REPLACE or i.op is ASSEMBLE for i in tape.instructions):
         return tape
-    forwarder = _Forwarder(tape)
+    forwarder = _Forwarder(tape, kept)
     for number, instruction in enumerate(tape.instructions):
         forwarder.add(number, instruction)
     return forwarder.finish()
@@ -69,16 +72,17 @@ class _Entries:
 class _Forwarder(Rewriter):
     """Rebuilds a tape. `versions[i]` holds the entries of old value i, if it was made by writes."""
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Tape, kept: Collection[int]) -> None:
         super().__init__(tape)
+        self.kept = frozenset(kept)
         self.versions: dict[int, _Entries] = {}
         self.shapes = _Shapes(self.instructions)
         # Which old values are needed as arrays, and the last instruction that needs only to know their entries.
         self.needed = [False] * len(tape.instructions)
         self.last_reader = [-1] * len(tape.instructions)
         self.parts: dict[int, set[tuple[object, ...]]] = {}
-        for output in tape.outputs:
-            self.needed[output] = True
+        for wanted in (*tape.outputs, *kept):
+            self.needed[wanted] = True
         needed = self.needed
         for number in range(len(tape.instructions) - 1, -1, -1):
             instruction = tape.instructions[number]
@@ -132,6 +136,8 @@ class _Forwarder(Rewriter):
             self._read(number, instruction)
         else:
             self._reshaped(number, instruction)
+        if number in self.kept:
+            self.versions.pop(number, None)
         for i in instruction.inputs:
             if self.last_reader[i] == number:
                 self.versions.pop(i, None)

@@ -22,7 +22,6 @@ from ...numpy_api.alternatives import instead_of
 from ...numpy_api.indexing import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
 from ...numpy_api.kinds import is_foreign, kind_of, plain_data, shown
 from ...numpy_api.whole_numbers import WholeNumber
-from ...ops import Op
 from ...ops.arrays.indexing import GATHER, INDEX, Region, replace
 from ...ops.elementwise import comparison
 from ...ops.elementwise.arithmetic import (
@@ -40,26 +39,8 @@ from ...ops.elementwise.arithmetic import (
     power,
 )  # fmt: skip
 from ...ops.matrices.products import MATMUL
+from .numbers import REFLECTED, binary, entry_of, unary
 from .views import Versioned, view_of
-
-
-def _binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
-    def forward(self: TrackedArray, other: Operand) -> Operand:
-        # type() and not isinstance() for the usual operands: the __class__ property of tracked arrays is slow to ask.
-        kind = type(other)
-        if kind is TrackedArray:
-            same = other._recorder is self._recorder
-            return self._recorder.apply(op, (self, other)) if same else op(self, other)
-        if kind is float or isinstance(other, _OPERANDS):
-            return self._recorder.apply(op, (self, other))
-        return self._recorder.apply(op, (self, plain_data(other))) if is_foreign(other) else NotImplemented
-
-    def reflected(self: TrackedArray, other: Operand) -> Operand:
-        if isinstance(other, _OPERANDS):
-            return self._recorder.apply(op, (other, self))
-        return self._recorder.apply(op, (plain_data(other), self)) if is_foreign(other) else NotImplemented
-
-    return forward, reflected
 
 
 class TrackedArray(Versioned):
@@ -116,19 +97,19 @@ class TrackedArray(Versioned):
 
     # Operators
 
-    __add__, __radd__ = _binary(ADD)
-    __sub__, __rsub__ = _binary(SUBTRACT)
-    __mul__, __rmul__ = _binary(MULTIPLY)
-    __truediv__, __rtruediv__ = _binary(DIVIDE)
-    __floordiv__, __rfloordiv__ = _binary(FLOOR_DIVIDE)
-    __mod__, __rmod__ = _binary(REMAINDER)
-    __matmul__, __rmatmul__ = _binary(MATMUL)
-    __lt__, _ = _binary(comparison.LESS)
-    __le__, _ = _binary(comparison.LESS_EQUAL)
-    __gt__, _ = _binary(comparison.GREATER)
-    __ge__, _ = _binary(comparison.GREATER_EQUAL)
-    _equal, _ = _binary(comparison.EQUAL)
-    _not_equal, _ = _binary(comparison.NOT_EQUAL)
+    __add__, __radd__ = binary(ADD)
+    __sub__, __rsub__ = binary(SUBTRACT)
+    __mul__, __rmul__ = binary(MULTIPLY)
+    __truediv__, __rtruediv__ = binary(DIVIDE)
+    __floordiv__, __rfloordiv__ = binary(FLOOR_DIVIDE)
+    __mod__, __rmod__ = binary(REMAINDER)
+    __matmul__, __rmatmul__ = binary(MATMUL)
+    __lt__, _ = binary(comparison.LESS)
+    __le__, _ = binary(comparison.LESS_EQUAL)
+    __gt__, _ = binary(comparison.GREATER)
+    __ge__, _ = binary(comparison.GREATER_EQUAL)
+    _equal, _ = binary(comparison.EQUAL)
+    _not_equal, _ = binary(comparison.NOT_EQUAL)
     del _
 
     # A class that defines __eq__ has no __hash__ unless it says so.
@@ -142,7 +123,7 @@ class TrackedArray(Versioned):
 
     def __pow__(self, other: Operand) -> Operand:
         if type(other) is int and other == 2:
-            return self._recorder.apply(SQUARE, (self,))
+            return unary(self, SQUARE)
         if type(other) is WholeNumber:
             return POWER(self, other)
         return power(self, plain_data(other)) if isinstance(other, _OPERANDS) or is_foreign(other) else NotImplemented
@@ -157,13 +138,13 @@ class TrackedArray(Versioned):
         return other // self, other % self
 
     def __neg__(self) -> Operand:
-        return self._recorder.apply(NEGATIVE, (self,))
+        return unary(self, NEGATIVE)
 
     def __pos__(self) -> Operand:
         return functions.copy(self)
 
     def __abs__(self) -> Operand:
-        return self._recorder.apply(ABSOLUTE, (self,))
+        return unary(self, ABSOLUTE)
 
     def __invert__(self) -> Operand:
         return functions.mask_operation(comparison.LOGICAL_NOT, np.invert, self)
@@ -194,6 +175,9 @@ class TrackedArray(Versioned):
     # Reading and writing parts
 
     def __getitem__(self, index: Operand) -> Operand:
+        number = entry_of(self, index)
+        if number is not None:
+            return number
         if type(index) is int or is_basic(index):
             region = region_of(index, self.type.shape)
             part = self._recorder.apply(INDEX, (self,), (region,))
@@ -248,11 +232,11 @@ class TrackedArray(Versioned):
             if len(inputs) == 1:
                 op = functions.UNARY.get(ufunc)
                 if op is not None:
-                    return self._recorder.apply(op, inputs)
+                    return unary(self, op)
             elif type(inputs[0]) is np.float64 and inputs[1] is self:  # an operator of NumPy's number
                 op = functions.BINARY.get(ufunc)
                 if op is not None:
-                    return self._recorder.apply(op, inputs)
+                    return REFLECTED[op](self, inputs[0]) if op in REFLECTED else self._recorder.apply(op, inputs)
         return functions.call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(

@@ -36,10 +36,12 @@ from .variant import Variant
 
 # Branches are merged when the recordings have taken so many paths.
 PATHS_BEFORE = 3
+# Or at once, when a line has had so many outcomes of either kind in one recording: hardly two calls take the same path.
+OUTCOMES_AT_ONCE = 16
 # And for good when so many more have been recorded since the merged form was found not to pay.
 PATHS_AGAIN = 16
-# So many calls after a change the plain function is run beside its tape.
-TRIALS = 16
+# So many calls after a change the plain function is run beside its tape: up to the tenth one, if each call before has recorded a path.
+TRIALS = 7
 # Gradients of longer tapes take too long with NumPy.
 LONGEST_COMPARED = 5_000
 # Two forms of a gradient add in other orders.
@@ -50,7 +52,8 @@ class Merging:
     """The form of one guarded function that is recorded.
 
     Args:
-        wanted: True: from the first recording that looks at a value; None: after a few paths; False: never.
+        wanted: True: from the first recording that looks at a value; None: after a few paths, or one on which a branch
+            goes either way many times; False: never.
 
     Attributes:
         is_on: the merged form is recorded.
@@ -125,7 +128,8 @@ class Merging:
         self._paths[key] += 1
         if self.returned:
             return self._paths.total() >= min(PATHS_AGAIN, most_paths) and self._returns_for_good()
-        if not self.functions.lines or not (self.wanted or self._was_merged or self._paths[key] >= PATHS_BEFORE):
+        is_due = self.wanted or self._was_merged or self._paths[key] >= PATHS_BEFORE or _parts_often(tape)
+        if not self.functions.lines or not is_due:
             return False
         if self._had_none and not is_news:
             return False
@@ -261,6 +265,14 @@ def again_unmerged(method: Method) -> Method:
                     raise
 
     return call  # type: ignore[return-value]  # of the same signature
+
+
+def _parts_often(tape: Tape) -> bool:
+    """Whether many calls of one branch have gone either way."""
+    if tape.guard_count < 2 * OUTCOMES_AT_ONCE:
+        return False
+    counts = Counter((guard.site, guard.outcome) for guard in tape.guards if type(guard.outcome) is bool)
+    return any(min(count, counts[site, not outcome]) >= OUTCOMES_AT_ONCE for (site, outcome), count in counts.items())
 
 
 _DTYPES = (FLOAT64, np.dtype(np.int64), np.dtype(np.bool_))

@@ -26,6 +26,10 @@ from .variant import Variant
 SLOWER = 1.5
 # What is saved in so many calls is weighed against what recordings cost.
 CALLS_AHEAD = 100_000
+# Tapes of paths are not used again where more than this share of the calls takes a path that was never met.
+NEW = 1 / 3
+# Telling paths apart by what a merged tape chooses ends after so many seconds.
+LOOKING = 0.1
 # So many of the calls that are compared are timed.
 TIMED = 5
 
@@ -52,13 +56,13 @@ class Payoff:
     def __init__(self, known: Sequence[Variant]) -> None:
         self._known = [variant for variant in known if variant.compiled.seconds]
         self._seen: Counter[Hashable] = Counter(variant.number for variant in self._known)
-        # Where calls took other paths: the merged tape and its inputs.
-        self._elsewhere: list[tuple[Tape, list[Operand]]] = []
+        # Where calls took other paths: where the known tapes failed, the merged tape and its inputs.
+        self._elsewhere: list[tuple[Hashable, Tape, list[Operand]]] = []
         self._times: list[_Times] = []
 
     def look(self, merged: Variant, call: KeyedCall) -> None:
         """Note which path a call takes, and on a known one how long both forms take."""
-        is_elsewhere = False
+        failures: list[Hashable] = []
         for variant in self._known:
             kernels = variant.compiled.kernels
             common = [key for key in merged.compiled.kernels if key in kernels and not isinstance(key, Operator)]
@@ -71,9 +75,9 @@ class Payoff:
                 if len(self._times) < TIMED:
                     self._times.append(_timed(_prepared(merged, common[-1], call.bound.inputs), path))
                 return
-            is_elsewhere = True
-        if is_elsewhere:
-            self._elsewhere.append((merged.tape, [np.array(value) for value in call.bound.inputs]))
+            failures.append((variant.number, status))
+        if failures:
+            self._elsewhere.append((tuple(failures), merged.tape, [np.array(value) for value in call.bound.inputs]))
 
     def verdict(self, most_paths: int) -> tuple[bool, str]:
         """Whether to go back to a tape for each path, and why, or why not.
@@ -87,27 +91,50 @@ class Payoff:
         times = f"a call takes {slower:.2g} times as long as on the tape of a known path"
         if slower <= SLOWER:
             return False, times
-        paths, recordings = self._paths()
         each = sum(v.seconds + v.compiled.seconds for v in self._known) / len(self._known)
-        expected = f"{paths:.0f} paths are expected"
-        if paths > most_paths:
-            return False, f"{times}, but {expected}"
-        cost = f"{recordings:.0f} recordings of {each:.2g} s"
-        if recordings * each > CALLS_AHEAD * saved:
-            return False, f"{times}, but {cost} take longer than {CALLS_AHEAD} calls save"
+        # Calls at which the known tapes fail elsewhere take other paths; where these are enough, nothing more has to be known.
+        for tell_apart in (self._failures, self._decisions):
+            paths, recordings, share = self._paths(tell_apart())
+            expected = f"{paths:.0f} paths are expected, or more"
+            if paths > most_paths or share > NEW:
+                return False, f"{times}, but {expected}"
+            cost = f"{recordings:.0f} recordings of {each:.2g} s"
+            if recordings * each > CALLS_AHEAD * saved:
+                return False, f"{times}, but {cost} take longer than {CALLS_AHEAD} calls save"
         return True, f"{times}, {expected}, and {cost} take less than {CALLS_AHEAD} calls save"
 
-    def _paths(self) -> tuple[float, float]:
-        """How many paths there are, and how many of them are not recorded, with those never met: at least once² / 2 twice (Chao, 1984)."""
-        counts = Counter((self._seen + Counter(decisions(tape, inputs) for tape, inputs in self._elsewhere)).values())
+    def _failures(self) -> list[Hashable]:
+        return [failures for failures, _, _ in self._elsewhere]
+
+    def _decisions(self) -> list[Hashable]:
+        """What the merged tape chose in each call; what takes too long to find counts as a path of its own."""
+        until, found = clock() + LOOKING, []
+        for number, (_, tape, inputs) in enumerate(self._elsewhere):
+            try:
+                found.append(decisions(tape, inputs, until))
+            except _TooLong:
+                found.append(number)
+        return found
+
+    def _paths(self, elsewhere: Sequence[Hashable]) -> tuple[float, float, float]:
+        """How many paths there are, how many of them are not recorded, and which share of the calls to come takes one that was never met.
+
+        Those never met are at least once² / 2 twice (Chao, 1984), and the share is that of the calls whose path was met once (Good, 1953).
+        """
+        calls = self._seen + Counter(elsewhere)
+        counts = Counter(calls.values())
         unseen = counts[1] * (counts[1] - 1) / (2 * (counts[2] + 1))
         paths = counts.total() + unseen
-        return paths, paths - len(self._known)
+        return paths, paths - len(self._known), counts[1] / calls.total()
+
+
+class _TooLong(Exception):
+    """Looking at decisions takes more time than they are worth."""
 
 
 @np.errstate(all="ignore")
-def decisions(tape: Tape, inputs: Sequence[Operand]) -> bytes:
-    """What a merged tape chooses at a point, which tells paths apart; by NumPy."""
+def decisions(tape: Tape, inputs: Sequence[Operand], until: float = np.inf) -> bytes:
+    """What a merged tape chooses at a point, which tells paths apart; by NumPy, until the clock says so."""
     found: list[bytes] = []
     values = values_at(tape, inputs)
     for op, ids, params, _, _ in tape.instructions:
@@ -115,7 +142,7 @@ def decisions(tape: Tape, inputs: Sequence[Operand]) -> bytes:
         if op is SELECT:
             found.append(np.asarray(operands[0]).tobytes())
         elif op in (CALL, LOOP) and hasattr(params[0], "variants"):
-            runs = _Runs(params[0], found)
+            runs = _Runs(params[0], found, until)
             if op is CALL:
                 runs.answer(None, operands)
             else:
@@ -126,13 +153,15 @@ def decisions(tape: Tape, inputs: Sequence[Operand]) -> bytes:
 class _Runs:
     """A callee that notes the decisions of every run."""
 
-    def __init__(self, callee: Param, found: list[bytes]) -> None:
+    def __init__(self, callee: Param, found: list[bytes], until: float) -> None:
         self.callee, self.in_types, self.out_types = callee, callee.in_types, callee.out_types
-        self._found = found
+        self._found, self._until = found, until
 
     def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
+        if clock() > self._until:
+            raise _TooLong
         outputs, ran = self.callee.answer(number, inputs)
-        self._found += [b"%d;" % ran, decisions(self.callee.variants[ran].tape, inputs)]
+        self._found += [b"%d;" % ran, decisions(self.callee.variants[ran].tape, inputs, self._until)]
         return outputs, ran
 
 

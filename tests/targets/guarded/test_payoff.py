@@ -102,6 +102,22 @@ def test_a_merged_form_stays_where_nearly_every_call_takes_a_new_path(times):
     assert "paths are expected" in guarded.explain(), guarded.explain()
 
 
+def halved(x):
+    s = x[0]
+    while s > 1.0:
+        s = 0.5 * s
+    return s
+
+
+@pytest.mark.parametrize(("seconds", "stays"), [(1e9, False), (-1e9, True)])
+def test_telling_paths_apart_ends_after_a_while(times, monkeypatch, seconds, stays):
+    monkeypatch.setattr(payoff, "LOOKING", seconds)
+    guarded = td.GuardedTape(halved, max_tapes=6)
+    ask(guarded, [np.array([x]) for x in (3.0, 5.0, 9.0, 3.0, *[17.0] * TRIALS)], lambda x: 0.5 ** np.ceil(np.log2(x)))
+    assert not guarded._recorder.merging.trials_left
+    assert guarded._recorder.merging.is_on == stays, "what was not looked at may be paths of their own"
+
+
 def test_recordings_are_weighed_against_slower_calls(times, monkeypatch):
     monkeypatch.setattr(payoff, "CALLS_AHEAD", 0)
     guarded = td.GuardedTape(three_ways, merge=None)
