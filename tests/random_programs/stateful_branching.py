@@ -1,8 +1,8 @@
 """Random functions in plain Python whose branches look at data and have state: arrays, views, aliases, lists, objects, narrow floats, helpers.
 
 `python -m tests.random_programs.stateful_branching --replays 100000` compares merged forms with the functions, with nothing but their
-rules to keep them right; `make fuzz-merging` does so. With `--kind regions` or `--kind unusual` the programs are those of `regions.py` and
-`unusual_regions.py`.
+rules to keep them right; `make fuzz-merging` does so. With `--kind regions`, `unusual` or `containers` the programs are those of `regions.py`,
+`unusual_regions.py` and `containers.py`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tapediff.targets.guarded.merging import Merging
 
 from . import regions
 from .branching import function_of
+from .containers import ContainerProgram
 from .unusual_regions import UnusualProgram
 
 HEADER = """import numpy as np
@@ -245,7 +246,7 @@ def unchecked():
         Merging.check = check  # type: ignore[method-assign]
 
 
-KINDS = {"stateful": StatefulProgram, "regions": regions.Program, "unusual": UnusualProgram}
+KINDS = {"stateful": StatefulProgram, "regions": regions.Program, "unusual": UnusualProgram, "containers": ContainerProgram}
 
 
 def faults_of(seed: int, count: int, native: bool = False, kind: str = "stateful") -> tuple[str, list[str], int]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from types import CodeType, ModuleType
 
 from .nodes import extent
+from .prepare.containers.as_variables import Containers
 from .prepare.early_exits import EarlyExits
 from .prepare.loop_exits import LoopExits
 from .prepare.none_flags import NoneFlags
@@ -60,6 +61,7 @@ class Facts:
         body = self.loops.of_function(body_of(definition), self.arguments.union(code.co_freevars))
         self.body = EarlyExits(self.looks_at_data).of_function(body)
         own = frozenset(code.co_varnames) - self.arguments - frozenset(code.co_cellvars)
+        own |= self._containers_as_variables(own | frozenset(code.co_cellvars) - self.arguments)
         StaticValues(own).of_function(self.body)
         self.body = NoneFlags(own).of_function(self.body)
         writes = Writes(self._is_merged)
@@ -69,6 +71,15 @@ class Facts:
         self.stores = {(store.lineno, store.col_offset) for store in self._contexts.stores}
         self.live = Liveness(self.body)
         self.bound = Binding(self.body, self.arguments.union(code.co_freevars)).before
+
+    def _containers_as_variables(self, names: Names) -> Names:
+        """Replace lists, dicts and objects that are the function's own by variables; these."""
+        containers = Containers(names, self.resolve, self.is_builtin, self.looks_at_data, self.may_merge)
+        self.body = containers.of_function(self.body)
+        self.variables |= containers.made
+        self._lines = containers.lines.union(self._lines)
+        self.breaches += containers.breaches
+        return containers.made
 
     def _is_merged(self, node: ast.If) -> bool:
         return self.looks_at_data(node.test) and self.may_merge((node.lineno, node.col_offset))

@@ -109,3 +109,12 @@ def function_node(name: str, arguments: ast.arguments, body: list[ast.stmt], at:
 def positional(names: Sequence[str]) -> ast.arguments:
     """Parameters of these names."""
     return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+
+
+# No line is so long: expressions that choose one of the entries of a container end beyond this, each elsewhere.
+BEYOND_LINES = 1_000_000
+
+
+def is_one_of_entries(node: ast.expr) -> bool:
+    """Whether an expression chooses one of the entries of a container, which may be ints beside floats."""
+    return (node.end_col_offset or 0) > BEYOND_LINES

@@ -99,6 +99,8 @@ RULES = {
         Rule("jumps", "a jump leaves the branch", "if x > 0: break", "compute the rest in an else"),
         Rule("iterables", "the loop goes over all values, also those after its end, which may be seen or never end",
              "items = iter(...)\nfor v in items:\n    if v > x: break", "loop over a range, list, tuple or array"),
+        Rule("containers", "lists, dicts and objects become variables only where the function makes them, all their entries are known, and "
+             "nothing else sees them", "box = shared.items\nif x > 0: box[k] = 1.0", "use variables, or an array"),
         Rule("tries", "an error of the side that is not taken would be caught", "try: ... except ZeroDivisionError: ...",
              "put the branch into a function of its own"),
         Rule("source", "branches are found in the source of a function", "exec('def f(x): ...')", "define it in a file"),

@@ -196,10 +196,23 @@ def flows_of(nodes: Iterable[ast.AST], reads: Callable[[ast.AST], Names], ends: 
     for node in nodes:
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value is not None and node not in ends:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            flows.append((reads(node.value), frozenset().union(*map(_target_names, targets))))
+            for target, value in each_assigned(targets, node.value):
+                flows.append((reads(value), _target_names(target)))
         elif isinstance(node, (ast.For, ast.comprehension)):
             flows.append((reads(node.iter), _target_names(node.target)))
     return flows
+
+
+def each_assigned(targets: Sequence[ast.expr], value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment, each with its value; those of tuples one by one, where these are written out."""
+    found: list[tuple[ast.expr, ast.expr]] = []
+    for target in targets:
+        is_written_out = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
+        if is_written_out and not any(isinstance(e, ast.Starred) for e in (*target.elts, *value.elts)):  # type: ignore[union-attr]
+            found += zip(target.elts, value.elts)  # type: ignore[union-attr]
+        else:
+            found.append((target, value))
+    return found
 
 
 def reads_of_ints(node: ast.AST) -> Names:

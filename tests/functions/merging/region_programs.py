@@ -736,11 +736,12 @@ def has_many_paths(x):
 
 def writes_to_a_list(x):
     best, s = [0.0], 0.0
+    also = [best]
     for v in x:
         if v > 0.5:
             best[0] = best[0] + 1.0
             s = long_sine(v)
-    return best[0] * x[0] + s
+    return also[0][0] * x[0] + s
 
 
 def appends(x):
@@ -754,9 +755,10 @@ def appends(x):
 
 def stores_on_an_object(x):
     meter, s = Meter(), 0.0
+    also = [meter]
     for v in x:
         if v > 0:
-            meter.gain = 2.0 * meter.gain
+            also[0].gain = 2.0 * meter.gain
             s = s + long_sine(v)
         s = s + v * meter.gain
     return s

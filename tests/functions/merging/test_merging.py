@@ -8,6 +8,7 @@ import pytest
 import tapediff as td
 from tapediff.functions.merging.rules import RULES
 from tests.functions.merging import (
+    container_programs,
     loop_programs,
     programs,
     reduction_programs,
@@ -18,7 +19,7 @@ from tests.functions.merging import (
 from tests.functions.merging.programs import divides_by_a_number_that_is_zero, huber, unbound_on_one_side
 from tests.random_programs.branching import Program, function_of, points
 
-PROGRAMS = (programs, loop_programs, state_programs, write_programs, store_programs, reduction_programs)
+PROGRAMS = (programs, loop_programs, state_programs, write_programs, store_programs, reduction_programs, container_programs)
 MERGE, TRAPS = ([f for group in PROGRAMS for f in getattr(group, kind)] for kind in ("MERGE", "TRAPS"))
 POINTS = [
     np.array(x) for x in (

@@ -22,10 +22,11 @@ from ..regions.region_calls import RefusingAliases, Region
 from ..regions.region_run_time import RegionCalls
 from ..rules import BOOLS, FLOATS, INTS, VARYING, Place, is_large, is_small
 from .choices import DTYPES, OPERATORS, PLAIN, Choices
+from .container_calls import ContainerCalls
 from .loop_run_time import LoopRunTime
 
 
-class RunTime(Choices, LoopRunTime, RegionCalls):
+class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
     """Called by one rewritten function.
 
     Args:

@@ -6,13 +6,14 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..nodes import extent
+from ..nodes import extent, is_one_of_entries
 from ..rules import COMPARISONS, Place, Resolve, with_lines
 from ..variables import (
     Flows,
     Names,
     assigned,
     derived,
+    each_assigned,
     flows_of,
     makes_a_float,
     reads_of_ints,
@@ -135,11 +136,12 @@ class Contexts:
         if not nodes and names in self._uses:
             return self._uses[names]
         use = self._found(names, nodes, self._flows)
-        if not use.as_float and (candidates := self._candidates):
+        is_mixed = not use.allowed[1] and any(map(is_one_of_entries, nodes))
+        if (not use.as_float or is_mixed) and (candidates := self._candidates):
             self._beside = candidates
             other = self._found(names, nodes, self._flows_beside)
             self._beside = frozenset()
-            use = other if other.as_float else use
+            use = other if other.as_float and (other.allowed[1] or not is_mixed) else use
         if not nodes:
             self._uses[names] = use
         return use
@@ -190,6 +192,8 @@ class Contexts:
             if node in self._variable_of:
                 found.add(self._variable_of[node])
             node = self._parents[node]
+            if node in self._beside:
+                break
             if isinstance(node, ast.Call) and self._kinds[node] != "number":
                 break  # which gives something else than plain numbers, or asks for more of them than to be that
             targets = [] if node in self.stores else [*getattr(node, "targets", ()), getattr(node, "target", None)]
@@ -218,6 +222,7 @@ class Contexts:
         """Follow a value to where its expression ends; the lambda that gives it, if one does."""
         may_be_int = not isinstance(node, ast.Name) or node.id in self._as_ints
         name, is_product = node.id if isinstance(node, ast.Name) else "", False
+        part: ast.AST = node
         while True:
             parent = self._parents.get(node)
             if isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.Call)):
@@ -227,22 +232,24 @@ class Contexts:
                 is_product |= isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Mult, ast.Pow))
             elif isinstance(parent, ast.Lambda) and any(known.function is parent for known in self._lambdas):
                 return parent
-            elif not isinstance(parent, (ast.BoolOp, ast.Tuple, ast.ListComp, ast.GeneratorExp, ast.IfExp)) or self._is_test(parent, node):
+            elif not isinstance(parent, _HOLD_IT) or self._is_test(parent, node):
                 # The elements of a tuple or list are assigned, returned, or something else.
                 if may_be_int and isinstance(parent, (ast.Assign, ast.AugAssign)):
-                    use.may_grow |= self._may_grow(parent, name, is_product)
+                    use.may_grow |= self._may_grow(parent, part if isinstance(node, ast.Tuple) else node, name, is_product)
                 self._end(parent, use, may_be_int)
                 return None
-            node = parent
+            part, node = node, parent
 
-    def _may_grow(self, statement: ast.Assign | ast.AugAssign, name: str, is_product: bool) -> bool:
-        """Whether an int is computed from itself by more than adding to it."""
+    def _may_grow(self, statement: ast.Assign | ast.AugAssign, value: ast.AST, name: str, is_product: bool) -> bool:
+        """Whether an int is computed from itself by more than adding to it. `value`: of the assignment, or a part of its tuple."""
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        assigned = frozenset(part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name))
+        pairs = each_assigned(targets, statement.value)
+        of_part = [(target, given) for target, given in pairs if given is value] or [(target, statement.value) for target in targets]
+        assigned = frozenset(part.id for target, _ in of_part for part in ast.walk(target) if isinstance(part, ast.Name))
         own = derived(self._int_flows, assigned)
         if name not in own:
             return False
-        parts = [part.id for part in ast.walk(statement.value) if isinstance(part, ast.Name) and part.id in own & self._as_ints]
+        parts = [part.id for part in ast.walk(of_part[0][1]) if isinstance(part, ast.Name) and part.id in own & self._as_ints]
         return is_product or len(parts) + isinstance(statement, ast.AugAssign) > 1
 
     def _goes_on(self, parent: ast.BinOp | ast.UnaryOp | ast.Call, node: ast.AST, use: Use, may_be_int: bool) -> bool:
@@ -291,6 +298,8 @@ class Contexts:
         is_kept_elsewhere = any(isinstance(part, (ast.Attribute, ast.Subscript)) for target in targets for part in ast.walk(target))
         if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assign, ast.AnnAssign)) and not is_kept_elsewhere:
             return
+        if isinstance(parent, (ast.For, ast.comprehension)):
+            return  # their variables are among those that are looked at
         if isinstance(parent, ast.Return):
             use.returned |= may_be_int
             return
@@ -320,3 +329,7 @@ class Contexts:
 
     def _has_a_float(self, node: ast.BinOp) -> bool:
         return any(isinstance(side, ast.Constant) and type(side.value) is float for side in (node.left, self._right[node]))
+
+
+# Expressions whose value may be one of those in them, or holds it.
+_HOLD_IT = (ast.BoolOp, ast.Tuple, ast.List, ast.ListComp, ast.GeneratorExp, ast.IfExp)

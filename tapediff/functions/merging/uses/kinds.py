@@ -16,15 +16,18 @@ def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
     """What a call is of.
 
     Returns:
-        "number": a built-in function from numbers to a number. "same": a function of NumPy's that does with an int as with a float;
-        "sign": that also sees the sign of zero; "numpy": another one. "array": what an array of floats gets. "": something else.
+        "number": a built-in function from numbers to a number, or to an iterator over what it is given. "same": a function of NumPy's that
+        does with an int as with a float; "sign": that also sees the sign of zero; "numpy": another one. "array": what an array of floats
+        gets. "": something else.
     """
     function = call.func
     if is_call_of_run_time(call):
+        if isinstance(function, ast.Attribute) and function.attr == "index":
+            return "same"
         return "array" if isinstance(function, ast.Attribute) and function.attr in ("stored", "written") else ""
     if isinstance(function, ast.Name):
         found = resolve(function.id)
-        if is_one(found, (abs, max, min, sum)):
+        if is_one(found, (abs, max, min, sum, zip, enumerate, reversed)):
             return "number"
         name = getattr(found, "__name__", "") if _of_numpy(found) else None
     elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):

@@ -1,0 +1,225 @@
+"""Classes whose instances are nothing but their attributes, all of which are known when one is made."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from dataclasses import dataclass
+from types import FunctionType, MemberDescriptorType, SimpleNamespace
+from typing import Any, NamedTuple
+
+from ...nodes import copied
+from ..source import NoSource, definition_of
+
+
+class Field(NamedTuple):
+    """An attribute: its name, and the default of the argument that it is given by, if there is one."""
+
+    name: str
+    default: object
+
+
+@dataclass(frozen=True)
+class RecordClass:
+    """A class of records.
+
+    Attributes:
+        parameters: the arguments of its constructor, in their order, of which all from `keyword_only` on are given by name.
+        values: by attribute, the expression of the arguments that it starts as.
+        is_frozen: attributes cannot be assigned to.
+        can_be_replaced: dataclasses.replace makes a changed copy.
+    """
+
+    parameters: tuple[Field, ...]
+    keyword_only: int
+    values: tuple[tuple[str, ast.expr], ...]
+    is_frozen: bool
+    can_be_replaced: bool
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.values)
+
+    @property
+    def key(self) -> object:
+        """The same for classes that are alike."""
+        defaults = tuple((field.name, type(field.default), repr(field.default)) for field in self.parameters)
+        values = tuple((name, ast.dump(value)) for name, value in self.values)
+        return defaults, self.keyword_only, values, self.is_frozen, self.can_be_replaced
+
+
+def record_class(kind: object) -> RecordClass | None:
+    """A class whose instances are their attributes and no more; None of any other object."""
+    if not isinstance(kind, type) or type(kind) is not type or kind is SimpleNamespace:
+        return None
+    members = _members(kind)
+    known = _KNOWN.get(kind)
+    if known is None or not _are_same(known[0], members):
+        _KNOWN[kind] = known = members, _found(kind)
+    return known[1]
+
+
+# By class, what it consists of, and what was found of it.
+_KNOWN: dict[type, tuple[list[object], RecordClass | None]] = {}
+
+
+def _members(kind: Any) -> list[object]:
+    init = kind.__init__
+    own: list[object] = [init, init.__code__, init.__defaults__, init.__kwdefaults__] if type(init) is FunctionType else []
+    return own + [part for base in kind.__mro__ for part in (base, *vars(base), *vars(base).values()) if base is not object]
+
+
+def _are_same(first: list[object], second: list[object]) -> bool:
+    return len(first) == len(second) and all(a is b for a, b in zip(first, second))
+
+
+def _found(kind: Any) -> RecordClass | None:
+    for base in kind.__mro__[:-1]:
+        options = vars(base).get("__dataclass_params__")
+        if any(not _is_harmless(name, member, options) for name, member in vars(base).items()):
+            return None
+    options = vars(kind).get("__dataclass_params__")
+    if options is not None and "__init__" in vars(kind) and _is_generated(vars(kind)["__init__"]):
+        found = _of_dataclass(kind) if options.init else None
+    else:
+        init = next((vars(base)["__init__"] for base in kind.__mro__[:-1] if "__init__" in vars(base)), None)
+        found = _of_init(init) if type(init) is FunctionType and not _is_generated(init) else None
+    has_slots = not kind.__dictoffset__
+    if found is None or any(not _is_plain_attribute(kind, name, has_slots) for name in found.attributes):
+        return None
+    return found
+
+
+def _of_dataclass(kind: Any) -> RecordClass | None:
+    options, fields = kind.__dataclass_params__, dataclasses.fields(kind)
+    code = kind.__init__.__code__
+    taken = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    by_name = {field.name: field for field in fields}
+    # Fields that are no arguments, and arguments that are no fields, have values that are computed.
+    if set(taken) != set(by_name) or hasattr(kind, "__post_init__"):
+        return None
+    found: list[Field] = []
+    for name in taken:
+        default = by_name[name].default
+        if by_name[name].default_factory is not dataclasses.MISSING:
+            return None
+        found.append(Field(name, NO_DEFAULT if default is dataclasses.MISSING else default))
+    if not all(_is_constant(field.default) for field in found):
+        return None
+    values = tuple((field.name, ast.Name(field.name, ast.Load())) for field in found)
+    return RecordClass(tuple(found), code.co_argcount - 1, values, bool(options.frozen), True)
+
+
+def _of_init(init: FunctionType) -> RecordClass | None:
+    """By a constructor that assigns each of its arguments, and constants, to attributes."""
+    code, defaults = init.__code__, init.__defaults__ or ()
+    if code.co_kwonlyargcount or code.co_posonlyargcount or code.co_flags & _VARYING or code.co_freevars:
+        return None
+    try:
+        definition = definition_of(code)
+    except NoSource:
+        return None
+    names = code.co_varnames[: code.co_argcount]
+    filled = (NO_DEFAULT,) * (len(names) - len(defaults)) + defaults
+    parameters = tuple(Field(name, default) for name, default in zip(names, filled))
+    if not names or not all(_is_constant(field.default) for field in parameters) or isinstance(definition, ast.Lambda):
+        return None
+    values: list[tuple[str, ast.expr]] = []
+    for statement in definition.body:
+        if isinstance(statement, ast.Pass) or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+            continue
+        found = _assignments(statement, names[0])
+        if found is None or not all(_is_of(value, names[1:]) for _, value in found):
+            return None
+        values += found
+    taken = sorted(value.id for _, value in values if isinstance(value, ast.Name))
+    if len({name for name, _ in values}) < len(values) or taken != sorted(names[1:]):
+        return None
+    made = tuple((name, copied(value)) for name, value in values)
+    return RecordClass(parameters[1:], len(parameters) - 1, made, False, False)
+
+
+def _assignments(statement: ast.stmt, own: str) -> list[tuple[str, ast.expr]] | None:
+    """The attributes that a statement of a constructor assigns to, with their values; None if it does anything else."""
+    if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        pairs = [(statement.target, statement.value)]
+    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        (target,), value = statement.targets, statement.value
+        pairs = [(target, value)]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            pairs = list(zip(target.elts, value.elts))
+    else:
+        return None
+    found: list[tuple[str, ast.expr]] = []
+    for target, value in pairs:
+        if not (isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == own):
+            return None
+        found.append((target.attr, value))
+    return found
+
+
+def _is_of(value: ast.expr, names: tuple[str, ...]) -> bool:
+    """Whether an expression is one of these arguments or a number."""
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
+        value = value.operand
+        return isinstance(value, ast.Constant) and type(value.value) in (int, float)
+    return (isinstance(value, ast.Name) and value.id in names) or (isinstance(value, ast.Constant) and _is_constant(value.value))
+
+
+def arguments_of(node: ast.Call, made: RecordClass) -> dict[str, ast.expr] | None:
+    """The arguments of a constructor by their names, defaults included; None where Python would raise an error or has to unpack some."""
+    if any(isinstance(a, ast.Starred) for a in node.args) or len(node.args) > made.keyword_only:
+        return None
+    found = {field.name: value for field, value in zip(made.parameters, node.args)}
+    known = {field.name for field in made.parameters}
+    for keyword in node.keywords:
+        if keyword.arg is None or keyword.arg in found or keyword.arg not in known:
+            return None
+        found[keyword.arg] = keyword.value
+    for field in made.parameters:
+        if field.name not in found:
+            if field.default is NO_DEFAULT:
+                return None
+            found[field.name] = ast.copy_location(ast.Constant(field.default), node)  # type: ignore[arg-type]  # a constant
+    return found
+
+
+NO_DEFAULT = object()
+
+_CONSTANTS = (int, float, bool, str, type(None))
+
+# *args and **kwargs.
+_VARYING = 0x04 | 0x08
+
+
+def _is_constant(value: object) -> bool:
+    return value is NO_DEFAULT or type(value) in _CONSTANTS
+
+
+def _is_generated(member: object) -> bool:
+    """Whether a method is one that dataclasses write."""
+    return type(member) is FunctionType and member.__code__.co_filename == "<string>"
+
+
+def _is_harmless(name: str, member: object, options: Any) -> bool:
+    """Whether what a class defines has no part in making instances, and in reading and assigning their attributes."""
+    if name in ("__setattr__", "__delattr__"):
+        return _is_generated(member) and options is not None and bool(options.frozen)
+    return not name.startswith("__") or name in _HARMLESS
+
+
+_HARMLESS = frozenset(
+    f"__{name}__"
+    for name in (
+        "module qualname doc dict weakref slots init repr str annotations dataclass_fields dataclass_params match_args firstlineno "
+        "static_attributes orig_bases hash eq lt le gt ge replace annotate annotate_func annotations_cache getstate setstate"
+    ).split()
+)
+
+
+def _is_plain_attribute(kind: type, name: str, has_slots: bool) -> bool:
+    """Whether an attribute of an instance is what was assigned to it: no property, method, or the like."""
+    member = next((vars(base)[name] for base in kind.__mro__[:-1] if name in vars(base)), None)
+    if name.startswith("__") or hasattr(object, name):
+        return False
+    return isinstance(member, MemberDescriptorType) or (type(member) in _CONSTANTS and not has_slots)

@@ -1,0 +1,60 @@
+"""What rewritten functions call for containers that have become variables, and for entries at an index that data decides on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....ir.instruction import FLOAT64, INT64, Operand
+from ....recording.arrays.tracked import TrackedArray
+from ..plain_numbers import note_plain
+from ..prepare.containers.records import record_class
+from ..rules import Place, Refusing
+
+
+class ContainerCalls(Refusing):
+    """The part of the run time that is for containers."""
+
+    def record_class(self, place: Place, kind: Any, key: str) -> None:
+        """Raise if a class has changed since objects of it became variables."""
+        found = record_class(kind)
+        if found is None or repr(found.key) != key:
+            raise self._refuse("containers", place, f"{getattr(kind, '__name__', kind)} has changed")
+
+    def index(self, place: Place, index: Any, keys: tuple[int, ...], is_list: bool, is_whole: bool, is_positive: bool) -> Operand:
+        """The entry that an index stands for, of a list with so many of them, or of a dict with these keys.
+
+        Args:
+            is_whole: the index is an int of Python's, or a float64 that stands for one.
+            is_positive: it is not below zero.
+        """
+        if type(index) is not TrackedArray:
+            return self._plain_index(place, index, keys, is_list)
+        if index.type.shape or index._view is not None or not (index.type.dtype == INT64 or (index.type.dtype == FLOAT64 and is_whole)):
+            raise self._refuse("containers", place, f"an index is {index.type}")
+        if not is_list:
+            if not _one_of(index, keys):
+                raise KeyError(int(index._value))
+            return index
+        count = len(keys)
+        is_within = index < count if is_positive else np.logical_and(index >= -count, index < count)
+        if not is_within:
+            raise IndexError("list index out of range")
+        if is_positive:
+            return index
+        from_the_end: Operand = index < 0
+        found: Operand = np.where(from_the_end, index + count, index)  # type: ignore[call-overload]  # of tracked values
+        return note_plain(found)
+
+    def _plain_index(self, place: Place, index: Any, keys: tuple[int, ...], is_list: bool) -> int:
+        if type(index) not in (int, np.int64):
+            raise self._refuse("containers", place, f"an index is {type(index).__name__}")
+        return range(len(keys))[index] if is_list else keys[keys.index(index)]
+
+
+def _one_of(index: TrackedArray, keys: tuple[int, ...]) -> Operand:
+    found: Operand = index == keys[0]
+    for key in keys[1:]:
+        found = np.logical_or(found, index == key)
+    return found
