@@ -71,7 +71,7 @@ def rejection(raised: Exception) -> Exception:
 class RefusedByRecording(TapediffError):
     """Something works on plain arrays, but not on tracked ones. The recording remembers the error.
 
-    With `is_write` it was a write of a tracked value into a plain array, and might do if the array were tracked.
+    With `is_write` it was a write of a tracked value into a plain array, or a read at tracked positions, and might do if that were tracked.
 
     If the user's code catches it, the recorded path is not that of the plain function. Not with `is_plain`: plain arrays then raise
     an error of this kind too.

@@ -51,10 +51,10 @@ it has no use for derivatives: use np.finfo(float).eps * np.abs(x)
 
 Functions of integers and of order (`argsort`, `searchsorted`, `digitize`, `unique`, `isin`) give integers and masks, which have no
 derivative. Where the *shape* of a result depends on values, as for `np.nonzero`, `np.unique` or `x[mask]`, these are guarded. Functions
-that fill an array made by `np.zeros`, `np.ones`, `np.empty`, `np.full`, `np.eye` or `np.array` inside the recorded function are recorded as
-they stand (the function is then run twice, the second time with tracked arrays there); arrays from outside are not written to. A plain array
-is read at tracked positions by `td.asarray(array)[k]` or `np.take(array, k)`; `array[k]` guards a number and refuses an array, as a plain
-array asks nobody. [Data of other libraries](data.md) has sparse matrices, pandas and splines.
+that fill an array made by `np.zeros`, `np.ones`, `np.empty`, `np.full`, `np.eye` or `np.array` inside the recorded function, or read it at
+tracked positions, are recorded as they stand (the function is then run twice, the second time with tracked arrays there); arrays from
+outside are not written to. A plain array from outside is read at tracked positions by `td.asarray(array)[k]` or `np.take(array, k)`;
+`array[k]` guards a number and refuses an array, as a plain array asks nobody. [Data of other libraries](data.md) has sparse matrices, pandas and splines.
 
 All of `numpy.linalg` takes stacks of matrices, with any leading axes, and gives NumPy's own signs of vectors and factors. Where a derivative
 does not exist it is NaN, never a wrong number: of the vectors of repeated eigenvalues or singular values, where the result depends on which

@@ -23,7 +23,7 @@ _JOIN = (
     "call np.array and np.asarray by these names, which keep values tracked (after `from numpy import array` they are not); "
     "use np.stack([...]) or np.concatenate([...]) to join arrays and td.zeros(...) for one to write into"
 )
-_STORE = dis.opmap["STORE_SUBSCR"]
+_STORE, _READ = dis.opmap["STORE_SUBSCR"], dis.opmap["BINARY_SUBSCR"]
 
 
 class Escapes(Recorded):
@@ -175,11 +175,11 @@ def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> N
         f"a tracked value was converted to {into}, which would drop its gradient",
         at=user_site(2), got=f"{value!r}, the result of {value._recorder.origin(value)}", fix=fix, is_plain=is_plain,
     )  # fmt: skip
-    error.is_write = _is_stored()
+    error.is_write = _is_stored(value.type.dtype.kind in "ib")
     raise error
 
 
-def _is_stored() -> bool:
-    """Whether the user's code is at y[...] = value; where y is a tracked array, nothing is converted."""
+def _is_stored(is_index: bool) -> bool:
+    """Whether the user's code is at y[...] = value, or y[value]; where y is a tracked array, nothing is converted."""
     frame = user_frame(2)
-    return frame is not None and frame.f_code.co_code[frame.f_lasti] == _STORE
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] in ((_STORE, _READ) if is_index else (_STORE,))

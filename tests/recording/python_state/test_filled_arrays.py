@@ -35,6 +35,14 @@ def plain_and_tracked(x):
     return filled.sum() * scipy.linalg.expm(plain)[0, 0] * (float(plain[1, 1]) + 3) * len(str(plain[0].tolist()))
 
 
+def read_at_tracked_positions(x):
+    table = np.zeros((4, 3))
+    table[1:3] = 7.0
+    k = np.floor(x).astype(int)
+    rows = np.asarray(table)
+    return np.sum(rows[k, k % 2] * x)
+
+
 def by_branches(x):
     y = np.zeros(3)
     if x[0] > 1:
@@ -61,7 +69,7 @@ def in_a_sub_tape(x):
     return td.subtape(loop)(x) * 2.0
 
 
-PROGRAMS = (loop, matrices, plain_and_tracked, by_branches, by_functions, of_lists, in_a_sub_tape)
+PROGRAMS = (loop, matrices, plain_and_tracked, read_at_tracked_positions, by_branches, by_functions, of_lists, in_a_sub_tape)
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
