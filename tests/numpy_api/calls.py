@@ -312,6 +312,8 @@ np.take_along_axis(m, np.argsort(n, axis=0), axis=0)
 np.argmax(m, axis=1) * c + np.argmin(m)
 np.unique(x)
 np.unique(np.round(x), return_index=True, return_inverse=True, return_counts=True)[1]
+np.unique(np.round(m), axis=0)
+np.unique(np.round(m), axis=-1, return_index=True, return_inverse=True, return_counts=True)[2]
 np.unique_values(x)
 np.unique_counts(np.round(x)).counts
 np.unique_all(x).indices

@@ -205,26 +205,34 @@ def unique(
     ar: Operand, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
     *, equal_nan: bool = True, sorted: bool = True,
 ) -> Operand:  # fmt: skip
-    """The sorted distinct values. How the sorted values repeat is guarded, as it decides the shape."""
-    if axis is not None and np.ndim(ar) != 1:
-        raise UnsupportedFunction("np.unique of rows", fix="compare the rows by their entries, or leave axis out")
-    flat = np.reshape(ar, (-1,))
-    order = argsort(flat)
-    ordered = copy(flat[order])
-    repeats = ordered[1:] == ordered[:-1]
-    if equal_nan and ordered.dtype.kind == "f":
+    """The sorted distinct values, or slices along an axis. How the sorted ones repeat is guarded, as it decides the shape."""
+    of_slices = axis is not None and np.ndim(ar) != 1
+    slices = np.moveaxis(ar, axis, 0) if of_slices else np.reshape(ar, (-1,))
+    rows = np.reshape(slices, (len(slices), -1) if slices.size else (len(slices), math.prod(slices.shape[1:])))
+    order = _order_of_rows(rows)
+    ordered = copy(slices[order])
+    repeats = np.all(copy(rows[order])[1:] == copy(rows[order])[:-1], axis=-1)
+    if equal_nan and not of_slices and ordered.dtype.kind == "f":
         repeats = repeats | (np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
-    is_new = np.concatenate([np.ones(min(flat.size, 1), bool), ~repeats._recorder.observe(repeats, "array")])
+    is_new = np.concatenate([np.ones(min(len(rows), 1), bool), ~repeats._recorder.observe(repeats, "array")])
     starts = np.flatnonzero(is_new)
-    results = [ordered[starts]]
+    results = [np.moveaxis(ordered[starts], 0, axis) if of_slices else ordered[starts]]
     if return_index:
         results.append(order[starts])
     if return_inverse:
         ranks = np.cumsum(is_new) - 1
-        results.append(np.reshape(GATHER(ranks, argsort(order)), np.shape(ar)))
+        shape = np.unique(np.zeros(ar.shape), return_inverse=True, axis=axis)[1].shape  # which depends on NumPy's version
+        results.append(np.reshape(GATHER(ranks, argsort(order)), shape))
     if return_counts:
-        results.append(np.diff(np.append(starts, flat.size)))
+        results.append(np.diff(np.append(starts, len(rows))))
     return tuple(results) if len(results) > 1 else results[0]
+
+
+def _order_of_rows(rows: Operand) -> Operand:
+    """Which row comes where when they are sorted by their first entry, then by their second, and so on."""
+    if rows.shape[1] == 1:
+        return argsort(rows[:, 0])
+    return np.lexsort(np.flip(np.transpose(rows), 0)) if rows.shape[1] else np.arange(len(rows))
 
 
 def unique_all(x: Operand) -> UniqueAllResult:
