@@ -19,6 +19,7 @@ from ..ops.control.calls import LoopForm
 from ..recording.recorder import current_recorder
 from .callees.body import Body, as_operand, call, kept_callee, type_of
 from .captured.freeze import Frozen, freeze
+from .merged_body import MergedBody
 from .recorded_loop import RecordedLoop
 
 # A loop whose carries take more bytes than this stores few of them and computes the others again.
@@ -80,7 +81,7 @@ def _looped_scan(
             )
         return result
 
-    loop = RecordedLoop("td.scan", f, freeze(f), treedef, run, x_treedef, user_site())
+    loop = RecordedLoop("td.scan", f, freeze(f), treedef, run, x_treedef, user_site(), body_merging)
     form = LoopForm(0, len(streams), 0, length, backwards=reverse, recomputes=recomputes)
     carries, ys = loop.record(init_leaves, streams, form)
     return unflatten(treedef, carries), unflatten(loop.rest, ys)
@@ -199,7 +200,7 @@ def fori_loop(lower: Operand, upper: Operand, body: Callable[[Operand, Tree], Tr
         counted = lambda carry, _: ((carry[0] + 1, body(carry[0], carry[1])), None)  # noqa: E731 -- the next line is its only use
         return scan(counted, (int(lower), init), None, runs, checkpoint="sqrt")[0][1]
     whole = flatten((lower, init))[1]
-    loop = RecordedLoop("td.fori_loop", body, frozen, whole, run, None, user_site())
+    loop = RecordedLoop("td.fori_loop", body, frozen, whole, run, None, user_site(), body_merging)
     leading = [] if runs is not None else [as_operand(upper - lower)]
     carries, _ = loop.record([lower, *leaves], [], LoopForm(0, 0, 0, runs, site=None if runs is not None else str(loop.site)), leading)
     return unflatten(treedef, carries[1:])
@@ -251,7 +252,7 @@ def repeated_while(
         value = functions[0](tree[0])
         return value, _as_bool(functions[1](value))
 
-    loop = RecordedLoop("td.while_loop", body, frozen, treedef, run, None, user_site())
+    loop = RecordedLoop("td.while_loop", body, frozen, treedef, run, None, user_site(), body_merging)
     first = _first_test(cond, loop.promoted(leaves), treedef)
     carries, _ = loop.record(leaves, [], form, [first])
     return unflatten(treedef, carries)
@@ -266,6 +267,15 @@ def _first_test(cond: Callable[[Tree], Operand], operands: Sequence[Operand], tr
     if not any(map(is_tracked, operands)):
         return np.bool_(cond(unflatten(treedef, operands)))
     return call(*kept_callee("while test", treedef, frozen, [type_of(o) for o in operands], make), operands, leaves, frozen)
+
+
+def body_merging(body: Body, wanted: bool | None) -> MergedBody | None:
+    """What merges the branches of a body; None where nothing is to be.
+
+    Args:
+        wanted: as of td.GuardedTape.
+    """
+    return None if wanted is False else MergedBody.of(body, wanted is True, while_loop)
 
 
 def _as_bool(value: Operand) -> Operand:

@@ -14,7 +14,7 @@ from ..ir.pytree import TreeDef, describe_treedef, flatten
 from ..ops.control.calls import LOOP, LoopForm
 from ..ops.elementwise.arithmetic import CONVERT
 from .callees.body import Body, as_operand, caught_outside, items_of, kept_callee, type_of, value_of
-from .callees.recorded_callee import RecordedCallee
+from .callees.recorded_callee import BodyMerging, RecordedCallee
 from .captured.freeze import Frozen
 
 # At most this many td.cond per loop body are inlined; each doubles its paths. Further ones are calls.
@@ -26,12 +26,14 @@ class RecordedLoop:
 
     Args:
         run: run(functions, (carry, x)) gives (carry, further results).
+        merging: what merges the branches of a body.
     """
 
     def __init__(
         self, name: str, f: Callable[..., object], frozen: Frozen, treedef: TreeDef, run: Callable[[list[Callable[..., Tree]], Tree], Tree],
-        x_treedef: TreeDef | None, site: Site | None,
+        x_treedef: TreeDef | None, site: Site | None, merging: Callable[[Body, bool | None], BodyMerging | None],
     ) -> None:  # fmt: skip
+        self._merging = merging
         self.name = f"{name} of {getattr(f, '__name__', 'f')}"
         self.frozen, self.treedef, self.run, self.site = frozen, treedef, run, site
         self.x_treedef = flatten(None)[1] if x_treedef is None else x_treedef
@@ -59,6 +61,7 @@ class RecordedLoop:
         if handler is not None:
             callee.must_not_fail(handler)
         returned = LOOP(*leading, *carries, *streams, *self.frozen.tracked, callee=callee, form=form)
+        returned._recorder.calls.append(returned._id)
         count = len(callee.out_types) - int(form.stops)
         results = items_of(returned, count)
         if body.results is not None:
@@ -108,7 +111,8 @@ class RecordedLoop:
 
         make = lambda: Body(self.name, self.frozen, treedef, run, keeps_arguments=False)  # noqa: E731
         return kept_callee(
-            self.name, treedef, self.frozen, types, make, stops=stops, branches_to_inline=BRANCHES_TO_INLINE
+            self.name, treedef, self.frozen, types, make, stops=stops, branches_to_inline=BRANCHES_TO_INLINE,
+            merging=self._merging,
         )
 
     def _fitting(self, callee: RecordedCallee, carries: Sequence[Operand]) -> list[Operand] | None:

@@ -22,6 +22,7 @@ from .callees.path_messages import site_of
 from .callees.recorded_callee import RecordedCallee
 from .captured.freeze import Frozen, freeze
 from .captured.pickling import Portable, found, place_of
+from .loops import body_merging
 from .merging.prepare.state_changes import warn_of_changes
 
 # The signature of a function, which wrapping does not change.
@@ -34,11 +35,11 @@ class SubTape:
 
     def __init__(
         self, f: Callable[..., object], guard: Callable[..., object] | None, static: Static | None, max_tapes: int, compiled: bool,
-        name: str | None, callees: dict[Hashable, tuple[RecordedCallee, Body]] | None = None,
+        name: str | None, merge: bool | None, callees: dict[Hashable, tuple[RecordedCallee, Body]] | None = None,
     ) -> None:  # fmt: skip
         functools.update_wrapper(self, f)
         self.f, self.guard, self.static = f, guard, static or static_of(f)
-        self.max_tapes, self.compiled = max_tapes, compiled
+        self.max_tapes, self.compiled, self.merge = max_tapes, compiled, merge
         self.name = name or getattr(f, "__name__", type(f).__name__)
         self._callees: dict[Hashable, tuple[RecordedCallee, Body]] = {} if callees is None else callees
 
@@ -62,7 +63,7 @@ class SubTape:
         guard = None if self.guard is None else MethodType(self.guard, instance)
         static = None if self.static is None else self.static.without_first(self.f)
         return SubTape(
-            MethodType(self.f, instance), guard, static, self.max_tapes, self.compiled, self.name, self._callees
+            MethodType(self.f, instance), guard, static, self.max_tapes, self.compiled, self.name, self.merge, self._callees
         )
 
     def __copy__(self) -> SubTape:
@@ -75,7 +76,7 @@ class SubTape:
         place = place_of(self)
         if place is not None and found(*place) is self:
             return found, place
-        parts = (Portable(self.f), Portable(self.guard), self.static, self.max_tapes, self.compiled, self.name)
+        parts = (Portable(self.f), Portable(self.guard), self.static, self.max_tapes, self.compiled, self.name, self.merge)
         return SubTape, parts
 
     def _tapediff_rebuilt(self, rebuild: Callable[[object], UserFunction]) -> SubTape:
@@ -83,22 +84,26 @@ class SubTape:
         f, guard = rebuild(self.f), rebuild(self.guard)
         if f is self.f and guard is self.guard:
             return self
-        return SubTape(f, guard, self.static, self.max_tapes, self.compiled, self.name, self._callees)
+        return SubTape(f, guard, self.static, self.max_tapes, self.compiled, self.name, self.merge, self._callees)
 
     @holding(LOCK)
     def _callee(self, treedef: TreeDef, frozen: Frozen, types: Sequence[ValueType]) -> tuple[RecordedCallee, Body]:
-        key = (treedef, frozen.key, tuple(types))
+        recorder = current_recorder()
+        wanted = recorder.merges if self.merge is None and recorder is not None else self.merge
+        key = (treedef, frozen.key, tuple(types), wanted)
         known = self._callees.get(key)
         if known is None:
             warn_of_changes(self.f, self.name)
             ask = None if self.guard is None else _Asked(self.guard, frozen.owned(), treedef)
             run = functools.partial(_run_guarded, ask)
             body = Body(self.name, frozen, treedef, run)
+            # The user's own guard says what variants there are to be.
+            merging = None if ask is not None else body_merging(body, wanted)
             callee = RecordedCallee(
-                self.name, types, body, is_compiled=self.compiled, most_compiled=self.max_tapes, ask=ask
+                self.name, types, body, is_compiled=self.compiled, most_compiled=self.max_tapes, ask=ask, merging=merging
             )
             known = self._callees[key] = callee, body
-        return known
+        return known[0].replacement or known[0], known[1]
 
     # Reports
 
@@ -120,6 +125,7 @@ class SubTape:
             for number, variant in callee.variants.items():
                 lines.append(f"    variant {number}: {len(variant.tape)} instructions")
                 lines += [f"      {guard}" for guard in variant.tape.guards]
+            lines += [f"    {line}" for line in (() if callee.merging is None else callee.merging.report(callee))]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -174,16 +180,16 @@ def _run_guarded(ask: _Asked | None, functions: list[Callable[..., Tree]], tree:
 @overload
 def subtape(
     f: Callable[P, R], guard: UserFunction | None = None, *, static: Static | None = None, max_tapes: int = 64,
-    compiled: bool = True, name: str | None = None,
+    compiled: bool = True, name: str | None = None, merge: bool | None = None,
 ) -> Callable[P, R]: ...  # fmt: skip
 @overload
 def subtape(
     f: None = None, guard: UserFunction | None = None, *, static: Static | None = None, max_tapes: int = 64,
-    compiled: bool = True, name: str | None = None,
+    compiled: bool = True, name: str | None = None, merge: bool | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...  # fmt: skip
 def subtape(
     f: UserFunction | None = None, guard: UserFunction | None = None, *, static: Static | None = None,
-    max_tapes: int = 64, compiled: bool = True, name: str | None = None,
+    max_tapes: int = 64, compiled: bool = True, name: str | None = None, merge: bool | None = None,
 ) -> UserFunction:  # fmt: skip
     """Wrap a function so that it is one instruction of the recordings that call it.
 
@@ -199,6 +205,8 @@ def subtape(
         max_tapes: paths beyond this many are replayed with NumPy instead of compiled.
         compiled: False: its variants are always replayed with NumPy, also inside a compiled caller.
         name: of the function, in messages.
+        merge: whether branches in f are merged, so that one variant serves their paths, where that is proven to change nothing: True:
+            with the first path; None: once there are three, unless the recording around it says otherwise; False: never.
 
     Returns:
         A function like f. Called with plain arrays it is f.
@@ -215,11 +223,11 @@ def subtape(
     """
     if f is None:
         return lambda function: subtape(
-            function, guard, static=static, max_tapes=max_tapes, compiled=compiled, name=name
+            function, guard, static=static, max_tapes=max_tapes, compiled=compiled, name=name, merge=merge
         )
     if not callable(f):
         raise ArgumentMismatch("td.subtape takes a function", got=type(f).__name__, fix="td.subtape(f)")
-    return SubTape(f, guard, static, max_tapes, compiled, name)
+    return SubTape(f, guard, static, max_tapes, compiled, name, merge)
 
 
 def checkpoint(f: Callable[P, R]) -> Callable[P, R]:

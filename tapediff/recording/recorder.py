@@ -7,8 +7,9 @@ operands decided in `promotion.py`.
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -102,6 +103,8 @@ class Recorder(TapeBuilder):
         checked_numbers: divisors and powers of such, which guards say are none that Python raises an error for.
         has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
         at_end: checks of merged functions, for the end of the recording.
+        merges: whether the bodies of sub-tapes and loops are merged: True: at once; None: after a few paths.
+        calls: the instructions that call sub-tapes, or loop over them.
         call_arrays: arrays that went into calls of sub-tapes, or came out, and may share memory.
         buffers: arrays that the function is given to write to; None where it has none.
         fills: np.zeros and its relatives make tracked arrays; see `run`.
@@ -129,6 +132,8 @@ class Recorder(TapeBuilder):
         self.checked_numbers: set[int] = set()
         self.has_narrow_constants = False
         self.at_end: dict[int, Callable[[], None]] = {}
+        self.merges: bool | None = None
+        self.calls: list[int] = []
         self.call_arrays = CallArrays()
         self.buffers: Buffers | None = None
         self.fills = False
@@ -148,6 +153,7 @@ class Recorder(TapeBuilder):
             namespace.recording_begins(self.fills)
         else:
             self.fills = self.outer.fills
+            self.merges = self.outer.merges if self.merges is None else self.merges
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
@@ -423,6 +429,7 @@ class Recorder(TapeBuilder):
         if self.refusal is not None:
             raise refusal_caught(self.name, self.refusal) from self.refusal.error
         self.call_arrays.finish()
+        self._call_replacements()
         result, aux = split_result(result, self.name) if has_aux else (result, None)
         leaves, treedef = flatten_result(result)
         beside, aux_tree = flatten_aux(aux, self.name) if has_aux else ([], None)
@@ -440,6 +447,14 @@ class Recorder(TapeBuilder):
             None if is_flat else treedef,
             aux=aux_tree,
         )
+
+    def _call_replacements(self) -> None:
+        """Call the merged forms of callees that had more variants when the calls were recorded."""
+        for number in self.calls:
+            instruction = self.instructions[number]
+            made = instruction.params[0].replacement
+            if made is not None:
+                self.instructions[number] = instruction._replace(params=(made, *instruction.params[1:]))
 
     def _output(self, result: Operand) -> int:
         if type(result) is TrackedArray:
@@ -477,6 +492,21 @@ class Recorder(TapeBuilder):
                 fix="return values from the recorded function instead of keeping them in a variable outside it"
                 if ended else "do the work of one recording in one thread",
             )  # fmt: skip
+
+
+@contextlib.contextmanager
+def unnoticed_errors() -> Generator[None]:
+    """Errors raised within, and caught outside of it by tapediff itself, are none that user code has caught."""
+    noted: list[tuple[Recorder, Failure | None, Refusal | None]] = []
+    recorder = _current.get()
+    while recorder is not None:
+        noted.append((recorder, recorder.failure, recorder.refusal))
+        recorder = recorder.outer
+    try:
+        yield
+    finally:
+        for each, failure, refusal in noted:
+            each.failure, each.refusal = failure, refusal
 
 
 def is_recording() -> bool:

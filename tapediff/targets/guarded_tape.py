@@ -12,6 +12,7 @@ import numpy as np
 from ..base.token import is_hashed_by_joblib, token_of
 from ..compiler.runtime.status import KEPT, PENDING
 from ..errors import ArgumentMismatch, TrackedValueEscaped
+from ..functions.merged_body import report_of_bodies
 from ..ir.arguments import unwrap
 from ..ir.containers import flatten_result, is_container
 from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, UserFunction, ValueType, is_tracked
@@ -435,7 +436,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         text = explanation(
             self.name, self.max_tapes, self.stats, self._cache.all(), list(recorder.reasons), recorder.last_failure
         )
-        return "\n".join([text, *recorder.merging.report([v.tape for v in self._cache.all()])])
+        tapes = [v.tape for v in self._cache.all()]
+        return "\n".join([text, *recorder.merging.report(tapes), *report_of_bodies(tapes)])
 
     def margins(self, *args: Tree, **named: Tree) -> list[Margin]:
         """How far a point is from the next branch: every comparison on its path, and every kink of f's result.

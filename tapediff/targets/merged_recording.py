@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from ..ir.instruction import Outcome, Tree, UserFunction
 from ..ir.tape import Tape
 from ..recording.record import record as record_plain
+from ..recording.recorder import current_recorder
 
 
 def record(
@@ -35,10 +37,23 @@ def record(
 
     Cost: one call of f, plus about 2 µs per operation; merged, a few of them.
     """
-    plain = record_plain(f, *args, prescribed=prescribed, has_aux=has_aux, **named)
+    plain = record_plain(_with_merged_bodies(f) if merge else f, *args, prescribed=prescribed, has_aux=has_aux, **named)
     if not merge or not plain.guards:
         return plain
     # Imported where it is asked for: recording alone loads neither passes nor compiler.
     from .tapes.merged_tape import merged_tape
 
     return merged_tape(f, lambda form: record_plain(form, *args, has_aux=has_aux, **named), lambda tape: tape(*args, **named), plain)
+
+
+def _with_merged_bodies(f: UserFunction) -> UserFunction:
+    """A function whose sub-tapes and loops have merged bodies."""
+
+    @functools.wraps(f)
+    def call(*args: Tree, **named: Tree) -> Tree:
+        recorder = current_recorder()
+        if recorder is not None:
+            recorder.merges = True
+        return f(*args, **named)
+
+    return call

@@ -22,7 +22,7 @@ from ...recording.recorder import current_recorder
 from ..captured.freeze import Frozen
 from .callee import LOCK
 from .path_messages import short
-from .recorded_callee import RecordedCallee
+from .recorded_callee import BodyMerging, RecordedCallee
 
 
 class Body:
@@ -106,19 +106,23 @@ _recent: OrderedDict[Hashable, tuple[RecordedCallee, Body]] = OrderedDict()
 @holding(LOCK)
 def kept_callee(
     name: str, key: Hashable, frozen: Frozen, types: Sequence[ValueType], make: Callable[[], Body], *,
-    stops: bool = False, branches_to_inline: int = 0,
+    stops: bool = False, branches_to_inline: int = 0, merging: Callable[[Body, bool | None], BodyMerging | None] | None = None,
 ) -> tuple[RecordedCallee, Body]:  # fmt: skip
     """The callee of these functions and types, made at first use; functions of equal code and variables share one."""
-    full = (name, key, frozen.key, tuple(types), stops, branches_to_inline)
+    recorder = current_recorder()
+    wanted = None if recorder is None else recorder.merges
+    full = (name, key, frozen.key, tuple(types), stops, branches_to_inline, wanted)
     known = _recent.get(full)
     if known is None:
         body = make()
-        known = _recent[full] = (RecordedCallee(name, types, body, stops=stops, branches_to_inline=branches_to_inline), body)
+        merged = None if merging is None else merging(body, wanted)
+        callee = RecordedCallee(name, types, body, stops=stops, branches_to_inline=branches_to_inline, merging=merged)
+        known = _recent[full] = callee, body
         while len(_recent) > _MOST_RECENT:
             _recent.popitem(last=False)
     else:
         _recent.move_to_end(full)
-    return known
+    return known[0].replacement or known[0], known[1]
 
 
 # Operands
@@ -153,6 +157,7 @@ def items_of(returned: Operand, count: int) -> list[Operand]:
 def call(callee: RecordedCallee, body: Body, operands: Sequence[Operand], leaves: Sequence[Operand], frozen: Frozen) -> Tree:
     """Record one call; the tree of its results. The leaves are the operands as the program has them."""
     returned = CALL(*operands, callee=callee)
+    returned._recorder.calls.append(returned._id)
     assert body.results is not None, "the call has recorded a variant"
     results = items_of(returned, len(callee.out_types))
     given = [[operand if is_tracked(operand) else leaf] for operand, leaf in zip(operands, leaves)]

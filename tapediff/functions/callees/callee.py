@@ -54,11 +54,13 @@ class Callee:
         native: the native side, made when first needed.
         is_pure: equal inputs give equal results, so that equal calls may be one.
         may_branch: a call may take another path than the recorded one.
+        is_merged: it records the merged form of a body; see functions/merged_body.py.
         extends: the callee whose results this one's begin with, if it was made from it.
     """
 
     is_pure = True
     may_branch = False
+    is_merged = False
 
     def __init__(
         self, name: str, in_types: Sequence[ValueType], *, stops: bool = False, is_compiled: bool = True

@@ -6,7 +6,7 @@ import copyreg
 import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -23,12 +23,15 @@ from ...ops.control.calls import CALL
 from ...passes.pipeline import run_passes
 from ...recording.python_state.caught_errors import Failure
 from ...recording.python_state.randomness import Draws
-from ...recording.recorder import Recorder
+from ...recording.recorder import Recorder, unnoticed_errors
 from ..captured.pickling import remembered
 from .callee import LOCK, Callee, without_guards
 from .path_messages import check_prescribed, most_outcomes, paths_text, warn
 from .path_trie import PathEntry, Paths
 from .rolled_loop import rolled
+
+# Of the inputs, as a sequence of tracked arrays; gives the results.
+Function: TypeAlias = Callable[[Sequence[Operand]], Sequence[Operand]]
 
 
 class UserGuard(Protocol):
@@ -40,6 +43,14 @@ class UserGuard(Protocol):
     def __call__(self, inputs: Sequence[Operand]) -> Hashable: ...
 
 
+class BodyMerging(Protocol):
+    """Records a callee's function with its branches merged; see functions/merged_body.py."""
+
+    def merged(self, callee: RecordedCallee, number: int, inputs: Sequence[Operand]) -> tuple[Function, Tape] | None: ...
+    def fail(self, error: Exception) -> None: ...
+    def report(self, callee: RecordedCallee) -> Sequence[str]: ...
+
+
 class RecordedCallee(Callee):
     """A callee that records a variant when its path is first taken.
 
@@ -49,16 +60,23 @@ class RecordedCallee(Callee):
         most_compiled: further variants are replayed with NumPy, and the latest of them are kept.
         branches_to_inline: how many td.cond of the function are to be paths of it instead of calls.
         ask: gives the user's guard value at plain inputs, if `ask.is_needed`; then Python answers every call.
+        merging: merges the function's branches once there are several variants; None where that is not wanted.
+
+    Attributes:
+        is_merged: new paths are recorded in the merged form of the function.
     """
 
     def __init__(
-        self, name: str, in_types: Sequence[ValueType], function: Callable[[Sequence[Operand]], Sequence[Operand]], *,
-        stops: bool = False, is_compiled: bool = True, most_compiled: int = 64, ask: UserGuard | None = None,
-        branches_to_inline: int = 0,
+        self, name: str, in_types: Sequence[ValueType], function: Function, *, stops: bool = False, is_compiled: bool = True,
+        most_compiled: int = 64, ask: UserGuard | None = None, branches_to_inline: int = 0, merging: BodyMerging | None = None,
     ) -> None:  # fmt: skip
         super().__init__(name, in_types, stops=stops, is_compiled=is_compiled)
         self._function, self._most_compiled, self._ask = function, most_compiled, ask
-        self._branches_to_inline = branches_to_inline
+        self._branches_to_inline, self.merging, self.is_merged = branches_to_inline, merging, False
+        self._merged: Function | None = None
+        # The numbers of variants of the merged form, and the callee that has no others.
+        self._merged_numbers: set[int] = set()
+        self._replacement: RecordedCallee | None = None
         self._paths: dict[Hashable, Paths[PathEntry]] = {}
         self.variants: dict[int, PathEntry] = {}
         self._plain: dict[int, Tape] = {}
@@ -77,7 +95,7 @@ class RecordedCallee(Callee):
         ask = ask if self._ask is not None and self._ask.is_needed else None
         paths = [(key, [v.number for v in p.tapes]) for key, p in self._paths.items() if not has_identities(key)]
         tapes = [(number, self.variants[number].tape) for _, numbers in paths for number in numbers]
-        emptied: dict[str, object] = {"variants": {}, "_plain": {}, "_prepared": {}}
+        emptied: dict[str, object] = {"variants": {}, "_plain": {}, "_prepared": {}, "merging": None, "_merged": None, "_replacement": None}
         return {
             **super().__getstate__(),
             **emptied,
@@ -137,86 +155,145 @@ class RecordedCallee(Callee):
         return self.plain_tape(0, None) if number == 0 else None
 
     def may_compile(self, number: int) -> bool:
-        return number < self._most_compiled
+        return number < self._most_compiled or number in self._merged_numbers
 
     def known_paths(self) -> dict[int, PathEntry | None]:
         return dict(self.variants)
 
+    @property
+    def replacement(self) -> RecordedCallee | None:
+        """A callee whose first variant is the merged form, for tapes that are recorded now."""
+        made = self._replacement
+        return made if made is not None and made.is_merged and self._handler is None else None
+
     def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
-        paths = self._paths_at(inputs)
+        key = self._key(inputs)
         if number is None or miss is None:
-            return (paths.last or self._variant(paths, (), None, inputs)).number
+            return (self._paths_of(key).last or self._variant(key, (), None, inputs)).number
         variant = self.variants[number]
-        sibling = variant.sibling(miss)
-        if sibling is None:
-            decided = (*variant.outcomes[: miss.ordinal], miss.outcome)
-            sibling = self._variant(paths, decided, variant, inputs)
-        return sibling.number
+        return (variant.sibling(miss) or self._variant(key, _decided(variant, miss), variant, inputs)).number
 
     def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
         if number is not None:
             return run(self.plain_tape(number, inputs), inputs), number
-        paths = self._paths_at(inputs)
-        decided: tuple[Outcome, ...] = ()
-        variant = paths.last or self._variant(paths, (), None, inputs)
+        key, held = self._key(inputs), 0
+        variant = self._paths_of(key).last or self._variant(key, (), None, inputs)
         while True:
-            outputs = _attempt(variant.tape, inputs, len(decided))
+            outputs = _attempt(variant.tape, inputs, held)
             if not isinstance(outputs, GuardFailure):
-                paths.last = variant
+                if self._is_of_this_form(variant):
+                    self._paths_of(key).last = variant
                 return outputs, variant.number
-            decided = (*variant.outcomes[: outputs.ordinal], outputs.outcome)
-            variant = variant.sibling(outputs) or self._variant(paths, decided, variant, inputs)
+            following = variant.sibling(outputs) or self._variant(key, _decided(variant, outputs), variant, inputs)
+            # The guards of another form are others.
+            held = outputs.ordinal + 1 if self._is_merged(following) == self._is_merged(variant) else 0
+            variant = following
 
     def ensure(self, inputs: Sequence[Operand]) -> None:
         """Record a variant at these inputs if there is none, so that the types of the results are known."""
         if not self.variants:
-            self._variant(self._paths_at(inputs), (), None, inputs)
+            self._variant(self._key(inputs), (), None, inputs)
 
-    def _paths_at(self, inputs: Sequence[Operand]) -> Paths[PathEntry]:
-        """The variants under the user's guard value."""
-        key: Hashable = None
-        if self._ask is not None:
-            if not self.variants:
-                self._record(inputs, ())  # shows whether the guard has to be asked
-            if self._ask.is_needed:
-                self.is_compiled = False
-                key = self._ask(inputs)
-        paths = self._paths.get(key)
-        if paths is None:
-            paths = self._paths.setdefault(key, Paths())
-        return paths
+    def _key(self, inputs: Sequence[Operand]) -> Hashable:
+        """The user's guard value."""
+        if self._ask is None:
+            return None
+        if not self.variants:
+            self._record(inputs, ())  # shows whether the guard has to be asked
+        if not self._ask.is_needed:
+            return None
+        self.is_compiled = False
+        return self._ask(inputs)
+
+    def _paths_of(self, key: Hashable) -> Paths[PathEntry]:
+        """The variants under the user's guard value, in the form that is recorded now."""
+        full = self.is_merged, key
+        paths = self._paths.get(full)
+        return self._paths.setdefault(full, Paths()) if paths is None else paths
+
+    def _is_merged(self, variant: PathEntry) -> bool:
+        return variant.number in self._merged_numbers
+
+    def _is_of_this_form(self, variant: PathEntry) -> bool:
+        return self._is_merged(variant) == self.is_merged
 
     # Recording
 
     @holding(LOCK)
     def _variant(
-        self, paths: Paths[PathEntry], decided: tuple[Outcome, ...], missed: PathEntry | None, inputs: Sequence[Operand]
+        self, key: Hashable, decided: tuple[Outcome, ...], missed: PathEntry | None, inputs: Sequence[Operand]
     ) -> PathEntry:
         """A variant whose path starts with the decided outcomes, recorded unless there is one by now."""
-        found = paths.find(decided)
+        if missed is not None and not self._is_of_this_form(missed):
+            decided, missed = (), None
+        paths = self._paths_of(key)
+        found = paths.find(decided) if decided else paths.last
         if found is not None:
             return found
+        if self.is_merged:
+            try:
+                return self._recorded(paths, decided, missed, inputs)
+            except Exception as error:  # noqa: BLE001 -- where it is the function's own, a path of it raises it again
+                self.leave_merged(error)
+                return self._variant(key, (), None, inputs)
+        variant = self._recorded(paths, decided, missed, inputs)
+        made = None if self.merging is None or self.is_merged else self.merging.merged(self, variant.number, inputs)
+        if made is not None:
+            self._use_merged(*made)
+            replacement = RecordedCallee(
+                self.name, self.in_types, self._function, stops=self.stops, is_compiled=self.is_compiled,
+                most_compiled=self._most_compiled, branches_to_inline=self._branches_to_inline, merging=self.merging,
+            )  # fmt: skip
+            replacement.out_types = self.out_types
+            replacement._use_merged(*made)
+            self._replacement = replacement
+        return variant
+
+    def _recorded(
+        self, paths: Paths[PathEntry], decided: tuple[Outcome, ...], missed: PathEntry | None, inputs: Sequence[Operand]
+    ) -> PathEntry:
+        is_merged = self.is_merged
         tape = self._record(inputs, decided)
         if missed is not None:
             check_prescribed(tape, missed.tape, len(decided))
         # A recursive function records the path that it is on once more, further in.
         found = paths.find(tuple(guard.outcome for guard in tape.guards))
-        return found or self._keep(paths, tape)
+        return found or self._keep(paths, tape, is_merged)
+
+    def _use_merged(self, merged: Function, tape: Tape) -> None:
+        """Record new paths in the merged form of the function; `tape`: the first one."""
+        self.is_merged, self._merged = True, merged
+        self._keep(self._paths_of(None), tape, True)
+
+    def leave_merged(self, error: Exception) -> None:
+        """Record new paths in the plain form again."""
+        self.is_merged, self._merged = False, None
+        if self.merging is not None:
+            self.merging.fail(error)
 
     def _record(self, inputs: Sequence[Operand], decided: tuple[Outcome, ...]) -> Tape:
+        if self.is_merged:
+            if self._merged is None:
+                raise UnsupportedFunction(f"the merged form of {self.name} is known in another process only")
+            return self.recorded_form(self._merged, inputs, decided)
         draws = None if self._warned_draws else Draws(getattr(self._function, "functions", ()))
-        tape = Recorder(self.name, prescribed=decided).run(self._record_into, inputs)
+        tape = Recorder(self.name, prescribed=decided).run(self._record_into, inputs, self._function)
         if draws is not None and draws.warn(self.name):
             self._warned_draws = True
         return tape
 
-    def _record_into(self, recorder: Recorder, inputs: Sequence[Operand]) -> Tape:
+    def recorded_form(self, function: Function, inputs: Sequence[Operand], decided: tuple[Outcome, ...] = ()) -> Tape:
+        """A tape of another form of the function. Errors that lead to its end are none of the program's."""
+        with unnoticed_errors():
+            return Recorder(self.name, prescribed=decided).run(self._record_into, inputs, function)
+
+    def _record_into(self, recorder: Recorder, inputs: Sequence[Operand], function: Function) -> Tape:
         recorder.is_called = True
         recorder.branches_to_inline = self._branches_to_inline
         arguments = [recorder.input(v, active=t.is_float) for v, t in zip(inputs, self.in_types)]
-        recorder.outermost, recorder.outermost_site = sys._getframe(), getattr(self._function, "site", None)
+        recorder.outermost, recorder.outermost_site = sys._getframe(), getattr(function, "site", None)
         try:
-            results = tuple(self._function(arguments))
+            results = tuple(function(arguments))
         except Exception as error:
             if recorder.guard_count and recorder.outer is not None:
                 recorder.outer.note_failure(Failure(error, self.name, recorder.last_site()))
@@ -231,7 +308,7 @@ class RecordedCallee(Callee):
             )  # fmt: skip
         return tape
 
-    def _keep(self, paths: Paths[PathEntry], tape: Tape) -> PathEntry:
+    def _keep(self, paths: Paths[PathEntry], tape: Tape, is_merged: bool) -> PathEntry:
         if self.out_types:
             tape = _with_plain_results_as(tape, self.out_types)
         types = tape.output_types
@@ -248,6 +325,8 @@ class RecordedCallee(Callee):
         self.out_types = types
         variant = PathEntry(tape, self.recordings)
         self.recordings += 1
+        if is_merged:
+            self._merged_numbers.add(variant.number)
         self.variants[variant.number] = variant
         paths.insert(variant)
         self._drop_interpreted()
@@ -274,13 +353,18 @@ class RecordedCallee(Callee):
         if not self._is_warned:
             self._is_warned = True
             warn(paths_text(self.name, self._most_compiled, most_outcomes(list(self.variants.values()))))
-        interpreted = sorted(n for n in self.variants if n >= self._most_compiled)
+        interpreted = sorted(n for n in self.variants if not self.may_compile(n))
         for number in interpreted[: -self._most_compiled]:
             dropped = self.variants.pop(number)
             for kept in self._paths.values():
                 if dropped in kept.tapes:
                     kept.remove(dropped)
             self._plain.pop(number, None)
+
+
+def _decided(variant: PathEntry, miss: GuardFailure) -> tuple[Outcome, ...]:
+    """The outcomes up to a guard that has failed, with its new one."""
+    return (*variant.outcomes[: miss.ordinal], miss.outcome)
 
 
 def _attempt(tape: Tape, inputs: Sequence[Operand], decided: int) -> list[Operand] | GuardFailure:

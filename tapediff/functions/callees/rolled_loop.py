@@ -8,6 +8,7 @@ from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
 from ...passes.rolling.states import states
 from ...passes.simplify.dead_code import dead_code
 from ...passes.simplify.forward_writes import forward_writes
+from .spliced_calls import spliced
 
 # Arrays are kept only where that lets a tape shrink by this factor: elsewhere their entries are better in registers.
 LEAST_SHRUNK = 4
@@ -17,9 +18,12 @@ def rolled(tape: Tape) -> Tape:
     """The tape with its Python loops as loops."""
     if not settings.roll_loops:
         return tape
-    known = tape.derived.get("rolled")
+    whole = tape
+    known = whole.derived.get("rolled")
     if known is None:
-        known = tape.derived["rolled"] = _with_states(tape) or _rolled(run_passes(tape, STRAIGHTEN))
+        tape = spliced(tape)
+        known = _with_states(tape) or _rolled(run_passes(tape, STRAIGHTEN))
+        whole.derived["rolled"] = known
     return known
 
 

@@ -19,9 +19,10 @@ from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .prepare.wrappers import around
 from .purity import Checked, check_statements
 from .regions.region_calls import Region
+from .regions.regions import REGION
 from .rewrite import SELECT, AsksIdentity, Rewriter
 from .rules import Breach, Broken, Place, Refused, Without
-from .run_time.run_time import RunTime
+from .run_time.run_time import RunTime, WhileLoop
 
 # Branches are refused one at a time, each after a recording.
 MOST_ATTEMPTS = 40
@@ -30,13 +31,18 @@ MOST_ATTEMPTS = 40
 class MergedFunctions:
     """The functions that a recording calls, in their merged forms.
 
+    Args:
+        while_loop: td.while_loop.
+        is_body: of a callee, which must not be given up while it runs: its branches are no sub-tapes, and turns of its loops do not branch.
+
     Attributes:
         lines: by code, the lines at which recordings had guards.
         refused: by code and place, why a branch stays one.
         failed: why nothing is merged any more; None while something is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, while_loop: WhileLoop, is_body: bool = False) -> None:
+        self._while_loop, self._is_body = while_loop, is_body
         self.lines: dict[CodeType, set[int]] = {}
         self.refused: dict[tuple[CodeType, Place | None], Breach] = {}
         self.sites: dict[CodeType, dict[Place, str]] = {}
@@ -142,7 +148,8 @@ class MergedFunctions:
         """The function with another code, which calls the run time."""
         code = function.__code__
         cells = dict(zip(code.co_freevars, function.__closure__ or ()))
-        cells[RUN_TIME] = CellType(RunTime(code, self.helper, self.checked, is_helper, self._regions, self._states))
+        shared = self._while_loop, self._regions, self._states
+        cells[RUN_TIME] = CellType(RunTime(code, self.helper, self.checked, is_helper, self._is_body, *shared))
         closure = tuple(cells[name] for name in made.co_freevars)
         merged = FunctionType(made, function.__globals__, function.__name__, function.__defaults__, closure)
         merged.__kwdefaults__, merged.__qualname__, merged.__module__ = function.__kwdefaults__, function.__qualname__, function.__module__
@@ -186,6 +193,10 @@ class MergedFunctions:
     def _lines_of(self, code: CodeType) -> set[int]:
         return set().union(*(self.lines.get(part, ()) for part in _comprehensions(code)))
 
+    def _may_merge(self, code: CodeType, place: Place) -> bool:
+        is_region = len(place) == 3 and place[2] == REGION
+        return (code, place) not in self.refused and not (self._is_body and is_region)
+
     def _definition(self, definition: Definition, function: FunctionType, in_region: bool) -> tuple[Definition, Facts]:
         """The definition of a function with its branches merged."""
         code, known = function.__code__, function.__globals__
@@ -196,7 +207,7 @@ class MergedFunctions:
             resolved[name] = found = _named(known, name)
             return found
 
-        facts = Facts(definition, code, resolve, self._lines_of(code), lambda place: (code, place) not in self.refused)
+        facts = Facts(definition, code, resolve, self._lines_of(code), lambda place: self._may_merge(code, place))
         calls_helpers = any(other is not code for other in self.lines)
         return Rewriter(definition, facts, calls_helpers or in_region, in_region).rewritten(), facts
 

@@ -20,6 +20,7 @@ from ...errors import (
     UnstableBranch,
 )
 from ...functions.callees.path_messages import site_of
+from ...functions.loops import while_loop
 from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions
 from ...functions.merging.rules import Refused
 from ...ir.instruction import FLOAT64, UserFunction, ValueType
@@ -69,7 +70,7 @@ class Merging:
         if wanted not in (True, False, None):
             raise ArgumentMismatch("merge is True, False or None", got=repr(wanted), fix="merge=True")
         self._function, self.wanted = function, wanted
-        self.functions = MergedFunctions()
+        self.functions = MergedFunctions(while_loop)
         self.is_on = False
         self.failed: str | None = None
         self.trials_left = 0

@@ -265,6 +265,7 @@ class PathRecorder:
     def _tape(self, call: KeyedCall, bound: BoundCall, decided: tuple[Outcome, ...], missed: Missed | None) -> Tape:
         """Record a call; raises IntNeeded where an int that would be data has to be specialised on."""
         recorder = Recorder(self._function.name, prescribed=decided, longest=self.merging.longest)
+        recorder.merges = self._policy.merge
         if not call.takes_ints:
             return _recorded(recorder, bound)
         if missed is None:

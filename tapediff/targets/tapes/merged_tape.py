@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...errors import UnsupportedFunction
+from ...functions.loops import while_loop
 from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions
 from ...functions.merging.plain_numbers import check_numbers
 from ...functions.merging.rules import Refused
@@ -33,7 +34,7 @@ def merged_tape(
     Raises:
         UnsupportedFunction: none of its branches can be merged.
     """
-    functions, failure = MergedFunctions(), ""
+    functions, failure = MergedFunctions(while_loop), ""
     functions.note_guards(plain)
     for _ in range(MOST_ATTEMPTS):
         form = functions.of(f)
@@ -67,8 +68,10 @@ def _checked(form: UserFunction) -> UserFunction:
 
     @functools.wraps(form)
     def call(*args: Tree, **named: Tree) -> Tree:
-        result = np.errstate(all="ignore")(form)(*args, **named)
         recorder = current_recorder()
+        if recorder is not None:
+            recorder.merges = True
+        result = np.errstate(all="ignore")(form)(*args, **named)
         if recorder is not None:
             check_numbers(recorder)
         return result

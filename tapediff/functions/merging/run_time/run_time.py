@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ....ir.instruction import FLOAT64, Operand, is_tracked
+from ....ops.control.calls import GET
 from ....recording.aliases import ALWAYS
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.call_arrays import watch_results
 from ....recording.python_state.object_snapshot import LARGEST_COMPARED
 from ...captured.freeze import Frozen, freeze
 from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
-from ...loops import while_loop
 from ..plain_numbers import check_numbers, checked, is_wide, may_be_plain, note_plain
 from ..purity import is_operand, is_pure, is_pure_method, is_users
 from ..regions.region_calls import RefusingAliases, Region
@@ -24,6 +24,9 @@ from ..rules import BOOLS, FLOATS, INTS, VARYING, Place, is_large, is_small
 from .choices import DTYPES, OPERATORS, PLAIN, Choices
 from .container_calls import ContainerCalls
 from .loop_run_time import LoopRunTime
+
+# Of condition, body and first value.
+WhileLoop: TypeAlias = Callable[[Callable[[Any], Operand], Callable[[Any], Any], Any], Any]
 
 
 class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
@@ -34,18 +37,19 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
         merged: the rewritten form of a function that this one calls, or the function itself.
         checked: the form of a function that only computes values; None if it does more.
         is_helper: whether others of the user's functions get its results.
+        is_body: of a callee; see MergedFunctions.
         regions: those of all functions, by code and place.
         states: what loops read besides their variables.
+        while_loop: td.while_loop.
     """
 
     def __init__(
         self, code: CodeType, merged: Callable[[FunctionType], FunctionType], checked: Callable[[FunctionType], FunctionType | None],
-        is_helper: bool, regions: dict[object, Region] | None = None, states: dict[Hashable, OutsideState] | None = None,
+        is_helper: bool, is_body: bool, while_loop: WhileLoop, regions: dict[object, Region], states: dict[Hashable, OutsideState],
     ) -> None:  # fmt: skip
         super().__init__(code)
-        self._merged, self._checked, self._is_helper = merged, checked, is_helper
-        self._regions: dict[object, Region] = {} if regions is None else regions
-        self._states: dict[Hashable, OutsideState] = {} if states is None else states
+        self._merged, self._checked, self._is_helper, self._is_body = merged, checked, is_helper, is_body
+        self._while_loop, self._regions, self._states = while_loop, regions, states
 
     def _tapediff_rebuilt(self, _: Callable[[object], Any]) -> RunTime:
         """Functions that close over it are frozen without it."""
@@ -162,7 +166,9 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
             check_numbers(recorder)
             return found
 
-        found = while_loop(lambda carry: condition(*map(note_plain, carry)), step, start)
+        found = self._while_loop(lambda carry: condition(*map(note_plain, carry)), step, start)
+        if self._is_body and _looks_at_values(found[0]):
+            raise self._refuse("guards", place, "a turn of it looks at a value")
         self._watch(place, found, [[value] for value in start] + frozen.originals)
         return tuple(map(note_plain, found))
 
@@ -246,6 +252,15 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
         if made is None:
             raise self._refuse("calls", place, f"it calls {function.__name__}, which does more than compute values")
         return made
+
+
+def _looks_at_values(result: TrackedArray) -> bool:
+    """Whether the turns of a loop that gave a result have guards, or its first test."""
+    made = result._recorder.instructions
+    loop = made[made[result._id].inputs[0]]
+    test = made[loop.inputs[0]]
+    callees = [loop.params[0], *([made[test.inputs[0]].params[0]] if test.op is GET else [])]
+    return any(variant.tape.guards for callee in callees for variant in callee.variants.values())
 
 
 class _Nothing:

@@ -1,0 +1,39 @@
+"""Calls of short merged bodies become instructions of the caller, whose loops are then found as if they stood in it."""
+
+from __future__ import annotations
+
+from ...ir.instruction import ValueType
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.control.callee import Callee
+from ...ops.control.calls import CALL, GET
+
+# Longer bodies, and those of larger values, stay calls: these store nothing for the reverse pass but their arguments.
+LARGEST_SPLICED = 400
+
+# A caller does not become longer than this.
+LONGEST_CALLER = 100_000
+
+
+def spliced(tape: Tape) -> Tape:
+    """The tape with the calls of short merged bodies that have one variant, and never another, in place of the calls."""
+    calls = [n for n, i in enumerate(tape.instructions) if i.op is CALL and i.params[0].is_merged]
+    found = {callee: _body_of(callee) for callee in {tape.instructions[n].params[0] for n in calls}}
+    bodies = {n: body for n in calls if (body := found[tape.instructions[n].params[0]]) is not None}
+    if not bodies or sum(map(len, bodies.values())) > LONGEST_CALLER:
+        return tape
+    rewriter, results = Rewriter(tape), dict[int, list[int]]()
+    for number, instruction in enumerate(tape.instructions):
+        if number in bodies:
+            results[number] = rewriter.splice(bodies[number], [rewriter.number[k] for k in instruction.inputs])
+        elif instruction.op is GET and instruction.inputs[0] in results:
+            rewriter.number[number] = results[instruction.inputs[0]][instruction.params[0]]
+        else:
+            rewriter.number[number] = rewriter.copy(number)
+    return rewriter.finish()
+
+
+def _body_of(callee: Callee) -> Tape | None:
+    body = callee.only_tape() if callee.is_compiled else None
+    size = 0 if body is None else sum(i.type.size if isinstance(i.type, ValueType) else LARGEST_SPLICED for i in body.instructions)
+    return body if size <= LARGEST_SPLICED else None
