@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     )  # fmt: skip
     from .posterior.posterior import Posterior
     from .doctor import show_versions
-    from . import implicit, interpolate, linalg, ode, random, sparse, special, stats, testing
+    from . import debug, implicit, interpolate, linalg, ode, random, sparse, special, stats, testing
 
 __version__ = "0.1.0"
 
@@ -55,7 +55,7 @@ __all__ = [
     "GuardWarning", "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "NewTape",
     "NonScalarOutput", "NotConverged", "Output", "Posterior", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape",
     "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement",
-    "asarray", "checkpoint", "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "derivative", "empty", "fori_loop",
+    "asarray", "checkpoint", "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "debug", "derivative", "empty", "fori_loop",
     "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate", "interval", "is_recording", "jacfwd", "jacobian", "jacrev",
     "jvp", "linalg", "linear_operator", "linearize", "lower", "ode", "ones", "ordered", "positive", "positive_ordered", "primitive",
     "random", "real", "record", "register_container", "scan", "second_derivative", "show_versions", "simplex", "sparse", "sparse_hessian",

@@ -123,6 +123,20 @@ def test_results_are_drawn(tmp_path, suffix):
     assert picture.stat().st_size > 10_000
 
 
+def test_the_speed_that_the_readme_shows_is_the_measured_one(tmp_path):
+    """Every time in measured.json stands in the table of NOTES.md, and every problem that is shown is there."""
+    measured = json.loads(plot.MEASURED.read_text())
+    notes = plot.HERE.joinpath("NOTES.md").read_text().partition(f"## The table of {measured['date']}")[2]
+    table = {row.split("|")[1].strip(): row for row in notes.splitlines() if row.startswith("|")}
+    for row in measured["rows"]:
+        cells = [cell.strip() for cell in table[row["title"]].split("|")]
+        assert {float(cell) for cell in cells[2:11] if cell} == set(row["microseconds"].values()), row["title"]
+    assert set(plot.SHOWN) <= {row["title"] for row in measured["rows"]}
+    pytest.importorskip("matplotlib")
+    plot.draw_speed(measured, tmp_path / "speed.svg")
+    assert (tmp_path / "speed.svg").stat().st_size > 10_000
+
+
 SMALL = [d for d in derivative_problems.DERIVATIVE_PROBLEMS if d.small]
 
 

@@ -26,7 +26,7 @@ def blocks(page):
 
 
 # Pages about libraries that the tests do not install.
-NEEDED = {"jax.md": "jax"}
+NEEDED = {"jax.md": "jax", "torch.md": "torch"}
 
 
 def names(page):

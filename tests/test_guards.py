@@ -306,7 +306,7 @@ NDARRAY_FIX = (
 )
 HASH = "a dictionary key or set member (hash)"
 HASH_FIX = "compare with `if x == ...`, which is guarded; or key on int(x)"
-TEXT_FIX = "print(repr(x)) shows type and shape; print values outside the recorded function"
+TEXT_FIX = "print(x) shows type, value and origin while recording; td.debug.print(\"x = {}\", x) prints at every replay"
 ERRORS = [
     (to_float, "a Python float", SCALAR, FLOAT_FIX),
     (

@@ -40,7 +40,7 @@ def cond(pred: Operand, true_fn: Callable[..., object], false_fn: Callable[..., 
 
 
 def switch(index: Operand, branches: Sequence[Callable[..., object]], *args: Tree) -> Tree:
-    """branches[index](*args); only the branch taken is run and recorded.
+    """`branches[index](*args)`; only the branch taken is run and recorded.
 
     Args:
         index: an integer from 0 to len(branches) - 1.

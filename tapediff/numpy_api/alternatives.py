@@ -5,7 +5,7 @@ from __future__ import annotations
 NOT_HERE = "not supported; docs/supported.md lists what is"
 
 # By NumPy's and SciPy's names without "numpy."; methods of arrays by their own.
-_TEXT = "print(repr(x)) shows type and shape; print values outside the recorded function"
+SHOW = "print(x) shows type, value and origin while recording; td.debug.print(\"x = {}\", x) prints at every replay"
 _BITS = "integers have no bits here: multiply, divide and take remainders by powers of 2"
 _FILES = "return the values from the function, and write them to a file outside"
 _MEMORY = "tracked values have no memory of their own: compare values, or the indices that made the arrays"
@@ -39,13 +39,13 @@ INSTEAD = {
     "resize": "use np.resize, which makes a new array",
     "asmatrix": _MATRICES,
     "bmat": _MATRICES,
-    "array2string": _TEXT,
-    "array_repr": _TEXT,
-    "array_str": _TEXT,
-    "base_repr": _TEXT,
-    "binary_repr": _TEXT,
-    "format_float_positional": _TEXT,
-    "format_float_scientific": _TEXT,
+    "array2string": SHOW,
+    "array_repr": SHOW,
+    "array_str": SHOW,
+    "base_repr": SHOW,
+    "binary_repr": SHOW,
+    "format_float_positional": SHOW,
+    "format_float_scientific": SHOW,
     "save": _FILES,
     "savez": _FILES,
     "savez_compressed": _FILES,

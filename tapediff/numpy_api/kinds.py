@@ -35,6 +35,16 @@ def tracked_dtype(dtype: DTypeLike | None) -> np.dtype:
     return next(known for known in _KNOWN if known == dtype)
 
 
+def kind_of(value: Operand) -> str:
+    """A tracked array in messages: its type alone."""
+    return f"<tracked {value.dtype}[{', '.join(map(str, value.shape))}]>"
+
+
+def shown(value: Operand) -> str:
+    """A value in one line: of large arrays the corners."""
+    return " ".join(np.array2string(np.asarray(value), precision=6, threshold=12, edgeitems=2).split())
+
+
 def converted(value: Operand, dtype: DTypeLike | None) -> Operand:
     """A tracked value in another dtype, as NumPy casts it without asking; the value itself where it has it."""
     dtype = value.dtype if dtype is None else tracked_dtype(dtype)

@@ -47,7 +47,7 @@ from ..ir.tape import Tape
 from ..numpy_api.complex_numbers.dispatch import call_op as of_complex
 from ..numpy_api.complex_numbers.pair import is_complex
 from ..numpy_api.joining import stack_objects
-from ..numpy_api.kinds import plain_data
+from ..numpy_api.kinds import kind_of, plain_data
 from ..numpy_api.whole_numbers import WholeNumber, with_floats
 from ..ops import Op
 from ..ops.control.calls import DynamicArray
@@ -333,7 +333,7 @@ class Recorder(TapeBuilder):
         value._recorder._check_usable()
         if value._recorder.level > self.level:
             raise TrackedValueLeaked(
-                "a value of an inner recording was used in an outer one", at=user_site(), got=repr(value),
+                "a value of an inner recording was used in an outer one", at=user_site(), got=kind_of(value),
                 fix="return it from the inner function instead of keeping it outside",
             )  # fmt: skip
         value._refresh()
@@ -415,6 +415,11 @@ class Recorder(TapeBuilder):
         """The operation that made a value, for error messages."""
         op = self.instructions[value._id].op
         return "an argument" if op is INPUT else f"{op.name}(...)"
+
+    def made_at(self, value: TrackedArray) -> str:
+        """The user's line of that operation, for whoever prints a value."""
+        site = self.instructions[value._id].site
+        return "" if site is None else f" at {site}"
 
     # Results
 

@@ -242,7 +242,7 @@ REFUSED = [
     (lambda x: complex(x[0]), td.TrackedValueEscaped, r"x \+ 0j"),
     (lambda x: float(x[0] * 1j), td.TrackedValueEscaped, "z.real"),
     (lambda x: np.zeros(3).__setitem__(0, x[0] * 1j), td.TrackedValueEscaped, "z.real"),
-    (lambda x: f"{1j * x}", td.TrackedValueEscaped, "repr"),
+    (lambda x: f"{1j * x}", td.TrackedValueEscaped, "debug.print"),
     (lambda x: {x[0] * 1j: 1}, td.TrackedValueEscaped, "guarded"),
     (lambda x: x.__iadd__(1j * x), TypeError, "Cannot cast"),
     (lambda x: np.fft.fft(x.astype(np.float32)), td.UnsupportedFunction, "astype"),

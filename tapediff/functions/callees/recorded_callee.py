@@ -19,6 +19,7 @@ from ...ir.interpreter import GuardFailure, run
 from ...ir.keys import has_identities
 from ...ir.serialize import State
 from ...ir.tape import Tape
+from ...numpy_api.kinds import kind_of
 from ...ops.control.calls import CALL
 from ...passes.pipeline import run_passes
 from ...recording.python_state.caught_errors import Failure
@@ -304,7 +305,7 @@ class RecordedCallee(Callee):
         if recorder.captured:
             raise TrackedValueLeaked(
                 f"{self.name} uses a tracked value that is neither an argument nor a variable of an enclosing function",
-                at=recorder.last_site(), got=repr(recorder.captured[0]), fix="pass it as an argument",
+                at=recorder.last_site(), got=kind_of(recorder.captured[0]), fix="pass it as an argument",
             )  # fmt: skip
         return tape
 

@@ -17,6 +17,7 @@ from ...ops.arrays.indexing import INDEX
 from ...ops.matrices.fourier import DFT, INVERSE_REAL_DFT, REAL_DFT
 from ..indexing import region_of
 from ..joining import as_value, concatenate, stack
+from ..kinds import kind_of
 from .arithmetic import conjugate
 from .pair import both, is_complex, pair
 
@@ -72,7 +73,7 @@ def _given(a: Operand) -> Operand:
         return a
     if a.dtype == np.float32:
         raise UnsupportedFunction(
-            "a Fourier transform of float32 numbers", at=user_site(), got=repr(a)[:60],
+            "a Fourier transform of float32 numbers", at=user_site(), got=kind_of(a) if is_tracked(a) else repr(a)[:60],
             fix="transforms are complex128 here: convert first, x.astype(float)",
         )  # fmt: skip
     return a if a.dtype == np.float64 else a.astype(float)

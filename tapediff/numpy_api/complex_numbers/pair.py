@@ -13,7 +13,7 @@ from ...ir.pytree import Pair, is_complex, put_together, taken_apart
 from ...ops.arrays.shape import BROADCAST
 from ...ops.elementwise.arithmetic import CONVERT
 from ..joining import as_value
-from ..kinds import COMPLEX128, FLOAT32
+from ..kinds import COMPLEX128, FLOAT32, kind_of
 
 
 def holds_complex(value: Operand) -> bool:
@@ -84,7 +84,7 @@ def _require_double(dtype: np.dtype) -> None:
 def _as_float64(value: Operand) -> Operand:
     if value.dtype == FLOAT32:
         raise UnsupportedFunction(
-            "a tracked array of float32 together with complex numbers", at=user_site(), got=repr(value),
+            "a tracked array of float32 together with complex numbers", at=user_site(), got=kind_of(value),
             fix="complex numbers are complex128 here: convert first, x.astype(float)",
         )  # fmt: skip
     return value if value.dtype is FLOAT64 else CONVERT(value, dtype=FLOAT64)

@@ -16,8 +16,10 @@ from ... import numpy_api as functions
 from ...base.source_location import user_site
 from ...errors import UnsupportedMethod
 from ...ir.instruction import Operand
+from ...numpy_api.alternatives import SHOW
 from ...numpy_api.complex_numbers import arithmetic, dispatch
 from ...numpy_api.complex_numbers.pair import COMPLEX128, Pair, pair, parts
+from ...numpy_api.kinds import kind_of, shown
 from .escapes import escaped
 
 _ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("__"))
@@ -72,7 +74,9 @@ class ComplexArray(NDArrayOperatorsMixin, Pair):
         return (self[k] for k in range(self.shape[0]))
 
     def __repr__(self) -> str:
-        return f"<tracked complex128[{', '.join(map(str, self.shape))}]>"
+        re, im = self.re._value, self.im._value
+        value = "" if re is None or im is None else f" = {shown(re + 1j * im)}"
+        return f"{kind_of(self)[:-1]}{value}>"
 
     def __getitem__(self, index: Operand) -> Operand:
         return ComplexArray(self.re[index], self.im[index])
@@ -129,7 +133,7 @@ class ComplexArray(NDArrayOperatorsMixin, Pair):
     __int__ = __index__ = __float__  # type: ignore[assignment]
 
     def __str__(self) -> str:
-        self._escaped("text (str or format)", "print(repr(z)) shows type and shape; print values outside the recorded function")
+        self._escaped("text (str or format)", SHOW)
 
     def __format__(self, spec: str) -> str:
         return self.__str__()
@@ -187,7 +191,7 @@ class ComplexArray(NDArrayOperatorsMixin, Pair):
         if method is not None:
             return lambda *args, **named: method(self, *args, **named)
         if name in _ATTRIBUTES:
-            raise UnsupportedMethod(f"ndarray.{name} is not available on complex tracked arrays", at=user_site(), got=repr(self),
+            raise UnsupportedMethod(f"ndarray.{name} is not available on complex tracked arrays", at=user_site(), got=kind_of(self),
                                     fix="use the functions that docs/complex.md lists, or z.real and z.imag")  # fmt: skip
         raise AttributeError(f"complex tracked arrays have no attribute {name}")
 

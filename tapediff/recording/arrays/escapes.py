@@ -16,7 +16,8 @@ from ...base.current_recording import Recording
 from ...base.source_location import scipy_function, user_frame, user_site
 from ...errors import TrackedValueEscaped, UnsupportedMethod
 from ...ir.instruction import Operand, Recorded, ValueType
-from ...numpy_api.alternatives import instead_of
+from ...numpy_api.alternatives import SHOW, instead_of
+from ...numpy_api.kinds import kind_of
 from ...ops.elementwise.arithmetic import RINT
 
 _JOIN = (
@@ -115,7 +116,7 @@ class Escapes(Recorded):
         escaped(
             self,
             "text (str or format)",
-            "print(repr(x)) shows type and shape; print values outside the recorded function",
+            SHOW,
         )
 
     def __format__(self, spec: str) -> str:
@@ -148,7 +149,7 @@ class Escapes(Recorded):
             frame = user_frame()
             if frame is not None and "__array__" in (*frame.f_code.co_consts, *frame.f_code.co_names):
                 raise UnsupportedMethod(  # it is the user who asks, with hasattr
-                    "a tracked number does not have the attribute __array__ that NumPy's numbers have", got=repr(self),
+                    "a tracked number does not have the attribute __array__ that NumPy's numbers have", got=kind_of(self),
                     fix="ask for isinstance(x, np.generic) instead",
                 )  # fmt: skip
             raise AttributeError("__array__")
@@ -173,7 +174,7 @@ def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> N
         into, fix = f"{into} by {called}", instead_of(called)
     error = TrackedValueEscaped(
         f"a tracked value was converted to {into}, which would drop its gradient",
-        at=user_site(2), got=f"{value!r}, the result of {value._recorder.origin(value)}", fix=fix, is_plain=is_plain,
+        at=user_site(2), got=f"{kind_of(value)}, the result of {value._recorder.origin(value)}", fix=fix, is_plain=is_plain,
     )  # fmt: skip
     error.is_write = _is_stored(value.type.dtype.kind in "ib")
     raise error

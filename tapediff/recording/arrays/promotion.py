@@ -10,6 +10,7 @@ from numpy import asarray  # NumPy's own; see numpy_namespace.py
 from ...base.source_location import user_site
 from ...errors import UnsupportedFunction
 from ...ir.instruction import BOOL, FLOAT64, INT64, Operand, is_tracked
+from ...numpy_api.kinds import kind_of
 from ...ops import Op
 from ...ops.elementwise.comparison import MASK_OPS
 
@@ -48,7 +49,8 @@ def constant_operand(op: Op, argument: Operand, array: np.ndarray, dtype: np.dty
     """A plain operand as a constant of the tape, in the dtype of the operation or, if there is none, in the nearest supported one."""
     if array.dtype.kind not in "fiub":
         raise UnsupportedFunction(
-            f"{op.name} of a tracked array and {array.dtype} values", at=user_site(), got=repr(argument)[:60],
+            f"{op.name} of a tracked array and {array.dtype} values", at=user_site(),
+            got=kind_of(argument) if is_tracked(argument) else repr(argument)[:60],
             fix="tapediff differentiates real functions; convert the other operand to floats",
         )  # fmt: skip
     if dtype is None:

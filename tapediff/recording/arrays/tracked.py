@@ -20,7 +20,7 @@ from ...errors import UnsupportedMethod
 from ...ir.instruction import BOOL, Operand, is_tracked
 from ...numpy_api.alternatives import instead_of
 from ...numpy_api.indexing import is_basic, is_tracked_index, positions_of, region_of, tracked_positions_of
-from ...numpy_api.kinds import is_foreign, plain_data
+from ...numpy_api.kinds import is_foreign, kind_of, plain_data, shown
 from ...numpy_api.whole_numbers import WholeNumber
 from ...ops.arrays.indexing import GATHER, INDEX, Region, replace
 from ...ops.elementwise import comparison
@@ -88,7 +88,12 @@ class TrackedArray(Versioned):
         return (self[k] for k in range(self.type.shape[0]))
 
     def __repr__(self) -> str:
-        return f"<tracked {self.type}>"
+        """Type, value and origin, for whoever prints it; messages have `kind_of`."""
+        recorder = self._recorder
+        if recorder.is_open:
+            self._refresh()
+        value = "" if self._value is None else f" = {shown(self._value)}"
+        return f"<tracked {self.type}{value}, {recorder.origin(self)}{recorder.made_at(self)}>"
 
     # Operators
 
@@ -205,7 +210,7 @@ class TrackedArray(Versioned):
 
     def view(self, *dtype: Operand, **named: Operand) -> Operand:
         if any(np.dtype(d) != self.dtype for d in (*dtype, *named.values())):
-            raise UnsupportedMethod("ndarray.view of another dtype is not available on tracked arrays", at=user_site(), got=repr(self),
+            raise UnsupportedMethod("ndarray.view of another dtype is not available on tracked arrays", at=user_site(), got=kind_of(self),
                                     fix="use x.astype(dtype), which converts the values")  # fmt: skip
         return self[...]
 
@@ -245,7 +250,7 @@ class TrackedArray(Versioned):
         is_number = not self.type.shape and not name.startswith("__") and hasattr(self.__class__, name)
         if name in _ARRAY_ATTRIBUTES or is_number:
             kind = "ndarray" if name in _ARRAY_ATTRIBUTES else self.__class__.__name__
-            raise UnsupportedMethod(f"{kind}.{name} is not available on tracked arrays", at=user_site(), got=repr(self),
+            raise UnsupportedMethod(f"{kind}.{name} is not available on tracked arrays", at=user_site(), got=kind_of(self),
                                     fix=instead_of(name))  # fmt: skip
         raise AttributeError(f"tracked arrays have no attribute {name}")
 

@@ -1,4 +1,4 @@
-"""While something is recorded, np.array, np.asarray, np.full and their relatives make tracked arrays of tracked values.
+"""While something is recorded, np.array, np.asarray, np.full and their relatives make tracked arrays of tracked values; print shows them.
 
 NumPy asks its arguments by protocols nearly everywhere but here: these functions turn what they do not know into an array of
 objects, or into floats. So the names in NumPy's own namespace stand, during recordings only, for functions that look at their
@@ -9,18 +9,22 @@ and makes arrays of objects of tracked numbers, which become a tracked array whe
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections.abc import Callable, Mapping
 from functools import update_wrapper, wraps
 from operator import itemgetter
+from types import ModuleType
+from typing import TypeAlias
 
 import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...base.operating_system import at_fork
 from ...base.source_location import is_library_file
-from ...ir.instruction import Operand
+from ...ir.instruction import Operand, is_tracked
 from ...numpy_api import creating
+from ...numpy_api.complex_numbers.pair import is_complex
 from ...numpy_api.composed import choosing, filling, numpys_own, per_element
 from ...numpy_api.creating import holds_tracked
 from . import filled_arrays, scipy_functions, scipy_methods
@@ -30,6 +34,7 @@ from .process_state import process
 # The types of most arguments, which hold no further values.
 _PLAIN = frozenset((float, int, bool, complex, str, range, np.float64, np.int64, type(None)))
 _OBJECT = np.dtype(object)
+_usual_print = print
 
 
 def _first(args: tuple[Operand, ...], named: dict[str, Operand]) -> bool:
@@ -104,7 +109,11 @@ _USUAL = {id(_REPLACEMENTS): tuple(_ORIGINALS.values()), id(_ORIGINALS): tuple(_
 
 
 
-def _method(owner: type, name: str, answer: Callable[..., Operand]) -> tuple[type, str, Operand, Callable[..., Operand]]:
+# A class or module, a name in it, what is there, and what stands there while something is recorded.
+_Method: TypeAlias = tuple[type | ModuleType, str, Operand, Callable[..., Operand]]
+
+
+def _method(owner: type, name: str, answer: Callable[..., Operand]) -> _Method:
     """A method of one of NumPy's classes in Python, and what stands for it where an argument is tracked."""
     original = getattr(owner, name)
 
@@ -116,10 +125,20 @@ def _method(owner: type, name: str, answer: Callable[..., Operand]) -> tuple[typ
     return owner, name, original, call
 
 
+@wraps(print)
+def _print(*values: Operand, **named: Operand) -> None:
+    """Python's print, which shows tracked values by type, value and origin; text that is made of one in another way is refused."""
+    if current_recorder() is None:
+        _usual_print(*values, **named)
+    else:
+        _usual_print(*(repr(v) if is_tracked(v) or is_complex(v) else v for v in values), **named)
+
+
 _CONCATENATOR = type(np.r_).__mro__[1]
-_METHODS = (
+_METHODS: tuple[_Method, ...] = (
     _method(_CONCATENATOR, "__getitem__", numpys_own.method_code(_CONCATENATOR.__getitem__)),
     _method(np.vectorize, "__call__", per_element.call_vectorized),
+    (builtins, "print", print, _print),
 )
 
 
