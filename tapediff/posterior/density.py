@@ -180,6 +180,10 @@ class NamedDensity:
         """The last argument of the C function."""
         return self.c_function().user_data
 
+    def __getstate__(self) -> dict[str, object]:
+        """Without the C function, which is of this process."""
+        return {**vars(self), "_c_function": None}
+
     def _target(self, jacobian: bool) -> GuardedTape:
         if jacobian:
             return self._tape

@@ -9,7 +9,7 @@ from .check import Report, check_posterior
 from .density import NamedDensity
 from .estimates import Estimate, NormalApproximation, find_mode, laplace_approximation
 from .generated import generate
-from .sampling import nutpie_model, sample
+from .sampling import Executor, nutpie_model, sample, sample_by_tasks
 from .transforms import Array
 
 
@@ -64,12 +64,16 @@ class Posterior(NamedDensity):
     # Draws
 
     def sample(
-        self, draws: int = 1000, chains: int = 4, *, tune: int = 1000, seed: int | None = None, **options: Tree
-    ) -> Tree:
+        self, draws: int = 1000, chains: int = 4, *, tune: int = 1000, seed: int | None = None, executor: Executor | None = None,
+        **options: Tree,
+    ) -> Tree:  # fmt: skip
         """Draws by nutpie's No-U-Turn sampler, which calls the compiled density and the transforms without Python.
 
         Args:
             draws: of each chain, after `tune` more that are not kept.
+            executor: runs each chain as a task: a dask.distributed.Client, a concurrent.futures.ProcessPoolExecutor, or another object
+                whose `submit(function, *args)` gives a future with `result()`. The posterior is sent to it, functions by cloudpickle where
+                that is installed.
             options: of nutpie.sample, such as cores, progress_bar=False, target_accept.
 
         Returns:
@@ -79,6 +83,8 @@ class Posterior(NamedDensity):
             ImportError: nutpie is not installed: pip install tapediff[sampler].
             Exception: an error of the density itself stops the run. Points that it rejects are divergences.
         """
+        if executor is not None:
+            return sample_by_tasks(self, draws, chains, tune, seed, options, executor)
         return sample(self, draws, chains, tune, seed, options)
 
     def nutpie_model(self) -> Tree:

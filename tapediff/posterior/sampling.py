@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import pickle
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..adapters import nutpie
+from ..adapters.shards import pickled
 from ..functions.merging.prepare.wrappers import Wrapper
 from ..ir.instruction import Tree
 from ..targets.guarded_tape import GuardedTape
@@ -14,6 +18,21 @@ from .density import NamedDensity
 from .generated import arguments, generate
 from .layout import Layout
 from .transforms import Array, Shape
+
+
+class Future(Protocol):
+    """What a task gives."""
+
+    def result(self) -> Any:
+        """What its function returned; raises what it raised."""
+
+
+class Executor(Protocol):
+    """What runs tasks: concurrent.futures.Executor, dask.distributed.Client."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future:
+        """Run fn(*args) in a worker."""
+        ...
 
 
 class Expanded(Wrapper):
@@ -68,3 +87,20 @@ def sample(
             trace.posterior[name] = (("chain", "draw", *axes), values)
             trace.posterior.coords.update({dim: list(posterior.coords[dim]) for dim in axes if dim in posterior.coords})
     return trace
+
+
+def sample_by_tasks(
+    posterior: NamedDensity, draws: int, chains: int, tune: int, seed: int | None, options: Mapping[str, Tree], executor: Executor
+) -> Tree:  # fmt: skip
+    """Each chain by a task of its own; the chains in one trace."""
+    seeds = np.random.SeedSequence(seed).generate_state(chains)
+    sent, of_nutpie = pickled((posterior, draws, tune)), {"cores": 1, "progress_bar": False, **options}
+    futures = [executor.submit(_chain, sent, of_nutpie, int(of_chain)) for of_chain in seeds]
+    traces = [future.result() for future in futures]
+    return import_module("arviz").concat(*traces, dim="chain")
+
+
+def _chain(sent: bytes, options: Mapping[str, Tree], seed: int) -> Tree:
+    """One chain, in a worker."""
+    posterior, draws, tune = pickle.loads(sent)
+    return sample(posterior, draws, 1, tune, seed, options)

@@ -108,6 +108,9 @@ class Distribution:
     functions: dict[str, Formula] = field(default_factory=dict)
     is_discrete = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__module__", "tapediff.stats")  # where pickle finds it by its name
+
     def __repr__(self) -> str:
         return f"<tapediff.stats.{self.name}>"
 

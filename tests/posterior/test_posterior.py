@@ -1,6 +1,7 @@
 """td.Posterior: its log density against plain NumPy, Stan's values at Stan's points, data that change, estimates, generated quantities, draws."""
 
 import importlib.util
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -245,3 +246,15 @@ def test_an_error_of_the_density_stops_the_sampler_with_its_own_message():
 
     with pytest.raises(KeyError, match="a fault of the program"):
         td.Posterior(log_density, x=td.real()).sample(500, 1, seed=1, progress_bar=False, cores=1)
+
+
+def test_distributions_and_posteriors_can_be_pickled():
+    """By their names; the C function, which is of this process, is left behind and made again."""
+    for name in td.stats.__all__:
+        assert pickle.loads(pickle.dumps(getattr(td.stats, name))) is getattr(td.stats, name)
+    cloudpickle = pytest.importorskip("cloudpickle")
+    post = td.Posterior(lambda mu, y: norm.logpdf(y, mu).sum(), mu=td.positive(), data={"y": np.ones(3)})
+    assert post.address
+    again = cloudpickle.loads(cloudpickle.dumps(post))
+    assert again.log_density_gradient(np.zeros(1))[0] == post.log_density_gradient(np.zeros(1))[0]
+    assert again.address
