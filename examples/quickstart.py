@@ -11,7 +11,7 @@ y = X @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=100)
 y[::20] += 5.0  # outliers
 
 
-def loss(beta):  # plain NumPy, plain Python: quadratic for small residuals, linear for large ones
+def loss(beta):  # squares of small residuals, large ones count less
     total = 0.0
     for r in y - X @ beta:
         if abs(r) < 0.5:
@@ -21,7 +21,7 @@ def loss(beta):  # plain NumPy, plain Python: quadratic for small residuals, lin
     return total
 
 
-safe = td.GuardedTape(loss)  # follows every branch; the paths it meets become one kernel
+safe = td.GuardedTape(loss)  # follows every branch, in one kernel
 fit = minimize(safe.value_and_gradient, np.zeros(3), jac=True)
 print("coefficients:", fit.x.round(2))
 print(safe.explain())

@@ -24,7 +24,10 @@ def test_every_page_is_named_in_the_navigation():
     assert set(PAGES) <= set(named)
 
 
-@pytest.mark.parametrize("name", td.__all__)
+ADAPTERS = [f"adapters.{path.stem}" for path in (ROOT / "tapediff" / "adapters").glob("*.py") if path.stem != "__init__"]
+
+
+@pytest.mark.parametrize("name", [*td.__all__, *ADAPTERS])
 def test_every_public_name_is_in_the_reference(name):
     """As an object, or as a module whose members are listed."""
     home = f"{td.HOME[name]}.{name}" if name in td.HOME else name
