@@ -61,7 +61,6 @@ def test_wheel_and_sdist_work_in_an_environment_of_their_own(tmp_path):
         "examples",
         "benchmarks",
         "mkdocs.yml",
-        "mkdocs.yml",
         "SECURITY.md",
         "CITATION.cff",
         "LICENSE",
