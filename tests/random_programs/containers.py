@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import random
+from types import CellType, FunctionType
+from typing import Any
+
+from tapediff.functions.merging.facts import body_of
+from tapediff.functions.merging.nodes import RUN_TIME, copied
+from tapediff.functions.merging.prepare.containers.as_variables import Containers
+from tapediff.functions.merging.prepare.source import compile_within, definition_of
 
 HEADER = """import dataclasses
 from dataclasses import dataclass, replace
@@ -177,3 +186,35 @@ class ContainerProgram:
             found = [f"s = replace(s, a={value})", f"s = dataclasses.replace(s, b={value}, n=s.n + 1)", f"s = {self.kind}({value}, s.a, s.n)"] * 2 + (found if self.kind != "Frozen" else found[-1:])
         odd = ["s.extra = 1.0", "r = s", "touch(s)", "s = s if a > 0 else s", "del s.n", "s.__dict__", f"s.b: float = {value}"]
         return self.random.choice(found if not self.is_odd or self.random.random() < 0.8 else odd)
+
+
+class _Checks:
+    """What rewritten functions call, for plain numbers."""
+
+    def record_class(self, *_: object) -> None:
+        pass
+
+    def index(self, _place: object, index: Any, keys: tuple[int, ...], is_list: bool, *_: object) -> int:
+        return range(len(keys))[index] if is_list else {key: key for key in keys}[index]
+
+
+def with_variables(f: FunctionType) -> FunctionType | None:
+    """The function with its containers as variables, which runs as plain Python; None if it has no such container."""
+    code, known = f.__code__, f.__globals__
+    definition = copied(definition_of(code))
+    variables = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
+    own = frozenset((*code.co_varnames, *code.co_cellvars)).difference(part.arg for part in ast.walk(definition.args) if isinstance(part, ast.arg))
+
+    def resolve(name: str) -> object:
+        return None if name in variables else known.get(name, getattr(builtins, name, None))
+
+    def is_builtin(node: ast.expr, *wanted: object) -> bool:
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and any(resolve(node.func.id) is each for each in wanted)
+
+    containers = Containers(own, resolve, is_builtin, lambda _: True, lambda _: True)
+    definition.body = containers.of_function(body_of(definition))
+    if not containers.made:
+        return None
+    made = compile_within(definition, code, (*code.co_freevars, RUN_TIME))
+    cells = dict(zip(code.co_freevars, f.__closure__ or ())) | {RUN_TIME: CellType(_Checks())}
+    return FunctionType(made, known, f.__name__, f.__defaults__, tuple(cells[name] for name in made.co_freevars))

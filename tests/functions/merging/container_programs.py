@@ -406,6 +406,16 @@ def seen_by_a_closure(x):
     return read() * x[0]
 
 
+def changed_in_another_list(x):
+    a = [0.0, 1.0]
+    for v in x:
+        seen = [a]
+        if v > 0:
+            a[0] = a[0] + v
+        seen[0][0] = seen[0][0] + 1.0
+    return a[0] * x[0]
+
+
 def lazily_read(x):
     a = [0.5, 1.0]
     later = (v * 2 for v in a)
@@ -502,7 +512,7 @@ def a_float_as_an_index(x):
 
 TRAPS = [
     with_a_property, counted_when_made, watched, checked_when_made, with_a_property_of_a_subclass, asked_for_anything, makes_a_list_of_its_own,
-    by_another_name, object_by_another_name, changed_by_a_function, in_a_list, kept_by_default, seen_by_a_closure, lazily_read, while_gone_over,
+    by_another_name, object_by_another_name, changed_by_a_function, in_a_list, kept_by_default, seen_by_a_closure, changed_in_another_list, lazily_read, while_gone_over,
     multiplied_lists, arrays_in_a_list, whole_and_float, bools_in_a_list, index_that_changes, an_array_that_stays, in_single_precision,
     unbound_at_times, a_float_as_an_index,
 ]  # fmt: skip

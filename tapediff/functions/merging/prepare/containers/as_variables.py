@@ -74,6 +74,7 @@ class Containers:
         numbers = WholeNumbers(body, self._names, self._is_builtin, self._length)
         self._decided = Decided(body, self._looks_at_data)
         self._uses = Uses(body, self._resolve, numbers, self._decided)
+        self._same = self._same_containers()
         self._keep_those_of_variables()
         self._keep_those_that_data_decides_on()
         if not self._shapes:
@@ -130,15 +131,20 @@ class Containers:
 
     def _changed_by_another_name(self, name: str) -> ast.AST | None:
         """Where one of several variables of the same list or object is assigned to."""
-        same = {name}
-        count = 0
-        while count < len(same):
-            count = len(same)
-            for other, values in self._bound.items():
-                given = {value.id for value, _ in values if isinstance(value, ast.Name)}
-                if other in same or given & same:
-                    same |= given | {other}
+        same = self._same.get(name, ())
         return next((store for each in same for store in self._uses.stores(each)), None) if len(same) > 1 else None
+
+    def _same_containers(self) -> dict[str, set[str]]:
+        """By variable, those that are assigned to each other."""
+        found: dict[str, set[str]] = {}
+        for name, values in self._bound.items():
+            for other in {value.id for value, _ in values if isinstance(value, ast.Name)} - {name}:
+                first, second = found.setdefault(name, {name}), found.setdefault(other, {other})
+                if first is not second:
+                    small, large = sorted((first, second), key=len)
+                    large |= small
+                    found |= dict.fromkeys(small, large)
+        return found
 
     def _keep_those_that_data_decides_on(self) -> None:
         """Leave out those of which data decides nothing, but what others are made of."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ...variables import assigned, blocks_of, reads
+from ...variables import Names, assigned, blocks_of, reads
 
 
 class Decided:
@@ -22,6 +22,8 @@ class Decided:
 
     def __init__(self, body: Sequence[ast.stmt], looks_at_data: Callable[[ast.expr], bool]) -> None:
         self._looks_at_data = looks_at_data
+        # By expression, the names that it reads, and whether it chooses by data.
+        self._known: dict[ast.expr, tuple[Names, bool]] = {}
         self.names: set[str] = set()
         self.statements: set[ast.stmt] = set()
         count = -1
@@ -31,9 +33,11 @@ class Decided:
 
     def is_decided(self, node: ast.expr) -> bool:
         """Whether the value of an expression depends on what data has decided."""
-        return not self.names.isdisjoint(reads(node)) or any(
-            isinstance(n, ast.IfExp) and self._looks_at_data(n.test) for n in ast.walk(node)
-        )
+        known = self._known.get(node)
+        if known is None:
+            chooses = any(isinstance(n, ast.IfExp) and self._looks_at_data(n.test) for n in ast.walk(node))
+            self._known[node] = known = reads(node), chooses
+        return known[1] or not self.names.isdisjoint(known[0])
 
     def _block(self, body: Sequence[ast.stmt], may_not_run: bool) -> None:
         for statement in body:

@@ -189,6 +189,8 @@ class Uses:
             keys = tuple(range(int(bounds[0]), int(bounds[1]) + 1))
             if set(keys) <= set(shape.keys):
                 return Index(keys)
+        if isinstance(node.ctx, ast.Store) and not isinstance(self.parents.get(node), ast.AugAssign):
+            return None  # it may add an entry
         return None if self.may_not_run(node) else Index(shape.keys, is_checked=True)
 
     def is_whole(self, node: ast.expr) -> bool:

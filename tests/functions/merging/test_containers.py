@@ -1,0 +1,118 @@
+"""Lists, dicts and objects of a function's own as variables: the same answers, to the bit, errors of Python's own, and traps for every rule."""
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.functions.merging.prepare.containers import as_variables, records, uses
+from tapediff.functions.merging.run_time.container_calls import ContainerCalls
+from tapediff.targets.guarded import merging
+from tapediff.targets.guarded.merging import Merging
+from tests.functions.merging import container_programs as programs
+from tests.functions.merging.test_merging import POINTS, agree
+from tests.random_programs.branching import function_of
+from tests.random_programs.containers import ContainerProgram, with_variables
+from tests.random_programs.stateful_branching import faults_of, outcome, points
+
+
+def recorded(f):
+    return td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
+
+
+def test_variables_compute_what_containers_do_to_the_bit():
+    """As plain Python, with nothing merged or recorded."""
+    found = 0
+    for seed in range(80):
+        text = ContainerProgram(seed).text()
+        f = function_of(text)
+        rewritten = with_variables(f)
+        found += rewritten is not None
+        for x in points(seed, 4) if rewritten is not None else []:
+            expected, got = outcome(lambda: f(x.copy())), outcome(lambda: rewritten(x.copy()))
+            is_error = isinstance(expected, Exception)
+            assert type(expected) is type(got), text
+            assert is_error or repr(expected) == repr(got), text
+    assert found > 30
+
+
+@pytest.mark.parametrize("seed", [13, 26, 1020])
+@np.errstate(all="ignore")
+def test_random_programs_with_containers_follow_their_paths(seed):
+    text, faults, _ = faults_of(seed, 3, kind="containers")
+    assert not faults, text + "\n".join(faults)
+
+
+def beyond_the_end(x):
+    levels, k = [0.5, 1.0, 2.0], 0
+    for v in x:
+        if v > 0.35:
+            k += 1
+    return levels[k] * x[0]
+
+
+def no_such_key(x):
+    rates, k = {1: 0.5, 2: 1.0}, 1
+    for v in x:
+        if v > 1.0:
+            k += 1
+        elif v < -1.0:
+            k -= 1
+    return rates[k] * x[0]
+
+
+@pytest.mark.parametrize(("f", "error"), [(beyond_the_end, IndexError), (no_such_key, KeyError)])
+def test_an_entry_that_there_is_not_is_an_error_of_pythons(f, error):
+    merged = recorded(f)
+    failing = [x for x in POINTS if isinstance(outcome(lambda x=x: f(x)), error)]
+    others = [x for x in POINTS if not isinstance(outcome(lambda x=x: f(x)), error)]
+    assert failing
+    agree(f, merged, others[:2])
+    for x in failing:
+        with pytest.raises(error):
+            td.gradient(merged, x)
+    agree(f, merged, others)
+    assert merged._recorder.merging.failed is None
+    assert len(merged._cache.all()) == 1, merged.explain()
+
+
+def test_a_class_that_changes_is_looked_at_again(monkeypatch):
+    f, merged = programs.fills_a_tank, recorded(programs.fills_a_tank)
+    agree(f, merged, POINTS[:3])
+
+    def init(self, level, spilled=0.0):
+        self.level, self.spilled = level * 2.0, spilled
+
+    monkeypatch.setattr(programs.Tank, "__init__", init)
+    agree(f, merged, [x[:5] for x in POINTS[:3]])
+
+
+def test_the_report_names_the_line_that_needs_a_container():
+    merged = recorded(programs.changed_by_a_function)
+    agree(programs.changed_by_a_function, merged, POINTS[:3])
+    assert "a is used as such: bump(a); lists, dicts and objects become variables only where" in merged.explain()
+
+
+nothing = lambda *_: None
+
+# What would be if a rule were taken out, and a program that is wrong then.
+WITHOUT = {
+    "uses": (uses.Uses, "other", nothing, programs.changed_in_another_list),
+    "aliases": (as_variables.Containers, "_changed_by_another_name", nothing, programs.by_another_name),
+    "methods of classes": (records, "_is_harmless", lambda *_: True, programs.watched),
+    "properties": (records, "_is_plain_attribute", lambda *_: True, programs.with_a_property_of_a_subclass),
+    "loops over them": (uses.Uses, "is_gone_over", lambda *_: True, programs.while_gone_over),
+    "indices": (ContainerCalls, "index", lambda _s, _p, index, *_: index, programs.from_the_end),
+}
+
+
+@pytest.mark.parametrize("rule", WITHOUT)
+def test_a_rule_that_is_taken_out_lets_a_wrong_answer_in(monkeypatch, rule):
+    owner, name, instead, f = WITHOUT[rule]
+    monkeypatch.setattr(Merging, "check", nothing)
+    monkeypatch.setattr(merging, "TRIALS", 0)
+    agree(f, recorded(f), POINTS)
+    records._KNOWN.clear()
+    monkeypatch.setattr(owner, name, instead)
+    with pytest.raises(AssertionError):
+        agree(f, recorded(f), POINTS)
+    records._KNOWN.clear()
