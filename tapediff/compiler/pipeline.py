@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir.tape import Tape
+from ..passes.pipeline import FINISH, run_passes
 from .bytecode.translate import Translation, translated
 from .loop_ir.program import Group, Interpreted, Program, Storage, assembled
 from .lower.lower import Lowered, lower
@@ -24,7 +25,7 @@ from .schedule.split_long import split_long
 
 def build_program(tape: Tape) -> Program:
     """The scheduled loop program of a tape, with its memory plan."""
-    lowered = lower(tape)
+    lowered = lower(run_passes(tape, FINISH))
     steps, storages = recompute_stencils(lowered.steps, lowered.storages)
     groups, storages = rematerialize(schedule(steps, storages), storages)
     return _planned(lowered, storages, [], split_long(groups))
@@ -32,7 +33,7 @@ def build_program(tape: Tape) -> Program:
 
 def build_body(tape: Tape, varying: set[int]) -> Program:
     """The program of a loop's body: its first `before` groups run once, as they depend on none of the inputs `varying`."""
-    lowered = lower(tape)
+    lowered = lower(run_passes(tape, FINISH))
     steps, storages = recompute_stencils(lowered.steps, lowered.storages)
     early, steps = split_invariants(steps, storages, varying)
     before, groups = schedule(early, storages), schedule(steps, storages)

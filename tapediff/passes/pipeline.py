@@ -13,6 +13,7 @@ from .loops.save_for_backward import save_for_backward
 from .loops.saved_carries import drop_saved_carries, save_carries
 from .simplify.common_subexpressions import common_subexpressions
 from .simplify.dead_code import dead_code
+from .simplify.discarded_zeros import discarded_zeros
 from .simplify.fold_constants import fold_constants
 from .simplify.forward_writes import forward_writes
 from .simplify.sink_broadcasts import sink_broadcasts
@@ -71,6 +72,12 @@ PIPELINE = (
     Stage(sink_broadcasts, "hoisted values are broadcast over the iterations"),
     Stage(common_subexpressions, "values hoisted from the loop and from its reverse"),
     Stage(dead_code, "nothing unused is compiled"),
+)
+
+# Before a tape is lowered. No derivative is taken of what these make.
+FINISH = (
+    Stage(discarded_zeros, "what multiplies cotangents is in its last form"),
+    Stage(dead_code, "the comparisons that it replaces"),
 )
 # fmt: on
 

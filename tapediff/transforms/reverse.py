@@ -6,6 +6,7 @@ fused and compiled, or differentiated again, like any other tape.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -165,9 +166,11 @@ class _Adjoints:
     def add(self, number: int, cotangent: Operand, quality: int) -> None:
         if cotangent is None or not self.active[number]:
             return
-        if isinstance(cotangent, RegionCotangent):
+        # type() and not isinstance(): the __class__ property of tracked arrays is slow to ask.
+        kind = type(cotangent)
+        if kind is RegionCotangent:
             self.parts.setdefault(number, []).append(cotangent)
-        elif isinstance(cotangent, ItemCotangent):
+        elif kind is ItemCotangent:
             self.items.setdefault(number, {}).setdefault(cotangent.k, []).append(cotangent.z_bar)
         else:
             self.dense.setdefault(number, []).append(cotangent)
@@ -415,5 +418,9 @@ class _Adjoints:
             else (instruction, instruction)
         )
         if instruction.op is DIVIDE:
-            return y.op is CONSTANT and bool(np.isfinite(y.params[0]).all() and y.params[0].all())
-        return instruction.op is MULTIPLY and any(c.op is CONSTANT and np.isfinite(c.params[0]).all() for c in (x, y))
+            return y.op is CONSTANT and _is_finite(y.params[0]) and bool(y.params[0].all())
+        return instruction.op is MULTIPLY and any(c.op is CONSTANT and _is_finite(c.params[0]) for c in (x, y))
+
+
+def _is_finite(value: np.ndarray) -> bool:
+    return math.isfinite(value) if value.shape == () else bool(np.isfinite(value).all())

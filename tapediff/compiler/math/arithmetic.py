@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..llvm.values import TYPES
+from ..llvm.values import TYPES, widest
 from .simd import (
     Value,
     as_values,
@@ -16,7 +16,9 @@ from .simd import (
     integer_quotient,
     is_nan,
     select,
+    splat,
     to_f64,
+    unlikely,
 )
 
 _INF = float("inf")
@@ -95,6 +97,14 @@ def isinf(x: Value) -> Value:
 def isfinite(x: Value) -> Value:
     """True where x is neither infinite nor NaN."""
     return fabs(x) < _INF
+
+
+def zero_where_discarded(x, y, w) -> Value:
+    """x, but 0 where y is 0 and w infinite or NaN: a jump that is hardly ever taken, which depends on w alone."""
+    code, width = widest((x, y, w))
+    x, y, w = (splat(v if isinstance(v, Value) else constant(code, v, "f64"), width) for v in (x, y, w))
+    is_discarded = ~isfinite(w)
+    return unlikely(is_discarded, x, lambda: select(is_discarded & equal(y, 0.0), 0.0, x), stays=True)
 
 
 def signbit(x: Value) -> Value:

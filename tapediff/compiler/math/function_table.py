@@ -37,6 +37,7 @@ _LANES = ("fma", "rint", "floor", "ceil", "trunc", "sqrt", "copysign", "select",
 _ARITHMETIC = (
     "equal", "not_equal", "maximum", "minimum", "fmax", "fmin", "absolute", "sign", "square", "reciprocal", "isnan",
     "isinf", "isfinite", "signbit", "fmod", "mod", "floor_divide", "integer_floor_divide", "integer_mod", "round_to_float32",
+    "zero_where_discarded",
 )  # fmt: skip
 _EXPONENTIAL = ("exp", "exp2", "expm1", "sinh", "cosh", "tanh", "expit")
 _LOGARITHMIC = (
@@ -89,6 +90,7 @@ _OWN = {
     "to_f64",
     "to_i64",
     "logical_not",
+    "zero_where_discarded",
     *_COUNTER_BASED,
 }
 
@@ -102,6 +104,7 @@ PYTHON_FUNCTIONS: dict[str, Callable[..., object]] = {
     "equal": operator.eq,
     "not_equal": operator.ne,
     "fma": lambda x, y, z: x * y + z,
+    "zero_where_discarded": lambda x, y, w: 0.0 if y == 0.0 and not np.isfinite(w) else x,
     "select": lambda condition, x, y: x if condition else y,
     "to_f64": np.float64,
     "round_to_float32": lambda x: np.float64(np.float32(x)),

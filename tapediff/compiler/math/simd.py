@@ -175,13 +175,16 @@ def any_lane(condition: Value) -> Value:
     return Value(code, code.emit(f"icmp ne i{width} {mask}, 0"), "i1", 1)
 
 
-def unlikely(condition: Value, usual: Value, rare: Callable[[], Value]) -> Value:
+def unlikely(condition: Value, usual: Value, rare: Callable[[], Value], *, stays: bool = False) -> Value:
     """`usual`, or the f64 value that `rare()` emits when the condition holds on at least one lane.
 
-    `rare` is emitted in a block of its own, which the usual path jumps over; its value is used on every lane.
+    `rare` is emitted in a block of its own, which the usual path jumps over; its value is used on every lane. LLVM makes a selection of a
+    short one, which waits for all its operands, unless the jump `stays`.
     """
     code, work, join = usual.code, usual.code.label(), usual.code.label()
-    code.line(f"br i1 {any_lane(condition).ref}, label %{work}, label %{join}")
+    if stays:
+        code.declare('!99 = !{!"branch_weights", i32 1, i32 1000}')
+    code.line(f"br i1 {any_lane(condition).ref}, label %{work}, label %{join}{', !prof !99' * stays}")
     before = code.block
     code.start(work)
     other = rare()

@@ -94,6 +94,11 @@ def select(condition, x, y):
 
 
 @inner
+def zero_where_discarded(x, y, w):
+    return 0.0 if y == 0.0 and not isfinite(w) else x
+
+
+@inner
 def to_f64(x):
     return np.float64(x)
 

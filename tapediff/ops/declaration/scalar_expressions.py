@@ -11,7 +11,7 @@ from functools import cache
 # The functions that are a machine instruction or a few.
 _CHEAP = frozenset(
     ("select", "sqrt", "absolute", "maximum", "minimum", "equal", "not_equal", "to_f64", "to_i64", "floor", "ceil", "rint", "trunc",
-     "sign", "isnan", "isfinite", "isinf", "fma", "logical_not", "round_to_float32", "copysign")
+     "sign", "isnan", "isfinite", "zero_where_discarded", "isinf", "fma", "logical_not", "round_to_float32", "copysign")
 )  # fmt: skip
 _CALLED = re.compile(r"\b([a-z]\w*)\(")
 

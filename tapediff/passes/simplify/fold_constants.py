@@ -20,7 +20,7 @@ from ...ops.elementwise.comparison import SELECT
 LARGEST_GROWTH = 4096
 
 # Ops that may leave a value as it is without any constant among its operands.
-_SIMPLIFIED = (SELECT, NEGATIVE, RESHAPE, ASSEMBLE, INDEX)
+_SIMPLIFIED = frozenset((SELECT, NEGATIVE, RESHAPE, ASSEMBLE, INDEX))
 
 
 @np.errstate(all="ignore")
@@ -85,7 +85,9 @@ def _unchanged(
 
 
 def _is_one(value: np.ndarray | None) -> bool:
-    return value is not None and value.size <= LARGEST_GROWTH and bool((value == 1.0).all())
+    if value is None or value.size > LARGEST_GROWTH:
+        return False
+    return value.item() == 1.0 if value.shape == () else bool((value == 1.0).all())
 
 
 def _is_whole(regions: Sequence[Region], shape: tuple[int, ...]) -> bool:

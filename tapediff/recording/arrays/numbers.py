@@ -34,7 +34,7 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
             known = _number(recorder, other, kind)
             if known is not None:
                 try:
-                    value = evaluate(self._value, known[1])
+                    value = evaluate(self._value, known[1]) if recorder.concrete else None
                 except _FAILURES:
                     return recorder.apply(op, (self, other))
                 return type(self)(recorder, recorder._append(op, (self._id, known[0]), (), type_), value, type_)
@@ -50,7 +50,7 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
             known = _number(recorder, other, type(other))
             if known is not None:
                 try:
-                    value = evaluate(known[1], self._value)
+                    value = evaluate(known[1], self._value) if recorder.concrete else None
                 except _FAILURES:
                     return recorder.apply(op, (other, self))
                 return type(self)(recorder, recorder._append(op, (known[0], self._id), (), type_), value, type_)
@@ -71,7 +71,7 @@ REFLECTED: dict[Op, Callable[..., Operand]] = {}
 
 def unary(self: Versioned, op: Op) -> Operand:
     type_, recorder = _result_type(op), self._recorder
-    if type_ is None or not _is_number(self):
+    if type_ is None or not recorder.concrete or not _is_number(self):
         return recorder.apply(op, (self,))
     try:
         value = op.evaluate(self._value)
@@ -92,8 +92,7 @@ def _result_type(op: Op) -> ValueType | None:
 
 def _is_number(array: Versioned) -> bool:
     """Whether it is a float64 of the current recording, and no view of an array."""
-    recorder = array._recorder
-    return array.type is FLOAT_SCALAR and array._view is None and current_recorder() is recorder and recorder.concrete
+    return array.type is FLOAT_SCALAR and array._view is None and current_recorder() is array._recorder
 
 
 def _number(recorder: Recording, other: Operand, kind: type) -> tuple[int, Operand] | None:

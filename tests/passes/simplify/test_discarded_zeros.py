@@ -1,0 +1,85 @@
+"""Selections that keep discarded cotangents zeros, as jumps: the same bits at zeros, infinities and NaN."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT, ZERO_WHERE_DISCARDED
+from tapediff.passes.simplify.discarded_zeros import discarded_zeros
+
+NUMBERS = (0.0, -0.0, 1.5, -2.0, 1e-320, np.inf, -np.inf, np.nan)
+
+
+def kept(z_bar, product):
+    return SELECT(LOGICAL_AND(EQUAL(z_bar, 0.0), IS_NAN(product)), 0.0, product)
+
+
+def by_one(z_bar, f, _):
+    return kept(z_bar, z_bar * f)
+
+
+def by_one_from_the_left(z_bar, f, _):
+    return kept(z_bar, f * z_bar)
+
+
+def by_two(z_bar, f, g):
+    return kept(z_bar, -(-(z_bar * f) * g))
+
+
+def in_a_row(z_bar, f, g):
+    once = kept(z_bar, z_bar * f)
+    return kept(once, g * -once)
+
+
+def by_three(z_bar, f, g):
+    return kept(z_bar, z_bar * f * g * g)
+
+
+def of_a_quotient(z_bar, f, _):
+    return kept(z_bar, z_bar / f)
+
+
+def of_another_product(z_bar, f, g):
+    return kept(z_bar, f * g)
+
+
+def jumps(tape):
+    return sum(instruction.op is ZERO_WHERE_DISCARDED for instruction in tape.instructions)
+
+
+@pytest.mark.parametrize(
+    ("function", "count"),
+    [(by_one, 1), (by_one_from_the_left, 1), (by_two, 2), (in_a_row, 2), (by_three, 0), (of_a_quotient, 0), (of_another_product, 0)],
+)
+def test_products_of_a_cotangent_are_kept_zero_by_jumps_to_the_bit(function, count):
+    tape = td.record(function, 1.5, 2.5, 3.5)
+    made = discarded_zeros(tape)
+    made.check()
+    assert jumps(made) == count
+    compiled = td.compile(tape)
+    with np.errstate(all="ignore"):
+        for point in itertools.product(NUMBERS, repeat=3):
+            expected = tape(*point)
+            for found in (made(*point), compiled(*point)):
+                # NaN has a sign that means nothing.
+                assert (found == expected and np.signbit(found) == np.signbit(expected)) or (found != found and expected != expected), point
+
+
+def test_a_loop_of_discarded_terms_has_exact_zeros():
+    """A carry that is infinite on the side that is not taken, at every turn."""
+
+    def last(x):
+        def step(carry):
+            y, k = carry
+            square = y * y * 1e200
+            return np.where(x[0] > 0.0, y * x[0], square * square), k + 1.0
+
+        return td.while_loop(lambda carry: carry[1] < 5.0, step, (x[1], 0.0 * x[0]))[0]
+
+    with np.errstate(all="ignore"):
+        compiled = td.compile(last, np.array([0.5, 1.0]))
+    for x in ([0.5, 1.0], [0.25, 3.0], [0.5, 0.0]):
+        # Powers of two: no rounding.
+        assert np.array_equal(td.gradient(compiled, np.array(x)), [5 * x[0] ** 4 * x[1], x[0] ** 5])
