@@ -55,7 +55,21 @@ def test_eight_schools_agrees_with_the_reference(tmp_path):
     rows = [line.split() for line in printed.splitlines() if line.startswith(("theta", "mu", "tau"))]
     assert len(rows) == 10
     assert all(abs(float(error)) < 4 for _, _, _, error, *_ in rows)
-    assert (tmp_path / "eight_schools.png").stat().st_size > 10_000
+    assert (tmp_path / "figures" / "eight_schools.png").stat().st_size > 10_000
+    assert "error/MCSE: " in printed
+    assert [path.name for path in tmp_path.iterdir()] == ["figures"]
+
+
+def test_pictures_are_drawn(tmp_path):
+    """Three, in a folder of their own; the tree has the five tapes, each behind the guards that lead to it."""
+    pytest.importorskip("matplotlib")
+    printed = run("pictures.py", tmp_path)
+    pictures = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert pictures == ["ball_fit.svg", "tape_and_kernel.svg", "tapes_as_tree.svg"]
+    assert all((tmp_path / "figures" / name).stat().st_size > 5_000 for name in pictures)
+    assert printed.count("        tape ") + printed.count("      tape ") >= 5
+    assert "if x[1] > 2.0:" in printed
+    assert "for i0 in range(1000):" in (tmp_path / "figures" / "tape_and_kernel.svg").read_text()
 
 
 def test_branching_finds_the_change(tmp_path):
