@@ -190,3 +190,49 @@ def test_many_small_densities_are_one_call(n):
     assert "for_each_matrix(cholesky" in compiled.kernel(None).source
     v = RNG.normal(size=x.shape)
     np.testing.assert_allclose(td.hvp(compiled, x, v), td.hvp(td.record(f, x), x, v), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        np.linalg.cholesky, np.linalg.inv, np.linalg.eigvalsh, np.linalg.svdvals, lambda x: np.linalg.eigh(x)[1], lambda x: np.linalg.qr(x)[1],
+        lambda x: np.linalg.norm(x, 2), np.linalg.matrix_rank, lambda x: np.linalg.solve(x, np.zeros((0, 2))), np.linalg.det,
+        lambda x: np.linalg.slogdet(x)[0], lambda x: np.linalg.lstsq(x, np.zeros(0))[0],
+    ],
+)  # fmt: skip
+def test_matrices_without_rows_are_no_failure(f):
+    """LAPACK is not called for them."""
+    x = np.zeros((0, 0))
+    for call in (td.record(f, x), td.compile(f, x)):
+        np.testing.assert_array_equal(call(x), f(x))
+
+
+def test_the_condition_of_zeros_is_infinite_and_of_no_matrices_empty():
+    """As NumPy has it."""
+    stack = np.stack([np.zeros((3, 3)), np.eye(3), np.full((3, 3), np.inf)])[:2]
+    np.testing.assert_array_equal(td.compile(np.linalg.cond, stack)(stack), np.linalg.cond(stack))
+    none = np.zeros((0, 3, 3))
+    assert td.record(np.linalg.cond, none)(none).shape == (0,)
+
+
+def test_a_loop_over_matrices_is_that_over_a_stack():
+    """One routine call for all of them, with the same value and gradient."""
+    stack = np.concatenate([DEFINITE] * 6)
+    sides = RNG.normal(size=(12, 3))
+
+    def looped(a, b):
+        total = 0.0
+        for k in range(12):
+            total = total + np.sum(np.linalg.solve(a[k], b[k]) ** 2) + np.linalg.slogdet(a[k])[1] + np.sum(np.linalg.cholesky(a[k]))
+        return total
+
+    def stacked(a, b):
+        return np.sum(np.linalg.solve(a, b[..., None]) ** 2) + np.sum(np.linalg.slogdet(a)[1]) + np.sum(np.linalg.cholesky(a))
+
+    compiled = td.compile(looped, stack, sides)
+    value, gradient = td.value_and_gradient(compiled, stack, sides)
+    expected, slope = td.value_and_gradient(td.record(stacked, stack, sides), stack, sides)
+    # Sums in another order.
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-10, atol=1e-12)
+    assert "for_each_matrix(lu_factor" in compiled.source

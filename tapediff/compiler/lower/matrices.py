@@ -195,7 +195,12 @@ class MatrixLowering(StepBuilder):
         self, routine: str, operands: list[StridedView], target: StridedView, sizes: tuple[int, ...], failure: str = "",
         batch: tuple[int, ...] = (), advances: tuple[int, ...] = (),
     ) -> None:  # fmt: skip
-        """A routine on matrices, or on each of a stack with the axes `batch`: then operands and result go on by `advances` entries."""
+        """A routine on matrices, or on each of a stack with the axes `batch`: then operands and result go on by `advances` entries.
+
+        Nothing is called for a result of no entries: LAPACK takes no matrices without rows.
+        """
+        if math.prod(target.shape) == 0:
+            return
         number = -1
         if failure:
             number = len(self.failures)

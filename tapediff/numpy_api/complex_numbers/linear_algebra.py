@@ -156,6 +156,26 @@ def eigvalsh(a: Operand, UPLO: str = "L") -> Operand:
     return eigh(a, UPLO).eigenvalues
 
 
+def svd(a: Operand, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Operand:
+    if compute_uv:
+        raise refused("np.linalg.svd", "the vectors are those of np.linalg.eigh(z.conj().T @ z); values alone are np.linalg.svdvals(z)")
+    return svdvals(a)
+
+
+def svdvals(x: Operand, /) -> Operand:
+    """The real matrix has each of them twice. First derivatives only: with the second ones, which vectors it is of two would matter."""
+    values = np.linalg.svdvals(_represented(x))
+    return 0.5 * (values[..., ::2] + values[..., 1::2])
+
+
+def pinv(a: Operand, rcond: Operand = None, hermitian: bool = False, *, rtol: Operand = np._NoValue) -> Operand:
+    if hermitian:
+        raise refused("np.linalg.pinv with hermitian=True", "leave hermitian out")
+    kinds = {} if rtol is np._NoValue else {"rtol": rtol}
+    m = a.shape[-2]
+    return _halves(np.linalg.pinv(_represented(a), rcond, **kinds)[..., :m], -2)
+
+
 def _without(name: str, fix: str) -> Callable[..., Operand]:
     def call(*_: Operand, **__: Operand) -> Operand:
         raise refused(f"np.linalg.{name}", fix)
@@ -165,17 +185,14 @@ def _without(name: str, fix: str) -> Callable[..., Operand]:
 
 # Refused, and what to do instead.
 REFUSED: dict[Callable[..., object], str] = {
-    np.linalg.svd: "singular values are np.sqrt(np.linalg.eigvalsh(z.conj().T @ z))",
-    np.linalg.svdvals: "they are np.sqrt(np.linalg.eigvalsh(z.conj().T @ z)), smallest first",
     np.linalg.qr: "the triangular factor is np.linalg.cholesky(z.conj().T @ z).conj().T, up to phases",
-    np.linalg.pinv: "use np.linalg.solve(z.conj().T @ z, z.conj().T)",
-    np.linalg.lstsq: "use np.linalg.solve(z.conj().T @ z, z.conj().T @ b)",
+    np.linalg.lstsq: "use np.linalg.pinv(z) @ b",
     np.linalg.eig: "np.linalg.eigh is for Hermitian matrices; of two by two matrices write the roots out",
     np.linalg.eigvals: "np.linalg.eigvalsh is for Hermitian matrices; of two by two matrices write the roots out",
 }
 
 FUNCTIONS: dict[Callable[..., object], Callable[..., Operand]] = {
     np.linalg.solve: solve, np.linalg.inv: inv, np.linalg.det: det, np.linalg.slogdet: slogdet, np.linalg.cholesky: cholesky,
-    np.linalg.eigh: eigh, np.linalg.eigvalsh: eigvalsh,
+    np.linalg.eigh: eigh, np.linalg.eigvalsh: eigvalsh, np.linalg.svd: svd, np.linalg.svdvals: svdvals, np.linalg.pinv: pinv,
     **{function: _without(function.__name__, fix) for function, fix in REFUSED.items()},
 }  # fmt: skip

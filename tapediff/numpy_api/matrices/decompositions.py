@@ -115,7 +115,7 @@ def matrix_rank(A: Operand, tol: Operand = None, hermitian: bool = False, *, rto
     if tol is not None:
         return np.count_nonzero(s > as_value(tol)[..., None], axis=-1)
     rtol = max(a.shape[-2:]) * np.finfo(a.dtype).eps if rtol is None else np.asarray(rtol)[..., None]
-    return np.count_nonzero(s > np.max(s, axis=-1, keepdims=True) * rtol, axis=-1)
+    return np.count_nonzero(s > np.max(s, axis=-1, keepdims=True, initial=0.0) * rtol, axis=-1)
 
 
 def lstsq(a: Operand, b: Operand, rcond: float | None = None) -> tuple[Operand, Operand, int, Operand]:
@@ -129,7 +129,7 @@ def lstsq(a: Operand, b: Operand, rcond: float | None = None) -> tuple[Operand, 
     eps = np.finfo(np.result_type(a.dtype, b.dtype)).eps
     rcond = max(m, n) * eps if rcond is None else eps if rcond == -1 else rcond
     s = svd(a, compute_uv=False)
-    rank = int(np.count_nonzero(s > rcond * s[0]))
+    rank = int(np.count_nonzero(s > rcond * s[:1]))
     x = pinv(a, rcond) @ b
     if rank != n or m <= n:
         return x, np.empty(0), rank, s
@@ -137,13 +137,16 @@ def lstsq(a: Operand, b: Operand, rcond: float | None = None) -> tuple[Operand, 
     return x, np.atleast_1d(residuals), rank, s
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def cond(x: Operand, p: Operand = None) -> Operand:
     x = as_floats(as_value(x))
-    if np.size(x) == 0:
+    if np.ndim(x) >= 2 and 0 in np.shape(x)[-2:]:
         raise np.linalg.LinAlgError("cond is not defined on empty arrays")
     if p in (None, 2, -2):
         s = svd(x, compute_uv=False)
-        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+        ratio = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+        # 0 / 0 is that of a matrix of zeros, which NumPy calls infinite.
+        return np.where(np.isnan(ratio) & ~np.any(np.isnan(x), axis=(-2, -1)), np.inf, ratio)
     square(x)
     return np.linalg.norm(x, p, axis=(-2, -1)) * np.linalg.norm(np.linalg.inv(x), p, axis=(-2, -1))
 

@@ -169,7 +169,10 @@ def norm(x: Operand, ord: float | str | None = None, axis: Operand = None, keepd
         rows, columns = axes if axis is None else (k % x.ndim for k in axis)
         kept = [k for k in range(x.ndim) if k not in (rows, columns)]
         values = np.linalg.svdvals(np.transpose(x, (*kept, rows, columns)))
-        result = np.sum(values, axis=-1) if ord == "nuc" else values[..., 0 if ord == 2 else -1]
+        if ord == 2 and values.shape[-1] == 0:
+            result = np.zeros(values.shape[:-1])
+        else:
+            result = np.sum(values, axis=-1) if ord == "nuc" else values[..., 0 if ord == 2 else -1]
         return np.expand_dims(result, axes) if keepdims else result
     raise ValueError("Invalid norm order for matrices.")
 

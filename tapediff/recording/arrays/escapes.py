@@ -176,7 +176,7 @@ def escaped(value: Operand, into: str, fix: str, *, is_plain: bool = False) -> N
         f"a tracked value was converted to {into}, which would drop its gradient",
         at=user_site(2), got=f"{kind_of(value)}, the result of {value._recorder.origin(value)}", fix=fix, is_plain=is_plain,
     )  # fmt: skip
-    error.is_write = _is_stored(value.type.dtype.kind in "ib")
+    error.is_write = _is_stored(value.dtype.kind in "ib")
     raise error
 
 
