@@ -157,7 +157,10 @@ class Pattern:
 
     def __init__(self, matrix: Sparse, *, lower: bool = False) -> None:
         self._lower, self._shape = lower, matrix.shape
-        self._keys = np.unique(self._flat(matrix)[0])
+        self._first, keys = (matrix.indptr, matrix.indices), self._flat(matrix)[0]
+        self._keys = np.unique(keys)
+        # Where the entries of this structure stand in the matrix's data, in the order of the keys; none of it stands there twice.
+        self._order = np.flatnonzero(self._is_chosen(matrix.tocoo()))[np.argsort(keys)]
         self.places = self._keys // matrix.shape[1], self._keys % matrix.shape[1]
 
     def entries(self, matrix: Sparse) -> Array:
@@ -166,6 +169,8 @@ class Pattern:
         Raises:
             ArgumentMismatch: there are others.
         """
+        if all(map(np.array_equal, self._first, (matrix.indptr, matrix.indices))) and self._order.size == self._keys.size:
+            return matrix.data[self._order]
         keys, values = self._flat(matrix)
         found = np.searchsorted(self._keys, keys)
         if np.any(self._keys[np.minimum(found, self._keys.size - 1)] != keys):
@@ -177,8 +182,11 @@ class Pattern:
 
     def _flat(self, matrix: Sparse) -> tuple[Array, Array]:
         matrix = matrix.tocoo()
-        chosen = matrix.row >= matrix.col if self._lower else slice(None)
+        chosen = self._is_chosen(matrix)
         return (matrix.row.astype(np.int64) * self._shape[1] + matrix.col)[chosen], matrix.data[chosen]
+
+    def _is_chosen(self, matrix: Sparse) -> Array:
+        return matrix.row >= matrix.col if self._lower else np.ones(matrix.row.size, bool)
 
 
 class _Calls:

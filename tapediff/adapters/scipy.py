@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from math import isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,17 +37,20 @@ def _guarded(target: Target) -> CompiledTape | GuardedTape:
 
 
 class _LastPoint:
-    """What has been computed at the last point, which is compared by its numbers: SciPy overwrites its arrays."""
+    """What has been computed at the last point, which is compared by its bytes: SciPy overwrites its arrays."""
 
     def __init__(self) -> None:
-        self._x: Array | None = None
+        self._x = b""
         self._known: dict[str, Any] = {}
 
-    def at(self, x: Array, key: str, compute: Callable[[], Any]) -> Any:
-        if self._x is None or not np.array_equal(self._x, x):
-            self._x, self._known = np.array(x, dtype=np.float64), {}
+    def at(self, x: Array, key: str, compute: Callable[[Array], Any]) -> Any:
+        """What `compute` gives at a copy of x."""
+        point = np.asarray(x, dtype=np.float64)
+        given = point.tobytes()
+        if given != self._x:
+            self._x, self._known = given, {}
         if key not in self._known:
-            self._known[key] = compute()
+            self._known[key] = compute(point.copy())
         return self._known[key]
 
 
@@ -92,7 +96,7 @@ class Objective:
         if self._sparse:
             return self._sign * sparse_hessian(self.target, np.array(x, dtype=np.float64), *self.args)
         return self._last.at(
-            x, "hess", lambda: self._sign * self.target.hessian(np.array(x, dtype=np.float64), *self.args)
+            x, "hess", lambda point: self._sign * self.target.hessian(point, *self.args)
         )
 
     def hessp(self, x: Array, p: Array) -> Array:
@@ -100,7 +104,7 @@ class Objective:
         return self._sign * self.target.hvp(np.array(x, dtype=np.float64), np.array(p, dtype=np.float64), *self.args)
 
     def _both(self, x: Array) -> tuple[float, Array]:
-        return self._last.at(x, "both", lambda: self._evaluated(np.array(x, dtype=np.float64)))
+        return self._last.at(x, "both", self._evaluated)
 
     def _evaluated(self, x: Array) -> tuple[float, Array]:
         self.evaluations += 1
@@ -108,9 +112,9 @@ class Objective:
             value, gradient = self.target.value_and_gradient(x, *self.args)
         except np.linalg.LinAlgError:
             return np.inf, np.zeros_like(x)
-        if not np.isfinite(value):
+        if not isfinite(value):
             return np.inf, np.nan_to_num(self._sign * gradient)
-        return self._sign * float(value), self._sign * gradient
+        return (-float(value), -gradient) if self._sign < 0.0 else (float(value), gradient)
 
 
 class Residuals:
@@ -131,16 +135,15 @@ class Residuals:
 
     def __call__(self, x: Array) -> Array:
         """The residuals."""
-        return np.array(self._last.at(x, "value", lambda: self.target(np.array(x, dtype=np.float64), *self.args)))
+        return np.array(self._last.at(x, "value", lambda point: self.target(point, *self.args)))
 
     def jac(self, x: Array) -> Foreign:
         """The Jacobian: an array, a scipy.sparse matrix or a LinearOperator."""
-        point = np.array(x, dtype=np.float64)
         if self._kind == "sparse":
-            return self._last.at(x, "jac", lambda: sparse_jacobian(self.target, point, *self.args))
+            return self._last.at(x, "jac", lambda point: sparse_jacobian(self.target, point, *self.args))
         if self._kind == "operator":
-            return self._last.at(x, "jac", lambda: linear_operator(self.target, point, *self.args))
-        return self._last.at(x, "jac", lambda: self.target.jacobian(point, *self.args))
+            return self._last.at(x, "jac", lambda point: linear_operator(self.target, point, *self.args))
+        return self._last.at(x, "jac", lambda point: self.target.jacobian(point, *self.args))
 
 
 def constraint(target: Target, lower: Foreign, upper: Foreign, *args: Tree) -> Foreign:
