@@ -26,7 +26,10 @@ def blocks(page):
 
 
 # Pages about libraries that the tests do not install.
-NEEDED = {"jax.md": "jax", "torch.md": "torch"}
+NEEDED = {
+    "jax.md": ["jax"], "torch.md": ["torch"], "samplers.md": ["emcee"], "optimisers.md": ["iminuit", "nlopt", "ipyopt"],
+    "pymc.md": ["pymc", "nutpie"], "clusters.md": ["distributed", "joblib", "cloudpickle"],
+}  # fmt: skip
 
 
 def names(page):
@@ -36,8 +39,8 @@ def names(page):
 @pytest.mark.parametrize("page", PAGES, ids=names)
 def test_every_python_block_runs_and_prints_what_the_page_shows(page):
     """In order and in one namespace; `...` in the text stands for anything, as in doctest."""
-    if page.name in NEEDED:
-        pytest.importorskip(NEEDED[page.name])
+    for library in NEEDED.get(page.name, ()):
+        pytest.importorskip(library)
     checker, namespace = doctest.OutputChecker(), {"__name__": page.stem}
     for code, line, shown in blocks(page):
         # Python finds the source of what a page defines, as it does in a notebook.

@@ -46,7 +46,8 @@ class Term:
 class ShardedSum(ABC):
     """The sum of `f(x, shard)` over shards, with its gradient: `total.value_and_gradient(x)`.
 
-    It is a primitive too: `total(x)` in a recorded function is one operation, so that priors and other terms stand beside it.
+    It is a primitive too: `total(x)` in a recorded function is one operation, so that priors and other terms stand beside it. It is
+    differentiated once.
 
     Attributes:
         evaluations: how many points were asked for.
