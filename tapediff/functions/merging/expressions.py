@@ -91,6 +91,8 @@ class Simple:
     def _call(self, node: ast.Call) -> ast.expr:
         if is_call_of_run_time(node) and isinstance(node.func, ast.Attribute) and node.func.attr == "stored":
             return call("stored", [place(self.site), self.expression(node.args[1])], node)
+        if is_call_of_run_time(node) and isinstance(node.func, ast.Attribute) and node.func.attr == "entry_within":
+            return call("number", [place(self.site), node], node)
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             raise Broken("calls", node, f"it calls {ast.unparse(node)}")
         if isinstance(node.func, ast.Name) and is_users(self._facts.resolve(node.func.id)):

@@ -8,6 +8,7 @@ from types import CodeType, ModuleType
 
 from .nodes import extent
 from .prepare.containers.as_variables import Containers
+from .prepare.containers.lookups import Lookups
 from .prepare.early_exits import EarlyExits
 from .prepare.loop_exits import LoopExits
 from .prepare.none_flags import NoneFlags
@@ -79,7 +80,10 @@ class Facts:
         self.variables |= containers.made
         self._lines = containers.lines.union(self._lines)
         self.breaches += containers.breaches
-        return containers.made
+        lookups = Lookups(names | containers.made, self.resolve, self.is_builtin, self.looks_at_data, self.may_merge)
+        self.body = lookups.of_function(self.body)
+        self.variables |= lookups.made
+        return containers.made | lookups.made
 
     def _is_merged(self, node: ast.If) -> bool:
         return self.looks_at_data(node.test) and self.may_merge((node.lineno, node.col_offset))

@@ -55,6 +55,11 @@ def is_call_of_run_time(node: ast.Call) -> bool:
     return isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == RUN_TIME
 
 
+def is_entry(node: ast.Call) -> bool:
+    """Whether a call of the run time gives an entry of an array or list."""
+    return is_call_of_run_time(node) and isinstance(node.func, ast.Attribute) and node.func.attr.startswith("entry_")
+
+
 def is_helper(node: ast.Call) -> bool:
     """Whether a call of the run time gives a function with its branches merged."""
     return isinstance(node.func, ast.Attribute) and node.func.attr == "helper"

@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from .nodes import is_entry
+
 Names: TypeAlias = frozenset[str]
 NONE: Names = frozenset()
 
@@ -235,6 +237,8 @@ def reads_within(node: ast.AST, ends_at: Callable[[ast.AST], bool]) -> Names:
             found.add(part.id)
         if isinstance(part, ast.IfExp):
             pending += [part.body, part.orelse]
+        elif isinstance(part, ast.Call) and is_entry(part):
+            pending.append(part.args[2])
         elif not ends_at(part):
             pending += ast.iter_child_nodes(part)
     return frozenset(found)
@@ -244,7 +248,7 @@ def makes_a_float(part: ast.AST, depth: int = 0) -> bool:
     """Whether a value is a float whatever number a name in it is, or none."""
     if isinstance(part, ast.BinOp):
         return isinstance(part.op, ast.Div) or any(_is_float(side, depth) for side in (part.left, part.right))
-    return isinstance(part, (ast.Call, ast.Compare))
+    return isinstance(part, ast.Compare) or (isinstance(part, ast.Call) and not is_entry(part))
 
 
 def _is_float(side: ast.expr, depth: int) -> bool:

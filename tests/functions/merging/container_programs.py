@@ -516,3 +516,104 @@ TRAPS = [
     multiplied_lists, arrays_in_a_list, whole_and_float, bools_in_a_list, index_that_changes, an_array_that_stays, in_single_precision,
     unbound_at_times, a_float_as_an_index,
 ]  # fmt: skip
+
+
+# Entries of arrays at an index that data decides on
+
+DRAWS = np.array([0.3, 0.9, -0.4, 0.5, 0.1, -0.8, 0.7, 0.2, -0.1, 0.6, 0.45, -0.2])
+COUNTS = np.array([1, 2, 3, 2, 1, 1, 4, 2, 3, 1, 2, 3])
+LEVELS = [-0.5, 0.0, 0.4, 1.1]
+MIXED = [0.5, 1, 2.5, 3]
+
+
+def rejects(x):
+    k, got, s = 0, 0, 0.0
+    while got < 3 and k < 10:
+        if DRAWS[k] < x[0] * DRAWS[k + 1]:
+            s += DRAWS[k] * x[1]
+            got += 1
+        k += 2
+    return s + k * 0.01 * x[2]
+
+
+def finds_a_level(x):
+    s = 0.0
+    for v in x:
+        k = 0
+        while k < len(LEVELS) and v > LEVELS[k]:
+            k += 1
+        s += v * DRAWS[k]
+    return s
+
+
+def walks_along_the_argument(x):
+    k, s = 0, 0.0
+    for _ in range(4):
+        if x[k] > 0.3:
+            k += 1
+        s = s + x[k] * x[-1 - k]
+    return s
+
+
+MERGE += [rejects, finds_a_level, walks_along_the_argument]
+
+
+def ints_at_an_index(x):
+    k, s = 0, 0.0
+    for v in x:
+        k = 2 if v > 0 else 1
+        s = s + v * COUNTS[k]
+    return s * COUNTS[k]
+
+
+def ints_among_floats(x):
+    k, s = 0, 0.0
+    for v in x:
+        k = 2 if v > 0 else 1
+        s = s + v * MIXED[k]
+    return s * MIXED[k]
+
+
+def bumped(y):
+    y[1] += 1.0
+    return 0.5
+
+
+def written_before_it_is_read(x):
+    y, k = x[:3] * 1.0, 0
+    for v in x:
+        k = 1 if v > 0 else 0
+        s = bumped(y) * y[k]
+    return s + y[1]
+
+
+def beyond_in_a_condition(x):
+    k, s = 0, 0.0
+    for v in x:
+        if v > 0:
+            k += 7
+        if k < 12 and v > 0.2 and DRAWS[k] < v:
+            s += v
+    return s
+
+
+def from_the_end_of_an_array(x):
+    k, s = 0, 0.0
+    for v in x:
+        k = -1 if v > 0 else 1
+        s = s + v * DRAWS[k]
+    return s
+
+
+def lists_that_grow(x):
+    seen, k, s = [0.5], 0, 0.0
+    for v in x:
+        seen.append(0.1 * len(seen))
+        k = 1 if v > 0 else 0
+        s = s + v * seen[k]
+    return s
+
+
+TRAPS += [
+    ints_at_an_index, ints_among_floats, written_before_it_is_read, beyond_in_a_condition, from_the_end_of_an_array, lists_that_grow,
+]  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.instruction import FLOAT64, INT64, Operand
+from ....ops.arrays.indexing import GATHER
 from ....recording.arrays.tracked import TrackedArray
 from ..plain_numbers import note_plain
 from ..prepare.containers.records import record_class
@@ -47,6 +48,50 @@ class ContainerCalls(Refusing):
         found: Operand = np.where(from_the_end, index + count, index)  # type: ignore[call-overload]  # of tracked values
         return note_plain(found)
 
+    def entry_at(self, place: Place, index: Any, array: Any) -> Any:
+        """array[index]"""
+        if type(index) is not TrackedArray:
+            return array[index]
+        index = self._whole(place, index)
+        if type(array) is TrackedArray:
+            return array[index.astype(np.int64)]
+        values = self._numbers_of(place, array)
+        count = len(values)
+        if not np.logical_and(index >= -count, index < count):
+            raise IndexError(f"index {index._value} is out of bounds")
+        return self._gathered(array, values, np.where(index < 0, index + count, index))  # type: ignore[call-overload]  # of tracked values
+
+    def entry_within(self, place: Place, index: Any, array: Any, limit: Any) -> Any:
+        """array[index], which nobody asks for unless index < limit; it is not below zero."""
+        if type(index) is not TrackedArray:
+            try:
+                return array[index] if index < limit else MISSING_ENTRY
+            except IndexError as error:
+                # Another condition may keep the program from asking.
+                raise self._refuse("containers", place, f"an index that fails: {error}") from error
+        index, values = self._whole(place, index), self._numbers_of(place, array)
+        if type(limit) is not int or limit > len(values) or not len(values):
+            raise self._refuse("containers", place, f"the index may be up to {limit}")
+        return self._gathered(array, values, np.minimum(index, len(values) - 1))
+
+    def _whole(self, place: Place, index: TrackedArray) -> TrackedArray:
+        """An index, which stands for an int of Python's."""
+        if index.type.shape or index._view is not None or index.type.dtype not in (FLOAT64, INT64):
+            raise self._refuse("containers", place, f"an index is {index.type}")
+        return index
+
+    def _numbers_of(self, place: Place, array: Any) -> np.ndarray:
+        """The entries of an array of float64, or list or tuple of floats."""
+        if type(array) in (list, tuple) and 0 < len(array) <= LONGEST_LIST and all(type(v) is float for v in array):
+            return np.array(array)
+        if type(array) is not np.ndarray or array.dtype != FLOAT64 or array.ndim != 1:
+            raise self._refuse("containers", place, f"data decides which entry of {type(array).__name__} is read")
+        return array
+
+    def _gathered(self, array: Any, values: np.ndarray, index: TrackedArray) -> Operand:
+        found = GATHER(values, index.astype(np.int64))
+        return found if array is values else note_plain(found)
+
     def _plain_index(self, place: Place, index: Any, keys: tuple[int, ...], is_list: bool) -> int:
         if type(index) not in (int, np.int64):
             raise self._refuse("containers", place, f"an index is {type(index).__name__}")
@@ -58,3 +103,10 @@ def _one_of(index: TrackedArray, keys: tuple[int, ...]) -> Operand:
     for key in keys[1:]:
         found = np.logical_or(found, index == key)
     return found
+
+
+# In place of an entry that there is not.
+MISSING_ENTRY = 0.0
+
+# Of longer lists it takes long to see what they consist of.
+LONGEST_LIST = 1_000

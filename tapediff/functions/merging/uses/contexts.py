@@ -268,6 +268,9 @@ class Contexts:
             kind = self._kinds[parent]
             if kind == "number":
                 return True
+            if kind == "index":
+                use.as_float = use.as_float and node is parent.args[1]
+                return False
             if node in self._variable_of or node in self._callees:
                 # The variable is one of those that are looked at.
                 use.as_int |= may_be_int

@@ -18,12 +18,12 @@ def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
     Returns:
         "number": a built-in function from numbers to a number, or to an iterator over what it is given. "same": a function of NumPy's that
         does with an int as with a float; "sign": that also sees the sign of zero; "numpy": another one. "array": what an array of floats
-        gets. "": something else.
+        gets. "index": of the run time, of an index that may be data. "": something else.
     """
     function = call.func
     if is_call_of_run_time(call):
-        if isinstance(function, ast.Attribute) and function.attr == "index":
-            return "same"
+        if isinstance(function, ast.Attribute) and function.attr in ("index", "entry_at", "entry_within"):
+            return "index"
         return "array" if isinstance(function, ast.Attribute) and function.attr in ("stored", "written") else ""
     if isinstance(function, ast.Name):
         found = resolve(function.id)

@@ -1,0 +1,136 @@
+"""Entries of arrays and lists at whole numbers that data decides on are looked up by a function that takes data as an index.
+
+```
+while k < 100 and got < 5:                 while k < 100 and got < 5:
+    if draws[k] < level:                       entry = entry_at(k, draws)
+        got += 1                               if entry < level: got += 1
+    k += 1                                     k += 1
+```
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...nodes import call, copied, is_call_of_run_time, load, near
+from ...rules import ELEMENTWISE, Place
+from ...uses.kinds import is_one
+from ...variables import blocks_of, reads
+from .decided import Decided
+from .uses import Uses
+from .whole_numbers import WholeNumbers
+
+# In places, of entries.
+ENTRY = 7
+
+
+class Lookups:
+    """The entries that one function looks up.
+
+    Args:
+        names: the variables that no other function sees.
+        resolve: the object that a name stands for; None for variables.
+        is_builtin: whether an expression is a call of one of these functions, by its name.
+        looks_at_data: whether recordings had a guard in an expression.
+        may_merge: whether the entry at a place may be looked up so.
+
+    Attributes:
+        made: the variables that were made.
+    """
+
+    def __init__(
+        self, names: frozenset[str], resolve: Callable[[str], object], is_builtin: Callable[..., bool],
+        looks_at_data: Callable[[ast.expr], bool], may_merge: Callable[[Place], bool],
+    ) -> None:  # fmt: skip
+        self._names, self._resolve, self._is_builtin = names, resolve, is_builtin
+        self._looks_at_data, self._may_merge = looks_at_data, may_merge
+        self._before: list[ast.stmt] = []
+        self.made: frozenset[str] = frozenset()
+
+    def of_function(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        nodes = [n for statement in body for n in ast.walk(statement)]
+        found = [n for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Load) and isinstance(n.value, ast.Name)]
+        found = [n for n in found if not self._names.isdisjoint(reads(n.slice))]
+        if not found:
+            return body
+        decided = Decided(body, self._looks_at_data)
+        found = [n for n in found if not decided.names.isdisjoint(reads(n.slice))]
+        if not found:
+            return body
+        numbers = WholeNumbers(body, self._names, self._is_builtin, lambda _: None)
+        self._uses, self._numbers = Uses(body, self._resolve, numbers, decided), numbers
+        self._found = {n for n in found if numbers.is_whole(n.slice) and self._may_merge((n.lineno, n.col_offset, ENTRY))}
+        return self._block(body) if self._found else body
+
+    def _block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for statement in body:
+            outer, self._before = self._before, []
+            for name, value in ast.iter_fields(statement):
+                if isinstance(value, ast.expr):
+                    setattr(statement, name, _Entries(self).visit(value))
+                elif isinstance(value, list) and value and isinstance(value[0], ast.expr):
+                    setattr(statement, name, [_Entries(self).visit(v) for v in value])
+            for part in blocks_of(statement):
+                part[:] = self._block(part)
+            made += [*self._before, statement]
+            self._before = outer
+        return made
+
+    def is_found(self, node: ast.Subscript) -> bool:
+        return node in self._found
+
+    def looked_up(self, node: ast.Subscript) -> ast.expr:
+        """An entry, looked up before the statement that it is in, or where it stands if it surely exists."""
+        at = ast.Tuple([ast.Constant(k) for k in (node.lineno, node.col_offset, ENTRY)], ast.Load())
+        bounds = self._numbers.of(node.slice)
+        is_positive = bounds is not None and bounds[0] >= 0
+        if not self._uses.may_not_run(node) and not self._may_write(self._uses.statement(node)):
+            name = f".entry.at{len(self.made)}"
+            self.made |= {name}
+            found = call("entry_at", [at, node.slice, node.value], node)
+            statement = self._uses.statement(node)
+            self._before.append(near(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], found), statement), statement))
+            return near(ast.copy_location(load(name), node), node)
+        if not self._uses.may_not_run(node):
+            return call("entry_at", [at, node.slice, node.value], node)
+        for test in self._uses.true_at(node):
+            is_limit = len(test.ops) == 1 and isinstance(test.ops[0], ast.Lt) and ast.dump(test.left) == ast.dump(node.slice)
+            if is_limit and is_positive and self._is_number(test.comparators[0]):
+                return call("entry_within", [at, node.slice, node.value, copied(test.comparators[0])], node)
+        return node
+
+    def _may_write(self, statement: ast.stmt) -> bool:
+        """Whether a statement calls what may write to an array or list before an entry of it is read."""
+        parts = [part for part in ast.iter_child_nodes(statement) if isinstance(part, ast.expr)]
+        calls = [n for part in parts for n in ast.walk(part) if isinstance(n, ast.Call) and not is_call_of_run_time(n)]
+        return not all(self._only_computes(node) for node in calls)
+
+    def _only_computes(self, node: ast.Call) -> bool:
+        function = node.func
+        if isinstance(function, ast.Name):
+            return is_one(self._resolve(function.id), (abs, min, max, len, float, int, range))
+        is_numpy = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and self._resolve(function.value.id) is np
+        return is_numpy and function.attr in ELEMENTWISE and not node.keywords and len(node.args) < 3  # type: ignore[union-attr]
+
+    def _is_number(self, node: ast.expr) -> bool:
+        """Whether an expression is a number, or the length of something."""
+        return isinstance(node, ast.Constant) or self._is_builtin(node, len) or isinstance(node, ast.Name)
+
+
+class _Entries(ast.NodeTransformer):
+    """The entries in an expression."""
+
+    def __init__(self, lookups: Lookups) -> None:
+        self._lookups = lookups
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if self._lookups.is_found(node):
+            return self._lookups.looked_up(node)
+        return self.generic_visit(node)
