@@ -22,7 +22,7 @@ from ..recording.aliases import Aliases
 from ..recording.recorder import current_recorder
 from ..transforms.reverse import NONZERO, pullback
 from .callees.body import Body
-from .callees.recorded_callee import Function, RecordedCallee
+from .callees.recorded_callee import MergedForm, RecordedCallee
 from .callees.spliced_calls import spliced
 from .merging.merged_function import MOST_ATTEMPTS, MergedFunctions
 from .merging.plain_numbers import check_numbers
@@ -33,8 +33,9 @@ from .merging.run_time.run_time import WhileLoop
 # Branches of a body are merged when it has so many variants; and whatever that costs when it has so many.
 VARIANTS_BEFORE, MANY_VARIANTS = 3, 16
 
-# A merged body that costs more than so many times the mean of its paths, and the choice among them, stays paths while these are few.
-MOST_COST_RATIO, CHOICE_COST = 1.5, 30
+# While paths are few, a merged body that costs more than so many times their mean replaces them only in calls that do not need each other's
+# results, which take their operations together; and none that costs more than a call besides.
+MOST_COST_RATIO, FREE_COST, CHOICE_COST = 1.5, 2, 30
 
 # Of longer tapes, and larger arguments, only the values at the point of the recording are compared.
 LONGEST_COMPARED, LARGEST_SAMPLE = 2_000, 1 << 16
@@ -82,9 +83,13 @@ class MergedBody:
         """What explain() says of the branches of the body."""
         if self.failed or self._why:
             return [f"no branches are merged: {self.failed or self._why}"]
-        return self._functions.report([v.tape for v in callee.variants.values()]) if callee.is_merged else []
+        found = callee if callee.is_merged else callee.replacement(is_apart=True)
+        lines = [] if found is None else self._functions.report([v.tape for v in found.variants.values()])
+        if lines and not callee.is_merged:
+            lines.append("  where a call needs the result of another one it stays paths, which are fewer operations")
+        return lines
 
-    def merged(self, callee: RecordedCallee, number: int, inputs: Sequence[Operand]) -> tuple[Function, Tape] | None:
+    def merged(self, callee: RecordedCallee, number: int, inputs: Sequence[Operand]) -> MergedForm | None:
         """The merged form of the body, and its tape at these inputs, once the callee has enough variants and if there is one.
 
         Args:
@@ -107,7 +112,7 @@ class MergedBody:
         if sum(np.asarray(value).nbytes for value in inputs) <= LARGEST_SAMPLE and len(self._samples) < MANY_VARIANTS:
             self._samples[number] = [np.array(value)[()] for value in inputs]
 
-    def _tried(self, callee: RecordedCallee, inputs: Sequence[Operand]) -> tuple[Function, Tape] | None:
+    def _tried(self, callee: RecordedCallee, inputs: Sequence[Operand]) -> MergedForm | None:
         # Side effects happen once for each path, and the recordings that merging takes are none.
         changes = [(inner, found) for inner in _called(self._own) if (found := first_change(inner)) is not None]
         if changes:
@@ -122,8 +127,17 @@ class MergedBody:
             self._due = max(MANY_VARIANTS, 2 * len(callee.variants))
             return None
         body.aliases = self._body.aliases
-        self._samples.clear()
-        return body, spliced(tape)
+        is_quick = self._is_quick(callee, tape)
+        if is_quick:
+            self._samples.clear()
+        else:
+            self._due = MANY_VARIANTS
+        return MergedForm(body, spliced(tape), is_quick)
+
+    def _is_quick(self, callee: RecordedCallee, tape: Tape) -> bool:
+        paths = [cost(variant.tape) for variant in callee.variants.values()]
+        mean = sum(paths) / len(paths)
+        return self._at_once or len(paths) >= MANY_VARIANTS or cost(tape) <= MOST_COST_RATIO * mean + FREE_COST
 
     def _recorded(self, callee: RecordedCallee, inputs: Sequence[Operand]) -> tuple[_FormOfBody, Tape]:
         for _ in range(MOST_ATTEMPTS):

@@ -103,7 +103,7 @@ class SubTape:
                 self.name, types, body, is_compiled=self.compiled, most_compiled=self.max_tapes, ask=ask, merging=merging
             )
             known = self._callees[key] = callee, body
-        return known[0].replacement or known[0], known[1]
+        return known[0].replacement() or known[0], known[1]
 
     # Reports
 

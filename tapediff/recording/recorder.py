@@ -50,6 +50,7 @@ from ..numpy_api.joining import stack_objects
 from ..numpy_api.kinds import kind_of, plain_data
 from ..numpy_api.whole_numbers import WholeNumber, with_floats
 from ..ops import Op
+from ..ops.control.callee import Callee
 from ..ops.control.calls import DynamicArray
 from ..ops.elementwise.arithmetic import CONVERT
 from ..ops.elementwise.comparison import MASK_OPS, NOT_EQUAL
@@ -455,11 +456,30 @@ class Recorder(TapeBuilder):
 
     def _call_replacements(self) -> None:
         """Call the merged forms of callees that had more variants when the calls were recorded."""
+        calls: dict[Callee, list[int]] = {}
         for number in self.calls:
-            instruction = self.instructions[number]
-            made = instruction.params[0].replacement
-            if made is not None:
+            calls.setdefault(self.instructions[number].params[0], []).append(number)
+        for callee, numbers in calls.items():
+            made = callee.replacement() or callee.replacement(is_apart=True)
+            if made is None or (callee.replacement() is None and not self._are_apart(numbers)):
+                continue
+            for number in numbers:
+                instruction = self.instructions[number]
                 self.instructions[number] = instruction._replace(params=(made, *instruction.params[1:]))
+
+    def _are_apart(self, calls: Sequence[int]) -> bool:
+        """Whether no call needs the result of another one, also in a loop around this recording."""
+        if self.is_called:
+            return False
+        among, later = set(calls), set[int]()
+        for number in range(calls[0], calls[-1] + 1):
+            if not later.isdisjoint(self.instructions[number].inputs):
+                if number in among:
+                    return False
+                later.add(number)
+            elif number in among:
+                later.add(number)
+        return True
 
     def _output(self, result: Operand) -> int:
         if type(result) is TrackedArray:

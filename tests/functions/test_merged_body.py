@@ -1,5 +1,6 @@
 """Bodies of sub-tapes and loops have one variant for all their paths where that changes nothing, and the answers of plain Python everywhere."""
 
+import functools
 import pickle
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import tapediff as td
 from tapediff.functions import merged_body
 from tapediff.functions.merging.run_time.choices import Choices
+from tapediff.ops.control.calls import CALL
 from tests.functions import merged_bodies as programs
 from tests.functions.merged_bodies import MERGED, OTHERS
 from tests.random_programs.bodies import FORMS, faults_of
@@ -117,11 +119,29 @@ def test_a_body_of_two_paths_is_not_merged():
     assert "as a select" not in piece.explain()
 
 
+def test_calls_that_need_each_others_results_keep_the_paths_of_a_body_whose_sides_cost_more(monkeypatch):
+    def apart(piece):
+        return lambda x: sum(piece(v) for v in x)
+
+    def recurrence(piece):
+        return lambda x: functools.reduce(lambda s, v: 0.9 * s + piece(v + 0.1 * s), x, x[0])
+
+    points = np.random.default_rng(1).normal(size=(3, 6))
+    for is_quick in (False, True):
+        monkeypatch.setattr(merged_body.MergedBody, "_is_quick", lambda *_, is_quick=is_quick: is_quick)
+        for form, is_merged in ((apart, True), (recurrence, is_quick)):
+            tape = td.record(form(td.subtape(programs.four_ifs)), points[0])
+            callees = {i.params[0] for i in tape.instructions if i.op is CALL}
+            assert {callee.is_merged for callee in callees} == {is_merged}
+            for x in points:
+                agree(form(programs.four_ifs), tape, x)
+
+
 def test_tapes_that_were_compiled_before_take_the_merged_variant_as_well():
-    piece = td.subtape(programs.four_ifs)
+    piece = td.subtape(programs.largest)
     compiled = td.compile(lambda x: piece(x[0]) + piece(x[1]), np.array([2.0, 2.0]))
-    for x in (np.array([2.0, 2.0]), np.array([-2.0, 0.1]), np.array([-0.1, 0.3]), np.array([-0.3, 0.52])):
-        agree(lambda x: programs.four_ifs(x[0]) + programs.four_ifs(x[1]), compiled, x)
+    for x in (np.array([2.0, 2.0]), np.array([-2.0, 0.2]), np.array([-0.3, 0.35]), np.array([-0.4, 0.52]), np.array([0.05, -0.7])):
+        agree(lambda x: programs.largest(x[0]) + programs.largest(x[1]), compiled, x)
     assert piece.recordings == 4, piece.explain()
 
 

@@ -67,9 +67,9 @@ def counted():
     """Counts the bodies that are merged."""
     used, count = recorded_callee.RecordedCallee._use_merged, [0]
 
-    def counting(self, merged, tape):
+    def counting(self, made):
         count[0] += 1
-        return used(self, merged, tape)
+        return used(self, made)
 
     recorded_callee.RecordedCallee._use_merged = counting
     try:

@@ -122,7 +122,7 @@ def kept_callee(
             _recent.popitem(last=False)
     else:
         _recent.move_to_end(full)
-    return known[0].replacement or known[0], known[1]
+    return known[0].replacement() or known[0], known[1]
 
 
 # Operands

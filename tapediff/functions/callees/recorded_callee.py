@@ -6,7 +6,7 @@ import copyreg
 import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -44,10 +44,22 @@ class UserGuard(Protocol):
     def __call__(self, inputs: Sequence[Operand]) -> Hashable: ...
 
 
+class MergedForm(NamedTuple):
+    """A function with its branches merged, and its first tape.
+
+    Attributes:
+        is_quick: it takes about as long as a path of the function; another pays only where calls take their operations together.
+    """
+
+    function: Function
+    tape: Tape
+    is_quick: bool
+
+
 class BodyMerging(Protocol):
     """Records a callee's function with its branches merged; see functions/merged_body.py."""
 
-    def merged(self, callee: RecordedCallee, number: int, inputs: Sequence[Operand]) -> tuple[Function, Tape] | None: ...
+    def merged(self, callee: RecordedCallee, number: int, inputs: Sequence[Operand]) -> MergedForm | None: ...
     def fail(self, error: Exception) -> None: ...
     def report(self, callee: RecordedCallee) -> Sequence[str]: ...
 
@@ -78,6 +90,7 @@ class RecordedCallee(Callee):
         # The numbers of variants of the merged form, and the callee that has no others.
         self._merged_numbers: set[int] = set()
         self._replacement: RecordedCallee | None = None
+        self._is_quick = False
         self._paths: dict[Hashable, Paths[PathEntry]] = {}
         self.variants: dict[int, PathEntry] = {}
         self._plain: dict[int, Tape] = {}
@@ -161,11 +174,14 @@ class RecordedCallee(Callee):
     def known_paths(self) -> dict[int, PathEntry | None]:
         return dict(self.variants)
 
-    @property
-    def replacement(self) -> RecordedCallee | None:
-        """A callee whose first variant is the merged form, for tapes that are recorded now."""
+    def replacement(self, is_apart: bool = False) -> RecordedCallee | None:
+        """A callee whose first variant is the merged form, for tapes that are recorded now.
+
+        Args:
+            is_apart: calls of it do not need each other's results.
+        """
         made = self._replacement
-        return made if made is not None and made.is_merged and self._handler is None else None
+        return made if made is not None and made.is_merged and self._handler is None and (self._is_quick or is_apart) else None
 
     def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
         key = self._key(inputs)
@@ -240,14 +256,15 @@ class RecordedCallee(Callee):
         variant = self._recorded(paths, decided, missed, inputs)
         made = None if self.merging is None or self.is_merged else self.merging.merged(self, variant.number, inputs)
         if made is not None:
-            self._use_merged(*made)
+            if made.is_quick:
+                self._use_merged(made)
             replacement = RecordedCallee(
                 self.name, self.in_types, self._function, stops=self.stops, is_compiled=self.is_compiled,
                 most_compiled=self._most_compiled, branches_to_inline=self._branches_to_inline, merging=self.merging,
             )  # fmt: skip
             replacement.out_types = self.out_types
-            replacement._use_merged(*made)
-            self._replacement = replacement
+            replacement._use_merged(made)
+            self._replacement, self._is_quick = replacement, made.is_quick
         return variant
 
     def _recorded(
@@ -261,10 +278,10 @@ class RecordedCallee(Callee):
         found = paths.find(tuple(guard.outcome for guard in tape.guards))
         return found or self._keep(paths, tape, is_merged)
 
-    def _use_merged(self, merged: Function, tape: Tape) -> None:
-        """Record new paths in the merged form of the function; `tape`: the first one."""
-        self.is_merged, self._merged = True, merged
-        self._keep(self._paths_of(None), tape, True)
+    def _use_merged(self, made: MergedForm) -> None:
+        """Record new paths in the merged form of the function."""
+        self.is_merged, self._merged = True, made.function
+        self._keep(self._paths_of(None), made.tape, True)
 
     def leave_merged(self, error: Exception) -> None:
         """Record new paths in the plain form again."""
