@@ -54,11 +54,14 @@ derivative. Where the *shape* of a result depends on values, as for `np.nonzero`
 that fill an array made by `np.zeros`, `np.ones`, `np.empty`, `np.full`, `np.eye` or `np.array` inside the recorded function, or read it at
 tracked positions, are recorded as they stand (the function is then run twice, the second time with tracked arrays there); arrays from
 outside are not written to. A plain array from outside is read at tracked positions by `td.asarray(array)[k]` or `np.take(array, k)`;
-`array[k]` guards a number and refuses an array, as a plain array asks nobody. [Data of other libraries](data.md) has sparse matrices, pandas and splines.
+`array[k]` guards a number and refuses an array, as a plain array asks nobody. [Data of other libraries](data.md) has sparse matrices,
+pandas and splines.
 
-All of `numpy.linalg` takes stacks of matrices, with any leading axes, and gives NumPy's own signs of vectors and factors. Where a derivative
-does not exist it is NaN, never a wrong number: of the vectors of repeated eigenvalues or singular values, where the result depends on which
-they are; functions of the values alone have theirs. `eigh`, `eigvalsh` and `cholesky` read one triangle, and so do their gradients.
+All of `numpy.linalg` takes stacks of matrices, with any leading axes, and gives NumPy's own signs of vectors and factors. Kernels factor,
+solve and invert stacks of matrices of up to 16 rows with a matrix in each SIMD lane (10,000 solves of 3 by 3 with their gradient take 0.4 ms,
+NumPy's solves 6 ms), and a Python loop over independent matrices becomes such a stack. Determinants have the matrix of cofactors for their
+derivative, also where they are zero. Where a derivative does not exist it is NaN, never a wrong number: of the vectors of repeated
+eigenvalues or singular values, where the result depends on which they are; functions of the values alone have theirs. `eigh`, `eigvalsh` and `cholesky` read one triangle, and so do their gradients.
 `pinv` and `lstsq` have the derivative of matrices of the same rank. Of the vectors that `svd` of matrices that are not square and
 `qr` with `mode="complete"` add to a basis only the space is determined: functions of it have their derivative, others NaN. `eig` and
 `eigvals` need real eigenvalues, which is guarded.
