@@ -83,13 +83,18 @@ def sinc(x: Operand) -> Operand:
 
 
 def heaviside(x: Operand, at_zero: Operand) -> Operand:
-    x, at_zero = common_floats(as_value(x), as_value(at_zero))
+    x, at_zero = common_floats(_kept(x), _kept(at_zero))
     return SELECT(IS_NAN(x), np.nan, SELECT(x > 0, 1.0, SELECT(x < 0, 0.0, at_zero)))
 
 
 def logaddexp2(x: Operand, y: Operand) -> Operand:
-    x, y = common_floats(as_value(x), as_value(y))
+    x, y = common_floats(_kept(x), _kept(y))
     return np.logaddexp(x * LN2, y * LN2) / LN2
+
+
+def _kept(x: Operand) -> Operand:
+    """Numbers of Python's own as they are: they do not decide the precision."""
+    return x if type(x) in (int, float, bool) else as_value(x)
 
 
 def fabs(x: Operand) -> Operand:

@@ -342,3 +342,23 @@ def test_a_mistake_raises_what_numpy_raises(f, error):
         f(V.copy())
     with pytest.raises(error):
         td.record(f, V)
+
+
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [
+        (lambda x: np.heaviside(x, 0.5), np.float32([-1.0, 0.0, 2.0])),
+        (lambda x: np.logaddexp2(x, 1.0), np.float32([0.1, 0.7])),
+        (lambda x: np.inner(x, x), np.zeros(0)),
+        (lambda x: np.tensordot(x, x.T, axes=1), np.zeros((0, 3))),
+        (lambda x: np.inner(x, x), np.zeros((3, 0))),
+        (lambda x: np.histogram(x, bins=3, range=(-2, 2))[0], np.array([0.0, 0.5, -1.5, 0.5])),
+    ],
+)
+def test_precision_empty_products_and_counts_are_numpys(f, x):
+    """Numbers of Python's own do not decide the precision; sums over nothing are 0; counts are integers in kernels too."""
+    for call in (td.record(f, x), td.compile(f, x)):
+        got, expected = call(x), f(x)
+        assert np.asarray(got).dtype == np.asarray(expected).dtype
+        # Single precision, which kernels round to from double.
+        np.testing.assert_allclose(got, expected, rtol=3e-7)

@@ -116,7 +116,7 @@ class StepBuilder:
 
     def fill(self, value: float, target: StridedView) -> None:
         kind = self.storages[target.storage].kind
-        zero = StridedView((), -1, 0, (), Literal(value, kind))
+        zero = StridedView((), -1, 0, (), Literal(int(value) if kind == "i64" else value, kind))
         # One loop over the whole storage, so that the fill is a memset.
         size = self.storages[target.storage].size
         self.step((size,), [(zero, (0,))], "r0", StridedView((size,), target.storage, 0, (1,)), (1,))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...ir.instruction import Operand, is_tracked
@@ -90,8 +92,8 @@ def tensordot(a: Operand, b: Operand, axes: Operand = 2) -> Operand:
     a_axes, b_axes = [k % a_ndim for k in a_axes], [k % b_ndim for k in b_axes]
     a_free = [k for k in range(a_ndim) if k not in a_axes]
     b_free = [k for k in range(b_ndim) if k not in b_axes]
-    inner_size = int(np.prod([np.shape(a)[k] for k in a_axes]))
-    left = np.reshape(np.transpose(a, a_free + a_axes), (-1, inner_size))
-    right = np.reshape(np.transpose(b, b_axes + b_free), (inner_size, -1))
-    shape = [np.shape(a)[k] for k in a_free] + [np.shape(b)[k] for k in b_free]
-    return np.reshape(MATMUL(left, right), tuple(shape))
+    inner_size = math.prod(np.shape(a)[k] for k in a_axes)
+    rows, columns = [np.shape(a)[k] for k in a_free], [np.shape(b)[k] for k in b_free]
+    left = np.reshape(np.transpose(a, a_free + a_axes), (math.prod(rows), inner_size))
+    right = np.reshape(np.transpose(b, b_axes + b_free), (inner_size, math.prod(columns)))
+    return np.reshape(MATMUL(left, right), (*rows, *columns))
