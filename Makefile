@@ -23,7 +23,7 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-# The site, in build/site: open build/site/index.html. A link that leads nowhere ends it.
+# The site, in build/site: open build/site/index.html; its search needs a server (python -m http.server -d build/site). A link that leads nowhere ends it.
 docs: $(VENV)/.installed-test $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	TAPEDIFF_DOCS=1 $(BIN)/python -m pytest -q tests/test_site.py
