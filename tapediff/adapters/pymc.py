@@ -111,10 +111,14 @@ def _op_class() -> Foreign:
         def __init__(self, tape: CompiledTape | GuardedTape, args: tuple[Tree, ...]) -> None:
             self.made_of = tape, args
             self.density: CFunction = tape.c_function("gradient", *args)
+            self.constants = self.density._constants[-1:]
             self.function = self.density.as_numba(status=True)
             self.state = np.zeros(2, np.int64)  # the code of a fault; whether all points are rejected from then on
 
         def __reduce__(self) -> tuple[Foreign, ...]:
+            if self.density._constants[-1:] != self.constants:
+                raise ArgumentMismatch("the data of a function that is sent to another process were replaced by set_constants",
+                                       fix="make another function with to_pytensor and these data")  # fmt: skip
             return _op, self.made_of
 
         def __str__(self) -> str:

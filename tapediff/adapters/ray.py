@@ -33,7 +33,7 @@ def sum_over(function: Target, shards: list[Shard], **options: Foreign) -> Shard
     Raises:
         ImportError: ray is not installed.
 
-    Cost: a gradient, about 1 ms of messages, and 16 bytes for each number of x and each term, beside some 1000.
+    Cost: of a gradient, 1.4 ms of the client for two terms, and for each 16 bytes a number of x and 600 beside.
     """
     try:
         ray = import_module("ray")

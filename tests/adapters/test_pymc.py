@@ -53,6 +53,11 @@ def test_several_arrays_wrong_shapes_and_second_derivatives():
     storage = [[None], [None]]
     pickle.loads(pickle.dumps(op)).perform(None, [np.ones(2)], storage)
     assert storage[0][0] == 2.0
+    of_data = adapter.to_pytensor(lambda x, y: np.sum(x * y), np.ones(2), td.Constant(np.ones(2)))
+    op = of_data(b * np.ones(2)).owner.op
+    of_data.c_function.set_constants(np.zeros(2))
+    with pytest.raises(td.ArgumentMismatch, match="replaced by set_constants"):
+        pickle.dumps(op)
 
 
 @pytest.mark.parametrize("mode", ["FAST_COMPILE", "NUMBA"])
