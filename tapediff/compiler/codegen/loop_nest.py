@@ -279,7 +279,7 @@ class Nest:
             if self.accumulators.add(number, step, operands, index, active, vector):
                 continue
             if step.write.index_read >= 0:
-                self._scatter(step, operands[0], self.value(step, operands), active)
+                self._scatter(step, operands[0], self.value(step, operands), index, active)
             elif step.combine is not None:
                 address = self.lane_address(step.write, index)
                 stride = step.write.strides[-1]
@@ -311,10 +311,7 @@ class Nest:
         if isinstance(read, Literal):
             return constant(self.code, read.value, read.kind, 1)
         if read.index_read >= 0:
-            storage = self.owner.storages[read.storage]
-            return self.owner.gather(
-                self.rows[read], splat(earlier[read.index_read], self.width), storage.kind, self.width, active
-            )
+            return self._gathered(read, earlier[read.index_read], index, active)
         if read.storage in at_point:
             return at_point[read.storage]
         if read in self.hoisted:
@@ -328,6 +325,19 @@ class Nest:
             known = loaded[read] = self.owner.load_lanes(address, read.strides[-1], storage.kind, self.width, active)
         return known
 
+    def _gathered(self, read: Access, place: Value, index: str, active: int) -> Value:
+        kind = self.owner.storages[read.storage].kind
+        if not read.strides[-1]:
+            return self.owner.gather(self.rows[read], splat(place, self.width), kind, self.width, active)
+        address = self._row_address(read, place, index)
+        return self.owner.load_lanes(address, read.strides[-1], kind, self.width, active)
+
+    def _row_address(self, access: Access, place: Value, index: str) -> str:
+        """The address in a row that begins at a computed place."""
+        element = MEMORY_TYPES[self.owner.storages[access.storage].kind]
+        assert place.width == 1, "the rows of a nest change with its outer loops only"
+        return self.code.emit(f"getelementptr {element}, ptr {self.lane_address(access, index)}, i64 {place.ref}")
+
     def lane_address(self, access: Access, index: str) -> str:
         row = self.rows[access]
         if index == "0":
@@ -337,8 +347,15 @@ class Nest:
         place = index if stride == 1 else self.code.emit(f"mul nsw i64 {index}, {stride}")
         return self.code.emit(f"getelementptr {element}, ptr {row}, i64 {place}")
 
-    def _scatter(self, step: Step, indices: Value, value: Value, active: int) -> None:
-        """One lane after the other, as indices may repeat."""
+    def _scatter(self, step: Step, indices: Value, value: Value, index: str, active: int) -> None:
+        """One lane after the other, as indices may repeat, or a stretch of a row."""
+        if step.write.strides[-1]:
+            address, stride = self._row_address(step.write, indices, index), step.write.strides[-1]
+            if step.combine is not None:
+                old = self.owner.load_lanes(address, stride, value.kind, self.width, active)
+                value = self.accumulators.combined(step, old, value)
+            self.owner.store_lanes(address, stride, value, active)
+            return
         indices = splat(indices, self.width)
         element = MEMORY_TYPES[value.kind]
         for lane in range(active):

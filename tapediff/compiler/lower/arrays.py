@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...ir.instruction import Instruction
+from ...ir.instruction import CONSTANT, Instruction
 from ...ops import Elementwise
 from ...ops.arrays.indexing import Region
 from ..loop_ir.program import KINDS, Access, Literal, Parameters, Step
 from ..loop_ir.views import StridedView, contiguous, reshaped_strides
 from .partition import Part, partition
+from .row_positions import computed_row_axes, row_axes, tail_strides
 from .step_builder import CONVERSIONS, StepBuilder, rename
 
 
@@ -173,11 +174,28 @@ class ArrayLowering(StepBuilder):
         indices = self.views[i.inputs[1]]
         target = self.result(i)
         shape = i.type.shape
-        reads = [self.spread(indices, shape), (source, (0,) * len(shape))]
+        reads = [self.spread(indices, shape), (source, self.row_tails.get(i.inputs[1], (0,) * len(shape)))]
         if source.literal is not None:
             self.step(shape, reads[1:], "r0", target, target.strides)
         else:
             self.step(shape, reads, "r1", target, target.strides, gathers=True)
+
+    def row_positions(self, number: int, i: Instruction) -> bool:
+        """Positions that are rows: of each only the first one is there, at every entry of the row."""
+        if i.op is CONSTANT:
+            array = i.params[0]
+            axes = row_axes(array)
+            starts = self.constant(array[(..., *(0,) * axes)]) if axes else None
+        else:
+            first, axes = computed_row_axes(self.tape, number)
+            starts = self.views[first] if axes else None
+        if starts is None or starts.literal is not None:
+            return False
+        shape = i.type.shape
+        leading = starts.strides[: len(shape) - axes]
+        self.row_tails[number] = tail_strides(shape, axes)
+        self.views.append(StridedView(shape, starts.storage, starts.offset, (*leading, *(0,) * axes)))
+        return True
 
     def flat(self, number: int) -> StridedView:
         """A value whose element k is at offset + k."""
@@ -195,6 +213,8 @@ class ArrayLowering(StepBuilder):
         self._scatter(i.inputs[2], self.views[i.inputs[1]], target, None)
 
     def _scatter(self, indices: int, source: StridedView, target: StridedView, combine: str | None) -> None:
-        shape = self.views[indices].shape
-        reads = [self.spread(self.views[indices], shape), self.spread(source, shape)]
-        self.step(shape, reads, "r1", target, (0,) * len(shape), combine, scatters=True)
+        places = self.views[indices]
+        shape = places.shape
+        reads = [self.spread(places, shape), self.spread(source, shape)]
+        tail = self.row_tails.get(indices, (0,) * len(shape))
+        self.step(shape, reads, "r1", target, tail, combine, scatters=True)

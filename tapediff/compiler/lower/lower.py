@@ -17,6 +17,7 @@ from ..loop_ir.views import StridedView
 from .arrays import ArrayLowering
 from .calls import CallLowering
 from .factors import FactorLowering
+from .row_positions import only_positions
 
 # Floats of 32 bits are computed in 64 and rounded after each operation.
 SUPPORTED = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_), TUPLE)
@@ -97,10 +98,13 @@ class Lowered:
 def lower(tape: Tape) -> Lowered:
     """The loop steps of a tape, in its order."""
     low = Lowering(tape)
+    rows = only_positions(tape)
     for number, instruction in enumerate(tape.instructions):
         low.site = instruction.site
         op = instruction.op
         _require_supported(instruction.type, instruction)
+        if number in rows and low.row_positions(number, instruction):
+            continue
         if op is CONSTANT:
             low.views.append(low.constant(instruction.params[0]))
         elif op is INPUT:

@@ -42,6 +42,8 @@ class StepBuilder:
         self.numbers: dict[int, Access] = {}
         # Expressions of elementwise ops in terms of r0, r1, ..., by op and by the kinds of operand and result.
         self.expressions: dict[tuple[Elementwise, str | None, str], str] = {}
+        # Of positions that are the first ones of rows, how far apart the entries of a row are; by value.
+        self.row_tails: dict[int, tuple[int, ...]] = {}
         self.site: Site | None = None
 
     # Storages and views
