@@ -16,6 +16,7 @@ from .simplify.dead_code import dead_code
 from .simplify.discarded_zeros import discarded_zeros
 from .simplify.fold_constants import fold_constants
 from .simplify.forward_writes import forward_writes
+from .simplify.join_parts import join_parts
 from .simplify.sink_broadcasts import sink_broadcasts
 from .simplify.stable_softplus import stable_softplus
 from .simplify.sum_before_reshape import sum_before_reshape
@@ -65,6 +66,8 @@ PIPELINE = (
     Stage(sink_broadcasts, "folding leaves fewer operands, all of which may be broadcast now"),
     Stage(common_subexpressions, "values that the rules compute again"),
     Stage(dead_code, "what folding and sinking replaced; before loops compare what they read", preserves=(common_subexpressions,)),
+    Stage(join_parts, "cotangents of arrays that are written to and read in parts, once constants are folded"),
+    Stage(dead_code, "the arrays whose parts were joined"),
     Stage(save_for_backward, "residuals, where loading is cheaper than computing again"),
     Stage(dead_code, "streams and items that are not read any more"),
     Stage(drop_saved_carries, "only now is known which loops' carries are read"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ir.instruction import CONSTANT, Instruction
 from ...ops import Elementwise
-from ...ops.arrays.indexing import Region
+from ...ops.arrays.regions import Region, frame
 from ..loop_ir.program import KINDS, Access, Literal, Parameters, Step
 from ..loop_ir.views import StridedView, contiguous, reshaped_strides
 from .partition import Part, partition
@@ -26,6 +26,10 @@ def _expression_of(op: Elementwise, kind: str | None, result: str) -> str:
     elif kind == "i1":
         expression = op.mask_scalar or expression
     return rename(expression, op.arguments)
+
+
+# Arrays of more dimensions are copied as a whole before a box is written.
+MOST_FRAMED = 3
 
 
 class ArrayLowering(StepBuilder):
@@ -165,9 +169,24 @@ class ArrayLowering(StepBuilder):
 
     def replace(self, i: Instruction) -> None:
         target = self.result(i)
+        if self._is_framed(i):
+            # Each entry is written once, and a box that is computed for this alone is computed where it is wanted.
+            base, box = (self.views[k] for k in i.inputs)
+            region = i.params[0][0]
+            for source, strip in ((box, region), *((self.part(base, strip), strip) for strip in frame(region, i.type.shape))):
+                part = self.part(target, strip)
+                self.step(part.shape, [self.spread(source, part.shape)], "r0", part, part.strides, is_disjoint_part=True)
+            return
         self.copy(self.views[i.inputs[0]], target)
         for number, region in zip(i.inputs[1:], i.params[0]):
             self.copy(self.views[number], self.part(target, region))
+
+    def _is_framed(self, i: Instruction) -> bool:
+        """Whether a write leaves a frame of few strips of the array."""
+        shape, regions = i.type.shape, i.params[0]
+        if len(regions) != 1 or len(shape) > MOST_FRAMED or 2 * math.prod(regions[0].counts) < i.type.size or not i.type.size:
+            return False
+        return set(regions[0].steps) <= {1}
 
     def gather(self, i: Instruction) -> None:
         source = self.flat(i.inputs[0])

@@ -11,7 +11,7 @@ from ...ops.arrays.indexing import Region
 
 # Each part is code of its own: beyond so many, or for short arrays, the regions are added to zeros one after the other instead.
 MOST_PARTS = 32
-MOST_REGIONS = 8
+MOST_REGIONS = 12
 SMALLEST_ARRAY = 32
 
 

@@ -78,3 +78,17 @@ def cover(regions: Sequence[Region], shape: tuple[int, ...]) -> bool:
     """Whether disjoint regions are all of an array."""
     size = sum(math.prod(region.counts) for region in regions)
     return size == math.prod(shape) and are_disjoint(Regions(regions), shape)
+
+
+def frame(box: Region, shape: tuple[int, ...]) -> list[Region]:
+    """The strips of an array of `shape` around a box of neighbouring entries, before and behind it along each axis."""
+    strips: list[Region] = []
+    ones = (1,) * len(shape)
+    for axis, extent in enumerate(shape):
+        end = box.starts[axis] + box.counts[axis]
+        for start, count in ((0, box.starts[axis]), (end, extent - end)):
+            if count:
+                starts = (*box.starts[:axis], start, *(0 for _ in shape[axis + 1 :]))
+                counts = (*box.counts[:axis], count, *shape[axis + 1 :])
+                strips.append(Region(starts, ones, counts, counts))
+    return [strip for strip in strips if 0 not in strip.counts]

@@ -161,7 +161,7 @@ def _made(source: Callee, source_form: LoopForm, callee: Callee, form: LoopForm,
     body, loop_body = callee.variant_tape(0), source.variant_tape(0)
     same = same_values(body, loop_body, sources)
     residuals = worth_saving(body, same, loop_body, source_form)
-    if not residuals:
+    if not residuals and set(body.inputs[form.carries : form.carries + form.streams]) <= needed_values(body, ()):
         return None
     scalars = [v for v in residuals if body.instructions[v].type.shape == ()]
     ordered = (*scalars, *(v for v in residuals if body.instructions[v].type.shape != ()))
@@ -218,10 +218,12 @@ class _Saving:
         self.tape, self.plans = tape, plans
         self.rewriter = Rewriter(tape)
         self.readers: dict[int, list[int]] = {}
-        for reader, plan in plans.items():
-            self.readers.setdefault(plan.loop, []).append(reader)
-        # By reader: the numbers of its new streams.
+        # By reader: the numbers of its new streams. There are none where it only reads less, such as no carries if its body is linear.
         self.added: dict[int, list[int]] = {}
+        for reader, plan in plans.items():
+            self.added[reader] = []
+            if plan.residuals:
+                self.readers.setdefault(plan.loop, []).append(reader)
 
     def rewritten(self) -> Tape:
         rewriter = self.rewriter

@@ -7,7 +7,8 @@ together from these values. A loop that fills n entries so costs n, not n copies
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Hashable
 
 import numpy as np
 
@@ -33,14 +34,45 @@ RESHAPED = (RESHAPE, TRANSPOSE)
 FORWARDED = frozenset((INDEX, REPLACE, ASSEMBLE, *RESHAPED))
 
 
+# Smaller parts of arrays are made of their entries.
+SMALLEST_SHIFTED = 32
+
+
 def forward_writes(tape: Tape, kept: Collection[int] = ()) -> Tape:
     """The tape without versions of arrays that are only read in parts; `kept` are versions that are made all the same, and read from."""
     if not any(i.op is REPLACE or i.op is ASSEMBLE for i in tape.instructions):
         return tape
-    forwarder = _Forwarder(tape, kept)
+    forwarder = _Forwarder(tape, _read_in_shifts(tape).union(kept))
     for number, instruction in enumerate(tape.instructions):
         forwarder.add(number, instruction)
     return forwarder.finish()
+
+
+def _read_in_shifts(tape: Tape) -> set[int]:
+    """The versions of arrays of which a large box was written, and several large parts are read that lie across it, such as the
+    neighbours in a stencil: an array for each of them would be several times the work of one for all."""
+    across: dict[int, set[Hashable]] = {}
+    for op, inputs, params, type_, _ in tape.instructions:
+        if op is not INDEX or type_.size < SMALLEST_SHIFTED:
+            continue
+        version = tape.instructions[inputs[0]]
+        if version.op is not REPLACE or len(version.params[0]) > 1 or 4 * type_.size < version.type.size:
+            continue
+        (written,) = version.params[0]
+        if 2 * math.prod(written.counts) >= version.type.size and _lies_across(params[0], written):
+            across.setdefault(inputs[0], set()).add(params[0][:3])
+    return {version for version, regions in across.items() if len(regions) > 1}
+
+
+def _lies_across(read: Region, written: Region) -> bool:
+    """Whether a read has entries of what was written, and others."""
+    is_inside = True
+    for a, s, n, b, t, m in zip(*read[:3], *written[:3]):
+        ends, others = sorted((a, a + s * (n - 1))), sorted((b, b + t * (m - 1)))
+        if ends[1] < others[0] or others[1] < ends[0]:
+            return False
+        is_inside &= others[0] <= ends[0] and ends[1] <= others[1]
+    return not is_inside
 
 
 class _Entries:

@@ -1,0 +1,64 @@
+"""Makes one array of parts of the sum of two: one that was cleared in a box, and one that is put together of parts.
+
+The cotangent of an array that was written to, and read in shifted boxes, is such a sum at every step of a stencil. What is left of the
+cleared array is a frame of few strips, which are parts like the others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ir.instruction import CONSTANT, Instruction, ValueType
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
+from ...ops.arrays.regions import Regions, frame
+from ...ops.elementwise.arithmetic import ADD
+
+# Arrays of more dimensions have frames of too many strips.
+MOST_DIMENSIONS = 3
+
+
+def join_parts(tape: Tape) -> Tape:
+    if not any(i.op is ASSEMBLE for i in tape.instructions):
+        return tape
+    uses = np.bincount(np.array([k for i in tape.instructions for k in i.inputs] + list(tape.outputs), np.int64))
+    found = {n: pair for n, i in enumerate(tape.instructions) if i.op is ADD and (pair := _parts(tape, i, uses)) is not None}
+    if not found:
+        return tape
+    rewriter = Rewriter(tape)
+    for number, instruction in enumerate(tape.instructions):
+        if number in found:
+            rewriter.number[number] = _joined(rewriter, instruction, *found[number])
+        else:
+            rewriter.number[number] = rewriter.copy(number)
+    return rewriter.finish()
+
+
+def _parts(tape: Tape, instruction: Instruction, uses: np.ndarray) -> tuple[Instruction, Instruction] | None:
+    """The instructions that clear a box and that put parts together, where a sum is one of these two and both are read by it alone."""
+    for cleared, assembled in (instruction.inputs, instruction.inputs[::-1]):
+        write, join = tape.instructions[cleared], tape.instructions[assembled]
+        if write.op is not REPLACE or join.op is not ASSEMBLE or uses[cleared] > 1 or uses[assembled] > 1:
+            continue
+        regions = write.params[0]
+        if len(regions) > 1 or write.type != join.type or len(write.type.shape) > MOST_DIMENSIONS or not write.type.size:
+            continue
+        if set(regions[0].steps) <= {1} and _is_zero(tape.instructions[write.inputs[1]]):
+            return write, join
+    return None
+
+
+def _is_zero(instruction: Instruction) -> bool:
+    return instruction.op is CONSTANT and not np.any(instruction.params[0])
+
+
+def _joined(rewriter: Rewriter, instruction: Instruction, write: Instruction, join: Instruction) -> int:
+    old = write.inputs[0]
+    regions, shape, _ = join.params
+    strips = frame(write.params[0][0], shape)
+    parts = [rewriter.number[k] for k in join.inputs]
+    for strip in strips:
+        type_ = ValueType(strip.shape, write.type.dtype)
+        parts.append(rewriter.emit(INDEX, (rewriter.number[old],), (strip,), type_, instruction.site))
+    return rewriter.emit(ASSEMBLE, tuple(parts), (Regions((*regions, *strips)), shape, False), instruction.type, instruction.site)
