@@ -17,7 +17,9 @@ from ...ops.control.callee import Callee
 from ...ops.control.calls import CALL, GET, LOOP, RECALL, LoopCotangents, LoopForm, loop_items
 from ..activity import active_values
 from ..simplify.dead_code import dead_code
-from .save_or_recompute import FEWEST_ITERATIONS
+
+# Of shorter loops the body would be twice there for little.
+FEWEST_ITERATIONS = 16
 
 # So often: carries may be handed on for a few iterations before something asks for them.
 MOST_PEELED = 3

@@ -11,8 +11,8 @@ from ...ops.control.callee import Callee
 from ...ops.control.calls import LOOP, LoopForm, TupleOp
 from .value_numbering import SameValues
 
-# Shorter loops are left alone.
-FEWEST_ITERATIONS = 16
+# Shorter loops are left alone. Not those of a few iterations: where these are nested, each level would compute those inside again.
+FEWEST_ITERATIONS = 2
 
 # Bytes that a loop may save in all, carries included; and beyond which they are no longer in a cache when they are read.
 LARGEST_SAVED = 1 << 27

@@ -245,3 +245,26 @@ def test_a_loop_that_reads_and_is_read_keeps_the_right_values(rate, end):
     v, w = np.array([0.3, -0.5, 0.7]), np.array([1.0, 2.0, -1.0])
     third = td.gradient(lambda y: td.hvp(f, y, v) @ w, x)
     np.testing.assert_allclose(third, [(td.hvp(f, x + e, v) - td.hvp(f, x - e, v)) @ w / 2e-5 for e in steps], atol=1e-6)
+
+
+def test_short_loops_in_loops_compute_nothing_again():
+    """Each level of the reverse pass would else run all levels inside once more: 2 ** 4 times the innermost body."""
+
+    def nested(depth):
+        if depth == 0:
+            return lambda c: np.sin(c) * 0.9 + 0.1 * c
+        inner = nested(depth - 1)
+        return lambda c: td.scan(lambda c, _: (inner(c), None), c, None, length=4)[0]
+
+    def operations(tape):
+        inner = [i.params[0].only_tape() for i in tape.instructions if i.op.name == "loop"]
+        return [i.op.name for i in tape.instructions] + [name for body in inner for name in operations(body)]
+
+    f = nested(4)
+    tape = run_passes(gradient_tape(td.record(f, 0.3), (0,)))
+    found = operations(tape)
+    assert (found.count("sin"), found.count("cos")) == (1, 1), tape
+    c, slope = 0.3, 1.0
+    for _ in range(4**4):
+        c, slope = np.sin(c) * 0.9 + 0.1 * c, slope * (np.cos(c) * 0.9 + 0.1)
+    np.testing.assert_allclose(tape(0.3), (c, slope), rtol=1e-12)
