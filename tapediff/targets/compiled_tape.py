@@ -243,7 +243,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         value, gradients = answer
         if numbers == (0,) and not keep and not is_alone:
             self._fast_gradient = self._fast
-        found = out if out is not None else chosen.nested([g[()] if g.shape == () else g for g in gradients])
+        found = out if out is not None else chosen.nested([np.asarray(g)[()] if np.shape(g) == () else g for g in gradients])
         key = Operator(joint_tape, numbers) if is_alone else numbers
         kernel = lambda: self._direct_kernel(key, args)  # noqa: E731 -- its name is its use
         known = known_gradient(chosen, value, found, out, keep=not is_alone)

@@ -109,3 +109,18 @@ def test_the_kernel_of_the_gradient_alone_answers_as_the_other_does():
     assert np.allclose(by_recording, -8.0 * np.cos(x) * np.sin(x), rtol=1e-12, atol=1e-14), "rounding"
     with pytest.raises(td.NonScalarOutput):
         td.gradient(td.compile(np.sin, x), x)
+
+
+def test_the_gradient_alone_of_a_number_is_a_number_of_numpy_at_every_call():
+    """A linear loop's gradient does not depend on the point, and is computed without the value from the first call on."""
+
+    def f(x):
+        for _ in range(40):
+            x = x * 0.5 + 1.0
+        return x
+
+    for fast in (td.compile(f, 1.0), td.compile(td.record(f, 1.0))):
+        for _ in range(3):
+            gradient = td.gradient(fast, 2.0)
+            assert type(gradient) is np.float64
+            assert gradient == 0.5**40
