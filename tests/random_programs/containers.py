@@ -8,9 +8,13 @@ import random
 from types import CellType, FunctionType
 from typing import Any
 
+import numpy as np
+
 from tapediff.functions.merging.facts import body_of
 from tapediff.functions.merging.nodes import RUN_TIME, copied
 from tapediff.functions.merging.prepare.containers.as_variables import Containers
+from tapediff.functions.merging.prepare.containers.growing_lists import GrowingLists
+from tapediff.functions.merging.prepare.containers.lookups import Lookups
 from tapediff.functions.merging.prepare.source import compile_within, definition_of
 
 HEADER = """import dataclasses
@@ -18,6 +22,7 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 import numpy as np
 TABLE = [0.5, 1, -0.25, 2.0]
+DRAWS = np.array([0.3, -0.2, 0.8, 0.1, -0.6])
 @dataclass(frozen=True)
 class Frozen:
     a: float
@@ -88,7 +93,8 @@ class ContainerProgram:
         self.lines += ["    " + first, f"    c = {pick(['[0] * ' + str(size), '[0.0] * ' + str(size), 'list(q)', 'q[:]', 'q.copy()'])}",
                        "    d = " + pick(["{0: 1.0, 1: x[3], 2: 0.5}", "{'u': 0.0, 'v': x[4]}", "dict(u=1, v=0.5)"]),
                        f"    s = {self._new()}", "    mode = 'u'", "    t = [(0, 1.0), (0.5, 2), (x[1], 0.25)]"]  # fmt: skip
-        self.is_named = "'u'" in self.lines[-4] or "u=" in self.lines[-4]
+        self.lines.append("    g = []")
+        self.is_named = "'u'" in self.lines[-5] or "u=" in self.lines[-5]
         if self.is_odd:
             self.lines.append("    " + pick(["r = q", "r = [q, c]", "r = (s, q)", "r = lambda: q[0]", "r = s", "bump(q)", "touch(s)", "r = (v for v in q)", "r = d"]))
         for _ in range(self.random.randint(0, 1)):
@@ -100,7 +106,7 @@ class ContainerProgram:
         for _ in range(self.random.randint(0, 2)):
             self._statement(1, None)
         ends = ["a + s.a", "a + q[0] * q[-1]", "sum(q) + a", "s.a * s.b + s.n * 0.5", "a + max(q) + len(c)", "np.sum(np.array(q) * 1.0) + s.b", "a * s.n + sum([v * 2 for v in c])",
-                "q[1] + sum(c) + s.a", f"a + d[{self._key()}] * s.b + q[k % {size}]", "t[k % 3][0] + q[0]", "sum(v * w for v, w in zip(q, c)) + s.a * a"]  # fmt: skip
+                "q[1] + sum(c) + s.a", f"a + d[{self._key()}] * s.b + q[k % {size}]", "t[k % 3][0] + q[0]", "sum(g) + a", "sum(g) * a + len(g)", "np.mean(g) + a", "np.sum(np.array(g)) * a", "a / (len(g) + 1)", "sum(v * w for v, w in zip(q, c)) + s.a * a"]  # fmt: skip
         self.lines.append(f"    return {pick(ends)}")
         return "\n".join(self.lines) + "\n"
 
@@ -120,7 +126,7 @@ class ContainerProgram:
         return self.random.choice(["k", "k", "k", "0", "1", "-1", f"k % {self.size}", "0 if a > 0.3 else 1", "k - 1", f"min(k, {self.size - 1})"])
 
     def _atom(self, loop: str | None) -> str:
-        atoms = ["a", "s.a", "s.b", "s.n", "x[2]", "0.5", "2", f"q[{self._index()}]", f"c[{self._index()}]", f"d[{self._key()}]", "k", "TABLE[k % 4]", "t[k % 3][1]"]
+        atoms = ["a", "s.a", "s.b", "s.n", "x[2]", "0.5", "2", f"q[{self._index()}]", f"c[{self._index()}]", f"d[{self._key()}]", "k", "TABLE[k % 4]", "t[k % 3][1]", "DRAWS[k]", "x[k]"]
         return self.random.choice(atoms + [loop] * 3 if loop else atoms)
 
     def _value(self, loop: str | None) -> str:
@@ -145,7 +151,7 @@ class ContainerProgram:
         elif kind == "count":
             self.lines.append(pad + pick(["k += 1", "k = 0", "k = 1", "k -= 1", "k = 1 if a > 0 else 0", "k = -1 if a > 0 else 0", "hit = not hit", "mode = 'v'", "mode = 'u' if a > 0 else mode", f"k = min(k + 1, {self.size - 1})"]))
         elif kind == "change":
-            self.lines.append(pad + self._change(value))
+            self.lines.append(pad + (f"g.append({value})" if self.random.random() < 0.2 else self._change(value)))
         elif kind == "object":
             self.lines.append(pad + self._object(value))
         elif kind == "loop":
@@ -197,6 +203,19 @@ class _Checks:
     def index(self, _place: object, index: Any, keys: tuple[int, ...], is_list: bool, *_: object) -> int:
         return range(len(keys))[index] if is_list else {key: key for key in keys}[index]
 
+    def entry_at(self, _place: object, index: int, array: Any) -> Any:
+        return array[index]
+
+    def entry_within(self, _place: object, index: int, array: Any, limit: int) -> Any:
+        assert index < limit
+        return array[index]
+
+    def appended(self, _place: object, value: Any) -> Any:
+        return value
+
+    sum_of = staticmethod(lambda total: np.add(total, 0.0))
+    mean_of = staticmethod(lambda total, count: np.divide(np.add(total, 0.0), count))
+
 
 def with_variables(f: FunctionType) -> FunctionType | None:
     """The function with its containers as variables, which runs as plain Python; None if it has no such container."""
@@ -211,9 +230,12 @@ def with_variables(f: FunctionType) -> FunctionType | None:
     def is_builtin(node: ast.expr, *wanted: object) -> bool:
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and any(resolve(node.func.id) is each for each in wanted)
 
-    containers = Containers(own, resolve, is_builtin, lambda _: True, lambda _: True)
-    definition.body = containers.of_function(body_of(definition))
-    if not containers.made:
+    always = lambda _: True
+    growing, containers = GrowingLists(own, resolve, always, always), Containers(own, resolve, is_builtin, always, always)
+    body = containers.of_function(growing.of_function(body_of(definition)))
+    lookups = Lookups(own | containers.made, resolve, is_builtin, always, always)
+    definition.body = lookups.of_function(body)
+    if not (growing.made or containers.made or lookups.made):
         return None
     made = compile_within(definition, code, (*code.co_freevars, RUN_TIME))
     cells = dict(zip(code.co_freevars, f.__closure__ or ())) | {RUN_TIME: CellType(_Checks())}

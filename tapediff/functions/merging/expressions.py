@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .facts import Facts
-from .nodes import Node, Placed, call, copied, is_call_of_run_time, near, place
+from .nodes import Node, Placed, call, copied, is_appended, is_call_of_run_time, near, place
 from .prepare.source import NoSource, definition_of
 from .purity import is_users
 from .rules import COMPARISONS, ELEMENTWISE, MOST_COST, OPERATORS, Broken
@@ -91,6 +91,10 @@ class Simple:
     def _call(self, node: ast.Call) -> ast.expr:
         if is_call_of_run_time(node) and isinstance(node.func, ast.Attribute) and node.func.attr == "stored":
             return call("stored", [place(self.site), self.expression(node.args[1])], node)
+        if is_call_of_run_time(node) and isinstance(node.func, ast.Attribute) and node.func.attr in ("sum_of", "mean_of"):
+            return call(node.func.attr, [self.expression(a) for a in node.args], node)
+        if is_appended(node):
+            return call("appended", [node.args[0], self.expression(node.args[1])], node)
         if is_call_of_run_time(node) and isinstance(node.func, ast.Attribute) and node.func.attr == "entry_within":
             return call("number", [place(self.site), node], node)
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):

@@ -8,6 +8,7 @@ from types import CodeType, ModuleType
 
 from .nodes import extent
 from .prepare.containers.as_variables import Containers
+from .prepare.containers.growing_lists import GrowingLists
 from .prepare.containers.lookups import Lookups
 from .prepare.early_exits import EarlyExits
 from .prepare.loop_exits import LoopExits
@@ -75,15 +76,18 @@ class Facts:
 
     def _containers_as_variables(self, names: Names) -> Names:
         """Replace lists, dicts and objects that are the function's own by variables; these."""
+        growing = GrowingLists(names, self.resolve, self.looks_at_data, self.may_merge)
+        self.body = growing.of_function(self.body)
+        self.breaches += growing.breaches
         containers = Containers(names, self.resolve, self.is_builtin, self.looks_at_data, self.may_merge)
         self.body = containers.of_function(self.body)
-        self.variables |= containers.made
         self._lines = containers.lines.union(self._lines)
         self.breaches += containers.breaches
         lookups = Lookups(names | containers.made, self.resolve, self.is_builtin, self.looks_at_data, self.may_merge)
         self.body = lookups.of_function(self.body)
-        self.variables |= lookups.made
-        return containers.made | lookups.made
+        made = growing.made | containers.made | lookups.made
+        self.variables |= made
+        return made
 
     def _is_merged(self, node: ast.If) -> bool:
         return self.looks_at_data(node.test) and self.may_merge((node.lineno, node.col_offset))

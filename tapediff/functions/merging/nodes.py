@@ -60,6 +60,11 @@ def is_entry(node: ast.Call) -> bool:
     return is_call_of_run_time(node) and isinstance(node.func, ast.Attribute) and node.func.attr.startswith("entry_")
 
 
+def is_appended(node: ast.Call) -> bool:
+    """Whether a call of the run time gives the value that a list gets."""
+    return is_call_of_run_time(node) and isinstance(node.func, ast.Attribute) and node.func.attr == "appended"
+
+
 def is_helper(node: ast.Call) -> bool:
     """Whether a call of the run time gives a function with its branches merged."""
     return isinstance(node.func, ast.Attribute) and node.func.attr == "helper"

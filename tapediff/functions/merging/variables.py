@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .nodes import is_entry
+from .nodes import is_appended, is_entry
 
 Names: TypeAlias = frozenset[str]
 NONE: Names = frozenset()
@@ -248,7 +248,7 @@ def makes_a_float(part: ast.AST, depth: int = 0) -> bool:
     """Whether a value is a float whatever number a name in it is, or none."""
     if isinstance(part, ast.BinOp):
         return isinstance(part.op, ast.Div) or any(_is_float(side, depth) for side in (part.left, part.right))
-    return isinstance(part, ast.Compare) or (isinstance(part, ast.Call) and not is_entry(part))
+    return isinstance(part, ast.Compare) or (isinstance(part, ast.Call) and not is_entry(part) and not is_appended(part))
 
 
 def _is_float(side: ast.expr, depth: int) -> bool:

@@ -617,3 +617,97 @@ def lists_that_grow(x):
 TRAPS += [
     ints_at_an_index, ints_among_floats, written_before_it_is_read, beyond_in_a_condition, from_the_end_of_an_array, lists_that_grow,
 ]  # fmt: skip
+
+
+# Lists that data makes longer
+
+
+def sums_what_it_keeps(x):
+    kept, s = [], 0.0
+    for v in x:
+        if v > 0.2:
+            kept.append(v * v)
+        else:
+            s += v
+    return sum(kept) * x[0] + s + len(kept) * 0.1
+
+
+def means_of_what_it_keeps(x):
+    high, low = [], []
+    for v in x:
+        w = v * x[1]
+        if w > 0.1:
+            high.append(w)
+        else:
+            low.append(np.sin(w))
+    return np.mean(high) if len(high) > 0 else np.sum(np.array(low)) + 2.0
+
+
+def keeps_in_a_while(x):
+    steps, v = [], abs(x[0]) + 0.3
+    while v < 3.0:
+        steps.append(v)
+        v = v * 1.5 + x[1] ** 2
+    return sum(steps) + 0.5 * len(steps) * x[2]
+
+
+def starts_again(x):
+    total = 0.0
+    for k in range(3):
+        kept = []
+        for v in x:
+            if v > 0.3 * k:
+                kept.append(v)
+        total = total + np.array(kept).sum() * (k + 1.0)
+    return total
+
+
+MERGE += [sums_what_it_keeps, means_of_what_it_keeps, keeps_in_a_while, starts_again]
+
+
+def goes_over_what_it_keeps(x):
+    kept, s = [], 0.0
+    for v in x:
+        if v > 0.2:
+            kept.append(v)
+    for v in kept:
+        s += v * len(kept)
+    return s
+
+
+def keeps_ints(x):
+    kept = []
+    for v in x:
+        if v > 0.2:
+            kept.append(2)
+    return sum(kept) * x[0]
+
+
+def keeps_arrays(x):
+    kept = []
+    for v in x:
+        if v > -5:
+            kept.append(x[:2] * v)
+    return np.sum(sum(kept)) + np.sum(np.array(kept)) * 2
+
+
+def keeps_by_another_name(x):
+    kept = []
+    also = kept
+    for v in x:
+        if v > 0.2:
+            kept.append(v)
+        also.append(0.5)
+    return sum(kept)
+
+
+def mean_of_none_by_hand(x):
+    kept = [0.0]
+    kept = []
+    for v in x:
+        if v > 0.2:
+            kept.append(v)
+    return sum(kept) / (len(kept) + 1)
+
+
+TRAPS += [goes_over_what_it_keeps, keeps_ints, keeps_arrays, keeps_by_another_name, mean_of_none_by_hand]

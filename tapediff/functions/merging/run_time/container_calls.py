@@ -74,6 +74,24 @@ class ContainerCalls(Refusing):
             raise self._refuse("containers", place, f"the index may be up to {limit}")
         return self._gathered(array, values, np.minimum(index, len(values) - 1))
 
+    def appended(self, place: Place, value: Any) -> Any:
+        """A number that a list gets, of which only the sum is used: a float64, or float."""
+        is_number = type(value) is TrackedArray and not value.type.shape and value._view is None and value.type.dtype == FLOAT64
+        if not is_number and type(value) not in (float, np.float64):
+            raise self._refuse("containers", place, f"a list that data makes longer gets {getattr(value, 'type', type(value).__name__)}")
+        return value
+
+    def sum_of(self, total: Any) -> Any:
+        """The sum of a list, as NumPy has it."""
+        found = np.add(total, 0.0)
+        if type(found) is TrackedArray and found is not total and found._id != getattr(total, "_id", None):
+            found._recorder.plain_numbers[found._id] = False  # NumPy's own
+        return found
+
+    def mean_of(self, total: Any, count: Any) -> Any:
+        """The mean of a list, as NumPy has it."""
+        return np.divide(self.sum_of(total), count)
+
     def _whole(self, place: Place, index: TrackedArray) -> TrackedArray:
         """An index, which stands for an int of Python's."""
         if index.type.shape or index._view is not None or index.type.dtype not in (FLOAT64, INT64):

@@ -24,6 +24,8 @@ def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
     if is_call_of_run_time(call):
         if isinstance(function, ast.Attribute) and function.attr in ("index", "entry_at", "entry_within"):
             return "index"
+        if isinstance(function, ast.Attribute) and function.attr in ("appended", "sum_of", "mean_of"):
+            return "number" if function.attr == "appended" else "sign"
         return "array" if isinstance(function, ast.Attribute) and function.attr in ("stored", "written") else ""
     if isinstance(function, ast.Name):
         found = resolve(function.id)
@@ -36,7 +38,7 @@ def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
         name = None
     if name is None:
         return ""
-    return "sign" if name in _ASK_SIGN else "same" if name in _SAME else "numpy"
+    return "sign" if name in ASK_SIGN else "same" if name in _SAME else "numpy"
 
 
 def _of_numpy(found: object) -> bool:
@@ -49,7 +51,7 @@ _SAME = frozenset(
     "abs absolute fabs add subtract maximum minimum fmax fmin where sum mean less less_equal greater greater_equal equal not_equal "
     "isnan isfinite isinf hypot logaddexp sign clip rint floor ceil trunc".split()
 )
-_ASK_SIGN = frozenset("arctan2 copysign signbit divide true_divide reciprocal float_power nextafter".split())
+ASK_SIGN = frozenset("arctan2 copysign signbit divide true_divide reciprocal float_power nextafter".split())
 
 
 def asks_for_none(node: ast.Compare) -> bool:
