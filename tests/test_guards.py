@@ -4,6 +4,7 @@ import inspect
 import math
 import operator
 import re
+from math import sin
 
 import numpy as np
 import pytest
@@ -255,7 +256,7 @@ def by_tolist(x):
 
 
 def math_sin(x):
-    return math.sin(x[0])  # looks
+    return sin(x[0])  # looks
 
 
 def to_ndarray(x):
@@ -297,7 +298,7 @@ def as_complex(x):
 SCALAR = "<tracked float64[]>, the result of index(...)"
 ARRAY = "<tracked float64[2]>, the result of an argument"
 FLOAT_FIX = (
-    "leave float() out, use NumPy's functions instead of math's (np.log, not math.log), and keep arrays of tracked values tracked: td.zeros(n) or np.stack([...]) instead of "
+    "leave float() out, call math's functions by these names (math.log; after `from math import log` they refuse tracked values) or NumPy's, and keep arrays of tracked values tracked: td.zeros(n) or np.stack([...]) instead of "
     "storing into a plain array"
 )
 NDARRAY_FIX = (

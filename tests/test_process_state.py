@@ -16,6 +16,7 @@ ELSEWHERE = {
     "functions/callees/body.py": {"_recent"},  # the latest callees, which hold tapes
     "functions/callees/tape_callee.py": {"_callees"},  # the callees of equal bodies, while somebody holds them
     "functions/merging/prepare/state_changes.py": {"_seen"},  # the code that was warned of, as long as it lives
+    "recording/python_state/math_functions.py": {"math"},  # Python's own, while something is recorded
     "targets/evaluate/shared_programs.py": {"_of_functions"},  # the latest programs of functions, which hold kernels
 }
 

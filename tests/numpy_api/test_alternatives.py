@@ -32,7 +32,7 @@ B = np.array([1.0, -0.5, 0.3, 2.0])
         (lambda x: scipy.interpolate.UnivariateSpline(np.arange(5.0), x[0]), "by scipy.interpolate.UnivariateSpline", "tapediff.interpolate has"),
         (lambda x: scipy.optimize.brentq(lambda t: t * t - x[0, 0], 0.0, 9.0), "a Python float by scipy.optimize.brentq,", "td.while_loop"),
         (lambda x: scipy.integrate.quad(lambda t: t * x[0, 0], 0.0, 1.0), "by scipy.integrate.", "td.scan"),
-        (lambda x: math.sin(x[0, 0]), "converted to a Python float,", "np.log, not math.log"),
+        (lambda x: math.fsum(x[0]), "converted to a Python float,", "or NumPy's"),
         (lambda x: x.tobytes(), "ndarray.tobytes is not available", "return the values"),
         (lambda x: x.byteswap(), "ndarray.byteswap is not available", "outside the recorded function"),
     ],

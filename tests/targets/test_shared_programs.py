@@ -161,7 +161,7 @@ def test_many_values_of_an_int_are_advised_to_be_data():
     assert str(met[0].message) == (
         "needed was recorded for more than 4 values of an argument, and is again for every new one, which is slow\n"
         "  got: argument 1, a Python int, which took 5 different values\n"
-        "  fix: compute with it on the tape, so that one serves all its values: np.sqrt(t) instead of math.sqrt(t), np.where instead "
+        "  fix: compute with it on the tape, so that one serves all its values: np.where instead "
         "of what Python selects by it; or pass what is computed from it, as a float or as td.Constant(...)"
     )
     assert len(met) == 1

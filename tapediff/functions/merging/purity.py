@@ -191,7 +191,9 @@ def is_pure(function: Any, count: int = 0) -> bool:
         return module == "math"
     if type(function).__module__.startswith("tapediff.functions"):
         return True
-    # While something is recorded some of NumPy's functions are replaced.
+    # While something is recorded, functions of math and some of NumPy's are replaced.
+    if isinstance(function, Replacement) and module == "math":
+        return True
     if not (isinstance(function, Replacement) or type(function) in _FUNCTIONS) or count > _OPERANDS_OF.get(name, 3):
         return False
     is_numpy = module.partition(".")[0] == "numpy" and not module.startswith(("numpy.random", "numpy.lib._npyio", "numpy.testing"))

@@ -87,8 +87,8 @@ class Escapes(Recorded):
         if (plain := self._plain()) is not None:
             return float(plain)
         fix = (
-            "leave float() out, use NumPy's functions instead of math's (np.log, not math.log), and keep arrays of tracked values tracked: "
-            "td.zeros(n) or np.stack([...]) instead of storing into a plain array"
+            "leave float() out, call math's functions by these names (math.log; after `from math import log` they refuse tracked values) "
+            "or NumPy's, and keep arrays of tracked values tracked: td.zeros(n) or np.stack([...]) instead of storing into a plain array"
         )
         escaped(self, "a Python float", fix, is_plain=self.type.size != 1)
 

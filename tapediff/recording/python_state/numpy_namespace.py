@@ -27,7 +27,7 @@ from ...numpy_api import creating
 from ...numpy_api.complex_numbers.pair import is_complex
 from ...numpy_api.composed import choosing, filling, numpys_own, per_element
 from ...numpy_api.creating import holds_tracked
-from . import filled_arrays, scipy_functions, scipy_methods
+from . import filled_arrays, math_functions, scipy_functions, scipy_methods
 from .filled_arrays import Replacement, filled
 from .process_state import process
 
@@ -144,7 +144,7 @@ _METHODS: tuple[_Method, ...] = (
 
 def recording_begins(fills: bool = False) -> None:
     _put(_REPLACEMENTS)
-    _put_scipys(replaced=True)
+    _put_others(replaced=True)
     if fills:
         filled_arrays.put(filled_arrays.REPLACEMENTS)
 
@@ -153,16 +153,17 @@ def recording_ends() -> None:
     if not process.recordings:
         filled_arrays.put(filled_arrays.ORIGINALS)
         _put(_ORIGINALS)
-        _put_scipys(replaced=False)
+        _put_others(replaced=False)
         # Another thread may have begun between these lines.
         if process.recordings:
             _put(_REPLACEMENTS)
-            _put_scipys(replaced=True)
+            _put_others(replaced=True)
 
 
-def _put_scipys(replaced: bool) -> None:
+def _put_others(replaced: bool) -> None:
     scipy_methods.put(replaced)
     scipy_functions.put(replaced)
+    math_functions.put(replaced)
 
 
 def _put(functions: Mapping[str, Callable[..., Operand]]) -> None:

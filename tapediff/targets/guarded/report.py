@@ -152,7 +152,7 @@ def budget_text(name: str, max_tapes: int, variants: Sequence[Variant]) -> str:
         return (
             f"{name} was recorded for more than {max_tapes} values of an argument, and is again for every new one, which is slow\n"
             f"  got: {step}\n"
-            f"  fix: compute with it on the tape, so that one serves all its values: np.sqrt(t) instead of math.sqrt(t), np.where instead "
+            f"  fix: compute with it on the tape, so that one serves all its values: np.where instead "
             f"of what Python selects by it; or pass what is computed from it, as a float or as td.Constant(...)"
         )
     return (

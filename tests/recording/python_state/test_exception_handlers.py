@@ -5,6 +5,7 @@ import linecache
 import math
 import sys
 import warnings
+from math import exp, log
 
 import numpy as np
 import pytest
@@ -419,7 +420,7 @@ def conversion(x):
 
 def standard_library(x):
     try:
-        y = math.log(x[0])
+        y = log(x[0])
     except Exception:  # noqa: BLE001 -- what is tested
         y = 0.0
     return y * np.sum(x)
@@ -428,7 +429,7 @@ def standard_library(x):
 def suppressed(x):
     y = 0.0
     with contextlib.suppress(TypeError):
-        y = math.exp(x[0])
+        y = exp(x[0])
     return y + np.sum(x)
 
 
@@ -538,7 +539,7 @@ def test_both_lines_are_named():
         "conversion caught an error that only a recording raises, so its tape would not do what the plain function does\n"
         f"  at:  test_exception_handlers.py:{first + 2} in conversion, caught at test_exception_handlers.py:{first + 3} in conversion\n"
         "  got: TrackedValueEscaped: a tracked value was converted to a Python float, which would drop its gradient\n"
-        "  fix: leave float() out, use NumPy's functions instead of math's (np.log, not math.log), and keep arrays of tracked values tracked: "
+        "  fix: leave float() out, call math's functions by these names (math.log; after `from math import log` they refuse tracked values) or NumPy's, and keep arrays of tracked values tracked: "
         "td.zeros(n) or np.stack([...]) instead of storing into a plain array"
     )
 

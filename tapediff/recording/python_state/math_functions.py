@@ -1,0 +1,217 @@
+"""While something is recorded, the functions of Python's math module take tracked numbers.
+
+They convert their arguments to floats, which would drop the gradient. So the names in the module stand, during recordings only, for
+functions that look at their arguments first; without a tracked number among these they are Python's own. What differs from NumPy's
+functions stays different: `math.log(x)` raises ValueError where x is not positive, which is a branch on x, so that it is guarded.
+A name imported before (`from math import log`) stays Python's, and refuses tracked numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import reduce, update_wrapper
+from importlib import import_module
+from operator import itemgetter
+
+import numpy as np
+
+from ...base.current_recording import current_recorder
+from ...ir.instruction import FLOAT64, Operand, is_tracked
+from .filled_arrays import Replacement
+
+Function = Callable[..., Operand]
+
+
+def _within(function: Function, *conditions: Function) -> Function:
+    """A function of numbers that raises ValueError where a condition does not hold; each is a guard."""
+
+    def call(*args: Operand) -> Operand:
+        if not all(condition(*args) for condition in conditions):
+            raise ValueError("math domain error")
+        return function(*args)
+
+    return call
+
+
+def _below(function: Function, limit: float, has_sign: bool = False) -> Function:
+    """A function that raises OverflowError beyond a finite argument: its absolute value, if it has a sign."""
+
+    def call(x: Operand) -> Operand:
+        if (np.abs(x) if has_sign else x) > limit and np.isfinite(x):
+            raise OverflowError("math range error")
+        return function(x)
+
+    return call
+
+
+def _finite(function: Function) -> Function:
+    """A function that raises OverflowError where it is infinite at finite arguments."""
+
+    def call(*args: Operand) -> Operand:
+        value = function(*args)
+        if np.isinf(value) and all(np.isfinite(x) for x in args):
+            raise OverflowError("math range error")
+        return value
+
+    return call
+
+
+def _special(name: str) -> Function:
+    """A function of scipy.special, which few programs need."""
+    return lambda x: getattr(import_module("scipy.special"), name)(x)
+
+
+def _log(x: Operand, base: Operand | None = None) -> Operand:
+    if not (x > 0.0 or np.isnan(x)):
+        raise ValueError("math domain error")
+    if base is None:
+        return np.log(x)
+    divisor = _log(base)
+    if divisor == 0.0:
+        raise ZeroDivisionError("division by zero")
+    return np.log(x) / divisor
+
+
+def _pow(x: Operand, y: Operand) -> Operand:
+    if x < 0.0 and y != np.floor(y) and not (np.isnan(y) or np.isinf(x)):
+        raise ValueError("math domain error")
+    if x == 0.0 and y < 0.0 and not np.isinf(y):
+        raise ValueError("math domain error")
+    return np.power(x, y)
+
+
+def _gamma(x: Operand) -> Operand:
+    if x <= 0.0 and x == np.floor(x):
+        raise ValueError("math domain error")
+    return _special("gamma")(x)
+
+
+def _lgamma(x: Operand) -> Operand:
+    if x <= 0.0 and x == np.floor(x) and not np.isinf(x):
+        raise ValueError("math domain error")
+    return _special("gammaln")(np.abs(x) if np.isinf(x) else x)
+
+
+def _dist(p: Operand, q: Operand) -> Operand:
+    if len(p) != len(q):
+        raise ValueError("both points must have the same number of dimensions")
+    return reduce(np.hypot, (a - b for a, b in zip(p, q)), 0.0)
+
+
+def _is_close(a: Operand, b: Operand, *, rel_tol: Operand = 1e-09, abs_tol: Operand = 0.0) -> bool:
+    if a == b:
+        return True
+    difference = np.abs(a - b)
+    return bool(
+        np.isfinite(difference) and (difference <= rel_tol * np.maximum(np.abs(a), np.abs(b)) or difference <= abs_tol)
+    )
+
+
+def _no_nan(condition: Function) -> Function:
+    """Of NaN every function is NaN."""
+    return lambda x: condition(x) or np.isnan(x)
+
+
+# The largest arguments whose results are finite.
+_LARGEST_EXP, _LARGEST_SINH = 709.782712893384, 710.4758600739439
+
+_positive = _no_nan(lambda x: x > 0.0)
+_in_unit = _no_nan(lambda x: np.abs(x) <= 1.0)
+
+_ANSWERS: dict[str, Function] = {
+    "acos": _within(np.arccos, _in_unit),
+    "acosh": _within(np.arccosh, _no_nan(lambda x: x >= 1.0)),
+    "asin": _within(np.arcsin, _in_unit),
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "atanh": _within(np.arctanh, _no_nan(lambda x: np.abs(x) < 1.0)),
+    "cbrt": np.cbrt,
+    "copysign": np.copysign,
+    "cos": _within(np.cos, lambda x: not np.isinf(x)),
+    "cosh": _below(np.cosh, _LARGEST_SINH, has_sign=True),
+    "degrees": np.degrees,
+    "dist": _dist,
+    "erf": _special("erf"),
+    "erfc": _special("erfc"),
+    "exp": _below(np.exp, _LARGEST_EXP),
+    "exp2": _below(np.exp2, 1024.0 - 2.0**-43),
+    "expm1": _below(np.expm1, _LARGEST_EXP),
+    "fabs": np.abs,
+    "fmod": _within(np.fmod, lambda x, y: (y != 0.0 and not np.isinf(x)) or np.isnan(x) or np.isnan(y)),
+    "gamma": _finite(_gamma),
+    "hypot": lambda *coordinates: reduce(np.hypot, coordinates, 0.0),
+    "isclose": _is_close,
+    "isfinite": lambda x: bool(np.isfinite(x)),
+    "isinf": lambda x: bool(np.isinf(x)),
+    "isnan": lambda x: bool(np.isnan(x)),
+    "lgamma": _finite(_lgamma),
+    "log": _log,
+    "log10": _within(np.log10, _positive),
+    "log1p": _within(np.log1p, _no_nan(lambda x: x > -1.0)),
+    "log2": _within(np.log2, _positive),
+    "pow": _finite(_pow),
+    "radians": np.radians,
+    "sin": _within(np.sin, lambda x: not np.isinf(x)),
+    "sinh": _below(np.sinh, _LARGEST_SINH, has_sign=True),
+    "sqrt": _within(np.sqrt, _no_nan(lambda x: x >= 0.0)),
+    "tan": _within(np.tan, lambda x: not np.isinf(x)),
+    "tanh": np.tanh,
+}
+
+
+def _number(x: Operand) -> Operand:
+    """One number as float64; raises as `float` does."""
+    if not is_tracked(x):
+        return float(x)
+    if x.shape:
+        raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+    return x if x.dtype == FLOAT64 else x.astype(FLOAT64)
+
+
+def _replacement(name: str, answer: Function) -> Replacement:
+    original = getattr(math, name)
+    are_points = answer is _dist
+
+    def call(*args: Operand, **named: Operand) -> Operand:
+        if current_recorder() is None:
+            return original(*args, **named)
+        values = [x for point in args for x in point] if are_points else [*args, *named.values()]
+        if not any(map(is_tracked, values)):
+            return original(*args, **named)
+        numbers = [list(map(_number, point)) for point in args] if are_points else map(_number, args)
+        return answer(*numbers, **{key: _number(x) for key, x in named.items()})
+
+    replacement = _Replacement(call)
+    update_wrapper(replacement, original)
+    replacement.original = original
+    return replacement
+
+
+class _Replacement(Replacement):
+    """Pickled as the function that it stands for."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _own, (self.original.__name__,)
+
+
+def _own(name: str) -> Function:
+    return _OWN[name]
+
+
+_OWN = {name: getattr(math, name) for name in _ANSWERS if hasattr(math, name)}
+_OURS = {name: _replacement(name, _ANSWERS[name]) for name in _OWN}
+_look_up = itemgetter(*_OWN)
+_FUNCTIONS = {False: tuple(_OWN.values()), True: tuple(_OURS.values())}
+
+
+def put(replaced: bool) -> None:
+    """Give the module these functions, or its own back. Names that someone else has replaced meanwhile are left alone."""
+    after = _OURS if replaced else _OWN
+    if all(a is b for a, b in zip(_look_up(math.__dict__), _FUNCTIONS[not replaced])):
+        math.__dict__.update(after)
+        return
+    for name, function in after.items():
+        if math.__dict__[name] is _OWN[name] or math.__dict__[name] is _OURS[name]:
+            math.__dict__[name] = function

@@ -1,0 +1,170 @@
+"""The functions of Python's math module in recordings: values, derivatives and errors are Python's."""
+
+import copy
+import math
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.recording.python_state.math_functions import _ANSWERS
+
+REAL, SMALL, POSITIVE, UNIT = (-2.7, -0.4, 0.3, 2.6), (-1.2, -0.1, 0.2, 1.3), (0.1, 0.6, 1.7, 40.0), (-0.9, -0.2, 0.1, 0.8)
+RANGES = {
+    "acos": UNIT, "acosh": (1.1, 2.0, 30.0), "asin": UNIT, "asinh": REAL, "atan": REAL, "atanh": UNIT, "cbrt": POSITIVE, "cos": REAL,
+    "cosh": REAL, "degrees": REAL, "erf": REAL, "erfc": REAL, "exp": REAL, "exp2": REAL, "expm1": REAL, "fabs": REAL,
+    "gamma": (-2.6, -0.4, 0.3, 4.6), "lgamma": (-2.6, -0.4, 0.3, 4.6), "log": POSITIVE, "log10": POSITIVE, "log1p": (-0.7, 0.3, 5.0),
+    "log2": POSITIVE, "radians": REAL, "sin": REAL, "sinh": REAL, "sqrt": POSITIVE, "tan": SMALL, "tanh": REAL,
+}  # fmt: skip
+PAIRS = {
+    "atan2": [(1.0, 2.0), (-0.3, -2.0)], "copysign": [(1.5, -2.0), (-0.5, 3.0)], "dist": [], "fmod": [(7.5, 2.0), (-7.5, 2.2)],
+    "hypot": [(3.0, 4.0), (-0.1, 2.0)], "isclose": [], "log": [(3.0, 2.0), (0.2, 10.0)], "pow": [(2.0, 3.0), (0.5, -1.5), (-2.0, 3.0)],
+}  # fmt: skip
+EDGES = (
+    0.0, -0.0, 1.0, -1.0, 2.0, -2.0, -0.5, 0.999, 1e3, -1e3, 1e308, math.inf, -math.inf, math.nan, 171.5, 172.0, 709.7, 709.79, 710.4,
+    710.48, 1023.9999, 1024.0, -3.0, -1e5,
+)  # fmt: skip
+PREDICATES = {"isfinite", "isinf", "isnan", "isclose"}
+# Of values: SciPy's and NumPy's functions differ from C's in the last bits.
+TOLERANCE = 1e-14
+
+
+def same(tape, f, x):
+    """Whether both give the same value, or raise the same error."""
+    found = []
+    for function in (tape, f):
+        try:
+            with np.errstate(all="ignore"):
+                found.append(float(function(x)))
+        except (ValueError, OverflowError, ZeroDivisionError) as error:
+            found.append(type(error))
+    return found[0] == (pytest.approx(found[1], rel=TOLERANCE, nan_ok=True) if isinstance(found[1], float) else found[1])
+
+
+def test_every_function_that_is_replaced_is_tested():
+    assert set(_ANSWERS) == {*RANGES, *PAIRS, *PREDICATES}
+
+
+@pytest.mark.parametrize("name", [name for name in RANGES if hasattr(math, name)])
+def test_values_and_derivatives_are_pythons(name):
+    f = eval(f"lambda x: math.{name}(x)")
+    tape = td.GuardedTape(f)
+    for x in RANGES[name]:
+        value, slope = tape.value_and_gradient(x)
+        assert value == pytest.approx(f(x), rel=TOLERANCE)
+        assert slope == pytest.approx((f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rel=1e-7, abs=1e-9)  # of differences
+
+
+@pytest.mark.parametrize("name", [name for name in RANGES if hasattr(math, name)])
+def test_errors_are_raised_where_python_raises_them(name):
+    f = eval(f"lambda x: math.{name}(x)")
+    tape = td.GuardedTape(f)
+    for x in (RANGES[name][0], *EDGES):
+        assert same(tape, f, x), x
+
+
+@pytest.mark.parametrize("name", ["atan2", "copysign", "fmod", "hypot", "log", "pow"])
+def test_functions_of_two_numbers(name):
+    f = eval(f"lambda x: math.{name}(x[0], x[1])")
+    tape = td.GuardedTape(f)
+    for x in PAIRS[name]:
+        value, slopes = tape.value_and_gradient(np.array(x))
+        assert value == pytest.approx(f(x), rel=TOLERANCE)
+        steps = 1e-6 * np.eye(2)
+        differences = [(f(x + step) - f(x - step)) / 2e-6 for step in (steps if x[0] > 0 or name != "pow" else steps[:1])]
+        np.testing.assert_allclose(slopes[: len(differences)], differences, rtol=1e-7, atol=1e-9)
+    edges = (0.0, 1.0, -2.0, 0.5, -8.0, 400.0, 1e200, math.inf, -math.inf, math.nan)
+    for x in ((a, b) for a in edges for b in edges):
+        assert same(tape, f, np.array(x)), x
+
+
+def test_distances_lengths_and_questions():
+    f = lambda x: math.dist((x[0], 1.0), (2.0, x[1])) + math.hypot(x[0], x[1], 2.0) + math.hypot(x[0])
+    x = np.array([1.0, -2.0])
+    tape = td.GuardedTape(f)
+    assert tape(x) == pytest.approx(f(x), rel=TOLERANCE)
+    with pytest.raises(ValueError, match="same number of dimensions"):
+        td.record(lambda x: math.dist(x, (1.0,)), x)
+
+    def asks(x):
+        if math.isnan(x) or math.isinf(x):
+            return 1.0
+        return x if math.isclose(x, 1.0, rel_tol=0.1) else 2.0 * x if math.isfinite(x) else 3.0
+
+    tape = td.GuardedTape(asks)
+    for x in (1.0, 1.05, 2.0, -3.0, math.nan, math.inf):
+        assert tape(x) == pytest.approx(asks(x), nan_ok=True)
+
+
+def test_an_error_that_is_caught_is_a_path():
+    def log_or_less(x):
+        try:
+            return math.log(x[0]) * x[1]
+        except ValueError:
+            return x[0] - 10.0
+
+    tape = td.GuardedTape(log_or_less)
+    for x in ([2.0, 3.0], [-1.0, 3.0], [0.5, -1.0], [0.0, 1.0]):
+        value, slopes = tape.value_and_gradient(np.array(x))
+        assert value == pytest.approx(log_or_less(x), rel=TOLERANCE)
+        np.testing.assert_allclose(slopes, [x[1] / x[0], math.log(x[0])] if x[0] > 0 else [1.0, 0.0], rtol=TOLERANCE)
+    assert tape.stats.recordings == 2
+
+
+def test_branches_with_them_are_merged():
+    def loss(x):
+        total = 0.0
+        for v in x:
+            if v > 0.3:
+                total += math.exp(-v * v)
+            else:
+                total += math.sqrt(1.0 + v * v)
+        return total
+
+    tape = td.GuardedTape(loss, merge=True)
+    for x in np.random.default_rng(1).normal(size=(10, 30)):
+        value, slopes = tape.value_and_gradient(x)
+        assert value == pytest.approx(loss(x), rel=TOLERANCE * 10)
+        np.testing.assert_allclose(slopes, np.where(x > 0.3, -2 * x * np.exp(-x * x), x / np.sqrt(1 + x * x)), rtol=1e-13)
+    assert tape.stats.recordings <= 2
+
+
+@pytest.mark.parametrize("value", [np.float32(0.5), 2, np.array([1.5])[0]])
+def test_results_are_floats_whatever_goes_in(value):
+    tape = td.record(lambda x, k: math.sqrt(k) * math.exp(x), np.float64(1.0), td.Constant(np.asarray(value)))
+    assert tape(1.0, td.Constant(np.asarray(value))) == pytest.approx(math.sqrt(value) * math.e, rel=TOLERANCE)
+
+
+def test_arrays_are_refused_as_python_refuses_them():
+    for f in (lambda x: math.exp(x), lambda x: math.log(x, 2.0), lambda x: math.hypot(1.0, x)):
+        with pytest.raises(TypeError, match="0-dimensional"):
+            td.record(f, np.ones(2))
+
+
+def test_the_module_is_pythons_own_outside_of_recordings_and_without_tracked_numbers():
+    before = dict(vars(math))
+    seen = []
+
+    def f(x):
+        seen.append((math.sqrt(4.0), math.factorial(4), math.hypot(3, 4)))
+        kept.append(math.sin)
+        thread = threading.Thread(target=lambda: seen.append(math.exp(0.0)))
+        thread.start()
+        thread.join()
+        assert math.cos == before["cos"]
+        assert (hash(math.cos), repr(math.cos)) == (hash(before["cos"]), repr(before["cos"]))
+        assert pickle.loads(pickle.dumps(math.cos)) == before["cos"]
+        assert copy.copy(math.tan)(0.0) == 0.0
+        return math.sin(x)
+
+    kept = []
+    tape = td.record(f, 1.0)
+    assert seen == [(2.0, 24, 5.0), 1.0]
+    assert vars(math) == before
+    assert all(vars(math)[name] is before[name] for name in before)
+    assert kept[0](1.0) == math.sin(1.0) == tape(1.0)
+    with pytest.raises(ZeroDivisionError):
+        td.record(lambda x: x / (1 // 0), 1.0)
+    assert math.log is before["log"]
