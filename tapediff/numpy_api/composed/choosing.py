@@ -206,17 +206,17 @@ def unique(
     *, equal_nan: bool = True, sorted: bool = True,
 ) -> Operand:  # fmt: skip
     """The sorted distinct values, or slices along an axis. How the sorted ones repeat is guarded, as it decides the shape."""
-    of_slices = axis is not None and np.ndim(ar) != 1
-    slices = np.moveaxis(ar, axis, 0) if of_slices else np.reshape(ar, (-1,))
+    along = None if np.ndim(ar) == 1 else axis
+    slices = np.reshape(ar, (-1,)) if along is None else np.moveaxis(ar, along, 0)
     rows = np.reshape(slices, (len(slices), -1) if slices.size else (len(slices), math.prod(slices.shape[1:])))
     order = _order_of_rows(rows)
     ordered = copy(slices[order])
     repeats = np.all(copy(rows[order])[1:] == copy(rows[order])[:-1], axis=-1)
-    if equal_nan and not of_slices and ordered.dtype.kind == "f":
+    if equal_nan and along is None and ordered.dtype.kind == "f":
         repeats = repeats | (np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
     is_new = np.concatenate([np.ones(min(len(rows), 1), bool), ~repeats._recorder.observe(repeats, "array")])
     starts = np.flatnonzero(is_new)
-    results = [np.moveaxis(ordered[starts], 0, axis) if of_slices else ordered[starts]]
+    results = [ordered[starts] if along is None else np.moveaxis(ordered[starts], 0, along)]
     if return_index:
         results.append(order[starts])
     if return_inverse:
