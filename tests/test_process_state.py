@@ -15,7 +15,9 @@ ELSEWHERE = {
     "compiler/numba_backend/kernel.py": {"linecache"},  # Python's own: where debuggers and tracebacks look for sources
     "functions/callees/body.py": {"_recent"},  # the latest callees, which hold tapes
     "functions/callees/tape_callee.py": {"_callees"},  # the callees of equal bodies, while somebody holds them
+    "functions/merging/prepare/containers/records.py": {"_KNOWN"},  # what classes of users' objects do, as long as they live
     "functions/merging/prepare/state_changes.py": {"_seen"},  # the code that was warned of, as long as it lives
+    "recording/arrays/numbers.py": {"REFLECTED"},  # filled by the module itself, for other operators than Python calls
     "recording/python_state/math_functions.py": {"math"},  # Python's own, while something is recorded
     "targets/evaluate/shared_programs.py": {"_of_functions"},  # the latest programs of functions, which hold kernels
 }
