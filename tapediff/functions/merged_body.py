@@ -7,7 +7,7 @@ of the body. A merged variant that has guards left is one of several; where a fu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import CellType, CodeType, FunctionType, MethodType
+from types import FunctionType, MethodType
 
 import numpy as np
 
@@ -39,9 +39,6 @@ MOST_COST_RATIO, FREE_COST, CHOICE_COST = 1.5, 2, 30
 
 # Of longer tapes, and larger arguments, only the values at the point of the recording are compared.
 LONGEST_COMPARED, LARGEST_SAMPLE = 2_000, 1 << 16
-
-# Of so many functions that a body refers to the source is looked at.
-MOST_FUNCTIONS = 50
 
 # Masked sums may be in another order; a gradient adds in another one.
 SAME_VALUE, SAME_GRADIENT = 1e-9, 1e-7
@@ -114,10 +111,9 @@ class MergedBody:
 
     def _tried(self, callee: RecordedCallee, inputs: Sequence[Operand]) -> MergedForm | None:
         # Side effects happen once for each path, and the recordings that merging takes are none.
-        changes = [(inner, found) for inner in _called(self._own) if (found := first_change(inner)) is not None]
-        if changes:
-            (inner, (line, text)), *_ = changes
-            return self.fail(f"{inner.__name__} changes more than its results at line {line}: {text}")
+        change = next(filter(None, map(first_change, self._own)), None)
+        if change is not None:
+            return self.fail(f"{change.code.co_name} changes more than its results at line {change.line}: {change.text}")
         try:
             body, tape = self._recorded(callee, inputs)
             self._why = self._objection(callee, body, tape)
@@ -212,28 +208,6 @@ def _inner(function: object) -> FunctionType | None:
     """A function of the user's, or that of a method."""
     inner = function.__func__ if isinstance(function, MethodType) else function
     return inner if type(inner) is FunctionType and not is_library_file(inner.__code__.co_filename) else None
-
-
-def _called(functions: Sequence[FunctionType]) -> list[FunctionType]:
-    """Functions, and those that they, or functions in them, refer to by a name."""
-    found = list(functions)
-    for function in found:
-        codes, cells = [function.__code__], dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-        for code in codes:
-            codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
-            named = [function.__globals__.get(name) for name in code.co_names]
-            named += [_held_by(cells[name]) for name in code.co_freevars if name in cells]
-            found += [inner for value in named if (inner := _inner(value)) is not None and inner not in found]
-        if len(found) > MOST_FUNCTIONS:
-            break
-    return found
-
-
-def _held_by(cell: CellType) -> object:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
 
 
 def cost(tape: Tape) -> float:

@@ -83,6 +83,79 @@ def test_a_sub_tape_that_changes_more_than_its_results_names_the_line(f):
         td.record(td.subtape(f), np.float64(2.5))  # once
 
 
+METER, TOTALS = Meter(), {}
+
+
+class Callable:
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, v):
+        self.calls += 1
+        return v * 2.0
+
+
+def adds_to_totals(v, key):
+    TOTALS[key] = 1
+    return v * 2.0
+
+
+def helper_of_helper(v):
+    return adds_to_totals(v, "key") + 1.0
+
+
+CALLABLE = Callable()
+
+
+def calls_a_method(v):
+    return METER.counted(v)
+
+
+def calls_a_helper(v):
+    return helper_of_helper(v) if v > 0.0 else v
+
+
+def calls_an_object(v):
+    return CALLABLE(v) + 1.0
+
+
+def calls_in_a_lambda(v):
+    return (lambda w: METER.keeps(w))(v)
+
+
+def calls_a_captured_method():
+    meter = Meter()
+    bound = meter.counted
+    return (lambda v: meter.counted(v) * 3.0), (lambda v: bound(v) * 3.0)
+
+
+@pytest.mark.parametrize(
+    ("f", "place"),
+    [(calls_a_method, "counted"), (calls_a_helper, "adds_to_totals"), (calls_an_object, "__call__"), (calls_in_a_lambda, "keeps"),
+     *((f, "counted") for f in calls_a_captured_method())],
+)  # fmt: skip
+def test_changes_by_what_a_sub_tape_calls_are_named(f, place):
+    with pytest.warns(td.GuardWarning, match=rf"changes more than its results(.|\n)*test_subtape_state.py:\d+ in {place}"):
+        td.record(td.subtape(f), np.float64(1.5))
+
+
+def fills(items, v):
+    items.append(v)
+    items[0] = items[0] * 2.0
+    return items
+
+
+def gives_its_own_to_helpers(v):
+    meter = Meter()
+    return sum(fills([v], 2.0 * v)) + meter.counted(v)
+
+
+def test_helpers_and_methods_that_change_what_the_sub_tape_made_are_not_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert td.record(td.subtape(gives_its_own_to_helpers), np.float64(1.5))(2.0) == 12.0
+
+
 def changes_its_own(v):
     items, made, y = [], Meter(), v * np.ones(3)
     items.append(v)

@@ -5,17 +5,38 @@ from __future__ import annotations
 import ast
 import builtins
 import dis
-from collections.abc import Iterator
-from types import CodeType, FunctionType, ModuleType
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from inspect import getattr_static
+from types import CodeType, FunctionType, MethodType, ModuleType, NoneType
 from weakref import WeakSet
 
+from ....base.source_location import is_library_file
 from ...callees.path_messages import warn
 from .source import Definition, NoSource, definition_of
 
 # Methods that change what they belong to, where their result is not used.
 _CHANGING = frozenset("append extend insert add update pop popleft appendleft remove discard clear setdefault write writelines".split())
 
+# Of so many functions that a body calls the source is looked at.
+MOST_FUNCTIONS = 50
+
 _seen: WeakSet[CodeType] = WeakSet()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A statement that changes something which outlives a call.
+
+    Attributes:
+        code: of the function that it stands in.
+        line: where.
+        text: of the statement.
+    """
+
+    code: CodeType
+    line: int
+    text: str
 
 
 def warn_of_changes(function: object, name: str) -> None:
@@ -26,17 +47,31 @@ def warn_of_changes(function: object, name: str) -> None:
     _seen.add(inner.__code__)
     found = first_change(inner)
     if found is not None:
-        line, text = found
         warn(
             f"{name} changes more than its results, and its tapes do so once for each path, not at each call\n"
-            f"  at:  {inner.__code__.co_filename}:{line} in {inner.__code__.co_name}\n"
-            f"  got: {text}\n"
+            f"  at:  {found.code.co_filename}:{found.line} in {found.code.co_name}\n"
+            f"  got: {found.text}\n"
             f"  fix: return what is to be kept, and add or print it outside; or leave out td.subtape"
         )
 
 
-def first_change(function: FunctionType) -> tuple[int, str] | None:
-    """The first statement that changes something which outlives a call: its line and text. None if there is none, or no source."""
+def first_change(function: FunctionType) -> Change | None:
+    """The first change by a function, or by one that it calls by a name or as a method of an object with a name. None if none is seen."""
+    # With each function, those of its arguments that outlive its call: an object of which it is a method, all of a body's.
+    pending: list[tuple[FunctionType, Sequence[str]]] = [(function, _arguments(function.__code__))]
+    seen = {function.__code__}
+    for inner, outside in pending:
+        found = _first_in(inner, outside)
+        if found is not None:
+            return found
+        for called, its_own in _called(inner):
+            if called.__code__ not in seen and len(seen) < MOST_FUNCTIONS and not is_library_file(called.__code__.co_filename):
+                seen.add(called.__code__)
+                pending.append((called, its_own))
+    return None
+
+
+def _first_in(function: FunctionType, outside: Sequence[str]) -> Change | None:
     code = function.__code__
     if not _may_change(code):
         return None
@@ -44,8 +79,41 @@ def first_change(function: FunctionType) -> tuple[int, str] | None:
         definition = definition_of(code)
     except NoSource:
         return None
-    found = sorted((node.lineno, ast.unparse(node).split("\n")[0]) for node in _changes(definition, function))
-    return found[0] if found else None
+    found = sorted((node.lineno, ast.unparse(node).split("\n")[0]) for node in _changes(definition, function, outside))
+    return Change(code, *found[0]) if found else None
+
+
+def _called(function: FunctionType) -> Iterator[tuple[FunctionType, Sequence[str]]]:
+    """Functions that a function, or one inside it, calls or refers to; those of objects with the argument that is the object."""
+    codes = [function.__code__]
+    for code in codes:
+        codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+        loaded = [(i.opname, i.argval) for i in dis.get_instructions(code) if i.opname.startswith("LOAD_")]
+        attributes = {name for kind, name in loaded if kind in ("LOAD_ATTR", "LOAD_METHOD")}
+        for name in dict.fromkeys(name for kind, name in loaded if kind in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")):
+            value = _value(function, name)
+            if type(value) is FunctionType:
+                yield value, ()
+            elif type(value) is MethodType and type(value.__func__) is FunctionType:
+                yield value.__func__, _arguments(value.__func__.__code__)[:1]
+            elif not isinstance(value, (type, ModuleType, NoneType)):
+                members = (getattr_static(type(value), attribute, None) for attribute in (*attributes, "__call__"))
+                yield from ((m, _arguments(m.__code__)[:1]) for m in members if type(m) is FunctionType)
+
+
+def _value(function: FunctionType, name: str) -> object:
+    """What a name that is not the function's own stands for; None if nothing yet."""
+    free = function.__code__.co_freevars
+    if name not in free:
+        return function.__globals__.get(name)
+    try:
+        return (function.__closure__ or ())[free.index(name)].cell_contents
+    except ValueError:
+        return None
+
+
+def _arguments(code: CodeType) -> tuple[str, ...]:
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def _may_change(code: CodeType) -> bool:
@@ -59,11 +127,11 @@ def _may_change(code: CodeType) -> bool:
     )  # fmt: skip
 
 
-def _changes(definition: Definition, function: FunctionType) -> Iterator[ast.stmt | ast.expr]:
+def _changes(definition: Definition, function: FunctionType, outside: Sequence[str]) -> Iterator[ast.stmt | ast.expr]:
     code = function.__code__
-    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    # What is made in the function is gone after it.
-    own = frozenset((*code.co_varnames, *code.co_cellvars)).difference(arguments)
+    arguments = _arguments(code)
+    # What is made in the function is gone after it; what another function gives to it may be.
+    own = frozenset((*code.co_varnames, *code.co_cellvars)).difference(outside)
     pending: list[ast.AST] = list(ast.iter_child_nodes(definition))
     while pending:
         node = pending.pop()
