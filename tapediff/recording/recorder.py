@@ -50,7 +50,6 @@ from ..numpy_api.joining import stack_objects
 from ..numpy_api.kinds import kind_of, plain_data
 from ..numpy_api.whole_numbers import WholeNumber, with_floats
 from ..ops import Op
-from ..ops.control.callee import Callee
 from ..ops.control.calls import DynamicArray
 from ..ops.elementwise.arithmetic import CONVERT
 from ..ops.elementwise.comparison import MASK_OPS, NOT_EQUAL
@@ -59,6 +58,7 @@ from .arrays.complex_array import ComplexArray
 from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays
+from .merged_calls import take_merged_forms
 from .python_state import gc_pause
 from .python_state import numpy_namespace as namespace
 from .python_state.caught_errors import VALUE_FAILURES, Failure, Refusal, failure_caught, refusal_caught
@@ -435,7 +435,7 @@ class Recorder(TapeBuilder):
         if self.refusal is not None:
             raise refusal_caught(self.name, self.refusal) from self.refusal.error
         self.call_arrays.finish()
-        self._call_replacements()
+        take_merged_forms(self.instructions, self.calls, self.is_called)
         result, aux = split_result(result, self.name) if has_aux else (result, None)
         leaves, treedef = flatten_result(result)
         beside, aux_tree = flatten_aux(aux, self.name) if has_aux else ([], None)
@@ -453,33 +453,6 @@ class Recorder(TapeBuilder):
             None if is_flat else treedef,
             aux=aux_tree,
         )
-
-    def _call_replacements(self) -> None:
-        """Call the merged forms of callees that had more variants when the calls were recorded."""
-        calls: dict[Callee, list[int]] = {}
-        for number in self.calls:
-            calls.setdefault(self.instructions[number].params[0], []).append(number)
-        for callee, numbers in calls.items():
-            made = callee.replacement() or callee.replacement(is_apart=True)
-            if made is None or (callee.replacement() is None and not self._are_apart(numbers)):
-                continue
-            for number in numbers:
-                instruction = self.instructions[number]
-                self.instructions[number] = instruction._replace(params=(made, *instruction.params[1:]))
-
-    def _are_apart(self, calls: Sequence[int]) -> bool:
-        """Whether no call needs the result of another one, also in a loop around this recording."""
-        if self.is_called:
-            return False
-        among, later = set(calls), set[int]()
-        for number in range(calls[0], calls[-1] + 1):
-            if not later.isdisjoint(self.instructions[number].inputs):
-                if number in among:
-                    return False
-                later.add(number)
-            elif number in among:
-                later.add(number)
-        return True
 
     def _output(self, result: Operand) -> int:
         if type(result) is TrackedArray:
