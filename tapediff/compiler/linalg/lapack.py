@@ -235,7 +235,7 @@ def det_sign_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple
     result[0] = np.prod(np.sign(np.diagonal(operands[0][: n * n].reshape(n, n)))) * (-1.0) ** swaps
 
 
+@np.errstate(divide="ignore")
 def det_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
     det_sign_python(operands, result, sizes)
-    with np.errstate(divide="ignore"):
-        result[0] *= np.exp(np.sum(np.log(np.abs(operands[0][: sizes[0] ** 2 : sizes[0] + 1]))))
+    result[0] *= np.exp(np.sum(np.log(np.abs(operands[0][: sizes[0] ** 2 : sizes[0] + 1]))))

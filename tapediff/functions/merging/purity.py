@@ -9,11 +9,11 @@ import sys
 from abc import ABCMeta
 from collections.abc import Sequence
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
-from typing import Any
 
 import numpy as np
 
 from ...base.source_location import is_library_file
+from ...ir.instruction import Tree
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.filled_arrays import Replacement
 from .nodes import Placed, call, is_call_of_run_time, is_helper, near, place
@@ -66,9 +66,9 @@ class Checked(ast.NodeTransformer):
     def __init__(self, site: Placed, at: ast.expr | None = None) -> None:
         self._place = at or place(site)
 
-    def statements(self, body: Sequence[ast.AST]) -> list[Any]:
+    def statements(self, body: Sequence[ast.AST]) -> list[Tree]:
         """Statements, or expressions, with their checks."""
-        made: list[Any] = []
+        made: list[Tree] = []
         for node in body:
             new = self.visit(node)
             made += new if isinstance(new, list) else [new]
@@ -176,7 +176,7 @@ _METHODS = frozenset(
 )
 
 
-def is_pure(function: Any, count: int = 0) -> bool:
+def is_pure(function: Tree, count: int = 0) -> bool:
     """Whether a function of a library computes values and nothing else, called with so many positional arguments."""
     if any(function is each for each in _BUILTINS):
         return True
@@ -231,7 +231,7 @@ _CHANGES = frozenset(
 )
 
 
-def is_pure_method(owner: Any, name: str, count: int = 0) -> bool:
+def is_pure_method(owner: Tree, name: str, count: int = 0) -> bool:
     """Whether a method of an array or number computes a value and nothing else, called with so many positional arguments."""
     return name in _METHODS and count < _OPERANDS_OF.get(name, 3) and type(owner) in _ARRAYS
 
@@ -239,7 +239,7 @@ def is_pure_method(owner: Any, name: str, count: int = 0) -> bool:
 _ARRAYS = (TrackedArray, np.ndarray, np.float64, np.int64, np.bool_)
 
 
-def is_operand(value: Any) -> bool:
+def is_operand(value: Tree) -> bool:
     """Whether operators, NumPy's functions and built-in ones do nothing but compute with a value: none of them is the user's code."""
     pending = [value]
     while pending:
@@ -280,7 +280,7 @@ _FIXED = frozenset((
 ))  # fmt: skip
 
 
-def _is_generated(member: Any) -> bool:
+def _is_generated(member: Tree) -> bool:
     """Whether a method is one that dataclasses write."""
     return type(member) is FunctionType and member.__code__.co_filename == "<string>"
 
@@ -295,5 +295,5 @@ _HARMLESS = frozenset(
 )
 
 
-def is_users(function: Any) -> bool:
+def is_users(function: Tree) -> bool:
     return type(function) is FunctionType and not is_library_file(function.__code__.co_filename)

@@ -128,7 +128,7 @@ def f(x):
             kept.append(v)
         if v > 1:
             s = s + v
-    return s + sum(kept)
+    return s + max(kept, default=0.0)
 """)
     merged = td.GuardedTape(f, merge=True, on_new_tape="interpret")
     agree(f, merged, [p[:3] for p in POINTS])

@@ -39,6 +39,7 @@ EXCEPTIONS = {
     "stats/": "formulas of distributions",
     "numpy_api/dispatch.py": "methods of NumPy's arrays",
     "recording/python_state/numpy_namespace.py": "functions of NumPy",
+    "recording/python_state/math_functions.py": "functions of Python's math module",
 }
 
 

@@ -409,7 +409,7 @@ def windows(x):
     return total
 
 
-@rolls(40, "loop", "cholesky")
+@rolls(40, "cholesky")
 def factorisations(x):
     total = 0.0
     for i in range(12):

@@ -34,7 +34,7 @@ def collected(x):
     for v in x:
         if v > 0:
             kept.append(v)
-    return sum(kept) * x[0] if kept else x[1]
+    return max(kept) * x[0] if kept else x[1]
 
 
 def test_threads_may_call_while_the_form_changes():
@@ -107,7 +107,7 @@ def test_the_warning_of_many_paths_names_the_first_branch_that_is_not_merged():
     with pytest.warns(td.GuardWarning) as warned:
         on_many_paths()
     assert "\n  not merged: collected, line " in str(warned[0].message)
-    assert "kept.append(v); only assignments to variables can be undone" in str(warned[0].message)
+    assert "kept" in str(warned[0].message).partition("not merged")[2]
 
 
 def kept_by_number(x):
@@ -128,7 +128,7 @@ def counted_by_index(x):
     for v in x:
         if v > 0:
             n = n + 1
-    return LEVELS[n] * x[0]
+    return LEVELS[:n].sum() * x[0]
 
 
 def doubled_until(x):
@@ -152,7 +152,7 @@ LEVELS = np.arange(10.0)
     ("f", "use"),
     [
         (kept_by_number, "`history[n] = melt` at line {} needs it to stay an int"),
-        (counted_by_index, "`return LEVELS[n] * x[0]` at line {} needs it to stay an int"),
+        (counted_by_index, "`return LEVELS[:n].sum() * x[0]` at line {} needs it to stay an int"),
         (doubled_until, "`return x[1] * sum(range(n))` at line {} needs it to stay an int"),
         (flagged, "`return x[1] * (found + 1)` at line {} needs it to stay a bool"),
     ],

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from ....ir.instruction import Tree
 from ..nodes import load, near
 
 
@@ -55,12 +55,12 @@ class StaticValues:
         nodes = [node for statement in body for node in ast.walk(statement)]
         if not any(isinstance(n, ast.Constant) and (n.value is None or isinstance(n.value, str)) for n in nodes):
             return
-        codes: dict[str, list[Any]] = {}
+        codes: dict[str, list[Tree]] = {}
         for name, values in stored(body, self._names).items():
             constants = [value.value for value in values if isinstance(value, ast.Constant)]
             if len(constants) == len(values) and all(type(c) in _STATES for c in constants) and any(type(c) is not bool for c in constants):
                 codes[name] = _distinct(constants)
-        compared: dict[ast.Name, tuple[ast.Compare, list[Any]]] = {}
+        compared: dict[ast.Name, tuple[ast.Compare, list[Tree]]] = {}
         for node in nodes:
             if isinstance(node, ast.Compare) and (found := _comparison(node)) is not None:
                 compared[found[0]] = (node, found[1])
@@ -75,11 +75,11 @@ class StaticValues:
 _STATES = (str, bool, type(None))
 
 
-def _distinct(constants: Sequence[Any]) -> list[Any]:
+def _distinct(constants: Sequence[Tree]) -> list[Tree]:
     return [c for k, c in enumerate(constants) if not any(type(c) is type(d) and c == d for d in constants[:k])]
 
 
-def _comparison(node: ast.Compare) -> tuple[ast.Name, list[Any]] | None:
+def _comparison(node: ast.Compare) -> tuple[ast.Name, list[Tree]] | None:
     """The variable and the constants of a comparison of one with the other."""
     if len(node.ops) != 1:
         return None
@@ -97,7 +97,7 @@ def _comparison(node: ast.Compare) -> tuple[ast.Name, list[Any]] | None:
     return (left, [right.value]) if is_comparison else None
 
 
-_HOLDS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+_HOLDS: dict[type[ast.cmpop], Callable[[Tree, Tree], bool]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.eq, ast.In: operator.eq, ast.NotIn: operator.eq, ast.Is: operator.is_, ast.IsNot: operator.is_,
 }  # fmt: skip
 
@@ -110,7 +110,7 @@ class _Replaced(ast.NodeTransformer):
         codes: by variable, its states, whose places are their numbers.
     """
 
-    def __init__(self, compared: dict[ast.Compare, tuple[str, list[Any]]], codes: dict[str, list[Any]]) -> None:
+    def __init__(self, compared: dict[ast.Compare, tuple[str, list[Tree]]], codes: dict[str, list[Tree]]) -> None:
         self._compared, self._codes = compared, codes
 
     def all(self, body: list[ast.stmt]) -> None:
@@ -149,5 +149,5 @@ class _Replaced(ast.NodeTransformer):
         return near(ast.copy_location(made, node), node)
 
 
-def _place_of(constant: Any, states: Sequence[Any]) -> int:
+def _place_of(constant: Tree, states: Sequence[Tree]) -> int:
     return next(k for k, state in enumerate(states) if type(state) is type(constant) and state == constant)

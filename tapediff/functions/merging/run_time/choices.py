@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from ....ir.instruction import BOOL, FLOAT64, FLOAT_SCALAR, INT64, Operand, is_tracked
+from ....ir.instruction import BOOL, FLOAT64, FLOAT_SCALAR, INT64, Operand, Tree, is_tracked
 from ....ops import Op
 from ....ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
 from ....recording.arrays.tracked import TrackedArray
@@ -81,7 +80,7 @@ class Choices(Refusing):
         if _guard_count() != mark:
             raise self._refuse("guards", place, "it looks at a value")
 
-    def extreme(self, function: Callable[..., Any], place: Place, flags: int, *values: Operand) -> Operand:
+    def extreme(self, function: Callable[..., Tree], place: Place, flags: int, *values: Operand) -> Operand:
         """max or min of numbers, which keep the first of equal ones."""
         if not any(map(is_tracked, values)) or not (function is max or function is min):
             return function(*values)
@@ -94,7 +93,7 @@ class Choices(Refusing):
         return found
 
     def reduced(
-        self, function: Callable[..., Any], mark: int, place: Place, flags: int, elements: Sequence[Element], rest: Operand = None,
+        self, function: Callable[..., Tree], mark: int, place: Place, flags: int, elements: Sequence[Element], rest: Operand = None,
     ) -> Operand:  # fmt: skip
         """A built-in function of the values among (whether it counts, value) that count. `rest`: the start of a sum, or a default."""
         self.end(mark, place)

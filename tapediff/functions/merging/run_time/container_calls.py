@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ....ir.instruction import FLOAT64, INT64, Operand
+from ....ir.instruction import FLOAT64, INT64, Operand, Tree
 from ....ops.arrays.indexing import GATHER
 from ....recording.arrays.tracked import TrackedArray
 from ..plain_numbers import note_plain
@@ -17,13 +15,13 @@ from ..rules import Place, Refusing
 class ContainerCalls(Refusing):
     """The part of the run time that is for containers."""
 
-    def record_class(self, place: Place, kind: Any, key: str) -> None:
+    def record_class(self, place: Place, kind: Tree, key: str) -> None:
         """Raise if a class has changed since objects of it became variables."""
         found = record_class(kind)
         if found is None or repr(found.key) != key:
             raise self._refuse("containers", place, f"{getattr(kind, '__name__', kind)} has changed")
 
-    def index(self, place: Place, index: Any, keys: tuple[int, ...], is_list: bool, is_whole: bool, is_positive: bool) -> Operand:
+    def index(self, place: Place, index: Tree, keys: tuple[int, ...], is_list: bool, is_whole: bool, is_positive: bool) -> Operand:
         """The entry that an index stands for, of a list with so many of them, or of a dict with these keys.
 
         Args:
@@ -48,7 +46,7 @@ class ContainerCalls(Refusing):
         found: Operand = np.where(from_the_end, index + count, index)  # type: ignore[call-overload]  # of tracked values
         return note_plain(found)
 
-    def entry_at(self, place: Place, index: Any, array: Any) -> Any:
+    def entry_at(self, place: Place, index: Tree, array: Tree) -> Tree:
         """array[index]"""
         if type(index) is not TrackedArray:
             return array[index]
@@ -61,7 +59,7 @@ class ContainerCalls(Refusing):
             raise IndexError(f"index {index._value} is out of bounds")
         return self._gathered(array, values, np.where(index < 0, index + count, index))  # type: ignore[call-overload]  # of tracked values
 
-    def entry_within(self, place: Place, index: Any, array: Any, limit: Any) -> Any:
+    def entry_within(self, place: Place, index: Tree, array: Tree, limit: Tree) -> Tree:
         """array[index], which nobody asks for unless index < limit; it is not below zero."""
         if type(index) is not TrackedArray:
             try:
@@ -74,21 +72,21 @@ class ContainerCalls(Refusing):
             raise self._refuse("containers", place, f"the index may be up to {limit}")
         return self._gathered(array, values, np.minimum(index, len(values) - 1))
 
-    def appended(self, place: Place, value: Any) -> Any:
+    def appended(self, place: Place, value: Tree) -> Tree:
         """A number that a list gets, of which only the sum is used: a float64, or float."""
         is_number = type(value) is TrackedArray and not value.type.shape and value._view is None and value.type.dtype == FLOAT64
         if not is_number and type(value) not in (float, np.float64):
             raise self._refuse("containers", place, f"a list that data makes longer gets {getattr(value, 'type', type(value).__name__)}")
         return value
 
-    def sum_of(self, total: Any) -> Any:
+    def sum_of(self, total: Tree) -> Tree:
         """The sum of a list, as NumPy has it."""
         found = np.add(total, 0.0)
         if type(found) is TrackedArray and found is not total and found._id != getattr(total, "_id", None):
             found._recorder.plain_numbers[found._id] = False  # NumPy's own
         return found
 
-    def mean_of(self, total: Any, count: Any) -> Any:
+    def mean_of(self, total: Tree, count: Tree) -> Tree:
         """The mean of a list, as NumPy has it."""
         return np.divide(self.sum_of(total), count)
 
@@ -98,7 +96,7 @@ class ContainerCalls(Refusing):
             raise self._refuse("containers", place, f"an index is {index.type}")
         return index
 
-    def _numbers_of(self, place: Place, array: Any) -> np.ndarray:
+    def _numbers_of(self, place: Place, array: Tree) -> np.ndarray:
         """The entries of an array of float64, or list or tuple of floats."""
         if type(array) in (list, tuple) and 0 < len(array) <= LONGEST_LIST and all(type(v) is float for v in array):
             return np.array(array)
@@ -106,11 +104,11 @@ class ContainerCalls(Refusing):
             raise self._refuse("containers", place, f"data decides which entry of {type(array).__name__} is read")
         return array
 
-    def _gathered(self, array: Any, values: np.ndarray, index: TrackedArray) -> Operand:
+    def _gathered(self, array: Tree, values: np.ndarray, index: TrackedArray) -> Operand:
         found = GATHER(values, index.astype(np.int64))
         return found if array is values else note_plain(found)
 
-    def _plain_index(self, place: Place, index: Any, keys: tuple[int, ...], is_list: bool) -> int:
+    def _plain_index(self, place: Place, index: Tree, keys: tuple[int, ...], is_list: bool) -> int:
         if type(index) not in (int, np.int64):
             raise self._refuse("containers", place, f"an index is {type(index).__name__}")
         return range(len(keys))[index] if is_list else keys[keys.index(index)]

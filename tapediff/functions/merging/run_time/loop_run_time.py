@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from ....errors import TapediffError
-from ....ir.instruction import FLOAT64, Operand, ValueType
+from ....ir.instruction import FLOAT64, Operand, Tree, ValueType
 from ....recording.arrays.tracked import TrackedArray
 from ..plain_numbers import may_be_plain
 from ..rules import Place, Refusing
@@ -25,7 +25,7 @@ _NUMBER = ValueType((), FLOAT64)
 # Larger whole numbers may not be floats.
 LARGEST_INT = 1 << 53
 
-Values = TypeVar("Values", bound=Iterable[Any])
+Values = TypeVar("Values", bound=Iterable[Tree])
 
 
 class LoopRunTime(Refusing):
@@ -51,7 +51,7 @@ class LoopRunTime(Refusing):
             raise self._refuse("bound", place, "the loop has no turns")
         return len(values)
 
-    def entries(self, place: Place, entries: Sequence[tuple[Any, Any]], others: Sequence[Any]) -> tuple[Operand, ...]:
+    def entries(self, place: Place, entries: Sequence[tuple[Tree, Tree]], others: Sequence[Tree]) -> tuple[Operand, ...]:
         """The values of array[index], for entries of arrays that a branch writes to, all of them apart.
 
         Args:
@@ -88,7 +88,7 @@ class LoopRunTime(Refusing):
             raise self._refuse("writes", place, f"it writes {value!r}")
         return np.float64(value)
 
-    def kept(self, place: Place, value: Any, array: Any) -> Any:
+    def kept(self, place: Place, value: Tree, array: Tree) -> Tree:
         """What is stored into an array of float64, which has an int, float or bool of Python's as the same number."""
         if type(array) in (TrackedArray, np.ndarray) and array.dtype == FLOAT64:
             return value

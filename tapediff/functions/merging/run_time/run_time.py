@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from ....ir.instruction import FLOAT64, Operand, is_tracked
+from ....ir.instruction import FLOAT64, Operand, Tree, is_tracked
 from ....ops.control.calls import GET
 from ....recording.aliases import ALWAYS
 from ....recording.arrays.tracked import TrackedArray
@@ -26,7 +26,7 @@ from .container_calls import ContainerCalls
 from .loop_run_time import LoopRunTime
 
 # Of condition, body and first value.
-WhileLoop: TypeAlias = Callable[[Callable[[Any], Operand], Callable[[Any], Any], Any], Any]
+WhileLoop: TypeAlias = Callable[[Callable[[Tree], Operand], Callable[[Tree], Tree], Tree], Tree]
 
 
 class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
@@ -51,25 +51,25 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
         self._merged, self._checked, self._is_helper, self._is_body = merged, checked, is_helper, is_body
         self._while_loop, self._regions, self._states = while_loop, regions, states
 
-    def _tapediff_rebuilt(self, _: Callable[[object], Any]) -> RunTime:
+    def _tapediff_rebuilt(self, _: Callable[[object], Tree]) -> RunTime:
         """Functions that close over it are frozen without it."""
         return self
 
     # Values
 
-    def operand(self, place: Place, value: Any) -> Any:
+    def operand(self, place: Place, value: Tree) -> Tree:
         """A value that is computed with: none with operators, or other special methods, of its own."""
         if type(value) not in PLAIN and not is_operand(value):
             raise self._refuse("calls", place, f"it computes with {type(value).__name__}")
         return value
 
-    def sequence(self, place: Place, values: Any) -> Any:
+    def sequence(self, place: Place, values: Tree) -> Tree:
         """What is iterated over: nothing that is used up."""
         if type(values) not in _SEQUENCES and not (isinstance(values, tuple) and is_operand(values)):
             raise self._refuse("calls", place, f"it iterates over {type(values).__name__}")
         return values
 
-    def entry(self, place: Place, array: Any, index: Any) -> Any:
+    def entry(self, place: Place, array: Tree, index: Tree) -> Tree:
         """array[index], of what has no code of its own for it."""
         if type(array) not in _CONTAINERS:
             raise self._refuse("calls", place, f"it looks up an entry of {type(array).__name__}")
@@ -79,7 +79,7 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
             # It may be that of the side that is not taken; if it is the program's own, the branch raises it again.
             raise self._refuse("calls", place, f"an index that fails: {error}") from error
 
-    def attribute(self, place: Place, owner: Any, name: str) -> Any:
+    def attribute(self, place: Place, owner: Tree, name: str) -> Tree:
         """owner.name, of what has no code of its own for it."""
         if type(owner) is ModuleType:
             return vars(owner)[name]
@@ -124,17 +124,17 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
             raise self._refuse("beside", place, f"neither side of {name} is an array")
         return OPERATORS[name](left, right)
 
-    def asks(self, place: Place, function: Callable[..., Any]) -> Callable[..., Any]:
+    def asks(self, place: Place, function: Callable[..., Tree]) -> Callable[..., Tree]:
         """type or isinstance, which tell plain numbers from others."""
 
-        def asked(value: Any, *kinds: Any) -> Any:
+        def asked(value: Tree, *kinds: Tree) -> Tree:
             if type(value) is TrackedArray and may_be_plain(value):
                 raise self._refuse("numbers", place, "it asks for the type of what may be a plain number", is_all=True)
             return function(value, *kinds)
 
         return asked
 
-    def helper(self, function: Any) -> Any:
+    def helper(self, function: Tree) -> Tree:
         """A function that is called, with its branches merged where it is the user's."""
         if type(function) is FunctionType:
             return self._merged(function)
@@ -145,8 +145,8 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
     # Loops
 
     def loop(
-        self, place: Place, condition: Callable[..., Operand], turn: Callable[..., Any], first: tuple[Any, ...], flags: tuple[int, ...],
-    ) -> tuple[Any, ...]:  # fmt: skip
+        self, place: Place, condition: Callable[..., Operand], turn: Callable[..., Tree], first: tuple[Tree, ...], flags: tuple[int, ...],
+    ) -> tuple[Tree, ...]:  # fmt: skip
         """The variables after `while condition: turn`."""
         start = tuple(self._first(place, value, flag) for value, flag in zip(first, flags))
 
@@ -154,7 +154,7 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
         captured = tuple(map(may_be_plain, frozen.tracked))
         state = self._loop_state(place, turn, condition, frozen)
 
-        # Any variable of the loop may be a plain number, in its first turn or later.
+        # Tree variable of the loop may be a plain number, in its first turn or later.
         def step(carry: tuple[Operand, ...]) -> tuple[Operand, ...]:
             # Another path may be recorded much later.
             if not (state.is_same() and state.are_arrays_same()):
@@ -173,7 +173,7 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
         return tuple(map(note_plain, found))
 
     def _loop_state(
-        self, place: Place, turn: Callable[..., Any], condition: Callable[..., Operand], frozen: Frozen
+        self, place: Place, turn: Callable[..., Tree], condition: Callable[..., Operand], frozen: Frozen
     ) -> OutsideState:  # fmt: skip
         """What a loop reads, the same object as long as nothing in it changes: others make other callees."""
         key = self._code, place, id(turn.__globals__), frozen.key
@@ -228,7 +228,7 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
 
     # Calls
 
-    def pure(self, place: Place, function: Any, count: int) -> Any:
+    def pure(self, place: Place, function: Tree, count: int) -> Tree:
         """A function that computes values and nothing else, called with so many positional arguments."""
         if is_users(function):
             return self._pure_helper(place, function)
@@ -236,7 +236,7 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
             raise self._refuse("calls", place, f"it calls {getattr(function, '__name__', function)!s}")
         return function
 
-    def pure_method(self, place: Place, owner: Any, name: str, count: int) -> Any:
+    def pure_method(self, place: Place, owner: Tree, name: str, count: int) -> Tree:
         """owner.name, a function that computes values and nothing else, called with so many positional arguments."""
         if is_pure_method(owner, name, count):
             return getattr(owner, name)

@@ -7,8 +7,9 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from .....ir.instruction import Tree
 from ...nodes import copied
 from ...uses.kinds import is_one
 from ..static_values import pairs
@@ -111,7 +112,7 @@ class Makers:
             return None
         return self._sequence("list", [copied(e) for _ in range(min(count.value, MOST_ENTRIES + 1)) for e in parts.elts])
 
-    def _dict(self, keys: Sequence[Any], values: Sequence[ast.expr]) -> Made | None:
+    def _dict(self, keys: Sequence[Tree], values: Sequence[ast.expr]) -> Made | None:
         if not 0 < len(keys) <= MOST_ENTRIES or len(set(keys)) < len(keys):
             return None
         if {type(key) for key in keys} not in ({int}, {str}):
@@ -142,7 +143,7 @@ class Makers:
         record = record_class(found)
         return None if record is None else self._record(node, record)
 
-    def _found(self, function: ast.expr) -> Any:
+    def _found(self, function: ast.expr) -> Tree:
         """The object that a function's name stands for, also in a module."""
         if isinstance(function, ast.Name):
             return self.resolve(function.id)
@@ -213,7 +214,7 @@ class Makers:
         return [ast.Tuple(list(row), ast.Load()) for row in zip(*columns)]
 
 
-_CONVERSIONS: tuple[Any, ...] = (list, tuple, dict)
+_CONVERSIONS: tuple[Tree, ...] = (list, tuple, dict)
 
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr)
 

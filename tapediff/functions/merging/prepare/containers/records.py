@@ -6,8 +6,9 @@ import ast
 import dataclasses
 from dataclasses import dataclass
 from types import FunctionType, MemberDescriptorType, SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from .....ir.instruction import Tree
 from ...nodes import copied
 from ..source import NoSource, definition_of
 
@@ -63,7 +64,7 @@ def record_class(kind: object) -> RecordClass | None:
 _KNOWN: dict[type, tuple[list[object], RecordClass | None]] = {}
 
 
-def _members(kind: Any) -> list[object]:
+def _members(kind: Tree) -> list[object]:
     init = kind.__init__
     own: list[object] = [init, init.__code__, init.__defaults__, init.__kwdefaults__] if type(init) is FunctionType else []
     return own + [part for base in kind.__mro__ for part in (base, *vars(base), *vars(base).values()) if base is not object]
@@ -73,7 +74,7 @@ def _are_same(first: list[object], second: list[object]) -> bool:
     return len(first) == len(second) and all(a is b for a, b in zip(first, second))
 
 
-def _found(kind: Any) -> RecordClass | None:
+def _found(kind: Tree) -> RecordClass | None:
     for base in kind.__mro__[:-1]:
         options = vars(base).get("__dataclass_params__")
         if any(not _is_harmless(name, member, options) for name, member in vars(base).items()):
@@ -90,7 +91,7 @@ def _found(kind: Any) -> RecordClass | None:
     return found
 
 
-def _of_dataclass(kind: Any) -> RecordClass | None:
+def _of_dataclass(kind: Tree) -> RecordClass | None:
     options, fields = kind.__dataclass_params__, dataclasses.fields(kind)
     code = kind.__init__.__code__
     taken = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
@@ -201,7 +202,7 @@ def _is_generated(member: object) -> bool:
     return type(member) is FunctionType and member.__code__.co_filename == "<string>"
 
 
-def _is_harmless(name: str, member: object, options: Any) -> bool:
+def _is_harmless(name: str, member: object, options: Tree) -> bool:
     """Whether what a class defines has no part in making instances, and in reading and assigning their attributes."""
     if name in ("__setattr__", "__delattr__"):
         return _is_generated(member) and options is not None and bool(options.frozen)
