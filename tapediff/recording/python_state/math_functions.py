@@ -202,6 +202,7 @@ def _own(name: str) -> Function:
 
 _OWN = {name: getattr(math, name) for name in _ANSWERS if hasattr(math, name)}
 _OURS = {name: _replacement(name, _ANSWERS[name]) for name in _OWN}
+NAMES = frozenset(_OWN)
 _look_up = itemgetter(*_OWN)
 _FUNCTIONS = {False: tuple(_OWN.values()), True: tuple(_OURS.values())}
 

@@ -168,3 +168,25 @@ def test_the_module_is_pythons_own_outside_of_recordings_and_without_tracked_num
     with pytest.raises(ZeroDivisionError):
         td.record(lambda x: x / (1 // 0), 1.0)
     assert math.log is before["log"]
+
+
+def test_numbers_that_only_they_are_given_need_not_stay_plain_ones():
+    """A level that is set to a constant on one side is data afterwards, and math.sqrt takes data."""
+
+    def tank(p):
+        level, spilled = p[0], 0.0
+        for day in range(20):
+            level = level + p[1] * (1.0 + math.sin(day))
+            if level > 3.0:
+                spilled = spilled + level - 3.0
+                level = 3.0
+            level = level - 0.3 * math.sqrt(level)
+        return spilled**2 + level
+
+    tape = td.GuardedTape(tank, merge=True, on_new_tape="interpret")
+    for p in np.array([1.0, 0.5]) + 0.3 * np.random.default_rng(1).normal(size=(12, 2)) ** 2:
+        value, slopes = tape.value_and_gradient(p)
+        assert value == pytest.approx(tank(p), rel=1e-13)
+        differences = [(tank(p + step) - tank(p - step)) / 2e-7 for step in 1e-7 * np.eye(2)]
+        np.testing.assert_allclose(slopes, differences, rtol=1e-6, atol=1e-6)
+    assert tape.stats.recordings <= 2

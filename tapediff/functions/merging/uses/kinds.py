@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterable
 from typing import TypeGuard
 
 import numpy as np
 
+from ....recording.python_state.math_functions import NAMES as MATH
 from ..nodes import is_call_of_run_time
 from ..rules import Resolve
 
@@ -16,9 +18,9 @@ def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
     """What a call is of.
 
     Returns:
-        "number": a built-in function from numbers to a number, or to an iterator over what it is given. "same": a function of NumPy's that
-        does with an int as with a float; "sign": that also sees the sign of zero; "numpy": another one. "array": what an array of floats
-        gets. "index": of the run time, of an index that may be data. "": something else.
+        "number": a built-in function from numbers to a number, or to an iterator over what it is given. "same": a function of NumPy's or
+        math's that does with an int as with a float; "sign": that also sees the sign of zero; "numpy": another one of NumPy's. "array":
+        what an array of floats gets. "index": of the run time, of an index that may be data. "": something else.
     """
     function = call.func
     if is_call_of_run_time(call):
@@ -33,7 +35,10 @@ def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
             return "number"
         name = getattr(found, "__name__", "") if _of_numpy(found) else None
     elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
-        name = function.attr if resolve(function.value.id) is np else None
+        module = resolve(function.value.id)
+        if module is math and function.attr in MATH:
+            return "sign" if function.attr in ASK_SIGN else "same"
+        name = function.attr if module is np else None
     else:
         name = None
     if name is None:
@@ -51,7 +56,7 @@ _SAME = frozenset(
     "abs absolute fabs add subtract maximum minimum fmax fmin where sum mean less less_equal greater greater_equal equal not_equal "
     "isnan isfinite isinf hypot logaddexp sign clip rint floor ceil trunc".split()
 )
-ASK_SIGN = frozenset("arctan2 copysign signbit divide true_divide reciprocal float_power nextafter".split())
+ASK_SIGN = frozenset("arctan2 atan2 copysign signbit divide true_divide reciprocal float_power nextafter".split())
 
 
 def asks_for_none(node: ast.Compare) -> bool:
