@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dataclasses
 import random
 from types import CellType, FunctionType
 from typing import Any
@@ -15,6 +16,7 @@ from tapediff.functions.merging.nodes import RUN_TIME, copied
 from tapediff.functions.merging.prepare.containers.as_variables import Containers
 from tapediff.functions.merging.prepare.containers.growing_lists import GrowingLists
 from tapediff.functions.merging.prepare.containers.lookups import Lookups
+from tapediff.functions.merging.prepare.containers.scope import Scope
 from tapediff.functions.merging.prepare.source import compile_within, definition_of
 
 HEADER = """import dataclasses
@@ -231,9 +233,10 @@ def with_variables(f: FunctionType) -> FunctionType | None:
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and any(resolve(node.func.id) is each for each in wanted)
 
     always = lambda _: True
-    growing, containers = GrowingLists(own, resolve, always, always), Containers(own, resolve, is_builtin, always, always)
+    scope = Scope(own, resolve, is_builtin, always, always)
+    growing, containers = GrowingLists(scope), Containers(scope)
     body = containers.of_function(growing.of_function(body_of(definition)))
-    lookups = Lookups(own | containers.made, resolve, is_builtin, always, always)
+    lookups = Lookups(dataclasses.replace(scope, names=own | containers.made))
     definition.body = lookups.of_function(body)
     if not (growing.made or containers.made or lookups.made):
         return None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from types import CodeType, ModuleType
 
 from .nodes import extent
 from .prepare.containers.as_variables import Containers
 from .prepare.containers.growing_lists import GrowingLists
 from .prepare.containers.lookups import Lookups
+from .prepare.containers.scope import Scope
 from .prepare.early_exits import EarlyExits
 from .prepare.loop_exits import LoopExits
 from .prepare.none_flags import NoneFlags
@@ -76,14 +78,15 @@ class Facts:
 
     def _containers_as_variables(self, names: Names) -> Names:
         """Replace lists, dicts and objects that are the function's own by variables; these."""
-        growing = GrowingLists(names, self.resolve, self.looks_at_data, self.may_merge)
+        scope = Scope(names, self.resolve, self.is_builtin, self.looks_at_data, self.may_merge)
+        growing = GrowingLists(scope)
         self.body = growing.of_function(self.body)
         self.breaches += growing.breaches
-        containers = Containers(names, self.resolve, self.is_builtin, self.looks_at_data, self.may_merge)
+        containers = Containers(scope)
         self.body = containers.of_function(self.body)
         self._lines = containers.lines.union(self._lines)
         self.breaches += containers.breaches
-        lookups = Lookups(names | containers.made, self.resolve, self.is_builtin, self.looks_at_data, self.may_merge)
+        lookups = Lookups(replace(scope, names=names | containers.made))
         self.body = lookups.of_function(self.body)
         made = growing.made | containers.made | lookups.made
         self.variables |= made

@@ -13,7 +13,7 @@ The result is plain Python that does the same; which of its branches are merged 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ...nodes import call, load, near
 from ...rules import Breach, Place
@@ -21,6 +21,7 @@ from ..static_values import pairs
 from .decided import Decided
 from .found import Key, Makers, Shape, variable
 from .rewrite_containers import Rewritten
+from .scope import Scope
 from .uses import Uses
 from .whole_numbers import WholeNumbers
 
@@ -32,11 +33,7 @@ class Containers:
     """The containers of one function.
 
     Args:
-        names: the variables that no other function sees.
-        resolve: the object that a name stands for; None for variables.
-        is_builtin: whether an expression is a call of one of these functions, by its name.
-        looks_at_data: whether recordings had a guard in an expression.
-        may_merge: whether the container that is made at a place may become variables.
+        scope: its names and places.
 
     Attributes:
         made: the variables that were made.
@@ -44,17 +41,13 @@ class Containers:
         breaches: why containers that data changes stay what they are.
     """
 
-    def __init__(
-        self, names: frozenset[str], resolve: Callable[[str], object], is_builtin: Callable[..., bool],
-        looks_at_data: Callable[[ast.expr], bool], may_merge: Callable[[Place], bool],
-    ) -> None:  # fmt: skip
-        self._names, self._resolve, self._is_builtin = names, resolve, is_builtin
-        self._looks_at_data, self._may_merge = looks_at_data, may_merge
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
         self.made: frozenset[str] = frozenset()
         self.lines: set[int] = set()
         self.breaches: list[Breach] = []
         self._shapes: dict[str, Shape] = {}
-        self._makers = Makers(resolve, self._shapes, self._value)
+        self._makers = Makers(scope.resolve, self._shapes, self._value)
 
     def _value(self, name: str, key: Key) -> ast.expr:
         """The expression for an entry or attribute."""
@@ -65,15 +58,15 @@ class Containers:
 
     def of_function(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements of a function."""
-        self._bound = _bindings(body, self._names)
+        self._bound = _bindings(body, self._scope.names)
         if not self._bound:
             return body
         self._find_shapes()
         if not self._shapes:
             return body
-        numbers = WholeNumbers(body, self._names, self._is_builtin, self._length)
-        self._decided = Decided(body, self._looks_at_data)
-        self._uses = Uses(body, self._resolve, numbers, self._decided)
+        numbers = WholeNumbers(body, self._scope, self._length)
+        self._decided = Decided(body, self._scope.looks_at_data)
+        self._uses = Uses(body, self._scope.resolve, numbers, self._decided)
         self._same = self._same_containers()
         self._keep_those_of_variables()
         self._keep_those_that_data_decides_on()
@@ -99,7 +92,7 @@ class Containers:
             for name in self._bound.keys() - self._shapes.keys():
                 for value, _ in self._bound[name]:
                     made = self._makers.made(value)
-                    if made is not None and self._may_merge(self._place(name)):
+                    if made is not None and self._scope.may_merge(self._place(name)):
                         self._shapes[name], is_changed = made.shape, True
                         break
 

@@ -23,6 +23,7 @@ from ...uses.kinds import ASK_SIGN, is_one
 from ...variables import blocks_of
 from ..static_values import stored
 from .decided import Decided
+from .scope import Scope
 
 # In places, of lists.
 GROWING = 8
@@ -32,31 +33,24 @@ class GrowingLists:
     """The lists of one function that are appended to.
 
     Args:
-        names: the variables that no other function sees.
-        resolve: the object that a name stands for; None for variables.
-        looks_at_data: whether recordings had a guard in an expression.
-        may_merge: whether the list at a place may become variables.
+        scope: its names and places.
 
     Attributes:
         made: the variables that were made.
         breaches: why lists that data makes longer stay what they are.
     """
 
-    def __init__(
-        self, names: frozenset[str], resolve: Callable[[str], object], looks_at_data: Callable[[ast.expr], bool],
-        may_merge: Callable[[Place], bool],
-    ) -> None:  # fmt: skip
-        self._names, self._resolve = names, resolve
-        self._looks_at_data, self._may_merge = looks_at_data, may_merge
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
         self.made: frozenset[str] = frozenset()
         self.breaches: list[Breach] = []
 
     def of_function(self, body: list[ast.stmt]) -> list[ast.stmt]:
         nodes = [n for statement in body for n in ast.walk(statement)]
-        appends = [n for n in nodes if isinstance(n, ast.Expr) and appended_to(n) in self._names]
+        appends = [n for n in nodes if isinstance(n, ast.Expr) and appended_to(n) in self._scope.names]
         if not appends:
             return body
-        decided = Decided(body, self._looks_at_data).statements
+        decided = Decided(body, self._scope.looks_at_data).statements
         found = {name for n in appends if n in decided and (name := appended_to(n)) is not None}
         if not found:
             return body
@@ -65,8 +59,8 @@ class GrowingLists:
             name: (values[0].lineno, values[0].col_offset, GROWING) for name, values in made.items()
             if all(isinstance(v, ast.List) and not v.elts for v in values)
         }  # fmt: skip
-        empty = {name: place for name, place in empty.items() if self._may_merge(place)}
-        parts = Asked(dict.fromkeys(found & empty.keys(), ()), self._resolve)
+        empty = {name: place for name, place in empty.items() if self._scope.may_merge(place)}
+        parts = Asked(dict.fromkeys(found & empty.keys(), ()), self._scope.resolve)
         allowed = {n for node in nodes for n in parts.read_by(node)}
         others = {n.id: n for n in reversed(nodes) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n not in allowed}
         for name in sorted(found & others.keys()):
@@ -77,7 +71,7 @@ class GrowingLists:
         if not kept:
             return body
         self.made = frozenset(f".{name}:{part}" for name in kept for part in ("sum", "count"))
-        return _block(body, Asked(kept, self._resolve, _first_sum(nodes, frozenset(kept))))
+        return _block(body, Asked(kept, self._scope.resolve, _first_sum(nodes, frozenset(kept))))
 
 
 def appended_to(node: ast.AST) -> str | None:

@@ -11,15 +11,16 @@ while k < 100 and got < 5:                 while k < 100 and got < 5:
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...nodes import call, copied, is_call_of_run_time, load, near
-from ...rules import ELEMENTWISE, Place
+from ...rules import ELEMENTWISE
 from ...uses.kinds import is_one
 from ...variables import blocks_of, reads
 from .decided import Decided
+from .scope import Scope
 from .uses import Uses
 from .whole_numbers import WholeNumbers
 
@@ -31,38 +32,30 @@ class Lookups:
     """The entries that one function looks up.
 
     Args:
-        names: the variables that no other function sees.
-        resolve: the object that a name stands for; None for variables.
-        is_builtin: whether an expression is a call of one of these functions, by its name.
-        looks_at_data: whether recordings had a guard in an expression.
-        may_merge: whether the entry at a place may be looked up so.
+        scope: its names and places.
 
     Attributes:
         made: the variables that were made.
     """
 
-    def __init__(
-        self, names: frozenset[str], resolve: Callable[[str], object], is_builtin: Callable[..., bool],
-        looks_at_data: Callable[[ast.expr], bool], may_merge: Callable[[Place], bool],
-    ) -> None:  # fmt: skip
-        self._names, self._resolve, self._is_builtin = names, resolve, is_builtin
-        self._looks_at_data, self._may_merge = looks_at_data, may_merge
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
         self._before: list[ast.stmt] = []
         self.made: frozenset[str] = frozenset()
 
     def of_function(self, body: list[ast.stmt]) -> list[ast.stmt]:
         nodes = [n for statement in body for n in ast.walk(statement)]
         found = [n for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Load) and isinstance(n.value, ast.Name)]
-        found = [n for n in found if not self._names.isdisjoint(reads(n.slice))]
+        found = [n for n in found if not self._scope.names.isdisjoint(reads(n.slice))]
         if not found:
             return body
-        decided = Decided(body, self._looks_at_data)
+        decided = Decided(body, self._scope.looks_at_data)
         found = [n for n in found if not decided.names.isdisjoint(reads(n.slice))]
         if not found:
             return body
-        numbers = WholeNumbers(body, self._names, self._is_builtin, lambda _: None)
-        self._uses, self._numbers = Uses(body, self._resolve, numbers, decided), numbers
-        self._found = {n for n in found if numbers.is_whole(n.slice) and self._may_merge((n.lineno, n.col_offset, ENTRY))}
+        numbers = WholeNumbers(body, self._scope, lambda _: None)
+        self._uses, self._numbers = Uses(body, self._scope.resolve, numbers, decided), numbers
+        self._found = {n for n in found if numbers.is_whole(n.slice) and self._scope.may_merge((n.lineno, n.col_offset, ENTRY))}
         return self._block(body) if self._found else body
 
     def _block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -112,13 +105,15 @@ class Lookups:
     def _only_computes(self, node: ast.Call) -> bool:
         function = node.func
         if isinstance(function, ast.Name):
-            return is_one(self._resolve(function.id), (abs, min, max, len, float, int, range))
-        is_numpy = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and self._resolve(function.value.id) is np
-        return is_numpy and function.attr in ELEMENTWISE and not node.keywords and len(node.args) < 3  # type: ignore[union-attr]
+            return is_one(self._scope.resolve(function.id), (abs, min, max, len, float, int, range))
+        if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+            return False
+        is_numpy = self._scope.resolve(function.value.id) is np
+        return is_numpy and function.attr in ELEMENTWISE and not node.keywords and len(node.args) < 3
 
     def _is_number(self, node: ast.expr) -> bool:
         """Whether an expression is a number, or the length of something."""
-        return isinstance(node, ast.Constant) or self._is_builtin(node, len) or isinstance(node, ast.Name)
+        return isinstance(node, ast.Constant) or self._scope.is_builtin(node, len) or isinstance(node, ast.Name)
 
 
 class _Entries(ast.NodeTransformer):

@@ -8,6 +8,7 @@ from math import inf
 from typing import TypeAlias
 
 from ..static_values import pairs
+from .scope import Scope
 
 # The least and the greatest value, both included.
 Bounds: TypeAlias = tuple[float, float]
@@ -20,18 +21,15 @@ class WholeNumbers:
 
     Args:
         body: its statements.
-        names: the variables that no other function sees or binds.
-        is_builtin: whether an expression is a call of one of these functions, by its name.
+        scope: its names.
         length: the length of a container, where it is the same everywhere.
 
     Attributes:
         bounds: by variable, what its values are between, in all places.
     """
 
-    def __init__(
-        self, body: Sequence[ast.stmt], names: frozenset[str], is_builtin: Callable[..., bool], length: Callable[[ast.expr], int | None]
-    ) -> None:
-        self._is_builtin, self._length = is_builtin, length
+    def __init__(self, body: Sequence[ast.stmt], scope: Scope, length: Callable[[ast.expr], int | None]) -> None:
+        self._is_builtin, self._length = scope.is_builtin, length
         self._sources: dict[str, list[ast.expr]] = {}
         self._others: set[str] = set()
         nodes = [node for statement in body for node in ast.walk(statement)]
@@ -49,9 +47,9 @@ class WholeNumbers:
                 self._others.add((node.asname or node.name).partition(".")[0])
             elif isinstance(node, ast.MatchMapping) and node.rest:
                 self._others.add(node.rest)
-        self._names = names - self._others
+        self._names = scope.names - self._others
         self.bounds: dict[str, Bounds] = {}
-        self._find((names & self._sources.keys()) - self._others)
+        self._find((scope.names & self._sources.keys()) - self._others)
 
     def _given(self, node: ast.AST) -> list[tuple[ast.Name, ast.expr]]:
         """The variables that a node binds, each with an expression for its values; of `+=` what it computes, of loops the range."""
