@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .facts import Facts
-from .nodes import Node, Placed, call, copied, is_appended, is_call_of_run_time, near, place
+from .nodes import Node, Placed, Transformer, call, copied, is_appended, is_call_of_run_time, near, place, walk
 from .prepare.source import NoSource, definition_of
 from .purity import is_users
 from .rules import COMPARISONS, ELEMENTWISE, MOST_COST, OPERATORS, Broken
@@ -84,7 +84,7 @@ class Simple:
             return node
         if isinstance(node, ast.Attribute):
             return call("attribute", [place(self.site), self._load(node.value), ast.Constant(node.attr)], node)
-        if isinstance(node, ast.Subscript) and all(isinstance(n, _OF_INDICES) for n in ast.walk(node.slice)):
+        if isinstance(node, ast.Subscript) and all(isinstance(n, _OF_INDICES) for n in walk(node.slice)):
             return call("entry", [place(self.site), self._load(node.value), _Indices(self.site).visit(node.slice)], node)
         raise Broken("calls", node, f"it looks up {ast.unparse(node)}")
 
@@ -170,7 +170,7 @@ def cost_of(function: Any, depth: int = 0) -> int:
     except NoSource:
         return MOST_COST + 1
     found = 0
-    for node in ast.walk(definition):
+    for node in walk(definition):
         if isinstance(node, (ast.For, ast.While, ast.comprehension)) or depth > MOST_CALLS:
             return MOST_COST + 1
         if isinstance(node, ast.BinOp):
@@ -215,7 +215,7 @@ def _is_math(facts: Facts, node: ast.Attribute) -> bool:
     return isinstance(node.value, ast.Name) and facts.resolve(node.value.id) is math
 
 
-class _Indices(ast.NodeTransformer):
+class _Indices(Transformer):
     """The variables in an index, which must be numbers.
 
     Args:
@@ -236,7 +236,7 @@ def _like(node: ast.expr, made: Node) -> Node:
 _OF_INDICES = (ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.Add, ast.Sub, ast.Mult, ast.USub)
 
 
-class Expressions(ast.NodeTransformer):
+class Expressions(Transformer):
     """Conditional expressions, max and min as selects."""
 
     def __init__(self, facts: Facts) -> None:
@@ -286,7 +286,7 @@ def is_reduction(facts: Facts, node: ast.Call, *functions: object) -> bool:
         return False
     if any(k.arg != "default" or (isinstance(k.value, ast.Constant) and k.value.value is None) for k in node.keywords):
         return False
-    has_conditions = any(part.ifs for part in of.generators) or any(isinstance(n, ast.IfExp) for n in ast.walk(of.elt))
+    has_conditions = any(part.ifs for part in of.generators) or any(isinstance(n, ast.IfExp) for n in walk(of.elt))
     return has_conditions or facts.is_builtin(node, any, all)
 
 
@@ -304,7 +304,7 @@ def extreme(facts: Facts, node: ast.Call, site: Placed, args: Sequence[ast.expr]
     return call("extreme", [node.func, place(site), flags(facts.use_of(frozenset(), [node])), *args], node)
 
 
-class Helpers(ast.NodeTransformer):
+class Helpers(Transformer):
     """Calls of the user's functions, which are merged as well."""
 
     def __init__(self, facts: Facts) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from types import CodeType, ModuleType
 
-from .nodes import extent
+from .nodes import extent, walk
 from .prepare.containers.as_variables import Containers
 from .prepare.containers.growing_lists import GrowingLists
 from .prepare.containers.lookups import Lookups
@@ -50,7 +50,7 @@ class Facts:
     ) -> None:
         self.code, self._lines, self.may_merge = code, lines, may_merge
         # Those of comprehensions are in codes of their own.
-        stored = [n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+        stored = [n.id for n in walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
         self.variables = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars, *stored))
         self._resolve = resolve
         self.sites: dict[Place, str] = {}
@@ -60,7 +60,7 @@ class Facts:
         self.beside: set[tuple[int, ...]] = set()
         self._count = 0
         self._assigned: dict[ast.stmt, Names] = {}
-        self.arguments = frozenset(part.arg for part in ast.walk(definition.args) if isinstance(part, ast.arg))
+        self.arguments = frozenset(part.arg for part in walk(definition.args) if isinstance(part, ast.arg))
         self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range)
         body = self.loops.of_function(body_of(definition), self.arguments.union(code.co_freevars))
         self.body = EarlyExits(self.looks_at_data).of_function(body)

@@ -16,7 +16,7 @@ from ...base.source_location import is_library_file
 from ...ir.instruction import Tree
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.filled_arrays import Replacement
-from .nodes import Placed, call, is_call_of_run_time, is_helper, near, place
+from .nodes import Placed, Transformer, call, children, is_call_of_run_time, is_helper, near, place
 from .rules import Broken
 
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.For, ast.While, ast.Pass, ast.Break, ast.Continue, ast.Return)
@@ -52,10 +52,10 @@ def check_statements(body: Sequence[ast.stmt]) -> None:
                 raise Broken("test", node, ast.unparse(node))
         elif isinstance(node, ast.Call) and any(k.arg in (None, "out", "where") for k in node.keywords):
             raise Broken("calls", node, f"it calls {ast.unparse(node)}")
-        pending += ast.iter_child_nodes(node)
+        pending += children(node)
 
 
-class Checked(ast.NodeTransformer):
+class Checked(Transformer):
     """Puts a check at run time around everything that may be code of its own: calls, attributes, entries, and the objects among operands.
 
     Args:

@@ -8,7 +8,20 @@ from types import FunctionType, ModuleType
 
 from .expressions import Expressions, Helpers, Simple, values
 from .facts import Facts
-from .nodes import branch, call, copied, extent, function_node, load, names_tuple, near, place, positional
+from .nodes import (
+    Transformer,
+    branch,
+    call,
+    copied,
+    extent,
+    function_node,
+    load,
+    names_tuple,
+    near,
+    place,
+    positional,
+    walk,
+)
 from .prepare.jumps import JUMPS, has_jump
 from .prepare.source import Definition
 from .purity import Checked, check_statements
@@ -42,9 +55,9 @@ class Rewriter:
     def rewritten(self) -> Definition:
         """The function with its branches merged."""
         definition, facts = self._definition, self._facts
-        if any(isinstance(n, ast.Name) and is_one(facts.resolve(n.id), _SEES_VARIABLES) for n in ast.walk(definition)):
+        if any(isinstance(n, ast.Name) and is_one(facts.resolve(n.id), _SEES_VARIABLES) for n in walk(definition)):
             raise Broken("shared", definition, "locals(), vars(), eval or exec sees all variables")
-        for node in ast.walk(definition):
+        for node in walk(definition):
             if _asks_identity(node, facts):
                 raise AsksIdentity("test", node, f"it asks for identity: {ast.unparse(node)}")
         body = self._block(facts.body, False)
@@ -191,7 +204,7 @@ def _form_of(node: ast.If | ast.While, is_call: bool, is_exit: bool) -> str:
     return f"a loop whose turns after its end are masked, with {form}" if is_exit else form
 
 
-class PlainErrors(ast.NodeTransformer):
+class PlainErrors(Transformer):
     """Checks at run time quotients and powers of what were plain numbers, for which Python has errors, and where these are stored.
 
     Args:

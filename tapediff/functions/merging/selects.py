@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from .expressions import Simple
 from .facts import Facts
-from .nodes import assign, call, copied, is_call_of_run_time, load, near, place, placeholder
+from .nodes import assign, call, copied, is_call_of_run_time, load, near, place, placeholder, walk
 from .rules import Broken
 from .uses.contexts import flags
 from .variables import NONE, Names
@@ -74,7 +74,7 @@ class Select:
         """Whether a loop that goes on after its end reads a variable not only to add to it: choosing its values is then shorter."""
         if self._node not in self._facts.loops.made:
             return False
-        used = [n for n in ast.walk(self._node) if isinstance(n, ast.Name) and n.id == name]
+        used = [n for n in walk(self._node) if isinstance(n, ast.Name) and n.id == name]
         return sum(isinstance(self._facts.parent(n), ast.AugAssign) or isinstance(n.ctx, ast.Load) for n in used) > 1
 
     def _side(self, body: Sequence[ast.stmt], side: _Side) -> list[ast.stmt]:
@@ -219,7 +219,7 @@ def _without(statements: Sequence[ast.stmt], names: set[str], after: Sequence[as
             if isinstance(statement.value, ast.Name):
                 names.add(statement.value.id)
                 continue
-            checks = [n for n in ast.walk(statement.value) if isinstance(n, ast.Call) and is_call_of_run_time(n)]
+            checks = [n for n in walk(statement.value) if isinstance(n, ast.Call) and is_call_of_run_time(n)]
             if all(isinstance(n.func, ast.Attribute) and n.func.attr == "number" for n in checks):
                 kept = [near(ast.copy_location(ast.Expr(check), statement), statement) for check in checks]
         read = read.union(*map(_read, kept))
@@ -228,7 +228,7 @@ def _without(statements: Sequence[ast.stmt], names: set[str], after: Sequence[as
 
 
 def _read(statement: ast.stmt) -> Names:
-    return frozenset(n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    return frozenset(n.id for n in walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
 
 # Longer chains are computed on both sides.
@@ -239,7 +239,7 @@ _JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 
 def _renamed(node: ast.expr, names: dict[str, str]) -> ast.expr:
     node = copied(node)
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name) and part.id in names:
             part.id = names[part.id]
     return node

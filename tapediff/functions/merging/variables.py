@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .nodes import is_appended, is_entry
+from .nodes import children, is_appended, is_entry, walk
 
 Names: TypeAlias = frozenset[str]
 NONE: Names = frozenset()
@@ -21,7 +21,7 @@ def reads(node: ast.AST | None) -> Names:
         part = pending.pop()
         if isinstance(part, (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
             # Their variables are their own; what they go over first is not among them.
-            inner = frozenset().union(*map(reads, ast.iter_child_nodes(part)))
+            inner = frozenset().union(*map(reads, children(part)))
             own = frozenset().union(*(surely_assigned(generator.target) for generator in part.generators))
             found |= (inner - own) | reads(part.generators[0].iter)
             continue
@@ -29,7 +29,7 @@ def reads(node: ast.AST | None) -> Names:
             found.add(part.id)
         elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
             found.add(part.target.id)
-        pending += ast.iter_child_nodes(part)
+        pending += children(part)
     return frozenset(found)
 
 
@@ -57,13 +57,13 @@ def assigned(nodes: Iterable[ast.AST]) -> Names:
             continue
         elif isinstance(node, ast.Lambda):
             continue
-        pending += ast.iter_child_nodes(node)
+        pending += children(node)
     return frozenset(found)
 
 
 def surely_assigned(target: ast.expr) -> Names:
     """The names that an assignment to this target binds."""
-    return frozenset(n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return frozenset(n.id for n in walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,8 @@ class Binding:
         for part in blocks_of(node):
             self._block(part, bound - assigned([node]))
         # A `del` in there unbinds, whatever else it does.
-        unbound = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
-        handlers = {n.name for n in ast.walk(node) if isinstance(n, ast.ExceptHandler) and n.name}
+        unbound = {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
+        handlers = {n.name for n in walk(node) if isinstance(n, ast.ExceptHandler) and n.name}
         return bound - unbound - handlers
 
 
@@ -240,7 +240,7 @@ def reads_within(node: ast.AST, ends_at: Callable[[ast.AST], bool]) -> Names:
         elif isinstance(part, ast.Call) and is_entry(part):
             pending.append(part.args[2])
         elif not ends_at(part):
-            pending += ast.iter_child_nodes(part)
+            pending += children(part)
     return frozenset(found)
 
 
@@ -268,4 +268,4 @@ def derived(flows: Flows, roots: Names) -> Names:
 
 
 def _target_names(target: ast.expr) -> Names:
-    return frozenset(n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+    return frozenset(n.id for n in walk(target) if isinstance(n, ast.Name))

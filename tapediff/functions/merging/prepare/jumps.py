@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ..nodes import assign, branch, copied, load, negation, placeholder
+from ..nodes import assign, branch, children, copied, load, negation, placeholder, walk
 from ..variables import Names
 
 # So many early exits become branches of branches.
@@ -114,10 +114,10 @@ class Returns:
     def _return(self, node: ast.Return) -> list[ast.stmt]:
         """Keep what the result is computed from, and leave the loop."""
         value = copied(node.value or ast.copy_location(ast.Constant(None), node))
-        if any(isinstance(n, (ast.Lambda, ast.NamedExpr, ast.comprehension)) for n in ast.walk(value)):
+        if any(isinstance(n, (ast.Lambda, ast.NamedExpr, ast.comprehension)) for n in walk(value)):
             raise Elsewhere
         kept: dict[str, str] = {}
-        for part in ast.walk(value):
+        for part in walk(value):
             if isinstance(part, ast.Name) and part.id in self._own:
                 part.id = kept.setdefault(part.id, self._new(part.id.lstrip(".")))
         is_returned = self._new("returned")
@@ -144,5 +144,5 @@ def has_jump(body: Sequence[ast.stmt], kinds: tuple[type[ast.stmt], ...]) -> boo
             pending += node.orelse
             continue
         if not isinstance(node, ast.expr):
-            pending += ast.iter_child_nodes(node)
+            pending += children(node)
     return False

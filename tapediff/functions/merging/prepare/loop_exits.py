@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..nodes import assign, branch, call, load, near, negation, place, placeholder
+from ..nodes import assign, branch, call, load, near, negation, place, placeholder, walk
 from ..rules import Place
 from ..variables import NONE, Binding, Liveness, Names, assigned, blocks_of, bound_by, read_first, surely_assigned
 from .jumps import EXITS, Elsewhere, Lowered, Returns, has_jump
@@ -60,7 +60,7 @@ class LoopExits:
 
     def of_function(self, body: Sequence[ast.stmt], arguments: Names) -> list[ast.stmt]:
         """The body of a function, with its loops rewritten."""
-        if not any(isinstance(n, EXITS) or isinstance(n, ast.Return) for statement in body for n in ast.walk(statement)):
+        if not any(isinstance(n, EXITS) or isinstance(n, ast.Return) for statement in body for n in walk(statement)):
             return list(body)
         self._bound = Binding(body, arguments).before
         made = _each_loop(body, self._returns, False)
@@ -131,7 +131,7 @@ class LoopExits:
         stop, first = self._new("stop"), self._first_bound(node)
         body = Lowered(stop, self._new, test).turn(node.body)
         items = {name: self._new(name) for name in sorted(surely_assigned(node.target) & self._live[node])}
-        for part in ast.walk(node.target):
+        for part in walk(node.target):
             if isinstance(part, ast.Name) and part.id in items:
                 part.id = items[part.id]
         starts = [assign(name, load(item), node) for name, item in items.items()]

@@ -15,7 +15,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..nodes import load, names_tuple, near, placeholder
+from ..nodes import Transformer, load, names_tuple, near, placeholder, walk
 from ..variables import NONE, Names, assigned, blocks_of
 from .jumps import EXITS, has_jump
 from .static_values import pairs, stored
@@ -33,7 +33,7 @@ class NoneFlags:
 
     def of_function(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements of a function, with flags."""
-        if not any(isinstance(n, ast.Constant) and n.value is None for statement in body for n in ast.walk(statement)):
+        if not any(isinstance(n, ast.Constant) and n.value is None for statement in body for n in walk(statement)):
             return body
         found = {name for name, values in stored(body, self._names).items() if 0 < sum(map(_is_none, values)) < len(values)}
         return _Flagged(frozenset(found)).block(body, NONE)[0] if found else body
@@ -185,7 +185,7 @@ def _replace(node: ast.Assign | ast.AnnAssign, value: ast.expr) -> None:
         node.value.elts = [new if e is value else e for e in node.value.elts]
 
 
-class _Loads(ast.NodeTransformer):
+class _Loads(Transformer):
     """Reads of variables that may be None, in an expression.
 
     Args:

@@ -11,7 +11,7 @@ import operator
 from types import CodeType
 from typing import NamedTuple, TypeAlias
 
-from ..nodes import function_node, positional
+from ..nodes import children, function_node, positional, walk
 
 Definition: TypeAlias = ast.FunctionDef | ast.Lambda
 
@@ -55,7 +55,7 @@ def _parsed(filename: str, text: str) -> _File:
     except (SyntaxError, ValueError, RecursionError) as error:
         raise NoSource(f"{filename} cannot be parsed: {error}") from error
     found: dict[int, list[Definition]] = {}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
             found.setdefault(first, []).append(node)
@@ -71,7 +71,7 @@ def _imports(tree: ast.Module) -> set[str]:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
         elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            pending += ast.iter_child_nodes(node)
+            pending += children(node)
     return found - {"*"}
 
 
@@ -105,7 +105,7 @@ def _compiled(node: Definition, code: CodeType) -> CodeType | None:
 def _without_defaults(args: ast.arguments) -> ast.arguments:
     """Arguments without annotations; defaults stay, as their number matters, but are None."""
     made = copy.deepcopy(args)
-    for part in ast.walk(made):
+    for part in walk(made):
         if isinstance(part, ast.arg):
             part.annotation = None
     nothing = ast.Constant(None)

@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 from ....base.source_location import is_library_file
 from ...callees.path_messages import warn
+from ..nodes import children, walk
 from .source import Definition, NoSource, definition_of
 
 # Methods that change what they belong to, where their result is not used.
@@ -132,15 +133,15 @@ def _changes(definition: Definition, function: FunctionType, outside: Sequence[s
     arguments = _arguments(code)
     # What is made in the function is gone after it; what another function gives to it may be.
     own = frozenset((*code.co_varnames, *code.co_cellvars)).difference(outside)
-    pending: list[ast.AST] = list(ast.iter_child_nodes(definition))
+    pending: list[ast.AST] = list(children(definition))
     while pending:
         node = pending.pop()
         if isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
             continue
-        pending += ast.iter_child_nodes(node)
+        pending += children(node)
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)):
             targets = node.targets if isinstance(node, (ast.Assign, ast.Delete)) else [node.target]
-            if any(_outlives(part, own, arguments) for target in targets for part in ast.walk(target)):
+            if any(_outlives(part, own, arguments) for target in targets for part in walk(target)):
                 yield node
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _is_change(node.value.func, own, function):
             yield node

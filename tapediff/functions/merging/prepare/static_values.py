@@ -7,14 +7,14 @@ import operator
 from collections.abc import Callable, Sequence
 
 from ....ir.instruction import Tree
-from ..nodes import load, near
+from ..nodes import Transformer, load, near, walk
 
 
 def stored(body: Sequence[ast.stmt], names: frozenset[str]) -> dict[str, list[ast.expr]]:
     """The values that are assigned to each of some variables; left out are those that are bound or seen elsewhere."""
     found: dict[str, list[ast.expr]] = {}
     seen: set[int] = set()
-    nodes = [node for statement in body for node in ast.walk(statement)]
+    nodes = [node for statement in body for node in walk(statement)]
     for node in nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             for name, value in pairs(node.targets[0], node.value):
@@ -26,7 +26,7 @@ def stored(body: Sequence[ast.stmt], names: frozenset[str]) -> dict[str, list[as
     others = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load) and id(n) not in seen}
     for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            others |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+            others |= {n.id for n in walk(node) if isinstance(n, ast.Name)}
     return {name: values for name, values in found.items() if name in names and name not in others}
 
 
@@ -52,7 +52,7 @@ class StaticValues:
 
     def of_function(self, body: list[ast.stmt]) -> None:
         """Rewrite the statements of a function in place."""
-        nodes = [node for statement in body for node in ast.walk(statement)]
+        nodes = [node for statement in body for node in walk(statement)]
         if not any(isinstance(n, ast.Constant) and (n.value is None or isinstance(n.value, str)) for n in nodes):
             return
         codes: dict[str, list[Tree]] = {}
@@ -102,7 +102,7 @@ _HOLDS: dict[type[ast.cmpop], Callable[[Tree, Tree], bool]] = {
 }  # fmt: skip
 
 
-class _Replaced(ast.NodeTransformer):
+class _Replaced(Transformer):
     """Comparisons and assignments of states as those of numbers.
 
     Args:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ..nodes import call, copied, load, names_tuple, near, place
+from ..nodes import Transformer, call, copied, load, names_tuple, near, place, walk
 from ..variables import NONE, Binding, Names, assigned, blocks_of
 
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.Pass, ast.Expr)
@@ -38,7 +38,7 @@ class Writes:
         self._count = 0
 
     def of_function(self, body: list[ast.stmt], arguments: Names) -> list[ast.stmt]:
-        if not any(isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) for statement in body for n in ast.walk(statement)):
+        if not any(isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) for statement in body for n in walk(statement)):
             return body
         self._bound = Binding(body, arguments).before
         return self._block(body)
@@ -55,7 +55,7 @@ class Writes:
 
     def _branch(self, node: ast.If) -> list[ast.stmt] | None:
         """The entries before a branch, the branch, and the writes after it; None if it has no writes, or others."""
-        parts = list(ast.walk(node))
+        parts = list(walk(node))
         entries = [n for n in parts if isinstance(n, ast.Subscript)]
         stores = [n for n in entries if not isinstance(n.ctx, ast.Load)]
         if not stores or not all(isinstance(n, _STATEMENTS) for n in parts if isinstance(n, ast.stmt)) or _is_annotated(stores, parts):
@@ -78,7 +78,7 @@ class Writes:
         """Whether the indices and arrays of entries that are written to are the same before the branch."""
         changed, bound = assigned([node]), self._bound.get(node) or NONE
         of_written = [e for e in entries if isinstance(e.value, ast.Name) and e.value.id in written]
-        parts = [n for entry in of_written for n in ast.walk(entry.slice)]
+        parts = [n for entry in of_written for n in walk(entry.slice)]
         names = written | {n.id for n in parts if isinstance(n, ast.Name)}
         return all(isinstance(n, _OF_INDICES) for n in parts) and not names & changed and names <= bound
 
@@ -105,7 +105,7 @@ def _is_annotated(stores: Sequence[ast.Subscript], parts: Sequence[ast.AST]) -> 
     return any(isinstance(n, ast.AnnAssign) and n.target in stores for n in parts)
 
 
-class _Entries(ast.NodeTransformer):
+class _Entries(Transformer):
     """Entries of arrays as variables."""
 
     def __init__(self, names: dict[ast.Subscript, str], site: ast.If) -> None:

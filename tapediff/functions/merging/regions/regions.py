@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 
 from ..facts import Facts
-from ..nodes import Placed, call, function_node, load, names_tuple, near, positional
+from ..nodes import Placed, Transformer, call, children, function_node, load, names_tuple, near, positional, walk
 from ..prepare.jumps import JUMPS, has_jump
 from ..purity import Checked, check_statements
 from ..rules import VARYING, Broken
@@ -40,7 +40,7 @@ class Regions:
 
     def __init__(self, facts: Facts, block: Callable[[Sequence[ast.stmt]], list[ast.stmt]]) -> None:
         self._facts, self._rewritten = facts, block
-        nodes = [n for statement in facts.body for n in ast.walk(statement)]
+        nodes = [n for statement in facts.body for n in walk(statement)]
         loops = [n for n in nodes if isinstance(n, (ast.For, ast.While))]
         self._varying = assigned(loops).union(facts.arguments)
         # Nobody tells an array from another one that is equal; `+=` is noticed where it changes one.
@@ -48,7 +48,7 @@ class Regions:
 
     def is_wanted(self, node: ast.For) -> bool:
         """Whether a turn of a loop has several branches that are no selects, or one that gives more than data by itself."""
-        inner = [n for n in ast.walk(node) if isinstance(n, ast.If) and self._facts.looks_at_data(n.test)]
+        inner = [n for n in walk(node) if isinstance(n, ast.If) and self._facts.looks_at_data(n.test)]
         if len(inner) <= MOST_BRANCHES and any(self._is_refused(n) for n in inner):
             return True
         branches = [n for n in _own(node.body) if isinstance(n, ast.If) and self._facts.looks_at_data(n.test)]
@@ -126,7 +126,7 @@ class Regions:
         return list(loads.found.values())
 
 
-class _EarlyLoads(ast.NodeTransformer):
+class _EarlyLoads(Transformer):
     """Replaces entries and attributes of variables that do not change by variables."""
 
     def __init__(self, facts: Facts, new: Names, node: Placed) -> None:
@@ -183,7 +183,7 @@ class _EarlyLoads(ast.NodeTransformer):
         return False
 
     def _is_index(self, node: ast.expr) -> bool:
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.Constant) and type(part.value) is not int:
                 return False
             if not isinstance(part, (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Add, ast.Sub, ast.Mult, ast.USub, ast.Load)):
@@ -193,7 +193,7 @@ class _EarlyLoads(ast.NodeTransformer):
         return True
 
 
-class _IndexNames(ast.NodeTransformer):
+class _IndexNames(Transformer):
     """Checks that the variables of an index are whole numbers."""
 
     def __init__(self, at: ast.expr) -> None:
@@ -224,6 +224,6 @@ def _own(body: Sequence[ast.stmt]) -> list[ast.AST]:
         node = pending.pop()
         if not isinstance(node, (ast.For, ast.While)):
             found.append(node)
-            pending += ast.iter_child_nodes(node)
+            pending += children(node)
     return found
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..nodes import extent, is_one_of_entries
+from ..nodes import children, extent, is_one_of_entries, walk
 from ..rules import COMPARISONS, Place, Resolve, with_lines
 from ..variables import (
     Flows,
@@ -89,7 +89,7 @@ class Contexts:
     """
 
     def __init__(self, body: list[ast.stmt], resolve: Resolve, may_be: Callable[[Place], bool]) -> None:
-        parts = [node for statement in body for node in ast.walk(statement)]
+        parts = [node for statement in body for node in walk(statement)]
         self.stores = {n for n in parts if isinstance(n, ast.stmt) and is_store(n) and may_be((n.lineno, n.col_offset))}
         self._flows, self._int_flows = (flows_of(parts, reads, self.stores) for reads in (reads_of_values, reads_of_ints))
         self._parts, self._may_be = parts, may_be
@@ -112,7 +112,7 @@ class Contexts:
         # Sides of branches are rewritten as copies of their expressions, which have kept their places.
         self._placed: dict[tuple[int, ...], ast.expr] = {}
         for node in parts:
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 self._parents[child] = node
             if isinstance(node, (ast.Call, ast.IfExp)):
                 self._placed[extent(node)] = node
@@ -148,7 +148,7 @@ class Contexts:
 
     def _found_candidates(self) -> frozenset[ast.AST]:
         """Arithmetic that may be with a float64 which is no plain number: its result is then no plain number either."""
-        inner = {n for f in self._parts if isinstance(f, (ast.Lambda, ast.FunctionDef)) for n in ast.walk(f)}
+        inner = {n for f in self._parts if isinstance(f, (ast.Lambda, ast.FunctionDef)) for n in walk(f)}
         return frozenset(n for n in self._parts if isinstance(n, ast.BinOp) and n not in inner and self._may_be_beside(n))
 
     def _may_be_beside(self, node: ast.BinOp) -> bool:
@@ -197,7 +197,7 @@ class Contexts:
             if isinstance(node, ast.Call) and self._kinds[node] != "number":
                 break  # which gives something else than plain numbers, or asks for more of them than to be that
             targets = [] if node in self.stores else [*getattr(node, "targets", ()), getattr(node, "target", None)]
-            found |= {part.id for target in targets if target is not None for part in ast.walk(target) if isinstance(part, ast.Name)}
+            found |= {part.id for target in targets if target is not None for part in walk(target) if isinstance(part, ast.Name)}
         return frozenset(found)
 
     def _assigned_in_place(self, node: ast.Name, use: Use) -> None:
@@ -245,11 +245,11 @@ class Contexts:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         pairs = each_assigned(targets, statement.value)
         of_part = [(target, given) for target, given in pairs if given is value] or [(target, statement.value) for target in targets]
-        assigned = frozenset(part.id for target, _ in of_part for part in ast.walk(target) if isinstance(part, ast.Name))
+        assigned = frozenset(part.id for target, _ in of_part for part in walk(target) if isinstance(part, ast.Name))
         own = derived(self._int_flows, assigned)
         if name not in own:
             return False
-        parts = [part.id for part in ast.walk(of_part[0][1]) if isinstance(part, ast.Name) and part.id in own & self._as_ints]
+        parts = [part.id for part in walk(of_part[0][1]) if isinstance(part, ast.Name) and part.id in own & self._as_ints]
         return is_product or len(parts) + isinstance(statement, ast.AugAssign) > 1
 
     def _goes_on(self, parent: ast.BinOp | ast.UnaryOp | ast.Call, node: ast.AST, use: Use, may_be_int: bool) -> bool:
@@ -298,7 +298,7 @@ class Contexts:
             use.asks_sign = True
             return
         targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target] if isinstance(parent, ast.AnnAssign) else []
-        is_kept_elsewhere = any(isinstance(part, (ast.Attribute, ast.Subscript)) for target in targets for part in ast.walk(target))
+        is_kept_elsewhere = any(isinstance(part, (ast.Attribute, ast.Subscript)) for target in targets for part in walk(target))
         if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assign, ast.AnnAssign)) and not is_kept_elsewhere:
             return
         if isinstance(parent, (ast.For, ast.comprehension)):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ..nodes import walk
 from ..variables import Flows, Names
 
 
@@ -28,7 +29,7 @@ def known_lambdas(parts: Sequence[ast.AST]) -> list[Known]:
             name, function = node.targets[0].id, node.value
             names = [a.arg for a in function.args.args]
             calls = [n for n in parts if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == name]
-            is_simple = len(names) == sum(isinstance(n, ast.arg) for n in ast.walk(function.args)) and not function.args.defaults
+            is_simple = len(names) == sum(isinstance(n, ast.arg) for n in walk(function.args)) and not function.args.defaults
             if is_simple and bound[name] == 1 and loaded[name] == len(calls) and all(_gives(call, len(names)) for call in calls):
                 found.append(Known(name, function, calls))
     return found

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...nodes import call, load, near
+from ...nodes import call, load, near, walk
 from ...rules import Breach, Place
 from ..static_values import pairs
 from .decided import Decided
@@ -167,7 +167,7 @@ class Containers:
         made: list[ast.stmt] = []
         for text, (name, record) in found.items():
             kind = ast.parse(text, mode="eval").body
-            for node in ast.walk(kind):
+            for node in walk(kind):
                 if isinstance(node, ast.expr):
                     ast.copy_location(node, first)
             at = ast.Tuple([ast.Constant(k) for k in self._place(name)], ast.Load())
@@ -179,7 +179,7 @@ def _bindings(body: Sequence[ast.stmt], names: frozenset[str]) -> dict[str, list
     """The values that variables are assigned, with the statements; left out are those that are bound in other ways."""
     found: dict[str, list[tuple[ast.expr, ast.stmt]]] = {}
     seen: set[int] = set()
-    nodes = [node for statement in body for node in ast.walk(statement)]
+    nodes = [node for statement in body for node in walk(statement)]
     for node in nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             for name, value in pairs(node.targets[0], node.value):
@@ -187,7 +187,7 @@ def _bindings(body: Sequence[ast.stmt], names: frozenset[str]) -> dict[str, list
                 seen.add(id(name))
     others = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load) and id(n) not in seen}
     inner = [f for f in nodes if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda))]
-    others |= {n.id for f in inner for n in ast.walk(f) if isinstance(n, ast.Name)}
+    others |= {n.id for f in inner for n in walk(f) if isinstance(n, ast.Name)}
     others |= {name for n in nodes if isinstance(name := getattr(n, "name", None), str)}
     kinds = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.Call, ast.BinOp, ast.Name, ast.Subscript)
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from ...nodes import children, walk
 from ...variables import Names, assigned, blocks_of, reads
 
 
@@ -35,7 +36,7 @@ class Decided:
         """Whether the value of an expression depends on what data has decided."""
         known = self._known.get(node)
         if known is None:
-            chooses = any(isinstance(n, ast.IfExp) and self._looks_at_data(n.test) for n in ast.walk(node))
+            chooses = any(isinstance(n, ast.IfExp) and self._looks_at_data(n.test) for n in walk(node))
             self._known[node] = known = reads(node), chooses
         return known[1] or not self.names.isdisjoint(known[0])
 
@@ -52,7 +53,7 @@ class Decided:
         elif isinstance(node, ast.For):
             if self.is_decided(node.iter):
                 self.names |= assigned([node.target])
-        elif may_not_run or any(self.is_decided(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)):
+        elif may_not_run or any(self.is_decided(part) for part in children(node) if isinstance(part, ast.expr)):
             self.names |= (assigned([node]) | _changed(node)) if not blocks_of(node) else frozenset()
         for block in blocks_of(node):
             self._block(block, inner)
@@ -61,5 +62,5 @@ class Decided:
 def _changed(node: ast.stmt) -> frozenset[str]:
     """The variables of which an assignment changes an entry or attribute."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, (ast.AugAssign, ast.AnnAssign)) else []
-    parts = [n for target in targets for n in ast.walk(target) if isinstance(n, (ast.Attribute, ast.Subscript))]
+    parts = [n for target in targets for n in walk(target) if isinstance(n, (ast.Attribute, ast.Subscript))]
     return frozenset(n.value.id for n in parts if isinstance(n.value, ast.Name))

@@ -10,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 from typing import NamedTuple, TypeAlias
 
 from .....ir.instruction import Tree
-from ...nodes import copied
+from ...nodes import Transformer, copied, walk
 from ...uses.kinds import is_one
 from ..static_values import pairs
 from .records import RecordClass, arguments_of, record_class
@@ -183,7 +183,7 @@ class Makers:
             return None
         part = node.generators[0]
         turns = self.turns(part.iter)
-        if turns is None or not 0 < len(turns) <= MOST_ENTRIES or any(isinstance(n, _SCOPES) for n in ast.walk(node.elt)):
+        if turns is None or not 0 < len(turns) <= MOST_ENTRIES or any(isinstance(n, _SCOPES) for n in walk(node.elt)):
             return None
         values: list[ast.expr] = []
         for turn in turns:
@@ -192,7 +192,7 @@ class Makers:
                 return None
             values.append(_Put(given).visit(copied(node.elt)))
         made = self._sequence("list", values)
-        read = tuple(n for n in ast.walk(part.iter) if isinstance(n, ast.Name) and n.id in self.shapes)
+        read = tuple(n for n in walk(part.iter) if isinstance(n, ast.Name) and n.id in self.shapes)
         return None if made is None else made._replace(read=read)
 
     def turns(self, node: ast.expr) -> list[ast.expr] | None:
@@ -232,7 +232,7 @@ def _matched(target: ast.expr, value: ast.expr) -> dict[str, ast.expr] | None:
     return found if len(found) == count else None
 
 
-class _Put(ast.NodeTransformer):
+class _Put(Transformer):
     """Puts expressions in the place of variables."""
 
     def __init__(self, given: dict[str, ast.expr]) -> None:

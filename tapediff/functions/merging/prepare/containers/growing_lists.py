@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...nodes import call, load, near
+from ...nodes import Transformer, call, children, load, near, walk
 from ...rules import Breach, Place
 from ...uses.kinds import ASK_SIGN, is_one
 from ...variables import blocks_of
@@ -46,7 +46,7 @@ class GrowingLists:
         self.breaches: list[Breach] = []
 
     def of_function(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        nodes = [n for statement in body for n in ast.walk(statement)]
+        nodes = [n for statement in body for n in walk(statement)]
         appends = [n for n in nodes if isinstance(n, ast.Expr) and appended_to(n) in self._scope.names]
         if not appends:
             return body
@@ -83,7 +83,7 @@ def appended_to(node: ast.AST) -> str | None:
     return of.func.value.id if is_plain and isinstance(of.func.value, ast.Name) else None
 
 
-class Asked(ast.NodeTransformer):
+class Asked(Transformer):
     """Sums and lengths of lists as variables.
 
     Args:
@@ -158,7 +158,7 @@ def _first_sum(nodes: Sequence[ast.AST], names: frozenset[str]) -> float:
     if any(isinstance(n, (ast.Attribute, ast.Name)) and getattr(n, "attr", getattr(n, "id", "")) in ASK_SIGN for n in nodes):
         return 0
     asked = [n for n in nodes if isinstance(n, ast.Call) and len(n.args) == 1 and isinstance(n.args[0], ast.Name) and n.args[0].id in names]
-    used = [n for node in nodes if _is_arithmetic(node) for n in ast.iter_child_nodes(node)]
+    used = [n for node in nodes if _is_arithmetic(node) for n in children(node)]
     lengths = [n for n in asked if isinstance(n.func, ast.Name) and n.func.id == "len"]
     return 0.0 if all(n in used or n in lengths for n in asked) else 0
 

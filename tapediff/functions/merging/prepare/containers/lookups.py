@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...nodes import call, copied, is_call_of_run_time, load, near
+from ...nodes import Transformer, call, children, copied, is_call_of_run_time, load, near, walk
 from ...rules import ELEMENTWISE
 from ...uses.kinds import is_one
 from ...variables import blocks_of, reads
@@ -44,7 +44,7 @@ class Lookups:
         self.made: frozenset[str] = frozenset()
 
     def of_function(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        nodes = [n for statement in body for n in ast.walk(statement)]
+        nodes = [n for statement in body for n in walk(statement)]
         found = [n for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Load) and isinstance(n.value, ast.Name)]
         found = [n for n in found if not self._scope.names.isdisjoint(reads(n.slice))]
         if not found:
@@ -98,8 +98,8 @@ class Lookups:
 
     def _may_write(self, statement: ast.stmt) -> bool:
         """Whether a statement calls what may write to an array or list before an entry of it is read."""
-        parts = [part for part in ast.iter_child_nodes(statement) if isinstance(part, ast.expr)]
-        calls = [n for part in parts for n in ast.walk(part) if isinstance(n, ast.Call) and not is_call_of_run_time(n)]
+        parts = [part for part in children(statement) if isinstance(part, ast.expr)]
+        calls = [n for part in parts for n in walk(part) if isinstance(n, ast.Call) and not is_call_of_run_time(n)]
         return not all(self._only_computes(node) for node in calls)
 
     def _only_computes(self, node: ast.Call) -> bool:
@@ -116,7 +116,7 @@ class Lookups:
         return isinstance(node, ast.Constant) or self._scope.is_builtin(node, len) or isinstance(node, ast.Name)
 
 
-class _Entries(ast.NodeTransformer):
+class _Entries(Transformer):
     """The entries in an expression."""
 
     def __init__(self, lookups: Lookups) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ...nodes import BEYOND_LINES, call, copied, load, names_tuple, near
+from ...nodes import BEYOND_LINES, Transformer, call, copied, load, names_tuple, near, walk
 from ...rules import Place
 from ...variables import blocks_of
 from ..static_values import pairs
@@ -238,7 +238,7 @@ class Rewritten:
 
     def unique(self, node: ast.expr) -> ast.expr:
         """An expression whose parts have ends of their own, by which expressions are told apart later."""
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, (ast.Call, ast.IfExp, ast.BinOp, ast.Subscript, ast.Compare)) and hasattr(part, "lineno"):
                 self._count += 1
                 part.end_col_offset = BEYOND_LINES + self._count
@@ -248,7 +248,7 @@ class Rewritten:
 _PARTS = (ast.match_case, ast.ExceptHandler, ast.alias)
 
 
-class _Loads(ast.NodeTransformer):
+class _Loads(Transformer):
     """Entries and attributes of containers in an expression as variables."""
 
     def __init__(self, rewritten: Rewritten) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...nodes import children, walk
 from ...uses.kinds import is_one
 from ...variables import reads
 from .decided import Decided
@@ -47,8 +48,8 @@ class Uses:
         self.parents: dict[ast.AST, ast.AST] = {}
         self.loads: dict[str, list[ast.Name]] = {}
         for statement in body:
-            for node in ast.walk(statement):
-                for child in ast.iter_child_nodes(node):
+            for node in walk(statement):
+                for child in children(node):
                     self.parents[child] = node
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                     self.loads.setdefault(node.id, []).append(node)
@@ -130,7 +131,7 @@ class Uses:
         while isinstance(parent, ast.Call) and inner in parent.args and self._is(parent.func, zip, enumerate, reversed):
             inner, parent = parent, self.parents[parent]
         if isinstance(parent, ast.For) and parent.iter is inner:
-            within = {n for statement in parent.body for n in ast.walk(statement)}
+            within = {n for statement in parent.body for n in walk(statement)}
             return not any(store in within for store in self.stores(node.id))
         if not isinstance(parent, ast.comprehension) or parent.iter is not inner:
             return False
@@ -162,7 +163,7 @@ class Uses:
         constant = _constant(node.slice)
         if constant is not None:
             return self._static(constant, shape)
-        if not all(isinstance(n, _OF_INDICES) for n in ast.walk(node.slice)):
+        if not all(isinstance(n, _OF_INDICES) for n in walk(node.slice)):
             return None
         if shape.kind == "dict":
             return self._key(node, shape)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import TypeAlias
 
+from ...nodes import walk
 from ..static_values import pairs
 from .scope import Scope
 
@@ -32,7 +33,7 @@ class WholeNumbers:
         self._is_builtin, self._length = scope.is_builtin, length
         self._sources: dict[str, list[ast.expr]] = {}
         self._others: set[str] = set()
-        nodes = [node for statement in body for node in ast.walk(statement)]
+        nodes = [node for statement in body for node in walk(statement)]
         seen: set[ast.Name] = set()
         for node in nodes:
             for name, value in self._given(node):
