@@ -7,11 +7,10 @@ of the body. A merged variant that has guards left is one of several; where a fu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import FunctionType, MethodType
+from types import FunctionType
 
 import numpy as np
 
-from ..base.source_location import is_library_file
 from ..errors import GuardFailed
 from ..ir.instruction import CONSTANT, INPUT, Operand, Tree
 from ..ir.interpreter import run
@@ -26,6 +25,7 @@ from .callees.recorded_callee import MergedForm, RecordedCallee
 from .callees.spliced_calls import spliced
 from .merging.merged_function import MOST_ATTEMPTS, MergedFunctions
 from .merging.plain_numbers import check_numbers
+from .merging.prepare.closures import users_functions, with_forms
 from .merging.prepare.state_changes import first_change
 from .merging.rules import ELEMENTWISE, Refused
 from .merging.run_time.run_time import WhileLoop
@@ -57,8 +57,8 @@ class MergedBody:
 
     @staticmethod
     def of(body: Body, at_once: bool, while_loop: WhileLoop) -> MergedBody | None:
-        """None where no function of a body is the user's."""
-        own = [inner for inner in map(_inner, body.functions) if inner is not None]
+        """None where no function of a body is the user's, nor closes over one that is."""
+        own = [inner for function in body.functions for inner in users_functions(function)]
         return MergedBody(body, own, at_once, while_loop) if own else None
 
     def __init__(self, body: Body, own: Sequence[FunctionType], at_once: bool, while_loop: WhileLoop) -> None:
@@ -148,7 +148,7 @@ class MergedBody:
         raise RecursionError("its branches are refused again and again")
 
     def _merged_function(self, function: Callable[..., Tree]) -> Callable[..., Tree]:
-        return self._functions.of(function) or function
+        return with_forms(function, lambda users: checking_numbers(self._functions.of(users) or users))
 
     def _objection(self, callee: RecordedCallee, body: Body, tape: Tape) -> str:
         """Why a merged form is not used, as it is; empty where it is used."""
@@ -175,8 +175,7 @@ def report_of_bodies(tapes: Sequence[Tape]) -> list[str]:
     lines: list[str] = []
     pending, seen = list(tapes), set[int]()
     while pending:
-        for op, _, params, _, _ in pending.pop().instructions:
-            callee = params[0] if op in (CALL, LOOP) else None
+        for callee in (part for instruction in pending.pop().instructions for part in instruction.params):
             if not isinstance(callee, RecordedCallee) or id(callee) in seen:
                 continue
             seen.add(id(callee))
@@ -192,22 +191,21 @@ class _FormOfBody(Body):
     def __init__(self, body: Body, form: Callable[[Callable[..., Tree]], Callable[..., Tree]]) -> None:
         self.__dict__.update(body.__dict__)
         self.aliases = Aliases(body.name)
-        plain = np.errstate(all="ignore")(body._run)
+        plain = checking_numbers(np.errstate(all="ignore")(body._run))
+        self._run = lambda functions, tree: plain([form(function) for function in functions], tree)
 
-        def run(functions: list[Callable[..., Tree]], tree: Tree) -> Tree:
-            result = plain([form(function) for function in functions], tree)
-            recorder = current_recorder()
-            assert recorder is not None, "bodies run while they are recorded"
+
+def checking_numbers(function: Callable[..., Tree]) -> Callable[..., Tree]:
+    """A function that looks, before it returns, for what Python computes in another way; solvers record it on tapes of their own."""
+
+    def checked(*args: Tree, **named: Tree) -> Tree:
+        result = function(*args, **named)
+        recorder = current_recorder()
+        if recorder is not None:
             check_numbers(recorder)
-            return result
+        return result
 
-        self._run = run
-
-
-def _inner(function: object) -> FunctionType | None:
-    """A function of the user's, or that of a method."""
-    inner = function.__func__ if isinstance(function, MethodType) else function
-    return inner if type(inner) is FunctionType and not is_library_file(inner.__code__.co_filename) else None
+    return checked
 
 
 def cost(tape: Tape) -> float:
