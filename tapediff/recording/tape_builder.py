@@ -6,7 +6,7 @@ import sys
 from collections.abc import Generator, Hashable
 from contextlib import contextmanager
 from math import copysign
-from types import FrameType
+from types import CodeType, FrameType
 
 import numpy as np
 
@@ -41,7 +41,10 @@ class TapeBuilder:
         self._zeros: dict[float, int] = {}
         self._constants: dict[Hashable, int] = {}
         self._types: dict[Hashable, ValueType] = {((), FLOAT64): FLOAT_SCALAR}
-        self._sites: dict[int, Site] = {}
+        # By the address of a code object and the offset in it; those of the latest code by offset alone, as it mostly is the next one's.
+        self._sites: dict[int, dict[int, Site]] = {}
+        self._code: CodeType | None = None
+        self._code_sites: dict[int, Site] = {}
 
     def append(self, op: Op, ids: tuple[int, ...], params: tuple[object, ...], type_: ValueType) -> int:
         """Record an operation whose value the caller has computed. Returns its number."""
@@ -52,25 +55,28 @@ class TapeBuilder:
     ) -> int:
         site = self.site
         if site is None:
-            frame: FrameType | None = sys._getframe(2)
-            while is_library_file(frame.f_code.co_filename):  # type: ignore[union-attr]  # None is left by break
-                if frame.f_back is None:  # type: ignore[union-attr]
-                    break
-                if frame is self.outermost:
-                    frame = None
-                    break
-                frame = frame.f_back  # type: ignore[union-attr]
-            if frame is None:
-                site = self.outermost_site
-            else:
-                # Code objects are hashed by content, slowly; address and offset identify the line as long as it is kept.
-                place = (id(frame.f_code) << 20) + frame.f_lasti
-                site = self._sites.get(place)
-                if site is None:
-                    site = self._sites[place] = Site(frame.f_code, frame.f_lasti)
+            frame = sys._getframe(2)
+            site = self._code_sites.get(frame.f_lasti) if frame.f_code is self._code else None
+            if site is None:
+                site = self._site_of(frame)
         instructions = self.instructions
         instructions.append(_new_tuple(Instruction, (op, ids, params, type_, site)))
         return len(instructions) - 1
+
+    def _site_of(self, frame: FrameType) -> Site | None:
+        """The user's line that a frame was called from."""
+        while frame.f_code is not self._code:
+            if frame.f_back is None or not is_library_file(frame.f_code.co_filename):
+                # Code objects are hashed by content, slowly; the address identifies one as long as its sites keep it.
+                self._code, self._code_sites = frame.f_code, self._sites.setdefault(id(frame.f_code), {})
+                break
+            if frame is self.outermost:
+                return self.outermost_site
+            frame = frame.f_back
+        site = self._code_sites.get(frame.f_lasti)
+        if site is None:
+            site = self._code_sites[frame.f_lasti] = Site(frame.f_code, frame.f_lasti)
+        return site
 
     @contextmanager
     def at(self, site: Site | None) -> Generator[None]:
