@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ParamSpec, overload
+from typing import Concatenate, overload
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .compiled_tape import CompiledTape
 from .evaluate.chosen import choose
 from .evaluate.evaluation import replay, traced
 from .evaluate.fast_path import ABSENT, FIRST, given
+from .evaluate.function_types import Gradient, P, Scalar, ValueAndGradient, X
 from .evaluate.like_function import like
 from .evaluate.request import is_options, requested
 from .guarded_tape import GuardedTape
@@ -26,8 +27,6 @@ from .operators.gradients import gradient_answer
 from .tapes.gradient_tape import gradient_tape_in_use, joint_tape
 
 Argnums = int | Sequence[int]
-# The arguments of a function, which those of its derivative are.
-P = ParamSpec("P")
 
 
 # For editors: the gradient by an array is an array, by a number a number, by a container one of its type. The rest depends on options.
@@ -121,7 +120,11 @@ def _answer(target: Target, args: tuple[Tree, ...], argnums: Argnums, out: Out, 
     return (_as_number(outputs[0]), gradient) if keep else gradient
 
 
-def grad(f: Callable[P, Tree], argnums: Argnums = FIRST, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]:
+@overload
+def grad(f: Scalar[X, P]) -> Gradient[X, P]: ...
+@overload
+def grad(f: Callable[P, Tree], argnums: Argnums = FIRST, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]: ...
+def grad(f: UserFunction, argnums: Argnums = FIRST, has_aux: bool = False, **options: Tree) -> UserFunction:
     """A function that returns the gradient of f, in autograd's and JAX's spelling.
 
     Args:
@@ -137,9 +140,13 @@ def grad(f: Callable[P, Tree], argnums: Argnums = FIRST, has_aux: bool = False, 
     return _later(gradient, f, argnums, has_aux=has_aux, **options)
 
 
+@overload
+def value_and_grad(f: Scalar[X, P]) -> ValueAndGradient[X, P]: ...
+@overload
 def value_and_grad(
     f: Callable[P, Tree], argnums: Argnums = FIRST, has_aux: bool = False, **options: Tree
-) -> Callable[P, tuple[Tree, Tree]]:
+) -> Callable[P, tuple[Tree, Tree]]: ...
+def value_and_grad(f: UserFunction, argnums: Argnums = FIRST, has_aux: bool = False, **options: Tree) -> UserFunction:
     """A function that returns (value, gradient) of f; see td.grad. With has_aux: ((value, aux), gradient)."""
     return _later(value_and_gradient, f, argnums, has_aux=has_aux, **options)
 
@@ -148,6 +155,16 @@ def value_and_grad(
 COMPILE_AFTER = 3
 
 
+@overload
+def jacobian(
+    target: Tape | CompiledTape | GuardedTape, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, **options: Tree
+) -> Tree: ...
+@overload
+def jacobian(
+    target: Callable[Concatenate[np.ndarray, ...], np.ndarray], x: np.ndarray, /, *args: Tree, out: np.ndarray | None = None
+) -> np.ndarray: ...
+@overload
+def jacobian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, **options: Tree) -> Tree: ...
 def jacobian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums = FIRST, **options: Tree) -> Tree:
     """Jacobian of a function from an array of shape S to an array of shape T.
 
@@ -204,23 +221,31 @@ def hessian(target: Target, x: Tree = ABSENT, /, *args: Tree, argnums: Argnums =
     return matrices.hessian(target, x, *args, argnums=argnums, **options)
 
 
-def jacfwd(f: Callable[P, Tree], argnums: Argnums = FIRST, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]:
+@overload
+def jacfwd(f: Callable[P, np.ndarray]) -> Callable[P, np.ndarray]: ...
+@overload
+def jacfwd(f: Callable[P, Tree], argnums: Argnums = FIRST, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]: ...
+def jacfwd(f: UserFunction, argnums: Argnums = FIRST, has_aux: bool = False, **options: Tree) -> UserFunction:
     """A function that returns the Jacobian of f by forward sweeps, in JAX's spelling; see td.jacobian."""
     return _later(matrices.jacobian, f, argnums, mode="forward", has_aux=has_aux, **options)
 
 
-def jacrev(f: Callable[P, Tree], argnums: Argnums = FIRST, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]:
+@overload
+def jacrev(f: Callable[P, np.ndarray]) -> Callable[P, np.ndarray]: ...
+@overload
+def jacrev(f: Callable[P, Tree], argnums: Argnums = FIRST, has_aux: bool = False, **options: Tree) -> Callable[P, Tree]: ...
+def jacrev(f: UserFunction, argnums: Argnums = FIRST, has_aux: bool = False, **options: Tree) -> UserFunction:
     """A function that returns the Jacobian of f by reverse sweeps, in JAX's spelling; see td.jacobian."""
     return _later(matrices.jacobian, f, argnums, mode="reverse", has_aux=has_aux, **options)
 
 
-def _later(verb: UserFunction, f: Callable[P, Tree], argnums: Argnums, **options: Tree) -> Callable[P, Tree]:
+def _later(verb: UserFunction, f: UserFunction, argnums: Argnums, **options: Tree) -> UserFunction:
     """A function of f's arguments. It keeps one GuardedTape of f, so that Python control flow is followed at every call."""
     is_plain = callable(f) and not isinstance(f, (Tape, CompiledTape, GuardedTape))
     kept = GuardedTape(f, compile_after=COMPILE_AFTER, has_aux=bool(options.get("has_aux"))) if is_plain else f
     name = getattr(f, "__name__", None) or getattr(f, "name", type(f).__name__)
 
-    def derivative_of(*args: P.args, **named: P.kwargs) -> Tree:
+    def derivative_of(*args: Tree, **named: Tree) -> Tree:
         return verb(f if current_recorder() is not None else kept, *args, argnums=argnums, **options, **named)
 
     if callable(f):

@@ -41,6 +41,14 @@ def of_model(model: Model) -> float:
     return of_array(model.weights)
 
 
+def of_list(x: list[float]) -> float:
+    return x[0]
+
+
+def doubled(x: Vector) -> Vector:
+    return 2.0 * x
+
+
 def program(x: Vector, named: dict[str, Vector], line: Line, model: Model, pair: tuple[Vector, float]) -> None:
     assert_type(td.gradient(of_array, x), np.ndarray)
     assert_type(td.gradient(of_number, 2.0), float)
@@ -68,5 +76,17 @@ def program(x: Vector, named: dict[str, Vector], line: Line, model: Model, pair:
     td.subtape(of_array)(x)
     td.subtape(of_array)(line)  # pyright: ignore[reportArgumentType]
     assert_type(td.checkpoint(of_array)(x), float)
-    assert_type(td.value_and_grad(of_number)(2.0), tuple[Any, Any])
+    assert_type(td.grad(of_array)(x), Vector)
+    assert_type(td.grad(of_number)(2.0), float)
+    assert_type(td.grad(of_dict)(named), dict[str, Vector])
+    assert_type(td.grad(of_model)(model), Model)
+    assert_type(td.grad(of_list)([1.0, 2.0]), np.ndarray)
+    assert_type(td.grad(td.grad(of_number))(2.0), float)
+    assert_type(td.grad(of_array, argnums=0)(x), Any)
+    assert_type(td.value_and_grad(of_number)(2.0), tuple[float, float])
+    assert_type(td.value_and_grad(of_line)(line), tuple[float, Line])
+    print(td.grad(lambda p, k: p["a"] ** k + p[0])(named, 2), td.grad(of_number)(x=2.0))  # what has no types is let through
+    assert_type(td.jacobian(doubled, x), np.ndarray)
+    assert_type(td.jacrev(doubled)(x), np.ndarray)
+    print(td.jacobian(compiled, x).anything, td.jacobian(lambda x: {"a": x}, x)["a"])
     td.gradeint(of_array, x)  # pyright: ignore[reportAttributeAccessIssue]
