@@ -9,7 +9,7 @@ import numpy as np
 
 from ...ir.instruction import Tree
 
-# Of a function: its first argument, and the others. The bound keeps the bodies of lambdas, whose arguments have no types, from being refused.
+# Of a function: its first argument, and the others. The bound keeps bodies of lambdas, whose arguments have no types, from being refused.
 X = TypeVar("X", bound=Tree)
 P = ParamSpec("P")
 Scalar = Callable[Concatenate[X, P], Tree]
