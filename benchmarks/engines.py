@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -59,14 +60,17 @@ def bound(problem: Problem) -> Bind:
     return bind
 
 
+@lru_cache(1)  # what several engines and figures are of is compiled once
 def compiled_target(problem: Problem) -> Any:
     return td.GuardedTape(problem.recorded) if problem.guarded else td.compile(problem.recorded, problem.points[0])
 
 
 def by_hand(problem: Problem) -> Bind:
     from . import handwritten, handwritten_loops
+    from .outside import by_hand
 
-    kernel = getattr(handwritten, problem.by_hand, None) or getattr(handwritten_loops, problem.by_hand)
+    modules = (handwritten, handwritten_loops, by_hand)
+    kernel = next(vars(module)[problem.by_hand] for module in modules if problem.by_hand in vars(module))
 
     def bind(point):
         gradient = np.empty_like(point)
@@ -85,6 +89,26 @@ def jax_jit(problem: Problem) -> Bind:
     def bind(point):
         on_device = jax.numpy.asarray(point)
         return lambda: jax.block_until_ready(fast(on_device)), both
+
+    return bind
+
+
+def pytorch(problem: Problem) -> Bind:
+    """Its eager mode: compiling takes a C++ compiler, and minutes."""
+    import torch
+
+    from .outside.torch_versions import version
+
+    loss = version(problem)
+
+    def bind(point):
+        leaf = torch.tensor(point, requires_grad=True)
+
+        def call():
+            value = loss(leaf)
+            return value.detach(), torch.autograd.grad(value, leaf)[0]
+
+        return call, both
 
     return bind
 
@@ -110,10 +134,11 @@ ENGINES = {
     "bound": bound,
     "by hand": by_hand,
     "jax.jit": jax_jit,
+    "PyTorch": pytorch,
     "autograd": autograd,
     "CasADi": casadi,
 }
-OPTIONAL = {"jax.jit": "jax", "autograd": "autograd", "CasADi": "casadi"}
+OPTIONAL = {"jax.jit": "jax", "PyTorch": "torch", "autograd": "autograd", "CasADi": "casadi"}
 
 
 def installed() -> list[str]:
@@ -126,6 +151,10 @@ def applies(engine: str, problem: Problem) -> bool:
     """Whether there is a version of the problem for the engine."""
     if engine == "by hand":
         return problem.by_hand is not None
+    if engine == "PyTorch":
+        from .outside.torch_versions import version as torch_version
+
+        return torch_version(problem) is not None
     if engine == "CasADi":
         from .casadi_versions import version
 

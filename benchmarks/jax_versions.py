@@ -7,6 +7,7 @@ from jax import lax
 from jax.scipy.special import expit
 
 from . import branch_problems, loop_problems
+from .outside import jax_versions as outside
 from .posterior_problems import data_of, log_density, models_in
 
 jax.config.update("jax_enable_x64", True)
@@ -153,8 +154,9 @@ def posterior_hudson_lynx_hare(u, steps_per_year=20):
 
 def version(problem):
     """The problem in JAX."""
-    if problem.key in globals():
-        return globals()[problem.key]
+    for module in (globals(), vars(outside)):
+        if problem.key in module:
+            return module[problem.key]
     if problem.name.startswith("posterior_"):  # prepares its data here, where they are not traced
         return log_density(problem.name.removeprefix("posterior_"), "jax.numpy")
     return problem.in_namespace(jnp)

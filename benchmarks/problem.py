@@ -24,6 +24,7 @@ class Problem:
         by_hand: name of its gradient in one of the handwritten files, if there is one.
         version: under which name other engines have it; problems that differ in `taped` alone share one.
         is_slow: whether to leave it out of tests, for its compile time.
+        is_rough: whether the value jumps between points, so that no finite difference tells its derivative.
         stan: microseconds of one gradient in Stan, where known.
         rtol: how far engines may be apart.
     """
@@ -37,6 +38,7 @@ class Problem:
     by_hand: str | None = None
     version: str | None = None
     is_slow: bool = False
+    is_rough: bool = False
     stan: float | None = None
     # Engines sum in different orders, so the answers differ by rounding: 1e-10 is far above that and far below a mistake.
     rtol: float = 1e-10

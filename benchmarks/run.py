@@ -1,6 +1,6 @@
 """Times value and gradient of every problem by every engine, side by side: answers first, then a table, geometric means and JSON.
 
-    python -m benchmarks.run [--json FILE] [--only TEXT ...] [--quick] [--from FILE ...]
+    python -m benchmarks.run [--json FILE] [--suite tuned|outside] [--only TEXT ...] [--quick] [--from FILE ...]
 
 All engines run on one core, and take turns in short samples, so that ratios are fair also where the machine is not idle. With --cores 2
 those who can use a second core do: jax.jit, whose threads cost it up to a factor of two where the machine is busy.
@@ -22,8 +22,12 @@ import tapediff as td
 
 from . import timing
 from .engines import ENGINES, OPTIONAL, applies, compiled_target, installed
-from .problems import PROBLEMS
+from .problems import OUTSIDE_PROBLEMS, PROBLEMS
 
+SUITES = {"tuned": PROBLEMS, "outside": OUTSIDE_PROBLEMS}
+
+# Whose times the best of all others is the least of.
+BEST, RIVALS = "best", ("by hand", "jax.jit", "PyTorch", "autograd", "CasADi", "Stan")
 # A first gradient that took longer than this is not asked for a second time.
 LONG_FIRST = 4.0
 ALL_CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
@@ -110,7 +114,7 @@ def kernel_facts(problem):
 def table(rows, engines):
     """Times in µs, ratios (below 1 tapediff is the faster one), seconds and MB to the first gradient."""
     columns = [*engines, "Stan"]
-    ratios = [name for name in ("by hand", "jax.jit", "Stan") if name in columns]
+    ratios = [*(name for name in ("by hand", "jax.jit", "PyTorch", "Stan") if name in columns), BEST]
     head = ["value and gradient, µs", *columns, *(f"compiled / {name}" for name in ratios)]
     head += ["first gradient, s", "jax.jit, s", "peak, MB", "jax.jit, MB"]
     lines = [head, ["---", *["---:"] * (len(head) - 1)]]
@@ -138,14 +142,18 @@ def figure(number, failure=None):
 
 
 def ratio(row, other, ours="compiled"):
+    """To another engine, or to the best of all others."""
     times = row["microseconds"]
+    if other == BEST:
+        rivals = [time for engine, time in times.items() if engine in RIVALS]
+        return times[ours] / min(rivals) if ours in times and rivals else None
     return times[ours] / times[other] if ours in times and other in times else None
 
 
 def geometric_means(rows, ours="compiled"):
     """Of ours / other, over the problems that both have; also of the first gradients."""
     means = {}
-    for other in (*ENGINES, "Stan"):
+    for other in (*ENGINES, "Stan", BEST):
         logs = [math.log(r) for row in rows if (r := ratio(row, other, ours)) is not None]
         if logs and other not in ("compiled", "bound"):
             means[other] = math.exp(sum(logs) / len(logs))
@@ -181,6 +189,7 @@ def _lines(path):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="write all results there")
+    parser.add_argument("--suite", choices=SUITES, help="what the library was tuned on, or kinds that it was not; else both")
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="problems whose name has it in it")
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=list(ENGINES), help="and no others")
     parser.add_argument("--quick", action="store_true", help="fewer samples, no fresh processes")
@@ -198,7 +207,7 @@ def main(arguments=None):
     result = {"date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "cores used": options.cores, "machine": machine(),
               "engines": engines, "rows": []}  # fmt: skip
     with on_cores(ALL_CORES[-options.cores :]):
-        for problem in PROBLEMS:
+        for problem in SUITES.get(options.suite, (*PROBLEMS, *OUTSIDE_PROBLEMS)):
             if any(text in problem.name for text in options.only):
                 result["rows"].append(measure(problem, engines, options))
                 print(f"{problem.title}: {result['rows'][-1]['failures'] or 'done'}", file=sys.stderr)
@@ -235,7 +244,7 @@ def report(result):
     for ours in ("compiled", "bound"):
         for other, mean in geometric_means(rows, ours).items():
             print(f"{ours} / {other}: geometric mean {mean:.3g}")
-    for other in ("jax.jit", "by hand", "Stan"):
+    for other in ("jax.jit", "by hand", "Stan", BEST):
         if any(ratio(row, other) is not None for row in rows):
             print()
             print(worst_first(rows, other))
