@@ -236,6 +236,13 @@ def is_pure_method(owner: Tree, name: str, count: int = 0) -> bool:
     return name in _METHODS and count < _OPERANDS_OF.get(name, 3) and type(owner) in _ARRAYS
 
 
+def is_pure_attribute(owner: Tree, name: str) -> bool:
+    """Whether an attribute of an array or number is computed from it and nothing else."""
+    return name in _ATTRIBUTES and type(owner) in _ARRAYS
+
+
+_ATTRIBUTES = frozenset("T real imag shape size ndim dtype".split())
+
 _ARRAYS = (TrackedArray, np.ndarray, np.float64, np.int64, np.bool_)
 
 

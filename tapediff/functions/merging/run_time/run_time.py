@@ -17,7 +17,7 @@ from ....recording.python_state.object_snapshot import LARGEST_COMPARED
 from ...captured.freeze import Frozen, freeze
 from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
 from ..plain_numbers import check_numbers, checked, is_wide, may_be_plain, note_plain
-from ..purity import is_operand, is_pure, is_pure_method, is_users
+from ..purity import is_operand, is_pure, is_pure_attribute, is_pure_method, is_users
 from ..regions.region_calls import RefusingAliases, Region
 from ..regions.region_run_time import RegionCalls
 from ..rules import BOOLS, FLOATS, INTS, VARYING, Place, is_large, is_small
@@ -83,6 +83,8 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
         """owner.name, of what has no code of its own for it."""
         if type(owner) is ModuleType:
             return vars(owner)[name]
+        if is_pure_attribute(owner, name):
+            return getattr(owner, name)
         kind = type(owner)
         if kind.__getattribute__ not in _PLAIN_GETTERS or type(kind) is not type:
             raise self._refuse("calls", place, f"it asks {kind.__name__} for .{name}")
@@ -152,6 +154,7 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
 
         frozen = freeze(turn, condition)
         captured = tuple(map(may_be_plain, frozen.tracked))
+        unbound = [k for k, value in enumerate(first) if value is self.nothing]
         state = self._loop_state(place, turn, condition, frozen)
 
         # Tree variable of the loop may be a plain number, in its first turn or later.
@@ -164,9 +167,17 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
                 recorder.plain_numbers[number] = is_plain
             found = tuple(self._carry(place, value, flag) for value, flag in zip(turn(*map(note_plain, carry)), flags))
             check_numbers(recorder)
+            arrays = {k: np.ones(found[k].shape, found[k].dtype) for k in unbound if found[k].shape and not carry[k].shape}
+            if arrays:
+                raise _OtherArrays(arrays)
             return found
 
-        found = self._while_loop(lambda carry: condition(*map(note_plain, carry)), step, start)
+        check = lambda carry: condition(*map(note_plain, carry))  # noqa: E731
+        try:
+            found = self._while_loop(check, step, start)
+        except _OtherArrays as other:
+            start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
+            found = self._while_loop(check, step, start)
         if self._is_body and _looks_at_values(found[0]):
             raise self._refuse("guards", place, "a turn of it looks at a value")
         self._watch(place, found, [[value] for value in start] + frozen.originals)
@@ -261,6 +272,14 @@ def _looks_at_values(result: TrackedArray) -> bool:
     test = made[loop.inputs[0]]
     callees = [loop.params[0], *([made[test.inputs[0]].params[0]] if test.op is GET else [])]
     return any(variant.tape.guards for callee in callees for variant in callee.variants.values())
+
+
+class _OtherArrays(Exception):
+    """Variables of a loop that its first turn binds are arrays. `arrays`: by their numbers, others of these types, which are never used."""
+
+    def __init__(self, arrays: dict[int, np.ndarray]) -> None:
+        super().__init__()
+        self.arrays = arrays
 
 
 class _Nothing:
