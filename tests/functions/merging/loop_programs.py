@@ -137,9 +137,43 @@ def nested_whiles(x):
     return s
 
 
+def a_gain_that_settles(x):
+    move, see = np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[1.0, 0.0]])
+    covariance, old = np.eye(2), np.zeros((2, 1))
+    for _ in range(300):
+        ahead = move @ covariance @ move.T + np.diag(x[:2] ** 2 + 0.1)
+        gain = ahead @ see.T / (see @ ahead @ see.T + x[2] ** 2 + 0.3)
+        covariance = ahead - gain @ see @ ahead
+        if np.max(np.abs(gain - old)) < 1e-9:
+            break
+        old = gain
+    return gain[0, 0] * x[3] + covariance[1, 1]
+
+
+def a_mean_without_outliers(x):
+    mean = x[0]
+    while True:
+        weights = 1 / (0.5 + (x - mean) ** 2)
+        new = weights @ x / weights.sum()
+        if abs(new - mean) < 1e-9:
+            break
+        mean = new
+    return new * x[1]
+
+
+def a_series_of_a_matrix(x):
+    matrix, k = np.reshape(x[:4], (2, 2)), 1
+    term = total = np.eye(2)
+    while np.abs(term).max() > 1e-9:
+        term = term @ matrix / k
+        total = total + term
+        k += 1
+    return total.sum() * x[4]
+
+
 MERGE = [
     breaks, has_else_of_a_loop, barrier_option, breaks_in_branches, where_it_broke, what_it_computed, pairs, a_fixed_point_with_a_return,
-    returns_from_a_while, counted_turns, nested_whiles,
+    returns_from_a_while, counted_turns, nested_whiles, a_gain_that_settles, a_mean_without_outliers, a_series_of_a_matrix,
 ]  # fmt: skip
 
 

@@ -121,10 +121,14 @@ class LoopExits:
 
     def _while(self, node: ast.While, test: ast.expr) -> list[ast.stmt]:
         """A loop that asks a variable whether to go on."""
-        stop = self._new("stop")
+        stop, first = self._new("stop"), list[ast.stmt]()
+        if isinstance(node.test, ast.Constant) and node.test.value and self._may_merge(_where(node)):
+            first = self._first_bound(node)
+        if first:
+            self.made.add(node)
         node.body = Lowered(stop, self._new, test).turn(node.body)
         node.test = near(ast.copy_location(ast.BoolOp(ast.And(), [negation([stop], test), node.test]), test), test)
-        return [assign(stop, ast.Constant(False), node), node, *_otherwise(node, stop, test)]
+        return [*first, assign(stop, ast.Constant(False), node), node, *_otherwise(node, stop, test)]
 
     def _for(self, node: ast.For, test: ast.expr) -> list[ast.stmt]:
         """A loop that goes over all its values, and does nothing with those after its end."""
@@ -161,7 +165,7 @@ class LoopExits:
         self.made.add(made)
         return [*before, made, *_otherwise(node, stop, test)]
 
-    def _first_bound(self, node: ast.For) -> list[ast.stmt]:
+    def _first_bound(self, node: Loop) -> list[ast.stmt]:
         """Values for variables that are used after a loop and have none before it, but surely after its first turn.
 
         They are never used: loops without turns are refused at run time.
@@ -171,8 +175,9 @@ class LoopExits:
             if has_jump([statement], EXITS):
                 break
             prefix.append(statement)
-        found = (surely_assigned(node.target) | (bound_by(prefix) or NONE)) & self._live[node]
-        found -= (self._bound.get(node) or NONE) | (read_first(node.body) - surely_assigned(node.target))
+        targets = surely_assigned(node.target) if isinstance(node, ast.For) else NONE
+        found = (targets | (bound_by(prefix) or NONE)) & self._live[node]
+        found -= (self._bound.get(node) or NONE) | (read_first(node.body) - targets)
         return [assign(name, placeholder(), node) for name in sorted(found)]
 
 

@@ -158,7 +158,7 @@ class Contexts:
             return False
         # `x = x + ...` may be rewritten as steps.
         first: ast.AST = node
-        while isinstance(first, ast.BinOp):
+        while isinstance(first, ast.BinOp) and isinstance(first.op, (ast.Add, ast.Sub, ast.Mult)):
             first = first.left
         top = self._parents.get(node)
         while isinstance(top, ast.BinOp):
