@@ -16,11 +16,12 @@ from ..ir.interpreter import GuardFailure
 from ..ir.outputs import share_memory
 from ..ir.tape import Tape
 from ..ops.control.calls import LOOP
+from .bytecode.sweeps import Sweeps
 from .codegen.emitter import Emitter
 from .codegen.outlining import is_compiled_quickly
 from .codegen.python_listing import listing
 from .jit.native_function import NativeFunction
-from .loop_ir.program import Invoke, RoutineCall, Step
+from .loop_ir.program import Invoke, Program, RoutineCall, Step
 from .pipeline import build_program
 from .runtime.call_frame import widened
 from .runtime.callbacks import raise_pending
@@ -48,10 +49,10 @@ class Kernel:
         seconds: how long compiling took.
     """
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Tape, program: Program | None = None) -> None:
         start = time.perf_counter()
         self.tape = tape
-        self.program = build_program(tape)
+        self.program = build_program(tape) if program is None else program
         emitter = Emitter(self.program, "tapediff_kernel")
         self.llvm = emitter.text()
         self._native = NativeFunction(
@@ -100,6 +101,8 @@ class Kernel:
         """A rough count of element operations."""
         total = 0
         for group in self.program.groups:
+            if isinstance(group, Sweeps):
+                total += group.operations
             for item in group.body:
                 if isinstance(item, Step):
                     total += math.prod(item.domain)

@@ -115,7 +115,8 @@ def finished(recorder: Recorder, outputs: Sequence[int]) -> Tape:
     return Tape(tuple(recorder.instructions), inputs, tuple(outputs), recorder.name, active, True)
 
 
-def _result(recorder: Recorder, cotangent: Operand, type_: ValueType) -> int:
+def result_of(recorder: Recorder, cotangent: Operand, type_: ValueType) -> int:
+    """The number of a cotangent of a value of that type: a constant where it is plain or None."""
     if type(cotangent) is TrackedArray:
         if cotangent.type.shape != type_.shape:
             raise InvalidTape("a cotangent has another shape than its value", got=f"{cotangent.type} for {type_}")
@@ -261,7 +262,7 @@ class _Adjoints:
         numbers = [self.tape.inputs[k] for k in wrt]
         totals = [self.total(i) for i in numbers]
         types = [self.tape.instructions[i].type for i in numbers]
-        found = [_result(self.recorder, total, type_) for (total, _), type_ in zip(totals, types)]
+        found = [result_of(self.recorder, total, type_) for (total, _), type_ in zip(totals, types)]
         return found, tuple(quality for _, quality in totals)
 
     # Once for all: entering it for every instruction took a twentieth of the time.
@@ -324,7 +325,7 @@ class _Adjoints:
             for i, cotangent in zip(instruction.inputs, op.vjp(z_bar, z, *inputs, **asked, **named)):
                 self.add(i, cotangent, passed)
             return
-        guarded = quality != NONZERO and not self._multiplies_by_finite(instruction)
+        guarded = quality != NONZERO and not multiplies_by_finite(self.tape, instruction)
         if self.squares.is_square(instruction):
             i = instruction.inputs[0]
             square_bar = self._guarded(op, z_bar, square_bar_of(instruction, z_bar, inputs[0]), quality if guarded else NONZERO)
@@ -341,7 +342,7 @@ class _Adjoints:
         """As above, for a cotangent where a mask holds."""
         op = declared_op(instruction)
         passed = MAYBE_DISCARDED if op.masks else z_bar.quality
-        guarded = NONZERO if self._multiplies_by_finite(instruction) else z_bar.quality
+        guarded = NONZERO if multiplies_by_finite(self.tape, instruction) else z_bar.quality
         inputs = [self.value(i) for i in instruction.inputs]
         named = op.named(instruction.params)
         assert not callable(op.vjp), "ops of arrays have a rule for each operand"
@@ -410,16 +411,13 @@ class _Adjoints:
         self.hides_not_yet_seeded |= quality == NOT_YET_SEEDED
         return SELECT(LOGICAL_AND(EQUAL(z_bar, 0.0), IS_NAN(cotangent)), 0.0, cotangent)
 
-    def _multiplies_by_finite(self, instruction: Instruction) -> bool:
-        """x * c and x / c by a finite constant: nothing that could turn a zero cotangent into NaN."""
-        x, y = (
-            (self.tape.instructions[i] for i in instruction.inputs)
-            if len(instruction.inputs) == 2
-            else (instruction, instruction)
-        )
-        if instruction.op is DIVIDE:
-            return y.op is CONSTANT and _is_finite(y.params[0]) and bool(y.params[0].all())
-        return instruction.op is MULTIPLY and any(c.op is CONSTANT and _is_finite(c.params[0]) for c in (x, y))
+
+def multiplies_by_finite(tape: Tape, instruction: Instruction) -> bool:
+    """x * c and x / c by a finite constant: nothing that could turn a zero cotangent into NaN."""
+    x, y = (tape.instructions[i] for i in instruction.inputs) if len(instruction.inputs) == 2 else (instruction, instruction)
+    if instruction.op is DIVIDE:
+        return y.op is CONSTANT and _is_finite(y.params[0]) and bool(y.params[0].all())
+    return instruction.op is MULTIPLY and any(c.op is CONSTANT and _is_finite(c.params[0]) for c in (x, y))
 
 
 def _is_finite(value: np.ndarray) -> bool:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from ..llvm.values import Code
 from ..loop_ir.program import Exit, Program
+from .sweeps import Sweeps
 from .translate import CONSTANT, WORKSPACE, Translation
 
 
@@ -29,7 +30,7 @@ class KernelWriter(Protocol):
     def leave_if(self, fails: str, status: int | str, item: Exit | None = None) -> None: ...
 
 
-def emit_interpreted(owner: KernelWriter, translation: Translation) -> None:
+def emit_interpreted(owner: KernelWriter, translation: Translation | Sweeps) -> None:
     """Call the handler of the first run. The kernel keeps the words."""
     code, number = owner.code, owner.fresh()
     words = translation.linked()

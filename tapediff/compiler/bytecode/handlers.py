@@ -11,8 +11,9 @@ A handler is made from the same expression as straight-line code, without any fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from ...ops.declaration.scalar_expressions import has_costly
 from ..jit.native_function import NativeFunction
@@ -115,12 +116,18 @@ class End:
 Handler = Operation | Load | Store | Check | Constants | End
 
 
-def addresses_of(handlers: Iterable[Handler]) -> list[int]:
+class SweepHandler(Protocol):
+    """Another handler, which writes its own text: see sweep_handlers.py."""
+
+    def write(self, writer: HandlerWriter) -> None: ...
+
+
+def addresses_of(handlers: Iterable[Handler | SweepHandler]) -> list[int]:
     """Where the handlers are; those that are new are compiled, and stay."""
     return [toolchain.once(("handler", handler), lambda handler=handler: _compiled(handler)).address for handler in handlers]
 
 
-def _compiled(handler: Handler) -> NativeFunction:
+def _compiled(handler: Handler | SweepHandler) -> NativeFunction:
     text, symbols = handler_text(handler)
     return NativeFunction(text, NAME, symbols, is_portable=True)
 
@@ -128,9 +135,9 @@ def _compiled(handler: Handler) -> NativeFunction:
 NAME = "tapediff_handler"
 
 
-def handler_text(handler: Handler) -> tuple[str, set[str]]:
+def handler_text(handler: Handler | SweepHandler) -> tuple[str, set[str]]:
     """The LLVM text of a handler, and the external routines that it calls."""
-    writer = _Writer(handler)
+    writer = HandlerWriter(handler)
     writer.body()
     text = [
         *writer.code.declarations,
@@ -142,10 +149,10 @@ def handler_text(handler: Handler) -> tuple[str, set[str]]:
     return "\n".join(text), writer.code.symbols
 
 
-class _Writer:
+class HandlerWriter:
     """The growing text of one handler."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler | SweepHandler) -> None:
         self.handler = handler
         self.code = Code("entry")
 
@@ -154,6 +161,9 @@ class _Writer:
         if isinstance(handler, End):
             code.line("ret i32 0")
             return
+        if not isinstance(handler, Handler):
+            handler.write(self)
+            return
         code.line("%done_slot = alloca i64")
         code.line("store i64 0, ptr %done_slot")
         code.line("%count_at = getelementptr i8, ptr %run, i64 8")
@@ -161,11 +171,12 @@ class _Writer:
         code.line("%count = zext i32 %count_word to i64")
         code.line(f"%operands = getelementptr i8, ptr %run, i64 {HEADER_BYTES}")
         if isinstance(handler, Operation):
-            self._loop(LANES if is_vectorised(handler) else UNROLLED)
-        self._loop(1)
-        self._go_on()
+            step = LANES if is_vectorised(handler) else UNROLLED
+            self.loop(step, lambda done: self._operations(handler, done, step))
+        self.loop(1, lambda done: self._operations(handler, done, 1))
+        self._go_on(handler)
 
-    def _loop(self, step: int) -> None:
+    def loop(self, step: int, operations: Callable[[str], None]) -> None:
         """A loop over operations, `step` at a time, while so many are left."""
         code = self.code
         head, body, end = code.label(), code.label(), code.label()
@@ -176,14 +187,14 @@ class _Writer:
         enough = code.emit(f"icmp ule i64 {following}, %count")
         code.line(f"br i1 {enough}, label %{body}, label %{end}")
         code.start(body)
-        self._operations(done, step)
+        operations(done)
         code.line(f"store i64 {following}, ptr %done_slot")
         code.line(f"br label %{head}")
         code.start(end)
 
-    def _go_on(self) -> None:
+    def _go_on(self, handler: Handler) -> None:
         """Jump to the handler of the next run."""
-        code, handler = self.code, self.handler
+        code = self.code
         made = "%made"
         if handler.makes_values:
             made = code.emit("getelementptr i64, ptr %made, i64 %count")
@@ -195,8 +206,7 @@ class _Writer:
         )
         code.line(f"ret i32 {result}")
 
-    def _operations(self, first: str, count: int) -> None:
-        handler = self.handler
+    def _operations(self, handler: Handler, first: str, count: int) -> None:
         start = self.code.emit(f"mul nuw nsw i64 {first}, {handler.arity}")
         start = self.code.emit(f"getelementptr i32, ptr %operands, i64 {start}")
         made = self.code.emit(f"getelementptr i64, ptr %made, i64 {first}")
@@ -220,7 +230,7 @@ class _Writer:
         """All operands first: none of them is a result of the same run."""
         arity = handler.arity
         groups = [
-            [self._value(self._word(start, k * arity + j), kind) for j, kind in enumerate(handler.kinds)]
+            [self.value(self.word(start, k * arity + j), kind) for j, kind in enumerate(handler.kinds)]
             for k in range(count)
         ]
         if count > 1 and is_vectorised(handler):
@@ -248,14 +258,18 @@ class _Writer:
 
     # Slots and memory
 
-    def _word(self, start: str, k: int) -> str:
+    def word(self, start: str, k: int) -> str:
         """An operand: a number that is never negative."""
         place = self.code.emit(f"getelementptr i32, ptr {start}, i64 {k}") if k else start
         word = self.code.emit(f"load i32, ptr {place}, align 4")
         return self.code.emit(f"zext i32 {word} to i64")
 
-    def _value(self, slot: str, kind: str) -> Value:
-        place = self.code.emit(f"getelementptr i64, ptr %slots, i64 {slot}")
+    def value(self, slot: str, kind: str) -> Value:
+        return self.loaded(self.code.emit(f"getelementptr i64, ptr %slots, i64 {slot}"), 0, kind)
+
+    def loaded(self, place: str, k: int, kind: str) -> Value:
+        """The value in a slot, or `k` slots behind it."""
+        place = self.code.emit(f"getelementptr i64, ptr {place}, i64 {k}") if k else place
         loaded = self.code.emit(f"load {'double' if kind == 'f64' else 'i64'}, ptr {place}")
         return Value(self.code, self._from_memory(loaded, kind, "i64"), kind, 1)
 
@@ -269,18 +283,18 @@ class _Writer:
 
     def _address(self, handler: Load | Store, start: str) -> str:
         element = MEMORY_TYPES[handler.kind]
-        place = self.code.emit(f"getelementptr ptr, ptr %bases, i64 {self._word(start, 0)}")
+        place = self.code.emit(f"getelementptr ptr, ptr %bases, i64 {self.word(start, 0)}")
         base = self.code.emit(f"load ptr, ptr {place}")
-        address = self.code.emit(f"getelementptr {element}, ptr {base}, i64 {self._word(start, 1)}")
+        address = self.code.emit(f"getelementptr {element}, ptr {base}, i64 {self.word(start, 1)}")
         if handler.indexed:
-            index = self._value(self._word(start, 2), "i64")
+            index = self.value(self.word(start, 2), "i64")
             address = self.code.emit(f"getelementptr {element}, ptr {address}, i64 {index.ref}")
         return address
 
     def _store(self, handler: Store, start: str) -> None:
         code, kind = self.code, handler.kind
         address = self._address(handler, start)
-        value = self._value(self._word(start, handler.arity - 1), kind)
+        value = self.value(self.word(start, handler.arity - 1), kind)
         if handler.adds:
             value = Value(code, code.emit(f"load {MEMORY_TYPES[kind]}, ptr {address}"), kind, 1) + value
         name = code.emit(f"zext i1 {value.ref} to i8") if kind == "i1" else value.ref
@@ -290,21 +304,21 @@ class _Writer:
 
     def _check(self, handler: Check, start: str) -> None:
         code = self.code
-        value = self._value(self._word(start, 0), handler.kind)
+        value = self.value(self.word(start, 0), handler.kind)
         if handler.guard_kind == "int":
             outcome = trunc(value) if handler.kind == "f64" else value
-            expected = self._value(self._word(start, 1), handler.kind)
+            expected = self.value(self.word(start, 1), handler.kind)
             fails = outcome.eq(outcome) if handler.expects_nan else outcome.ne(expected)
         else:
             outcome = value if value.kind == "i1" else value.ne(0.0 if value.kind == "f64" else 0)
-            fails = outcome ^ self._value(self._word(start, 1), "i1")
+            fails = outcome ^ self.value(self.word(start, 1), "i1")
         failed, onward = code.label(), code.label()
         code.line(f"br i1 {fails.ref}, label %{failed}, label %{onward}")
         code.start(failed)
         if handler.guard_kind != "array":
             room = code.emit("getelementptr i8, ptr %report, i64 8")
             code.line(f"store double {to_f64(outcome).ref}, ptr {room}")
-        status = code.emit(f"trunc i64 {self._word(start, 2)} to i32")
+        status = code.emit(f"trunc i64 {self.word(start, 2)} to i32")
         code.line(f"ret i32 {code.emit(f'add i32 {status}, 1')}")
         code.start(onward)
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from ...ir.guard_rows import EACH
 from ..bytecode.emit_call import emit_interpreted
+from ..bytecode.sweeps import Sweeps
 from ..bytecode.translate import Translation
 from ..linalg.routine_table import ROUTINES
 from ..linalg.stacked_calls import call_in_lanes, is_in_lanes
@@ -72,7 +73,7 @@ class Emitter(KernelFunction):
                 emit_row_blocks(self, group)
             case Outlined(inner):
                 self._call_chunk(inner)
-            case Translation():
+            case Translation() | Sweeps():
                 emit_interpreted(self, group)
             case RoutineCall():
                 self.call(group)

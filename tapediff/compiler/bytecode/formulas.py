@@ -1,0 +1,127 @@
+"""The formula of an operation on numbers, and of its adjoint: lowered from the op's declaration and its derivative rules.
+
+There is no second set of rules: a rule is called on tracked numbers, as in the reverse pass, and what it records is simplified and lowered
+like any tape. That is done once in a process for all operations that are alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ir.instruction import BOOL, FLOAT64, INT64, Operand
+from ...ir.tape import Tape
+from ...ops.declaration.op import Elementwise, Op
+from ...ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
+from ...passes.pipeline import FINISH, run_passes
+from ...recording.arrays.tracked import TrackedArray
+from ...recording.recorder import Recorder
+from ...transforms.reverse import finished, result_of
+from ..jit.toolchain import toolchain
+from ..loop_ir.program import Literal, Parameters, Step
+from ..lower.lower import lower
+from .elements import Form, Unsuited
+
+_DTYPES = {"f64": FLOAT64, "i64": INT64, "i1": BOOL}
+
+# An operand of a line: the number of an operand of the formula or, behind these, of a line before.
+Ref = int | Literal
+
+
+class Line(NamedTuple):
+    """One expression of a formula."""
+
+    expression: str
+    parameters: Parameters
+    operands: tuple[Ref, ...]
+    kind: str
+
+
+class Formula(NamedTuple):
+    """Numbers from numbers.
+
+    Attributes:
+        kinds: of the operands.
+        results: operands or lines.
+    """
+
+    kinds: tuple[str, ...]
+    lines: tuple[Line, ...]
+    results: tuple[Ref, ...]
+
+
+def forward_formula(form: Form) -> Formula:
+    """The operation itself. Raises Unsuited."""
+    return toolchain.once(("forward formula", form), lambda: _lowered(_forward_tape(form), form.kinds))
+
+
+def adjoint_formula(form: Form, wanted: tuple[int, ...], is_guarded: bool) -> Formula:
+    """From the cotangent of the result, the result and the operands to what is added to the cotangents of the operands `wanted`.
+
+    Args:
+        is_guarded: the cotangent may be an exact zero of something discarded, and what it adds is then 0, too.
+    """
+    kinds = ("f64", form.kind, *form.kinds)
+    key = ("adjoint formula", form, wanted, is_guarded)
+    return toolchain.once(key, lambda: _lowered(_adjoint_tape(form, wanted, is_guarded), kinds))
+
+
+def _forward_tape(form: Form) -> Tape:
+    def body(recorder: Recorder) -> Tape:
+        operands = _inputs(recorder, form.kinds)
+        made = recorder.apply(form.op, operands, form.params)
+        return finished(recorder, [made._id])
+
+    return Recorder("forward", concrete=False).run(body)
+
+
+def _adjoint_tape(form: Form, wanted: tuple[int, ...], is_guarded: bool) -> Tape:
+    op = form.op
+    assert isinstance(op, Op)
+    rules = op.vjp
+    assert not callable(rules)
+
+    def body(recorder: Recorder) -> Tape:
+        z_bar, z, *operands = _inputs(recorder, ("f64", form.kind, *form.kinds))
+        found: list[int] = []
+        for k in wanted:
+            rule = rules[k]
+            assert rule is not None
+            cotangent: Operand = rule(z_bar, z, *operands, **op.named(form.params))
+            if is_guarded and cotangent is not None and isinstance(op, Elementwise):
+                cotangent = SELECT(LOGICAL_AND(EQUAL(z_bar, 0.0), IS_NAN(cotangent)), 0.0, cotangent)
+            found.append(result_of(recorder, cotangent, z_bar.type))
+        return finished(recorder, found)
+
+    with np.errstate(all="ignore"):
+        return run_passes(Recorder("adjoint", concrete=False).run(body))
+
+
+def _inputs(recorder: Recorder, kinds: Sequence[str]) -> list[TrackedArray]:
+    return [recorder.input(np.ones((), _DTYPES[kind]), active=True) for kind in kinds]
+
+
+def _lowered(tape: Tape, kinds: tuple[str, ...]) -> Formula:
+    lowered = lower(run_passes(tape, FINISH))
+    storages, value_of = lowered.storages, dict[int, Ref]()
+    results: dict[int, Ref] = {}
+    lines: list[Line] = []
+    for storage in storages:
+        if storage.home == "input":
+            value_of[storage.number] = storage.position
+    for step in lowered.steps:
+        if not isinstance(step, Step) or step.domain or step.combine is not None or step.write.index_read >= 0:
+            raise Unsuited
+        operands = tuple([read if isinstance(read, Literal) else value_of[read.storage] for read in step.reads])
+        target = storages[step.write.storage]
+        if step.expression == "r0" and not step.parameters:
+            value = operands[0]
+        else:
+            value = len(kinds) + len(lines)
+            lines.append(Line(step.expression, step.parameters, operands, target.kind))
+        value_of[target.number] = value
+        if target.home == "output":
+            results[target.position] = value
+    return Formula(kinds, tuple(lines), tuple([results[k] for k in range(len(tape.outputs))]))

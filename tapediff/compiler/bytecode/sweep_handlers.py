@@ -1,0 +1,251 @@
+"""The handlers of sweeps: native functions that run a formula, or its adjoint, on many operations each.
+
+A program of sweeps is a list of runs as handlers.py has them. Slots hold the values, and behind them the cotangents. A forward run makes
+the values of consecutive slots; its adjoint run has no operands of its own, it reads those of the forward run again:
+
+    forward run: handler (2 words), count, operands of each operation
+    adjoint run: handler (2 words), count, how many words back the operands are, the first slot of the results
+
+No operation of a run reads what another of the run makes, and therefore no adjoint adds to a cotangent that another of its run reads: all
+are read first, then added to one by one, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...ops.declaration.scalar_expressions import has_costly
+from ..llvm.values import SCALAR, TYPES
+from ..loop_ir.collapse_loops import LANES
+from ..loop_ir.program import Literal
+from ..math.expressions import emit_expression
+from ..math.simd import Code, Value, constant
+from .formulas import Formula
+from .handlers import HEADER_BYTES, UNROLLED, HandlerWriter
+
+# Words of an adjoint run.
+ADJOINT_WORDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """Computes a formula with one result."""
+
+    formula: Formula
+
+    makes_values = True
+
+    @property
+    def arity(self) -> int:
+        return len(self.formula.kinds)
+
+    def write(self, writer: HandlerWriter) -> None:
+        code = writer.code
+        _count(code)
+        code.line(f"%operands = getelementptr i8, ptr %run, i64 {HEADER_BYTES}")
+        for step in _steps(self.formula):
+            writer.loop(step, lambda done, step=step: self._operations(writer, done, step))
+        made = code.emit("getelementptr i64, ptr %made, i64 %count")
+        words = code.emit(f"mul nuw nsw i64 %count, {self.arity}")
+        _go_on(code, code.emit(f"getelementptr i32, ptr %operands, i64 {words}"), made)
+
+    def _operations(self, writer: HandlerWriter, done: str, step: int) -> None:
+        code, formula = writer.code, self.formula
+        start = _operands_at(code, done, self.arity)
+        made = code.emit(f"getelementptr i64, ptr %made, i64 {done}")
+        slots = [[writer.word(start, k * self.arity + j) for j in range(self.arity)] for k in range(step)]
+        operands = [[writer.value(slot, kind) for slot, kind in zip(row, formula.kinds)] for row in slots]
+        for first, values in _evaluated(code, formula, operands):
+            _store_made(code, made, first, values[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Adjoint:
+    """Adds to cotangents: a formula of the cotangent of a result, the result and the operands.
+
+    Attributes:
+        wanted: the operands to whose cotangents the results of the formula are added.
+    """
+
+    formula: Formula
+    wanted: tuple[int, ...]
+
+    makes_values = False
+
+    @property
+    def arity(self) -> int:
+        return len(self.formula.kinds) - 2
+
+    def write(self, writer: HandlerWriter) -> None:
+        code = writer.code
+        _count(code)
+        back = code.emit(f"sub nsw i64 0, {writer.word('%run', 3)}")
+        code.line(f"%operands = getelementptr i32, ptr %run, i64 {back}")
+        first = writer.word("%run", 4)
+        code.line(f"%z = getelementptr i64, ptr %slots, i64 {first}")
+        code.line(f"%z_bar = getelementptr i64, ptr %made, i64 {first}")
+        for step in _steps(self.formula):
+            writer.loop(step, lambda done, step=step: self._operations(writer, done, step))
+        _go_on(code, code.emit(f"getelementptr i32, ptr %run, i64 {ADJOINT_WORDS}"), "%made")
+
+    def _operations(self, writer: HandlerWriter, done: str, step: int) -> None:
+        code, formula, arity = writer.code, self.formula, self.arity
+        start = _operands_at(code, done, arity)
+        slots = [[writer.word(start, k * arity + j) for j in range(arity)] for k in range(step)]
+        used = {ref for line in formula.lines for ref in line.operands if isinstance(ref, int)} | {*formula.results}
+        operands: list[list[Value | None]] = [[] for _ in range(step)]
+        for j, base in enumerate(("%z_bar", "%z")):
+            at = code.emit(f"getelementptr i64, ptr {base}, i64 {done}") if j in used else ""
+            for k, row in enumerate(operands):
+                row.append(writer.loaded(at, k, formula.kinds[j]) if at else None)
+        for row, of_operation in zip(operands, slots):
+            row += [writer.value(slot, kind) if 2 + j in used else None for j, (slot, kind) in enumerate(zip(of_operation, formula.kinds[2:]))]
+        for first, values in _evaluated(code, formula, operands):
+            for k in range(values[0].width if values else 0):
+                for operand, value in zip(self.wanted, values):
+                    _add(code, slots[first + k][operand], _lane(code, value, k))
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Begins the backward sweep. Words: the number of values, the slot of the result."""
+
+    makes_values = False
+    arity = 2
+
+    def write(self, writer: HandlerWriter) -> None:
+        code = writer.code
+        code.line(f"%operands = getelementptr i8, ptr %run, i64 {HEADER_BYTES}")
+        count = writer.word("%operands", 0)
+        cotangents = code.emit(f"getelementptr i64, ptr %slots, i64 {count}")
+        code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        code.line(f"call void @llvm.memset.p0.i64(ptr {cotangents}, i8 0, i64 {code.emit(f'mul i64 {count}, 8')}, i1 false)")
+        seed = code.emit(f"getelementptr i64, ptr {cotangents}, i64 {writer.word('%operands', 1)}")
+        code.line(f"store double 1.0, ptr {seed}")
+        _go_on(code, code.emit("getelementptr i32, ptr %operands, i64 2"), cotangents)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyIn:
+    """Puts `count` numbers of an input into slots. Word: the base."""
+
+    makes_values = True
+    arity = 1
+
+    def write(self, writer: HandlerWriter) -> None:
+        code = writer.code
+        _count(code)
+        base = _base(writer)
+        _copy(code, "%made", base)
+        made = code.emit("getelementptr i64, ptr %made, i64 %count")
+        _go_on(code, code.emit("getelementptr i32, ptr %run, i64 4"), made)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOut:
+    """Puts `count` consecutive slots into an output. Words: the base, the first slot."""
+
+    makes_values = False
+    arity = 2
+
+    def write(self, writer: HandlerWriter) -> None:
+        code = writer.code
+        _count(code)
+        base = _base(writer)
+        _copy(code, base, code.emit(f"getelementptr i64, ptr %slots, i64 {writer.word('%run', 4)}"))
+        _go_on(code, code.emit("getelementptr i32, ptr %run, i64 5"), "%made")
+
+
+def _count(code: Code) -> None:
+    code.line("%done_slot = alloca i64")
+    code.line("store i64 0, ptr %done_slot")
+    code.line("%count_at = getelementptr i8, ptr %run, i64 8")
+    code.line("%count_word = load i32, ptr %count_at, align 4")
+    code.line("%count = zext i32 %count_word to i64")
+
+
+def _go_on(code: Code, following: str, made: str) -> None:
+    """Jump to the handler of the next run."""
+    target = code.emit(f"load ptr, ptr {following}, align 4")
+    result = code.emit(f"musttail call i32 {target}(ptr {following}, ptr %slots, ptr {made}, ptr %bases, ptr %report)")
+    code.line(f"ret i32 {result}")
+
+
+def _base(writer: HandlerWriter) -> str:
+    place = writer.code.emit(f"getelementptr ptr, ptr %bases, i64 {writer.word('%run', 3)}")
+    return writer.code.emit(f"load ptr, ptr {place}")
+
+
+def _copy(code: Code, target: str, source: str) -> None:
+    code.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+    size = code.emit("mul i64 %count, 8")
+    code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
+
+
+def _operands_at(code: Code, done: str, arity: int) -> str:
+    return code.emit(f"getelementptr i32, ptr %operands, i64 {code.emit(f'mul nuw nsw i64 {done}, {arity}')}")
+
+
+def _is_vectorised(formula: Formula) -> bool:
+    return any(has_costly(line.expression) for line in formula.lines)
+
+
+def _steps(formula: Formula) -> tuple[int, int]:
+    """How many operations are done at a time, while so many are left; then one by one."""
+    return (LANES if _is_vectorised(formula) else UNROLLED), 1
+
+
+def _evaluated(code: Code, formula: Formula, operands: Sequence[Sequence[Value | None]]) -> list[tuple[int, list[Value]]]:
+    """The results of several operations: pairs of the first operation of a vector, and its results."""
+    if len(operands) > 1 and _is_vectorised(formula):
+        columns = [None if column[0] is None else _together(code, column) for column in zip(*operands)]
+        return [(0, _results(code, formula, columns, len(operands)))]
+    return [(k, _results(code, formula, row, 1)) for k, row in enumerate(operands)]
+
+
+def _results(code: Code, formula: Formula, operands: Sequence[Value | None], width: int) -> list[Value]:
+    values = list(operands)
+
+    def value(ref: int | Literal) -> Value:
+        found = constant(code, ref.value, ref.kind, width) if isinstance(ref, Literal) else values[ref]
+        assert found is not None, "operands that lines name are loaded"
+        return found
+
+    for line in formula.lines:
+        named = {f"r{k}": value(ref) for k, ref in enumerate(line.operands)}
+        result = emit_expression(line.expression, {**named, **dict(line.parameters)})
+        assert result.kind == line.kind, f"{line.expression} makes {result.kind}, not {line.kind}"
+        values.append(result)
+    return [value(ref) for ref in formula.results]
+
+
+def _together(code: Code, column: Sequence[Value | None]) -> Value:
+    """One value of several lanes."""
+    first, lanes = column[0], "poison"
+    assert first is not None
+    for k, value in enumerate(column):
+        assert value is not None
+        lanes = code.emit(f"insertelement {TYPES[first.kind, len(column)]} {lanes}, {TYPES[first.kind, 1]} {value.ref}, i64 {k}")
+    return Value(code, lanes, first.kind, len(column))
+
+
+def _lane(code: Code, value: Value, k: int) -> Value:
+    if value.width == 1:
+        return value
+    return Value(code, code.emit(f"extractelement {TYPES[value.kind, value.width]} {value.ref}, i64 {k}"), value.kind, 1)
+
+
+def _store_made(code: Code, made: str, first: int, value: Value) -> None:
+    """Store a result of one or several lanes in consecutive slots."""
+    place = code.emit(f"getelementptr i64, ptr {made}, i64 {first}") if first else made
+    kind, name = value.kind, value.ref
+    if kind == "i1":
+        name, kind = code.emit(f"zext {TYPES['i1', value.width]} {name} to {TYPES['i64', value.width]}"), "i64"
+    code.line(f"store {TYPES[kind, value.width]} {name}, ptr {place}, align 8")
+
+
+def _add(code: Code, slot: str, value: Value) -> None:
+    place = code.emit(f"getelementptr i64, ptr %made, i64 {slot}")
+    before = code.emit(f"load {SCALAR['f64']}, ptr {place}")
+    code.line(f"store double {code.emit(f'fadd double {before}, {value.ref}')}, ptr {place}")

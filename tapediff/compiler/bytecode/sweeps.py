@@ -1,0 +1,385 @@
+"""Long tapes of operations on numbers as a forward and a backward sweep of byte code, without a tape of the derivative.
+
+    tape → elements (operations on numbers) → runs of operations that are alike → words
+
+Operations that are alike and do not depend on each other stand together. The backward sweep is the same runs in reverse, each with the
+adjoint of its operation: it adds to the cotangents of the operands. What is not active, or does not reach the result, has no adjoint.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeAlias
+
+import numpy as np
+
+from ...ir.instruction import GUARD, INPUT
+from ...ir.tape import Tape
+from ...ops.arrays.indexing import INDEX
+from ...ops.arrays.regions import cover
+from ...ops.declaration.op import Elementwise, Op
+from ...ops.elementwise.comparison import SELECT
+from ...passes.activity import active_values
+from ...passes.simplify.smooth_squares import Squares
+from ...transforms.reverse import multiplies_by_finite
+from ..loop_ir.program import Access, Exit, Interpreted, Program, Storage
+from .elements import KINDS, Elements, Form, Unsuited, elements_of
+from .formulas import adjoint_formula, forward_formula
+from .handlers import Check, Constants, End, Handler, Store, addresses_of
+from .sweep_handlers import ADJOINT_WORDS, Adjoint, CopyIn, CopyOut, Forward, Turn
+
+AnyHandler: TypeAlias = Handler | Forward | Adjoint | Turn | CopyIn | CopyOut
+
+# Bits of a key behind the number of a form: which operands get a cotangent, and whether the adjoint selects exact zeros.
+OPERANDS = 3
+GUARDED = 1 << OPERANDS
+KEYS = 2 * GUARDED
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeps(Interpreted):
+    """A group that runs both sweeps.
+
+    Attributes:
+        words, headers: as of bytecode.translate.Translation.
+        handlers: without repetition.
+        handler_of: by run, its number in `handlers`.
+        slots: how many words the values and the cotangents have.
+        bases: storages of inputs and outputs.
+        operations: how many there are in both sweeps.
+    """
+
+    words: np.ndarray
+    headers: np.ndarray
+    handlers: tuple[AnyHandler, ...]
+    handler_of: np.ndarray
+    slots: int
+    bases: tuple[int, ...]
+    operations: int
+
+    @property
+    def checks(self) -> tuple[Exit, ...]:
+        """Guards that look at arrays."""
+        return ()
+
+    def linked(self) -> np.ndarray:
+        """The words with the addresses of the handlers in this process."""
+        addresses = np.array(addresses_of(self.handlers), np.uint64)[self.handler_of]
+        words = self.words.copy()
+        words[self.headers] = (addresses & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+        words[self.headers + 1] = (addresses >> np.uint64(32)).astype(np.uint32)
+        return words
+
+
+def swept(tape: Tape, wrt: Sequence[int] | None) -> Program | None:
+    """The program of a tape that is ready to be differentiated: its outputs, then the gradient of the first one with respect to the
+    inputs `wrt`; None where the tape has something that sweeps do not have."""
+    try:
+        elements = elements_of(tape)
+        keys = _keys(tape, elements, wrt)
+        return _Builder(tape, elements, keys, wrt).program()
+    except Unsuited:
+        return None
+
+
+# Adjoints
+
+
+def _keys(tape: Tape, elements: Elements, wrt: Sequence[int] | None) -> np.ndarray:
+    """By operation: its form, and what its adjoint is."""
+    forms = np.array(elements.form_of, np.int64) * KEYS
+    if not wrt:
+        return forms
+    if tape.output_types[0].shape != ():
+        raise Unsuited
+    guarded = _guarded(tape, {tape.inputs[k] for k in wrt})
+    wanted = np.array(_wanted(tape, elements, wrt), np.int64)
+    return forms + wanted + GUARDED * (guarded[np.array(elements.makers, np.int64)] & (wanted > 0))
+
+
+def _wanted(tape: Tape, elements: Elements, wrt: Sequence[int]) -> list[int]:
+    """By operation, the operands to whose cotangents it adds, as bits."""
+    rule_bits = [_rule_bits(form) for form in elements.forms]
+    active = bytearray(len(elements.kinds))
+    for k in wrt:
+        first, size = elements.inputs[k]
+        active[first : first + size] = b"\1" * size
+    wanted: list[int] = []
+    for form, row, result in zip(elements.form_of, elements.rows, elements.results):
+        bits = active[row[0]]
+        if len(row) > 1:
+            bits |= active[row[1]] << 1
+            if len(row) > 2:
+                bits |= active[row[2]] << 2
+        bits &= rule_bits[form]
+        wanted.append(bits)
+        if bits:
+            active[result] = 1
+    reached = bytearray(len(elements.kinds))
+    reached[elements.ids[tape.outputs[0]]] = 1
+    for k in range(len(wanted) - 1, -1, -1):
+        bits = wanted[k]
+        if bits:
+            if not reached[elements.results[k]]:
+                wanted[k] = 0
+                continue
+            for operand in elements.rows[k]:
+                if bits & 1:
+                    reached[operand] = 1
+                bits >>= 1
+    return wanted
+
+
+def _rule_bits(form: Form) -> int:
+    op = form.op
+    if form.kind != "f64" or not isinstance(op, Op) or callable(op.vjp):
+        return 0
+    if len(form.kinds) > OPERANDS:
+        raise Unsuited
+    return sum(1 << k for k, rule in enumerate(op.vjp) if rule is not None and form.kinds[k] == "f64")
+
+
+def _guarded(tape: Tape, sources: set[int]) -> np.ndarray:
+    """By instruction: whether its cotangent may be an exact zero of something discarded, which its adjoint must not make NaN of. As in
+    transforms/reverse.py, where the qualities of cotangents are explained. Raises Unsuited where that has rules of its own."""
+    instructions, active = tape.instructions, active_values(tape, sources)
+    squares = Squares(tape)
+    found = np.zeros(len(instructions), bool)
+    if squares.leads and any(map(squares.is_square, instructions)):
+        raise Unsuited
+    used = {op for op, *_ in instructions}
+    if SELECT in used and any(i.op is SELECT and active[n] for n, i in enumerate(instructions)):
+        raise Unsuited
+    if not any(isinstance(op, Op) and op.masks for op in used):
+        return found
+    # 0: no cotangent yet, 1: perhaps discarded, 2: not.
+    quality = bytearray(len(instructions))
+    quality[tape.outputs[0]] = 2
+    parts: dict[int, list] = {}
+    for number in range(len(instructions) - 1, -1, -1):
+        op, inputs, *_ = instruction = instructions[number]
+        if not active[number] or op is INPUT:
+            continue
+        if number in parts:
+            own = 2 if quality[number] != 1 and cover(parts[number], instruction.type.shape) else 1
+            quality[number] = max(quality[number], own)
+        if not quality[number] or not isinstance(op, Op):
+            continue
+        passed = 1 if op.masks and op is not INDEX else quality[number]
+        found[number] = quality[number] == 1 and isinstance(op, Elementwise) and not op.linear and not multiplies_by_finite(tape, instruction)
+        for k, i in enumerate(inputs):
+            if not active[i] or (not callable(op.vjp) and op.vjp[k] is None):
+                continue
+            if op is INDEX:
+                if instructions[i].op is not INPUT:
+                    parts.setdefault(i, []).append(instruction.params[0])
+                    quality[i] = max(quality[i], passed) if passed == 1 else quality[i]
+            else:
+                quality[i] = max(quality[i], passed)
+    return found
+
+
+# Runs
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Operations in runs.
+
+    Attributes:
+        of: by operation, the number of its run.
+        keys: by run, the key of its operations.
+    """
+
+    of: np.ndarray
+    keys: list[int]
+
+
+def _grouped(elements: Elements, keys: Sequence[int]) -> _Runs:
+    """Every operation in the first run of its key behind those that make its operands; guards in their order."""
+    run_of, runs, of = [-1] * len(elements.kinds), list[int](), list[int]()
+    runs_of: dict[int, list[int]] = {}
+    last_guard = 0
+    for key, row, result in zip(keys, elements.rows, elements.results):
+        earliest = run_of[row[0]]
+        if len(row) > 1:
+            other = run_of[row[1]]
+            earliest = other if other > earliest else earliest
+            if len(row) > 2:
+                earliest = max(earliest, run_of[row[2]])
+        earliest += 1
+        if result < 0 and earliest < last_guard:
+            earliest = last_guard
+        numbers = runs_of.get(key)
+        if numbers is None:
+            numbers = runs_of[key] = []
+        if numbers and numbers[-1] >= earliest:
+            number = numbers[bisect_left(numbers, earliest)]
+        else:
+            number = len(runs)
+            numbers.append(number)
+            runs.append(key)
+        of.append(number)
+        if result >= 0:
+            run_of[result] = number
+        else:
+            last_guard = number
+    return _Runs(np.array(of, np.int64), runs)
+
+
+class _Builder:
+    """Lays the runs out as words.
+
+    Attributes:
+        slot_of: by element.
+    """
+
+    def __init__(self, tape: Tape, elements: Elements, keys: np.ndarray, wrt: Sequence[int] | None) -> None:
+        self.tape, self.elements, self.keys, self.wrt = tape, elements, keys, wrt
+        self.runs = _grouped(elements, keys.tolist())
+        self.words: list[np.ndarray] = []
+        self.headers: list[np.ndarray] = []
+        self.length = 0
+        self.handlers: dict[AnyHandler, int] = {}
+        self.handler_of: list[np.ndarray] = []
+        self.bases: list[int] = []
+        self._number()
+
+    def _number(self) -> None:
+        """Slots: constants, inputs, then the results of the runs."""
+        elements = self.elements
+        results, of = np.array(elements.results, np.int64), self.runs.of
+        self.counts = np.bincount(of, minlength=len(self.runs.keys))
+        self.order = np.argsort(of, kind="stable")
+        self.slot_of = np.zeros(len(elements.kinds), np.int64)
+        first = list(elements.constants.values())
+        for start, size in elements.inputs.values():
+            first += range(start, start + size)
+        self.slot_of[first] = np.arange(len(first))
+        made = results[self.order]
+        self.slot_of[made[made >= 0]] = len(first) + np.arange((made >= 0).sum())
+        # Where in its run an operation stands, and where the results of a run begin.
+        makes = np.bincount(of, weights=results >= 0, minlength=len(self.counts)).astype(np.int64)
+        self.made_at = len(first) + np.cumsum(makes) - makes
+        self.place = np.empty(len(of), np.int64)
+        self.place[self.order] = np.arange(len(of)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
+        self.values = len(elements.kinds)
+
+    # Words
+
+    def add(self, handler: AnyHandler, count: int, words: Sequence[int] | np.ndarray) -> None:
+        """One run."""
+        self._append(np.array([0, 0, count, *words], np.int64), np.zeros(1, np.int64), np.array([self.handler(handler)]))
+
+    def _append(self, words: np.ndarray, headers: np.ndarray, handlers: np.ndarray) -> None:
+        self.words.append(words)
+        self.headers.append(headers + self.length)
+        self.handler_of.append(handlers)
+        self.length += len(words)
+
+    def handler(self, handler: AnyHandler) -> int:
+        return self.handlers.setdefault(handler, len(self.handlers))
+
+    def base(self, storage: int) -> int:
+        if storage not in self.bases:
+            self.bases.append(storage)
+        return self.bases.index(storage)
+
+    def program(self) -> Program:
+        tape, elements, wrt = self.tape, self.elements, self.wrt
+        storages = self._storages()
+        if elements.constants:
+            bits = np.frombuffer(b"".join(bits for _, bits in elements.constants), np.uint32)
+            self.add(Constants(), len(elements.constants), bits)
+        for position, (_, size) in elements.inputs.items():
+            self.add(CopyIn(), size, [self.base(position)])
+        starts = self._forward()
+        if wrt:
+            self.add(Turn(), 0, [self.values, self.slot_of[elements.ids[tape.outputs[0]]]])
+            self._backward(starts)
+        for k, output in enumerate(tape.outputs):
+            self._write(len(tape.inputs) + k, np.ravel(elements.ids[output]))
+        for k, position in enumerate(wrt or ()):
+            first, size = elements.inputs[position]
+            self.add(CopyOut(), size, [self.base(len(tape.inputs) + len(tape.outputs) + k), self.values + self.slot_of[first]])
+        self.add(End(), 0, [])
+        group = Sweeps(
+            self._exits(), np.concatenate(self.words).astype(np.uint32), np.concatenate(self.headers), tuple(self.handlers),
+            np.concatenate(self.handler_of), self.values * (2 if wrt else 1), tuple(self.bases),
+            len(elements.rows) * (3 if wrt else 1),
+        )  # fmt: skip
+        outputs = len(tape.outputs) + len(wrt or ())
+        return Program(tape.name, storages, [group], b"", len(tape.inputs), outputs, (), 8 * group.slots)
+
+    def _storages(self) -> list[Storage]:
+        """Of inputs, then outputs; last of all one for the number that a guard looked at."""
+        tape = self.tape
+        inputs = [(type_, "input", k) for k, type_ in enumerate(tape.input_types)]
+        types = [*tape.output_types, *(tape.input_types[k] for k in self.wrt or ())]
+        outputs = [(type_, "output", k) for k, type_ in enumerate(types)]
+        made = [Storage(n, type_.size, KINDS[type_.dtype], home, k, True) for n, (type_, home, k) in enumerate(inputs + outputs)]
+        return [*made, Storage(len(made), 1, "f64")]
+
+    def _exits(self) -> tuple[Exit, ...]:
+        elements, last = self.elements, len(self.tape.inputs) + len(self.tape.outputs) + len(self.wrt or ())
+        found = []
+        for k, ordinal in elements.ordinals.items():
+            op, _, params, _, site = self.tape.instructions[elements.makers[k]]
+            assert op is GUARD
+            found.append(Exit(ordinal, params[0], Access(last, 0, ()), float(params[1]), (last, 1), site))
+        return tuple(found)
+
+    def _forward(self) -> np.ndarray:
+        """The words of the runs; gives where each begins."""
+        elements, runs, counts = self.elements, self.runs, self.counts
+        of_key = {key: self._forward_handler(elements.forms[key // KEYS]) for key in set(runs.keys)}
+        distinct = list(self.handlers)
+        numbers = np.array([of_key[key] for key in runs.keys], np.int64)
+        arities = np.array([distinct[of_key[key]].arity for key in runs.keys], np.int64)
+        lengths = 3 + counts * arities
+        starts = np.cumsum(lengths) - lengths
+        words = np.zeros(int(lengths.sum()), np.int64)
+        words[starts + 2] = counts
+        at = starts[runs.of] + 3 + self.place * arities[runs.of]
+        sizes = np.fromiter(map(len, elements.rows), np.int64, len(elements.rows))
+        operands = self.slot_of[np.fromiter(chain.from_iterable(elements.rows), np.int64, int(sizes.sum()))]
+        ends = np.cumsum(sizes)
+        within = np.arange(len(operands)) - np.repeat(ends - sizes, sizes)
+        words[np.repeat(at, sizes) + within] = operands
+        for k, ordinal in elements.ordinals.items():
+            words[at[k] + 2] = ordinal
+        first = self.length
+        self._append(words, starts, numbers)
+        return starts + first
+
+    def _forward_handler(self, form: Form) -> int:
+        if form.op is GUARD:
+            kind, expects_nan = form.params
+            return self.handler(Check(kind, form.kinds[0], expects_nan))
+        return self.handler(Forward(forward_formula(form)))
+
+    def _backward(self, starts: np.ndarray) -> None:
+        """The adjoints of the runs that have one, from the last to the first."""
+        keys = np.array(self.runs.keys, np.int64)
+        chosen = np.flatnonzero(keys % GUARDED)[::-1]
+        of_key = {key: self._adjoint_handler(key) for key in set(keys[chosen].tolist())}
+        words = np.zeros((len(chosen), ADJOINT_WORDS), np.int64)
+        at = self.length + ADJOINT_WORDS * np.arange(len(chosen))
+        words[:, 2] = self.counts[chosen]
+        words[:, 3] = at - (starts[chosen] + 3)
+        words[:, 4] = self.made_at[chosen]
+        self._append(words.ravel(), at - self.length, np.array([of_key[key] for key in keys[chosen].tolist()], np.int64))
+
+    def _adjoint_handler(self, key: int) -> int:
+        form, wanted = self.elements.forms[key // KEYS], tuple([k for k in range(OPERANDS) if key >> k & 1])
+        return self.handler(Adjoint(adjoint_formula(form, wanted, bool(key & GUARDED)), wanted))
+
+    def _write(self, storage: int, ids: np.ndarray) -> None:
+        """An output of the tape."""
+        kind = self.elements.kinds[ids[0]] if len(ids) else "f64"
+        base = self.base(storage)
+        words = [word for k, slot in enumerate(self.slot_of[ids].tolist()) for word in (base, k, slot)]
+        self.add(Store(kind, False, False), len(ids), words)
