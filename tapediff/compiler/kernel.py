@@ -118,6 +118,11 @@ class Kernel:
         return listing(self.program)
 
     @property
+    def is_swept(self) -> bool:
+        """Whether it is byte code made of the tape itself, see bytecode/sweeps.py."""
+        return any(isinstance(group, Sweeps) for group in self.program.groups)
+
+    @property
     def workspace_bytes(self) -> int:
         return self.program.workspace_bytes
 

@@ -8,6 +8,7 @@ from ..errors import ArgumentMismatch
 
 if TYPE_CHECKING:
     from ..compiler.kernel import Kernel
+    from ..compiler.loop_ir.program import Program
     from ..ir.tape import Tape
 
 NATIVE, NUMBA = "native", "numba"
@@ -22,8 +23,11 @@ def check_backend(name: str) -> str:
     return name
 
 
-def make_kernel(backend: str, tape: Tape) -> Kernel:
-    """Compile a tape. The compilers are imported when the first kernel is compiled, so that `import tapediff` stays fast."""
+def make_kernel(backend: str, tape: Tape, program: Program | None = None) -> Kernel:
+    """Compile a tape, or its program where that is made already.
+
+    The compilers are imported when the first kernel is compiled, so that `import tapediff` stays fast.
+    """
     if backend == NUMBA:
         from ..compiler.numba_backend.kernel import NumbaKernel
 
@@ -31,7 +35,7 @@ def make_kernel(backend: str, tape: Tape) -> Kernel:
         return kernel
     from ..compiler.kernel import Kernel
 
-    return Kernel(tape)
+    return Kernel(tape, program)
 
 
 def require_native(backend: str) -> None:

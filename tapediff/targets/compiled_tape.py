@@ -50,6 +50,7 @@ from .native.native_calls import NativeCalls, NativeSide, check_vector
 from .operators.gradients import gradient_answer, value_and_aux
 from .operators.methods import OperatorMethods
 from .tapes.gradient_tape import gradient_tape, is_cheaper_alone, joint_tape
+from .tapes.long_tapes import is_long, long_program
 from .tapes.operator_tapes import Numbers, Operator
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     def _new_kernel(self, argnums: Key) -> Kernel:
         known = self._kernels.get(argnums)
         if known is None:
-            known = without_collections(lambda: make_kernel(self.backend, self._derived(argnums)))
+            known = without_collections(lambda: self._make_kernel(argnums))
             self.seconds += known.seconds
             # First of all: `call` does not hold the code that it runs.
             self._kernels[argnums] = known
@@ -206,6 +207,15 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         elif argnums is None and known.tape.output_types == (FLOAT_SCALAR,) and not known.tape.returns_tuple and self.tape.aux is None:
             self._fast_value = known.call
         return known
+
+    def _make_kernel(self, argnums: Key) -> Kernel:
+        long = None if isinstance(argnums, Operator) or self.backend != NATIVE else long_program(self.tape, argnums)
+        tape, program = (self._derived(argnums), None) if long is None else long
+        return make_kernel(self.backend, tape, program)
+
+    def _is_long(self, argnums: tuple[int, ...]) -> bool:
+        """Whether the kernel of value and gradient is there without a tape of the derivative."""
+        return is_long(self.tape) and self.backend == NATIVE and self.kernel(argnums).is_swept
 
     def _derived(self, argnums: Key) -> Tape:
         """The tape that a kernel computes."""
@@ -231,7 +241,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
             outputs = inline(joint_tape(self.tape.without_aux(), numbers, keep), inputs)
             gradient = chosen.nested(outputs[keep:])
             return (outputs[0], gradient) if keep else gradient
-        is_alone = not keep and is_cheaper_alone(self.tape.without_aux(), numbers)
+        is_alone = not keep and not self._is_long(numbers) and is_cheaper_alone(self.tape.without_aux(), numbers)
         if not is_alone:
             self.kernel(numbers)
         into: Out = out if out is None or chosen.trees is None else chosen.flat(out, "out")

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...ir.instruction import BOOL, CONSTANT, FLOAT64, GUARD, INPUT, INT64, Instruction, Params, Primitive, ValueType
 from ...ir.tape import Tape
-from ...ops import Elementwise
+from ...ops import Elementwise, Op
 from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE
 from ...ops.arrays.reductions import SUM
 from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
@@ -144,7 +144,7 @@ class _Table:
         elif op in _MOVES:
             self.define(self._moved(instruction), kind)
         elif isinstance(op, Elementwise) or op is CONVERT:
-            if op.fails_on_integers and kind != "f64":
+            if kind != "f64" and isinstance(op, Op) and op.fails_on_integers:
                 raise Unsuited
             self._elementwise(number, instruction)
         elif op is SUM and kind == "f64":

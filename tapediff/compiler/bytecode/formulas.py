@@ -69,9 +69,12 @@ def adjoint_formula(form: Form, wanted: tuple[int, ...], is_guarded: bool) -> Fo
 
 
 def _forward_tape(form: Form) -> Tape:
+    op = form.op
+    assert isinstance(op, Op)
+
     def body(recorder: Recorder) -> Tape:
         operands = _inputs(recorder, form.kinds)
-        made = recorder.apply(form.op, operands, form.params)
+        made = recorder.apply(op, operands, form.params)
         return finished(recorder, [made._id])
 
     return Recorder("forward", concrete=False).run(body)

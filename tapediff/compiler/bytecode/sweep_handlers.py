@@ -99,8 +99,9 @@ class Adjoint:
             at = code.emit(f"getelementptr i64, ptr {base}, i64 {done}") if j in used else ""
             for k, row in enumerate(operands):
                 row.append(writer.loaded(at, k, formula.kinds[j]) if at else None)
-        for row, of_operation in zip(operands, slots):
-            row += [writer.value(slot, kind) if 2 + j in used else None for j, (slot, kind) in enumerate(zip(of_operation, formula.kinds[2:]))]
+        kinds = formula.kinds[2:]
+        for row, own in zip(operands, slots):
+            row += [writer.value(own[j], kinds[j]) if 2 + j in used else None for j in range(arity)]
         for first, values in _evaluated(code, formula, operands):
             for k in range(values[0].width if values else 0):
                 for operand, value in zip(self.wanted, values):

@@ -16,10 +16,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ...errors import UnsupportedFunction
 from ...ir.instruction import GUARD, INPUT
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import INDEX
-from ...ops.arrays.regions import cover
+from ...ops.arrays.regions import Region, cover
 from ...ops.declaration.op import Elementwise, Op
 from ...ops.elementwise.comparison import SELECT
 from ...passes.activity import active_values
@@ -34,7 +35,7 @@ from .sweep_handlers import ADJOINT_WORDS, Adjoint, CopyIn, CopyOut, Forward, Tu
 AnyHandler: TypeAlias = Handler | Forward | Adjoint | Turn | CopyIn | CopyOut
 
 # Bits of a key behind the number of a form: which operands get a cotangent, and whether the adjoint selects exact zeros.
-OPERANDS = 3
+OPERANDS = 4
 GUARDED = 1 << OPERANDS
 KEYS = 2 * GUARDED
 
@@ -50,6 +51,7 @@ class Sweeps(Interpreted):
         slots: how many words the values and the cotangents have.
         bases: storages of inputs and outputs.
         operations: how many there are in both sweeps.
+        whole: the slots of constants that are no floats, and their kinds.
     """
 
     words: np.ndarray
@@ -59,6 +61,7 @@ class Sweeps(Interpreted):
     slots: int
     bases: tuple[int, ...]
     operations: int
+    whole: dict[int, str]
 
     @property
     def checks(self) -> tuple[Exit, ...]:
@@ -81,7 +84,8 @@ def swept(tape: Tape, wrt: Sequence[int] | None) -> Program | None:
         elements = elements_of(tape)
         keys = _keys(tape, elements, wrt)
         return _Builder(tape, elements, keys, wrt).program()
-    except Unsuited:
+    except (Unsuited, UnsupportedFunction):
+        # The reverse pass raises the second one, too, and names the line.
         return None
 
 
@@ -112,8 +116,8 @@ def _wanted(tape: Tape, elements: Elements, wrt: Sequence[int]) -> list[int]:
         bits = active[row[0]]
         if len(row) > 1:
             bits |= active[row[1]] << 1
-            if len(row) > 2:
-                bits |= active[row[2]] << 2
+            for k in range(2, len(row)):
+                bits |= active[row[k]] << k
         bits &= rule_bits[form]
         wanted.append(bits)
         if bits:
@@ -158,7 +162,7 @@ def _guarded(tape: Tape, sources: set[int]) -> np.ndarray:
     # 0: no cotangent yet, 1: perhaps discarded, 2: not.
     quality = bytearray(len(instructions))
     quality[tape.outputs[0]] = 2
-    parts: dict[int, list] = {}
+    parts: dict[int, list[Region]] = {}
     for number in range(len(instructions) - 1, -1, -1):
         op, inputs, *_ = instruction = instructions[number]
         if not active[number] or op is INPUT:
@@ -169,7 +173,8 @@ def _guarded(tape: Tape, sources: set[int]) -> np.ndarray:
         if not quality[number] or not isinstance(op, Op):
             continue
         passed = 1 if op.masks and op is not INDEX else quality[number]
-        found[number] = quality[number] == 1 and isinstance(op, Elementwise) and not op.linear and not multiplies_by_finite(tape, instruction)
+        multiplies = isinstance(op, Elementwise) and not op.linear and not multiplies_by_finite(tape, instruction)
+        found[number] = multiplies and quality[number] == 1
         for k, i in enumerate(inputs):
             if not active[i] or (not callable(op.vjp) and op.vjp[k] is None):
                 continue
@@ -209,7 +214,7 @@ def _grouped(elements: Elements, keys: Sequence[int]) -> _Runs:
             other = run_of[row[1]]
             earliest = other if other > earliest else earliest
             if len(row) > 2:
-                earliest = max(earliest, run_of[row[2]])
+                earliest = max([earliest, *[run_of[operand] for operand in row[2:]]])
         earliest += 1
         if result < 0 and earliest < last_guard:
             earliest = last_guard
@@ -298,18 +303,18 @@ class _Builder:
             self.add(CopyIn(), size, [self.base(position)])
         starts = self._forward()
         if wrt:
-            self.add(Turn(), 0, [self.values, self.slot_of[elements.ids[tape.outputs[0]]]])
+            self.add(Turn(), 0, [self.values, int(self.slot_of[elements.ids[tape.outputs[0]]])])
             self._backward(starts)
         for k, output in enumerate(tape.outputs):
             self._write(len(tape.inputs) + k, np.ravel(elements.ids[output]))
         for k, position in enumerate(wrt or ()):
             first, size = elements.inputs[position]
-            self.add(CopyOut(), size, [self.base(len(tape.inputs) + len(tape.outputs) + k), self.values + self.slot_of[first]])
+            self.add(CopyOut(), size, [self.base(len(tape.inputs) + len(tape.outputs) + k), self.values + int(self.slot_of[first])])
         self.add(End(), 0, [])
         group = Sweeps(
             self._exits(), np.concatenate(self.words).astype(np.uint32), np.concatenate(self.headers), tuple(self.handlers),
             np.concatenate(self.handler_of), self.values * (2 if wrt else 1), tuple(self.bases),
-            len(elements.rows) * (3 if wrt else 1),
+            len(elements.rows) * (3 if wrt else 1), {k: kind for k, (kind, _) in enumerate(elements.constants) if kind != "f64"},
         )  # fmt: skip
         outputs = len(tape.outputs) + len(wrt or ())
         return Program(tape.name, storages, [group], b"", len(tape.inputs), outputs, (), 8 * group.slots)

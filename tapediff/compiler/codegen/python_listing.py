@@ -14,6 +14,8 @@ import numpy as np
 
 from ...ir.guard_rows import EACH
 from ...ir.instruction import DynamicArrayType, Operand
+from ..bytecode.sweep_listing import sweep_lines
+from ..bytecode.sweeps import Sweeps
 from ..bytecode.translate import Translation
 from ..linalg.routine_table import ROUTINES, for_each_matrix
 from ..loop_ir.program import (
@@ -108,6 +110,8 @@ class _Printer:
                 return self._row_blocks(group)
             case Outlined(inner):
                 return self._group(inner)
+            case Sweeps():
+                return sweep_lines(group, self.name)
             case Interpreted():
                 runs = f", in {len(group.headers)} runs" if isinstance(group, Translation) else ""
                 return [f"# the next {len(group.body)} steps are interpreted{runs}", *self._items(group)]

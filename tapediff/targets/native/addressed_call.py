@@ -22,7 +22,7 @@ from ...compiler.runtime.status import OUT_OF_MEMORY, RECURSION
 from ...errors import ShapeMismatch
 from ...ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, ValueType
 from ...ir.tape import Tape
-from ..tapes.gradient_tape import gradient_tape
+from ..tapes.gradient_tape import require_gradient
 from ..tapes.operator_tapes import Operator, float_outputs, hvp_tape, jvp_tape, vjp_tape
 from .native_entry import Errors, keep_error
 from .paths import Path, PathsDispatch, PathsTable, lost_error
@@ -63,7 +63,7 @@ class Kind:
         results = list(tape.output_types)
         floats = [results[k] for k in float_outputs(tape)]
         if self.name in ("gradient", "hvp"):
-            gradient_tape(tape, self.wrt)  # raises where the result is no number
+            require_gradient(tape.without_aux(), self.wrt)
         return {
             "value": ([], results), "gradient": ([], [FLOAT_SCALAR, *by]), "jvp": (by, floats), "vjp": (floats, by), "hvp": (by, by),
         }[self.name]  # fmt: skip

@@ -9,7 +9,7 @@ from ...functions.callees.rolled_loop import prepared
 from ...ir.instruction import CONSTANT, FLOAT64, Instruction, ValueType
 from ...ir.pytree import Pair
 from ...ir.tape import Tape
-from ...ops.control.calls import GET
+from ...ops.control.calls import GET, TupleOp
 from ...ops.elementwise.arithmetic import CONVERT
 from ...passes.loops.save_or_recompute import cost_of
 from ...passes.pipeline import PREPARE, run_passes
@@ -48,6 +48,14 @@ def require_scalar(tape: Tape) -> None:
                               fix="return a floating-point number")  # fmt: skip
 
 
+def require_gradient(tape: Tape, argnums: tuple[int, ...]) -> Tape:
+    """The tape with a float as its output. Raises where it has no gradient by `argnums`."""
+    with_floats = with_float_output(tape)
+    require_scalar(with_floats)
+    require_differentiable(tape, argnums)
+    return with_floats
+
+
 def with_float_output(tape: Tape) -> Tape:
     """The tape with its output as floats where it is integers or booleans that do not come from its inputs; else as it is.
 
@@ -67,6 +75,10 @@ def with_float_output(tape: Tape) -> Tape:
     return replace(tape, instructions=(*tape.instructions, added), outputs=(len(tape.instructions), *tape.outputs[1:]))
 
 
+# A tape that is ready to be differentiated, in the tape that it is made of, until that is done.
+READY = "ready"
+
+
 def gradient_tape(tape: Tape, argnums: tuple[int, ...]) -> Tape:
     """Outputs: the value and its gradient with respect to each of `argnums`."""
     return joint_tape(tape.without_aux(), argnums)
@@ -77,10 +89,8 @@ def joint_tape(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
     key = ("gradient", argnums)
     made = tape.derived.get(key)
     if made is None:
-        with_floats = with_float_output(tape)
-        require_scalar(with_floats)
-        require_differentiable(tape, argnums)
-        ready = prepared(with_floats)
+        with_floats = require_gradient(tape, argnums)
+        ready = with_floats.derived.pop(READY, None) or prepared(with_floats)
         joint = reverse(ready.without_aux(), argnums)
         made = tape.derived[key] = run_passes(replace(joint, outputs=(*ready.outputs, *joint.outputs[1:])))
     return made if keep else _without_value(tape, made, argnums)
@@ -101,22 +111,30 @@ def gradient_tape_in_use(tape: Tape, argnums: tuple[int, ...], keep: bool = True
     first_use = ("used", argnums)
     if first_use in tape.derived or ("gradient", argnums) in tape.derived:
         return joint_tape(tape, argnums, keep)
-    with_floats = with_float_output(tape)
-    require_scalar(with_floats)
-    require_differentiable(tape, argnums)
+    with_floats = require_gradient(tape, argnums)
     tape.derived[first_use] = True
     return dead_code(reverse(run_passes(with_floats, PREPARE), argnums, keep_outputs=keep))
 
 
 # The gradient alone has a kernel of its own where at least this part of the work is saved, and so many additions.
 WORTH_A_KERNEL, FEWEST_ADDITIONS = 0.3, 2000.0
+# Longer tapes are not taken through all passes to find out.
+LONGEST_DERIVED_TWICE = 1000
 
 
 def is_cheaper_alone(tape: Tape, argnums: tuple[int, ...]) -> bool:
     """Whether a gradient without the value is worth a kernel of its own."""
     key = ("cheaper alone", argnums)
     if key not in tape.derived:
-        joint = cost_of(joint_tape(tape, argnums))
-        saved = joint - cost_of(joint_tape(tape, argnums, False)) if joint > FEWEST_ADDITIONS else 0.0
-        tape.derived[key] = saved > max(FEWEST_ADDITIONS, WORTH_A_KERNEL * joint)
+        joint = joint_tape(tape, argnums)
+        cost = cost_of(joint)
+        saved = cost - _cost_alone(tape, joint, argnums) if cost > FEWEST_ADDITIONS else 0.0
+        tape.derived[key] = saved > max(FEWEST_ADDITIONS, WORTH_A_KERNEL * cost)
     return tape.derived[key]
+
+
+def _cost_alone(tape: Tape, joint: Tape, argnums: tuple[int, ...]) -> float:
+    """The cost of the gradient without the value. Only in loops and calls do the passes find more than dead code."""
+    if len(joint) > LONGEST_DERIVED_TWICE and not any(isinstance(op, TupleOp) for op in {i.op for i in joint.instructions}):
+        return cost_of(dead_code(replace(joint, outputs=joint.outputs[len(tape.outputs) :])))
+    return cost_of(joint_tape(tape, argnums, False))

@@ -1,0 +1,43 @@
+"""Which tapes are long lists of operations on numbers, whose gradient needs no tape of its own: see compiler/bytecode/sweeps.py."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...functions.callees.rolled_loop import prepared
+from ...ir.tape import Tape
+from .gradient_tape import READY, require_gradient
+
+if TYPE_CHECKING:
+    from ...compiler.loop_ir.program import Program
+
+# Shorter tapes compile in a quarter of a second, and are a little faster then.
+FEWEST_INSTRUCTIONS = 1000
+
+
+def is_long(tape: Tape) -> bool:
+    """Whether a tape may have a long program."""
+    return len(tape.instructions) >= FEWEST_INSTRUCTIONS
+
+
+def long_program(tape: Tape, wrt: tuple[int, ...] | None) -> tuple[Tape, Program] | None:
+    """The program of the value, and of the gradient by `wrt`, of a long tape, with a tape that has the types of its inputs and outputs;
+    None where it is to be compiled."""
+    tape = tape.without_aux()
+    if not is_long(tape):
+        return None
+    if wrt is not None:
+        tape = require_gradient(tape, wrt)
+    # Imported when the first long tape is compiled, as all of the compiler.
+    from ...compiler.bytecode.sweeps import swept
+
+    ready = prepared(tape)
+    program = swept(ready, wrt) if is_long(ready) else None
+    if program is None:
+        if wrt is not None:
+            tape.derived[READY] = ready
+        return None
+    if wrt is None:
+        return ready, program
+    return replace(ready, outputs=(*ready.outputs, *[ready.inputs[k] for k in wrt]), returns_tuple=True, result=None), program

@@ -1,0 +1,209 @@
+"""Sweeps: the answers of the replay, for every op that acts on numbers; guards, exact zeros, small arrays, every way to call; and when."""
+
+import pickle
+import random
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.compiler.bytecode.sweeps import swept
+from tapediff.compiler.codegen.python_listing import run_listing
+from tapediff.errors import UnsupportedFunction
+from tapediff.functions.callees.rolled_loop import prepared
+from tapediff.ir.instruction import BOOL, FLOAT64, INT64
+from tapediff.ir.interpreter import run
+from tapediff.ops import REGISTRY, Elementwise
+from tapediff.ops.elementwise.arithmetic import CONVERT
+from tapediff.ops.elementwise.comparison import SELECT
+from tapediff.targets.tapes import long_tapes
+from tapediff.targets.tapes.gradient_tape import gradient_tape
+
+DTYPES = {"f": FLOAT64, "i": INT64, "b": BOOL}
+OPS = sorted(name for name, op in REGISTRY.items() if isinstance(op, Elementwise) and op.samples and op is not SELECT)
+
+
+@pytest.fixture
+def any_length(monkeypatch, flat_loops):
+    """Tapes of any length are long ones."""
+    monkeypatch.setattr(long_tapes, "FEWEST_INSTRUCTIONS", 0)
+
+
+def assert_as_replayed(f, *points, argnums=(0,), is_swept=True):
+    """The kernel's value and gradients are those of the replay, at all points; gives the compiled tape."""
+    tape = td.record(f, *points[0])
+    compiled = td.compile(tape)
+    assert compiled.kernel(argnums).is_swept == is_swept
+    for point in points:
+        value, gradients = td.value_and_gradient(compiled, *point, argnums=argnums)
+        expected, others = td.value_and_gradient(tape, *point, argnums=argnums)
+        # Sums of cotangents are added in another order.
+        assert np.allclose(value, expected, rtol=1e-12, atol=0.0, equal_nan=True)
+        for gradient, other in zip(gradients, others):
+            assert np.allclose(gradient, other, rtol=1e-12, atol=1e-14, equal_nan=True)
+    return compiled
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_every_op_on_numbers_has_the_value_and_the_gradient_of_the_replay(name):
+    """By the listing, which needs no LLVM: the formulas are derived from the op's own rules."""
+    op, rng = REGISTRY[name], np.random.default_rng(1)
+    for params in op.sample_params:
+
+        def f(x, y, params=params):
+            made = op(*[CONVERT(v, dtype=DTYPES[domain.kind]) for v, domain in zip(x, op.samples)], **params)
+            return y[0] * (made if made.dtype.kind == "f" else CONVERT(made, dtype=FLOAT64)) + x[0]
+
+        x = np.array([domain.draw(rng, ()) for domain in op.samples], float)
+        y = np.array([0.75])
+        tape = td.record(f, x, y)
+        program = swept(prepared(tape), (0, 1))
+        try:
+            derivative = gradient_tape(tape, (0, 1))
+        except UnsupportedFunction:
+            assert program is None  # as the derivative by one of the operands is not known
+            continue
+        if program is None:
+            # The derivative is a quadrature: a sum over an array.
+            assert any(i.type.size > 3 for i in derivative.instructions)
+            continue
+        outputs = [np.zeros(()), np.zeros_like(x), np.zeros_like(y)]
+        assert run_listing(program, [x, y], outputs) is None
+        for output, expected in zip(outputs, run(derivative, [x, y])):
+            # The listing calls NumPy's own functions, as the replay does.
+            np.testing.assert_allclose(output, expected, rtol=1e-13, atol=1e-14)
+
+
+def irregular(count, seed):
+    """A function of 12 numbers in so many operations that do not repeat."""
+    draw = random.Random(seed)
+    steps = [(draw.randrange(7), draw.randrange(max(0, k - 40), k + 12), draw.randrange(k + 12)) for k in range(count)]
+
+    def f(x):
+        v = [x[k] for k in range(12)]
+        for kind, i, j in steps:
+            a, b = v[i], v[j]
+            v.append([
+                lambda: a * b, lambda: a - 0.5 * b, lambda: np.sin(a), lambda: np.exp(-a * a), lambda: a / (1.0 + b * b),
+                lambda: np.maximum(a, b), lambda: np.tanh(a + b),
+            ][kind]())  # fmt: skip
+        return sum(v[-30:])
+
+    return f, np.random.default_rng(seed).normal(size=(3, 12))
+
+
+@pytest.fixture(scope="module")
+def long_program():
+    f, points = irregular(1500, 3)
+    tape = td.record(f, points[0])
+    return tape, td.compile(tape), points
+
+
+def test_a_long_program_is_swept_and_agrees_with_the_replay_and_its_listing(long_program):
+    tape, compiled, points = long_program
+    kernel = compiled.kernel((0,))
+    assert kernel.is_swept
+    for x in points:
+        value, gradient = td.value_and_gradient(compiled, x)
+        expected, other = td.value_and_gradient(tape, x)
+        listed = [np.zeros(()), np.zeros(12)]
+        assert run_listing(kernel.program, [x], listed) is None
+        for one in ((expected, other), listed):
+            # tanh and exp differ from NumPy's in the last bit, over chains of some fifty operations.
+            np.testing.assert_allclose(value, one[0], rtol=1e-11)
+            np.testing.assert_allclose(gradient, one[1], rtol=1e-11, atol=1e-13)
+
+
+def test_every_way_to_call_it_gives_the_same_bits(long_program):
+    _, compiled, points = long_program
+    values, gradients = compiled.batch(points)
+    again = pickle.loads(pickle.dumps(compiled))
+    for x, value, gradient in zip(points, values, gradients):
+        out = np.empty(12)
+        assert compiled.bind(x, out)() == value == again(x) == compiled(x)
+        assert np.array_equal(out, gradient)
+        assert np.array_equal(td.gradient(compiled, x), gradient)
+        assert np.array_equal(td.gradient(again, x), gradient)
+
+
+def test_further_derivatives_are_those_of_the_tape(long_program):
+    tape, compiled, points = long_program
+    x, v = points[:2]
+    np.testing.assert_allclose(td.hvp(compiled, x, v), td.hvp(tape, x, v), rtol=1e-9, atol=1e-11)
+
+
+def test_guards_fail_in_their_order_and_leave_the_results_alone(any_length):
+    def f(x, n):
+        total = 0.0
+        for k in range(4):
+            total = total + x[k] ** 2 if x[k] > 0 else total - np.exp(x[k])
+        return total * int(x[0] + 0.5) + (x[1] if n > 2 else x[2])
+
+    x = np.array([1.2, -1.0, 2.0, -3.0])
+    compiled = assert_as_replayed(f, (x, 3), (x + 0.1, 3))
+    for point, n, ordinal in ((-x, 3, 0), (x * [1, 1, -1, -1], 3, 2), (x + [1, 0, 0, 0], 3, 4), (x, 1, 5), (x * [1, -1, 1, 1], 1, 1)):
+        out = np.full(4, 7.0)
+        with pytest.raises(td.GuardFailed) as failed:
+            td.gradient(compiled, point, n, out=out)
+        assert failed.value.ordinal == ordinal
+        assert (out == 7.0).all()
+        with pytest.raises(td.GuardFailed):
+            compiled(point, n)
+
+
+def test_what_is_discarded_contributes_exact_zeros(any_length):
+    """An infinite derivative behind a maximum, of an unused entry, and behind a floor, whose derivative is zero."""
+
+    def f(x):
+        root, unused = np.sqrt(np.abs(x[0])), np.sqrt(x[4:6])
+        return np.maximum(root, x[1]) + np.sqrt(np.maximum(x[2], 0.0)) * x[3] + unused[0] * x[3] + np.floor(np.log(x[6]))
+
+    with np.errstate(all="ignore"):
+        assert_as_replayed(
+            f, (np.array([0.0, 1.0, 0.0, 2.0, 4.0, 0.0, 3.0]),), (np.array([0.0, -1.0, -1.0, 0.0, 0.0, 0.0, 1.0]),),
+            (np.array([4.0, 2.0, 0.0, 0.0, 1.0, 2.0, 0.5]),),
+        )  # fmt: skip
+
+
+def test_small_arrays_are_taken_apart(any_length):
+    """Products, sums, stacks, writes, transposes, repeated and negative indices, several arguments, an output that is an input."""
+    rng = np.random.default_rng(5)
+
+    def f(x, y, scale):
+        p = np.exp(x).reshape(3, 3)
+        p = p / np.sum(p, axis=1, keepdims=True)
+        leaf = np.stack([y[0], 1.0, y[2] * y[1]])
+        rows = np.zeros(4)
+        for k in range(4):
+            rows[k] = y[k] * y[k - 1]
+        rows[2] += rows[1]
+        outer = np.outer(leaf, rows)[1:, ::2].T
+        joined = np.concatenate([leaf @ p, rows[::-1][[0, 0, 2]]])
+        return np.sum(outer * outer) + scale * (p @ leaf) @ (p.T @ leaf) + np.sum(np.sin(joined)) + np.mean(p @ p)
+
+    points = [(rng.normal(size=9), rng.normal(size=4), rng.normal()) for _ in range(2)]
+    assert_as_replayed(f, *points, argnums=(0, 1, 2))
+    assert_as_replayed(f, *points, argnums=(1,))
+    assert_as_replayed(lambda x: x[1], (np.ones(3),), (np.arange(3.0),))
+
+
+def test_values_of_several_outputs_are_swept(any_length):
+    def f(x):
+        return x[0] * x[1], np.stack([x[2], 2.0, x[0] + x[1]]), x[0] > x[1], 3
+
+    compiled = td.compile(f, np.arange(3.0))
+    assert compiled.kernel(None).is_swept
+    for x in (np.arange(3.0), np.array([3.0, 1.0, -1.0])):
+        for result, expected in zip(compiled(x), f(x)):
+            assert np.array_equal(result, expected)
+
+
+@pytest.mark.parametrize(
+    "f", [
+        lambda x: np.where(x[0] > 0, np.sqrt(x[0]), 0.0) * x[1], lambda x: np.sum(np.abs(x) ** 2), lambda x: np.max(x) * x[1],
+        lambda x: np.sum(np.outer(x, x)[:, :, None] * np.arange(5.0)), lambda x: np.sum(np.linalg.solve(np.eye(4) + np.outer(x, x), x)),
+    ],
+)  # fmt: skip
+def test_other_tapes_are_compiled(any_length, f):
+    """Selections, squares of kinks, and what is no operation on a few numbers have rules or loops of their own."""
+    assert_as_replayed(f, (np.array([0.0, 1.0, 2.0, -1.0]),), is_swept=False)
