@@ -16,9 +16,8 @@ import numpy as np
 from ...ir.instruction import BOOL, CONSTANT, FLOAT64, GUARD, INPUT, INT64, Instruction, Params, Primitive, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
-from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE
+from ...ops.arrays.indexing import ASSEMBLE, PUT, REPLACE
 from ...ops.arrays.reductions import SUM
-from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ...ops.elementwise.arithmetic import ADD, CONVERT, MULTIPLY
 from ...ops.matrices.products import MATMUL
 
@@ -26,10 +25,6 @@ from ...ops.matrices.products import MATMUL
 LARGEST_ARRAY = 32
 
 KINDS = {FLOAT64: "f64", INT64: "i64", BOOL: "i1"}
-# By position of the input whose value must be known, if any: ops that put entries elsewhere.
-_MOVES: dict[Primitive, int | None] = {
-    INDEX: None, RESHAPE: None, TRANSPOSE: None, BROADCAST: None, REPLACE: None, ASSEMBLE: None, GATHER: 1, PUT: 2,
-}  # fmt: skip
 
 
 class Form(NamedTuple):
@@ -141,7 +136,7 @@ class _Table:
             raise Unsuited
         if op is CONSTANT:
             self.define(self._constants(params[0]), kind)
-        elif op in _MOVES:
+        elif op.moves or op is REPLACE or op is ASSEMBLE or op is PUT:
             self.define(self._moved(instruction), kind)
         elif isinstance(op, Elementwise) or op is CONVERT:
             if kind != "f64" and isinstance(op, Op) and op.fails_on_integers:
@@ -192,12 +187,12 @@ class _Table:
         if inputs and self._array(inputs[0]).size > LARGEST_ARRAY and op in (REPLACE, PUT):
             raise Unsuited
         arrays = [self._array(i) for i in inputs]
-        positions = _MOVES[op]
-        if positions is not None:
-            source = self.tape.instructions[inputs[positions]]
+        if isinstance(op, Op) and op.positions is not None:
+            at = op.positions[0]
+            source = self.tape.instructions[inputs[at]]
             if source.op is not CONSTANT:
                 raise Unsuited
-            arrays[positions] = source.params[0]
+            arrays[at] = source.params[0]
         if op is ASSEMBLE:
             # One more, so that what is 0 afterwards was not written.
             moved = np.asarray(op.evaluate(*[a + 1 for a in arrays], *params)) - 1
