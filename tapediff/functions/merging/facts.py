@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from types import CodeType, ModuleType
 
-from .nodes import extent, walk
+from .nodes import walk
 from .prepare.containers.as_variables import Containers
 from .prepare.containers.growing_lists import GrowingLists
 from .prepare.containers.lookups import Lookups
@@ -19,7 +19,8 @@ from .prepare.source import Definition
 from .prepare.static_values import StaticValues
 from .prepare.writes import Writes
 from .rules import Breach, Broken, Place, Resolve
-from .uses.contexts import Contexts, Use
+from .uses.climb import Use
+from .uses.contexts import Contexts
 from .uses.kinds import is_one
 from .variables import NONE, Binding, Liveness, Names, assigned, bound_by, read_first
 
@@ -119,9 +120,9 @@ class Facts:
         """How variables and expressions are used; divisors among the uses are checked at run time."""
         use = self._contexts.use_of(names, nodes)
         if use.as_float:
-            self.divisors |= {extent(divisor) for divisor in use.divisors}
-            self.powers |= {extent(power) for power in use.powers}
-            self.beside |= {extent(node) for node in use.beside}
+            self.divisors |= use.divisors
+            self.powers |= use.powers
+            self.beside |= use.beside
         return use
 
     def assigned_by(self, node: ast.stmt) -> Names:

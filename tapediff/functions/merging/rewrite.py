@@ -28,7 +28,8 @@ from .purity import Checked, check_statements
 from .regions.regions import REGION, Regions
 from .rules import VARYING, Broken, Without
 from .selects import Select
-from .uses.contexts import LARGEST_EXPONENT, flags
+from .uses.climb import LARGEST_EXPONENT
+from .uses.contexts import flags
 from .uses.kinds import is_one, is_store
 from .variables import Names
 

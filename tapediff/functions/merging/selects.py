@@ -123,7 +123,7 @@ class Select:
         for target, part in pairs:
             temporary, name = f".new{self._facts.number()}", target.id
             use = self._facts.use_of(frozenset([name]))
-            self._simple.is_condition = use.as_bool and not use.returned
+            self._simple.is_condition = use.as_condition
             before = side.chains.get(name, ())
             split = self._split(name, part, side, computed) if before is not None else None
             value, steps = split or (self._simple.expression(_renamed(part, side.names)), None)

@@ -257,15 +257,5 @@ def _is_float(side: ast.expr, depth: int) -> bool:
     return isinstance(side, ast.Constant) and type(side.value) is float
 
 
-def derived(flows: Flows, roots: Names) -> Names:
-    """The names whose values may come from the roots by assignments."""
-    found = set(roots)
-    while True:
-        new = {name for sources, targets in flows if sources & found for name in targets} - found
-        if not new:
-            return frozenset(found)
-        found |= new
-
-
 def _target_names(target: ast.expr) -> Names:
     return frozenset(n.id for n in walk(target) if isinstance(n, ast.Name))
