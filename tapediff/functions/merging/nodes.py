@@ -108,6 +108,21 @@ def near(node: Node, other: Placed) -> Node:
     return node
 
 
+def with_places(node: Node) -> Node:
+    """The node; all in it that has no place has that of what it stands in, as compile wants it."""
+    pending: list[tuple[ast.AST, dict[str, int]]] = [(node, {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0})]
+    while pending:
+        part, at = pending.pop()
+        known = part.__dict__
+        if "lineno" in known:
+            # What is written within it may end later.
+            at = {name: known[name] for name in _PLACE if known.get(name) is not None}
+        elif "lineno" in part._attributes:
+            known.update(at)
+        pending += [(inner, at) for inner in children(part)]
+    return node
+
+
 _PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
 

@@ -11,7 +11,7 @@ import operator
 from types import CodeType
 from typing import NamedTuple, TypeAlias
 
-from ..nodes import children, function_node, positional, walk
+from ..nodes import children, function_node, positional, walk, with_places
 
 Definition: TypeAlias = ast.FunctionDef | ast.Lambda
 
@@ -28,17 +28,21 @@ def definition_of(code: CodeType) -> Definition:
     Raises:
         NoSource: there is no file, or it has changed since.
     """
-    found = [node for node in _file(code.co_filename).definitions.get(code.co_firstlineno, ()) if _is_same(_compiled(node, code), code)]
-    if not found:
-        raise NoSource(f"{code.co_filename} is not the source that {code.co_name} was compiled from")
-    return found[0]
+    file = _file(code.co_filename)
+    if code not in file.proven:
+        found = [node for node in file.definitions.get(code.co_firstlineno, ()) if _is_same(_compiled(node, code), code)]
+        if not found:
+            raise NoSource(f"{code.co_filename} is not the source that {code.co_name} was compiled from")
+        file.proven[code] = found[0]
+    return file.proven[code]
 
 
 class _File(NamedTuple):
-    """A parsed file: its functions by their first lines, those of decorators included, and the names that it imports."""
+    """A parsed file: its functions by their first lines, those of decorators included, the names that it imports, and what was found."""
 
     definitions: dict[int, list[Definition]]
     imports: tuple[str, ...]
+    proven: dict[CodeType, Definition]
 
 
 def _file(filename: str) -> _File:
@@ -59,7 +63,7 @@ def _parsed(filename: str, text: str) -> _File:
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
             found.setdefault(first, []).append(node)
-    return _File(found, tuple(sorted(_imports(tree))))
+    return _File(found, tuple(sorted(_imports(tree))), {})
 
 
 def _imports(tree: ast.Module) -> set[str]:
@@ -84,7 +88,7 @@ def compile_within(definition: Definition, code: CodeType, cells: tuple[str, ...
     inner: ast.stmt = ast.Expr(definition) if isinstance(definition, ast.Lambda) else definition
     outer = function_node("enclosing", positional(cells), [inner], definition)
     imports: list[ast.stmt] = [ast.Import([ast.alias("builtins", name)]) for name in _file(code.co_filename).imports]
-    module = ast.fix_missing_locations(ast.Module([*imports, outer], []))
+    module = with_places(ast.Module([*imports, outer], []))
     try:
         made = compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURES, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError):
