@@ -11,7 +11,7 @@ from tapediff.functions.merging import facts, merged_function, plain_numbers, pu
 from tapediff.functions.merging.prepare import source
 from tapediff.functions.merging.run_time import run_time
 from tapediff.functions.merging.run_time.run_time import RunTime
-from tapediff.functions.merging.uses import contexts
+from tapediff.functions.merging.uses import climb
 from tapediff.targets.guarded import merging
 from tapediff.targets.guarded.merging import Merging
 from tests.functions.merging import programs, store_programs, traps
@@ -150,8 +150,8 @@ MUTATIONS = [
     ("narrow", plain_numbers, "_WIDE", Without(), traps.float32_astype),
     ("large", rules, "LARGEST_FACTOR", 1 << 60, traps.fourth_of_both),
     ("overflow", rules, "LARGEST_FLOAT", np.inf, traps.overflow_pow2),
-    ("growth", contexts.Use, "may_grow", property(lambda _: False, lambda _, value: None), traps.powers_of_three),
-    ("signs", contexts.Use, "ints_as_floats", property(lambda use: use.as_float), traps.minus_zero3),
+    ("growth", climb.Climb, "_note_of_ints", lambda *_: None, traps.powers_of_three),
+    ("signs", climb.Use, "_as_other_number", property(lambda use: use.lines.get(climb.NO_FLOAT, 0)), traps.minus_zero3),
     ("shared", facts.Facts, "require_own", lambda *_: None, programs.late_binding),
     ("statements", rewrite, "check_statements", lambda _: None, adds_in_a_tuple),
     ("sources", source, "_is_same", lambda *_: True, changed_since()),
