@@ -57,10 +57,10 @@ class _Sum(ShardedSum):
         self.client = client
         self._terms = [made.result() for made in [self._made(k) for k in range(len(shards))]]
 
-    def answers(self, x: Array) -> list[tuple[float, Array]]:
+    def answers(self, method: str, *points: Array) -> list[Foreign]:
         """Of all terms, which compute at the same time."""
-        asked = [self._asked(k, x) for k in range(len(self.shards))]
-        return [self._answer(k, future, x) for k, future in enumerate(asked)]
+        asked = [self._asked(k, method, points) for k in range(len(self.shards))]
+        return [self._answer(k, future, method, points) for k, future in enumerate(asked)]
 
     def _made(self, k: int) -> Foreign:
         """A future of the actor, on one of the workers that there are; where it is lost meanwhile, or there is none, on another."""
@@ -70,16 +70,16 @@ class _Sum(ShardedSum):
             options |= {"workers": [addresses[k % len(addresses)]], "allow_other_workers": True}
         return self.client.submit(Term, self.sent, shard, **options)
 
-    def _asked(self, k: int, x: Array) -> Foreign:
+    def _asked(self, k: int, method: str, points: tuple[Array, ...]) -> Foreign:
         """A future of the answer; None where the actor is lost."""
         try:
-            return self._terms[k].value_and_gradient(x)
+            return getattr(self._terms[k], method)(*points)
         except RuntimeError as raised:
             if not self._is_lost(k, raised):
                 raise
             return None
 
-    def _answer(self, k: int, asked: Foreign, x: Array) -> tuple[float, Array]:
+    def _answer(self, k: int, asked: Foreign, method: str, points: tuple[Array, ...]) -> Foreign:
         while True:
             try:
                 if asked is not None:
@@ -92,7 +92,7 @@ class _Sum(ShardedSum):
                     raise
             self.restarts += 1
             self._terms[k] = self._made(k).result()
-            asked = self._asked(k, x)
+            asked = self._asked(k, method, points)
 
     def _is_lost(self, k: int, raised: Exception) -> bool:
         return str(raised).startswith(LOST) or self._terms[k]._address not in self._addresses()

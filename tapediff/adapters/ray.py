@@ -52,9 +52,9 @@ class _Sum(ShardedSum):
         self._data = [shard if callable(shard) or isinstance(shard, ray.ObjectRef) else ray.put(shard) for shard in shards]
         self.terms = [kind.remote(self._sent, data) for data in self._data]
 
-    def answers(self, x: Array) -> list[tuple[float, Array]]:
+    def answers(self, method: str, *points: Array) -> list[Foreign]:
         """Of all terms, which compute at the same time."""
         try:
-            return self._ray.get([term.value_and_gradient.remote(x) for term in self.terms])
+            return self._ray.get([getattr(term, method).remote(*points) for term in self.terms])
         except self._ray.exceptions.RayTaskError as failed:
             raise failed.cause from failed

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import pickle
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
 from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..errors import ArgumentMismatch
-from ..functions.primitive import Primitive, primitive
+from ..errors import ArgumentMismatch, UnsupportedFunction
+from ..functions.callees.body import type_of
+from ..functions.callees.ruled_callee import Rule, RuledCallee
 from ..ir.arguments import Constant
-from ..ir.instruction import Target, Tree
+from ..ir.instruction import FLOAT_SCALAR, Operand, Target, Tree, is_tracked
 from ..ir.pytree import flatten, unflatten
+from ..ops.control.calls import CALL, GET
 from ..targets.compiled_tape import CompiledTape
 from ..targets.guarded_tape import GuardedTape
 
@@ -42,12 +45,16 @@ class Term:
         value, gradient = self._tape.value_and_gradient(x, self._data)
         return float(value), gradient
 
+    def hessian_vector_product(self, x: Array, v: Array) -> Array:
+        """Of this term."""
+        return self._tape.hvp(x, v, self._data)
+
 
 class ShardedSum(ABC):
-    """The sum of `f(x, shard)` over shards, with its gradient: `total.value_and_gradient(x)`.
+    """The sum of `f(x, shard)` over shards, with its derivatives: `total.value_and_gradient(x)`, `total.hessian_vector_product(x, v)`.
 
-    It is a primitive too: `total(x)` in a recorded function is one operation, so that priors and other terms stand beside it. It is
-    differentiated once.
+    `total(x)` in a recorded function is one operation, so that priors and other terms stand beside it. It can be differentiated twice; a
+    Hessian takes a message a column and shard.
 
     Attributes:
         evaluations: how many points were asked for.
@@ -60,12 +67,14 @@ class ShardedSum(ABC):
         tape = function if isinstance(function, (CompiledTape, GuardedTape)) else GuardedTape(function)
         self.shards, self.sent = shards, pickled(tape)
         self.evaluations = self.restarts = 0
-        name = f"sum of {getattr(function, '__name__', 'shards')}"
-        self._primitive: Primitive = primitive(self._forward, _backward, name=name)
+        self.name = f"sum of {getattr(function, '__name__', 'shards')}"
+        # The last point's bytes, value and gradient: a kernel asks for both apart.
+        self._last: tuple[bytes | None, float, Array] = None, 0.0, np.empty(0)
+        self._callees: dict[Hashable, RuledCallee] = {}
 
     def __call__(self, x: Tree) -> Tree:
-        """The value; in a recorded function, an operation with its gradient."""
-        return self._primitive(x)
+        """The value; in a recorded function, an operation with its derivatives."""
+        return self._operation(self._value, self._value_rule, True, x)
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         """Value and gradient at a vector, summed in the order of the shards, so that the same numbers come again.
@@ -74,20 +83,57 @@ class ShardedSum(ABC):
             Exception: what the function raised in a worker.
         """
         self.evaluations += 1
-        answers = self.answers(np.array(x, dtype=np.float64))
+        answers = self.answers("value_and_gradient", np.array(x, dtype=np.float64))
         return sum(value for value, _ in answers), np.sum([gradient for _, gradient in answers], axis=0)
 
+    def hessian_vector_product(self, x: Array, v: Array) -> Array:
+        """The Hessian at x times v, summed likewise."""
+        return np.sum(self.answers("hessian_vector_product", *np.array((x, v), dtype=np.float64)), axis=0)
+
     @abstractmethod
-    def answers(self, x: Array) -> list[tuple[float, Array]]:
-        """Value and gradient of each term; makes those of lost workers anew."""
+    def answers(self, method: str, *points: Array) -> list[Any]:
+        """Of each term, what a method of Term returns; makes the terms of lost workers anew."""
 
-    def _forward(self, x: Array) -> tuple[np.float64, Array]:
-        value, gradient = self.value_and_gradient(x)
-        return np.float64(value), gradient
+    # The operations in recorded functions: the rule of each is written with the next one
 
+    def _operation(self, function: Callable[..., Array], rule: Rule, is_number: bool, *operands: Tree) -> Tree:
+        """A call of a function of points; its result is a number, or of their type."""
+        operands = tuple(value.astype(np.float64) if is_tracked(value) else np.asarray(value, dtype=np.float64) for value in operands)
+        if not any(map(is_tracked, operands)):
+            return function(*operands)[()]
+        types = tuple(type_of(operand) for operand in operands)
+        callee = self._callees.get((rule, types))
+        if callee is None:
+            made = RuledCallee(self.name, function, rule, types, FLOAT_SCALAR if is_number else types[0], {})
+            callee = self._callees.setdefault((rule, types), made)
+        return GET(CALL(*operands, callee=callee), k=0)
 
-def _backward(gradient: Array, cotangent: Array) -> Array:
-    return cotangent * gradient
+    def _value_rule(self, z_bar: Operand, _: Operand, x: Operand) -> list[Operand]:
+        return [z_bar * self._operation(self._gradient, self._gradient_rule, False, x)]
+
+    def _gradient_rule(self, z_bar: Operand, _: Operand, x: Operand) -> list[Operand]:
+        return [self._operation(self.hessian_vector_product, self._product_rule, False, x, z_bar)]
+
+    def _product_rule(self, z_bar: Operand, _: Operand, x: Operand, v: Operand) -> list[Operand]:
+        third = self._operation(self._third, self._product_rule, False, x, v, z_bar)
+        return [third, self._operation(self.hessian_vector_product, self._product_rule, False, x, z_bar)]
+
+    def _value(self, x: Array) -> np.ndarray:
+        return np.asarray(self._at(x)[1])
+
+    def _gradient(self, x: Array) -> Array:
+        return self._at(x)[2]
+
+    def _third(self, *_: Array) -> Array:
+        raise UnsupportedFunction(
+            f"a third derivative through the {self.name}", at=self.name, fix="stay with two: the second one as products with vectors"
+        )
+
+    def _at(self, x: Array) -> tuple[bytes | None, float, Array]:
+        last, here = self._last, x.tobytes()
+        if here != last[0]:
+            last = self._last = (here, *self.value_and_gradient(x))
+        return last
 
 
 def pickled(value: object) -> bytes:

@@ -42,13 +42,17 @@ def check(total):
         assert (value, gradient.tolist()) == (total(x), total.value_and_gradient(x)[1].tolist())
     with_prior = td.GuardedTape(lambda x: 2.0 * total(x) - 0.5 * np.sum(x**2))
     np.testing.assert_allclose(td.gradient(with_prior, POINT), 2.0 * total.value_and_gradient(POINT)[1] - POINT, rtol=1e-12)
+    product = td.hvp(term, POINT, Y[:3], td.Constant({"X": X, "y": Y}))
+    np.testing.assert_allclose(total.hessian_vector_product(POINT, Y[:3]), product, rtol=1e-12)
+    np.testing.assert_allclose(td.hessian(with_prior, POINT) @ Y[:3], 2.0 * product - Y[:3], rtol=1e-12)
+    np.testing.assert_allclose(with_prior.hvp(POINT, Y[:3]), 2.0 * product - Y[:3], rtol=1e-12)
 
 
 class Here(ShardedSum):
     """The terms in this process."""
 
-    def answers(self, x):
-        return [Term(self.sent, shard).value_and_gradient(x) for shard in self.shards]
+    def answers(self, method, *points):
+        return [getattr(Term(self.sent, shard), method)(*points) for shard in self.shards]
 
 
 def test_a_sum_of_terms_and_its_gradient():
@@ -59,6 +63,11 @@ def test_a_sum_of_terms_and_its_gradient():
     held = Term(pickled(td.GuardedTape(term)), {"X": odd, "y": Y})
     assert held._data.value["X"].flags.aligned
     assert held.value_and_gradient(POINT)[0] == td.GuardedTape(term)(POINT, td.Constant({"X": X, "y": Y}))
+    total = Here(term, PARTS)
+    assert [td.value_and_gradient(total, POINT) for _ in range(3)]
+    assert total.evaluations == 1
+    with pytest.raises(td.UnsupportedFunction, match="a third derivative through the sum of term"):
+        td.gradient(lambda x: np.sum(td.hvp(total, x, Y[:3])), POINT)
     with pytest.raises(td.ArgumentMismatch, match="no shards"):
         Here(term, [])
 

@@ -15,7 +15,7 @@ Rule = Callable[..., Sequence[Operand]]
 
 
 class RuledCallee(PythonCallee):
-    """A function of arrays, which gives one array, and its rule; of both, what is frozen comes in `options`, and is handed on by name.
+    """A function of arrays, which gives one array or number, and its rule; `options` are frozen, and handed to both by name.
 
     Attributes:
         rule: its derivative, written with tracked operations, calls of other such functions among them.
@@ -34,7 +34,7 @@ class RuledCallee(PythonCallee):
         return RuledCallee, (self.name, self.function, self.rule, self.in_types, self.out_types[0], self.options)
 
     def results_of(self, inputs: Sequence[Operand]) -> list[np.ndarray]:
-        return [np.ascontiguousarray(self.function(*inputs, **self.options))]
+        return [np.asarray(self.function(*inputs, **self.options), order="C")]
 
     def call_rule(self, z_bars: Sequence[Operand], z: Operand, inputs: Sequence[Operand], active: Sequence[bool]) -> list[Operand]:
         cotangents = iter(self.rule(z_bars[0], GET(z, k=0), *inputs, **self.options))
