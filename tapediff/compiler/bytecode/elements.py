@@ -55,6 +55,7 @@ class Elements:
         inputs: the first element and how many, by position.
         ordinals: of guards, by number of the operation.
         kinds: of the elements.
+        filler: a constant that is there to be read by what only fills runs up.
     """
 
     forms: list[Form] = field(default_factory=list)
@@ -67,6 +68,7 @@ class Elements:
     inputs: dict[int, tuple[int, int]] = field(default_factory=dict)
     ordinals: dict[int, int] = field(default_factory=dict)
     kinds: list[str] = field(default_factory=list)
+    filler: int = -1
 
 
 def elements_of(tape: Tape) -> Elements:
@@ -114,6 +116,7 @@ class _Table:
         self.known: dict[Hashable, tuple[int, str]] = {}
         self.scalar: list[str] = []
         self.form_numbers: dict[Form, int] = {}
+        self.elements.filler = self.constant(1.0, "f64")
 
     def define(self, ids: Any, kind: str) -> None:
         self.elements.ids.append(ids)

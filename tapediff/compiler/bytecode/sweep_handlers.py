@@ -6,6 +6,10 @@ the values of consecutive slots; its adjoint run has no operands of its own, it 
     forward run: handler (2 words), count, operands of each operation
     adjoint run: handler (2 words), count, how many words back the operands are, the first slot of the results
 
+A run is filled up to whole blocks of operations, which are computed together: what comes behind the last one of the tape reads a number
+that is there for this, and adds to the cotangent of that number, which nobody reads. So there is no loop over a remainder, whose end the
+processor would have to guess.
+
 No operation of a run reads what another of the run makes, and therefore no adjoint adds to a cotangent that another of its run reads: all
 are read first, then added to one by one, in order.
 """
@@ -15,11 +19,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...ops.declaration.scalar_expressions import has_costly
+from ...ops.declaration.scalar_expressions import called_functions, has_costly
 from ..llvm.values import SCALAR, TYPES
 from ..loop_ir.collapse_loops import LANES
 from ..loop_ir.program import Literal
 from ..math.expressions import emit_expression
+from ..math.function_table import CALLED_BY_ELEMENT
 from ..math.simd import Code, Value, constant
 from .formulas import Formula
 from .handlers import HEADER_BYTES, UNROLLED, HandlerWriter
@@ -40,12 +45,15 @@ class Forward:
     def arity(self) -> int:
         return len(self.formula.kinds)
 
+    @property
+    def block(self) -> int:
+        return block_of(self.formula)
+
     def write(self, writer: HandlerWriter) -> None:
         code = writer.code
         _count(code)
         code.line(f"%operands = getelementptr i8, ptr %run, i64 {HEADER_BYTES}")
-        for step in _steps(self.formula):
-            writer.loop(step, lambda done, step=step: self._operations(writer, done, step))
+        writer.loop(self.block, lambda done: self._operations(writer, done, self.block))
         made = code.emit("getelementptr i64, ptr %made, i64 %count")
         words = code.emit(f"mul nuw nsw i64 %count, {self.arity}")
         _go_on(code, code.emit(f"getelementptr i32, ptr %operands, i64 {words}"), made)
@@ -77,6 +85,10 @@ class Adjoint:
     def arity(self) -> int:
         return len(self.formula.kinds) - 2
 
+    @property
+    def block(self) -> int:
+        return block_of(self.formula)
+
     def write(self, writer: HandlerWriter) -> None:
         code = writer.code
         _count(code)
@@ -85,8 +97,7 @@ class Adjoint:
         first = writer.word("%run", 4)
         code.line(f"%z = getelementptr i64, ptr %slots, i64 {first}")
         code.line(f"%z_bar = getelementptr i64, ptr %made, i64 {first}")
-        for step in _steps(self.formula):
-            writer.loop(step, lambda done, step=step: self._operations(writer, done, step))
+        writer.loop(self.block, lambda done: self._operations(writer, done, self.block))
         _go_on(code, code.emit(f"getelementptr i32, ptr %run, i64 {ADJOINT_WORDS}"), "%made")
 
     def _operations(self, writer: HandlerWriter, done: str, step: int) -> None:
@@ -192,9 +203,11 @@ def _is_vectorised(formula: Formula) -> bool:
     return any(has_costly(line.expression) for line in formula.lines)
 
 
-def _steps(formula: Formula) -> tuple[int, int]:
-    """How many operations are done at a time, while so many are left; then one by one."""
-    return (LANES if _is_vectorised(formula) else UNROLLED), 1
+def block_of(formula: Formula) -> int:
+    """How many operations are computed together; a power of two."""
+    if any(name in CALLED_BY_ELEMENT for line in formula.lines for name in called_functions(line.expression)):
+        return 1
+    return LANES if _is_vectorised(formula) else UNROLLED
 
 
 def _evaluated(code: Code, formula: Formula, operands: Sequence[Sequence[Value | None]]) -> list[tuple[int, list[Value]]]:

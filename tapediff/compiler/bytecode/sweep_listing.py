@@ -21,7 +21,7 @@ def sweep_lines(sweeps: Sweeps, name: Callable[[int], str]) -> list[str]:
     printer = _Printer(sweeps, name)
     lines = [f"# {sweeps.operations} operations are interpreted, in {len(sweeps.headers)} runs", f"z = [None] * {sweeps.slots}"]
     for number, header in enumerate(sweeps.headers.tolist()):
-        lines += printer.run(sweeps.handlers[sweeps.handler_of[number]], header)
+        lines += printer.run(sweeps.handlers[sweeps.handler_of[number]], header, int(sweeps.counts[number]))
     return lines
 
 
@@ -34,8 +34,8 @@ class _Printer:
         self.exits: dict[int, Exit] = {item.ordinal: item for item in sweeps.body if isinstance(item, Exit)}
         self.made = self.values = 0
 
-    def run(self, handler: AnyHandler, header: int) -> Iterator[str]:
-        count, first = int(self.words[header + 2]), header + 3
+    def run(self, handler: AnyHandler, header: int, count: int) -> Iterator[str]:
+        first = header + 3
         match handler:
             case Constants():
                 bits = self.words[first : first + 2 * count]
@@ -65,7 +65,7 @@ class _Printer:
                 yield from (f"{self.bases[base]}[{k}] = z[{slot}]" for base, k, slot in self._rows(first, count, 3))
             case _:
                 return
-        self.made += count * handler.makes_values
+        self.made += int(self.words[header + 2]) * handler.makes_values
 
     def _rows(self, first: int, count: int, arity: int) -> list[list[int]]:
         return self.words[first : first + count * arity].reshape(count, arity).tolist()

@@ -48,6 +48,7 @@ class Sweeps(Interpreted):
         words, headers: as of bytecode.translate.Translation.
         handlers: without repetition.
         handler_of: by run, its number in `handlers`.
+        counts: by run, how many operations it has without those that only fill it up.
         slots: how many words the values and the cotangents have.
         bases: storages of inputs and outputs.
         operations: how many there are in both sweeps.
@@ -58,6 +59,7 @@ class Sweeps(Interpreted):
     headers: np.ndarray
     handlers: tuple[AnyHandler, ...]
     handler_of: np.ndarray
+    counts: np.ndarray
     slots: int
     bases: tuple[int, ...]
     operations: int
@@ -239,6 +241,10 @@ class _Builder:
     """Lays the runs out as words.
 
     Attributes:
+        handlers_of: of both sweeps, by key.
+        counts, true_counts: of operations by run, with and without those that only fill it up.
+        place: by operation, where in its run it stands.
+        made_at: by run, the slot of its first result.
         slot_of: by element.
     """
 
@@ -250,39 +256,55 @@ class _Builder:
         self.length = 0
         self.handlers: dict[AnyHandler, int] = {}
         self.handler_of: list[np.ndarray] = []
+        self.run_counts: list[np.ndarray] = []
+        self.handlers_of = {key: self._handlers(key) for key in set(self.runs.keys)}
         self.bases: list[int] = []
         self._number()
 
     def _number(self) -> None:
-        """Slots: constants, inputs, then the results of the runs."""
-        elements = self.elements
-        results, of = np.array(elements.results, np.int64), self.runs.of
-        self.counts = np.bincount(of, minlength=len(self.runs.keys))
-        self.order = np.argsort(of, kind="stable")
-        self.slot_of = np.zeros(len(elements.kinds), np.int64)
-        first = list(elements.constants.values())
-        for start, size in elements.inputs.values():
-            first += range(start, start + size)
-        self.slot_of[first] = np.arange(len(first))
-        made = results[self.order]
-        self.slot_of[made[made >= 0]] = len(first) + np.arange((made >= 0).sum())
+        """Slots: constants, inputs, then the results of the runs, of which each is filled up to whole blocks."""
+        elements, of = self.elements, self.runs.of
+        results = np.array(elements.results, np.int64)
+        blocks = np.array([self._block(key) for key in self.runs.keys], np.int64)
+        self.true_counts = np.bincount(of, minlength=len(blocks))
+        self.counts = -(-self.true_counts // blocks) * blocks
         # Where in its run an operation stands, and where the results of a run begin.
-        makes = np.bincount(of, weights=results >= 0, minlength=len(self.counts)).astype(np.int64)
-        self.made_at = len(first) + np.cumsum(makes) - makes
+        order = np.argsort(of, kind="stable")
         self.place = np.empty(len(of), np.int64)
-        self.place[self.order] = np.arange(len(of)) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
-        self.values = len(elements.kinds)
+        self.place[order] = np.arange(len(of)) - np.repeat(np.cumsum(self.true_counts) - self.true_counts, self.true_counts)
+        first = [*elements.constants.values(), *chain.from_iterable(range(n, n + size) for n, size in elements.inputs.values())]
+        makes = np.array([self.handlers_of[key][0].makes_values for key in self.runs.keys], np.int64) * self.counts
+        self.made_at = len(first) + np.cumsum(makes) - makes
+        self.values = len(first) + int(makes.sum())
+        self.slot_of = np.zeros(len(elements.kinds), np.int64)
+        self.slot_of[first] = np.arange(len(first))
+        makers = results >= 0
+        self.slot_of[results[makers]] = (self.made_at[of] + self.place)[makers]
+
+    def _block(self, key: int) -> int:
+        """How many operations are computed together, in one sweep or the other."""
+        return max([handler.block for handler in self.handlers_of[key] if isinstance(handler, (Forward, Adjoint))], default=1)
+
+    def _handlers(self, key: int) -> tuple[Check | Forward, Adjoint | None]:
+        """Of a key: for the forward sweep, and for the backward sweep if anything has a derivative."""
+        form, wanted = self.elements.forms[key // KEYS], tuple([k for k in range(OPERANDS) if key >> k & 1])
+        if form.op is GUARD:
+            kind, expects_nan = form.params
+            return Check(kind, form.kinds[0], expects_nan), None
+        adjoint = Adjoint(adjoint_formula(form, wanted, bool(key & GUARDED)), wanted) if wanted else None
+        return Forward(forward_formula(form)), adjoint
 
     # Words
 
     def add(self, handler: AnyHandler, count: int, words: Sequence[int] | np.ndarray) -> None:
         """One run."""
-        self._append(np.array([0, 0, count, *words], np.int64), np.zeros(1, np.int64), np.array([self.handler(handler)]))
+        self._append(np.array([0, 0, count, *words], np.int64), np.zeros(1, np.int64), np.array([self.handler(handler)]), np.array([count]))
 
-    def _append(self, words: np.ndarray, headers: np.ndarray, handlers: np.ndarray) -> None:
+    def _append(self, words: np.ndarray, headers: np.ndarray, handlers: np.ndarray, counts: np.ndarray) -> None:
         self.words.append(words)
         self.headers.append(headers + self.length)
         self.handler_of.append(handlers)
+        self.run_counts.append(counts)
         self.length += len(words)
 
     def handler(self, handler: AnyHandler) -> int:
@@ -313,7 +335,7 @@ class _Builder:
         self.add(End(), 0, [])
         group = Sweeps(
             self._exits(), np.concatenate(self.words).astype(np.uint32), np.concatenate(self.headers), tuple(self.handlers),
-            np.concatenate(self.handler_of), self.values * (2 if wrt else 1), tuple(self.bases),
+            np.concatenate(self.handler_of), np.concatenate(self.run_counts), self.values * (2 if wrt else 1), tuple(self.bases),
             len(elements.rows) * (3 if wrt else 1), {k: kind for k, (kind, _) in enumerate(elements.constants) if kind != "f64"},
         )  # fmt: skip
         outputs = len(tape.outputs) + len(wrt or ())
@@ -340,13 +362,11 @@ class _Builder:
     def _forward(self) -> np.ndarray:
         """The words of the runs; gives where each begins."""
         elements, runs, counts = self.elements, self.runs, self.counts
-        of_key = {key: self._forward_handler(elements.forms[key // KEYS]) for key in set(runs.keys)}
-        distinct = list(self.handlers)
-        numbers = np.array([of_key[key] for key in runs.keys], np.int64)
-        arities = np.array([distinct[of_key[key]].arity for key in runs.keys], np.int64)
+        numbers = np.array([self.handler(self.handlers_of[key][0]) for key in runs.keys], np.int64)
+        arities = np.array([self.handlers_of[key][0].arity for key in runs.keys], np.int64)
         lengths = 3 + counts * arities
         starts = np.cumsum(lengths) - lengths
-        words = np.zeros(int(lengths.sum()), np.int64)
+        words = np.full(int(lengths.sum()), self.slot_of[elements.filler], np.int64)
         words[starts + 2] = counts
         at = starts[runs.of] + 3 + self.place * arities[runs.of]
         sizes = np.fromiter(map(len, elements.rows), np.int64, len(elements.rows))
@@ -357,30 +377,21 @@ class _Builder:
         for k, ordinal in elements.ordinals.items():
             words[at[k] + 2] = ordinal
         first = self.length
-        self._append(words, starts, numbers)
+        self._append(words, starts, numbers, self.true_counts)
         return starts + first
-
-    def _forward_handler(self, form: Form) -> int:
-        if form.op is GUARD:
-            kind, expects_nan = form.params
-            return self.handler(Check(kind, form.kinds[0], expects_nan))
-        return self.handler(Forward(forward_formula(form)))
 
     def _backward(self, starts: np.ndarray) -> None:
         """The adjoints of the runs that have one, from the last to the first."""
         keys = np.array(self.runs.keys, np.int64)
         chosen = np.flatnonzero(keys % GUARDED)[::-1]
-        of_key = {key: self._adjoint_handler(key) for key in set(keys[chosen].tolist())}
         words = np.zeros((len(chosen), ADJOINT_WORDS), np.int64)
         at = self.length + ADJOINT_WORDS * np.arange(len(chosen))
         words[:, 2] = self.counts[chosen]
         words[:, 3] = at - (starts[chosen] + 3)
         words[:, 4] = self.made_at[chosen]
-        self._append(words.ravel(), at - self.length, np.array([of_key[key] for key in keys[chosen].tolist()], np.int64))
-
-    def _adjoint_handler(self, key: int) -> int:
-        form, wanted = self.elements.forms[key // KEYS], tuple([k for k in range(OPERANDS) if key >> k & 1])
-        return self.handler(Adjoint(adjoint_formula(form, wanted, bool(key & GUARDED)), wanted))
+        adjoints = [self.handlers_of[key][1] for key in keys[chosen].tolist()]
+        numbers = [self.handler(adjoint) for adjoint in adjoints if adjoint is not None]
+        self._append(words.ravel(), at - self.length, np.array(numbers, np.int64), self.true_counts[chosen])
 
     def _write(self, storage: int, ids: np.ndarray) -> None:
         """An output of the tape."""
