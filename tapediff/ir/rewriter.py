@@ -39,6 +39,28 @@ class Rewriter:
         instruction, number = self.tape.instructions[old], self.number
         return self.keep(instruction, tuple([number[i] for i in instruction[1]]))
 
+    def copy_all(self, wanted: Sequence[bool]) -> None:
+        """Emit the old instructions that are wanted, in order: `copy` in a third of the time."""
+        number, made = self.number, self.instructions
+        count = len(made)
+        for old, (instruction, is_wanted) in enumerate(zip(self.tape.instructions, wanted)):
+            if not is_wanted:
+                continue
+            inputs = instruction[1]
+            if len(inputs) == 2:
+                i, j = inputs
+                operands = (number[i], number[j])
+            elif len(inputs) == 1:
+                operands = (number[inputs[0]],)
+            else:
+                operands = tuple([number[i] for i in inputs])
+            if operands != inputs:
+                op, _, params, type_, site = instruction
+                instruction = _new_tuple(Instruction, (op, operands, params, type_, site))
+            made.append(instruction)
+            number[old] = count
+            count += 1
+
     def keep(self, instruction: Instruction, operands: tuple[int, ...]) -> int:
         """Emit an old instruction on operands of the new tape."""
         if operands != instruction[1]:

@@ -151,16 +151,18 @@ def _rule_bits(form: Form) -> int:
 def _guarded(tape: Tape, sources: set[int]) -> np.ndarray:
     """By instruction: whether its cotangent may be an exact zero of something discarded, which its adjoint must not make NaN of. As in
     transforms/reverse.py, where the qualities of cotangents are explained. Raises Unsuited where that has rules of its own."""
-    instructions, active = tape.instructions, active_values(tape, sources)
-    squares = Squares(tape)
+    instructions = tape.instructions
     found = np.zeros(len(instructions), bool)
-    if squares.leads and any(map(squares.is_square, instructions)):
+    used = {instruction[0] for instruction in instructions}
+    if any(op.squared is not None for op in used) and any(map(Squares(tape).is_square, instructions)):
         raise Unsuited
-    used = {op for op, *_ in instructions}
+    # Entries of the inputs are parts of what needs no cotangent but their own.
+    reads_parts = INDEX in used and any(i[0] is INDEX and instructions[i[1][0]][0] is not INPUT for i in instructions)
+    if not reads_parts and not any(isinstance(op, Op) and op.masks and op is not INDEX for op in used):
+        return found
+    active = active_values(tape, sources)
     if SELECT in used and any(i.op is SELECT and active[n] for n, i in enumerate(instructions)):
         raise Unsuited
-    if not any(isinstance(op, Op) and op.masks for op in used):
-        return found
     # 0: no cotangent yet, 1: perhaps discarded, 2: not.
     quality = bytearray(len(instructions))
     quality[tape.outputs[0]] = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from ...ir.instruction import CONSTANT, GUARD, INPUT, Params, Primitive
+from ...ir.instruction import CONSTANT, GUARD, INPUT, Instruction, Params, Primitive
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.control.calls import TupleOp
@@ -12,22 +12,29 @@ from ...ops.control.calls import TupleOp
 # Comparing larger constants by content costs more than a second copy.
 LARGEST_COMPARED = 4096
 
+# See ir/rewriter.py.
+_new_tuple = tuple.__new__
+
 
 def common_subexpressions(tape: Tape) -> Tape:
     rewriter = Rewriter(tape)
     known: dict[Hashable, int] = {}
-    numbers = rewriter.number
+    numbers, made, count = rewriter.number, rewriter.instructions, 0
     for number, instruction in enumerate(tape.instructions):
-        op, inputs, params, *_ = instruction
-        operands = tuple([numbers[i] for i in inputs])
+        op, inputs, params, type_, site = instruction
+        operands = inputs
+        # Up to the first value that is found again, all have their old numbers.
+        if number != count:
+            operands = (numbers[inputs[0]], numbers[inputs[1]]) if len(inputs) == 2 else tuple([numbers[i] for i in inputs])
         key = _key(op, operands, params) if params else (op, operands)
-        earlier = known.get(key) if key is not None else None
-        if earlier is None:
-            earlier = rewriter.keep(instruction, operands)
-            if key is not None:
-                known[key] = earlier
+        earlier = known.setdefault(key, count) if key is not None else count
+        if earlier == count:
+            if operands != inputs:
+                instruction = _new_tuple(Instruction, (op, operands, params, type_, site))
+            made.append(instruction)
+            count += 1
         numbers[number] = earlier
-    return rewriter.finish()
+    return tape if count == len(numbers) else rewriter.finish()
 
 
 def _key(op: Primitive, operands: tuple[int, ...], params: Params) -> Hashable:

@@ -25,7 +25,5 @@ def dead_code(tape: Tape) -> Tape:
     if all(needed):
         return tape
     rewriter = Rewriter(tape)
-    for number, keep in enumerate(needed):
-        if keep:
-            rewriter.number[number] = rewriter.copy(number)
+    rewriter.copy_all(needed)
     return rewriter.finish()
