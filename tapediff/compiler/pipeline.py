@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir.tape import Tape
+from ..passes.loops.selects_by_jumps import selects_by_jumps
 from ..passes.pipeline import FINISH, run_passes
 from .bytecode.translate import Translation, translated
 from .loop_ir.program import Group, Interpreted, Program, Storage, assembled
@@ -31,9 +32,9 @@ def build_program(tape: Tape) -> Program:
     return _planned(lowered, storages, [], split_long(groups))
 
 
-def build_body(tape: Tape, varying: set[int]) -> Program:
+def build_body(tape: Tape, varying: set[int], carries: int) -> Program:
     """The program of a loop's body: its first `before` groups run once, as they depend on none of the inputs `varying`."""
-    lowered = lower(run_passes(tape, FINISH))
+    lowered = lower(selects_by_jumps(run_passes(tape, FINISH), carries))
     steps, storages = recompute_stencils(lowered.steps, lowered.storages)
     early, steps = split_invariants(steps, storages, varying)
     before, groups = schedule(early, storages), schedule(steps, storages)

@@ -100,11 +100,16 @@ class Invocation:
     def run(self, chosen: bool) -> None:
         """Call the dispatch loop, and leave with the exception that Python may have raised."""
         dispatch_loop = "run_chosen" if chosen else "run_decided"
-        self.addresses |= {f"tapediff_{dispatch_loop}": dispatch_loop_address(dispatch_loop), self.symbol: self.table.address}
+        self.addresses |= {f"tapediff_{dispatch_loop}": dispatch_loop_address(dispatch_loop)}
         self.code.declare(f"declare i32 @tapediff_{dispatch_loop}(ptr, ptr)")
-        self.code.declare(f"@{self.symbol} = external global i64")
+        self._refer_to_table()
         status = self.code.emit(f"call i32 @tapediff_{dispatch_loop}(ptr @{self.symbol}, ptr %call_frame)")
         self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), PENDING)
+
+    def _refer_to_table(self) -> None:
+        """Declare the symbol of the dispatch table."""
+        self.addresses[self.symbol] = self.table.address
+        self.code.declare(f"@{self.symbol} = external global i64")
 
     def header(self, end: Number, numbers: str | None, step: int) -> None:
         self.set(ITERATION, 0)

@@ -18,11 +18,13 @@ from ..runtime.call_frame import (
     value_bytes,
 )  # fmt: skip
 from ..runtime.callbacks import callback_address
+from ..runtime.callees.dispatch_loop import ROOM
 from ..runtime.status import OUT_OF_MEMORY, PENDING
 from .invocation import Invocation, Number
 
-# Entries that a dynamic array has room for at first, when nobody knows how long it will be.
-FIRST_ENTRIES = 64
+# Entries that a dynamic array has room for at first, when nobody knows how long it will be; later as many as the last one had in the
+# end, up to a limit: each time that an array grows it may be copied.
+FIRST_ENTRIES, MOST_FIRST_ENTRIES = 64, 1 << 16
 
 class Limit:
     """How many iterations a loop may take; kept by the code that has its number."""
@@ -63,7 +65,7 @@ class LoopOfCallee(Invocation):
         length = form.length if form.length is not None else None if form.stops else self._count()
         if isinstance(length, str) and self.heap:
             self._leave_too_long(self.code.emit(f"icmp sgt i64 {length}, {self._most}"), length)
-        room: Number = min(FIRST_ENTRIES, self._most) if length is None else length
+        room: Number = self._first_room() if length is None else length
         pointers = self._rooms(room)
         self.header(room, None, -1 if form.backwards else 1)
         self.set(STOPPED, 0)
@@ -73,7 +75,7 @@ class LoopOfCallee(Invocation):
             target = self.code.emit(f"load ptr, ptr {self.slot(input_word(k))}")
             self._copy(self.operand(form.leading + k), target, value_bytes(self.callee.in_types[k]))
         if form.stops:
-            self._run_until_it_stops(pointers)
+            self._run_until_it_stops(pointers, room)
         else:
             self.run(form.variant_given)
         self._deliver()
@@ -186,13 +188,28 @@ class LoopOfCallee(Invocation):
             self.leave_if(self.code.emit(f"icmp eq ptr {pointers[item]}, null"), OUT_OF_MEMORY)
         return pointers
 
-    def _run_until_it_stops(self, pointers: dict[int, str]) -> None:
+    def _first_room(self) -> Number:
+        """For how many iterations a while loop has room at first."""
+        if not self.heap:
+            return min(FIRST_ENTRIES, self._most)
+        code = self.code
+        for name in ("smax", "smin"):
+            code.declare(f"declare i64 @llvm.{name}.i64(i64, i64)")
+        # Other threads may write it at the same time: each number that is read was right for some loop.
+        last = code.emit(f"load atomic i64, ptr {self._last_room()} monotonic, align 8")
+        room = code.emit(f"call i64 @llvm.smax.i64(i64 {last}, i64 {FIRST_ENTRIES})")
+        return code.emit(f"call i64 @llvm.smin.i64(i64 {room}, i64 {min(MOST_FIRST_ENTRIES, self._most)})")
+
+    def _last_room(self) -> str:
+        self._refer_to_table()
+        return self.code.emit(f"getelementptr i64, ptr @{self.symbol}, i64 {ROOM}")
+
+    def _run_until_it_stops(self, pointers: dict[int, str], room: Number) -> None:
         """A while loop: as far as the stacks have room, then on with twice as much."""
         code = self.code
         byte = code.emit(f"load i8, ptr {self.operand(self.form.leading - 1)}")
         goes = code.emit(f"icmp ne i8 {byte}, 0")
-        room = min(FIRST_ENTRIES, self._most) if self.heap else self._most
-        self.set(END, code.emit(f"select i1 {goes}, i64 {room}, i64 0"))
+        self.set(END, code.emit(f"select i1 {goes}, i64 {room if self.heap else self._most}, i64 0"))
         self.set(STOPPED, code.emit(f"select i1 {goes}, i64 0, i64 1"))
         if not self.heap:
             self.run(self.form.variant_given)
@@ -217,6 +234,7 @@ class LoopOfCallee(Invocation):
         code.lines[position] = f"{length} = phi i64 [ {room}, %{before} ], [ {twice}, %{code.block} ]"
         code.line(f"br label %{run}")
         code.start(done)
+        code.line(f"store atomic i64 {length}, ptr {self._last_room()} monotonic, align 8")
 
     # Results
 

@@ -33,7 +33,7 @@ _OPERATORS: dict[str, Callable[..., object]] = {
     "logical_or": operator.or_,
     "logical_xor": operator.xor,
 }
-_LANES = ("fma", "rint", "floor", "ceil", "trunc", "sqrt", "copysign", "select", "to_f64", "to_i64")
+_LANES = ("fma", "rint", "floor", "ceil", "trunc", "sqrt", "copysign", "select", "select_by_jump", "to_f64", "to_i64")
 _ARITHMETIC = (
     "equal", "not_equal", "maximum", "minimum", "fmax", "fmin", "absolute", "sign", "square", "reciprocal", "isnan",
     "isinf", "isfinite", "signbit", "fmod", "mod", "floor_divide", "integer_floor_divide", "integer_mod", "round_to_float32",
@@ -86,6 +86,7 @@ _OWN = {
     "not_equal",
     "fma",
     "select",
+    "select_by_jump",
     "round_to_float32",
     "to_f64",
     "to_i64",
@@ -104,8 +105,8 @@ PYTHON_FUNCTIONS: dict[str, Callable[..., object]] = {
     "equal": operator.eq,
     "not_equal": operator.ne,
     "fma": lambda x, y, z: x * y + z,
-    "zero_where_discarded": lambda x, y, w: 0.0 if y == 0.0 and not np.isfinite(w) else x,
-    "select": lambda condition, x, y: x if condition else y,
+    "zero_where_discarded": lambda x, y, w: 0.0 if y == 0.0 and np.isnan(w) and np.isnan(x) else x,
+    **dict.fromkeys(("select", "select_by_jump"), lambda condition, x, y: x if condition else y),
     "to_f64": np.float64,
     "round_to_float32": lambda x: np.float64(np.float32(x)),
     "to_i64": np.int64,

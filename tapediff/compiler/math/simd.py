@@ -10,8 +10,8 @@ from ..llvm.values import TYPES, Code, Value, constant, convert, operand_text, r
 
 __all__ = [
     "Code", "Value", "any_lane", "as_values", "bits", "call_rarely", "call_scalar", "ceil", "constant", "copysign", "fabs",
-    "floor", "fma", "from_bits", "halves", "integer_quotient", "is_nan", "joined", "rint", "scaled", "select", "splat",
-    "sqrt", "to_f64", "to_i64", "trunc", "type_of", "unlikely",
+    "floor", "fma", "from_bits", "halves", "integer_quotient", "is_nan", "joined", "rint", "scaled", "select", "select_by_jump",
+    "splat", "sqrt", "to_f64", "to_i64", "trunc", "type_of", "unlikely",
 ]  # fmt: skip
 
 _PURE = "nounwind willreturn memory(none)"
@@ -194,6 +194,24 @@ def unlikely(condition: Value, usual: Value, rare: Callable[[], Value], *, stays
     lanes = TYPES["f64", usual.width]
     name = code.emit(f"phi {lanes} [ {usual.ref}, %{before} ], [ {other.ref}, %{after} ]")
     return Value(code, name, "f64", usual.width)
+
+
+def select_by_jump(condition: Value, x, y) -> Value:
+    """`select` by a jump, where there is one lane: what follows does not wait for the condition."""
+    code, width = widest((condition, x, y))
+    if width > 1 or not isinstance(condition, Value):
+        return select(condition, x, y)
+    kind = next((v.kind for v in (x, y) if isinstance(v, Value)), "f64")
+    left, right = operand_text(x, kind, 1), operand_text(y, kind, 1)
+    other, join = code.label(), code.label()
+    # LLVM makes a selection of a jump over nothing, unless this is likely.
+    code.declare('!98 = !{!"branch_weights", i32 1000, i32 1}')
+    code.line(f"br i1 {condition.ref}, label %{join}, label %{other}, !prof !98")
+    before = code.block
+    code.start(other)
+    code.line(f"br label %{join}")
+    code.start(join)
+    return Value(code, code.emit(f"phi {TYPES[kind, 1]} [ {left}, %{before} ], [ {right}, %{other} ]"), kind, 1)
 
 
 def call_scalar(symbol: str, *operands, trailing: str = "", attributes: str = "", definition: str = "") -> Value:

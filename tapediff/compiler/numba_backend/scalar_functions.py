@@ -94,8 +94,13 @@ def select(condition, x, y):
 
 
 @inner
+def select_by_jump(condition, x, y):
+    return x if condition else y
+
+
+@inner
 def zero_where_discarded(x, y, w):
-    return 0.0 if y == 0.0 and not isfinite(w) else x
+    return 0.0 if y == 0.0 and isnan(w) and isnan(x) else x
 
 
 @inner

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...base.settings import settings
 from ...ir.tape import Tape
+from ...passes.loops.split_constants import split_constants
 from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
 from ...passes.rolling.states import states
 from ...passes.simplify.dead_code import dead_code
@@ -49,4 +50,5 @@ def _rolled(straight: Tape) -> Tape:
 
 def prepared(tape: Tape) -> Tape:
     """The tape ready to be differentiated."""
-    return run_passes(rolled(tape), REFINE) if settings.roll_loops else run_passes(tape, (*STRAIGHTEN, *REFINE))
+    ready = rolled(tape) if settings.roll_loops else run_passes(tape, STRAIGHTEN)
+    return run_passes(split_constants(ready), REFINE)

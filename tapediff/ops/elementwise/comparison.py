@@ -52,18 +52,26 @@ SELECT = Elementwise(
 
 @np.errstate(invalid="ignore")
 def _zero_where_discarded(x: Operand, y: Operand, w: Operand) -> Operand:
-    kept = np.where(np.equal(y, 0.0) & ~np.isfinite(w), 0.0, x)
+    kept = np.where(np.equal(y, 0.0) & np.isnan(w) & np.isnan(x), 0.0, x)
     return kept[()] if kept.ndim == 0 else kept
 
 
-# x, a product of y and w; 0 where y is 0 and w not finite. See passes/simplify/discarded_zeros.py.
+# x, a product of y; 0 where it is NaN and y is 0, which is so only where w is NaN. See passes/simplify/discarded_zeros.py.
 ZERO_WHERE_DISCARDED = Elementwise(
     "zero_where_discarded", _zero_where_discarded, "zero_where_discarded(x, y, w)",
-    vjp=(lambda z_bar, z, x, y, w: SELECT(LOGICAL_AND(EQUAL(y, 0.0), LOGICAL_NOT(IS_FINITE(w))), 0.0, z_bar), None, None),
+    vjp=(
+        lambda z_bar, z, x, y, w: SELECT(LOGICAL_AND(LOGICAL_AND(EQUAL(y, 0.0), IS_NAN(w)), IS_NAN(x)), 0.0, z_bar), None, None,
+    ),
     linear=True, masks=True, samples=(REAL, REAL, REAL),
+)
+
+# The same by a jump, which the processor predicts, so that what follows does not wait for c. See passes/loops/selects_by_jumps.py.
+SELECT_BY_JUMP = Elementwise(
+    "select_by_jump", _select, "select_by_jump(c, x, y)",
+    vjp=SELECT.vjp, promote=(1, 2), floats_only=False, linear=True, masks=True, samples=(MASK, REAL, REAL),
 )
 
 OPS = (
     LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL, IS_NAN, IS_INF, IS_FINITE, SIGNBIT, *MASK_OPS, SELECT,
-    ZERO_WHERE_DISCARDED,
+    ZERO_WHERE_DISCARDED, SELECT_BY_JUMP,
 )  # fmt: skip

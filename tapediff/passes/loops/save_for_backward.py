@@ -103,8 +103,7 @@ def _agree(plan: Plan, other: Plan) -> bool:
 
 def _is_suitable(callee: Callee, form: LoopForm) -> bool:
     return (
-        form.length is not None
-        and form.length >= FEWEST_ITERATIONS
+        (form.length is None or form.length >= FEWEST_ITERATIONS)
         and not form.recomputes
         and callee.is_compiled
         and callee.only_tape() is not None
@@ -130,6 +129,11 @@ def _first_saved(callee: Callee, form: LoopForm) -> int:
     return items - form.carries if form.saves_carries else items
 
 
+def _results(callee: Callee, form: LoopForm) -> int:
+    """How many results of an iteration the loop returns: all but that a while loop goes on, which stands behind them."""
+    return len(callee.out_types) - int(form.stops)
+
+
 def _sources(tape: Tape, loop: int, reader: int) -> Sources:
     """By input of the reader's body: the value of the loop's body that it is, as ("input" or "output", position)."""
     callee, form = tape.instructions[loop].params
@@ -151,7 +155,7 @@ def _sources(tape: Tape, loop: int, reader: int) -> Sources:
             first, place = _first_saved(callee, form), item.params[0]
             if place >= first:
                 found = ("input", place - first)
-            elif form.carries <= place < len(callee.out_types):
+            elif form.carries <= place < _results(callee, form):
                 found = ("output", place)
         sources.append(found)
     return tuple(sources)
@@ -249,9 +253,9 @@ class _Saving:
             callee, form = plan.callee, replace(form, streams=len(streams))
         readers = self.readers.get(number, [])
         if readers:
-            callee = _saving_callee(callee, [self.plans[reader] for reader in readers])
+            callee = _saving_callee(callee, [self.plans[reader] for reader in readers], form.stops)
         returned = _emit_loop(self.rewriter, tuple(operands), (callee, form), site)
-        place = len(self.tape.instructions[number].params[0].out_types)
+        place = _results(*self.tape.instructions[number].params)
         for reader in readers:
             count = len(self.plans[reader].types)
             self.added[reader] = [self._item(returned, place + k) for k in range(count)]
@@ -263,18 +267,18 @@ class _Saving:
 
     def _moved(self, loop: int, item: int) -> int:
         """By how many places an item of a loop has moved: new results stand before the saved carries."""
-        if item < len(self.tape.instructions[loop].params[0].out_types):
+        if item < _results(*self.tape.instructions[loop].params):
             return 0
         return sum(len(self.plans[reader].types) for reader in self.readers[loop])
 
 
-def _saving_callee(callee: Callee, plans: Sequence[Plan]) -> Callee:
+def _saving_callee(callee: Callee, plans: Sequence[Plan], stops: bool) -> Callee:
     """The callee that also returns the residuals of others, in their order."""
-    key = ("saving", *(plan.callee for plan in plans))
-    return callee.once(key, lambda: _made_saving_callee(callee, plans))
+    key = ("saving", stops, *(plan.callee for plan in plans))
+    return callee.once(key, lambda: _made_saving_callee(callee, plans, stops))
 
 
-def _made_saving_callee(callee: Callee, plans: Sequence[Plan]) -> Callee:
+def _made_saving_callee(callee: Callee, plans: Sequence[Plan], stops: bool) -> Callee:
     tape: Tape = callee.variant_tape(0)
     rewriter = Rewriter(tape)
     loops = {number: params for plan in plans for number, params in plan.same.loops.items()}
@@ -285,12 +289,14 @@ def _made_saving_callee(callee: Callee, plans: Sequence[Plan]) -> Callee:
             rewriter.number[number] = _emit_loop(rewriter, operands, loops[number], site)
         else:
             rewriter.number[number] = rewriter.copy(number)
-    results = [result for plan in plans for result in _results(rewriter, plan)]
+    results = [result for plan in plans for result in _saved(rewriter, plan)]
     whole = rewriter.finish()
-    return callee.fixed(dead_code(replace(whole, outputs=(*whole.outputs, *results))), extends=callee)
+    place = len(whole.outputs) - int(stops)
+    outputs = (*whole.outputs[:place], *results, *whole.outputs[place:])
+    return callee.fixed(dead_code(replace(whole, outputs=outputs)), extends=callee)
 
 
-def _results(rewriter: Rewriter, plan: Plan) -> list[int]:
+def _saved(rewriter: Rewriter, plan: Plan) -> list[int]:
     """The residuals that a saving callee returns for one reader."""
     found: list[int] = []
     for value in plan.residuals:

@@ -2,19 +2,35 @@
 
 The reverse pass writes select(z_bar == 0 and isnan(z_bar * f), 0, z_bar * f). Where z_bar is 0, its product with factors is NaN if and only
 if one of these is not finite. They are values of the forward pass as a rule, known long before the cotangent, which loops hand from turn to
-turn: an integrator with adaptive steps takes 0.65 of the time. Only kernels have them so: derivatives are taken of the selections.
+turn: an integrator with adaptive steps takes half of the time. Only kernels have them so: derivatives are taken of the selections.
+
+One mark serves many selections: 0 times all their factors, which is NaN if one is not finite. A factor of which another one was made, so
+that it is finite if that one is, need not be among them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+
 from ...ir.instruction import CONSTANT, FLOAT_SCALAR, Instruction
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.elementwise.arithmetic import MULTIPLY, NEGATIVE
+from ...ops import Elementwise
+from ...ops.elementwise.arithmetic import ABSOLUTE, ADD, MULTIPLY, NEGATIVE, SIGN, SQRT, SQUARE, SUBTRACT
 from ...ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT, ZERO_WHERE_DISCARDED
 
-# Of more factors the jumps take longer than the comparison.
-MOST_FACTORS = 2
+# Of more factors, looking for the cotangent among them takes long.
+MOST_FACTORS = 8
+
+# Selections that share a mark: the values that it is made of are kept in registers or on the stack up to there.
+MOST_SHARING = 48
+
+# Among so many values that others are made of, factors are looked for.
+MOST_IMPLIED = 1000
+
+# Their result is not finite if an operand is not. (That of a sign is not NaN, which is as good: its operand is tested in place of it.)
+SPREADING = (ADD, SUBTRACT, MULTIPLY, NEGATIVE, ABSOLUTE, SQRT, SQUARE)
 
 
 def discarded_zeros(tape: Tape) -> Tape:
@@ -25,14 +41,7 @@ def discarded_zeros(tape: Tape) -> Tape:
             found = _kept(tape.instructions, instruction)
             if found:
                 factors[number] = found
-    if not factors:
-        return tape
-    rewriter = Rewriter(tape)
-    for number, instruction in enumerate(tape.instructions):
-        rewriter.number[number] = (
-            _jumping(rewriter, instruction, factors[number]) if number in factors else rewriter.copy(number)
-        )
-    return rewriter.finish()
+    return _Jumping(tape, factors).rewritten() if factors else tape
 
 
 def _kept(instructions: tuple[Instruction, ...], selection: Instruction) -> tuple[int, ...] | None:
@@ -66,12 +75,81 @@ def _factors(instructions: tuple[Instruction, ...], product: int, z_bar: int, mo
     return None
 
 
-def _jumping(rewriter: Rewriter, selection: Instruction, factors: tuple[int, ...]) -> int:
-    test, _, product = selection.inputs
-    instructions = rewriter.tape.instructions
-    z_bar = rewriter.number[instructions[instructions[test].inputs[0]].inputs[0]]
-    kept = rewriter.number[product]
-    for factor in factors:
-        operands = (kept, z_bar, rewriter.number[factor])
-        kept = rewriter.emit(ZERO_WHERE_DISCARDED, operands, (), FLOAT_SCALAR, selection.site)
-    return kept
+class _Jumping:
+    """A tape in which selections become jumps; `factors` has those of each selection."""
+
+    def __init__(self, tape: Tape, factors: dict[int, tuple[int, ...]]) -> None:
+        self.tape, self.factors = tape, factors
+        self.rewriter = Rewriter(tape)
+        self.marks: dict[int, int] = {}
+
+    def rewritten(self) -> Tape:
+        chosen = list(self.factors)
+        groups = {chosen[k]: chosen[k : k + MOST_SHARING] for k in range(0, len(chosen), MOST_SHARING)}
+        rewriter = self.rewriter
+        for number in range(len(self.tape.instructions)):
+            if number in groups:
+                self._share_mark(groups[number])
+            if number in self.factors:
+                rewriter.number[number] = self._jump(number)
+            elif rewriter.number[number] < 0:
+                rewriter.number[number] = rewriter.copy(number)
+        return rewriter.finish()
+
+    def _share_mark(self, group: Sequence[int]) -> None:
+        """Make a mark of all the factors that do not wait for these selections."""
+        first, late = group[0], set(group)
+        instructions = self.tape.instructions
+        for number in range(first, group[-1]):
+            op, inputs = instructions[number][:2]
+            if number not in late and not (op is CONSTANT or (isinstance(op, Elementwise) and late.isdisjoint(inputs))):
+                late.add(number)
+        sharing = [n for n in group if late.isdisjoint(self.factors[n])]
+        tested = _least(instructions, {f for n in sharing for f in self.factors[n]})
+        for number in _needed_from(instructions, first, tested):
+            self.rewriter.number[number] = self.rewriter.copy(number)
+        if sharing:
+            self.marks.update(dict.fromkeys(sharing, self._mark(tested)))
+
+    def _mark(self, factors: Sequence[int]) -> int:
+        mark = self.rewriter.constant(0.0, FLOAT_SCALAR)
+        for factor in factors:
+            mark = self.rewriter.emit(MULTIPLY, (mark, self.rewriter.number[factor]), (), FLOAT_SCALAR, None)
+        return mark
+
+    def _jump(self, selection: int) -> int:
+        test, _, product = self.tape.instructions[selection].inputs
+        z_bar = self.tape.instructions[self.tape.instructions[test].inputs[0]].inputs[0]
+        mark = self.marks.get(selection)
+        if mark is None:
+            mark = self._mark(self.factors[selection])
+        operands = (self.rewriter.number[product], self.rewriter.number[z_bar], mark)
+        return self.rewriter.emit(ZERO_WHERE_DISCARDED, operands, (), FLOAT_SCALAR, self.tape.instructions[selection].site)
+
+
+def _least(instructions: tuple[Instruction, ...], factors: set[int]) -> list[int]:
+    """Values that are finite only if all the factors are, in order."""
+    wanted = {instructions[f].inputs[0] if instructions[f].op is SIGN else f for f in factors}
+    # From the last on, so that a value comes behind all those that were made of it.
+    waiting, implied = [-f for f in wanted], set[int]()
+    heapify(waiting)
+    tested: list[int] = []
+    while waiting:
+        number = -heappop(waiting)
+        op, inputs, _, type_, _ = instructions[number]
+        if number not in implied and op is not CONSTANT:
+            tested.append(number)
+        if op in SPREADING and type_ == FLOAT_SCALAR and len(implied) < MOST_IMPLIED:
+            for i in set(inputs) - implied:
+                heappush(waiting, -i)
+                implied.add(i)
+    return sorted(set(tested))
+
+
+def _needed_from(instructions: tuple[Instruction, ...], first: int, values: Sequence[int]) -> list[int]:
+    """The instructions from `first` on that these values need, in order."""
+    needed = {v for v in values if v >= first}
+    for number in range(max(needed, default=-1), first - 1, -1):
+        if number in needed:
+            needed.update(i for i in instructions[number].inputs if i >= first)
+    return sorted(needed)

@@ -262,7 +262,7 @@ def random_arguments(name):
 
 def arity(name):
     """The number of arguments at which the plain function and the one over lanes both answer."""
-    three = ("fma", "select", "betainc", "betaincc", "betaincinv", "betainccinv", "hyp1f1", "hyperu", "random_bits", "random_unit",
+    three = ("fma", "select", "select_by_jump", "betainc", "betaincc", "betaincinv", "betainccinv", "hyp1f1", "hyperu", "random_bits", "random_unit",
              "zero_where_discarded")  # fmt: skip
     two = (
         *NAMES_OF_TWO, "add", "subtract", "multiply", "divide", "less", "less_equal", "greater", "greater_equal",

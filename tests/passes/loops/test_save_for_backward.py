@@ -82,8 +82,15 @@ def one_number(x):
     return c
 
 
+def until(x):
+    """A number of turns that the values decide: more than dynamic arrays first have room for."""
+    turn = lambda a: (np.sin(a[0] * x[0]) + 0.3 * np.exp(-a[0] * a[0]), a[1] + 0.01 + x[2] * 1e-4)
+    last, end = td.while_loop(lambda a: a[1] < 1.0, turn, (x[2], x[1] * 1e-3))
+    return last * x[1] + end
+
+
 FUNCTIONS = pytest.mark.parametrize(
-    ("f", "size"), [(slopes, 3), (costly, 3), (matrices, 12), (nested, 3), (python_loops, 3), (one_number, 3)]
+    ("f", "size"), [(slopes, 3), (costly, 3), (matrices, 12), (nested, 3), (python_loops, 3), (one_number, 3), (until, 3)]
 )
 
 
@@ -137,7 +144,7 @@ def test_flat_and_rolled_code_give_the_same(f, size):
 
 
 @pytest.mark.skipif("save_for_backward" in settings.left_out, reason="the pass is left out")
-@pytest.mark.parametrize("f", [costly, one_number, nested, python_loops])
+@pytest.mark.parametrize("f", [costly, one_number, nested, python_loops, until])
 def test_costly_functions_of_the_carry_are_computed_once(f):
     """exp, tanh and sin are in the loops that go forward, and not in those that come back."""
     tape = gradient_tape(td.record(f, np.full(3, 0.3)), (0,))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.ir.instruction import CONSTANT
 from tapediff.ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT, ZERO_WHERE_DISCARDED
 from tapediff.passes.simplify.discarded_zeros import discarded_zeros
 
@@ -37,6 +38,12 @@ def by_three(z_bar, f, g):
     return kept(z_bar, z_bar * f * g * g)
 
 
+def of_a_later_factor(z_bar, f, g):
+    """The second factor is made of the first product, so that it has a mark of its own."""
+    once = kept(z_bar, z_bar * f)
+    return kept(once, once * (once + g))
+
+
 def of_a_quotient(z_bar, f, _):
     return kept(z_bar, z_bar / f)
 
@@ -51,7 +58,8 @@ def jumps(tape):
 
 @pytest.mark.parametrize(
     ("function", "count"),
-    [(by_one, 1), (by_one_from_the_left, 1), (by_two, 2), (in_a_row, 2), (by_three, 0), (of_a_quotient, 0), (of_another_product, 0)],
+    [(by_one, 1), (by_one_from_the_left, 1), (by_two, 1), (in_a_row, 2), (by_three, 1), (of_a_later_factor, 2), (of_a_quotient, 0),
+     (of_another_product, 0)],
 )
 def test_products_of_a_cotangent_are_kept_zero_by_jumps_to_the_bit(function, count):
     tape = td.record(function, 1.5, 2.5, 3.5)
@@ -65,6 +73,28 @@ def test_products_of_a_cotangent_are_kept_zero_by_jumps_to_the_bit(function, cou
             for found in (made(*point), compiled(*point)):
                 # NaN has a sign that means nothing.
                 assert (found == expected and np.signbit(found) == np.signbit(expected)) or (found != found and expected != expected), point
+
+
+def test_selections_share_a_mark_of_few_factors():
+    """A factor that another one was made of is finite if that one is; no more of them share a mark than fit."""
+
+    def program(z_bar, f):
+        factors = [f]
+        for _ in range(60):
+            factors.append(factors[-1] * 0.5 + 1.0)
+        return sum((kept(z_bar, z_bar * g) for g in factors[1:]), 0.0 * f)
+
+    tape = td.record(program, 0.0, 1.0)
+    made = discarded_zeros(tape)
+    made.check()
+    assert jumps(made) == 60
+    marks = {i.inputs[2] for i in made.instructions if i.op is ZERO_WHERE_DISCARDED}
+    assert len(marks) == 2
+    # Each is 0 times the last of its factors.
+    assert all(made.instructions[made.instructions[mark].inputs[0]].op is CONSTANT for mark in marks)
+    with np.errstate(all="ignore"):
+        for point in ((0.0, 2.0), (0.0, np.inf), (1.5, np.nan), (2.0, -3.0)):
+            assert np.array_equal(made(*point), tape(*point), equal_nan=True)
 
 
 def test_a_loop_of_discarded_terms_has_exact_zeros():

@@ -19,11 +19,12 @@ from ...llvm.values import I32, I64, NULL, PTR, Value, convert, select
 from ..call_frame import CALL_FRAME
 from ..status import FAILURE, NAMED, PENDING, RECURSION
 
-DISPATCH_TABLE = Layout.of_words(current=PTR, variants=PTR, id=I64, callback=PTR)
+# `room` is for how many iterations the dynamic arrays of a while loop had room when one last ended; 0 before.
+DISPATCH_TABLE = Layout.of_words(current=PTR, variants=PTR, id=I64, callback=PTR, room=I64)
 VARIANT = Layout.of_words(function=PTR, state=PTR, number=I64, jumps=PTR)
 JUMP = Layout.of_words(status=I64, outcome=I64, variant=PTR)
 REPORT = Layout.of_words(room=I64, outcome=I64)
-CURRENT, VARIANTS, ID, CALLBACK = DISPATCH_TABLE.words()
+CURRENT, VARIANTS, ID, CALLBACK, ROOM = DISPATCH_TABLE.words()
 JUMPS = VARIANT.word("jumps")
 
 DISPATCH = external("tapediff_run_decided", I32, PTR, PTR)

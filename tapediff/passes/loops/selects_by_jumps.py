@@ -1,0 +1,78 @@
+"""Selections that stand between one iteration of a loop and the next, as jumps, which the processor predicts.
+
+A selection waits for its condition: a bounce, a rejected step or a limit that is tested at every turn then adds the latency of a
+comparison and a selection to each, 6 to 10 cycles, where a jump adds some 20 where it was not foreseen. So jumps are worth their while
+only where the condition comes from the carries, and what is selected returns to them. Elsewhere the processor works on the
+next iterations meanwhile, and selections stay. So do the smaller and the larger of two numbers, which are one instruction.
+"""
+
+from __future__ import annotations
+
+from ...ir.instruction import INPUT, Instruction, ValueType
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.elementwise.comparison import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, SELECT, SELECT_BY_JUMP
+
+# Of loops with more carries, it takes long to find out which come back to which.
+MOST_CARRIES = 64
+
+
+def selects_by_jumps(tape: Tape, carries: int) -> Tape:
+    """The tape of an iteration, whose first inputs and outputs, so many, are carried, with such selections of numbers by jumps."""
+    if not 0 < carries <= MOST_CARRIES or not any(_is_candidate(tape, i) for i in tape.instructions):
+        return tape
+    chosen = _in_recurrences(tape, carries)
+    if not chosen:
+        return tape
+    rewriter = Rewriter(tape)
+    for number, instruction in enumerate(tape.instructions):
+        if number in chosen:
+            operands = tuple([rewriter.number[i] for i in instruction.inputs])
+            rewriter.number[number] = rewriter.keep(instruction._replace(op=SELECT_BY_JUMP), operands)
+        else:
+            rewriter.number[number] = rewriter.copy(number)
+    return rewriter.finish()
+
+
+def _is_candidate(tape: Tape, instruction: Instruction) -> bool:
+    """Whether it selects a number, and is not the smaller or the larger of the two that it compares."""
+    op, inputs, _, type_, _ = instruction
+    if op is not SELECT or not isinstance(type_, ValueType) or type_.shape != ():
+        return False
+    test = tape.instructions[inputs[0]]
+    is_limit = test.op in (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL) and set(test.inputs) == set(inputs[1:])
+    return not is_limit
+
+
+def _in_recurrences(tape: Tape, carries: int) -> set[int]:
+    """The candidates whose condition depends on a carry to which what they select comes back, in this iteration or a later one."""
+    instructions = tape.instructions
+    # As bits: the carries that a value depends on, and those whose next values depend on it.
+    sources, targets = [0] * len(instructions), [0] * len(instructions)
+    for number, (op, inputs, params, _, _) in enumerate(instructions):
+        if op is INPUT and params[0] < carries:
+            sources[number] = 1 << params[0]
+        for i in inputs:
+            sources[number] |= sources[i]
+    for k, number in enumerate(tape.outputs[:carries]):
+        targets[number] |= 1 << k
+    for number in range(len(instructions) - 1, -1, -1):
+        for i in instructions[number].inputs:
+            targets[i] |= targets[number]
+    reached = _closure([targets[number] for number in tape.inputs[:carries]])
+    return {
+        number
+        for number, instruction in enumerate(instructions)
+        if _is_candidate(tape, instruction)
+        and any(targets[number] >> k & 1 and reached[k] & sources[instruction.inputs[0]] for k in range(carries))
+    }
+
+
+def _closure(following: list[int]) -> list[int]:
+    """By carry: the carries that depend on it after any number of iterations, itself included."""
+    reached = [1 << k | bits for k, bits in enumerate(following)]
+    for via in range(len(reached)):
+        for k, bits in enumerate(reached):
+            if bits >> via & 1:
+                reached[k] = bits | reached[via]
+    return reached
