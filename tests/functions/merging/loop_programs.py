@@ -171,9 +171,19 @@ def a_series_of_a_matrix(x):
     return total.sum() * x[4]
 
 
+def an_option_that_may_be_exercised(x):
+    up, stays = np.exp(0.1 + 0.1 * x[1] ** 2), 0.4 + 0.1 * np.tanh(x[2])
+    values = [max(1.0 + x[3] - up ** (2 * j - 3), 0.0) for j in range(4)]
+    for i in (2, 1, 0):
+        for j in range(i + 1):
+            values[j] = max(0.9 * (stays * values[j + 1] + (1 - stays) * values[j]), 1.0 + x[3] - up ** (2 * j - i))
+    return values[0] * x[0]
+
+
 MERGE = [
     breaks, has_else_of_a_loop, barrier_option, breaks_in_branches, where_it_broke, what_it_computed, pairs, a_fixed_point_with_a_return,
     returns_from_a_while, counted_turns, nested_whiles, a_gain_that_settles, a_mean_without_outliers, a_series_of_a_matrix,
+    an_option_that_may_be_exercised,
 ]  # fmt: skip
 
 

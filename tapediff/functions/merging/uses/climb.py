@@ -171,6 +171,10 @@ class Climb:
                 is_product |= isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Mult, ast.Pow))
             elif isinstance(parent, ast.Lambda) and parent in self._calls:
                 return parent
+            elif isinstance(parent, ast.Subscript) and node is parent.value and not isinstance(parent.ctx, ast.Del):
+                # An entry of a list that holds it; what is put into an entry takes its place.
+                if isinstance(self._parents.get(parent), ast.Assign) and isinstance(parent.ctx, ast.Store):
+                    return None
             elif not isinstance(parent, _HOLD_IT) or self._is_test(parent, node):
                 # The elements of a tuple or list are assigned, returned, or something else.
                 if may_be_int and isinstance(parent, (ast.Assign, ast.AugAssign)):
