@@ -1,14 +1,15 @@
 """Seconds to the first gradient of one problem, and the memory it takes, in a fresh process. Imports and the first kernel of all, a
 trivial one, are not counted: for both JAX and tapediff it starts the compiler.
 
-Run by benchmarks.run as `python -m benchmarks.first_gradient <engine> <name of the problem>`. Prints two numbers: seconds from the plain
-function to the first value and gradient, and by how many MB the process has grown at most from there to the end of the third one.
+Run by benchmarks.run as `python -m benchmarks.first_gradient <engine> <name of the problem> [processor]`. Prints two numbers: seconds (with
+`processor`, of the processor) from the plain function to the first value and gradient, and by how many MB the process has grown at most
+from there to the end of the third one.
 """
 
 import gc
 import sys
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import tapediff as td
 
@@ -25,7 +26,8 @@ def megabytes(field):
     return next(float(line.split()[1]) / 1024 for line in lines if line.startswith(f"{field}:"))
 
 
-def main(engine, name):
+def main(engine, name, clock="wall"):
+    now = process_time if clock == "processor" else perf_counter
     problem = BY_NAME[name]
     if engine == "jax.jit":
         from . import jax_versions
@@ -39,11 +41,11 @@ def main(engine, name):
     except OSError:
         pass
     before = megabytes("VmRSS")
-    started = perf_counter()
+    started = now()
     bind = ENGINES[engine](problem)
     call, _ = bind(problem.points[0])
     call()
-    seconds = perf_counter() - started
+    seconds = now() - started
     call()
     call()
     print(seconds, max(0.0, megabytes("VmHWM") - before))

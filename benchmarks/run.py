@@ -62,26 +62,27 @@ def measure(problem, engines, options):
         return {"problem": problem.name, "title": problem.title, "microseconds": {}, "failures": {"all": str(error)}}
     right = {engine: bind for engine, bind in binds.items() if engine not in failures}
     effort = (0.05, 20) if options.quick else (0.15, 50)
-    times = timing.best_microseconds(problem, right, *effort)
+    clock = time.process_time if options.processor_time else time.perf_counter
+    times = timing.best_microseconds(problem, right, *effort, clock)
     row = {"problem": problem.name, "title": problem.title, "microseconds": times, "failures": failures}
-    row["first gradient"] = {} if options.quick else first_gradients(problem, right)
+    row["first gradient"] = {} if options.quick else first_gradients(problem, right, options.processor_time)
     row["kernel"] = kernel_facts(problem)
     # Some seconds later once more: where other programs run, an engine with threads may be slow all through the first time.
-    again = timing.best_microseconds(problem, right, *effort)
+    again = timing.best_microseconds(problem, right, *effort, clock)
     times |= {engine: min(time, again[engine]) for engine, time in times.items()}
     if problem.stan is not None:
         times["Stan"] = problem.stan
     return row | {"load": os.getloadavg()[0]}
 
 
-def first_gradients(problem, right):
+def first_gradients(problem, right, processor_time):
     """Seconds and MB in fresh processes, which may use all cores: the least of two runs."""
     with on_cores(ALL_CORES):
-        return {e: least_of_two(e, problem.name) for e in ("compiled", "jax.jit") if e in right}
+        return {e: least_of_two(e, problem.name, processor_time) for e in ("compiled", "jax.jit") if e in right}
 
 
-def least_of_two(engine, name):
-    command = [sys.executable, "-m", "benchmarks.first_gradient", engine, name]
+def least_of_two(engine, name, processor_time):
+    command = [sys.executable, "-m", "benchmarks.first_gradient", engine, name, *["processor"] * processor_time]
     # With byte code, which installed packages have.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     runs = []
@@ -193,6 +194,7 @@ def main(arguments=None):
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="problems whose name has it in it")
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=list(ENGINES), help="and no others")
     parser.add_argument("--quick", action="store_true", help="fewer samples, no fresh processes")
+    parser.add_argument("--processor-time", action="store_true", help="seconds of the processor: fair where other programs run")
     parser.add_argument("--cores", type=int, default=1, help="how many an engine may use")
     parser.add_argument(
         "--from", type=Path, nargs="+", dest="sources", metavar="FILE", help="show the best of earlier runs"
@@ -204,8 +206,8 @@ def main(arguments=None):
         write(result, options.json)
         return 0
     engines = [engine for engine in installed() if engine in options.engines]
-    result = {"date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "cores used": options.cores, "machine": machine(),
-              "engines": engines, "rows": []}  # fmt: skip
+    result = {"date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "cores used": options.cores,
+              "processor time": options.processor_time, "machine": machine(), "engines": engines, "rows": []}  # fmt: skip
     with on_cores(ALL_CORES[-options.cores :]):
         for problem in SUITES.get(options.suite, (*PROBLEMS, *OUTSIDE_PROBLEMS)):
             if any(text in problem.name for text in options.only):

@@ -105,7 +105,7 @@ def test_an_engine_that_fails_is_told_and_not_timed(monkeypatch):
 
     monkeypatch.setitem(engines.ENGINES, "uncompiled", broken)
     problem = next(p for p in PROBLEMS if p.name == "sum")
-    options = type("Options", (), {"quick": True})
+    options = type("Options", (), {"quick": True, "processor_time": True})
     row = run.measure(problem, ["uncompiled", "compiled"], options)
     assert row["failures"] == {"uncompiled": "RuntimeError: no such thing"}
     assert set(row["microseconds"]) == {"compiled"}
