@@ -1,4 +1,5 @@
-"""From tape to scheduled loop program: lower, recompute stencils, fuse, rematerialize, place in memory, block by rows, merge, plan memory.
+"""From tape to scheduled loop program: lower, recompute stencils, fuse, rematerialize, recompute products, place in memory,
+block by rows, merge, plan memory.
 
 Each stage takes groups and storages and gives new ones.
 """
@@ -18,6 +19,7 @@ from .schedule.loop_invariants import split_invariants
 from .schedule.memory_plan import ALIGNMENT, plan_memory
 from .schedule.merge_nearly_equal import merge_nearly_equal
 from .schedule.placement import place_in_memory
+from .schedule.recompute_products import recompute_products
 from .schedule.recompute_stencils import recompute_stencils
 from .schedule.rematerialize import rematerialize
 from .schedule.row_blocking import block_rows
@@ -44,8 +46,9 @@ def build_body(tape: Tape, varying: set[int], carries: int) -> Program:
 
 def _planned(lowered: Lowered, storages: Sequence[Storage], before: list[Group], body: list[Group]) -> Program:
     """The program of groups that run once and of those after them."""
+    body, storages, cuts = recompute_products(body, storages)
     storages = place_in_memory([*before, *body], storages)
-    body, storages = block_rows(body, storages)
+    body, storages = block_rows(body, storages, cuts)
     groups = [*before, *merge_nearly_equal(body, storages)]
     storages, workspace_bytes = plan_memory(groups, storages, len(before))
     groups, slots = _translated(groups, storages)

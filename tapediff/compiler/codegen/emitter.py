@@ -70,7 +70,7 @@ class Emitter(KernelFunction):
             case EmptyReduction(step):
                 self._empty_reduction(step)
             case RowBlocks():
-                emit_row_blocks(self, group)
+                emit_row_blocks(self, group, self.routine_of_matrix)
             case Outlined(inner):
                 self._call_chunk(inner)
             case Translation() | Sweeps():
@@ -111,7 +111,7 @@ class Emitter(KernelFunction):
             fill(self, step.write.storage, value)
 
     def call(self, call: RoutineCall) -> None:
-        operands, result = [self.address(storage, offset) for storage, offset in call.operands], self.base(call.result)
+        operands, result = self._places(call)
         if call.count and is_in_lanes(call):
             failed = call_in_lanes(self.code, call, operands, result)
             if call.failure >= 0:
@@ -120,6 +120,9 @@ class Emitter(KernelFunction):
             self._routine(call, operands, result)
         elif call.count:
             self._routine_of_stack(call, operands, result)
+
+    def _places(self, call: RoutineCall) -> tuple[list[str], str]:
+        return [self.address(storage, offset) for storage, offset in call.operands], self.base(call.result)
 
     def _routine(self, call: RoutineCall, operands: list[str], result: str) -> None:
         failed = ROUTINES[call.routine].emit(self.code, self.slots, operands, result, call.sizes, self.fresh())
@@ -135,16 +138,23 @@ class Emitter(KernelFunction):
         code.line(f"br label %{head}")
         code.start(head)
         number = code.emit(f"load i64, ptr {counter}")
-        pointers = []
-        for pointer, advance in zip((*operands, result), call.advances):
-            entries = code.emit(f"mul i64 {number}, {advance}")
-            pointers.append(code.emit(f"getelementptr double, ptr {pointer}, i64 {entries}"))
-        self._routine(call, pointers[:-1], pointers[-1])
+        self._routine_at(call, operands, result, number)
         following = code.emit(f"add i64 {number}, 1")
         code.line(f"store i64 {following}, ptr {counter}")
         more = code.emit(f"icmp ult i64 {following}, {call.count}")
         code.line(f"br i1 {more}, label %{head}, label %{after}")
         code.start(after)
+
+    def routine_of_matrix(self, call: RoutineCall, number: str) -> None:
+        """A routine on one matrix of its stack."""
+        self._routine_at(call, *self._places(call), number)
+
+    def _routine_at(self, call: RoutineCall, operands: list[str], result: str, number: str) -> None:
+        pointers = []
+        for pointer, advance in zip((*operands, result), call.advances):
+            entries = self.code.emit(f"mul i64 {number}, {advance}")
+            pointers.append(self.code.emit(f"getelementptr double, ptr {pointer}, i64 {entries}"))
+        self._routine(call, pointers[:-1], pointers[-1])
 
     def exit(self, item: Exit) -> None:
         value = self.scalar(item.read)

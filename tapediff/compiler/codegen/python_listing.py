@@ -135,11 +135,22 @@ class _Printer:
         begin, end = [], []
         self.block_buffers = {storage for storage, _ in group.block_buffers}
         for nest in group.nests:
+            if isinstance(nest, RoutineCall):
+                lines.append("    " + self._call_on_block(nest))
+                continue
             before, loops, after = self._nest(nest, ["range(first, stop)", *(f"range({k})" for k in nest.domain[1:])])
             begin, end = [*begin, *before], [*end, *after]
             lines += ["    " + line for line in loops]
         self.block_buffers = set()
         return [*begin, *lines, *end]
+
+    def _call_on_block(self, call: RoutineCall) -> str:
+        """On the matrices from `first` up to `stop`."""
+        places = [*call.operands, (call.result, 0)]
+        starts = [f"{o}" if s in self.block_buffers else f"{o} + first * {a}" for (s, o), a in zip(places, call.advances)]
+        *operands, result = [f"{self.name(storage)}[{start}:]" for (storage, _), start in zip(places, starts)]
+        text = f"for_each_matrix({call.routine}, [{', '.join(operands)}], {result}, {call.sizes}, stop - first, {call.advances})"
+        return _commented(text, call.site)
 
     def _call(self, call: RoutineCall) -> str:
         operands = ", ".join(f"{self.name(s)}[{offset}:]" for s, offset in call.operands)

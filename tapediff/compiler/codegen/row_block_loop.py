@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from ..llvm.values import MEMORY_TYPES
-from ..loop_ir.program import RowBlocks
+from ..loop_ir.program import RoutineCall, RowBlocks
 from .kernel_function import KernelFunction
 from .loop_nest import Block, Nest, counted
 
 
-def emit_row_blocks(owner: KernelFunction, group: RowBlocks) -> None:
-    """Emit the group. Accumulators are set before the first block and handed out after the last one."""
+def emit_row_blocks(owner: KernelFunction, group: RowBlocks, routine: Callable[[RoutineCall, str], None]) -> None:
+    """Emit the group. Accumulators are set before the first block and handed out after the last one.
+
+    Args:
+        routine: emits a routine on one matrix of its stack.
+    """
     (count,), rows = group.domain, group.rows
-    nests = [Nest(owner, nest) for nest in group.nests]
+    members = [nest if isinstance(nest, RoutineCall) else Nest(owner, nest) for nest in group.nests]
+    nests = [nest for nest in members if isinstance(nest, Nest)]
     bases = {storage: owner.base(storage) for storage, _ in group.block_buffers}
     last = (count // rows - 1) * rows
 
@@ -24,8 +32,11 @@ def emit_row_blocks(owner: KernelFunction, group: RowBlocks) -> None:
             offset = owner.code.emit(f"mul nsw i64 {first}, {-length}")
             element = MEMORY_TYPES[owner.storages[storage].kind]
             owner.rebase(storage, owner.code.emit(f"getelementptr {element}, ptr {bases[storage]}, i64 {offset}"))
-        for nest in nests:
-            nest.run(Block(first, stop, is_last))
+        for member in members:
+            if isinstance(member, Nest):
+                member.run(Block(first, stop, is_last))
+            else:
+                counted(owner, first, stop, 1, partial(routine, member))
 
     for nest in nests:
         nest.begin()

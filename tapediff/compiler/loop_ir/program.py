@@ -5,7 +5,7 @@
               | LoopNest(domain, step*)           one nest of loops; each step at every point of its own domain
               | Scan(step)                        a nest that stores running totals along its last loop
               | EmptyReduction(step)              a reduction over no entries: the neutral element
-              | RowBlocks(nest*, rows)            nests over the same rows, one after the other on each block of rows
+              | RowBlocks((nest | routine)*)      nests over the same rows, one after the other on each block of rows
               | Outlined(straight | nest | scan)  the same, as a function of its own
               | Interpreted((step | exit)*)       straight-line code that is run as byte code
               | RoutineCall(routine)              BLAS, LAPACK or an index routine
@@ -264,23 +264,25 @@ class RowBlocks:
     """Nests whose outermost loop is cut into blocks of rows, so that each finds in the cache the rows that the one before wrote.
 
     Attributes:
-        nests: in order; the outermost loops of all are over the same rows.
+        nests: in order; the outermost loops of all are over the same rows. Products of a stack of so many matrices may be among them.
+        count: the rows.
         rows: of a block; the last one has the remaining rows, too.
         block_buffers: storages that hold one block at a time, and how long a row of each is.
     """
 
-    nests: tuple[LoopNest, ...]
+    nests: tuple[LoopNest | RoutineCall, ...]
+    count: int
     rows: int
     block_buffers: tuple[tuple[int, int], ...]
 
     @property
     def domain(self) -> tuple[int, ...]:
         """The rows; nests may have more loops inside."""
-        return self.nests[0].domain[:1]
+        return (self.count,)
 
     @property
-    def body(self) -> tuple[Step, ...]:
-        return tuple([step for nest in self.nests for step in nest.body])
+    def body(self) -> tuple[Step | RoutineCall, ...]:
+        return tuple([item for nest in self.nests for item in nest.body])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 A matrix that several nests read, as a matrix-vector product and its transpose in the backward pass do, comes from memory once, and
 values passed from nest to nest stay in the cache, in a buffer as long as a block. Nests may share blocks when each row that one
 writes is read in the same row of the others. Reductions over rows continue from block to block, so they keep their order.
+
+Products of stacks of matrices take part, too: a row is then a matrix. Blocks are as few matrices as possible, as each is long.
 """
 
 from __future__ import annotations
@@ -10,15 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
-from ..loop_ir.collapse_loops import LANES
+from ..loop_ir.collapse_loops import LANES, collapsed
 from ..loop_ir.dependencies import may_veto, read_by, relies_on_guards, written_by
-from ..loop_ir.program import Access, Group, Item, Literal, LoopNest, RowBlocks, Step, Storage, Straight
+from ..loop_ir.program import Access, Group, Item, Literal, LoopNest, RoutineCall, RowBlocks, Step, Storage, Straight
 
 # Bytes of a block of rows in all arrays together: a first-level cache. Blocks of 16 to 100 kB were within 10 % of each other.
 BLOCK_BYTES = 32_000
 # Shorter blocks cost more in loops that begin and end than they save.
 SHORTEST_BLOCK = 16
+# Nests with fewer entries a row do not take part in blocks of single matrices.
+SHORTEST_MATRIX = 64
 # Shared arrays no larger than this are in the cache all along.
 SMALLEST_SHARED = 48_000
 
@@ -26,26 +31,35 @@ SMALLEST_SHARED = 48_000
 MOST_TRIALS = 32
 
 
-def block_rows(groups: list[Group], storages: Sequence[Storage]) -> tuple[list[Group], list[Storage]]:
+def block_rows(groups: Sequence[Group], storages: Sequence[Storage], cuts: Sequence[int] = ()) -> tuple[list[Group], list[Storage]]:
     """The groups, with nests that share large arrays in RowBlocks; groups between them move before or behind.
 
     Storages that only one such group needs are cut down to one block.
+
+    Args:
+        cuts: the numbers of groups that nothing moves across.
     """
     storages = list(storages)
     done: list[Group] = []
+    for start, stop in pairwise([0, *cuts, len(groups)]):
+        done = _block_section(done, list(groups[start:stop]), list(groups[stop:]), storages)
+    return done, storages
+
+
+def _block_section(done: list[Group], groups: list[Group], later: list[Group], storages: list[Storage]) -> list[Group]:
     for _ in range(MOST_TRIALS):
         start, stop, rows = _sharing(groups, storages)
         if start == stop:
             break
-        split = _Split(rows, storages)
+        split = _Split(rows, storages, any(isinstance(g, RoutineCall) and _rows_of(g) == rows for g in groups[start:stop]))
         for group in groups[start:stop]:
             split.add(group)
-        blocks = _row_blocks(split, storages, [*done, *groups])
+        blocks = _row_blocks(split, storages, [*done, *groups, *later])
         if blocks is None:
             done, groups = [*done, *groups[: start + 1]], groups[start + 1 :]
         else:
             done, groups = [*done, *groups[:start], *split.before, blocks], [*split.after, *groups[stop:]]
-    return [*done, *groups], storages
+    return [*done, *groups]
 
 
 def _sharing(groups: list[Group], storages: Sequence[Storage]) -> tuple[int, int, int]:
@@ -53,11 +67,11 @@ def _sharing(groups: list[Group], storages: Sequence[Storage]) -> tuple[int, int
     and these rows."""
     users: dict[tuple[int, int], list[int]] = {}
     for number, group in enumerate(groups):
-        if isinstance(group, LoopNest) and _may_share(group):
-            for storage in {s for item in group.body for s in (*read_by(item), *written_by(item))}:
-                item = storages[storage]
-                if item.in_memory and item.bytes >= SMALLEST_SHARED:
-                    users.setdefault((storage, group.domain[0]), []).append(number)
+        rows = _rows_of(group)
+        for storage in {s for item in group.body for s in (*read_by(item), *written_by(item))} if rows else ():
+            item = storages[storage]
+            if item.in_memory and item.bytes >= SMALLEST_SHARED:
+                users.setdefault((storage, rows), []).append(number)
     pairs = [(numbers[0], rows, numbers[-1] + 1) for (_, rows), numbers in users.items() if len(numbers) > 1]
     if not pairs:
         return 0, 0, 0
@@ -65,18 +79,28 @@ def _sharing(groups: list[Group], storages: Sequence[Storage]) -> tuple[int, int
     return start, max(end for _, rows, end in pairs if rows == chosen), chosen
 
 
-def _may_share(nest: LoopNest) -> bool:
-    return nest.domain[0] >= 2 * LANES
+def _rows_of(group: Group) -> int:
+    """The rows of a group that may run in blocks of them; 0 for others."""
+    if isinstance(group, RoutineCall):
+        rows = group.count if group.routine == "product" and group.failure < 0 else 0
+    else:
+        rows = group.domain[0] if isinstance(group, LoopNest) else 0
+    return rows if rows >= 2 * LANES else 0
 
 
 @dataclass(slots=True)
 class _Split:
-    """Groups in three parts: nests that may run in blocks of `rows`, and the groups before and behind them."""
+    """Groups in three parts: nests that may run in blocks of `rows`, and the groups before and behind them.
+
+    Attributes:
+        of_matrices: whether rows are matrices of a stack, which are to be taken one by one.
+    """
 
     rows: int
     storages: Sequence[Storage]
+    of_matrices: bool = False
     before: list[Group] = field(default_factory=list)
-    members: list[LoopNest] = field(default_factory=list)
+    members: list[LoopNest | RoutineCall] = field(default_factory=list)
     after: list[Group] = field(default_factory=list)
     # The rows of each storage that a member writes; the storages of which parts are written behind the blocks.
     written: dict[int, _Row | None] = field(default_factory=dict)
@@ -85,7 +109,10 @@ class _Split:
     veto: bool = False
 
     def add(self, group: Group) -> None:
-        if isinstance(group, LoopNest) and self._joins(group):
+        if isinstance(group, RoutineCall) and self._call_joins(group):
+            self.members.append(group)
+            self.written[group.result] = _Row(group.advances[-1], 0)
+        elif isinstance(group, LoopNest) and self._joins(group):
             self.members.append(group)
             for item in group.body:
                 row = _row(item.write, item.domain)
@@ -124,7 +151,7 @@ class _Split:
 
     def _joins(self, nest: LoopNest) -> bool:
         """Whether a nest is over the same rows, and at each row reads only that row of the arrays that the members write."""
-        if not _may_share(nest) or nest.domain[0] != self.rows:
+        if _rows_of(nest) != self.rows or (self.of_matrices and math.prod(nest.domain[1:]) < SHORTEST_MATRIX):
             return False
         for item in nest.body:
             for access in (*item.reads, item.write):
@@ -139,6 +166,14 @@ class _Split:
             if self.veto and relies_on_guards(item, self.storages):
                 return False
         return True
+
+
+    def _call_joins(self, call: RoutineCall) -> bool:
+        """The same for products of the matrices of a stack."""
+        if _rows_of(call) != self.rows or not self.late.isdisjoint(read_by(call)) or self.late.intersection(written_by(call)):
+            return False
+        operands = _operand_rows(call)
+        return all(row is not None and row == self.written.get(storage, row) for storage, row in operands)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,25 +194,40 @@ def _row(access: Access, domain: tuple[int, ...]) -> _Row | None:
     return _Row(length, first // length) if first // length == last // length else None
 
 
+def _operand_rows(call: RoutineCall) -> list[tuple[int, _Row | None]]:
+    """The storages that a product of stacks reads, with the rows that its matrices are in; None for one that is not in a row."""
+    m, n, k, x_row, x_column, y_row, y_column = call.sizes
+    lasts = (m - 1) * x_row + (k - 1) * x_column, (k - 1) * y_row + (n - 1) * y_column
+    return [
+        (storage, _Row(advance, offset // advance) if advance > 0 and offset % advance + last < advance else None)
+        for (storage, offset), advance, last in zip(call.operands, call.advances, lasts)
+    ]
+
+
 def _row_blocks(split: _Split, storages: list[Storage], groups: list[Group]) -> RowBlocks | None:
     """The members as one group, if they share enough for that to pay."""
     row_bytes, shared = _shared_bytes(split, storages)
     if shared < SMALLEST_SHARED:
         return None
-    rows = max(SHORTEST_BLOCK, BLOCK_BYTES // row_bytes // LANES * LANES)
+    shortest = _fewest_matrices(split.members) if any(isinstance(m, RoutineCall) for m in split.members) else SHORTEST_BLOCK
+    rows = max(shortest, BLOCK_BYTES // row_bytes // LANES * LANES)
     if split.rows < 2 * rows:
         return None
-    return RowBlocks(tuple(split.members), rows, _block_buffers(split, storages, groups, rows))
+    return RowBlocks(tuple(split.members), split.rows, rows, _block_buffers(split, storages, groups, rows))
+
+
+def _fewest_matrices(members: Sequence[LoopNest | RoutineCall]) -> int:
+    """How many rows are whole vectors also where all loops of a nest merge into one."""
+    lengths = [math.prod(m.domain[1:]) for m in members if isinstance(m, LoopNest) and len(collapsed(m).domain) == 1]
+    return math.lcm(*(LANES // math.gcd(LANES, length) for length in lengths))
 
 
 def _shared_bytes(split: _Split, storages: Sequence[Storage]) -> tuple[int, int]:
     """Bytes of one row of all arrays together, and of the largest array that several members use row by row."""
     accesses: dict[int, list[tuple[int, _Row | None]]] = {}
     for number, nest in enumerate(split.members):
-        for item in nest.body:
-            for access in (*item.reads, item.write):
-                if isinstance(access, Access):
-                    accesses.setdefault(access.storage, []).append((number, _row(access, item.domain)))
+        for storage, row in _accessed_rows(nest):
+            accesses.setdefault(storage, []).append((number, row))
     shared = row_bytes = 0
     for storage, found in accesses.items():
         lengths = [row.length for _, row in found if row is not None]
@@ -187,6 +237,13 @@ def _shared_bytes(split: _Split, storages: Sequence[Storage]) -> tuple[int, int]
         if len({number for number, row in found if row is not None}) > 1:
             shared = max(shared, 8 * max(lengths) * split.rows)
     return row_bytes, shared
+
+
+def _accessed_rows(member: LoopNest | RoutineCall) -> list[tuple[int, _Row | None]]:
+    if isinstance(member, RoutineCall):
+        return [*_operand_rows(member), (member.result, _Row(member.advances[-1], 0))]
+    accesses = [(access, item) for item in member.body for access in (*item.reads, item.write)]
+    return [(access.storage, _row(access, item.domain)) for access, item in accesses if isinstance(access, Access)]
 
 
 def _block_buffers(
@@ -200,14 +257,16 @@ def _block_buffers(
         item = storages[storage]
         if row is None or storage in elsewhere or item.home != "workspace" or not item.in_memory:
             continue
-        if all(_keeps_to(row, step, storage) for nest in split.members for step in nest.body):
+        if all(_keeps_to(row, item, storage) for member in split.members for item in member.body):
             buffers.append((storage, row.length))
             storages[storage] = replace(item, size=(rows + split.rows % rows) * row.length)
     return tuple(buffers)
 
 
-def _keeps_to(row: _Row, step: Step, storage: int) -> bool:
+def _keeps_to(row: _Row, step: Step | RoutineCall, storage: int) -> bool:
     """Whether a step touches the storage within its row only, and no reduction in it goes on in the next block."""
+    if isinstance(step, RoutineCall):
+        return not row.shift
     for access in (*step.reads, step.write):
         if isinstance(access, Access) and access.storage == storage:
             if row.shift or _row(access, step.domain) != row:

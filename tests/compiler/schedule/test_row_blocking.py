@@ -129,7 +129,7 @@ def test_row_blocks_change_no_bit(name, n, d, small_blocks, monkeypatch):
         np.testing.assert_allclose(value, f(b), rtol=1e-5)
     else:
         td.testing.check_gradient(blocked, f, b, rtol=1e-5)
-    monkeypatch.setattr(build, "block_rows", lambda groups, storages: (groups, storages))
+    monkeypatch.setattr(build, "block_rows", lambda groups, storages, cuts: (groups, storages))
     plain = td.compile(f, b)
     assert RowBlocks not in forms(plain)
     assert value == td.value_and_gradient(plain, b)[0]
@@ -229,7 +229,7 @@ def test_row_blocks_in_the_body_of_a_loop(small_blocks, monkeypatch):
 
     value, gradient = td.value_and_gradient(td.compile(f, b), b)
     td.testing.check_gradient(td.compile(f, b), f, b)
-    monkeypatch.setattr(build, "block_rows", lambda groups, storages: (groups, storages))
+    monkeypatch.setattr(build, "block_rows", lambda groups, storages, cuts: (groups, storages))
     plain = td.value_and_gradient(td.compile(f, b), b)
     assert value == plain[0]
     assert np.array_equal(gradient, plain[1])
