@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import dataclasses
 import random
 from types import CellType, FunctionType
 from typing import Any
@@ -13,11 +12,46 @@ import numpy as np
 
 from tapediff.functions.merging.facts import body_of
 from tapediff.functions.merging.nodes import RUN_TIME, copied
-from tapediff.functions.merging.prepare.containers.as_variables import Containers
-from tapediff.functions.merging.prepare.containers.growing_lists import GrowingLists
-from tapediff.functions.merging.prepare.containers.lookups import Lookups
+from tapediff.functions.merging.prepare.containers.own_containers import containers_as_variables
 from tapediff.functions.merging.prepare.containers.scope import Scope
 from tapediff.functions.merging.prepare.source import compile_within, definition_of
+
+# Of the classes whose objects may change.
+METHODS = """    def total(self, weight=1.0):
+        return self.a * weight + self.b
+    @property
+    def mean(self):
+        return 0.5 * (self.a + self.b)
+    @property
+    def is_high(self):
+        return self.a > self.b
+    def move(self, d):
+        self.a = self.a + d
+        if self.a > 0.4:
+            self.a = 0.3 - self.b
+            self.n = self.n + 1
+    def take(self, amount, least=0.1):
+        if amount > self.b:
+            amount = self.b
+        elif amount < least:
+            self.n += 1
+            return 0.0
+        self.b -= amount
+        return amount
+    def swap(self):
+        self.a, self.b = self.b, self.a
+        return self
+    def settle(self, w):
+        self.move(w * scale)
+        d = self.take(w) - self.total()
+        return d * gain if self.is_high else d
+    def beside(self, o):
+        return max(self.a, o.b) - self.kind_of(o.n)
+    def kind_of(self, n):
+        if n > 1:
+            return 1.0
+        return 0.5
+"""
 
 HEADER = """import dataclasses
 from dataclasses import dataclass, replace
@@ -35,16 +69,19 @@ class Open:
     a: float
     b: float = 0.5
     n: int = 0
+METHODS
 @dataclass(slots=True)
 class Slots:
     a: float
     b: float
     n: int = 0
+METHODS
 class Plain:
     kind = 3
     def __init__(self, a, b, n=0):
         self.a = a
         self.b, self.n = b, n
+METHODS
 class Odd:
     made = 0
     def __init__(self, a, b, n=0):
@@ -73,7 +110,12 @@ def bump(entries):
 def touch(o):
     o.a = o.a * 0.5
     return o.b
-"""
+scale, gain = 2.0, 0.5
+def both(o, v):
+    if v > o.a:
+        return o.a + v
+    return o.b * gain
+""".replace("METHODS\n", METHODS)
 
 
 class ContainerProgram:
@@ -134,6 +176,9 @@ class ContainerProgram:
     def _value(self, loop: str | None) -> str:
         pick, a, b = self.random.choice, self._atom(loop), self._atom(loop)
         common = [a, f"{a} + {b}", f"{a} - {b}", f"{a} * {b}", f"{a} * 0.5", f"np.tanh({a})", f"abs({a})", f"max({a}, {b})", f"({a} if {b} > 0.2 else {b})", f"-{a}"]
+        if self.kind in ("Open", "Slots", "Plain") and self.random.random() < 0.35:
+            common = ["s.total()", f"s.total({a})", "s.mean", f"s.take({a})", f"s.take(least={b}, amount={a})", "s.is_high * 1.0", f"both(s, {a})", f"s.settle({a})", "s.beside(s)", f"{a} * s.settle({b}) + s.a",
+                      f"s.a - s.take({a}) * s.mean", f"(s.total(a) if {b} > 0 else a)", "max([s.total(v) for v in x])"]  # fmt: skip
         rare = ["sum(q)", "max(q)", f"q[{self._index()}] / 2", "len(q) * a", "np.float32(0.5) * s.a", f"{a} / 3", "np.sum(q)", "sum([v * 2.0 for v in q])", f"({a} > 0) * {b}", "int(a > 0)"]
         if self.is_odd:
             rare += ["bump(q)", "touch(s)", "Odd.made * a", "getattr(s, 'a')", "q.index(q[0])", "sorted(q)[0]", "np.sum(np.asarray(c))"]
@@ -142,6 +187,8 @@ class ContainerProgram:
     def _test(self, loop: str | None) -> str:
         pick, a, b = self.random.choice, self._atom(loop), self._atom(loop)
         simple = f"{a} {pick(('<', '>', '<=', '>=', '=='))} {pick([b, '0', '0.3', '-0.5'])}"
+        if self.kind in ("Open", "Slots", "Plain") and self.random.random() < 0.2:
+            return pick(["s.is_high", f"s.mean > {a}", f"{a} > 0 and s.is_high", f"s.take({a}) > {b}", f"s.total({a}) < 0.3"])
         return pick([simple] * 5 + [f"{simple} and {b} > 0", f"not {simple}", "hit", "k > 0", "mode == 'u'", f"k < {self.size} and q[k] < {a}", f"0 <= k < {self.size} and {b} > 0"])
 
     def _statement(self, depth: int, loop: str | None) -> None:
@@ -192,7 +239,9 @@ class ContainerProgram:
         found = [f"s.a = {value}", f"s.a += {value}", "s.n += 1", "s.n = 1", f"s.a, s.b = s.b, {value}", f"s = {self._new()}"]
         if self.kind in ("Frozen", "Open", "Slots", "Posted"):
             found = [f"s = replace(s, a={value})", f"s = dataclasses.replace(s, b={value}, n=s.n + 1)", f"s = {self.kind}({value}, s.a, s.n)"] * 2 + (found if self.kind != "Frozen" else found[-1:])
-        odd = ["s.extra = 1.0", "r = s", "touch(s)", "s = s if a > 0 else s", "del s.n", "s.__dict__", f"s.b: float = {value}"]
+        if self.kind in ("Open", "Slots", "Plain"):
+            found += [f"s.move({value})", f"s.take({value})", "s.swap()", f"a = s.take({value})", f"a += s.settle({value})", f"s.a += s.total({value})", "scale = a", "s.move(s.a)", "s.beside(s) if a > 0 else a"] * 2
+        odd = ["s = s.swap()", "s.move = 1.0", "s.extra = 1.0", "r = s", "touch(s)", "s = s if a > 0 else s", "del s.n", "s.__dict__", f"s.b: float = {value}"]
         return self.random.choice(found if not self.is_odd or self.random.random() < 0.8 else odd)
 
 
@@ -233,12 +282,9 @@ def with_variables(f: FunctionType) -> FunctionType | None:
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and any(resolve(node.func.id) is each for each in wanted)
 
     always = lambda _: True
-    scope = Scope(own, resolve, is_builtin, always, always)
-    growing, containers = GrowingLists(scope), Containers(scope)
-    body = containers.of_function(growing.of_function(body_of(definition)))
-    lookups = Lookups(dataclasses.replace(scope, names=own | containers.made))
-    definition.body = lookups.of_function(body)
-    if not (growing.made or containers.made or lookups.made):
+    found = containers_as_variables(body_of(definition), Scope(own, resolve, is_builtin, always, always, lambda _: (), code.co_filename))
+    definition.body = found.body
+    if not found.made:
         return None
     made = compile_within(definition, code, (*code.co_freevars, RUN_TIME))
     cells = dict(zip(code.co_freevars, f.__closure__ or ())) | {RUN_TIME: CellType(_Checks())}

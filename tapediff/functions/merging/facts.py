@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from types import CodeType, ModuleType
 
 from .nodes import walk
-from .prepare.containers.as_variables import Containers
-from .prepare.containers.growing_lists import GrowingLists
-from .prepare.containers.lookups import Lookups
+from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.early_exits import EarlyExits
 from .prepare.loop_exits import LoopExits
@@ -34,6 +31,7 @@ class Facts:
         resolve: the object that a global or built-in name stands for now.
         lines: the lines at which its recordings had guards.
         may_merge: whether the branch at a place may be merged; it was not refused at run time.
+        lines_of: those of another code.
 
     Attributes:
         body: its statements.
@@ -47,9 +45,10 @@ class Facts:
     """
 
     def __init__(
-        self, definition: Definition, code: CodeType, resolve: Resolve, lines: Collection[int], may_merge: Callable[[Place], bool]
-    ) -> None:
-        self.code, self._lines, self.may_merge = code, lines, may_merge
+        self, definition: Definition, code: CodeType, resolve: Resolve, lines: Collection[int], may_merge: Callable[[Place], bool],
+        lines_of: Callable[[CodeType], Collection[int]],
+    ) -> None:  # fmt: skip
+        self.code, self._lines, self.may_merge, self._lines_of = code, lines, may_merge, lines_of
         # Those of comprehensions are in codes of their own.
         stored = [n.id for n in walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
         self.variables = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars, *stored))
@@ -79,17 +78,11 @@ class Facts:
 
     def _containers_as_variables(self, names: Names) -> Names:
         """Replace lists, dicts and objects that are the function's own by variables; these."""
-        scope = Scope(names, self.resolve, self.is_builtin, self.looks_at_data, self.may_merge)
-        growing = GrowingLists(scope)
-        self.body = growing.of_function(self.body)
-        self.breaches += growing.breaches
-        containers = Containers(scope)
-        self.body = containers.of_function(self.body)
-        self._lines = containers.lines.union(self._lines)
-        self.breaches += containers.breaches
-        lookups = Lookups(replace(scope, names=names | containers.made))
-        self.body = lookups.of_function(self.body)
-        made = growing.made | containers.made | lookups.made
+        scope = Scope(names, self.resolve, self.is_builtin, self.looks_at_data, self.may_merge, self._lines_of, self.code.co_filename)
+        found = containers_as_variables(self.body, scope)
+        self.body, made = found.body, found.made
+        self._lines = found.lines.union(self._lines)
+        self.breaches += found.breaches
         self.variables |= made
         return made
 

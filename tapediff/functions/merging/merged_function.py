@@ -207,7 +207,7 @@ class MergedFunctions:
             resolved[name] = found = _named(known, name)
             return found
 
-        facts = Facts(definition, code, resolve, self._lines_of(code), lambda place: self._may_merge(code, place))
+        facts = Facts(definition, code, resolve, self._lines_of(code), lambda place: self._may_merge(code, place), self._lines_of)
         calls_helpers = any(other is not code for other in self.lines)
         return Rewriter(definition, facts, calls_helpers or in_region, in_region).rewritten(), facts
 

@@ -231,7 +231,7 @@ class Meter:
 
 
 def asks_a_property(x):
-    meter, s = Meter(), 0.0
+    (meter,), s = [Meter()], 0.0
     for v in x:
         if v > 0:
             s = s + long_sine(v) * meter.reading
@@ -239,7 +239,7 @@ def asks_a_property(x):
 
 
 def calls_a_method_with_state(x):
-    meter, s = Meter(), 0.0
+    (meter,), s = [Meter()], 0.0
     for v in x:
         if v > 0:
             s = s + meter.counted(long_sine(v))

@@ -11,6 +11,7 @@ from tapediff.targets.guarded.merging import TRIALS
 from tests.functions.merging import (
     container_programs,
     loop_programs,
+    method_programs,
     programs,
     reduction_programs,
     state_programs,
@@ -20,7 +21,7 @@ from tests.functions.merging import (
 from tests.functions.merging.programs import divides_by_a_number_that_is_zero, huber, unbound_on_one_side
 from tests.random_programs.branching import Program, function_of, points
 
-PROGRAMS = (programs, loop_programs, state_programs, write_programs, store_programs, reduction_programs, container_programs)
+PROGRAMS = (programs, loop_programs, state_programs, write_programs, store_programs, reduction_programs, container_programs, method_programs)
 MERGE, TRAPS = ([f for group in PROGRAMS for f in getattr(group, kind)] for kind in ("MERGE", "TRAPS"))
 POINTS = [
     np.array(x) for x in (

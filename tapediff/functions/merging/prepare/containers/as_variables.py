@@ -37,6 +37,7 @@ class Containers:
 
     Attributes:
         made: the variables that were made.
+        kept: the variables that held what became these.
         lines: where one of several entries is chosen.
         breaches: why containers that data changes stay what they are.
     """
@@ -44,6 +45,7 @@ class Containers:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self.made: frozenset[str] = frozenset()
+        self.kept: frozenset[str] = frozenset()
         self.lines: set[int] = set()
         self.breaches: list[Breach] = []
         self._shapes: dict[str, Shape] = {}
@@ -74,7 +76,7 @@ class Containers:
             return body
         rewritten = Rewritten(self._shapes, self._makers, self._uses, {name: self._place(name) for name in self._shapes})
         made = rewritten.block(body)
-        self.made, self.lines = rewritten.made, rewritten.lines
+        self.made, self.lines, self.kept = rewritten.made, rewritten.lines, frozenset(self._shapes)
         return [*self._checks(made[0]), *made]
 
     def _length(self, node: ast.expr) -> int | None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import dataclasses
-from dataclasses import dataclass
-from types import FunctionType, MemberDescriptorType, SimpleNamespace
+import dis
+import functools
+from dataclasses import dataclass, replace
+from types import CodeType, FunctionType, MemberDescriptorType, SimpleNamespace
 from typing import NamedTuple
 
 from .....ir.instruction import Tree
@@ -29,6 +32,7 @@ class RecordClass:
         values: by attribute, the expression of the arguments that it starts as.
         is_frozen: attributes cannot be assigned to.
         can_be_replaced: dataclasses.replace makes a changed copy.
+        version: another one once methods, what they refer to, or constants of the class have changed.
     """
 
     parameters: tuple[Field, ...]
@@ -36,6 +40,7 @@ class RecordClass:
     values: tuple[tuple[str, ast.expr], ...]
     is_frozen: bool
     can_be_replaced: bool
+    version: int = 0
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -46,22 +51,82 @@ class RecordClass:
         """The same for classes that are alike."""
         defaults = tuple((field.name, type(field.default), repr(field.default)) for field in self.parameters)
         values = tuple((name, ast.dump(value)) for name, value in self.values)
-        return defaults, self.keyword_only, values, self.is_frozen, self.can_be_replaced
+        return defaults, self.keyword_only, values, self.is_frozen, self.can_be_replaced, self.version
 
 
 def record_class(kind: object) -> RecordClass | None:
     """A class whose instances are their attributes and no more; None of any other object."""
     if not isinstance(kind, type) or type(kind) is not type or kind is SimpleNamespace:
         return None
-    members = _members(kind)
+    members, behaviour = _members(kind), _behaviour(kind)
     known = _KNOWN.get(kind)
-    if known is None or not _are_same(known[0], members):
-        _KNOWN[kind] = known = members, _found(kind)
-    return known[1]
+    if known is None or not (_are_same(known.members, members) and _are_same(known.behaviour, behaviour)):
+        version = 0 if known is None else known.version + (not _are_same(known.behaviour, behaviour))
+        found = _found(kind)
+        _KNOWN[kind] = known = _Known(members, behaviour, version, found and replace(found, version=version))
+    return known.record
 
 
-# By class, what it consists of, and what was found of it.
-_KNOWN: dict[type, tuple[list[object], RecordClass | None]] = {}
+class _Known(NamedTuple):
+    """What a class consists of, what its methods do, and what was found of it."""
+
+    members: list[object]
+    behaviour: list[object]
+    version: int
+    record: RecordClass | None
+
+
+_KNOWN: dict[type, _Known] = {}
+
+
+def method_of(kind: type, name: str) -> FunctionType | None:
+    """The method that is called by a name; None if it is none that gets the object and no more."""
+    found = _member(kind, name)
+    return found if type(found) is FunctionType else None
+
+
+def property_of(kind: type, name: str) -> FunctionType | None:
+    """The function that computes a property; None if there is none."""
+    found = _member(kind, name)
+    return found.fget if type(found) is property and type(found.fget) is FunctionType else None
+
+
+def class_constant(kind: type, name: str) -> int | float | bool | str | None:
+    """The value of an attribute that is the same number or text for all objects of a class."""
+    found = _member(kind, name)
+    return found if type(found) in _CONSTANTS else None  # type: ignore[return-value]  # by its type
+
+
+def _member(kind: type, name: str) -> object:
+    """What a class has under a name that is no attribute of its objects."""
+    record = record_class(kind)
+    if record is None or name in record.attributes or name.startswith("__"):
+        return None
+    return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+
+
+def globals_of(code: CodeType) -> frozenset[str]:
+    """The names of other modules' and built-in objects that a code refers to, and comprehensions in it."""
+    inner = [globals_of(c) for c in code.co_consts if isinstance(c, CodeType)]
+    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")).union(*inner)
+
+
+def _behaviour(kind: type) -> list[object]:
+    """What methods and properties of a class do, and the constants that it has."""
+    found: list[object] = []
+    for base in kind.__mro__[:-1]:
+        for member in vars(base).values():
+            function = member.fget if type(member) is property else member
+            if type(function) is FunctionType:
+                code, known = function.__code__, function.__globals__
+                found += [code, *(function.__defaults__ or ())]
+                found += [known.get(name, getattr(builtins, name, None)) for name in sorted(_names_of(code))]
+            elif type(member) in _CONSTANTS:
+                found.append(member)
+    return found
+
+
+_names_of = functools.lru_cache(maxsize=1024)(globals_of)
 
 
 def _members(kind: Tree) -> list[object]:
@@ -213,7 +278,7 @@ _HARMLESS = frozenset(
     f"__{name}__"
     for name in (
         "module qualname doc dict weakref slots init repr str annotations dataclass_fields dataclass_params match_args firstlineno "
-        "static_attributes orig_bases hash eq lt le gt ge replace annotate annotate_func annotations_cache getstate setstate"
+        "static_attributes orig_bases hash eq lt le gt ge replace annotate annotate_func annotations_cache getstate setstate slotnames"
     ).split()
 )
 

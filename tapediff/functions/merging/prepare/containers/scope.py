@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from types import CodeType
 
 from ...rules import Place
 
@@ -18,6 +19,8 @@ class Scope:
         resolve: the object that a name stands for; None for variables.
         is_builtin: whether an expression is a call of one of these functions, by its name.
         looks_at_data: whether recordings had a guard in an expression.
+        lines_of: the lines at which recordings of a code had guards.
+        filename: where the function stands.
         may_merge: whether what is made or read at a place may become variables; it was not refused at run time.
     """
 
@@ -26,3 +29,5 @@ class Scope:
     is_builtin: Callable[..., bool]
     looks_at_data: Callable[[ast.expr], bool]
     may_merge: Callable[[Place], bool]
+    lines_of: Callable[[CodeType], Collection[int]] = lambda _: ()
+    filename: str = ""
