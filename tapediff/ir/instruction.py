@@ -186,6 +186,40 @@ class Instruction(NamedTuple):
     site: Site | None
 
 
+class Columns(NamedTuple):
+    """Instructions as arrays: instruction i is made of template `which[i]` and of up to two numbers, as `takes` of the template says.
+
+    Attributes:
+        templates: an instruction for each operation at each place of the program, without what differs from turn to turn of its loop.
+        takes: OWN: the template is the instruction; ONE, TWO: the numbers are its operands; ENTRY: it reads the entry of array `first` at
+            flat position `second`; ORDINAL: the guard of value `first` that is number `second`.
+    """
+
+    templates: list[Instruction]
+    takes: np.ndarray
+    which: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+
+OWN, ONE, TWO, ENTRY, ORDINAL = range(5)
+
+
+class ColumnInstructions(Sequence[Instruction]):
+    """The instructions of a long tape, kept as arrays until most of them are asked for one by one.
+
+    Attributes:
+        columns: the arrays; None once all instructions have been made.
+    """
+
+    columns: Columns | None
+
+
+def columns_of(instructions: Sequence[Instruction]) -> Columns | None:
+    """The instructions of a tape as arrays, where it keeps them so."""
+    return instructions.columns if isinstance(instructions, ColumnInstructions) else None
+
+
 def item_types(instruction: Instruction) -> tuple[ValueType | DynamicArrayType, ...]:
     """The types of the results of a call or a loop."""
     assert isinstance(instruction.type, TupleType)

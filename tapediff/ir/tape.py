@@ -7,13 +7,27 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, SupportsIndex
 
+import numpy as np
+
 from ..base.source_location import spot_of
 from ..base.token import is_hashed_by_joblib, token_of
 from ..errors import InvalidTape, describe
 from .containers import structured
 from .guard_rows import single_guards, width_of
 from .inputs import as_inputs, by_names
-from .instruction import CONSTANT, GUARD, GUARD_KINDS, INPUT, Guard, Instruction, Operand, ValueType, is_tracked
+from .instruction import (
+    CONSTANT,
+    GUARD,
+    GUARD_KINDS,
+    INPUT,
+    Guard,
+    Instruction,
+    Operand,
+    Primitive,
+    ValueType,
+    columns_of,
+    is_tracked,
+)
 from .interpreter import inline, run
 from .outputs import deliver
 from .pytree import TreeDef, count_leaves, unflatten
@@ -39,7 +53,7 @@ class Tape:
         named_only: how many of the arguments, the last ones, are given by name only, as the function takes them.
     """
 
-    instructions: tuple[Instruction, ...]
+    instructions: Sequence[Instruction]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     name: str = "f"
@@ -61,12 +75,26 @@ class Tape:
 
     @cached_property
     def guards(self) -> tuple[Guard, ...]:
-        return tuple(guard for i in self.instructions if i.op is GUARD for guard in single_guards(i))
+        return tuple(guard for i in self.all_of(GUARD) for guard in single_guards(i))
 
     @cached_property
     def guard_count(self) -> int:
         """How many guards there are, each of every iteration of a loop counted."""
-        return sum(width_of(i.params) for i in self.instructions if i.op is GUARD)
+        return sum(width_of(i.params) for i in self.all_of(GUARD))
+
+    @cached_property
+    def ops(self) -> frozenset[Primitive]:
+        """The ops of all instructions."""
+        columns = columns_of(self.instructions)
+        return frozenset([i.op for i in (self.instructions if columns is None else columns.templates)])
+
+    def all_of(self, op: Primitive) -> list[Instruction]:
+        """The instructions of one op, in order."""
+        columns = columns_of(self.instructions)
+        if columns is None:
+            return [i for i in self.instructions if i.op is op]
+        is_wanted = np.array([template.op is op for template in columns.templates], bool)
+        return [self.instructions[k] for k in np.flatnonzero(is_wanted[columns.which]).tolist()]
 
     @property
     def turns(self) -> dict[int, tuple[int, int]]:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from ..ir.instruction import Instruction
 from ..ops.control.callee import Callee
+from .instruction_columns import GrowingColumns
 
 
-def take_merged_forms(instructions: list[Instruction], calls: Sequence[int], is_called: bool) -> None:
+def take_merged_forms(instructions: GrowingColumns | list[Instruction], calls: Sequence[int], is_called: bool) -> None:
     """Let calls of callees that had more variants when they were recorded call the merged form.
 
     Args:
@@ -27,7 +28,7 @@ def take_merged_forms(instructions: list[Instruction], calls: Sequence[int], is_
             instructions[number] = instruction._replace(params=(made, *instruction.params[1:]))
 
 
-def _are_apart(instructions: Sequence[Instruction], calls: Sequence[int]) -> bool:
+def _are_apart(instructions: GrowingColumns | list[Instruction], calls: Sequence[int]) -> bool:
     """Whether no call needs the result of another one."""
     among, later = set(calls), set[int]()
     for number in range(calls[0], calls[-1] + 1):

@@ -36,6 +36,7 @@ from ..ir.instruction import (
     GUARD,
     INPUT,
     INT64,
+    ORDINAL,
     Operand,
     Outcome,
     Params,
@@ -58,6 +59,7 @@ from .arrays.complex_array import ComplexArray
 from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays
+from .instruction_columns import GrowingColumns
 from .merged_calls import take_merged_forms
 from .python_state import gc_pause
 from .python_state import numpy_namespace as namespace
@@ -114,14 +116,14 @@ class Recorder(TapeBuilder):
     def __init__(
         self, name: str = "f", *, concrete: bool = True, prescribed: Sequence[Outcome] = (), longest: int | None = None
     ) -> None:
-        super().__init__(name)
+        super().__init__(name, concrete)
         self.longest, self.is_stopped = longest, False
         self.concrete = concrete
         self.prescribed = prescribed
         self.captured: list[TrackedArray] = []
         self.failure: Failure | None = None
         self.refusal: Refusal | None = None
-        self.is_open = False
+        self.is_open = self._is_restored = False
         self.entry_frame = 0
         self.is_called = False
         self.outer: Recorder | None = None
@@ -143,6 +145,7 @@ class Recorder(TapeBuilder):
         self._captures: dict[tuple[int, int], TrackedArray] = {}
 
     def __enter__(self) -> Recorder:
+        self._is_restored = False
         self.outer = _current.get()
         self.level = self.outer.level + 1 if self.outer is not None else 1
         self.is_open = True
@@ -193,7 +196,9 @@ class Recorder(TapeBuilder):
             self._end()
 
     def _end(self) -> None:
-        """Restore the outer recorder. May be called again."""
+        """Restore the outer recorder. May be called again, and does nothing then unless it was interrupted."""
+        if self._is_restored:
+            return
         self.is_open = False
         process.recordings.discard(self)
         if self.outer is None:
@@ -201,6 +206,7 @@ class Recorder(TapeBuilder):
         gc_pause.recording_ends()
         if _current.get() is self:
             _current.set(self.outer)
+        self._is_restored = True
 
     # Operations
 
@@ -366,7 +372,10 @@ class Recorder(TapeBuilder):
             outcome = outcome_of(kind, value._value)
         self.guard_count += 1
         self._observed[value._id, kind] = outcome
-        self._append(GUARD, (value._id,), (kind, outcome, ordinal), BOOL_SCALAR)
+        if type(outcome) is bool and self.concrete:
+            self.append_number(GUARD, (kind, outcome), BOOL_SCALAR, ORDINAL, value._id, ordinal, sys._getframe(1))
+        else:
+            self._append(GUARD, (value._id,), (kind, outcome, ordinal), BOOL_SCALAR)
         if self.longest is not None and len(self.instructions) > self.longest:
             self.is_stopped = True
             raise RecordingStopped
@@ -379,7 +388,7 @@ class Recorder(TapeBuilder):
         known, path = self._is_constant, [number]
         while path:
             k = path[-1]
-            op, inputs = self.instructions[k].op, self.instructions[k].inputs
+            op, inputs, *_ = self.instructions[k]
             open_ = [j for j in inputs if j not in known]
             if op is INPUT or op is CONSTANT or not open_ or not all(known.get(j, True) for j in inputs):
                 known[k] = op is CONSTANT or (op is not INPUT and bool(inputs) and all(known[j] for j in inputs if j in known))
@@ -443,8 +452,9 @@ class Recorder(TapeBuilder):
         if self.buffers is not None:
             self.buffers.finish(outputs)
         is_flat = treedef == ARRAY or (treedef.kind is tuple and all(part == ARRAY for part in treedef.parts))
+        instructions = self.instructions
         return Tape(
-            tuple(self.instructions),
+            instructions.finished() if isinstance(instructions, GrowingColumns) else tuple(instructions),
             tuple(self.inputs),
             tuple(outputs),
             self.name,

@@ -7,12 +7,24 @@ from collections.abc import Generator, Hashable
 from contextlib import contextmanager
 from math import copysign
 from types import CodeType, FrameType
+from typing import Any
 
 import numpy as np
 
 from ..base.source_location import Site, is_library_file
-from ..ir.instruction import CONSTANT, FLOAT64, FLOAT_SCALAR, INPUT, Instruction, StructuralOp, ValueType
+from ..ir.instruction import (
+    CONSTANT,
+    FLOAT64,
+    FLOAT_SCALAR,
+    INPUT,
+    Instruction,
+    Params,
+    Primitive,
+    StructuralOp,
+    ValueType,
+)
 from ..ops import Op
+from .instruction_columns import GrowingColumns
 
 # Calling the class costs three times as much, and a recording makes one instruction per operation.
 _new_tuple = tuple.__new__
@@ -29,9 +41,10 @@ class TapeBuilder:
             are recorded at `outermost_site`.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, concrete: bool) -> None:
         self.name = name
-        self.instructions: list[Instruction] = []
+        # Of code that computes types only, the instructions are read again at once, and are no loops.
+        self.instructions: GrowingColumns | list[Instruction] = GrowingColumns() if concrete else []
         self.inputs: list[int] = []
         self.active_inputs: list[int] = []
         self.site: Site | None = None
@@ -41,10 +54,11 @@ class TapeBuilder:
         self._zeros: dict[float, int] = {}
         self._constants: dict[Hashable, int] = {}
         self._types: dict[Hashable, ValueType] = {((), FLOAT64): FLOAT_SCALAR}
-        # By the address of a code object and the offset in it; those of the latest code by offset alone, as it mostly is the next one's.
-        self._sites: dict[int, dict[int, Site]] = {}
+        # By the address of a code object and the offset in it: sites, and templates of the operations there, by the offset plus the
+        # shift of the operation. Those of the latest code by offset alone, as it mostly is the next one's.
+        self._sites: dict[int, dict[int, Any]] = {}
         self._code: CodeType | None = None
-        self._code_sites: dict[int, Site] = {}
+        self._code_sites: dict[int, Any] = {}
 
     def append(self, op: Op, ids: tuple[int, ...], params: tuple[object, ...], type_: ValueType) -> int:
         """Record an operation whose value the caller has computed. Returns its number."""
@@ -63,13 +77,36 @@ class TapeBuilder:
         instructions.append(_new_tuple(Instruction, (op, ids, params, type_, site)))
         return len(instructions) - 1
 
+    def append_number(self, op: Primitive, params: Params, type_: ValueType, takes: int, first: int, second: int, frame: FrameType) -> None:
+        """Record an instruction made of a template; `frame` is where to begin to look for the user's line."""
+        columns = self.instructions
+        assert isinstance(columns, GrowingColumns)
+        site = self._site_of(frame) if self.site is None else self.site
+        template = columns.template(op, params, type_, site, takes)
+        columns.first.append(first)
+        columns.second.append(second)
+        columns.which.append(template)
+
+    def template_at(self, frame: FrameType, op: Op, shift: int, type_: ValueType, takes: int) -> int:
+        """The template of an operation without parameters at the user's line."""
+        columns = self.instructions
+        assert isinstance(columns, GrowingColumns)
+        if self.site is not None:
+            return columns.template(op, (), type_, self.site, takes)
+        template = columns.template(op, (), type_, self._site_of(frame), takes)
+        if frame.f_code is self._code:
+            self._code_sites[frame.f_lasti + shift] = template
+        return template
+
     def _site_of(self, frame: FrameType) -> Site | None:
         """The user's line that a frame was called from."""
         while frame.f_code is not self._code:
-            if frame.f_back is None or not is_library_file(frame.f_code.co_filename):
+            if not is_library_file(frame.f_code.co_filename):
                 # Code objects are hashed by content, slowly; the address identifies one as long as its sites keep it.
                 self._code, self._code_sites = frame.f_code, self._sites.setdefault(id(frame.f_code), {})
                 break
+            if frame.f_back is None:
+                return Site(frame.f_code, frame.f_lasti)
             if frame is self.outermost:
                 return self.outermost_site
             frame = frame.f_back

@@ -17,6 +17,8 @@ LONGEST_CALLER = 100_000
 
 def spliced(tape: Tape) -> Tape:
     """The tape with the calls of short merged bodies that have one variant, and never another, in place of the calls."""
+    if CALL not in tape.ops:
+        return tape
     calls = [n for n, i in enumerate(tape.instructions) if i.op is CALL and i.params[0].is_merged]
     found = {callee: _body_of(callee) for callee in {tape.instructions[n].params[0] for n in calls}}
     bodies = {n: body for n in calls if (body := found[tape.instructions[n].params[0]]) is not None}

@@ -18,6 +18,8 @@ def states(tape: Tape) -> list[int]:
     The next step of a cellular automaton reads cells of the border, which nothing wrote, as it reads the others. Forwarded to where
     they were written, these reads would differ; from one array they are alike.
     """
+    if not {REPLACE, ASSEMBLE} & tape.ops:
+        return []
     instructions = tape.instructions
     count = len(instructions)
     sizes = [type_.size if op is INDEX or op is REPLACE or op is ASSEMBLE else 0 for op, _, _, type_, _ in instructions]

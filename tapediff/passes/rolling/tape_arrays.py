@@ -7,14 +7,28 @@ outside of all bodies do not belong to it: these are operands, wherever they hap
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from ...ir.guard_rows import EACH
-from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, AnyType, Params, Primitive
+from ...ir.instruction import (
+    CONSTANT,
+    ENTRY,
+    GUARD,
+    INPUT,
+    OWN,
+    TUPLE,
+    TWO,
+    AnyType,
+    Columns,
+    Instruction,
+    Params,
+    Primitive,
+    columns_of,
+)
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import INDEX, Region
 from ...ops.control.calls import TupleOp
@@ -60,7 +74,9 @@ class TapeArrays:
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
-        count = len(tape.instructions)
+        self.columns = columns_of(tape.instructions) or _as_columns(tape.instructions)
+        count = self.columns.which.size
+        self._inputs()
         self.boxes: list[np.ndarray] = []
         self._box_numbers: dict[Hashable, int] = {}
         self.source, self.offset = np.full(count, -1, np.int64), np.zeros(count, np.int64)
@@ -82,26 +98,29 @@ class TapeArrays:
 
     def _signs(self) -> tuple[Ints, Ints, Ints, Ints]:
         """By value: a number for its type and one for the kind of instruction, whether it is given; and the INDEX ones."""
-        ops, inputs, params, types, _ = zip(*self.tape.instructions) if self.tape.instructions else ((),) * 5
+        templates, which = self.columns.templates, self.columns.which
+        ops, _, params, types, _ = zip(*templates) if templates else ((),) * 5
         count, type_numbers, self._ops = len(ops), _Numbers(), _Numbers()
         by_identity = {key: type_numbers[type_] for key, type_ in dict(zip(map(id, types), types)).items()}
         kinds = np.fromiter(map(by_identity.__getitem__, map(id, types)), np.int64, count)
-        self._codes = codes = np.fromiter(map(self._ops.__getitem__, ops), np.int64, count)
-        given = (codes == self._ops[CONSTANT]) | (codes == self._ops[INPUT])
-        is_index = codes == self._ops[INDEX]
+        codes = np.fromiter(map(self._ops.__getitem__, ops), np.int64, count)
         # Alike are the same operations of the same type; those with parameters are looked at one by one.
         _, signs = np.unique(codes * len(type_numbers) + kinds, return_inverse=True)
         is_empty = np.fromiter((_is_empty(type_) for type_ in type_numbers), bool, len(type_numbers))
         has_params = np.fromiter(map(bool, params), bool, count)
+        is_looked_at = has_params | is_empty[kinds]
+        self._codes, kinds, signs = codes[which], kinds[which], signs[which].astype(np.int64)
+        given = (self._codes == self._ops[CONSTANT]) | (self._codes == self._ops[INPUT])
+        is_index = self._codes == self._ops[INDEX]
         first, self._known_signs = int(signs.max(initial=-1)) + 1, _Numbers()
-        for number in np.flatnonzero((has_params | is_empty[kinds]) & ~given & ~is_index).tolist():
-            op, given_params = ops[number], params[number]
-            if _is_single(op, given_params, types[number]):
+        for number in np.flatnonzero(is_looked_at[which] & ~given & ~is_index).tolist():
+            op, given_params, type_ = (each[which[number]] for each in (ops, params, types))
+            if _is_single(op, given_params, type_):
                 key: Hashable = number
             elif op is GUARD:
                 # The outcome belongs to the iteration, as an operand does.
                 kind = given_params[3].kinds if given_params[0] == EACH else None
-                key = (op, given_params[0], int(kinds[inputs[number][0]]), kind)
+                key = (op, given_params[0], int(kinds[self.first_input[number]]), kind)
             else:
                 key = (op, int(kinds[number]), given_params)
             signs[number] = first + self._known_signs[key]
@@ -110,37 +129,59 @@ class TapeArrays:
 
     def _leaves(self, signs: Ints, given: Ints, indices: Ints) -> Ints:
         """The reads that are operands; the others get signs of their own for each region."""
-        instructions = self.tape.instructions
-        sources = np.fromiter((instructions[i].inputs[0] for i in indices), np.int64, indices.size)
+        sources = self.first_input[indices]
         often = np.bincount(signs, minlength=1)
         reads = np.bincount(sources, minlength=given.size)
         is_leaf = given[sources] | (often[signs[sources]] < FEWEST_ITERATIONS) | (reads[sources] > TABLE_READS)
         for number in indices[~is_leaf].tolist():
-            key = (INDEX, int(self.types[number]), instructions[number].params)
+            key = (INDEX, int(self.types[number]), self.tape.instructions[number].params)
             signs[number] = self._first_sign + self._known_signs[key]
         return indices[is_leaf]
 
     def _read_leaves(self, leaves: Ints) -> None:
+        """Note what reads read. Those of entries alone, of which there may be very many, are looked at all at once."""
+        templates, takes, which, *_ = self.columns
+        is_entry = takes[which[leaves]] == ENTRY
+        singly = leaves[~is_entry]
+        if any(not templates[k].type.shape for k in which[singly].tolist()):
+            singly = leaves  # an entry may be read in both ways
+        self._read_one_by_one(singly)
+        if singly.size < leaves.size:
+            self._read_entries(leaves[is_entry])
+
+    def _read_one_by_one(self, leaves: Ints) -> None:
         instructions = self.tape.instructions
-        types, same = self.types.tolist(), list(range(len(instructions)))
+        types, same = self.types.tolist(), list(range(len(instructions))) if leaves.size else []
         known: dict[tuple[int, int, int], int] = {}
         found: list[tuple[int, int, int]] = []
-        seen: dict[tuple[int, int], tuple[int, int, int]] = {}
+        # By the identity of a region, which is kept beside.
+        seen: dict[tuple[int, int], tuple[tuple[int, int, int], Region]] = {}
         for number in leaves.tolist():
             _, (source,), (region,), *_ = instructions[number]
             source = same[source]
             # Regions of single entries are shared by all reads of them.
-            read = seen.get((source, id(region)))
+            read, _ = seen.get((source, id(region)), (None, None))
             if read is None:
                 shape = instructions[source].type.shape
                 offset = region.starts[0] if len(shape) == 1 else sum(a * b for a, b in zip(region.starts, _strides(shape)))
-                read = seen[source, id(region)] = source, offset, self._box(region, types[source], shape)
+                read = source, offset, self._box(region, types[source], shape)
+                seen[source, id(region)] = read, region
             found.append(read)
             # An entry that is read again, in another iteration perhaps, is the same value.
             same[number] = known.setdefault(read, number)
-        self.same = np.array(same, np.int64)
+        self.same = np.array(same, np.int64) if leaves.size else np.arange(len(instructions))
         if found:
             self.source[leaves], self.offset[leaves], self.box[leaves] = np.array(found, np.int64).T
+
+    def _read_entries(self, leaves: Ints) -> None:
+        sources, positions = self.same[self.first_input[leaves]], self.columns.second[leaves]
+        _, first, read = np.unique(sources * (positions.max() + 1) + positions, return_index=True, return_inverse=True)
+        self.same[leaves] = leaves[first][read]
+        self.source[leaves], self.offset[leaves] = sources, positions
+        for source in np.unique(sources).tolist():
+            shape = self.tape.instructions[source].type.shape
+            ones = (1,) * len(shape)
+            self.box[leaves[sources == source]] = self._box(Region((0,) * len(shape), ones, ones, ()), int(self.types[source]), shape)
 
     def _box(self, region: Region, source_type: int, shape: tuple[int, ...]) -> int:
         _, steps, counts, result = region
@@ -159,23 +200,49 @@ class TapeArrays:
         self.boxes.append(positions)
         return len(self.boxes) - 1
 
+    def _inputs(self) -> None:
+        """The operands of all values: `operands`, those of one value behind those of the one before; `counts`, how many each has."""
+        templates, takes, which, first, second = self.columns
+        given = [template.inputs for template in templates]
+        taken = np.fromiter(map(len, given), np.int64, len(given)) if given else np.zeros(0, np.int64)
+        taken = np.where(takes == OWN, taken, np.where(takes == TWO, 2, 1))[which]
+        kind, begins = takes[which], np.cumsum(taken) - taken
+        operands = np.empty(int(taken.sum()), np.int64)
+        is_made, is_own = kind != OWN, (kind == OWN) & (taken > 0)
+        operands[begins[is_made]] = first[is_made]
+        operands[begins[kind == TWO] + 1] = second[kind == TWO]
+        own = np.flatnonzero(is_own)
+        places = np.repeat(begins[own] - (np.cumsum(taken[own]) - taken[own]), taken[own]) + np.arange(int(taken[own].sum()))
+        operands[places] = np.fromiter(chain.from_iterable(given[k] for k in which[own].tolist()), np.int64, places.size)
+        self.first_input = np.full(which.size, -1, np.int64)
+        self.first_input[taken > 0] = operands[begins[taken > 0]]
+        self._operands, self._begins, self._taken = operands, begins, taken
+
     def _collect_operands(self, leaves: Ints) -> None:
-        instructions = self.tape.instructions
-        members = self.members.tolist()
-        inputs = [instructions[number].inputs for number in members]
-        self.first = np.concatenate([[0], np.cumsum(np.fromiter(map(len, inputs), np.int64, len(members)))])
-        self.operands = np.fromiter(chain.from_iterable(inputs), np.int64, int(self.first[-1]))
+        members, taken = self.members, self._taken[self.members]
+        self.first = np.concatenate([[0], np.cumsum(taken)])
+        self.operands = self._operands[np.repeat(self._begins[members] - self.first[:-1], taken) + np.arange(int(self.first[-1]))]
         weight = np.array([CALL_WEIGHT if isinstance(op, TupleOp) else 1 for op in self._ops], np.int64)
         self.weights = np.concatenate([[0], np.cumsum(weight[self._codes[self.members]])])
         self.known = self.position.copy()
-        for number in leaves.tolist():
-            self.known[number] = self.known[instructions[number].inputs[0]]
-        self.last_use = np.full(len(instructions), -1, np.int64)
-        consumers = np.repeat(np.arange(len(members)), np.diff(self.first))
-        np.maximum.at(self.last_use, self.operands, consumers)
+        sources = self.first_input[leaves]
+        self.known[leaves] = self.known[sources]
+        is_leaf = np.zeros(self.known.size, bool)
+        is_leaf[leaves] = True
+        for number in leaves[is_leaf[sources]].tolist():
+            self.known[number] = self.known[self.first_input[number]]
+        self.last_use = np.full(self.position.size, -1, np.int64)
+        # Later members come later, and the last of several assignments is the one that stays.
+        self.last_use[self.operands] = np.repeat(np.arange(members.size), taken)
         # Where a read of a part will stand is not settled.
         self.last_use[self.source[leaves]] = len(members)
         self.last_use[list(self.tape.outputs)] = len(members)
+
+
+def _as_columns(instructions: Sequence[Instruction]) -> Columns:
+    """Instructions that are not kept as columns, each as its own template."""
+    none = np.full(len(instructions), -1, np.int32)
+    return Columns(list(instructions), np.full(none.size, OWN, np.int8), np.arange(none.size, dtype=np.int32), none, none)
 
 
 def _is_single(op: Primitive, params: Params, type_: AnyType) -> bool:

@@ -40,7 +40,7 @@ SMALLEST_SHIFTED = 32
 
 def forward_writes(tape: Tape, kept: Collection[int] = ()) -> Tape:
     """The tape without versions of arrays that are only read in parts; `kept` are versions that are made all the same, and read from."""
-    if not any(i.op is REPLACE or i.op is ASSEMBLE for i in tape.instructions):
+    if not {REPLACE, ASSEMBLE} & tape.ops:
         return tape
     forwarder = _Forwarder(tape, _read_in_shifts(tape).union(kept))
     for number, instruction in enumerate(tape.instructions):

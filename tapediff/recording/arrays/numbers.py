@@ -9,13 +9,13 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
+from itertools import count
 
 import numpy as np
 
 from ...base.current_recording import Recording, current_recorder
-from ...ir.instruction import BOOL, BOOL_SCALAR, FLOAT64, FLOAT_SCALAR, Instruction, Operand, ValueType
-from ...numpy_api.indexing import region_of
+from ...ir.instruction import BOOL, BOOL_SCALAR, ENTRY, FLOAT64, FLOAT_SCALAR, ONE, TWO, Operand, ValueType
 from ...numpy_api.kinds import is_foreign, plain_data
 from ...ops import Op
 from ...ops.arrays.indexing import INDEX
@@ -32,7 +32,7 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
     if type_ is None:
         REFLECTED[op] = general_reflected
         return general, general_reflected
-    evaluate = _OPERATORS.get(op, op.evaluate)
+    evaluate, shift = _OPERATORS.get(op, op.evaluate), _shift(op)
 
     # Of numbers, which loops in Python are made of: what Recorder.apply does, without a search for the operands' types.
     # type() and not isinstance(): the __class__ property of tracked arrays is slow to ask. No further calls: each costs a tenth.
@@ -51,7 +51,7 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
                 value = evaluate(self._value, plain)
             except _FAILURES:
                 return general(self, other)
-            return _recorded(self, op, (self._id, number), (), value, type_)
+            return _recorded(self, op, shift, type_, value, TWO, self._id, number)
         return general(self, other)
 
     def reflected(self: Versioned, other: Operand) -> Operand:
@@ -63,7 +63,7 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
                     value = evaluate(plain, self._value)
                 except _FAILURES:
                     return general_reflected(self, other)
-                return _recorded(self, op, (number, self._id), (), value, type_)
+                return _recorded(self, op, shift, type_, value, TWO, number, self._id)
         return general_reflected(self, other)
 
     REFLECTED[op] = reflected
@@ -90,25 +90,35 @@ def _general(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
 
 
 def _recorded(
-    like: Versioned, op: Op, inputs: tuple[int, ...], params: tuple[object, ...], value: Operand, type_: ValueType
+    like: Versioned, op: Op, shift: int, type_: ValueType, value: Operand, takes: int, first: int, second: int, depth: int = 2
 ) -> Versioned:
-    """Append an instruction on behalf of the caller's caller. The same as calling the classes, in a third of the time."""
+    """Append an instruction on behalf of a caller, `depth` calls up."""
     recorder = like._recorder
-    site = recorder.site
-    if site is None:
-        frame = _getframe(2)
-        site = recorder._code_sites.get(frame.f_lasti) if frame.f_code is recorder._code else None
-        if site is None:
-            site = recorder._site_of(frame)
-    instructions = recorder.instructions
+    columns = recorder.instructions
+    frame = _getframe(depth)
+    template = recorder._code_sites.get(frame.f_lasti + shift) if frame.f_code is recorder._code and recorder.site is None else None
+    if template is None:
+        template = recorder.template_at(frame, op, shift, type_, takes)
+    which = columns.which
+    # The same as calling the class, in less time.
     made = _new_object(type(like))
-    made._recorder, made._id, made._value, made.type, made._view, made._writes = recorder, len(instructions), value, type_, None, 0
-    instructions.append(_new_tuple(Instruction, (op, inputs, params, type_, site)))
+    made._recorder, made._id, made._value, made.type, made._view, made._writes = recorder, len(which), value, type_, None, 0
+    columns.first.append(first)
+    columns.second.append(second)
+    which.append(template)
     return made
+
+
+@cache
+def _shift(op: Op) -> int:
+    """A number that offsets in code are added to, so that operations at one place differ."""
+    return next(_SHIFTS) << 32
 
 
 # Of two numbers of NumPy's these give what the ufuncs do, in a quarter of the time.
 _OPERATORS: dict[Op, Callable[..., Operand]] = {DIVIDE: operator.truediv}
+
+_SHIFTS = count(1)
 
 # What operations on numbers raise; Recorder.apply notes it.
 _FAILURES = ArithmeticError, RuntimeWarning
@@ -128,7 +138,7 @@ def unary(self: Versioned, op: Op) -> Operand:
         return recorder.apply(op, (self,))
     if type(value) is not type_.dtype.type:
         return recorder.apply(op, (self,))
-    return _recorded(self, op, (self._id,), (), value, type_)
+    return _recorded(self, op, _shift(op), type_, value, ONE, self._id, -1, 3)
 
 
 @cache
@@ -152,20 +162,33 @@ def _constant(recorder: Recording, other: Operand) -> tuple[int, Operand]:
 
 def entry_of(array: Versioned, index: Operand) -> Versioned | None:
     """array[index] where it is a number."""
-    is_entry = type(index) is int or (type(index) is tuple and {*map(type, index)} == _ALL_INTS)
     recorder = array._recorder
-    if not is_entry or array.type.dtype is not FLOAT64 or current_recorder() is not recorder or not recorder.concrete:
+    if array.type.dtype is not FLOAT64 or current_recorder() is not recorder or not recorder.concrete:
         return None
     if array._view is not None:
         array._refresh()
     shape = array.type.shape
-    region = region_of(index, shape) if type(index) is int and len(shape) == 1 else _entry_region(index, shape)
-    if region.shape:
+    position = index if type(index) is int and len(shape) == 1 and 0 <= index < shape[0] else _flat_position(index, shape)
+    if position < 0:
         return None
-    return _recorded(array, INDEX, (array._id,), (region,), array._value[region.starts], FLOAT_SCALAR)
+    return _recorded(array, INDEX, _INDEX_SHIFT, FLOAT_SCALAR, array._value[index], ENTRY, array._id, position, 3)
+
+
+def _flat_position(index: Operand, shape: tuple[int, ...]) -> int:
+    """Where an entry stands; -1 for what is no entry, or outside of the array."""
+    if type(index) is int:
+        index = (index,)
+    if type(index) is not tuple or len(index) != len(shape) or {*map(type, index)} != _ALL_INTS:
+        return -1
+    position = 0
+    for k, extent in zip(index, shape):
+        if not -extent <= k < extent:
+            return -1
+        position = position * extent + (k + extent if k < 0 else k)
+    return position
 
 
 _OPERANDS = (Versioned, int, float, complex, np.ndarray, np.generic, list, tuple)
 _ALL_INTS = {int}
-_getframe, _new_object, _new_tuple = sys._getframe, object.__new__, tuple.__new__
-_entry_region = lru_cache(maxsize=4096)(region_of)
+_INDEX_SHIFT = _shift(INDEX)
+_getframe, _new_object = sys._getframe, object.__new__

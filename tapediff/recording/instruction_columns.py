@@ -1,0 +1,209 @@
+"""The instructions of a recording, kept as columns of numbers: a fifth of the memory of an object for each, and made sooner.
+
+Operations on numbers, which long programs consist of, are a template (operation, type, user's line) and two numbers each; all others
+are kept as they are, as templates of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+import numpy as np
+
+from ..base.source_location import Site
+from ..errors import UnsupportedFunction
+from ..ir.instruction import (
+    ENTRY,
+    ONE,
+    ORDINAL,
+    OWN,
+    TWO,
+    ColumnInstructions,
+    Columns,
+    Instruction,
+    Params,
+    Primitive,
+    ResultType,
+)
+from ..ops.arrays.indexing import Region
+
+# Calling the class costs three times as much.
+_new_tuple = tuple.__new__
+
+# Of shorter tapes all instructions are made at once.
+SHORTEST_KEPT = 256
+
+# When one of so many has been asked for by itself, all are made.
+SHARE_ASKED_FOR = 8
+
+
+class GrowingColumns:
+    """The instructions of a tape that is being recorded.
+
+    Attributes:
+        which, first, second: as of Columns; `recording/arrays/numbers.py` appends to them.
+    """
+
+    __slots__ = ("_known", "first", "second", "takes", "templates", "which")
+
+    def __init__(self) -> None:
+        self.which: list[int] = []
+        self.first: list[int] = []
+        self.second: list[int] = []
+        self.templates: list[Instruction] = []
+        self.takes: list[int] = []
+        # Templates by operation and the identity of the line, which a template keeps.
+        self._known: dict[tuple[Primitive, Params, int], int] = {}
+
+    def template(self, op: Primitive, params: Params, type_: ResultType, site: Site | None, takes: int) -> int:
+        """The number of the template of an operation at a line; made if there is none."""
+        key = (op, params, id(site))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = len(self.templates)
+            self.templates.append(Instruction(op, (), params, type_, site))
+            self.takes.append(takes)
+        return known
+
+    def append(self, instruction: Instruction) -> None:
+        """An instruction that is kept as it is."""
+        self.which.append(len(self.templates))
+        self.first.append(-1)
+        self.second.append(-1)
+        self.templates.append(instruction)
+        self.takes.append(OWN)
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    def __getitem__(self, number: int) -> Instruction:
+        which = self.which[number]
+        template, takes = self.templates[which], self.takes[which]
+        return template if takes == OWN else _made(template, takes, self.first[number], self.second[number], self)
+
+    def __setitem__(self, number: int, instruction: Instruction) -> None:
+        self.which[number] = len(self.templates)
+        self.templates.append(instruction)
+        self.takes.append(OWN)
+
+    def __iter__(self) -> Iterator[Instruction]:
+        return iter(_all_made(self.templates, self.takes, self.which, self.first, self.second))
+
+    def __reversed__(self) -> Iterator[Instruction]:
+        return (self[number] for number in range(len(self) - 1, -1, -1))
+
+    def type_of(self, number: int) -> ResultType:
+        """The type of a value."""
+        return self.templates[self.which[number]].type
+
+    def finished(self) -> Sequence[Instruction]:
+        """The instructions so far, for good."""
+        if not len(self.which) == len(self.first) == len(self.second):
+            raise UnsupportedFunction("the function was interrupted while an operation was recorded, and went on", fix="record it again")
+        if len(self) < SHORTEST_KEPT:
+            return tuple(self)
+        which, first = np.array(self.which, np.int32), np.array(self.first, np.int32)
+        # Of the flat positions of an array's entries there may be more than of instructions.
+        second = np.array(self.second, np.int64)
+        return FinishedColumns(Columns(list(self.templates), np.array(self.takes, np.int8), which, first, second))
+
+
+class FinishedColumns(ColumnInstructions):
+    """The instructions of a recorded tape."""
+
+    __slots__ = ("_asked", "_made", "columns")
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        self._made: tuple[Instruction, ...] = ()
+        self._asked = 0
+
+    def _all(self) -> tuple[Instruction, ...]:
+        columns = self.columns
+        if columns is not None:
+            numbers = (column.tolist() for column in columns[1:])
+            self._made = tuple(_all_made(columns.templates, *numbers))
+            self.columns = None
+        return self._made
+
+    def __len__(self) -> int:
+        columns = self.columns
+        return len(self._made) if columns is None else columns.which.size
+
+    @overload
+    def __getitem__(self, number: int) -> Instruction: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Instruction, ...]: ...
+
+    def __getitem__(self, number: int | slice) -> Instruction | tuple[Instruction, ...]:
+        columns = self.columns
+        if columns is None or isinstance(number, slice):
+            return self._all()[number]
+        self._asked += 1
+        if SHARE_ASKED_FOR * self._asked > columns.which.size:
+            return self._all()[number]
+        which = columns.which[number]
+        template, takes = columns.templates[which], columns.takes[which]
+        if takes == OWN:
+            return template
+        return _made(template, int(takes), int(columns.first[number]), int(columns.second[number]), self)
+
+    def __iter__(self) -> Iterator[Instruction]:
+        return iter(self._all())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (tuple, FinishedColumns)) and self._all() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+
+def _made(template: Instruction, takes: int, first: int, second: int, instructions: Sequence[Instruction] | GrowingColumns) -> Instruction:
+    """One instruction."""
+    op, _, params, type_, site = template
+    if takes == ENTRY:
+        params = (entry_region(instructions[first].type.shape, second),)
+    elif takes == ORDINAL:
+        params = (*params, second)
+    return Instruction(op, (first, second) if takes == TWO else (first,), params, type_, site)
+
+
+def _all_made(
+    templates: Sequence[Instruction], takes: Sequence[int], which: Sequence[int], first: Sequence[int], second: Sequence[int]
+) -> list[Instruction]:
+    """All instructions; reads of one entry share their region."""
+    made: list[Instruction] = []
+    append, regions = made.append, dict[tuple[tuple[int, ...], int], tuple[Region]]()
+    for template, a, b in zip(which, first, second):
+        op, _, params, type_, site = templates[template]
+        kind = takes[template]
+        if kind == TWO:
+            append(_new_tuple(Instruction, (op, (a, b), params, type_, site)))
+        elif kind == OWN:
+            append(templates[template])
+        elif kind == ONE:
+            append(_new_tuple(Instruction, (op, (a,), params, type_, site)))
+        elif kind == ORDINAL:
+            append(_new_tuple(Instruction, (op, (a,), (*params, b), type_, site)))
+        else:
+            key = (made[a].type.shape, b)
+            region = regions.get(key)
+            if region is None:
+                region = regions[key] = (entry_region(*key),)
+            append(_new_tuple(Instruction, (op, (a,), region, type_, site)))
+    return made
+
+
+def entry_region(shape: tuple[int, ...], position: int) -> Region:
+    """The region of one entry, of which the flat position is given."""
+    starts: list[int] = []
+    for extent in reversed(shape):
+        position, start = divmod(position, extent)
+        starts.append(start)
+    ones = (1,) * len(shape)
+    return Region(tuple(reversed(starts)), ones, ones, ())

@@ -1,0 +1,147 @@
+"""Instructions kept as columns of numbers are those that were recorded, and loops are found in them as in the instructions."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import tapediff as td
+from tapediff.errors import UnsupportedFunction
+from tapediff.functions.callees.rolled_loop import rolled
+from tapediff.ir.instruction import ColumnInstructions, Columns
+from tapediff.passes.simplify.dead_code import dead_code
+from tapediff.recording import instruction_columns
+from tapediff.recording.instruction_columns import FinishedColumns, GrowingColumns
+from tapediff.recording.recorder import current_recorder
+
+X = np.linspace(-0.4, 0.9, 48)
+
+
+def _twice(y):
+    return y + y
+
+
+def _operators(x):
+    a, b = x[0], x[-2]
+    a += 2 * b - b / 3 + (-a) ** 2 + abs(b) ** 1.5 + np.float64(0.5) * a
+    return _twice(a) + 1 // b + np.exp(a) % 2.0 + np.maximum(a, b)
+
+
+def _guarded(x):
+    s = x[0]
+    for k in range(1, 48):
+        if x[k] > 0.1:
+            s = s + x[k] * x[k - 1]
+        elif int(3 * x[k]) == 0:
+            s = 0.5 * s
+    return s
+
+
+def _matrix(x):
+    m, s = x.reshape(6, 8), 0.0
+    for i in range(1, 6):
+        for j in range(1, 8):
+            s = 0.5 * s + m[i, j] * m[i - 1][j - 1] + m[-i, np.int64(j)]
+    return s
+
+
+def _written(x):
+    u = np.zeros(48)
+    for k in range(48):
+        u[k] = np.sin(x[k])
+    for k in range(1, 47):
+        u[k] = u[k] + 0.1 * (u[k - 1] - u[k + 1])
+    return u[3] * u[40] + np.sum(u)
+
+
+def _unused(x):
+    s = x[0]
+    for k in range(1, 48):
+        _ = s * x[k] + 1.0
+        s = s * 0.9 + x[k]
+    return s
+
+
+PROGRAMS = [_operators, _guarded, _matrix, _written, _unused]
+
+
+@pytest.fixture(params=PROGRAMS, ids=lambda f: f.__name__)
+def pair(request, monkeypatch):
+    """Two tapes of one program: as columns, and as instructions."""
+    made = []
+    for shortest in (1, 10**9):
+        monkeypatch.setattr(instruction_columns, "SHORTEST_KEPT", shortest)
+        made.append(td.record(request.param, X))
+    assert isinstance(made[0].instructions, ColumnInstructions)
+    assert type(made[1].instructions) is tuple
+    return made
+
+
+def _text(instruction):
+    return repr(instruction._replace(site=None)), str(instruction.site)
+
+
+def test_columns_give_the_instructions_that_were_recorded(pair):
+    """Asked for one by one and all together: the same operations, operands, parameters, types and lines of the user."""
+    columns, tuples = pair
+    expected = [_text(i) for i in tuples.instructions]
+    few = range(0, len(tuples), 16)
+    assert [_text(columns.instructions[k]) for k in few] == [expected[k] for k in few]
+    assert columns.ops == tuples.ops
+    assert [_text(i) for i in columns.instructions] == expected
+    assert columns.guards == tuples.guards
+    assert [g.ordinal for g in columns.guards] == list(range(columns.guard_count))
+    columns.check()
+
+
+def test_loops_are_found_in_columns_as_in_instructions(pair):
+    columns, tuples = pair
+    assert str(dead_code(columns)) == str(dead_code(tuples))
+    assert str(rolled(columns)) == str(rolled(tuples))
+
+
+def test_a_loop_is_rolled_without_its_instructions(monkeypatch):
+    """Where nothing is unused, no pass asks for all of them."""
+
+    def f(x):
+        s = 0.0
+        for k in range(300):
+            s = 0.9 * s + x[k % 48] * x[k % 48]
+        return s
+
+    tape = td.record(f, X)
+    rolled(tape)
+    assert isinstance(tape.instructions, FinishedColumns)
+    assert isinstance(tape.instructions.columns, Columns)
+
+
+def test_an_operation_on_numbers_takes_a_hundred_bytes():
+    """An object for each took 200 to 270. The function's own values are measured, too: they come and go."""
+
+    def f(x):
+        a, b = x[0], x[1]
+        for _ in range(4000):
+            a = a + 0.01 * (b - a * a)
+            b = 0.9 * b + x[40] * 0.1
+        return a + b
+
+    td.record(f, X)
+    tracemalloc.start()
+    tape = td.record(f, X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100 * len(tape)
+
+
+def test_a_recording_that_went_on_after_an_interrupt_within_an_operation_is_refused():
+    """An interrupt may come between the columns; what would follow is out of step."""
+
+    def f(x):
+        y = 2.0 * x[0]
+        columns = current_recorder().instructions
+        assert isinstance(columns, GrowingColumns)
+        columns.first.append(0)
+        return y * y
+
+    with pytest.raises(UnsupportedFunction, match="was interrupted while an operation was recorded"):
+        td.record(f, X)
