@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -37,7 +37,7 @@ class _Table(Generic[Entry]):
         return self.entries, np.array(self.places, np.int32)
 
 
-def packed(instructions: tuple[Instruction, ...]) -> State:
+def packed(instructions: Sequence[Instruction]) -> State:
     """The instructions as tables of ops, types, sites and parameters, with arrays of places in these, and arrays of operands."""
     ops, types, sites, params = _Table[Primitive](), _Table[AnyType](), _Table[Site | None](), _Table[Params]()
     operands: list[int] = []

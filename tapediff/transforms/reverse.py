@@ -103,7 +103,7 @@ def _pullback(recorder: Recorder, tape: Tape, wrt: Sequence[int], seeds: Mapping
 def continued(tape: Tape) -> Recorder:
     """A recorder that goes on behind a tape's last instruction, knowing types only."""
     recorder = Recorder(tape.name, concrete=False)
-    recorder.instructions.extend(tape.instructions)
+    recorder.instructions = list(tape.instructions)
     recorder.inputs.extend(tape.inputs)
     recorder.active_inputs.extend(tape.active_inputs)
     recorder.guard_count = tape.guard_count

@@ -44,7 +44,7 @@ def discarded_zeros(tape: Tape) -> Tape:
     return _Jumping(tape, factors).rewritten() if factors else tape
 
 
-def _kept(instructions: tuple[Instruction, ...], selection: Instruction) -> tuple[int, ...] | None:
+def _kept(instructions: Sequence[Instruction], selection: Instruction) -> tuple[int, ...] | None:
     """The factors of z_bar in `select(z_bar == 0 and isnan(product), 0, product)`; None if it is no such selection."""
     test, zero, product = selection.inputs
     if instructions[test].op is not LOGICAL_AND or not _is_zero(instructions[zero]):
@@ -59,7 +59,7 @@ def _is_zero(instruction: Instruction) -> bool:
     return instruction.op is CONSTANT and instruction.type == FLOAT_SCALAR and instruction.params[0] == 0.0
 
 
-def _factors(instructions: tuple[Instruction, ...], product: int, z_bar: int, most: int) -> tuple[int, ...] | None:
+def _factors(instructions: Sequence[Instruction], product: int, z_bar: int, most: int) -> tuple[int, ...] | None:
     """The other factors of a product of z_bar, at most so many."""
     while instructions[product].op is NEGATIVE and product != z_bar:
         (product,) = instructions[product].inputs
