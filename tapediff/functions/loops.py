@@ -5,6 +5,7 @@ Outside recordings, and where nothing is tracked, they just run.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -234,9 +235,14 @@ def while_loop(
 
 
 def repeated_while(
-    cond: Callable[[Tree], Operand], body: Callable[[Tree], Tree], init: Tree, most: int | None, failure: tuple[str, str] | None = None
-) -> Tree:
-    """The loop of td.while_loop; of a solver, `most` iterations without an end are td.NotConverged: what it says, and what to do."""
+    cond: Callable[[Tree], Operand], body: Callable[[Tree], Tree], init: Tree, most: int | None, failure: tuple[str, str] | None = None,
+    is_recorded: bool = False,
+) -> Tree:  # fmt: skip
+    """The loop of td.while_loop; of a solver, `most` iterations without an end are td.NotConverged: what it says, and what to do.
+
+    Args:
+        is_recorded: an iteration is recorded also where the first value ends the loop.
+    """
     leaves, treedef = flatten(init)
     frozen = freeze(body, cond)
     form = LoopForm(0, 0, 0, None, stops=True, most=most, site=str(user_site()), failure=failure)
@@ -254,7 +260,7 @@ def repeated_while(
 
     loop = RecordedLoop("td.while_loop", body, frozen, treedef, run, None, user_site(), body_merging)
     first = _first_test(cond, loop.promoted(leaves), treedef)
-    carries, _ = loop.record(leaves, [], form, [first])
+    carries, _ = loop.record(leaves, [], form, [first], is_recorded)
     return unflatten(treedef, carries)
 
 
@@ -275,7 +281,9 @@ def body_merging(body: Body, wanted: bool | None) -> MergedBody | None:
     Args:
         wanted: as of td.GuardedTape.
     """
-    return None if wanted is False else MergedBody.of(body, wanted is True, while_loop)
+    # A kernel that runs a body cannot go back to its paths where an iteration turns out to be none that can be merged.
+    loop = functools.partial(repeated_while, most=None, is_recorded=True)
+    return None if wanted is False else MergedBody.of(body, wanted is True, loop)
 
 
 def _as_bool(value: Operand) -> Operand:

@@ -12,8 +12,9 @@ from types import FunctionType
 import numpy as np
 
 from ..errors import GuardFailed
-from ..ir.instruction import CONSTANT, INPUT, Operand, Tree
+from ..ir.instruction import CONSTANT, INPUT, Operand, Tree, ValueType
 from ..ir.interpreter import run
+from ..ir.pytree import flatten, unflatten
 from ..ir.tape import Tape
 from ..ops.control.calls import CALL, GET, LOOP
 from ..passes.pipeline import PREPARE, run_passes
@@ -28,6 +29,7 @@ from .merging.plain_numbers import check_numbers
 from .merging.prepare.closures import users_functions, with_forms
 from .merging.prepare.state_changes import first_change
 from .merging.rules import ELEMENTWISE, Refused
+from .merging.run_time.body_results import whose_results_are_data, with_type
 from .merging.run_time.run_time import WhileLoop
 
 # Branches of a body are merged when it has so many variants; and whatever that costs when it has so many.
@@ -63,7 +65,7 @@ class MergedBody:
 
     def __init__(self, body: Body, own: Sequence[FunctionType], at_once: bool, while_loop: WhileLoop) -> None:
         self._body, self._own, self._at_once = body, own, at_once
-        self._functions = MergedFunctions(while_loop, is_body=True)
+        self._functions = MergedFunctions(while_loop, True, whose_results_are_data(body.functions))
         self._samples: dict[int, list[np.ndarray]] = {}
         self._is_busy = False
         self.failed = ""
@@ -137,7 +139,7 @@ class MergedBody:
 
     def _recorded(self, callee: RecordedCallee, inputs: Sequence[Operand]) -> tuple[_FormOfBody, Tape]:
         for _ in range(MOST_ATTEMPTS):
-            body = _FormOfBody(self._body, self._merged_function)
+            body = _FormOfBody(self._body, self._merged_function, callee.out_types)
             try:
                 tape = callee.recorded_form(body, inputs)
             except Refused as refused:
@@ -188,11 +190,16 @@ def report_of_bodies(tapes: Sequence[Tape]) -> list[str]:
 class _FormOfBody(Body):
     """A body that runs other forms of its functions, and looks at the end for what Python would have computed in another way."""
 
-    def __init__(self, body: Body, form: Callable[[Callable[..., Tree]], Callable[..., Tree]]) -> None:
+    def __init__(self, body: Body, form: Callable[[Callable[..., Tree]], Callable[..., Tree]], types: Sequence[ValueType]) -> None:
         self.__dict__.update(body.__dict__)
         self.aliases = Aliases(body.name)
         plain = checking_numbers(np.errstate(all="ignore")(body._run))
-        self._run = lambda functions, tree: plain([form(function) for function in functions], tree)
+
+        def run(functions: list[Callable[..., Tree]], tree: Tree) -> Tree:
+            leaves, treedef = flatten(plain([form(function) for function in functions], tree))
+            return unflatten(treedef, list(map(with_type, leaves, types)) if len(leaves) == len(types) else leaves)
+
+        self._run = run
 
 
 def checking_numbers(function: Callable[..., Tree]) -> Callable[..., Tree]:

@@ -40,7 +40,8 @@ class RecordedLoop:
         self.rest: TreeDef = self.x_treedef
 
     def record(
-        self, init: Sequence[Operand], streams: Sequence[Operand], form: LoopForm, leading: Sequence[Operand] = ()
+        self, init: Sequence[Operand], streams: Sequence[Operand], form: LoopForm, leading: Sequence[Operand] = (),
+        is_recorded: bool = False,
     ) -> tuple[list[Operand], list[Operand]]:
         """Record the loop.
 
@@ -49,11 +50,12 @@ class RecordedLoop:
             streams: arrays with one entry for each iteration.
             form: as far as it is known; the counts are filled in.
             leading: the number of iterations, or the first test, where these are known at run time only.
+            is_recorded: an iteration is recorded whatever the first test says.
 
         Returns:
             The last carries, and the stacked further results.
         """
-        runs = not form.stops or bool(value_of(leading[0]))
+        runs = is_recorded or not form.stops or bool(value_of(leading[0]))
         callee, body, carries = self._body(self.promoted(init), streams, form.stops, runs)
         n = len(carries)
         form = replace(form, carries=n, streams=len(streams), constants=len(self.frozen.tracked))

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+import tapediff as td
+
 
 def four_ifs(v):
     y = 2.0 * v
@@ -187,3 +189,113 @@ def writes_an_array(v):
 
 
 OTHERS = [repeats, counts, of_a_tuple, tree, looks_up, uses_the_bool, stops_early_or_not, ends_with_math, divides, writes_an_array]
+
+
+# Of one number; these give an int or a bool as well.
+
+
+def level(v):
+    n = 0
+    if v > 0.2:
+        n = 1
+    if v > 0.7:
+        n = n + 2
+    if v < -0.5:
+        n = -1
+    return n
+
+
+def outside(v):
+    if v > 0.8:
+        return True
+    if v < -0.8:
+        return True
+    return abs(v) < 0.1
+
+
+def count_and_flag(v):
+    n, hit = 0, False
+    if v > 0:
+        n += 1
+    if v > 0.5:
+        n, hit = n + 1, True
+    return v * n, n, hit
+
+
+def weighed_level(v):
+    return v * level(v)
+
+
+def weighed_flag(v):
+    return v * v if outside(v) else v
+
+
+def of_all_three(piece):
+    def f(v):
+        w, n, hit = piece(v)
+        return w + 0.5 * n * v + np.where(hit, v, 0.25)
+
+    return f
+
+
+def divides_by_a_count(v):
+    """Python's own error where the count is 0, whatever the count is otherwise."""
+    n = level(v)
+    return 1 / n
+
+
+WITH_RESULTS = {
+    "int": (level, lambda piece: lambda v: v * piece(v)),
+    "bool": (outside, lambda piece: lambda v: np.where(piece(v), v * v, v)),
+    "tuple": (count_and_flag, of_all_three),
+}  # fmt: skip
+
+
+def counted_scan(x):
+    """An int and a bool are carried, reset and stacked."""
+
+    def step(carry, v):
+        s, n, hit = carry
+        if v > 0:
+            n = n + 1
+        if s > 1.0:
+            n = 0
+        if v > 0.5:
+            s, hit = s + v * n, True
+        if hit:
+            s = 0.9 * s
+        if v < -0.5:
+            hit = False
+        return (s, n, hit), (n, hit)
+
+    (s, n, hit), (counts, hits) = td.scan(step, (x[0], 0, False), x)
+    return s + n * x[1] + np.where(hit, x[2], 0.5) + np.sum(counts * x) + np.sum(hits * x**2)
+
+
+def quotient_of_a_carried_count(x):
+    """Where the count was set to 0, plain numbers are divided by a plain 0; else by an entry of an array."""
+
+    def step(carry, v):
+        s, n = carry
+        if v > 0.5:
+            n = 0
+        return (s + v, n + 1), 2.0 / (n - 3.0)
+
+    (s, n), parts = td.scan(step, (x[0], 1), x)
+    return s * n + np.sum(parts)
+
+
+def asks_what_it_carries(x):
+    """Whole numbers that become data are no floats to anyone who asks."""
+
+    def step(carry, v):
+        s, n = carry
+        if v > 0.2:
+            n = 0
+        return (s + v * n, n + (1 if isinstance(n, int) else 2)), n
+
+    (s, n), counts = td.scan(step, (x[0], 1), x)
+    return s * n + np.sum(counts * x)
+
+
+CARRIED = [counted_scan, quotient_of_a_carried_count, asks_what_it_carries]

@@ -93,6 +93,48 @@ def test_one_variant_serves_all_paths(f, unchecked):
     assert "merged" in piece.explain()
 
 
+@pytest.mark.parametrize("kind", programs.WITH_RESULTS)
+def test_ints_and_bools_among_the_results_are_merged(kind, unchecked):
+    body, used = programs.WITH_RESULTS[kind]
+    for merge in (True, None):
+        piece = td.subtape(body, merge=merge)
+        tape = td.record(of_an_array(used(piece)), POINTS[0])
+        for x in (*POINTS, TIES):
+            assert np.isclose(tape(x), of_an_array(used(body))(x), rtol=1e-12)
+            assert np.allclose(td.gradient(tape, x), td.gradient(td.record(of_an_array(used(body)), x), x), rtol=1e-12)
+        assert "merged" in piece.explain()
+        assert piece.recordings <= 4
+
+
+@pytest.mark.parametrize("f", programs.CARRIED, ids=lambda f: f.__name__)
+@np.errstate(all="ignore")
+def test_ints_and_bools_that_loops_carry_are_those_of_paths(f, unchecked):
+    settings = {"on_new_tape": "interpret", "compile_after": 1000}
+    paths = td.GuardedTape(f, merge=False, **settings)
+    for order in (POINTS, POINTS[::-1]):
+        target = td.GuardedTape(f, merge=True, **settings)
+        for x in (*order, TIES):
+            assert np.isclose(target(x), paths(x), rtol=1e-12)
+            assert np.allclose(td.gradient(target, x), td.gradient(paths, x), rtol=1e-12)
+    assert ("merged, as a select" in target.explain()) == (f is not programs.asks_what_it_carries)
+
+
+def test_a_plain_zero_that_a_body_divides_by_is_an_error():
+    def f(x):
+        piece = td.subtape(programs.divides_by_a_count, merge=True)
+        return piece(x[0]) * x[1]
+
+    for order in ((0.9, 0.1, -0.6), (0.1, -0.6, 0.9)):
+        target = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
+        for v in order:
+            x = np.array([v, 2.0])
+            if v == 0.1:
+                with pytest.raises(ZeroDivisionError):
+                    target(x)
+            else:
+                assert target(x) == f(x)
+
+
 def test_bodies_are_merged_after_three_paths_or_as_the_recording_says():
     points = np.random.default_rng(1).normal(size=(4, 6))
 

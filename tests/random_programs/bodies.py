@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import time
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from tapediff.functions import merged_body
 from tapediff.functions.callees import callee, recorded_callee
 
 from .branching import function_of
+from .mixed_programs import MixedProgram
 from .stateful_branching import KINDS, _differ, outcome, points
 
 
@@ -51,6 +54,56 @@ def in_a_branch(f):
 FORMS: tuple[Callable, ...] = (in_a_subtape, in_a_subtape_of_a_subtape, in_a_scan, in_a_while_loop, in_a_branch)
 
 
+# Of functions that give a number, an int and a bool.
+
+
+def results_of_a_subtape(f):
+    piece = td.subtape(f)
+
+    def whole(x):
+        total = x[0] * 0.0
+        for v in (x, x[::-1] * 1.0, 0.3 * x):
+            a, n, hit = piece(v)
+            total = total + a + 0.5 * n * v[1] + np.where(hit, v[2], 0.25)
+        return total
+
+    return whole
+
+
+def results_of_a_scan(f):
+    def step(carry, v):
+        total, n, hit, before = carry
+        a, k, is_hit = f(v + 0.1 * total)
+        if total > 0.2:
+            n = n + 1
+        if hit:
+            n = 0
+            total = total * 0.5
+        if v[0] > v[1]:
+            before, hit = n, True
+        elif is_hit:
+            hit = False
+        return (total + 0.5 * a + 0.1 * k, n, hit, before), (n, hit)
+
+    def whole(x):
+        (total, n, hit, before), (counts, hits) = td.scan(step, (0.5 * x[0], 0, False, 1), np.stack([x, x[::-1], 0.5 * x, -x]))
+        return total + n * x[1] + before * x[2] + np.where(hit, x[3], 0.5) + np.sum(counts * x[:4]) + np.sum(hits * x[1:])
+
+    return whole
+
+
+def results_of_a_branch(f):
+    def whole(x):
+        a, n, hit = td.cond(x[1] > 0, lambda: f(x), lambda: f(0.5 * x))
+        return a + n * x[0] + np.where(hit, x[2], x[3])
+
+    return whole
+
+
+FORMS_OF_RESULTS: tuple[Callable, ...] = (results_of_a_subtape, results_of_a_scan, results_of_a_branch)
+ALL_KINDS: dict[str, Callable[[int], Any]] = {**KINDS, "results": functools.partial(MixedProgram, results=True)}
+
+
 @contextlib.contextmanager
 def unchecked(native: bool):
     """Leave out the comparison of merged bodies with their paths, and merge them whatever they cost."""
@@ -80,7 +133,7 @@ def counted():
 
 def faults_of(seed: int, count: int, form: Callable, kind: str = "stateful", native: bool = False, at_once: bool = True):
     """A program's text, how its merged body differs at so many points, in two orders, and how often a body was merged."""
-    text = KINDS[kind](seed).text()
+    text = ALL_KINDS[kind](seed).text()
     f = function_of(text)
     settings = {} if native else {"on_new_tape": "interpret", "compile_after": 1_000_000}
     found: list[str] = []
@@ -117,11 +170,12 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=8)
     parser.add_argument("--native", action="store_true")
     parser.add_argument("--late", action="store_true", help="merge after three variants")
-    parser.add_argument("--kind", choices=KINDS, default="stateful")
+    parser.add_argument("--kind", choices=ALL_KINDS, default="stateful")
     chosen = parser.parse_args()
     wrong, merged, began = 0, 0, time.time()
+    forms = FORMS_OF_RESULTS if chosen.kind == "results" else FORMS
     for seed in range(chosen.first, chosen.first + chosen.programs):
-        form = FORMS[seed % len(FORMS)]
+        form = forms[seed % len(forms)]
         try:
             text, found, count = faults_of(seed, chosen.points, form, chosen.kind, chosen.native, not chosen.late)
         except (SyntaxError, RecursionError) as error:

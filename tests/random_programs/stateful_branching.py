@@ -1,8 +1,8 @@
 """Random functions in plain Python whose branches look at data and have state: arrays, views, aliases, lists, objects, narrow floats, helpers.
 
 `python -m tests.random_programs.stateful_branching --replays 100000` compares merged forms with the functions, with nothing but their
-rules to keep them right; `make fuzz-merging` does so. With `--kind regions`, `unusual` or `containers` the programs are those of `regions.py`,
-`unusual_regions.py` and `containers.py`.
+rules to keep them right; `make fuzz-merging` does so. With `--kind regions`, `unusual`, `containers` or `mixed` the programs are those of `regions.py`,
+`unusual_regions.py`, `containers.py` and `mixed_programs.py`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tapediff.targets.guarded.merging import Merging
 from . import regions
 from .branching import function_of
 from .containers import ContainerProgram
+from .mixed_programs import MixedProgram
 from .unusual_regions import UnusualProgram
 
 HEADER = """import numpy as np
@@ -246,7 +247,7 @@ def unchecked():
         Merging.check = check  # type: ignore[method-assign]
 
 
-KINDS = {"stateful": StatefulProgram, "regions": regions.Program, "unusual": UnusualProgram, "containers": ContainerProgram}
+KINDS = {"stateful": StatefulProgram, "regions": regions.Program, "unusual": UnusualProgram, "containers": ContainerProgram, "mixed": MixedProgram}
 
 
 def faults_of(seed: int, count: int, native: bool = False, kind: str = "stateful") -> tuple[str, list[str], int]:

@@ -294,7 +294,7 @@ class UnusualProgram:
         # Errors and refusals hide everything else where there are many odd parts.
         self.oddness = pick((0.04, 0.1, 0.25))
         self.lines = [
-            "def f(x):", "    COUNT[0], TABLE['rate'], BOX[0][0] = 0, 1.0, 1.0", "    change(1.0)", "    SHARED[0] = 1.0", "    counted_cache.cache_clear()",
+            "def f(x):", "    COUNT[0], TABLE['rate'], BOX[0][0] = 0, 1.0, 1.0", "    change(1.0)", "    SHARED[:] = 1.0, 2.0, 3.0", "    counted_cache.cache_clear()",
             "    SEEN.clear(); seen.__defaults__[0].clear(); Model.rate, Model.table[0] = 0.5, 1.0",
             f"    a, b = {pick(('x[0]', 'x[0] * 1.0', 'np.float64(0.3)'))}, {pick(('0.0', '0', 'x[1]', '1.5', '-0.0', 'np.float32(0.5)', 'True', 'Light(0.5)'))}",
             f"    n, m, hit, best = {pick(('0', '1', '-3', '7', '2**53', 'np.int64(3)'))}, {pick(('2', '-5', '1'))}, False, None",

@@ -32,6 +32,7 @@ class Facts:
         lines: the lines at which its recordings had guards.
         may_merge: whether the branch at a place may be merged; it was not refused at run time.
         lines_of: those of another code.
+        results_are_data: see Contexts.
 
     Attributes:
         body: its statements.
@@ -46,7 +47,7 @@ class Facts:
 
     def __init__(
         self, definition: Definition, code: CodeType, resolve: Resolve, lines: Collection[int], may_merge: Callable[[Place], bool],
-        lines_of: Callable[[CodeType], Collection[int]],
+        lines_of: Callable[[CodeType], Collection[int]], results_are_data: bool,
     ) -> None:  # fmt: skip
         self.code, self._lines, self.may_merge, self._lines_of = code, lines, may_merge, lines_of
         # Those of comprehensions are in codes of their own.
@@ -71,7 +72,7 @@ class Facts:
         writes = Writes(self._is_merged)
         self.body = writes.of_function(self.body, self.arguments.union(code.co_freevars))
         self.all_or_nothing = self.loops.made | writes.made
-        self._contexts = Contexts(self.body, self.resolve, may_merge)
+        self._contexts = Contexts(self.body, self.resolve, may_merge, results_are_data)
         self.stores = {(store.lineno, store.col_offset) for store in self._contexts.stores}
         self.live = Liveness(self.body)
         self.bound = Binding(self.body, self.arguments.union(code.co_freevars)).before
@@ -151,6 +152,9 @@ class Facts:
             Broken: as `outcome`.
         """
         self.require_own(node.body, node)
+        for name in {part.id for part in walk(node) if isinstance(part, ast.Name)} - self.variables:
+            if not name.startswith(".") and self._resolve(name) is None:
+                raise Broken("bound", node, f"{name} has no value")  # if no turn is recorded now, nothing would say so
         first = read_first([node])
         found = assigned(node.body) & (self.live.after[node] | first)
         self.require_bound(found | first, node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
@@ -34,6 +34,7 @@ class MergedFunctions:
     Args:
         while_loop: td.while_loop.
         is_body: of a callee, which must not be given up while it runs: its branches are no sub-tapes, and turns of its loops do not branch.
+        results_are_data: the functions whose ints and bools are data for whoever calls them, which no other function does.
 
     Attributes:
         lines: by code, the lines at which recordings had guards.
@@ -41,8 +42,8 @@ class MergedFunctions:
         failed: why nothing is merged any more; None while something is.
     """
 
-    def __init__(self, while_loop: WhileLoop, is_body: bool = False) -> None:
-        self._while_loop, self._is_body = while_loop, is_body
+    def __init__(self, while_loop: WhileLoop, is_body: bool = False, results_are_data: Collection[CodeType] = ()) -> None:
+        self._while_loop, self._is_body, self._results_are_data = while_loop, is_body, results_are_data
         self.lines: dict[CodeType, set[int]] = {}
         self.refused: dict[tuple[CodeType, Place | None], Breach] = {}
         self.sites: dict[CodeType, dict[Place, str]] = {}
@@ -132,6 +133,9 @@ class MergedFunctions:
 
     def helper(self, function: FunctionType) -> FunctionType:
         """A function that another one calls, in its merged form, or itself."""
+        if function.__code__ in self._results_are_data:
+            breach = Breach("numbers", function.__code__.co_firstlineno, "functions that it calls call it again")
+            raise Refused(function.__code__, (breach.line, 0), breach, is_all=True)
         return self._function(function, is_helper=True)
 
     def _function(self, function: FunctionType, is_helper: bool) -> FunctionType:
@@ -207,7 +211,8 @@ class MergedFunctions:
             resolved[name] = found = _named(known, name)
             return found
 
-        facts = Facts(definition, code, resolve, self._lines_of(code), lambda place: self._may_merge(code, place), self._lines_of)
+        may_merge = lambda place: self._may_merge(code, place)  # noqa: E731 -- the next line is its only use
+        facts = Facts(definition, code, resolve, self._lines_of(code), may_merge, self._lines_of, code in self._results_are_data)
         calls_helpers = any(other is not code for other in self.lines)
         return Rewriter(definition, facts, calls_helpers or in_region, in_region).rewritten(), facts
 

@@ -153,7 +153,7 @@ class PathRecorder:
             return
         if not was_merged:
             self.merging.compare_again(self._cache.all())
-        self._set_aside = self._set_aside or [*self._cache.all(), variant]
+            self._set_aside = self._set_aside or [*self._cache.all(), variant]
         self._cache.clear()
         self._plain = variant.tape
 

@@ -268,3 +268,41 @@ def test_what_goes_either_way_many_times_is_merged_at_once():
         assert np.allclose(td.gradient(guarded, signs), slope(signs), rtol=1e-12)  # the same terms, masked ones added as zeros
         assert guarded._recorder.merging.is_on == is_merged
         assert len(guarded._cache.all()) == 1
+
+
+def test_tapes_of_a_merged_form_are_not_taken_for_those_of_paths_later():
+    """A helper is merged on some points, and nothing at others, while new lines with branches are still being met."""
+
+    def positive(v):
+        if v > 0:
+            return v
+        return 0.0
+
+    def larger(v):
+        return v if v > 0.1 else 0.0
+
+    def f(x):
+        a, b, n = x[0], 1, 0
+        y = x * 1.0
+        z = y[::-1]
+
+        def inner(v):
+            return v * b
+
+        if positive(a) > 0.2:
+            b = 1 / 3
+        b += z[0] - a
+        if n == z[0]:
+            a *= larger(b) // 1 + y[1]
+        else:
+            y[1] = np.tanh(z[0])
+        return 4 * a + inner(x[3])
+
+    points = [[2.4, 2.1, 4.4], [-2.7, 0.7, -2.7], [0.0, -1.0, -0.5], [0.4, 1.3, 2.4], [1.9, 3.5, 3.0], [0.0, 0.0, 1.0], [0.35, -0.8, -1.3],
+              [2.2, 2.3, 0.6], [0.5, -0.0, 0.0], [0.0, 2.0, 0.0]]  # fmt: skip
+    merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
+    for first, second, last in points:
+        x = np.array([first, second, 1.0, 0.5, last])
+        value, gradient = td.value_and_gradient(merged, x)
+        np.testing.assert_allclose(value, f(x), rtol=1e-12)
+        np.testing.assert_allclose(gradient, td.gradient(td.record(f, x), x), rtol=1e-12)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ....ir.instruction import BOOL, FLOAT64, FLOAT_SCALAR, INT64, Operand, Tree, is_tracked
+from ....ir.instruction import BOOL, FLOAT64, FLOAT_SCALAR, INT64, Operand, Tree, ValueType, is_tracked
 from ....ops import Op
 from ....ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
 from ....recording.arrays.tracked import TrackedArray
@@ -151,7 +151,7 @@ class Choices(Refusing):
             return yes, no
         first, second = (self._plain_side(place, side, other, flags) for side, other in ((yes, no), (no, yes)))
         dtypes = {side.dtype if is_tracked(side) else np.asarray(side).dtype for side in (first, second)}
-        if len(dtypes) != 1 or dtypes.pop() not in (FLOAT64, BOOL):
+        if len(dtypes) != 1 or dtypes.pop() not in DTYPES:
             raise self._refuse("numbers", place, f"one side gives {yes!r}, the other {no!r}")
         return first, second
 
@@ -163,6 +163,8 @@ class Choices(Refusing):
         if kind is float and flags & FLOATS and not is_large(side):
             return side
         if kind is int:
+            if flags & INTS and is_small(side, flags) and is_tracked(other) and other.type == ValueType((), INT64):
+                return np.int64(side)  # as the ints that a loop carries are
             is_mixed = type(other) in (float, np.float64) or (is_tracked(other) and other.dtype == FLOAT64)
             if flags & (INTS_BESIDE_FLOATS if is_mixed else INTS) and is_small(side, flags):
                 return float(side)
@@ -175,7 +177,8 @@ class Choices(Refusing):
 
 def _where(test: Operand, yes: Operand, no: Operand) -> Operand:
     found = select(test, yes, no)
-    return note_plain(found) if may_be_plain(yes) or may_be_plain(no) else found
+    is_plain = type(yes) is np.int64 or type(no) is np.int64 or may_be_plain(yes) or may_be_plain(no)
+    return note_plain(found) if is_plain else found
 
 
 def _is_float(value: Operand) -> bool:

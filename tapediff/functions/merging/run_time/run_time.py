@@ -20,7 +20,7 @@ from ..plain_numbers import check_numbers, checked, is_wide, may_be_plain, note_
 from ..purity import is_operand, is_pure, is_pure_attribute, is_pure_method, is_users
 from ..regions.region_calls import RefusingAliases, Region
 from ..regions.region_run_time import RegionCalls
-from ..rules import BOOLS, FLOATS, INTS, VARYING, Place, is_large, is_small
+from ..rules import BOOLS, FLOATS, INTS, VARYING, Place, Refused, is_large, is_small
 from .choices import DTYPES, OPERATORS, PLAIN, Choices
 from .container_calls import ContainerCalls
 from .loop_run_time import LoopRunTime
@@ -172,16 +172,27 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
                 raise _OtherArrays(arrays)
             return found
 
-        check = lambda carry: condition(*map(note_plain, carry))  # noqa: E731
-        try:
-            found = self._while_loop(check, step, start)
-        except _OtherArrays as other:
-            start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
-            found = self._while_loop(check, step, start)
+        found, start = self._recorded_loop(place, condition, step, start)
         if self._is_body and _looks_at_values(found[0]):
             raise self._refuse("guards", place, "a turn of it looks at a value")
         self._watch(place, found, [[value] for value in start] + frozen.originals)
         return tuple(map(note_plain, found))
+
+    def _recorded_loop(
+        self, place: Place, condition: Callable[..., Operand], step: Callable[[Tree], Tree], start: tuple[Tree, ...]
+    ) -> tuple[tuple[Tree, ...], tuple[Tree, ...]]:
+        """The variables after a loop, and before it."""
+        check = lambda carry: condition(*map(note_plain, carry))  # noqa: E731 -- its name is its use
+        try:
+            return self._while_loop(check, step, start), start
+        except _OtherArrays as other:
+            start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
+            return self._while_loop(check, step, start), start
+        except Exception as error:
+            if not self._is_body or isinstance(error, Refused):
+                raise
+            # Of a turn that there may be none of at this point.
+            raise self._refuse("calls", place, f"a turn of it fails: {error}") from error
 
     def _loop_state(
         self, place: Place, turn: Callable[..., Tree], condition: Callable[..., Operand], frozen: Frozen

@@ -93,16 +93,18 @@ class Climb:
         parents: of the nodes of a function, as it is before anything is rewritten.
         kinds: of calls.
         stores: assignments that are taken for such to arrays of float64.
+        results: returns of what is data for the caller in any case.
         lambdas: those that are only called.
         variable_of: by argument of a call of those, the variable that gets it.
         ints: where ints go by assignments.
     """
 
     def __init__(
-        self, parents: Mapping[ast.AST, ast.AST], kinds: Mapping[ast.Call, str], stores: Collection[ast.AST], lambdas: Collection[Known],
-        variable_of: Mapping[ast.AST, str], ints: FlowGraph,
+        self, parents: Mapping[ast.AST, ast.AST], kinds: Mapping[ast.Call, str], stores: Collection[ast.AST], results: Collection[ast.AST],
+        lambdas: Collection[Known], variable_of: Mapping[ast.AST, str], ints: FlowGraph,
     ) -> None:  # fmt: skip
-        self._parents, self._kinds, self._stores, self._variable_of, self._ints = parents, kinds, stores, variable_of, ints
+        self._parents, self._kinds, self._stores, self._results = parents, kinds, stores, results
+        self._variable_of, self._ints = variable_of, ints
         self._calls = {known.function: known.calls for known in lambdas}
         self._callees: set[ast.AST] = {call.func for known in lambdas for call in known.calls}
         self._right = {node: node.right for node in parents if isinstance(node, ast.BinOp)}
@@ -246,7 +248,7 @@ class Climb:
         if isinstance(parent, (ast.For, ast.comprehension)):
             return  # their variables are among those that are looked at
         if isinstance(parent, ast.Return):
-            if may_be_int:
+            if may_be_int and parent not in self._results:
                 self._note_of_ints(RETURNED)
             return
         if isinstance(parent, ast.Compare) and asks_for_none(parent):

@@ -39,12 +39,13 @@ class Contexts:
     Args:
         may_be: whether what stands at a place may be taken for what it mostly is, as it was not found to be something else: an assignment
             to entries for one to an array of float64, arithmetic for that with a float64 which is no plain number.
+        results_are_data: whoever calls the function gets its results as data in any case.
 
     Attributes:
         stores: assignments that are taken for such: what a value was is not to be seen any more then.
     """
 
-    def __init__(self, body: list[ast.stmt], resolve: Resolve, may_be: Callable[[Place], bool]) -> None:
+    def __init__(self, body: list[ast.stmt], resolve: Resolve, may_be: Callable[[Place], bool], results_are_data: bool = False) -> None:
         parts = [node for statement in body for node in walk(statement)]
         self.stores = {n for n in parts if isinstance(n, ast.stmt) and is_store(n) and may_be((n.lineno, n.col_offset))}
         self._parts, self._may_be = parts, may_be
@@ -72,7 +73,9 @@ class Contexts:
                 self._loads.append(node)
         self._candidates = self._found_candidates()
         ints = FlowGraph(self._flows_of(reads_of_ints))
-        self._climb = Climb(self._parents, self._kinds, self.stores, self._lambdas, self._variable_of, ints)
+        inner = {part for node in parts if isinstance(node, ast.FunctionDef) for part in walk(node)}
+        results = {node for node in parts if isinstance(node, ast.Return) and results_are_data} - inner
+        self._climb = Climb(self._parents, self._kinds, self.stores, results, self._lambdas, self._variable_of, ints)
         self._totals = self._totalled(FlowGraph(self._flows_of(reads_of_values) + flows_into(self._lambdas, reads_of_values)), ints, _NONE)
         self._totals_beside: _Totals | None = None
 
