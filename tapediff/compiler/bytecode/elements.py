@@ -21,8 +21,10 @@ from ...ops.arrays.reductions import SUM
 from ...ops.elementwise.arithmetic import ADD, CONVERT, MULTIPLY
 from ...ops.matrices.products import MATMUL
 
-# Larger arrays are better in loops.
-LARGEST_ARRAY = 32
+# Arrays are better in loops on SIMD lanes, which take a third of the time of as many operations on numbers and a half of that of 3 or 4;
+# but compiling these takes 0.5 ms an instruction, and sweeps less than 0.1. So a tape may have so many operations on numbers for each
+# instruction, and so many if it is longer than LONG, where compiling would take two seconds and pay after 100 000 calls.
+MOST_OPERATIONS, MOST_IF_LONG, LONG = 2, 8, 4000
 
 KINDS = {FLOAT64: "f64", INT64: "i64", BOOL: "i1"}
 
@@ -106,6 +108,7 @@ class _Table:
     """The growing tables.
 
     Attributes:
+        most: operations that it may have.
         known: the number of the form, and the kind of its result, by op, parameters and kinds of its operands.
         scalar: by value, the kind of a number; "" for arrays.
     """
@@ -116,6 +119,8 @@ class _Table:
         self.known: dict[Hashable, tuple[int, str]] = {}
         self.scalar: list[str] = []
         self.form_numbers: dict[Form, int] = {}
+        count = len(tape.instructions)
+        self.most = count * (MOST_OPERATIONS if count < LONG else MOST_IF_LONG)
         self.elements.filler = self.constant(1.0, "f64")
 
     def define(self, ids: Any, kind: str) -> None:
@@ -135,7 +140,7 @@ class _Table:
         if op is INPUT:
             self._input(params[0], type_, kind)
             return
-        if type_.size > LARGEST_ARRAY:
+        if type_.size > self.most:
             raise Unsuited
         if op is CONSTANT:
             self.define(self._constants(params[0]), kind)
@@ -187,8 +192,6 @@ class _Table:
         op, inputs, params, type_, _ = instruction
         if op is ASSEMBLE and not params[2]:
             raise Unsuited  # it adds
-        if inputs and self._array(inputs[0]).size > LARGEST_ARRAY and op in (REPLACE, PUT):
-            raise Unsuited
         arrays = [self._array(i) for i in inputs]
         if isinstance(op, Op) and op.positions is not None:
             at = op.positions[0]
@@ -219,6 +222,8 @@ class _Table:
         elements = self.elements
         arrays = np.broadcast_arrays(*operands)
         count, first = arrays[0].size, len(elements.kinds)
+        if len(elements.rows) + count > self.most:
+            raise Unsuited
         elements.form_of += [form] * count
         elements.rows += zip(*[array.ravel().tolist() for array in arrays])
         elements.makers += [maker] * count
@@ -251,7 +256,7 @@ class _Table:
 
     def _product(self, number: int, instruction: Instruction) -> np.ndarray:
         x, y = (self._array(i) for i in instruction.inputs)
-        if x.ndim > 2 or y.ndim > 2 or x.size > LARGEST_ARRAY or y.size > LARGEST_ARRAY:
+        if x.ndim > 2 or y.ndim > 2:
             raise Unsuited
         left = x.reshape(*x.shape, *[1] * (y.ndim - 1))
         right = y.reshape(*[1] * (x.ndim - 1), *y.shape)

@@ -32,6 +32,11 @@ from .formulas import adjoint_formula, forward_formula
 from .handlers import Check, Constants, End, Handler, Store, addresses_of
 from .sweep_handlers import ADJOINT_WORDS, Adjoint, CopyIn, CopyOut, Forward, Turn
 
+# A run costs 20 ns beside its operations, as the processor guesses wrong where it goes on: chains of unlike operations take 4 times as long
+# as compiled, and compiling them pays after 10 000 calls; where runs are of 3 operations it does after 35 000, of 6 after 80 000. So runs
+# have so many on average, unless there are more operations than are compiled at all.
+SHORTEST_RUNS, MOST_COMPILED = 3, 10_000
+
 AnyHandler: TypeAlias = Handler | Forward | Adjoint | Turn | CopyIn | CopyOut
 
 # Bits of a key behind the number of a form: which operands get a cotangent, and whether the adjoint selects exact zeros.
@@ -253,6 +258,8 @@ class _Builder:
     def __init__(self, tape: Tape, elements: Elements, keys: np.ndarray, wrt: Sequence[int] | None) -> None:
         self.tape, self.elements, self.keys, self.wrt = tape, elements, keys, wrt
         self.runs = _grouped(elements, keys.tolist())
+        if len(elements.rows) < min(MOST_COMPILED, SHORTEST_RUNS * len(self.runs.keys)):
+            raise Unsuited
         self.words: list[np.ndarray] = []
         self.headers: list[np.ndarray] = []
         self.length = 0

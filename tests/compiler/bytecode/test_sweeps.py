@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.compiler.bytecode import elements, sweeps
 from tapediff.compiler.bytecode.sweeps import swept
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.errors import UnsupportedFunction
@@ -27,6 +28,8 @@ OPS = sorted(name for name, op in REGISTRY.items() if isinstance(op, Elementwise
 def any_length(monkeypatch, flat_loops):
     """Tapes of any length are long ones."""
     monkeypatch.setattr(long_tapes, "FEWEST_INSTRUCTIONS", 0)
+    monkeypatch.setattr(elements, "LONG", 0)
+    monkeypatch.setattr(sweeps, "SHORTEST_RUNS", 0)
 
 
 def assert_as_replayed(f, *points, argnums=(0,), is_swept=True):
@@ -45,7 +48,7 @@ def assert_as_replayed(f, *points, argnums=(0,), is_swept=True):
 
 
 @pytest.mark.parametrize("name", OPS)
-def test_every_op_on_numbers_has_the_value_and_the_gradient_of_the_replay(name):
+def test_every_op_on_numbers_has_the_value_and_the_gradient_of_the_replay(name, any_length):
     """By the listing, which needs no LLVM: the formulas are derived from the op's own rules."""
     op, rng = REGISTRY[name], np.random.default_rng(1)
     for params in op.sample_params:
@@ -77,7 +80,7 @@ def test_every_op_on_numbers_has_the_value_and_the_gradient_of_the_replay(name):
 def irregular(count, seed):
     """A function of 12 numbers in so many operations that do not repeat."""
     draw = random.Random(seed)
-    steps = [(draw.randrange(7), draw.randrange(max(0, k - 40), k + 12), draw.randrange(k + 12)) for k in range(count)]
+    steps = [(draw.randrange(7), draw.randrange(max(0, k - 300), k + 12), draw.randrange(k + 12)) for k in range(count)]
 
     def f(x):
         v = [x[k] for k in range(12)]
@@ -126,9 +129,11 @@ def test_every_way_to_call_it_gives_the_same_bits(long_program):
         assert np.array_equal(td.gradient(again, x), gradient)
 
 
-def test_further_derivatives_are_those_of_the_tape(long_program):
-    tape, compiled, points = long_program
-    x, v = points[:2]
+def test_further_derivatives_are_those_of_the_tape(any_length):
+    f, (x, v, _) = irregular(60, 3)
+    tape = td.record(f, x)
+    compiled = td.compile(tape)
+    assert compiled.kernel((0,)).is_swept
     np.testing.assert_allclose(td.hvp(compiled, x, v), td.hvp(tape, x, v), rtol=1e-9, atol=1e-11)
 
 
@@ -198,6 +203,38 @@ def test_values_of_several_outputs_are_swept(any_length):
             assert np.array_equal(result, expected)
 
 
+def test_long_tapes_are_swept_where_that_takes_little_longer_to_run(monkeypatch):
+    """Not chains of unlike operations, nor arrays of many entries, unless compiling takes too long."""
+
+    draw = random.Random(2)
+    steps = [(draw.randrange(3), draw.random(), draw.random()) for _ in range(300)]
+
+    def chain(x):
+        for kind, y, _ in steps:
+            x = [np.sin(x) * y, x * x - y, np.exp(-x)][kind]
+        return x
+
+    def vectors(x):
+        kept = [x]
+        for k, (kind, y, z) in enumerate(steps):
+            a, b = kept[int(k * y)], kept[int(k * z)]
+            kept.append([a * b, np.sin(a), a - 0.5 * b][kind])
+        return sum(np.sum(v) for v in kept)
+
+    def is_swept(f, x):
+        tape = prepared(td.record(f, x))
+        return swept(tape, (0,)) is not None
+
+    assert is_swept(irregular(1000, 4)[0], np.ones(12))
+    assert not is_swept(chain, np.array(0.5))
+    assert not is_swept(vectors, np.ones(8))
+    monkeypatch.setattr(sweeps, "MOST_COMPILED", 300)
+    monkeypatch.setattr(elements, "LONG", 300)
+    assert is_swept(chain, np.array(0.5))
+    assert is_swept(vectors, np.ones(8))
+    assert not is_swept(vectors, np.ones(100))
+
+
 @pytest.mark.parametrize(
     "f", [
         lambda x: np.where(x[0] > 0, np.sqrt(x[0]), 0.0) * x[1], lambda x: np.sum(np.abs(x) ** 2), lambda x: np.max(x) * x[1],
@@ -207,3 +244,15 @@ def test_values_of_several_outputs_are_swept(any_length):
 def test_other_tapes_are_compiled(any_length, f):
     """Selections, squares of kinks, and what is no operation on a few numbers have rules or loops of their own."""
     assert_as_replayed(f, (np.array([0.0, 1.0, 2.0, -1.0]),), is_swept=False)
+
+
+def test_guarded_tapes_have_swept_paths(any_length):
+    (f, points), (g, _) = irregular(60, 3), irregular(60, 7)
+    guarded = td.GuardedTape(lambda x: f(x) if x[0] > 0.0 else g(x))
+    points[:, 0] = (0.5, -0.5, 0.25)
+    values, gradients = guarded.batch(points)
+    for x, value, gradient in zip(points, values, gradients):
+        expected, other = td.value_and_gradient(td.record(f if x[0] > 0.0 else g, x), x)
+        np.testing.assert_allclose(value, expected, rtol=1e-11)
+        np.testing.assert_allclose(gradient, other, rtol=1e-11, atol=1e-13)
+        assert td.value_and_gradient(guarded, x)[0] == value
