@@ -61,6 +61,7 @@ class Facts:
         self.beside: set[tuple[int, ...]] = set()
         self._count = 0
         self._assigned: dict[ast.stmt, Names] = {}
+        self._own = frozenset((*code.co_varnames, *code.co_cellvars)) - self._shared(definition)
         self.arguments = frozenset(part.arg for part in walk(definition.args) if isinstance(part, ast.arg))
         self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range)
         body = self.loops.of_function(body_of(definition), self.arguments.union(code.co_freevars))
@@ -76,6 +77,16 @@ class Facts:
         self.stores = {(store.lineno, store.col_offset) for store in self._contexts.stores}
         self.live = Liveness(self.body)
         self.bound = Binding(self.body, self.arguments.union(code.co_freevars)).before
+
+    def _shared(self, definition: Definition) -> Names:
+        """The variables that inner functions may see later, or assign to: those of comprehensions, and of generators that a built-in
+        function takes, see them at once."""
+        parts = [n for n in walk(definition) if n is not definition]
+        taken = {n.args[0] for n in parts if self.is_builtin(n, *_TAKE_ALL) and n.args}  # type: ignore[arg-type, attr-defined]  # a call
+        seen = {part for n in parts if isinstance(n, _LATER) and n not in taken for part in walk(n)}
+        names = {part.id for part in seen if isinstance(part, ast.Name)}
+        names.update(*(part.names for part in seen if isinstance(part, ast.Nonlocal)))
+        return frozenset(self.code.co_cellvars) & names
 
     def _containers_as_variables(self, names: Names) -> Names:
         """Replace lists, dicts and objects that are the function's own by variables; these."""
@@ -163,8 +174,7 @@ class Facts:
     def require_own(self, body: Sequence[ast.stmt], node: ast.stmt) -> None:
         """Raise Broken if statements assign to variables that inner functions see."""
         for name in sorted(NONE.union(*map(self.assigned_by, body))):
-            is_own = name.startswith(".") or (name in self.code.co_varnames and name not in self.code.co_cellvars)
-            if not is_own:
+            if not name.startswith(".") and name not in self._own:
                 raise Broken("shared", node, f"{name} is shared with another function")
 
     def require_bound(self, names: Names, node: ast.stmt) -> None:
@@ -183,6 +193,11 @@ class Facts:
         found = self.resolve(function.id)
         module = found.__name__ if isinstance(found, ModuleType) else getattr(found, "__module__", None)
         return found is not None and str(module).partition(".")[0] in ("numpy", "scipy", "math", "builtins", "tapediff")
+
+
+# What sees the variables around it when it is called, or assigns to them.
+_LATER = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.GeneratorExp, ast.NamedExpr)
+_TAKE_ALL: tuple[Callable[..., object], ...] = (sum, min, max, any, all, list, tuple, set, frozenset, dict, sorted)
 
 
 def body_of(definition: Definition) -> list[ast.stmt]:

@@ -39,6 +39,8 @@ from .variant import Variant
 PATHS_BEFORE = 3
 # Or at once, when a line has had so many outcomes of either kind in one recording: hardly two calls take the same path.
 OUTCOMES_AT_ONCE = 16
+# Recordings of more instructions, with a loop that a value has ended after many turns, take too long for there to be more of them.
+LONGEST_PATH = 1_000
 # And for good when so many more have been recorded since the merged form was found not to pay.
 PATHS_AGAIN = 16
 # So many calls after a change the plain function is run beside its tape: up to the tenth one, if each call before has recorded a path.
@@ -269,11 +271,17 @@ def again_unmerged(method: Method) -> Method:
 
 
 def _parts_often(tape: Tape) -> bool:
-    """Whether many calls of one branch have gone either way."""
-    if tape.guard_count < 2 * OUTCOMES_AT_ONCE:
+    """Whether many calls of one branch have gone either way, or a long tape has a loop of many turns that a value has ended."""
+    if tape.guard_count <= OUTCOMES_AT_ONCE:
         return False
-    counts = Counter((guard.site, guard.outcome) for guard in tape.guards if type(guard.outcome) is bool)
-    return any(min(count, counts[site, not outcome]) >= OUTCOMES_AT_ONCE for (site, outcome), count in counts.items())
+    outcomes = [(guard.site, guard.outcome) for guard in tape.guards if type(guard.outcome) is bool]
+    counts, last = Counter(outcomes), dict(outcomes)
+    fewest = 1 if len(tape) > LONGEST_PATH else OUTCOMES_AT_ONCE
+    return any(
+        min(count, other) >= OUTCOMES_AT_ONCE or (count == fewest == 1 and last[site] is outcome and other >= OUTCOMES_AT_ONCE)
+        for (site, outcome), count in counts.items()
+        for other in [counts[site, not outcome]]
+    )
 
 
 _DTYPES = (FLOAT64, np.dtype(np.int64), np.dtype(np.bool_))

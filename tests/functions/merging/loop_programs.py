@@ -180,10 +180,21 @@ def an_option_that_may_be_exercised(x):
     return values[0] * x[0]
 
 
+def weights_in_comprehensions(x):
+    total, weight = 0.0, 1.0
+    for v in x:
+        if v > 0.5:
+            weight = weight * 0.9
+        else:
+            weight = weight + 0.1
+        total += sum([weight * w for w in x]) + sum(weight - w for w in x)
+    return total
+
+
 MERGE = [
     breaks, has_else_of_a_loop, barrier_option, breaks_in_branches, where_it_broke, what_it_computed, pairs, a_fixed_point_with_a_return,
     returns_from_a_while, counted_turns, nested_whiles, a_gain_that_settles, a_mean_without_outliers, a_series_of_a_matrix,
-    an_option_that_may_be_exercised,
+    an_option_that_may_be_exercised, weights_in_comprehensions,
 ]  # fmt: skip
 
 
@@ -337,8 +348,17 @@ def value_before_the_first_turn(x):
     return old * x[1]
 
 
+def generators_that_wait(x):
+    weight, waiting = 1.0, []
+    for v in x:
+        waiting.append(weight * w for w in x)
+        if v > 0.5:
+            weight = weight * 0.9
+    return sum(sum(one) for one in waiting)
+
+
 TRAPS = [
-    returns_from_two_loops,
+    returns_from_two_loops, generators_that_wait,
     loops_over_a_generator, takes_the_rest_of_an_iterator, looks_ahead, changes_its_list, returns_other_types, returns_an_index,
     swallows_a_break, writes_after_the_break, appends_until_the_break, returns_a_list, ends_in_an_else,
 ]  # fmt: skip

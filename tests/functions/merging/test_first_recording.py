@@ -80,3 +80,32 @@ def test_no_more_of_a_long_function_is_recorded_without_merging_than_tells_where
     td.gradient(merged, POINTS[0])
     assert calls[0] < len(POINTS[0]) <= calls[1]
     assert merged.explain().startswith("watched: 1 of")
+
+
+def settles(x, turns=60):
+    values = x
+    for _ in range(turns):
+        new = np.stack([0.5 * values[k] + 0.1 * np.sin(values[k - 1]) for k in range(len(x))])
+        if np.max(np.abs(new - values)) < 1e-7:
+            break
+        values = new
+    return np.sum(values)
+
+
+def clips_an_outlier(x):
+    total = 0.0
+    for k in range(100):
+        for v in x:
+            total = total * 0.5 + (1.0 if v > 2.0 + 10 * abs(k - 3) else v)
+    return total
+
+
+@pytest.mark.parametrize(
+    ("f", "recordings"), [(settles, 2), (lambda x: settles(x[:2]), 1), (clips_an_outlier, 1)], ids=["long", "short", "branch"]
+)
+def test_a_long_loop_that_a_value_ends_is_merged_in_its_first_recording(f, recordings):
+    x = np.where(np.arange(12) == 5, 2.5, POINTS[0] / 4)
+    guarded = td.GuardedTape(f, on_new_tape="interpret", compile_after=1000)
+    value = guarded(x)
+    assert guarded.stats.recordings == recordings
+    np.testing.assert_allclose(value, f(x), rtol=1e-13)
