@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
+from ..functions.captured.pickling import Portable
 from ..functions.merging.prepare.wrappers import Wrapper
 from ..ir.arguments import Constant
 from ..ir.instruction import Tree, UserFunction
@@ -181,8 +182,15 @@ class NamedDensity:
         return self.c_function().user_data
 
     def __getstate__(self) -> dict[str, object]:
-        """Without the C function, which is of this process."""
-        return {**vars(self), "_c_function": None}
+        """Functions by name, or by cloudpickle if that is in use; without the C function, which is of this process."""
+        functions = Portable(self._density.log_density), Portable(self.generated)
+        return {**vars(self), "_density": functions, "generated": None, "_without_jacobian": None, "_c_function": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        # Where nothing was pickled in between, as in copy.copy, they are what they stand for still.
+        functions: list[Tree] = [f.value if isinstance(f, Portable) else f for f in state["_density"]]
+        self._density, self.generated = _Density(functions[0], self.layout, jacobian=True), functions[1]
 
     def _target(self, jacobian: bool) -> GuardedTape:
         if jacobian:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..functions.captured.pickling import Portable
 from . import transforms
 from .transforms import Array, Shape, Transform
 
@@ -33,6 +34,10 @@ class Parameter:
     dims: tuple[str, ...]
     bounds: tuple[Bound, ...] = ()
     bounded: Callable[..., Transform] | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        bounds = tuple(Portable(bound) if callable(bound) else bound for bound in self.bounds)
+        return Parameter, (self.transform, self.shape, self.dims, bounds, self.bounded)
 
     def transform_at(self, values: Mapping[str, Array]) -> Transform:
         """The transform, where parameters declared before have these values."""

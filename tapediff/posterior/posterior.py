@@ -9,6 +9,7 @@ from .check import Report, check_posterior
 from .density import NamedDensity
 from .estimates import Estimate, NormalApproximation, find_mode, laplace_approximation
 from .generated import generate
+from .pathfinder import PathDraws, pathfinder
 from .sampling import Executor, nutpie_model, sample, sample_by_tasks
 from .transforms import Array
 
@@ -56,6 +57,21 @@ class Posterior(NamedDensity):
         return laplace_approximation(
             self, find_mode(self, None if start is None else self.unconstrain(start), True, seed)
         )
+
+    def pathfinder(self, draws: int = 1000, *, paths: int = 4, seed: int = 0) -> PathDraws:
+        """Draws that are close to the posterior's, from normal distributions along ways to its modes: a first look, or starting points.
+
+        Args:
+            draws: how many.
+            paths: how many ways, each from another point.
+
+        Raises:
+            RuntimeError: the log density is finite nowhere where paths begin.
+
+        Cost: some 100 gradients and `draws` values for each path.
+        Source: Zhang, Carpenter, Gelman and Vehtari (2022), J. Machine Learning Research 23(306).
+        """
+        return pathfinder(self, draws, paths, seed)
 
     def check(self, points: int = 5, *, seed: int = 0) -> Report:
         """A table to print: is the log density finite at typical points, its gradient against differences, the next branches."""

@@ -8,9 +8,9 @@ vector are written in recorded operations; those of the constrained value run on
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from functools import lru_cache, wraps
+from typing import ParamSpec, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from .. import special
 # Plain or tracked.
 Array: TypeAlias = np.ndarray
 Shape: TypeAlias = tuple[int, ...]
+P = ParamSpec("P")
 
 # How far sums and symmetries of values that are given may be off, as Stan's: they come from files and printed tables.
 TOLERANCE = 1e-8
@@ -34,6 +35,7 @@ class Transform:
         unconstrain: the inverse, of plain arrays within the support.
         violation: what is wrong with a plain array, or None.
         unconstrained_shape: of the shape of a value; raises ValueError where no value has this shape.
+        source: the function below that made it, and its arguments: what a pickle keeps.
     """
 
     name: str
@@ -41,15 +43,33 @@ class Transform:
     unconstrain: Callable[[Array], Array]
     violation: Callable[[Array], str | None]
     unconstrained_shape: Callable[[Shape], Shape]
+    source: tuple[str, tuple[object, ...]] = ("", ())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _made_again, self.source
+
+
+def _made_again(name: str, args: tuple[object, ...]) -> Transform:
+    return globals()[name](*args)
+
+
+def _noting_source(make: Callable[P, Transform]) -> Callable[P, Transform]:
+    @wraps(make)
+    def made(*args: P.args, **named: P.kwargs) -> Transform:
+        return replace(make(*args, **named), source=(make.__name__, args))
+
+    return made
 
 
 # Numbers
 
 
+@_noting_source
 def identity() -> Transform:
     return Transform("real", lambda u: (u, 0.0), lambda x: x, lambda x: None, lambda shape: shape)
 
 
+@_noting_source
 def above(bound: Array, name: str = "lower") -> Transform:
     """x = bound + exp(u)."""
     return Transform(
@@ -61,6 +81,7 @@ def above(bound: Array, name: str = "lower") -> Transform:
     )  # fmt: skip
 
 
+@_noting_source
 def below(bound: Array) -> Transform:
     """x = bound - exp(u)."""
     return Transform(
@@ -72,6 +93,7 @@ def below(bound: Array) -> Transform:
     )  # fmt: skip
 
 
+@_noting_source
 def between(low: Array, high: Array) -> Transform:
     """x = low + (high - low) expit(u)."""
     return Transform(
@@ -90,6 +112,7 @@ def _log_expit(u: Array) -> Array:
 # Vectors, along the last axis
 
 
+@_noting_source
 def ordered() -> Transform:
     """x_0 = u_0, x_k = x_(k-1) + exp(u_k)."""
     return Transform(
@@ -101,6 +124,7 @@ def ordered() -> Transform:
     )  # fmt: skip
 
 
+@_noting_source
 def positive_ordered() -> Transform:
     """x = cumsum(exp(u))."""
     return Transform(
@@ -112,6 +136,7 @@ def positive_ordered() -> Transform:
     )  # fmt: skip
 
 
+@_noting_source
 def simplex() -> Transform:
     """Stick breaking: of what is left, x_k takes the part expit(u_k - log(K - 1 - k)); u = 0 is the centre."""
 
@@ -138,6 +163,7 @@ def simplex() -> Transform:
     return Transform("simplex", constrain, unconstrain, violation, _vector(-1))
 
 
+@_noting_source
 def unit_vector() -> Transform:
     """x = u / |u|. The length of u has a standard normal's distribution, which is what stands in place of the log-Jacobian."""
     return Transform(
@@ -149,6 +175,7 @@ def unit_vector() -> Transform:
     )  # fmt: skip
 
 
+@_noting_source
 def zero_sum() -> Transform:
     """x = B u with orthonormal columns (Helmert's), which all sum to zero: the log-Jacobian is 0."""
 
@@ -187,6 +214,7 @@ def _vector(more: int) -> Callable[[Shape], Shape]:
 # Matrices, in the last two axes
 
 
+@_noting_source
 def cholesky_corr() -> Transform:
     """L with unit rows and a positive diagonal, so that L @ L.T is a correlation matrix.
 
@@ -197,6 +225,7 @@ def cholesky_corr() -> Transform:
     )
 
 
+@_noting_source
 def corr_matrix() -> Transform:
     """L @ L.T of a cholesky_corr L."""
 
@@ -218,6 +247,7 @@ def corr_matrix() -> Transform:
     )
 
 
+@_noting_source
 def cov_matrix() -> Transform:
     """L @ L.T, where u is the lower triangle of L row by row, with the logarithm of its diagonal."""
 

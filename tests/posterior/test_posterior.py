@@ -1,7 +1,9 @@
 """td.Posterior: its log density against plain NumPy, Stan's values at Stan's points, data that change, estimates, generated quantities, draws."""
 
+import copy
 import importlib.util
 import pickle
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -144,6 +146,25 @@ def test_modes_and_normal_approximations_of_a_normal_distribution_are_exact():
         td.Posterior(lambda s: -np.log(s), s=td.positive()).find_map()
 
 
+def test_pathfinder_finds_a_normal_distribution():
+    """Mean, covariance and evidence of a correlated one, and no draws where there is no density."""
+    rng = np.random.default_rng(0)
+    root, mean = rng.normal(size=(5, 5)), np.arange(5.0)
+    covariance = root @ root.T / 5 + np.diag(np.linspace(0.1, 4.0, 5))
+    precision = np.linalg.inv(covariance)
+    post = td.Posterior(lambda x: -0.5 * (x - mean) @ precision @ (x - mean), x=td.real(5))
+    found = post.pathfinder(2000, paths=2)
+    # 4 standard errors, with as many draws less as are drawn twice.
+    errors = np.sqrt(np.diag(covariance) / (2000 * 0.5 * found.efficiency))
+    assert np.all(np.abs(found.values["x"].mean(axis=0) - mean) < 4 * errors)
+    np.testing.assert_allclose(np.cov(found.u.T), covariance, atol=0.15 * covariance.max())
+    log_evidence = 0.5 * np.linalg.slogdet(2 * np.pi * covariance)[1]
+    np.testing.assert_allclose(found.elbos, log_evidence, atol=0.8)  # each a mean of five draws, of nearly this distribution
+    nowhere = td.Posterior(lambda x: np.log(-1.0 - x**2), x=td.real())
+    with np.errstate(invalid="ignore"), pytest.raises(RuntimeError, match="not finite at 20 points"):
+        nowhere.pathfinder()
+
+
 def test_generated_quantities_are_those_of_each_draw():
     """Compiled, and as plain Python with a random generator, whose seed decides."""
     draws = normal_of().laplace().sample(50, seed=3)
@@ -246,6 +267,39 @@ def test_an_error_of_the_density_stops_the_sampler_with_its_own_message():
 
     with pytest.raises(KeyError, match="a fault of the program"):
         td.Posterior(log_density, x=td.real()).sample(500, 1, seed=1, progress_bar=False, cores=1)
+
+
+def of_every_kind(**values):
+    return -0.5 * sum(np.sum(value**2) for value in values.values())
+
+
+def smallest(**values):
+    return {"smallest": min(np.min(value) for value in values.values())}
+
+
+def bound(real):
+    return real
+
+
+def test_posteriors_of_functions_with_names_can_be_pickled_and_others_say_so():
+    """With every kind of parameter, by pickle alone; copies are of the same functions."""
+    one = {kind: getattr(td, kind)() for kind in ("real", "positive")} | {"above": td.lower(bound), "inside": td.interval(-1.0, 2.0)}
+    vectors = {kind: getattr(td, kind)(3) for kind in ("ordered", "positive_ordered", "simplex", "unit_vector", "zero_sum")}
+    matrices = {kind: getattr(td, kind)(2) for kind in ("cholesky_corr", "corr_matrix", "cov_matrix")}
+    post = td.Posterior(of_every_kind, parameters={**one, "upper": td.upper(0.0), **vectors, **matrices}, generated=smallest)
+    u = np.linspace(-1.0, 1.0, post.param_unc_num())
+    for again in (pickle.loads(pickle.dumps(post)), copy.copy(post), copy.deepcopy(post)):
+        assert again.plain_log_density(u) == post.plain_log_density(u)
+        assert again.log_density(u) == pytest.approx(post.plain_log_density(u), rel=1e-13)
+        assert again.generate(again.constrain(u[None]))["smallest"] == min(np.min(value) for value in post.constrain(u).values())
+    if "cloudpickle" not in sys.modules:
+        for nameless in (
+            td.Posterior(lambda x: -x, x=td.real()),
+            td.Posterior(of_every_kind, x=td.real(), y=td.lower(lambda x: x)),
+            td.Posterior(of_every_kind, x=td.real(), generated=lambda x: {"y": x}),
+        ):
+            with pytest.raises(td.UnsupportedFunction, match="<lambda> cannot be pickled"):
+                pickle.dumps(nameless)
 
 
 def test_distributions_and_posteriors_can_be_pickled():
