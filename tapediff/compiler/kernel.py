@@ -6,7 +6,7 @@ import ctypes
 import math
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from .codegen.outlining import is_compiled_quickly
 from .codegen.python_listing import listing
 from .jit.native_function import NativeFunction
 from .loop_ir.program import Invoke, Program, RoutineCall, Step
+from .loop_kernel import functions_of
 from .pipeline import build_program
 from .runtime.call_frame import widened
 from .runtime.callbacks import raise_pending
@@ -73,6 +74,11 @@ class Kernel:
         self._address_call = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(self._native.address)
         weakref.finalize(self, free_workspaces, self.state)
         self.seconds = time.perf_counter() - start
+
+    def native_functions(self) -> Iterator[NativeFunction]:
+        """Its own, and those of the callees' variants that it has needed so far."""
+        yield self._native
+        yield from functions_of(self.dispatch_tables)
 
     def _fits_entry(self) -> bool:
         return len(self.input_types) + len(self.written_types) <= entry.MOST_ARGUMENTS

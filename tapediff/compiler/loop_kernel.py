@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from .loop_ir.program import Group, Outlined, Program
 from .math.simd import Value
 from .pipeline import build_body
 from .runtime.call_frame import END, STACK, STOPPED, ArgumentLayout, input_word, output_word, value_bytes
+from .runtime.callees.dispatch_table import CalleeTable
 from .runtime.guard_reports import Exits
 from .runtime.signal_checks import CLOCK, FIRST_SLICE, PAUSE
 from .runtime.status import PENDING
@@ -50,17 +51,31 @@ class LoopKernel:
         # Native code of other callees that this code calls lives as long as their dispatch tables do.
         self.dispatch_tables = emitter.dispatch_tables
         self._runs = emitter.runs
-        self._native = NativeFunction(
+        self.native = NativeFunction(
             self.llvm, emitter.name, emitter.code.symbols, quickly=is_compiled_quickly(self.program),
             addresses=emitter.addresses, is_portable=True,
         )  # fmt: skip
         self._constants = aligned_bytes(self.program.constants)
-        self.address = self._native.address
+        self.address = self.native.address
         self.state = np.array([self.address, self._constants.ctypes.data, *[0] * SLOT_COUNT], np.int64)
         self.exits = Exits(self.program)
         self.failures = self.program.failures
         weakref.finalize(self, free_workspaces, self.state)
         self.seconds = time.perf_counter() - start
+
+
+def functions_of(tables: Sequence[CalleeTable]) -> Iterator[NativeFunction]:
+    """The functions of all variants of callees, and of those that they call."""
+    seen, pending = set[int](), list(tables)
+    while pending:
+        table = pending.pop()
+        if id(table) in seen:
+            continue
+        seen.add(id(table))
+        for variant in list(table.variants.values()):
+            if isinstance(variant.kernel, LoopKernel):
+                yield variant.kernel.native
+                pending += variant.kernel.dispatch_tables
 
 
 def _varying(tape: Tape, layout: ArgumentLayout) -> set[int]:

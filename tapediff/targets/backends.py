@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentMismatch
 
 if TYPE_CHECKING:
+    from ..compiler.jit.linking import Sent
     from ..compiler.kernel import Kernel
     from ..compiler.loop_ir.program import Program
     from ..ir.tape import Tape
@@ -36,6 +38,24 @@ def make_kernel(backend: str, tape: Tape, program: Program | None = None) -> Ker
     from ..compiler.kernel import Kernel
 
     return Kernel(tape, program)
+
+
+def sent_code(kernels: Iterable[Kernel]) -> Sent | None:
+    """Object code for a pickle of a target that has these kernels."""
+    made = [kernel for kernel in kernels if hasattr(kernel, "native_functions")]  # numba's have none
+    if not made:
+        return None
+    from ..compiler.jit.sent_code import packed
+
+    return packed(function for kernel in made for function in kernel.native_functions())
+
+
+def receive_code(sent: Sent | None) -> None:
+    """Keep object code that came in a pickle."""
+    if sent is not None:
+        from ..compiler.jit.sent_code import receive
+
+        receive(sent)
 
 
 def require_native(backend: str) -> None:

@@ -25,7 +25,7 @@ from ..ir.tape import Tape
 from ..passes.pipeline import run_passes
 from ..recording.arguments.bind_call import positional
 from ..recording.python_state.gc_pause import without_collections
-from .backends import NATIVE, check_backend, make_kernel
+from .backends import NATIVE, check_backend, make_kernel, receive_code, sent_code
 from .evaluate.call_code import raise_pending
 from .evaluate.chosen import chosen_of_tape, inputs_of, leaves_like
 from .evaluate.direct_calls import (
@@ -54,6 +54,7 @@ from .tapes.long_tapes import is_long, long_program
 from .tapes.operator_tapes import Numbers, Operator
 
 if TYPE_CHECKING:
+    from ..compiler.jit.linking import Sent
     from ..compiler.kernel import Kernel
     from .native.c_function import CFunction
     from .native.native_entry import NativeEntry
@@ -400,8 +401,9 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         return self._entry(types[0].shape)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Kernels are compiled when they are needed, as object code is for one processor and versions of libraries.
-        return _unpickled, (self.tape, self.backend, {name: vars(self)[name] for name in _DESCRIPTION if name in vars(self)})
+        # Kernels are made when they are needed; from the object code where the processor and the versions of libraries are the same.
+        description = {name: vars(self)[name] for name in _DESCRIPTION if name in vars(self)}
+        return _unpickled, (self.tape, self.backend, description, sent_code(list(self._kernels.values())))
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         return (str, (self.__dask_tokenize__(),)) if is_hashed_by_joblib() else self.__reduce__()
@@ -425,7 +427,8 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
 _DESCRIPTION = ("__module__", "__qualname__", "__doc__")
 
 
-def _unpickled(tape: Tape, backend: str, description: dict[str, str]) -> CompiledTape:
+def _unpickled(tape: Tape, backend: str, description: dict[str, str], sent: Sent | None = None) -> CompiledTape:
+    receive_code(sent)
     compiled = CompiledTape(tape, backend)
     like_tape(compiled, tape)
     vars(compiled).update(description)

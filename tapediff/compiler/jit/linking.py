@@ -23,18 +23,30 @@ LIBRARIES_OF_A_LINKER = 16
 # Libraries that nobody uses any more and object code, in bytes, that are kept in case they are asked for again.
 MOST_RECENT = 64
 MOST_CODE_BYTES = 1 << 20
+# Of code that came in pickles.
+MOST_SENT_BYTES = 16 << 20
+
+# What a pickle has of code; and what gives the code of each text in it, by digests. See sent_code.py.
+Sent = tuple[bytes, bytes]
+Unpack = Callable[[Sent], dict[bytes, bytes]]
 
 class Library:
     """Linked code, which is freed with this object.
 
     Attributes:
         address: of the function that it exports.
+        digest, code: of the text, and what was linked.
+        is_portable: there are no addresses of this process in it.
+        symbols: that it calls by addresses which were given.
     """
 
-    __slots__ = ("__weakref__", "_linker", "_tracker", "address")
+    __slots__ = ("__weakref__", "_linker", "_tracker", "address", "code", "digest", "is_portable", "symbols")
 
-    def __init__(self, llvm: ModuleType, linker: LLJIT, code: bytes, name: str, addresses: Mapping[str, int], number: int) -> None:
-        self._linker = linker
+    def __init__(
+        self, llvm: ModuleType, linker: LLJIT, digest: bytes, code: bytes, name: str, addresses: Mapping[str, int], number: int
+    ) -> None:  # fmt: skip
+        self._linker, self.digest, self.code, self.is_portable = linker, digest, code, False
+        self.symbols = frozenset(addresses)
         builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name).add_current_process()
         for symbol, address in sorted({**heap_functions(), **addresses}.items()):
             builder.import_symbol(symbol, address)
@@ -70,6 +82,9 @@ class Linker:
         self._libraries: weakref.WeakValueDictionary[_Key, Library] = weakref.WeakValueDictionary()
         self._recent: OrderedDict[_Key, Library] = OrderedDict()
         self._codes: OrderedDict[bytes, bytes] = OrderedDict()
+        # From pickles: as it came, with what unpacks it, until the first text is compiled; and by the texts' digests.
+        self._received: OrderedDict[Sent, Unpack] = OrderedDict()
+        self._sent: OrderedDict[bytes, bytes] = OrderedDict()
 
     def known_library(self, digest: bytes, name: str, addresses: Mapping[str, int]) -> Library | None:
         """The library of a text that calls these addresses, if there is one still."""
@@ -82,6 +97,21 @@ class Linker:
     def known_code(self, digest: bytes) -> bytes | None:
         """The object code of a text, if it was made a short while ago."""
         return self._codes.get(digest)
+
+    def receive(self, sent: Sent, unpack: Unpack) -> None:
+        """Keep code that came in a pickle. Nothing is unpacked yet, as that takes LLVM. Needs no lock."""
+        self._received[sent] = unpack
+        while sum(len(content) for _, content in list(self._received)) > MOST_SENT_BYTES and len(self._received) > 1:
+            self._received.popitem(last=False)
+
+    def sent_code(self, digest: bytes) -> bytes | None:
+        """The code of a text that came in a pickle."""
+        while self._received:
+            sent, unpack = self._received.popitem()
+            self._sent.update(unpack(sent))
+        while len(self._sent) > 1 and sum(map(len, self._sent.values())) > MOST_SENT_BYTES:
+            self._sent.popitem(last=False)
+        return self._sent.get(digest)
 
     def link(
         self, llvm: ModuleType, make_machine: Callable[[], TargetMachine], digest: bytes, code: bytes, name: str,
@@ -97,7 +127,7 @@ class Linker:
             self._engine, self._left = engine, LIBRARIES_OF_A_LINKER
         self._left -= 1
         assert self._engine is not None
-        library = Library(llvm, self._engine, code, name, addresses, self._left)
+        library = Library(llvm, self._engine, digest, code, name, addresses, self._left)
         key = (digest, name, *sorted(addresses.items()))
         self._libraries[key] = library
         self._note(key, library)

@@ -72,6 +72,17 @@ class NativeFunction:
         if to_be_kept is not None:
             object_cache.store(*to_be_kept)
 
+    @property
+    def symbols(self) -> frozenset[str]:
+        """What it calls by addresses that were given."""
+        return self._library.symbols
+
+    @property
+    def portable_code(self) -> tuple[bytes, bytes] | None:
+        """The digest of the text, and the object code, where other processes may use it."""
+        library = self._library
+        return (library.digest, library.code) if library.is_portable else None
+
     @holding(LLVM_LOCK)
     def _make(
         self, text: str, name: str, addresses: Mapping[str, int], quickly: bool, is_portable: bool
@@ -93,8 +104,14 @@ def _linked(
     llvm, linker, key = _machines().llvm, toolchain.linker, None
 
     def link(code: bytes) -> Library:
-        return linker.link(llvm, lambda: _machine(llvm, 2), digest, code, name, addresses)
+        library = linker.link(llvm, lambda: _machine(llvm, 2), digest, code, name, addresses)
+        library.is_portable = is_portable
+        return library
 
+    sent = linker.sent_code(digest) if is_portable else None
+    if sent is not None:
+        with suppress(RuntimeError):  # llvmlite's error where the linker refuses
+            return link(sent), None
     if is_portable and object_cache.is_enabled():
         key = object_cache.key_of(
             text, (*PASSES[quickly], f"quickly {quickly}", llvm.get_process_triple(), *processor())
@@ -106,6 +123,11 @@ def _linked(
     known = linker.known_code(digest)
     code = object_code(text, quickly) if known is None else known
     return link(code), None if key is None else (key, code)
+
+
+def triple() -> str:
+    """What LLVM calls this machine and system."""
+    return _machines().llvm.get_process_triple()
 
 
 def _address_of(symbol: str) -> int:

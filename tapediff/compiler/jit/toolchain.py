@@ -73,7 +73,7 @@ class Toolchain:
         self.stopping: set[int] = set()
         self.pause_words = np.zeros(2, np.int64)
         self.immortal: list[object] = []
-        self._once: dict[Hashable, object] = {}
+        self._once: dict[tuple[Hashable, ...], object] = {}
         self._counters: dict[Hashable, Iterator[int]] = {}
         self._numbered: dict[type, weakref.WeakValueDictionary[int, object]] = {}
         self.forget_threads()
@@ -91,8 +91,12 @@ class Toolchain:
         known = self._once.get(key)
         return known if known is not None else self._make_once(key, make)  # type: ignore[return-value]
 
+    def made_once(self) -> list[tuple[tuple[Hashable, ...], object]]:
+        """What `once` has made so far, with its keys."""
+        return list(self._once.items())
+
     @holding("lock")
-    def _make_once(self, key: Hashable, make: Callable[[], T]) -> object:
+    def _make_once(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> object:
         known = self._once.get(key)
         if known is None:
             known = self._once[key] = make()

@@ -9,6 +9,7 @@ from ...functions.captured.pickling import Portable, place_of
 from ...ir.instruction import Tree, UserFunction
 from ...ir.serialize import State
 from ...recording.arguments.static import static_of
+from ..backends import receive_code, sent_code
 from .keyed_call import GuardedFunction
 from .policy import Policy
 from .record_path import REASONS_KEPT, PathRecorder
@@ -23,7 +24,8 @@ _CACHE_COUNTS = ("evictions", "dropped_hits", "dropped_seconds")
 def guarded_state(
     function: GuardedFunction, policy: Policy, cache: TapeCache, recorder: PathRecorder
 ) -> State:
-    """All but the kernels, which are compiled where they are needed."""
+    """All but the kernels, which are made where they are needed; with their object code, see compiler/jit/sent_code.py."""
+    programs = {id(v.program): v.program for v in cache.all()}
     f = function.f
     static = None
     if static_of(f) is not None and place_of(f) is None:
@@ -44,6 +46,7 @@ def guarded_state(
             for v in ([] if recorder.merging.is_on else sorted(cache.all(), key=lambda variant: variant.used))
         ],
         "merging": recorder.merging.state,
+        "code": sent_code([kernel for program in programs.values() for kernel in list(program.compiled.kernels.values())]),
     }  # fmt: skip
 
 
@@ -56,6 +59,7 @@ def restore_guarded(
     function: GuardedFunction, policy: Policy, cache: TapeCache, recorder: PathRecorder, state: State
 ) -> None:
     """Fill the parts of a GuardedTape that has nothing yet."""
+    receive_code(state["code"])
     function.ints = copy.deepcopy(state["ints"])
     policy.warned = set(state["warned"])
     recorder.reasons = deque(state["reasons"], maxlen=REASONS_KEPT)
