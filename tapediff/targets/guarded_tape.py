@@ -50,7 +50,7 @@ from .guarded.native_paths import GuardedCalls
 from .guarded.path_calls import CallsUnderGuard, PathCalls, fast_under
 from .guarded.policy import Policy
 from .guarded.record_path import PathRecorder
-from .guarded.report import Stats, explanation
+from .guarded.report import Stats, explanation, ways_taken
 from .guarded.staleness import StalenessCheck
 from .guarded.state import guarded_state, in_this_process, restore_guarded
 from .guarded.tape_cache import TapeCache
@@ -427,17 +427,34 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
             cache.dropped_seconds + sum(program.compiled.seconds for program in {v.program for v in tapes}),
         )  # fmt: skip
 
-    def explain(self) -> str:
+    def explain(self, points: Sequence[Tree] = ()) -> str:
         """The tapes that are kept, as text: each one's argument types, guards, lines and outcomes, hits and seconds.
 
         For the last call that no tape could answer: the closest tape, the guard at which they parted, and its two sides.
+
+        Args:
+            points: to count at which way each branch goes, merged or not: of a function of several arguments each is a tuple of these.
+
+        Raises:
+            TrackedValueEscaped: called with points inside a recording.
+
+        Cost: one recording for each of the points. The kept tapes stay as they are, and so do the counts of hits.
         """
         recorder = self._recorder
         text = explanation(
             self.name, self.max_tapes, self.stats, self._cache.all(), list(recorder.reasons), recorder.last_failure
         )
         tapes = [v.tape for v in self._cache.all()]
-        return "\n".join([text, *recorder.merging.report(tapes), *report_of_bodies(tapes)])
+        paths = [self._path_at(point if isinstance(point, tuple) else (point,)) for point in points]
+        return "\n".join([text, *recorder.merging.report(tapes), *report_of_bodies(tapes), *ways_taken(paths)])
+
+    def _path_at(self, args: tuple[Tree, ...]) -> Tape:
+        """The tape of the path at a point, which is not kept: every branch on data is a guard of it."""
+        if _is_recording(args):
+            raise TrackedValueEscaped(
+                "counts of branches look at values, which a recording would not notice", fix="ask for them outside it"
+            )
+        return Recorder(self.name).run(record_bound, self._function.call(args, (), with_data=False).bound)
 
     def margins(self, *args: Tree, **named: Tree) -> list[Margin]:
         """How far a point is from the next branch: every comparison on its path, and every kink of f's result.

@@ -24,7 +24,7 @@ from .invocation import Invocation, Number
 
 # Entries that a dynamic array has room for at first, when nobody knows how long it will be; later as many as the last one had in the
 # end, up to a limit: each time that an array grows it may be copied.
-FIRST_ENTRIES, MOST_FIRST_ENTRIES = 64, 1 << 16
+FIRST_ENTRIES, MOST_FIRST_ENTRIES = 16, 1 << 16
 
 class Limit:
     """How many iterations a loop may take; kept by the code that has its number."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from ...ir.instruction import INPUT, Instruction, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops.elementwise.comparison import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, SELECT, SELECT_BY_JUMP
+from ...ops.elementwise.comparison import ORDERINGS, SELECT, SELECT_BY_JUMP
 
 # Of loops with more carries, it takes long to find out which come back to which.
 MOST_CARRIES = 64
@@ -40,7 +40,7 @@ def _is_candidate(tape: Tape, instruction: Instruction) -> bool:
     if op is not SELECT or not isinstance(type_, ValueType) or type_.shape != ():
         return False
     test = tape.instructions[inputs[0]]
-    is_limit = test.op in (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL) and set(test.inputs) == set(inputs[1:])
+    is_limit = test.op in ORDERINGS and set(test.inputs) == set(inputs[1:])
     return not is_limit
 
 

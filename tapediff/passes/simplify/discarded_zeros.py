@@ -17,7 +17,7 @@ from ...ir.instruction import CONSTANT, FLOAT_SCALAR, Instruction
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
-from ...ops.elementwise.arithmetic import ABSOLUTE, ADD, MULTIPLY, NEGATIVE, SIGN, SQRT, SQUARE, SUBTRACT
+from ...ops.elementwise.arithmetic import MULTIPLY, NEGATIVE, SIGN, SPREADING
 from ...ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT, ZERO_WHERE_DISCARDED
 
 # Of more factors, looking for the cotangent among them takes long.
@@ -28,9 +28,6 @@ MOST_SHARING = 48
 
 # Among so many values that others are made of, factors are looked for.
 MOST_IMPLIED = 1000
-
-# Their result is not finite if an operand is not. (That of a sign is not NaN, which is as good: its operand is tested in place of it.)
-SPREADING = (ADD, SUBTRACT, MULTIPLY, NEGATIVE, ABSOLUTE, SQRT, SQUARE)
 
 
 def discarded_zeros(tape: Tape) -> Tape:
@@ -129,6 +126,7 @@ class _Jumping:
 
 def _least(instructions: tuple[Instruction, ...], factors: set[int]) -> list[int]:
     """Values that are finite only if all the factors are, in order."""
+    # A sign is not NaN if its operand is finite.
     wanted = {instructions[f].inputs[0] if instructions[f].op is SIGN else f for f in factors}
     # From the last on, so that a value comes behind all those that were made of it.
     waiting, implied = [-f for f in wanted], set[int]()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from ...errors import NewTape, UnstableBranch, describe
 from ...functions.callees.path_messages import most_split_line, short, site_of
 from ...ir.instruction import Guard, Operand, Outcome, UserFunction
 from ...ir.interpreter import GuardFailure
+from ...ir.tape import Tape
 from ..margins import guard_margins, values_at
 from .keyed_call import CallKey
 from .reason import Reason, Specialisation
@@ -19,6 +21,9 @@ from .variant import Variant
 
 # A path longer than this is shown by the guards at which tapes part.
 LONGEST_PATH_SHOWN = 8
+
+# Of a whole number that a branch looks at, so many values are listed.
+MOST_WAYS_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,22 @@ def explanation(
         lines.append("last miss")
         lines += [f"  {line}" for line in last.lines()]
     return "\n".join(lines)
+
+
+def ways_taken(paths: Sequence[Tape]) -> list[str]:
+    """Of explain(): how often each branch on data went which way, on the tapes of paths that are as they were recorded."""
+    counts: dict[tuple[str, int, str], Counter[str]] = {}
+    for guard in (guard for tape in paths for guard in tape.guards):
+        if guard.site is not None:
+            counts.setdefault(guard.site.place, Counter())[short(guard.outcome)] += 1
+    if not paths:
+        return []
+    lines = [f"ways that branches go, at {len(paths)} point{'s' * (len(paths) > 1)}"]
+    for (_, line, name), ways in sorted(counts.items()):
+        most = ways.most_common(MOST_WAYS_SHOWN)
+        rest = f", {len(ways) - len(most)} others" * (len(ways) > len(most))
+        lines.append(f"  {name}, line {line}: {', '.join(f'{way} {times}x' for way, times in most)}{rest}")
+    return lines if len(lines) > 1 else [*lines, "  none look at data"]
 
 
 def _path(variant: Variant) -> list[str]:

@@ -83,3 +83,47 @@ def test_every_recording_is_logged_with_its_reason(caplog):
     assert first.startswith("recorded tape 1 of density, ")
     assert first.endswith(" s: first call with float64[1]")
     assert second.endswith(f" s: {line(cube_or_square, 1)} → True, was False")
+
+
+def integrator(x):
+    h, y, t = 0.5 + 0.0 * x[0], x[0], 0.0 * x[0]
+    while t < 1.0:
+        error = abs(h * y)
+        if error < x[1]:
+            t = t + h
+        h = min(0.5, 0.9 * h * x[1] / error)
+    return y * t
+
+
+@pytest.mark.parametrize("merge", [True, False])
+def test_explain_counts_the_ways_of_branches_at_given_points(merge):
+    """As plain Python goes, whether the branches are merged or not; kept tapes and their counts stay as they are."""
+    safe, points = td.GuardedTape(integrator, merge=merge), [np.array([1.0, 0.3]), np.array([1.5, 0.4])]
+    td.gradient(safe, points[0])
+    before, explained = safe.stats, safe.explain()
+    ways = {"turns": 0, "ends": 0, "accepted": 0, "rejected": 0}
+    for x in points:
+        h, t = 0.5, 0.0
+        while t < 1.0:
+            ways["turns"] += 1
+            error = abs(h * x[0])
+            ways["accepted" if error < x[1] else "rejected"] += 1
+            t += h if error < x[1] else 0.0
+            h = min(0.5, 0.9 * h * x[1] / error)
+        ways["ends"] += 1
+    text = safe.explain(points=points)
+    assert text.startswith(explained)
+    title, *lines = text[len(explained) :].strip().splitlines()
+    assert title == "ways that branches go, at 2 points"
+    first = integrator.__code__.co_firstlineno
+    assert f"  integrator, line {first + 2}: True {ways['turns']}x, False {ways['ends']}x" in lines
+    by_most = sorted((("True", ways["accepted"]), ("False", ways["rejected"])), key=lambda way: -way[1])
+    assert f"  integrator, line {first + 4}: " + ", ".join(f"{way} {times}x" for way, times in by_most) in lines
+    assert (safe.stats, safe.explain()) == (before, explained)
+    with pytest.raises(td.TrackedValueEscaped, match="counts of branches"):
+        td.record(lambda x: safe.explain(points=[x]) and x[0], points[0])
+
+
+def test_explain_of_a_function_without_branches_says_so():
+    safe = td.GuardedTape(lambda x, y: np.sum(x) * y)
+    assert safe.explain(points=[(np.ones(2), 2.0)]).splitlines()[-2:] == ["ways that branches go, at 1 point", "  none look at data"]
