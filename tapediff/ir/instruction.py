@@ -214,6 +214,17 @@ class ColumnInstructions(Sequence[Instruction]):
 
     columns: Columns | None
 
+    def some(self, numbers: Sequence[int]) -> list[Instruction]:
+        """A few of the instructions."""
+        raise NotImplementedError
+
+
+def some_of(instructions: Sequence[Instruction], numbers: Sequence[int]) -> list[Instruction]:
+    """The instructions of these numbers, without making the others."""
+    if isinstance(instructions, ColumnInstructions):
+        return instructions.some(numbers)
+    return [instructions[number] for number in numbers]
+
 
 def columns_of(instructions: Sequence[Instruction]) -> Columns | None:
     """The instructions of a tape as arrays, where it keeps them so."""

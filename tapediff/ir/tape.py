@@ -27,6 +27,7 @@ from .instruction import (
     ValueType,
     columns_of,
     is_tracked,
+    some_of,
 )
 from .interpreter import inline, run
 from .outputs import deliver
@@ -94,7 +95,7 @@ class Tape:
         if columns is None:
             return [i for i in self.instructions if i.op is op]
         is_wanted = np.array([template.op is op for template in columns.templates], bool)
-        return [self.instructions[k] for k in np.flatnonzero(is_wanted[columns.which]).tolist()]
+        return some_of(self.instructions, np.flatnonzero(is_wanted[columns.which]).tolist())
 
     @property
     def turns(self) -> dict[int, tuple[int, int]]:

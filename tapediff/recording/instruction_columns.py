@@ -144,6 +144,13 @@ class FinishedColumns(ColumnInstructions):
         self._asked += 1
         if SHARE_ASKED_FOR * self._asked > columns.which.size:
             return self._all()[number]
+        return self._one(columns, number)
+
+    def some(self, numbers: Sequence[int]) -> list[Instruction]:
+        columns = self.columns
+        return [self._made[k] for k in numbers] if columns is None else [self._one(columns, k) for k in numbers]
+
+    def _one(self, columns: Columns, number: int) -> Instruction:
         which = columns.which[number]
         template, takes = columns.templates[which], columns.takes[which]
         if takes == OWN:

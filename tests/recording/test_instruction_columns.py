@@ -145,3 +145,18 @@ def test_a_recording_that_went_on_after_an_interrupt_within_an_operation_is_refu
 
     with pytest.raises(UnsupportedFunction, match="was interrupted while an operation was recorded"):
         td.record(f, X)
+
+
+def test_functions_of_two_numbers_are_recorded_as_of_arrays():
+    """Tracked numbers, plain ones of every kind, values of an outer recording and views without axes, in either place."""
+
+    def f(x):
+        a, b, view = x[0], x[40], x[7, ...]
+        inner = td.grad(lambda y: np.maximum(y * a, b) + np.power(y, 2) + np.hypot(view, y))(b)
+        pairs = [(a, b), (a, 2), (2.0, b), (np.float64(0.3), a), (b, view), (x[:3], a), (True, b)]
+        return sum(np.sum(np.maximum(p, q) + np.hypot(p, q)) for p, q in pairs) + np.arctan2(a, b) * inner + np.copysign(1, a)
+
+    tape = td.record(f, X)
+    tape.check()
+    assert tape(X) == pytest.approx(f(X), rel=1e-14)  # the same operations, sums in another order
+    assert tape(2 * X) == pytest.approx(f(2 * X), rel=1e-14)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...ir.instruction import GUARD, TUPLE
+from ...ir.instruction import GUARD, TUPLE, some_of
 from .guards_of_loops import may_be_rolled
 from .tape_arrays import FEWEST_ITERATIONS, Ints, TapeArrays, agreement, previous_windows
 
@@ -306,7 +306,7 @@ class Examination:
             return True
         rows = self.sequence.members[begin:end].reshape(count, self.period)
         guards = rows[:, [k for k, i in enumerate(body) if i.op is GUARD]].ravel().tolist()
-        return may_be_rolled(body, [instructions[n] for n in guards])
+        return may_be_rolled(body, some_of(instructions, guards))
 
     def outside(self, found: Repetition) -> tuple[int, int]:
         """How many reads of arrays an iteration has, and how many values would have to be put together one by one."""

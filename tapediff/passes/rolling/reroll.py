@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...ir.instruction import Instruction, ValueType
+from ...ir.instruction import Instruction, ValueType, some_of
 from ...ir.tape import Tape
 from ...ops.arrays.reductions import CUMSUM, SUM
 from ...ops.arrays.shape import BROADCAST
@@ -257,7 +257,7 @@ class _Rolling:
             (column,) = self.columns(slot)
             self.builder.site = self.instructions[slot].site
             number, batched = self.operand(column)
-            guards = [self.builder.tape.instructions[n] for n in self.old(slot).tolist()]
+            guards = some_of(self.builder.tape.instructions, self.old(slot).tolist())
             columns.append(GuardColumn(number if batched else spread(self.builder, number, self.found.count), guards))
         make_guard(self.builder, columns)
 

@@ -124,7 +124,7 @@ class _Jumping:
         return self.rewriter.emit(ZERO_WHERE_DISCARDED, operands, (), FLOAT_SCALAR, self.tape.instructions[selection].site)
 
 
-def _least(instructions: tuple[Instruction, ...], factors: set[int]) -> list[int]:
+def _least(instructions: Sequence[Instruction], factors: set[int]) -> list[int]:
     """Values that are finite only if all the factors are, in order."""
     # A sign is not NaN if its operand is finite.
     wanted = {instructions[f].inputs[0] if instructions[f].op is SIGN else f for f in factors}
@@ -144,7 +144,7 @@ def _least(instructions: tuple[Instruction, ...], factors: set[int]) -> list[int
     return sorted(set(tested))
 
 
-def _needed_from(instructions: tuple[Instruction, ...], first: int, values: Sequence[int]) -> list[int]:
+def _needed_from(instructions: Sequence[Instruction], first: int, values: Sequence[int]) -> list[int]:
     """The instructions from `first` on that these values need, in order."""
     needed = {v for v in values if v >= first}
     for number in range(max(needed, default=-1), first - 1, -1):

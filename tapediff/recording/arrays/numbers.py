@@ -35,7 +35,7 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
     evaluate, shift = _OPERATORS.get(op, op.evaluate), _shift(op)
 
     # Of numbers, which loops in Python are made of: what Recorder.apply does, without a search for the operands' types.
-    # type() and not isinstance(): the __class__ property of tracked arrays is slow to ask. No further calls: each costs a tenth.
+    # type() and not isinstance(): the __class__ property of tracked arrays is slow to ask. Few further calls: each costs a tenth.
     def forward(self: Versioned, other: Operand) -> Operand:
         recorder = self._recorder
         if self.type is FLOAT_SCALAR and self._view is None and recorder.concrete and current_recorder() is recorder:
@@ -51,7 +51,19 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
                 value = evaluate(self._value, plain)
             except _FAILURES:
                 return general(self, other)
-            return _recorded(self, op, shift, type_, value, TWO, self._id, number)
+            # As _recorded.
+            columns, frame = recorder.instructions, _getframe(1)
+            is_known = frame.f_code is recorder._code and recorder.site is None
+            template = recorder._code_sites.get(frame.f_lasti + shift) if is_known else None
+            if template is None:
+                template = recorder.template_at(frame, op, shift, type_, TWO)
+            which = columns.which
+            made = _new_object(type(self))
+            made._recorder, made._id, made._value, made.type, made._view, made._writes = recorder, len(which), value, type_, None, 0
+            columns.first.append(self._id)
+            columns.second.append(number)
+            which.append(template)
+            return made
         return general(self, other)
 
     def reflected(self: Versioned, other: Operand) -> Operand:
@@ -141,6 +153,23 @@ def unary(self: Versioned, op: Op) -> Operand:
     return _recorded(self, op, _shift(op), type_, value, ONE, self._id, -1, 3)
 
 
+def of_two(op: Op, x: Operand, y: Operand) -> Operand:
+    """An operation of two operands, of which one is tracked; None where they are no numbers."""
+    type_ = _result_type(op)
+    like = x if isinstance(x, Versioned) else y
+    recorder = like._recorder
+    if type_ is None or not recorder.concrete or current_recorder() is not recorder:
+        return None
+    (first, x), (second, y) = _number(recorder, x, type(like)), _number(recorder, y, type(like))
+    if first < 0 or second < 0:
+        return None
+    try:
+        value = op.evaluate(x, y)
+    except _FAILURES:
+        return None
+    return _recorded(like, op, _shift(op), type_, value, TWO, first, second, 3) if type(value) is type_.dtype.type else None
+
+
 @cache
 def _result_type(op: Op) -> ValueType | None:
     """The type of what an operation makes of numbers; None where Recorder.apply has to find it."""
@@ -158,6 +187,14 @@ def _constant(recorder: Recording, other: Operand) -> tuple[int, Operand]:
         return -1, None
     number = recorder._float_constants.get(other)
     return recorder.float_constant(other) if number is None else number, other
+
+
+def _number(recorder: Recording, operand: Operand, tracked: type) -> tuple[int, Operand]:
+    """The same of any operand."""
+    if type(operand) is not tracked:
+        return _constant(recorder, operand)
+    is_number = operand.type is FLOAT_SCALAR and operand._view is None and operand._recorder is recorder
+    return (operand._id, operand._value) if is_number else (-1, None)
 
 
 def entry_of(array: Versioned, index: Operand) -> Versioned | None:

@@ -39,7 +39,7 @@ from ...ops.elementwise.arithmetic import (
     power,
 )  # fmt: skip
 from ...ops.matrices.products import MATMUL
-from .numbers import REFLECTED, binary, entry_of, unary
+from .numbers import REFLECTED, binary, entry_of, of_two, unary
 from .views import Versioned, view_of
 
 
@@ -233,10 +233,12 @@ class TrackedArray(Versioned):
                 op = functions.UNARY.get(ufunc)
                 if op is not None:
                     return unary(self, op)
-            elif type(inputs[0]) is np.float64 and inputs[1] is self:  # an operator of NumPy's number
-                op = functions.BINARY.get(ufunc)
-                if op is not None:
+            elif len(inputs) == 2 and (op := functions.BINARY.get(ufunc)) is not None:
+                if type(inputs[0]) is np.float64 and inputs[1] is self:  # an operator of NumPy's number
                     return REFLECTED[op](self, inputs[0]) if op in REFLECTED else self._recorder.apply(op, inputs)
+                number = of_two(op, *inputs)
+                if number is not None:
+                    return number
         return functions.call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(
