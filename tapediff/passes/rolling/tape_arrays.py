@@ -114,7 +114,7 @@ class TapeArrays:
         is_index = self._codes == self._ops[INDEX]
         first, self._known_signs = int(signs.max(initial=-1)) + 1, _Numbers()
         for number in np.flatnonzero(is_looked_at[which] & ~given & ~is_index).tolist():
-            op, given_params, type_ = (each[which[number]] for each in (ops, params, types))
+            op, _, given_params, type_, _ = templates[which[number]]
             if _is_single(op, given_params, type_):
                 key: Hashable = number
             elif op is GUARD:
