@@ -103,7 +103,7 @@ class Nest:
         """First index and active lanes of each vector of an innermost loop that is to be unrolled; none if it is not."""
         extent = self.domain[-1]
         count = -(-extent // self.width)
-        scattered = any(s.write.index_read >= 0 for s in self.steps)
+        scattered = any(s.write.index_read >= 0 and s.write.strides[-1] == 0 for s in self.steps)
         if isinstance(group, Scan) or len(self.domain) < 2 or scattered:
             return []
         if count > MOST_VECTORS or count * len(self.steps) > MOST_UNROLLED:

@@ -32,14 +32,26 @@ def schedule(steps: Sequence[Item], storages: Sequence[Storage]) -> list[Group]:
     """The groups of a program, in an order in which they can run. Steps that write outputs come last."""
     scheduler = _Scheduler(storages)
     late = [s for s in steps if _writes_output(s, storages)]
-    late_ids = set(map(id, late))
+    # Additions at computed places join the nest that has what they add, if the array is filled before it.
+    scattered = {s.write.storage for s in steps if isinstance(s, Step) and s.write.index_read >= 0 and s.domain != ()}
+    early = [s for s in steps if _fills(s, scattered) and not _writes_output(s, storages)] if len(scattered) <= MOST_FILLED_EARLY else []
+    for step in early:
+        scheduler.add(step)
+    placed = set(map(id, (*late, *early)))
     for step in steps:
-        if id(step) not in late_ids:
+        if id(step) not in placed:
             scheduler.add(step)
     scheduler.last_veto = max(scheduler.last_exit, scheduler.last_failing_call)
     for step in late:
         scheduler.add(step)
     return [group.frozen() if isinstance(group, (_Straight, _Nest)) else group for group in scheduler.groups]
+
+
+def _fills(step: Item, storages: set[int]) -> bool:
+    """Whether a step sets one of these arrays to a number."""
+    if not isinstance(step, Step):
+        return False
+    return step.write.storage in storages and step.write.index_read < 0 and all(isinstance(r, Literal) for r in step.reads)
 
 
 def _writes_output(step: Item, storages: Sequence[Storage]) -> bool:
@@ -49,6 +61,8 @@ def _writes_output(step: Item, storages: Sequence[Storage]) -> bool:
     return storages[target].home == "output"
 
 
+# More arrays than this are filled where they are needed: each filled one takes memory.
+MOST_FILLED_EARLY = 8
 # Nests that grow longer than this are begun anew, as LLVM takes quadratic time over long functions.
 LONGEST_NEST = 400
 

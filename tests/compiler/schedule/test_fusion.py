@@ -9,7 +9,7 @@ import tapediff as td
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.compiler.loop_ir.program import LoopNest, Outlined, Scan, Straight
 from tapediff.compiler.lower.lower import lower
-from tapediff.compiler.schedule import split_long
+from tapediff.compiler.schedule import fusion, split_long
 from tapediff.compiler.schedule.fusion import LONGEST_NEST, schedule
 from tapediff.passes.pipeline import run_passes
 
@@ -193,3 +193,24 @@ def test_short_stretches_between_calls_as_functions_of_their_own_give_the_same_b
             td.gradient(compiled, far)
         refusals.append(str(refusal.value))
     assert refusals[0] == refusals[1]
+
+
+@pytest.mark.parametrize("columns", [1, 3, 8, 20, 70])
+def test_additions_to_rows_join_the_nest_of_what_they_add(columns, monkeypatch):
+    """Rows that meet, of whole and of cut vectors: in one nest for both arrays, with the bits of nests of their own."""
+    generator = np.random.default_rng(columns)
+    left, right = generator.integers(0, 7, 50), generator.integers(0, 5, 50)
+    u = generator.normal(size=12 * columns)
+
+    def f(u):
+        a, b = np.reshape(u[: 7 * columns], (7, columns)), np.reshape(u[7 * columns :], (5, columns))
+        return np.sum(np.sum(a[left] * np.tanh(b[right]), axis=1) ** 2)
+
+    joined = td.compile(f, u)
+    value, gradient = td.value_and_gradient(joined, u)
+    td.testing.check_gradient(joined, f, u)
+    additions = [[s for s in group.body if s.write.index_read >= 0] for group in joined.kernel((0,)).program.groups]
+    assert sorted(map(len, additions))[-1] == 2
+    monkeypatch.setattr(fusion, "MOST_FILLED_EARLY", -1)
+    apart = td.compile(f, u)
+    assert (value, gradient.tobytes()) == (td.value_and_gradient(apart, u)[0], td.gradient(apart, u).tobytes())
