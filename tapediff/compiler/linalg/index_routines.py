@@ -1,7 +1,7 @@
 """Index routines, argmax, argsort and searchsorted: in Python, for the readable listing of kernels, and as LLVM text.
 
 They work on flat arrays by plain indexing. The Python functions are the reference, and the text follows them line by line, but for
-argsort. The order among equal elements and the place of NaN are NumPy's.
+argsort and searchsorted. The order among equal elements and the place of NaN are NumPy's.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..llvm.builder import VOID, Function, module_text
 from ..llvm.memory import Array
-from ..llvm.values import F64, I64, PTR, select
+from ..llvm.values import F64, I1, I64, PTR, Value, least, select
 from .sorting import argsort as argsort_text
 
 
@@ -108,21 +108,38 @@ def _extremum(name: str, kind: str) -> str:
 
 
 def _searchsorted() -> str:
+    """Bisection that begins beside the answer before: of ascending values the next is mostly there."""
     f = Function(PREFIX + "searchsorted", VOID, sorted=PTR, wanted=PTR, out=PTR, extent=I64, count=I64, right=I64)
     sorted_values, wanted, out = Array(f.parameters[0], F64), Array(f.parameters[1], F64), Array(f.parameters[2], I64)
     extent, count, right = f.parameters[3:]
-    low, high = f.variable(I64), f.variable(I64)
+    low, high, stride, is_behind = f.variable(I64, 0), f.variable(I64, 0), f.variable(I64, 0), f.variable(I1, False)
     with f.loop(0, count) as k:
-        value = wanted[k]
-        low.value, high.value = 0, extent
+        value, guess = wanted[k], low.value
+
+        def goes_right(place: Value, value: Value = value) -> Value:
+            other, is_nan = sorted_values[place], value != value
+            return select(right != 0, (other <= value) | is_nan, (other < value) | (is_nan & (other == other)))
+
+        low.value, high.value, is_behind.value = 0, extent, False
+        with f.if_(guess < extent):
+            is_behind.value = goes_right(guess)
+        with f.if_(is_behind.value):
+            low.value, stride.value = guess + 1, 1
+            with f.repeat() as gallop:
+                gallop.leave_if(low.value + stride.value >= extent)
+                gallop.leave_if(~goes_right(low.value + stride.value))
+                low.value, stride.value = low.value + stride.value + 1, stride.value << 1
+            high.value = least(low.value + stride.value, extent)
+        with f.else_():
+            high.value = guess
+            with f.if_(guess > 0):
+                is_before = goes_right(guess - 1)
+                low.value, high.value = select(is_before, guess, low.value), select(is_before, guess, guess - 1)
         with f.repeat() as search:
             search.leave_if(low.value >= high.value)
             middle = (low.value + high.value) >> 1
-            other, is_nan = sorted_values[middle], value != value
-            to_right = (other <= value) | is_nan
-            to_left = (other < value) | (is_nan & (other == other))
-            goes_right = select(right != 0, to_right, to_left)
-            low.value, high.value = select(goes_right, middle + 1, low.value), select(goes_right, high.value, middle)
+            is_right = goes_right(middle)
+            low.value, high.value = select(is_right, middle + 1, low.value), select(is_right, high.value, middle)
         out[k] = low.value
     f.return_()
     return module_text(f)

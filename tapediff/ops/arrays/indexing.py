@@ -284,6 +284,8 @@ SEARCHSORTED = Op(
     params=("side",),
     lower=lambda low, i: low.index_routine(i),
     compares=_with_sorted,
+    # Each step of a bisection waits for the comparison before it.
+    additions=lambda type_, types: 10.0 * type_.size * (1 + types[0].size.bit_length()),
     batching=Batching(lambda batch, i: batch.searched(i), lambda i, types, fixed: fixed[0]),
     floats_only=True,
     examples=lambda rng: [
