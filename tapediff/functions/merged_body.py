@@ -143,7 +143,8 @@ class MergedBody:
             try:
                 tape = callee.recorded_form(body, inputs)
             except Refused as refused:
-                self._functions.refuse(refused)
+                if not self._functions.refuse(refused):
+                    raise
                 continue
             if not self._functions.note_guards(tape):
                 return body, tape

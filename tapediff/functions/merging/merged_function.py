@@ -72,13 +72,16 @@ class MergedFunctions:
             self._forget()
         return is_news
 
-    def refuse(self, refused: Refused) -> None:
-        """Let a branch stay a branch."""
+    def refuse(self, refused: Refused) -> bool:
+        """Let a branch stay a branch; whether it was not one already, so that another function is at fault."""
         code = self._origins.get(refused.code, refused.code)
-        self.refused[code, None if refused.is_all else refused.place] = refused.breach
+        key = code, None if refused.is_all else refused.place
+        is_news = key not in self.refused
+        self.refused[key] = refused.breach
         if refused.is_all or self._heads.get(code) == refused.place:
             self._checked |= {key: None for key in self._checked if key[0] == code}
         self._forget()
+        return is_news
 
     def _forget(self) -> None:
         """Rewrite functions again; those that do more than compute values still do."""

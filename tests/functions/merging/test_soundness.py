@@ -7,10 +7,10 @@ import pytest
 
 import tapediff as td
 from tapediff.targets.guarded.merging import Merging
-from tests.functions.merging import outside_state_programs, traps
+from tests.functions.merging import binding_traps, outside_state_programs, traps
 from tests.functions.merging.test_merging import POINTS, agree
 from tests.random_programs.branching import function_of
-from tests.random_programs.stateful_branching import faults_of
+from tests.random_programs.stateful_branching import faults_of, outcome
 
 
 @pytest.fixture(autouse=True)
@@ -72,15 +72,30 @@ def test_bools_of_numpy_are_computed_with_in_half_precision(f):
     follows(f, POINTS[:4])
 
 
+@pytest.mark.parametrize("f", binding_traps.TRAPS, ids=lambda f: f.__name__)
+@np.errstate(all="ignore")
+def test_names_are_bound_and_expressions_evaluated_as_often_and_when_python_does(f):
+    """Values of plain Python, gradients of plain recordings; whoever raises an error raises the same one."""
+    merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
+    for x in (*np.random.default_rng(5).normal(size=(4, 4)), np.array([0.0, -0.0, 0.5, 1.0]), np.ones(4)):
+        expected, own = outcome(lambda x=x: f(x)), outcome(lambda x=x: td.value_and_gradient(td.record(f, x), x))
+        found = outcome(lambda x=x: td.value_and_gradient(merged, x))
+        if isinstance(own, Exception):
+            assert type(found) is type(own)
+        else:
+            np.testing.assert_allclose(found[0], expected, rtol=1e-12)
+            np.testing.assert_allclose(found[1], own[1], rtol=1e-10)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_random_programs_with_state_follow_their_paths(seed):
     text, faults, _ = faults_of(seed, 6)
     assert not faults, text + "\n".join(faults)
 
 
-@pytest.mark.parametrize("seed", [1, 1004])
-def test_random_programs_of_unusual_kinds_follow_their_paths(seed):
-    text, faults, _ = faults_of(seed, 3, kind="unusual")
+@pytest.mark.parametrize(("kind", "seed"), [("unusual", 1), ("unusual", 1004), ("mixed", 3)])
+def test_random_programs_of_unusual_kinds_follow_their_paths(kind, seed):
+    text, faults, _ = faults_of(seed, 3, kind=kind)
     assert not faults, text + "\n".join(faults)
 
 
