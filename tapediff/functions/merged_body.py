@@ -75,7 +75,7 @@ class MergedBody:
     def fail(self, error: Exception | str) -> None:
         """Keep the body as it is."""
         text = str(error) if isinstance(error, str) else f"{type(error).__name__}: {error}"
-        self.failed = str(error.breach) if isinstance(error, Refused) else text
+        self.failed = f"{error.code.co_name}, {error.breach}" if isinstance(error, Refused) else text
         self._samples.clear()
 
     def report(self, callee: RecordedCallee) -> list[str]:

@@ -104,7 +104,9 @@ def check_numbers(recorder: Recorder) -> None:
         check()
     found = unlike_python(recorder)
     if found is not None:
-        rule, site, got = found[0], found[1].site, f"it computes {found[1].op.name} of what may be a plain number"
+        rule, site = found[0], found[1].site
+        got = f"it computes in {found[1].type} beside" if rule == "float32" else f"it computes {found[1].op.name} of"
+        got += " what may be a plain number"
         if not isinstance(site, Site):
             raise UnsupportedFunction(got)
         raise Refused(site.code, (site.line, 0), Breach(rule, site.line, got), is_all=True)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import CellType, FunctionType, MethodType
-from typing import Any, TypeAlias
 
+from ....ir.instruction import UserFunction
 from ..purity import is_users
-
-Function: TypeAlias = Callable[..., Any]
 
 
 def users_functions(function: object) -> list[FunctionType]:
@@ -26,12 +24,12 @@ def users_functions(function: object) -> list[FunctionType]:
     return found
 
 
-def with_forms(function: Function, form: Callable[[Function], Function]) -> Function:
+def with_forms(function: UserFunction, form: Callable[[UserFunction], UserFunction]) -> UserFunction:
     """A function with other forms of the user's own ones; itself where these are themselves."""
     return _changed(function, form, {})
 
 
-def _changed(function: Function, form: Callable[[Function], Function], done: dict[int, Function]) -> Function:
+def _changed(function: UserFunction, form: Callable[[UserFunction], UserFunction], done: dict[int, UserFunction]) -> UserFunction:
     inner = function.__func__ if isinstance(function, MethodType) else function
     if type(inner) is not FunctionType or is_users(inner):
         return form(function)
@@ -47,7 +45,7 @@ def _changed(function: Function, form: Callable[[Function], Function], done: dic
     return made if inner is function else MethodType(made, function.__self__)  # type: ignore[attr-defined]  # of a method
 
 
-def _changed_cell(cell: CellType, form: Callable[[Function], Function], done: dict[int, Function]) -> CellType:
+def _changed_cell(cell: CellType, form: Callable[[UserFunction], UserFunction], done: dict[int, UserFunction]) -> CellType:
     found = next(_in_cell(cell), None)
     if not isinstance(found, (FunctionType, MethodType)):
         return cell
