@@ -15,7 +15,7 @@ from .prepare.none_flags import NoneFlags
 from .prepare.source import Definition
 from .prepare.static_values import StaticValues
 from .prepare.writes import Writes
-from .rules import Breach, Broken, Place, Resolve
+from .rules import REGION, Breach, Broken, Place, Resolve
 from .uses.climb import Use
 from .uses.contexts import Contexts
 from .uses.kinds import is_one
@@ -38,6 +38,7 @@ class Facts:
         body: its statements.
         loops: those that were rewritten.
         all_or_nothing: branches and loops that were rewritten so that they must be merged.
+        on_copies: branches that write to copies of arrays, which are paths of a region.
         sites: the places that are merged, with the form that they take.
         breaches: why others are not.
         divisors, powers: the extents of divisors and powers of plain numbers which become data.
@@ -70,9 +71,9 @@ class Facts:
         own |= self._containers_as_variables(own | frozenset(code.co_cellvars) - self.arguments)
         StaticValues(own).of_function(self.body)
         self.body = NoneFlags(own).of_function(self.body)
-        writes = Writes(self._is_merged)
+        writes = Writes(self._is_merged, self._may_copy)
         self.body = writes.of_function(self.body, self.arguments.union(code.co_freevars))
-        self.all_or_nothing = self.loops.made | writes.made
+        self.all_or_nothing, self.on_copies = self.loops.made | writes.made, writes.on_copies
         self._contexts = Contexts(self.body, self.resolve, may_merge, results_are_data)
         self.stores = {(store.lineno, store.col_offset) for store in self._contexts.stores}
         self.live = Liveness(self.body)
@@ -100,6 +101,9 @@ class Facts:
 
     def _is_merged(self, node: ast.If) -> bool:
         return self.looks_at_data(node.test) and self.may_merge((node.lineno, node.col_offset))
+
+    def _may_copy(self, node: ast.If) -> bool:
+        return self.looks_at_data(node.test) and self.may_merge((node.lineno, node.col_offset, REGION))
 
     def resolve(self, name: str) -> object:
         """The object that a name stands for now; None for variables."""

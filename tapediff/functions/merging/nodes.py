@@ -10,6 +10,9 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 # The variable that holds what rewritten functions call; no program has a name like this.
 RUN_TIME = ".merging"
 
+# So begin the names of copies of arrays, to which a branch may write.
+WHOLE = ".whole"
+
 Node = TypeVar("Node", bound=ast.AST)
 
 # Statements and expressions have a place; other nodes have none.

@@ -16,7 +16,7 @@ from ...base.source_location import is_library_file
 from ...ir.instruction import Tree
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.python_state.filled_arrays import Replacement
-from .nodes import Placed, Transformer, call, children, is_call_of_run_time, is_helper, near, place
+from .nodes import WHOLE, Placed, Transformer, call, children, is_call_of_run_time, is_helper, near, place
 from .rules import Broken
 
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.For, ast.While, ast.Pass, ast.Break, ast.Continue, ast.Return)
@@ -45,7 +45,7 @@ def check_statements(body: Sequence[ast.stmt]) -> None:
                 raise Broken("assignments", node, ast.unparse(node))
         elif isinstance(node, _REFUSED):
             raise Broken("calls", node, ast.unparse(node))
-        elif isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
+        elif isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load) and not is_of_copy(node):
             raise Broken("assignments", node, f"it assigns to {ast.unparse(node)}")
         elif isinstance(node, ast.Compare) and any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             if not all(isinstance(c, ast.Constant) for c in node.comparators):
@@ -53,6 +53,11 @@ def check_statements(body: Sequence[ast.stmt]) -> None:
         elif isinstance(node, ast.Call) and any(k.arg in (None, "out", "where") for k in node.keywords):
             raise Broken("calls", node, f"it calls {ast.unparse(node)}")
         pending += children(node)
+
+
+def is_of_copy(node: ast.Attribute | ast.Subscript) -> bool:
+    """Whether an entry is one of a copy of an array that is made for a branch."""
+    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id.startswith(WHOLE)
 
 
 class Checked(Transformer):

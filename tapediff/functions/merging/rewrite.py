@@ -113,8 +113,8 @@ class Rewriter:
                 raise Broken("tries", node, "it stands in a `try` or `with`")
             made = self._branch(node) if isinstance(node, ast.If) else self._loop(node)
         except Broken as broken:
-            if node in self._facts.all_or_nothing:
-                raise Without(where, broken.breach) from broken
+            if node in self._facts.all_or_nothing and not (self._in_region and node in self._facts.on_copies):
+                raise Without(where if self._facts.may_merge(where) else (*where, REGION), broken.breach) from broken
             # In a region it is a path of that one.
             if not self._in_region:
                 self._facts.breaches.append(broken.breach)

@@ -17,6 +17,10 @@ from ...errors import TapediffError
 # Line and column of a branch; a form of it that was tried has a number as well.
 Place: TypeAlias = tuple[int, ...]
 
+# The forms of a region, as the last part of its place. As long as they are not refused, only data leaves it, and entries and attributes
+# that it reads are looked up before it; the numbers that its first path makes may be plain ones, and no others.
+REGION, ONLY_DATA, EARLY_LOADS, FIRST_PLAIN = 1, 2, 3, 4
+
 # What may be chosen between or become data, by the bits of the flags of a value; arrays that vary in a loop are data.
 FLOATS, INTS, BOOLS, INTS_BESIDE_FLOATS, SMALL, VARYING = 1, 2, 4, 8, 16, 32
 

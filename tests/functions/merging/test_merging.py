@@ -14,6 +14,7 @@ from tests.functions.merging import (
     method_programs,
     programs,
     reduction_programs,
+    row_programs,
     state_programs,
     store_programs,
     write_programs,
@@ -21,7 +22,10 @@ from tests.functions.merging import (
 from tests.functions.merging.programs import divides_by_a_number_that_is_zero, huber, unbound_on_one_side
 from tests.random_programs.branching import Program, function_of, points
 
-PROGRAMS = (programs, loop_programs, state_programs, write_programs, store_programs, reduction_programs, container_programs, method_programs)
+PROGRAMS = (
+    programs, loop_programs, state_programs, write_programs, store_programs, reduction_programs, container_programs, method_programs,
+    row_programs,
+)  # fmt: skip
 MERGE, TRAPS = ([f for group in PROGRAMS for f in getattr(group, kind)] for kind in ("MERGE", "TRAPS"))
 POINTS = [
     np.array(x) for x in (

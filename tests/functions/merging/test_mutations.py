@@ -9,12 +9,12 @@ import pytest
 import tapediff as td
 from tapediff.functions.merging import facts, merged_function, plain_numbers, purity, rewrite, rules, selects
 from tapediff.functions.merging.prepare import source
-from tapediff.functions.merging.run_time import run_time
+from tapediff.functions.merging.run_time import array_copies, run_time
 from tapediff.functions.merging.run_time.run_time import RunTime
 from tapediff.functions.merging.uses import climb
 from tapediff.targets.guarded import merging
 from tapediff.targets.guarded.merging import Merging
-from tests.functions.merging import programs, store_programs, traps
+from tests.functions.merging import programs, row_programs, store_programs, traps
 from tests.functions.merging.test_merging import POINTS
 from tests.random_programs.branching import function_of
 
@@ -156,6 +156,8 @@ MUTATIONS = [
     ("statements", rewrite, "check_statements", lambda _: None, adds_in_a_tuple),
     ("sources", source, "_is_same", lambda *_: True, changed_since()),
     ("stores", RunTime, "kept", lambda _s, _p, value, _a: value, store_programs.in_a_list),
+    ("copies of arrays", array_copies, "shows_none_of", lambda *_: True, row_programs.reads_it_in_a_tuple),
+    ("arrays by two names", array_copies, "root_of", lambda array: array, row_programs.writes_it_by_two_names),
     ("uses", selects, "flags", lambda _: ALL_FLAGS, traps.bool_list),
 ]  # fmt: skip
 

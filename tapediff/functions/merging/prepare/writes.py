@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 from ..nodes import Transformer, call, copied, load, names_tuple, near, place, walk
 from ..variables import NONE, Binding, Names, assigned, blocks_of
+from .whole_arrays import on_copies
 
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.Pass, ast.Expr)
 
@@ -27,14 +28,17 @@ class Writes:
 
     Args:
         is_merged: whether a branch is to be merged.
+        may_copy: whether it may be a sub-tape, which writes to copies of the arrays.
 
     Attributes:
         made: the branches whose writes were taken out, which are merged or left as they were.
+        on_copies: those of them that write to copies of arrays.
     """
 
-    def __init__(self, is_merged: Callable[[ast.If], bool]) -> None:
-        self._is_merged = is_merged
+    def __init__(self, is_merged: Callable[[ast.If], bool], may_copy: Callable[[ast.If], bool]) -> None:
+        self._is_merged, self._may_copy = is_merged, may_copy
         self.made: set[ast.stmt] = set()
+        self.on_copies: set[ast.stmt] = set()
         self._count = 0
 
     def of_function(self, body: list[ast.stmt], arguments: Names) -> list[ast.stmt]:
@@ -47,6 +51,12 @@ class Writes:
         made: list[ast.stmt] = []
         for statement in body:
             new = self._branch(statement) if isinstance(statement, ast.If) and self._is_merged(statement) else None
+            if new is None and isinstance(statement, ast.If) and self._may_copy(statement):
+                self._count += 1
+                new = on_copies(statement, self._bound.get(statement), self._count)
+                if new is not None:
+                    self.made.add(statement)
+                    self.on_copies.add(statement)
             if new is None:
                 for block in blocks_of(statement):
                     block[:] = self._block(block)

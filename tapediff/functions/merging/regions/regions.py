@@ -14,15 +14,11 @@ from ..facts import Facts
 from ..nodes import Placed, Transformer, call, children, function_node, load, names_tuple, near, positional, walk
 from ..prepare.jumps import JUMPS, has_jump
 from ..purity import Checked, check_statements
-from ..rules import VARYING, Broken
+from ..rules import EARLY_LOADS, FIRST_PLAIN, ONLY_DATA, REGION, VARYING, Broken
 from ..selects import Select
 from ..uses.contexts import flags
 from ..variables import Names, assigned, bound_by, read_first
 from .identities import compares_identities
-
-# The forms of a region, as the last part of its place. As long as they are not refused, only data leaves it, and entries and attributes
-# that it reads are looked up before it; the numbers that its first path makes may be plain ones, and no others.
-REGION, ONLY_DATA, EARLY_LOADS, FIRST_PLAIN = 1, 2, 3, 4
 
 # A turn of a loop with so many branches is one region, with a path for each of their combinations.
 MOST_BRANCHES = 4

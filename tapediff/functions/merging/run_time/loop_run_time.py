@@ -12,6 +12,7 @@ from ....ir.instruction import FLOAT64, Operand, Tree, ValueType
 from ....recording.arrays.tracked import TrackedArray
 from ..plain_numbers import may_be_plain
 from ..rules import Place, Refusing
+from .array_copies import require_filled
 
 # A loop that goes on after its end takes the time of all its turns at every call.
 MOST_TURNS = 1_000
@@ -60,6 +61,7 @@ class LoopRunTime(Refusing):
         seen: set[tuple[int, ...]] = set()
         found: list[Operand] = []
         for array, index in entries:
+            require_filled(array)
             if type(array) is not TrackedArray or array.type.dtype != FLOAT64:
                 raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
             place_of, shape = index if type(index) is tuple else (index,), array.type.shape

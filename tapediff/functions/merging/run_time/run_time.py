@@ -21,6 +21,7 @@ from ..purity import is_operand, is_pure, is_pure_attribute, is_pure_method, is_
 from ..regions.region_calls import RefusingAliases, Region
 from ..regions.region_run_time import RegionCalls
 from ..rules import BOOLS, FLOATS, INTS, VARYING, Place, Refused, is_large, is_small
+from .array_copies import ArrayCopies
 from .choices import DTYPES, OPERATORS, PLAIN, Choices
 from .container_calls import ContainerCalls
 from .loop_run_time import LoopRunTime
@@ -29,7 +30,7 @@ from .loop_run_time import LoopRunTime
 WhileLoop: TypeAlias = Callable[[Callable[[Tree], Operand], Callable[[Tree], Tree], Tree], Tree]
 
 
-class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls):
+class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls, ArrayCopies):
     """Called by one rewritten function.
 
     Args:

@@ -1,0 +1,89 @@
+"""What rewritten functions call for arrays of which a branch writes rows and slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import BuiltinFunctionType, FunctionType, ModuleType
+
+import numpy as np
+
+from ....base.current_recording import current_recorder
+from ....errors import RefusedByRecording, TapediffError
+from ....ir.instruction import FLOAT64, Operand, Tree
+from ....recording.arrays.tracked import TrackedArray
+from ....recording.python_state.filled_arrays import Replacement
+from ..rules import Place, Refusing
+
+# A copy is made at every call.
+LARGEST_COPIED = 4_096
+
+
+class ArrayCopies(Refusing):
+    """The part of the run time that is for copies of arrays."""
+
+    def whole(self, place: Place, arrays: Sequence[Tree], others: Sequence[Tree]) -> tuple[Operand, ...]:
+        """Copies of arrays that a branch writes to.
+
+        Args:
+            others: all else that the branch reads, none of which may show one of the arrays.
+        """
+        for array in arrays:
+            require_filled(array)
+            if type(array) is not TrackedArray or array.type.dtype != FLOAT64 or not array.type.shape:
+                raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
+            if array.size > LARGEST_COPIED:
+                raise self._refuse("cost", place, f"it writes to an array of {array.size} entries")
+        roots = [id(root_of(array)) for array in arrays]
+        if len(set(roots)) < len(roots):
+            raise self._refuse("writes", place, "it writes to an array by two names")
+        if not all(shows_none_of(other, roots) for other in others):
+            raise self._refuse("writes", place, "it may read the array that it writes to by another name")
+        try:
+            return tuple([array.copy() for array in arrays])
+        except TapediffError as error:
+            raise self._refuse("writes", place, f"it writes where nothing was written before: {error}") from error
+
+    @staticmethod
+    def fresh(array: Operand) -> Operand:
+        """A copy that nothing else shows."""
+        return array.copy()
+
+
+def require_filled(array: Tree) -> None:
+    """Raise where an array may be one that np.zeros made, which is tracked if the recording begins again."""
+    recorder = current_recorder()
+    if type(array) is np.ndarray and array.dtype == FLOAT64 and recorder is not None and not recorder.fills:
+        error = RefusedByRecording("a branch that is merged writes into a plain array", fix="use td.zeros(...) for the array")
+        error.is_write = True
+        raise error
+
+
+def shows_none_of(value: Tree, roots: Sequence[int]) -> bool:
+    """Whether a value surely shows none of some arrays."""
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        kind = type(part)
+        if kind is TrackedArray:
+            if id(root_of(part)) in roots:
+                return False
+        elif kind in (list, tuple) and len(part) <= LARGEST_COPIED:
+            pending += part
+        elif kind is FunctionType:
+            if part.__closure__ or part.__defaults__ or part.__kwdefaults__:
+                return False
+        elif kind is type:
+            if part.__module__ not in ("builtins", "numpy"):
+                return False
+        elif not isinstance(part, _APART) or (kind is np.ndarray and part.dtype == object):
+            return False
+    return True
+
+
+# Of these none holds an array of the recording; arrays of NumPy are others than tracked ones.
+_APART = (float, int, str, range, type(None), np.generic, np.ndarray, ModuleType, BuiltinFunctionType, np.ufunc, Replacement, type(np.sum))
+
+
+def root_of(array: TrackedArray) -> object:
+    """The array whose memory this one shows."""
+    return array if array._view is None else array._view.root
