@@ -150,7 +150,7 @@ class ContainerProgram:
         for _ in range(self.random.randint(0, 2)):
             self._statement(1, None)
         ends = ["a + s.a", "a + q[0] * q[-1]", "sum(q) + a", "s.a * s.b + s.n * 0.5", "a + max(q) + len(c)", "np.sum(np.array(q) * 1.0) + s.b", "a * s.n + sum([v * 2 for v in c])",
-                "q[1] + sum(c) + s.a", f"a + d[{self._key()}] * s.b + q[k % {size}]", "t[k % 3][0] + q[0]", "sum(g) + a", "sum(g) * a + len(g)", "np.mean(g) + a", "np.sum(np.array(g)) * a", "a / (len(g) + 1)", "sum(v * w for v, w in zip(q, c)) + s.a * a"]  # fmt: skip
+                "q[1] + sum(c) + s.a", f"a + d[{self._key()}] * s.b + q[k % {size}]", "t[k % 3][0] + q[0]", "sum(g) + a", "sum(g) * a + len(g)", "np.mean(g) + a", "max(g) - min(g) + a", "a + g[-1] if g else a * 2", "sum(g) + g[-1]", "(0.0 if not g else max(g)) + a", "np.sum(np.array(g)) * a", "a / (len(g) + 1)", "sum(v * w for v, w in zip(q, c)) + s.a * a"]  # fmt: skip
         self.lines.append(f"    return {pick(ends)}")
         return "\n".join(self.lines) + "\n"
 
@@ -260,6 +260,13 @@ class _Checks:
     def entry_within(self, _place: object, index: int, array: Any, limit: int) -> Any:
         assert index < limit
         return array[index]
+
+    nothing = np.float64(1.0)
+
+    def entry_of_some(self, part: str, is_one: bool, value: Any) -> Any:
+        if not is_one:
+            raise IndexError if part == "last" else ValueError
+        return value
 
     def appended(self, _place: object, value: Any) -> Any:
         return value

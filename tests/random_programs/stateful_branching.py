@@ -156,7 +156,7 @@ class StatefulProgram:
         value = self._value(loop)
         index = "i" if loop else "1"
         self.lines.append(pad + self.random.choice([
-            f"y[{index}] = {value}", f"z[{index} % 2] += {value}", f"y[1] = {value}", f"y[2] += {value}", f"z[0] = {value}", "y = y * 2.0", "z = y", "y, z = z, y", f"items.append({value})", "o.n += 1",
+            f"y[{index}] = {value}", f"z[{index} % 2] += {value}", f"y[1] = {value}", f"y[2] += {value}", f"y[1:3] = {value}", f"y[{index} % 2:] += z[0]", f"y[:2] = z[-2:] * {self._atom(loop)}", f"z[::2] *= {self._atom(loop)}", f"z[0] = {value}", "y = y * 2.0", "z = y", "y, z = z, y", f"items.append({value})", "o.n += 1",
             f"o.gain = {value}", f"y += {self._atom(loop)}", "w = y[1]", f"b = {value}; y = x + 1.0", "items = items + [a]", f"z = y if {self._test(loop)} else z",
             "inner = lambda v: v * w", "mode = 'fast'", f"mode = 'slow' if {self._test(loop)} else mode", f"best = {value}", "best = None", f"y[{index} % 3] = {value}",
             f"best = {value} if best is None or {self._atom(loop)} > best else best", "y[k] = a", f"z[-1] -= {value}", "try:\n" + pad + f"    b = 1.0 / step({self._atom(loop)})\n" + pad + "except ZeroDivisionError:\n" + pad + "    b = a * 3",

@@ -711,3 +711,45 @@ def mean_of_none_by_hand(x):
 
 
 TRAPS += [goes_over_what_it_keeps, keeps_ints, keeps_arrays, keeps_by_another_name, mean_of_none_by_hand]
+
+
+def extremes_of_what_it_keeps(x):
+    kept, s = [], 0.0
+    for v in x:
+        if v > 0.2:
+            kept.append(np.log(v - 0.25))  # also NaN, which stays where it is the first
+        elif kept and v < -0.5:
+            kept.append(v * 1.0)
+    if kept:
+        s = max(kept) - 0.5 * min(kept)
+    return s * x[1]
+
+
+def records_so_far(x):
+    best = [x[0]]
+    for v in x[1:]:
+        if v > best[-1]:
+            best.append(v)
+    return best[-1] * x[1] + sum(best) / len(best)
+
+
+def last_or_none(x):
+    kept = []
+    for v in x:
+        if not kept or v > 0.5:
+            kept.append(v * x[1])
+    return kept[-1] * x[2] + (max(kept) if len(kept) > 1 else x[3])
+
+
+def starts_with_what_it_had(x):
+    kept = [x[0]]
+    for k in range(2):
+        for v in x:
+            if v > kept[-1]:
+                kept.append(v)
+        kept = [kept[-1], x[k]]
+    return max(kept) * len(kept) + kept[-1]
+
+
+MERGE += [extremes_of_what_it_keeps, records_so_far, last_or_none]
+TRAPS += [starts_with_what_it_had]

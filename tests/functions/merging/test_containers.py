@@ -67,7 +67,23 @@ def no_such_key(x):
     return rates[k] * x[0]
 
 
-@pytest.mark.parametrize(("f", "error"), [(beyond_the_end, IndexError), (no_such_key, KeyError)])
+def largest_of_none(x):
+    kept = []
+    for v in x:
+        if v > 0.9:
+            kept.append(v)
+    return max(kept) + x[0]
+
+
+def last_of_none(x):
+    kept = []
+    for v in x:
+        if v > 0.9:
+            kept.append(v)
+    return kept[-1] + x[0]
+
+
+@pytest.mark.parametrize(("f", "error"), [(largest_of_none, ValueError), (last_of_none, IndexError), (beyond_the_end, IndexError), (no_such_key, KeyError)])
 def test_an_entry_that_there_is_not_is_an_error_of_pythons(f, error):
     merged = recorded(f)
     failing = [x for x in POINTS if isinstance(outcome(lambda x=x: f(x)), error)]

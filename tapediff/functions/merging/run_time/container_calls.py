@@ -79,6 +79,12 @@ class ContainerCalls(Refusing):
             raise self._refuse("containers", place, f"a list that data makes longer gets {getattr(value, 'type', type(value).__name__)}")
         return value
 
+    def entry_of_some(self, part: str, is_one: Operand, value: Tree) -> Tree:
+        """The largest, smallest or last entry of a list, of which there must be one."""
+        if not is_one:
+            raise IndexError("list index out of range") if part == "last" else ValueError(f"{part}() arg is an empty sequence")
+        return value
+
     def sum_of(self, total: Tree) -> Tree:
         """The sum of a list, as NumPy has it."""
         found = np.add(total, 0.0)
