@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -141,7 +140,7 @@ class Asked(Transformer):
         name = next((name for name in ("sum", "mean") if self._is_numpy(function, name)), None)
         return None if not isinstance(of, ast.Name) or name is None else (f"np.{name}", of)
 
-    def _is_list(self, node: ast.expr) -> Any:
+    def _is_list(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id in self.names
 
     def _array_of(self, node: ast.expr) -> ast.Name | None:
