@@ -60,6 +60,7 @@ from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays
 from .instruction_columns import GrowingColumns
+from .masks import Mask
 from .merged_calls import take_merged_forms
 from .python_state import gc_pause
 from .python_state import numpy_namespace as namespace
@@ -104,6 +105,8 @@ class Recorder(TapeBuilder):
         python_ints: inputs that stand for Python integers, as isinstance() must say.
         plain_numbers: which values may be plain numbers of Python in the function, so far as known; see functions/merging.
         checked_numbers: divisors and powers of such, which guards say are none that Python raises an error for.
+        mask: when the program reaches what is being recorded; None where it always does; see masks.py.
+        masked_guards: how many guards ask that, too.
         has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
         at_end: checks of merged functions, for the end of the recording.
         merges: whether the bodies of sub-tapes and loops are merged: True: at once; None: after a few paths.
@@ -133,6 +136,8 @@ class Recorder(TapeBuilder):
         self.python_ints: set[int] = set()
         self.plain_numbers: dict[int, bool] = {}
         self.checked_numbers: set[int] = set()
+        self.mask: Mask | None = None
+        self.masked_guards = 0
         self.has_narrow_constants = False
         self.at_end: dict[int, Callable[[], None]] = {}
         self.merges: bool | None = None

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from .facts import Facts
-from .nodes import Node, Placed, Transformer, call, copied, is_appended, is_call_of_run_time, near, place, walk
+from .nodes import Node, Placed, Transformer, call, copied, is_call_of_run_time, near, place, walk
 from .prepare.source import NoSource, definition_of
 from .purity import is_users
-from .rules import COMPARISONS, ELEMENTWISE, MOST_COST, OPERATORS, Broken
+from .rules import COMPARISONS, ELEMENTWISE, MATH, MOST_COST, OPERATORS, Broken
 from .uses.contexts import flags
 from .uses.kinds import asks_for_none, is_one
 
@@ -63,14 +63,24 @@ class Simple:
         if isinstance(node, ast.IfExp):
             use = self._facts.use_of(frozenset(), [node])
             mark = call("begin", [], node)
-            test = self.test(node.test)
-            sides = [self.expression(node.body), self.expression(node.orelse)]
-            return call("choose", [mark, place(self.site), test, *sides, flags(use)], node)
+            parts = [self.test(node.test), self.expression(node.body), self.expression(node.orelse)]
+            if self.may_fail(node.body) or self.may_fail(node.orelse):
+                parts = [call(name, [part], node) for name, part in zip(("enter", "turn", "leave"), parts)]
+            return call("choose", [mark, place(self.site), *parts, flags(use)], node)
         if isinstance(node, (ast.Subscript, ast.Attribute)):
             return call("number", [place(self.site), self._load(node)], node)
         if isinstance(node, ast.Call):
             return self._call(node)
         raise Broken("calls", node, f"it computes {ast.unparse(node)}")
+
+    def may_fail(self, node: ast.AST) -> bool:
+        """Whether what is computed with numbers may raise Python's errors, which count only where the program reaches it."""
+        return any(self._may_fail(part) for part in walk(node))
+
+    def _may_fail(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Call):
+            return is_of_math(self._facts, node.func) or (isinstance(node.func, ast.Name) and is_users(self._facts.resolve(node.func.id)))
+        return isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.Pow))
 
     def _number(self, node: ast.Name) -> ast.expr:
         if node.id in self.known:
@@ -88,15 +98,22 @@ class Simple:
             return call("entry", [place(self.site), self._load(node.value), _Indices(self.site).visit(node.slice)], node)
         raise Broken("calls", node, f"it looks up {ast.unparse(node)}")
 
-    def _call(self, node: ast.Call) -> ast.expr:
-        if is_call_of_run_time(node) and isinstance(node.func, ast.Attribute) and node.func.attr == "stored":
-            return call("stored", [place(self.site), self.expression(node.args[1])], node)
-        if is_call_of_run_time(node) and isinstance(node.func, ast.Attribute) and node.func.attr in ("sum_of", "mean_of"):
-            return call(node.func.attr, [self.expression(a) for a in node.args], node)
-        if is_appended(node):
-            return call("appended", [node.args[0], self.expression(node.args[1])], node)
-        if is_call_of_run_time(node) and isinstance(node.func, ast.Attribute) and node.func.attr == "entry_within":
+    def _call_of_run_time(self, node: ast.Call) -> ast.expr:
+        """What takes the place of a container's entries and the like."""
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if name == "stored":
+            return call(name, [place(self.site), self.expression(node.args[1])], node)
+        if name in ("sum_of", "mean_of"):
+            return call(name, [self.expression(a) for a in node.args], node)
+        if name == "appended":
+            return call(name, [node.args[0], self.expression(node.args[1])], node)
+        if name == "entry_within":
             return call("number", [place(self.site), node], node)
+        raise Broken("calls", node, f"it calls {ast.unparse(node)}")
+
+    def _call(self, node: ast.Call) -> ast.expr:
+        if is_call_of_run_time(node):
+            return self._call_of_run_time(node)
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             raise Broken("calls", node, f"it calls {ast.unparse(node)}")
         if isinstance(node.func, ast.Name) and is_users(self._facts.resolve(node.func.id)):
@@ -106,6 +123,12 @@ class Simple:
             function = call("pure", [place(self.site), node.func, ast.Constant(len(node.args))], node.func)
             return call("number", [place(self.site), _like(node, ast.Call(function, [self.expression(a) for a in node.args], []))], node)
         resolve, function = self._facts.resolve, node.func
+        constant = _constant(self._facts, node)
+        if constant is not None:
+            return ast.copy_location(ast.Constant(constant), node)
+        if isinstance(function, ast.Attribute) and is_of_math(self._facts, function):
+            self.cost += MATH[function.attr]
+            return _like(node, ast.Call(function, [self.expression(a) for a in node.args], []))
         found: object = None
         if isinstance(function, ast.Name):
             found = resolve(function.id)
@@ -117,9 +140,6 @@ class Simple:
         if found is abs or (name in ELEMENTWISE and found is getattr(np, name, None)):
             self.cost += ELEMENTWISE["abs" if found is abs else name]
             return _like(node, ast.Call(function, [self.expression(a) for a in node.args], []))
-        constant = _constant(self._facts, node)
-        if constant is not None:
-            return ast.copy_location(ast.Constant(constant), node)
         raise Broken("calls", node, f"it calls {ast.unparse(node.func)}")
 
     def reduction(self, node: ast.Call, flags: ast.expr) -> ast.expr:
@@ -134,6 +154,8 @@ class Simple:
         value = self.test(of.elt) if is_logical else self.expression(of.elt)
         if is_length:
             value = ast.copy_location(ast.Constant(1), of.elt)
+        elif self.may_fail(of.elt):
+            counts, value = call("enter", [counts], node), call("leave", [value], node)
         parts = [ast.comprehension(part.target, values(self._facts, part.iter, self.site, False), [], 0) for part in of.generators]
         elements = near(ast.copy_location(ast.ListComp(ast.Tuple([counts, value], ast.Load()), parts), of), of)
         self.known = before
@@ -154,8 +176,14 @@ class Simple:
         if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and len(node.ops) == 1 and asks_for_none(node):
             return call("every", [place(self.site), node], node)
         if isinstance(node, ast.BoolOp):
-            name = "every" if isinstance(node.op, ast.And) else "some"
-            return call(name, [place(self.site), *map(self.test, node.values)], node)
+            is_and = isinstance(node.op, ast.And)
+            tests = [*map(self.test, node.values)]
+            if any(map(self.may_fail, node.values[1:])):
+                # Each is reached where those before it do not decide.
+                tests = [call("enter", [test, ast.Constant(is_and)], node) for test in tests[:-1]] + [
+                    call("leave", [tests[-1], ast.Constant(len(tests) - 1)], node)
+                ]
+            return call("every" if is_and else "some", [place(self.site), *tests], node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return call("negated", [place(self.site), self.test(node.operand)], node)
         if isinstance(node, (ast.Name, ast.Constant)):
@@ -209,6 +237,11 @@ def _constant(facts: Facts, node: ast.expr) -> float | None:
                 return None
             return value if type(value) in (int, float) else None
     return None
+
+
+def is_of_math(facts: Facts, function: ast.expr) -> bool:
+    """Whether a function is one of math's that give a number."""
+    return isinstance(function, ast.Attribute) and function.attr in MATH and _is_math(facts, function)
 
 
 def _is_math(facts: Facts, node: ast.Attribute) -> bool:

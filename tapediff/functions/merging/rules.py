@@ -206,6 +206,14 @@ ELEMENTWISE = {
     **dict.fromkeys("arcsin arccos power float_power".split(), 16),
 }  # fmt: skip
 
+# Those of Python's math module, with their checks.
+MATH = {
+    **dict.fromkeys("fabs copysign degrees radians".split(), 1),
+    **dict.fromkeys("sqrt hypot fmod".split(), 5),
+    **dict.fromkeys("exp expm1 exp2 log log1p log2 log10 sin cos tan sinh cosh tanh atan asinh cbrt atan2".split(), 14),
+    **dict.fromkeys("asin acos acosh atanh pow erf erfc gamma lgamma".split(), 18),
+}  # fmt: skip
+
 # Both sides may cost so many additions; a call of a sub-tape takes about as long.
 MOST_COST = 60
 

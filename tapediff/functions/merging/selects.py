@@ -38,10 +38,16 @@ class Select:
         ]
         sides: list[_Side] = []
         computed: list[ast.stmt] = []
+        may_fail = any(map(self._simple.may_fail, (*node.body, *node.orelse)))
         for suffix, body in (("yes", node.body), ("no", node.orelse)):
             side = _Side(dict(renamed), f".{suffix}{number}")
+            if may_fail:
+                entered = call("enter", [load(test)], node) if suffix == "yes" else call("turn", [], node)
+                computed.append(near(ast.Expr(entered), node))
             computed += self._side(body, side)
             sides.append(side)
+        if may_fail:
+            computed.append(near(ast.Expr(call("leave", [], node)), node))
         names = sorted(wanted)
         choices: list[ast.stmt] = []
         unread: set[str] = set()

@@ -18,16 +18,17 @@ import numpy as np
 
 from ...base.current_recording import current_recorder
 from ...ir.instruction import FLOAT64, Operand, is_tracked
+from ..masks import holds
 from .filled_arrays import Replacement
 
 Function = Callable[..., Operand]
 
 
-def _within(function: Function, *conditions: Function) -> Function:
-    """A function of numbers that raises ValueError where a condition does not hold; each is a guard."""
+def _within(function: Function, *outside: Function) -> Function:
+    """A function of numbers that raises ValueError where one of some conditions holds; each is a guard."""
 
     def call(*args: Operand) -> Operand:
-        if not all(condition(*args) for condition in conditions):
+        if any(holds(lambda condition=condition: condition(*args)) for condition in outside):
             raise ValueError("math domain error")
         return function(*args)
 
@@ -38,7 +39,7 @@ def _below(function: Function, limit: float, has_sign: bool = False) -> Function
     """A function that raises OverflowError beyond a finite argument: its absolute value, if it has a sign."""
 
     def call(x: Operand) -> Operand:
-        if (np.abs(x) if has_sign else x) > limit and np.isfinite(x):
+        if holds(lambda: (np.abs(x) if has_sign else x) > limit, lambda: np.isfinite(x)):
             raise OverflowError("math range error")
         return function(x)
 
@@ -50,7 +51,7 @@ def _finite(function: Function) -> Function:
 
     def call(*args: Operand) -> Operand:
         value = function(*args)
-        if np.isinf(value) and all(np.isfinite(x) for x in args):
+        if holds(lambda: np.isinf(value), *(lambda x=x: np.isfinite(x) for x in args)):
             raise OverflowError("math range error")
         return value
 
@@ -63,34 +64,41 @@ def _special(name: str) -> Function:
 
 
 def _log(x: Operand, base: Operand | None = None) -> Operand:
-    if not (x > 0.0 or np.isnan(x)):
+    if holds(lambda: x <= 0.0):
         raise ValueError("math domain error")
     if base is None:
         return np.log(x)
     divisor = _log(base)
-    if divisor == 0.0:
+    if holds(lambda: divisor == 0.0):
         raise ZeroDivisionError("division by zero")
     return np.log(x) / divisor
 
 
-def _pow(x: Operand, y: Operand) -> Operand:
-    if x < 0.0 and y != np.floor(y) and not (np.isnan(y) or np.isinf(x)):
+def _fmod(x: Operand, y: Operand) -> Operand:
+    if holds(lambda: y == 0.0, lambda: np.logical_not(np.isnan(x))) or holds(lambda: np.isinf(x), lambda: np.logical_not(np.isnan(y))):
         raise ValueError("math domain error")
-    if x == 0.0 and y < 0.0 and not np.isinf(y):
+    return np.fmod(x, y)
+
+
+def _pow(x: Operand, y: Operand) -> Operand:
+    # What a constant exponent decides comes first.
+    if holds(lambda: y != np.floor(y), lambda: x < 0.0, lambda: np.logical_not(np.isnan(y)), lambda: np.logical_not(np.isinf(x))):
+        raise ValueError("math domain error")
+    if holds(lambda: y < 0.0, lambda: x == 0.0, lambda: np.logical_not(np.isinf(y))):
         raise ValueError("math domain error")
     return np.power(x, y)
 
 
 def _gamma(x: Operand) -> Operand:
-    if x <= 0.0 and x == np.floor(x):
+    if holds(lambda: x <= 0.0, lambda: x == np.floor(x)):
         raise ValueError("math domain error")
     return _special("gamma")(x)
 
 
 def _lgamma(x: Operand) -> Operand:
-    if x <= 0.0 and x == np.floor(x) and not np.isinf(x):
+    if holds(lambda: x <= 0.0, lambda: x == np.floor(x), lambda: np.logical_not(np.isinf(x))):
         raise ValueError("math domain error")
-    return _special("gammaln")(np.abs(x) if np.isinf(x) else x)
+    return _special("gammaln")(np.where(np.isinf(x), np.inf, x))
 
 
 def _dist(p: Operand, q: Operand) -> Operand:
@@ -108,28 +116,24 @@ def _is_close(a: Operand, b: Operand, *, rel_tol: Operand = 1e-09, abs_tol: Oper
     )
 
 
-def _no_nan(condition: Function) -> Function:
-    """Of NaN every function is NaN."""
-    return lambda x: condition(x) or np.isnan(x)
-
-
 # The largest arguments whose results are finite.
 _LARGEST_EXP, _LARGEST_SINH = 709.782712893384, 710.4758600739439
 
-_positive = _no_nan(lambda x: x > 0.0)
-_in_unit = _no_nan(lambda x: np.abs(x) <= 1.0)
+_not_positive = lambda x: x <= 0.0  # noqa: E731 -- a condition among others in the table
+_beyond_unit = lambda x: np.abs(x) > 1.0  # noqa: E731 -- as above
 
+# Conditions are where a function has no value; of NaN none holds, and every function is NaN.
 _ANSWERS: dict[str, Function] = {
-    "acos": _within(np.arccos, _in_unit),
-    "acosh": _within(np.arccosh, _no_nan(lambda x: x >= 1.0)),
-    "asin": _within(np.arcsin, _in_unit),
+    "acos": _within(np.arccos, _beyond_unit),
+    "acosh": _within(np.arccosh, lambda x: x < 1.0),
+    "asin": _within(np.arcsin, _beyond_unit),
     "asinh": np.arcsinh,
     "atan": np.arctan,
     "atan2": np.arctan2,
-    "atanh": _within(np.arctanh, _no_nan(lambda x: np.abs(x) < 1.0)),
+    "atanh": _within(np.arctanh, lambda x: np.abs(x) >= 1.0),
     "cbrt": np.cbrt,
     "copysign": np.copysign,
-    "cos": _within(np.cos, lambda x: not np.isinf(x)),
+    "cos": _within(np.cos, np.isinf),
     "cosh": _below(np.cosh, _LARGEST_SINH, has_sign=True),
     "degrees": np.degrees,
     "dist": _dist,
@@ -139,7 +143,7 @@ _ANSWERS: dict[str, Function] = {
     "exp2": _below(np.exp2, 1024.0 - 2.0**-43),
     "expm1": _below(np.expm1, _LARGEST_EXP),
     "fabs": np.abs,
-    "fmod": _within(np.fmod, lambda x, y: (y != 0.0 and not np.isinf(x)) or np.isnan(x) or np.isnan(y)),
+    "fmod": _fmod,
     "gamma": _finite(_gamma),
     "hypot": lambda *coordinates: reduce(np.hypot, coordinates, 0.0),
     "isclose": _is_close,
@@ -148,15 +152,15 @@ _ANSWERS: dict[str, Function] = {
     "isnan": lambda x: bool(np.isnan(x)),
     "lgamma": _finite(_lgamma),
     "log": _log,
-    "log10": _within(np.log10, _positive),
-    "log1p": _within(np.log1p, _no_nan(lambda x: x > -1.0)),
-    "log2": _within(np.log2, _positive),
+    "log10": _within(np.log10, _not_positive),
+    "log1p": _within(np.log1p, lambda x: x <= -1.0),
+    "log2": _within(np.log2, _not_positive),
     "pow": _finite(_pow),
     "radians": np.radians,
-    "sin": _within(np.sin, lambda x: not np.isinf(x)),
+    "sin": _within(np.sin, np.isinf),
     "sinh": _below(np.sinh, _LARGEST_SINH, has_sign=True),
-    "sqrt": _within(np.sqrt, _no_nan(lambda x: x >= 0.0)),
-    "tan": _within(np.tan, lambda x: not np.isinf(x)),
+    "sqrt": _within(np.sqrt, lambda x: x < 0.0),
+    "tan": _within(np.tan, np.isinf),
     "tanh": np.tanh,
 }
 
@@ -170,6 +174,16 @@ def _number(x: Operand) -> Operand:
     return x if x.dtype == FLOAT64 else x.astype(FLOAT64)
 
 
+def _plain(original: Function, args: tuple[Operand, ...], named: dict[str, Operand]) -> Operand:
+    """Python's own function; where it fails and the program does not reach it, NaN."""
+    try:
+        return original(*args, **named)
+    except (ValueError, OverflowError, ZeroDivisionError):
+        if holds():
+            raise
+        return math.nan
+
+
 def _replacement(name: str, answer: Function) -> Replacement:
     original = getattr(math, name)
     are_points = answer is _dist
@@ -179,7 +193,7 @@ def _replacement(name: str, answer: Function) -> Replacement:
             return original(*args, **named)
         values = [x for point in args for x in point] if are_points else [*args, *named.values()]
         if not any(map(is_tracked, values)):
-            return original(*args, **named)
+            return _plain(original, args, named)
         numbers = [list(map(_number, point)) for point in args] if are_points else map(_number, args)
         return answer(*numbers, **{key: _number(x) for key, x in named.items()})
 
@@ -203,6 +217,8 @@ def _own(name: str) -> Function:
 _OWN = {name: getattr(math, name) for name in _ANSWERS if hasattr(math, name)}
 _OURS = {name: _replacement(name, _ANSWERS[name]) for name in _OWN}
 NAMES = frozenset(_OWN)
+# Those that give no bools, and take numbers.
+OF_NUMBERS = NAMES - {"dist", "isclose", "isfinite", "isinf", "isnan"}
 _look_up = itemgetter(*_OWN)
 _FUNCTIONS = {False: tuple(_OWN.values()), True: tuple(_OURS.values())}
 

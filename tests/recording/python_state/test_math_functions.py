@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.recording.python_state.math_functions import _ANSWERS
+from tapediff.functions.merging.rules import MATH
+from tapediff.recording.python_state.math_functions import _ANSWERS, OF_NUMBERS
+from tests.random_programs.branching import function_of
 
 REAL, SMALL, POSITIVE, UNIT = (-2.7, -0.4, 0.3, 2.6), (-1.2, -0.1, 0.2, 1.3), (0.1, 0.6, 1.7, 40.0), (-0.9, -0.2, 0.1, 0.8)
 RANGES = {
@@ -45,6 +47,7 @@ def same(tape, f, x):
 
 def test_every_function_that_is_replaced_is_tested():
     assert set(_ANSWERS) == {*RANGES, *PAIRS, *PREDICATES}
+    assert OF_NUMBERS <= set(MATH)
 
 
 @pytest.mark.parametrize("name", [name for name in RANGES if hasattr(math, name)])
@@ -129,6 +132,84 @@ def test_branches_with_them_are_merged():
         assert value == pytest.approx(loss(x), rel=TOLERANCE * 10)
         np.testing.assert_allclose(slopes, np.where(x > 0.3, -2 * x * np.exp(-x * x), x / np.sqrt(1 + x * x)), rtol=1e-13)
     assert tape.stats.recordings <= 2
+
+
+def merged(text):
+    """A function, and its merged form."""
+    f = function_of("import math\n" + text)
+    return f, td.GuardedTape(f, merge=True, on_new_tape="interpret")
+
+
+SIDES = """
+def f(x):
+    s = 0.0
+    for v in x:
+        if LOW < v < HIGH or v > 50.0 or v == -2.0 or v == 1.0:
+            s = s + math.NAME(v)
+        else:
+            s = s + (v if v != 0.0 else 2.0 * math.NAME(v))
+    return s
+"""
+
+
+@pytest.mark.parametrize("name", [name for name in RANGES if hasattr(math, name)])
+def test_they_become_selects_whose_errors_count_only_where_the_program_reaches_them(name):
+    """Around its domain, at its edges, at NaN and infinities: as the plain function, which raises on the side that it takes."""
+    low, high = RANGES[name][0] - 0.01, RANGES[name][-1] + 0.01
+    f, tape = merged(SIDES.replace("NAME", name).replace("LOW", str(low)).replace("HIGH", str(high)))
+    inside = [r for r in RANGES[name] if abs(r) != 1.0 and r < 50.0]
+    for edge in (*EDGES, 0.5, 0.2):
+        x = np.array([inside[0], edge, inside[-1]])
+        assert same(tape, f, x), x
+        if low < edge < high and not edge.is_integer():
+            slopes = tape.value_and_gradient(x)[1]
+            step = 1e-6
+            differences = [(f(x + step * e) - f(x - step * e)) / (2 * step) for e in np.eye(3)]
+            np.testing.assert_allclose(slopes, differences, rtol=1e-6, atol=1e-7)  # of differences
+    assert tape.explain().startswith("f: 1 of at most")
+    assert "as a select" in tape.explain()
+
+
+NESTED = """
+def helper(v, w):
+    return math.log(v) + math.sqrt(v - w)
+
+def f(x):
+    s, k = 0.0, 0.0
+    for v in x:
+        if v > 0.2 and math.log(v) < 1.0:
+            t = math.sqrt(v)
+            if v > 0.7:
+                t = t * math.acos(0.9 - v) if v < 1.5 else math.acosh(v)
+            s += t
+        elif v < -1.0:
+            s -= helper(-v, 0.5)
+        k = k + math.log(0.0 if v > 100.0 else 2.0)
+    return s + k + sum(math.log1p(v) for v in x if v > -0.9)
+"""
+
+
+def test_they_merge_in_nested_branches_conditions_helpers_and_sums():
+    f, tape = merged(NESTED)
+    for x in np.random.default_rng(5).normal(size=(60, 5)) * [[1.5]]:
+        assert same(tape, f, x), x
+        slopes = tape.value_and_gradient(x)[1]
+        differences = [(f(x + 1e-6 * e) - f(x - 1e-6 * e)) / 2e-6 for e in np.eye(5)]
+        np.testing.assert_allclose(slopes, differences, rtol=2e-5, atol=1e-6)  # of differences
+    assert tape.explain().startswith("f: 1 of at most")
+    for edge in (math.nan, math.inf, -math.inf, 101.0, 0.2, -1.0, 0.0):
+        assert same(tape, f, np.array([0.3, edge, -2.0, 0.9, 1.7])), edge
+
+
+def test_kernels_of_them_are_the_replay_and_mask_cotangents():
+    f, _ = merged(NESTED)
+    tape = td.GuardedTape(f, merge=True)
+    for x in np.random.default_rng(6).normal(size=(8, 40)):
+        value, slopes = tape.value_and_gradient(x)
+        assert value == pytest.approx(f(x), rel=TOLERANCE * 10)
+        assert np.all(np.isfinite(slopes))
+        plain = td.record(f, x)
+        np.testing.assert_allclose(slopes, td.gradient(plain, x), rtol=1e-12, atol=1e-14)  # the order of sums
 
 
 @pytest.mark.parametrize("value", [np.float32(0.5), 2, np.array([1.5])[0]])

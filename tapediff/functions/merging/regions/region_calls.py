@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from types import CodeType
 
+import numpy as np
+
 from ....base.source_location import Site
 from ....errors import GuardFailed, LoopTooLong, NewTape, RecursionTooDeep, TapediffError, UnstableBranch
 from ....ir.instruction import Operand, Tree, is_tracked
@@ -149,6 +151,8 @@ class _RegionBody(Body):
         self.aliases.refuse = lambda: region.refuse("scalars", "an array goes through it unchanged, and is written to afterwards")
         self._recorded = 0
 
+    # Sides that are not taken may warn, as may a path that a kernel meets.
+    @np.errstate(all="ignore")
     def __call__(self, arguments: Sequence[Operand]) -> list[Operand]:
         self._recorded += 1
         if self._recorded > MOST_PATHS:

@@ -10,6 +10,7 @@ import numpy as np
 from ....ir.instruction import BOOL, FLOAT64, FLOAT_SCALAR, INT64, Operand, Tree, ValueType, is_tracked
 from ....ops import Op
 from ....ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
+from ....recording import masks
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.choices import logical, select
 from ....recording.recorder import current_recorder
@@ -71,8 +72,11 @@ class Choices(Refusing):
         return test
     # Choices
 
+    # What is computed between these is reached on one side of a test, on the other, and always.
+    enter, turn, leave = staticmethod(masks.enter), staticmethod(masks.turn), staticmethod(masks.leave)
+
     def begin(self) -> int:
-        """The number of guards so far in the current recordings."""
+        """The number of guards so far in the current recordings, but for those that ask whether they are reached, too."""
         return _guard_count()
 
     def end(self, mark: int, place: Place) -> None:
@@ -206,7 +210,7 @@ PLAIN = frozenset((float, int, bool, np.float64, np.int64, np.bool_))
 def _guard_count() -> int:
     count, recorder = 0, current_recorder()
     while recorder is not None:
-        count, recorder = count + recorder.guard_count, recorder.outer
+        count, recorder = count + recorder.guard_count - recorder.masked_guards, recorder.outer
     return count
 
 

@@ -13,6 +13,7 @@ from ....ops.control.calls import GET
 from ....recording.aliases import ALWAYS
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.call_arrays import watch_results
+from ....recording.masks import holds
 from ....recording.python_state.object_snapshot import LARGEST_COMPARED
 from ...captured.freeze import Frozen, freeze
 from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
@@ -105,7 +106,7 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls, ArrayCopies):
 
     def divisor(self, place: Place, dividend: Operand, value: Operand) -> Operand:
         """A divisor. For plain numbers, which both may be in the function itself, Python raises an error if it is zero."""
-        if type(value) is TrackedArray and may_be_plain(value) and may_be_plain(dividend) and value == 0:
+        if type(value) is TrackedArray and may_be_plain(value) and may_be_plain(dividend) and holds(lambda: value == 0):
             raise self._refuse("zero", place, "the divisor is zero", is_all=True)
         return checked(value) if may_be_plain(value) and may_be_plain(dividend) else value
 
@@ -116,7 +117,7 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls, ArrayCopies):
         """A power. Those of plain numbers may be complex, and Python raises an error where they are too large, or 1 / 0."""
         found = base**exponent
         if type(found) is TrackedArray and may_be_plain(base) and may_be_plain(exponent):
-            if not np.logical_and(base > 0, np.isfinite(found)):
+            if holds(lambda: np.logical_not(np.logical_and(base > 0, np.isfinite(found)))):
                 raise self._refuse("powers", place, f"it computes {base!r}**{exponent!r}", is_all=True)
             checked(found)
         return found
