@@ -27,7 +27,7 @@ lint: $(VENV)/.installed-lint
 docs: $(VENV)/.installed-test $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	TAPEDIFF_DOCS=1 $(BIN)/python -m pytest -q tests/test_site.py
-	@echo "written to build/site/index.html"
+	@echo "written to build/site/index.html; for its search: python -m http.server -d build/site, and http://localhost:8000"
 
 # Wheel and sdist, in dist/, and both tried in an environment of their own: half a minute.
 package: $(VENV)/.installed-test $(VENV)/.installed-package

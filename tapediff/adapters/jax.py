@@ -59,6 +59,8 @@ def to_jax(target: Target, *args: Tree) -> Callable[..., Foreign]:
     Cost: the kernel, and 0.3 µs inside a jitted program; the first call compiles a few lines with numba, 0.5 s.
     """
     jax = _jax()
+    if not args:
+        raise ArgumentMismatch("to_jax takes example arguments, whose shapes all calls have", got="none", fix="to_jax(f, np.zeros(3))")
     tape = target if isinstance(target, (CompiledTape, GuardedTape)) else GuardedTape(target)
     density = tape.c_function("gradient", *args)
     arrays = [np.asarray(a) for a in args if not isinstance(a, Constant)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .density import NamedDensity
+from .progress import with_progress
 from .transforms import Array
 
 # Of a gradient against central differences: the differences have an error of about 1e-10 of the value's scale.
@@ -79,7 +80,7 @@ def check_posterior(posterior: NamedDensity, points: int, seed: int) -> Report:
     """At u = 0, and at points uniform in (-2, 2), where Stan's samplers begin."""
     rng, size = np.random.default_rng(seed), posterior.param_unc_num()
     starts = [np.zeros(size), *rng.uniform(-2.0, 2.0, size=(max(points - 1, 0), size))]
-    return Report(tuple(_look_at(posterior, u, rng) for u in starts))
+    return Report(tuple(_look_at(posterior, u, rng) for u in with_progress(starts, len(starts), "check")))
 
 
 def _look_at(posterior: NamedDensity, u: Array, rng: np.random.Generator) -> Point:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .density import NamedDensity
 from .layout import Layout
+from .progress import with_progress
 from .transforms import Array
 
 # Starting points that are tried: u = 0, then as Stan's, uniform in (-2, 2).
@@ -74,7 +75,7 @@ def find_mode(posterior: NamedDensity, start: Array | None, jacobian: bool, seed
 
     minimize = import_module("scipy.optimize").minimize  # when it is needed: importing SciPy takes longer than importing tapediff
     found = []
-    for point in starts:
+    for point in with_progress(starts, len(starts), "find_map"):
         if np.isfinite(falling(point)[0]):
             u = minimize(
                 falling, point, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-14, "gtol": 1e-9}

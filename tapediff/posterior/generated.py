@@ -12,6 +12,7 @@ from ..ir.arguments import Constant
 from ..ir.instruction import Tree, UserFunction
 from ..targets.guarded_tape import GuardedTape
 from .density import NamedDensity
+from .progress import with_progress
 from .transforms import Array
 
 
@@ -42,7 +43,8 @@ def generate(posterior: NamedDensity, draws: Mapping[str, Array], seed: int | No
         def answer(values: dict[str, Array]) -> Mapping[str, Tree]:
             return tape(values, Constant(data))
 
-    results = [answer({name: rows[name][k] for name in posterior.shapes if name in wanted}) for k in range(count)]
+    numbers = with_progress(range(count), count, "generate")
+    results = [answer({name: rows[name][k] for name in posterior.shapes if name in wanted}) for k in numbers]
     if not results:
         return {}
     return {

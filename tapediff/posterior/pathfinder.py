@@ -15,6 +15,7 @@ import numpy as np
 
 from ..adapters.samplers import LogDensity
 from .density import NamedDensity
+from .progress import with_progress
 from .transforms import Array
 
 # Steps of the path that an estimate of the Hessian is made of, draws that an estimate of a divergence is made of; as in the paper.
@@ -73,7 +74,8 @@ class _Normal:
 def pathfinder(posterior: NamedDensity, draws: int, paths: int, seed: int) -> PathDraws:
     """Draws from the best normal distributions of several paths, resampled by their importance weights."""
     rng, density = np.random.default_rng(seed), LogDensity(posterior)
-    u, log_weights, elbos = zip(*(_one_path(density, posterior.param_unc_num(), draws, rng) for _ in range(paths)))
+    ways = with_progress(range(paths), paths, "pathfinder")
+    u, log_weights, elbos = zip(*(_one_path(density, posterior.param_unc_num(), draws, rng) for _ in ways))
     weights = np.concatenate(log_weights)
     if not np.any(np.isfinite(weights)):
         raise RuntimeError("no path of Pathfinder has found points with a finite log density; fix: look at check()")

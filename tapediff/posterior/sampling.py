@@ -17,6 +17,7 @@ from ..targets.guarded_tape import GuardedTape
 from .density import NamedDensity
 from .generated import arguments, generate
 from .layout import Layout
+from .progress import with_progress
 from .transforms import Array, Shape
 
 
@@ -96,7 +97,8 @@ def sample_by_tasks(
     seeds = np.random.SeedSequence(seed).generate_state(chains)
     sent, of_nutpie = pickled((posterior, draws, tune)), {"cores": 1, "progress_bar": False, **options}
     futures = [executor.submit(_chain, sent, of_nutpie, int(of_chain)) for of_chain in seeds]
-    traces = [future.result() for future in futures]
+    shown = with_progress(futures, chains, "chains") if options.get("progress_bar", True) else futures
+    traces = [future.result() for future in shown]
     return import_module("arviz").concat(*traces, dim="chain")
 
 

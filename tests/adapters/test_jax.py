@@ -67,6 +67,8 @@ def test_several_arrays_and_data(dtype):
     np.testing.assert_allclose(jax.grad(whole)(0.7), jax.grad(same)(0.7), rtol=1e-5)
     f.c_function.set_constants(np.zeros(2))
     np.testing.assert_allclose(f(np.zeros((2, 3)), np.zeros(3)), 0.0)
+    with pytest.raises(td.ArgumentMismatch, match="takes example arguments"):
+        adapter.to_jax(lambda x: np.sum(x**2))
     with pytest.raises(td.ArgumentMismatch, match="other shapes"):
         f(np.zeros(3), np.zeros(3))
     with pytest.raises(td.ArgumentMismatch, match="arrays of floats"):

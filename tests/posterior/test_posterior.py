@@ -4,6 +4,7 @@ import copy
 import importlib.util
 import pickle
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from scipy import stats
 
 import tapediff as td
+from tapediff.posterior import progress
 from tapediff.stats import halfcauchy, norm
 
 spec = importlib.util.spec_from_file_location(
@@ -163,6 +165,31 @@ def test_pathfinder_finds_a_normal_distribution():
     nowhere = td.Posterior(lambda x: np.log(-1.0 - x**2), x=td.real())
     with np.errstate(invalid="ignore"), pytest.raises(RuntimeError, match="not finite at 20 points"):
         nowhere.pathfinder()
+
+
+def test_bars_are_shown_for_what_takes_long(monkeypatch):
+    """From when it has taken long on, up to the end; the items are the same, also without tqdm."""
+    updates, made = [], []
+
+    class Bar:
+        def __init__(self, **options):
+            made.append(options)
+
+        def update(self):
+            updates.append(1)
+
+        def close(self):
+            updates.append("closed")
+
+    monkeypatch.setitem(sys.modules, "tqdm", types.SimpleNamespace(tqdm=Bar))
+    assert list(progress.with_progress(range(5), 5, "quick")) == [*range(5)]
+    assert made == []
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    assert list(progress.with_progress(range(5), 5, "slow")) == [*range(5)]
+    assert [(m["total"], m["initial"], m["desc"]) for m in made] == [(5, 1, "slow")]
+    assert updates == [1, 1, 1, 1, "closed"]
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert list(progress.with_progress(range(5), 5, "slow")) == [*range(5)]
 
 
 def test_generated_quantities_are_those_of_each_draw():

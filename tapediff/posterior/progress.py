@@ -1,0 +1,38 @@
+"""Progress bars of what turns out to take long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from time import perf_counter
+from typing import Any, TypeAlias, TypeVar
+
+T = TypeVar("T")
+# A bar of tqdm's, which is imported where it is needed.
+Bar: TypeAlias = Any
+
+# Seconds after which a bar is shown.
+PATIENCE = 2.0
+
+
+def with_progress(items: Iterable[T], count: int, what: str) -> Iterator[T]:
+    """The items; where they take longer than some seconds, with a bar in a terminal, if tqdm is installed (tapediff[demo])."""
+    start, bar = perf_counter(), None
+    for k, item in enumerate(items):
+        if bar is None and k and perf_counter() - start > PATIENCE:
+            bar = _bar(count, k, what)
+            start = float("inf")  # one attempt
+        elif bar is not None:
+            bar.update()
+        yield item
+    if bar is not None:
+        bar.update()
+        bar.close()
+
+
+def _bar(count: int, done: int, what: str) -> Bar | None:
+    try:
+        tqdm = import_module("tqdm").tqdm
+    except ImportError:
+        return None
+    return tqdm(total=count, initial=done, desc=what, disable=None, leave=False)
