@@ -91,7 +91,7 @@ class ShardedSum(ABC):
         return np.sum(self.answers("hessian_vector_product", *np.array((x, v), dtype=np.float64)), axis=0)
 
     @abstractmethod
-    def answers(self, method: str, *points: Array) -> list[Any]:
+    def answers(self, method: str, *points: Array) -> list[Tree]:
         """Of each term, what a method of Term returns; makes the terms of lost workers anew."""
 
     # The operations in recorded functions: the rule of each is written with the next one

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,15 +23,16 @@ from .scipy import Objective
 
 Array: TypeAlias = np.ndarray
 # A class or function of scikit-learn's, which are known only where it is installed.
-Foreign: TypeAlias = Any
+Foreign: TypeAlias = Tree
 
+_BASES = ("BaseEstimator", "RegressorMixin", "ClassifierMixin")
 try:
-    _base, _validation = import_module("sklearn.base"), import_module("sklearn.utils.validation")
-except ImportError as missing:
-    raise ImportError("this adapter needs scikit-learn; fix: pip install tapediff[sklearn]") from missing
-_BaseEstimator: Foreign = _base.BaseEstimator
-_RegressorMixin: Foreign = _base.RegressorMixin
-_ClassifierMixin: Foreign = _base.ClassifierMixin
+    _base: Foreign = import_module("sklearn.base")
+    _validation: Foreign = import_module("sklearn.utils.validation")
+except ImportError:  # which making an estimator tells
+    _base = _validation = None
+_bases: list[Foreign] = [type(name, (), {}) if _base is None else getattr(_base, name) for name in _BASES]
+_BaseEstimator, _RegressorMixin, _ClassifierMixin = _bases
 
 # Tapes of so many models are kept: the copies that a search over parameters makes share them, and compile once for each size of data.
 MODELS = 16
@@ -44,6 +45,8 @@ class _Estimator(_BaseEstimator):
         self, model: UserFunction, start: Tree, *, loss: UserFunction | None = None, penalty: UserFunction | None = None,
         alpha: float = 1.0, method: str = "L-BFGS-B", max_iter: int = 1000, tol: float = 1e-8,
     ) -> None:  # fmt: skip
+        if _base is None:
+            raise ImportError("this adapter needs scikit-learn; fix: pip install tapediff[sklearn]")
         # As given: scikit-learn copies estimators by these.
         self.model, self.start, self.loss, self.penalty, self.alpha = model, start, loss, penalty, alpha
         self.method, self.max_iter, self.tol = method, max_iter, tol

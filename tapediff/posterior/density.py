@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -186,7 +186,7 @@ class NamedDensity:
         functions = Portable(self._density.log_density), Portable(self.generated)
         return {**vars(self), "_density": functions, "generated": None, "_without_jacobian": None, "_c_function": None}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, Tree]) -> None:
         vars(self).update(state)
         # Where nothing was pickled in between, as in copy.copy, they are what they stand for still.
         functions: list[Tree] = [f.value if isinstance(f, Portable) else f for f in state["_density"]]

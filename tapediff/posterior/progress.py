@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from time import perf_counter
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeVar
+
+from ..ir.instruction import Tree
 
 T = TypeVar("T")
-# A bar of tqdm's, which is imported where it is needed.
-Bar: TypeAlias = Any
 
 # Seconds after which a bar is shown.
 PATIENCE = 2.0
@@ -30,7 +30,8 @@ def with_progress(items: Iterable[T], count: int, what: str) -> Iterator[T]:
         bar.close()
 
 
-def _bar(count: int, done: int, what: str) -> Bar | None:
+def _bar(count: int, done: int, what: str) -> Tree:
+    """A bar of tqdm's, or None."""
     try:
         tqdm = import_module("tqdm").tqdm
     except ImportError:
