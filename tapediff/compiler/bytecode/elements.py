@@ -9,11 +9,23 @@ from __future__ import annotations
 import struct
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.instruction import BOOL, CONSTANT, FLOAT64, GUARD, INPUT, INT64, Instruction, Params, Primitive, ValueType
+from ...ir.instruction import (
+    BOOL,
+    CONSTANT,
+    FLOAT64,
+    GUARD,
+    INPUT,
+    INT64,
+    Instruction,
+    Operand,
+    Params,
+    Primitive,
+    ValueType,
+)
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
 from ...ops.arrays.indexing import ASSEMBLE, PUT, REPLACE
@@ -65,7 +77,7 @@ class Elements:
     rows: list[tuple[int, ...]] = field(default_factory=list)
     results: list[int] = field(default_factory=list)
     makers: list[int] = field(default_factory=list)
-    ids: list[Any] = field(default_factory=list)
+    ids: list[Operand] = field(default_factory=list)
     constants: dict[tuple[str, bytes], int] = field(default_factory=dict)
     inputs: dict[int, tuple[int, int]] = field(default_factory=dict)
     ordinals: dict[int, int] = field(default_factory=dict)
@@ -123,7 +135,7 @@ class _Table:
         self.most = count * (MOST_OPERATIONS if count < LONG else MOST_IF_LONG)
         self.elements.filler = self.constant(1.0, "f64")
 
-    def define(self, ids: Any, kind: str) -> None:
+    def define(self, ids: Operand, kind: str) -> None:
         self.elements.ids.append(ids)
         self.scalar.append(kind if isinstance(ids, int) else "")
 
@@ -176,7 +188,7 @@ class _Table:
             self.elements.kinds.append(kind)
         return known
 
-    def _constants(self, array: np.ndarray) -> Any:
+    def _constants(self, array: np.ndarray) -> Operand:
         kind = KINDS[array.dtype]
         if array.shape == ():
             return self.constant(array.item(), kind)
@@ -185,10 +197,10 @@ class _Table:
     def _array(self, value: int) -> np.ndarray:
         return np.asarray(self.elements.ids[value])
 
-    def _plain(self, ids: np.ndarray, type_: ValueType) -> Any:
+    def _plain(self, ids: np.ndarray, type_: ValueType) -> Operand:
         return int(ids) if type_.shape == () else ids
 
-    def _moved(self, instruction: Instruction) -> Any:
+    def _moved(self, instruction: Instruction) -> Operand:
         op, inputs, params, type_, _ = instruction
         if op is ASSEMBLE and not params[2]:
             raise Unsuited  # it adds

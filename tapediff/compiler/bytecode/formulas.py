@@ -7,6 +7,7 @@ like any tape. That is done once in a process for all operations that are alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,6 @@ from ...passes.pipeline import FINISH, run_passes
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.recorder import Recorder
 from ...transforms.reverse import finished, result_of
-from ..jit.toolchain import toolchain
 from ..loop_ir.program import Literal, Parameters, Step
 from ..lower.lower import lower
 from .elements import Form, Unsuited
@@ -52,20 +52,20 @@ class Formula(NamedTuple):
     results: tuple[Ref, ...]
 
 
+@cache
 def forward_formula(form: Form) -> Formula:
     """The operation itself. Raises Unsuited."""
-    return toolchain.once(("forward formula", form), lambda: _lowered(_forward_tape(form), form.kinds))
+    return _lowered(_forward_tape(form), form.kinds)
 
 
+@cache
 def adjoint_formula(form: Form, wanted: tuple[int, ...], is_guarded: bool) -> Formula:
     """From the cotangent of the result, the result and the operands to what is added to the cotangents of the operands `wanted`.
 
     Args:
         is_guarded: the cotangent may be an exact zero of something discarded, and what it adds is then 0, too.
     """
-    kinds = ("f64", form.kind, *form.kinds)
-    key = ("adjoint formula", form, wanted, is_guarded)
-    return toolchain.once(key, lambda: _lowered(_adjoint_tape(form, wanted, is_guarded), kinds))
+    return _lowered(_adjoint_tape(form, wanted, is_guarded), ("f64", form.kind, *form.kinds))
 
 
 def _forward_tape(form: Form) -> Tape:
