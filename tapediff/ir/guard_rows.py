@@ -17,7 +17,7 @@ from .instruction import Guard, Instruction, Operand, Outcome, Params
 EACH = "each"
 
 
-class Columns(NamedTuple):
+class GuardRow(NamedTuple):
     """The entries of a row.
 
     Attributes:

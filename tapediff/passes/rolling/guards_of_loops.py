@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ...base.source_location import Site
-from ...ir.guard_rows import EACH, Columns, width_of
+from ...ir.guard_rows import EACH, GuardRow, width_of
 from ...ir.instruction import (
     BOOL,
     BOOL_SCALAR,
@@ -111,7 +111,7 @@ def make_guard(emitter: EmitsAll, columns: Sequence[GuardColumn]) -> None:
     value = parts[0] if len(parts) == 1 else _side_by_side(emitter, parts)
     kinds, sites = zip(*(pair for column in columns for pair in _entries(column.guards[0])))
     first = columns[0].guards[0]
-    params = (EACH, np.concatenate(outcomes, axis=1), first.params[2], Columns(kinds, sites))
+    params = (EACH, np.concatenate(outcomes, axis=1), first.params[2], GuardRow(kinds, sites))
     params[1].flags.writeable = False
     emitter.emit(GUARD, (value,), params, BOOL_SCALAR, first.site)
 
