@@ -13,8 +13,8 @@ from ..ops.elementwise.comparison import EQUAL, LOGICAL_AND, LOGICAL_OR, SELECT
 from ..ops.elementwise.special import GAMMALN, XLOGY
 from ..ops.elementwise.structure import STOP_GRADIENT
 from ..special import multigammaln
-from .continuous import HALF_LOG_TWO_PI, LOG_PI
 from .distribution import as_operand, positive
+from .supports import HALF_LOG_TWO_PI, LOG_PI
 
 
 @dataclass(frozen=True)
