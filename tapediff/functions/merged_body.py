@@ -20,7 +20,8 @@ from ..ops.control.calls import CALL, GET, LOOP
 from ..passes.pipeline import PREPARE, run_passes
 from ..recording.aliases import Aliases
 from ..recording.recorder import current_recorder
-from ..transforms.reverse import NONZERO, pullback
+from ..transforms.cotangents import NONZERO
+from ..transforms.reverse import pullback
 from .callees.body import Body
 from .callees.recorded_callee import MergedForm, RecordedCallee
 from .callees.spliced_calls import spliced

@@ -19,7 +19,8 @@ from ..ops.control.calls import LoopCotangents, LoopFlow
 from ..passes.activity import active_values
 from ..passes.loops.reciprocals import multiply_by_reciprocals
 from ..recording.recorder import Recorder
-from .reverse import ABSENT, MAYBE_DISCARDED, NONZERO, NOT_YET_SEEDED, Pullback, pullback
+from .cotangents import ABSENT, MAYBE_DISCARDED, NONZERO, NOT_YET_SEEDED
+from .reverse import Pullback, pullback
 
 Types = tuple[ValueType, ...]
 

@@ -155,7 +155,7 @@ def _rule_bits(form: Form) -> int:
 
 def _guarded(tape: Tape, sources: set[int]) -> np.ndarray:
     """By instruction: whether its cotangent may be an exact zero of something discarded, which its adjoint must not make NaN of. As in
-    transforms/reverse.py, where the qualities of cotangents are explained. Raises Unsuited where that has rules of its own."""
+    transforms/reverse.py; transforms/cotangents.py explains the qualities. Raises Unsuited where there are rules of its own."""
     instructions = tape.instructions
     found = np.zeros(len(instructions), bool)
     used = {instruction[0] for instruction in instructions}

@@ -23,7 +23,8 @@ from ...ir.tape import Tape
 from ...ops.control.calls import CALL, CALL_VARIANT, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
 from ...passes.pipeline import PREPARE, run_passes
 from ...recording.recorder import Recorder
-from ...transforms.reverse import MAYBE_DISCARDED, NONZERO, pullback
+from ...transforms.cotangents import MAYBE_DISCARDED, NONZERO
+from ...transforms.reverse import pullback
 from ...transforms.reverse_loop import iteration_pullback, iteration_types, loop_flow, whole_flow
 from .path_trie import PathEntry
 

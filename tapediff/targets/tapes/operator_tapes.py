@@ -20,8 +20,9 @@ from ...ops.arrays.shape import BROADCAST
 from ...passes.pipeline import run_passes
 from ...passes.simplify.dead_code import dead_code
 from ...transforms.active_part import Part, closed, restricted
+from ...transforms.cotangents import NONZERO
 from ...transforms.map_rows import RowsCannotBeMapped, map_rows, reached_from
-from ...transforms.reverse import NONZERO, pullback
+from ...transforms.reverse import pullback
 from .gradient_tape import joint_tape, require_differentiable, with_float_output
 
 Numbers = tuple[int, ...]

@@ -1,0 +1,159 @@
+"""The cotangents of a tape's values while they are collected: each is added by one of its users, and their sum taken once.
+
+Comes in: cotangents by value, dense, of a region, of an item of a tuple, or chosen by a mask, each with its quality. Goes out: their sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..ir.instruction import DynamicArrayType, Operand
+from ..ir.tape import Tape
+from ..ops.arrays.indexing import RegionCotangent, assemble
+from ..ops.arrays.regions import cover
+from ..ops.control.calls import GET, LOOP, ItemCotangent, LoopForm
+from ..ops.elementwise.comparison import SELECT
+from ..recording.arrays.tracked import TrackedArray
+from ..recording.recorder import Recorder
+
+# The quality of a cotangent. ABSENT: there is none. NONZERO: the chain rule gives it, and it is zero only by chance. NOT_YET_SEEDED:
+# it may be an exact zero because nothing uses the value yet, as with the last carries of a loop. MAYBE_DISCARDED: it may be an exact
+# zero, in whole or in part, because a later operation did not choose the value. The last two need a selection where a derivative may
+# be infinite.
+ABSENT, NONZERO, NOT_YET_SEEDED, MAYBE_DISCARDED = range(4)
+
+
+class Chosen(NamedTuple):
+    """A cotangent where a mask holds, or where it does not, and exact zeros elsewhere.
+
+    The chain rule goes on with the cotangent itself, so that what is discarded need not be told from zeros that meet infinity.
+
+    Attributes:
+        quality: of the cotangent there: NONZERO, NOT_YET_SEEDED or MAYBE_DISCARDED.
+    """
+
+    mask: TrackedArray
+    where: bool
+    cotangent: Operand
+    quality: int
+
+    def selected(self) -> Operand:
+        return SELECT(self.mask, *((self.cotangent, 0.0) if self.where else (0.0, self.cotangent)))
+
+
+class Cotangents:
+    """The cotangents collected so far.
+
+    Attributes:
+        active: by value, whether it has a cotangent; those of others are dropped.
+        items: of tuples, by item.
+    """
+
+    def __init__(self, tape: Tape, recorder: Recorder, active: Sequence[bool]) -> None:
+        self.tape = tape
+        self.recorder = recorder
+        self.active = active
+        self.dense: dict[int, list[Operand | Chosen]] = {}
+        self.parts: dict[int, list[RegionCotangent]] = {}
+        self.items: dict[int, dict[int, list[Operand]]] = {}
+        # Values of which some cotangent is MAYBE_DISCARDED, some is NOT_YET_SEEDED, and some that concerns all of the value is NONZERO.
+        self.maybe_discarded: set[int] = set()
+        self.not_yet_seeded: set[int] = set()
+        self.nonzero: set[int] = set()
+
+    def value(self, number: int) -> TrackedArray:
+        return TrackedArray(self.recorder, number, None, self.tape.instructions[number].type)
+
+    def add(self, number: int, cotangent: Operand, quality: int) -> None:
+        if cotangent is None or not self.active[number]:
+            return
+        # type() and not isinstance(): the __class__ property of tracked arrays is slow to ask.
+        kind = type(cotangent)
+        if kind is RegionCotangent:
+            self.parts.setdefault(number, []).append(cotangent)
+        elif kind is ItemCotangent:
+            self.items.setdefault(number, {}).setdefault(cotangent.k, []).append(cotangent.z_bar)
+        else:
+            self.dense.setdefault(number, []).append(cotangent)
+            if quality == NONZERO:
+                self.nonzero.add(number)
+        if quality == MAYBE_DISCARDED:
+            self.maybe_discarded.add(number)
+        elif quality == NOT_YET_SEEDED:
+            self.not_yet_seeded.add(number)
+
+    def total(self, number: int) -> tuple[Operand, int]:
+        """The cotangent of a value, and its quality."""
+        total, quality = self.total_or_chosen(number)
+        return total.selected() if isinstance(total, Chosen) else total, quality
+
+    def total_or_chosen(self, number: int) -> tuple[Operand | Chosen, int]:
+        dense = self.dense.pop(number, [])
+        parts = self.parts.pop(number, None)
+        if parts:
+            shape = self.tape.instructions[number].type.shape
+            regions = [p.region for p in parts]
+            dense.append(assemble([p.z_bar for p in parts], regions, shape))
+            if number not in self.maybe_discarded and number not in self.not_yet_seeded and cover(regions, shape):
+                self.nonzero.add(number)
+            else:
+                self.maybe_discarded.add(number)
+        if not dense:
+            return None, ABSENT
+        dense = self._joined(number, dense)
+        if len(dense) == 1:
+            return dense[0], self.quality(number)
+        instruction = self.tape.instructions[number]
+        loop = instruction.inputs[0] if isinstance(instruction.type, DynamicArrayType) else -1
+        return self.sum(dense, loop), self.quality(number)
+
+    def _joined(self, number: int, terms: list[Operand | Chosen]) -> list[Operand | Chosen]:
+        """Terms of both sides of one mask as one; others as arrays where there are several."""
+        if len(terms) == 1:
+            return terms
+        chosen = [term for term in terms if isinstance(term, Chosen)]
+        if len(chosen) < len(terms) or len({term.mask._id for term in chosen}) > 1:
+            return [term.selected() if isinstance(term, Chosen) else term for term in terms]
+        sides = [self._side(chosen, where) for where in (True, False) if any(term.where is where for term in chosen)]
+        if len(sides) == 1:
+            return list(sides)
+        if sides[0].quality == sides[1].quality == NONZERO:
+            self.nonzero.add(number)
+        return [SELECT(chosen[0].mask, sides[0].cotangent, sides[1].cotangent)]
+
+    def _side(self, chosen: Sequence[Chosen], where: bool) -> Chosen:
+        terms = [term for term in chosen if term.where is where]
+        qualities = {term.quality for term in terms}
+        return terms[0]._replace(
+            cotangent=self.sum([term.cotangent for term in terms]), quality=NONZERO if NONZERO in qualities else max(qualities)
+        )
+
+    def quality(self, number: int) -> int:
+        """A sum is an exact zero of something discarded only where all its terms are."""
+        if number in self.nonzero:
+            return NONZERO
+        if number in self.maybe_discarded:
+            return MAYBE_DISCARDED
+        return NOT_YET_SEEDED if number in self.not_yet_seeded else NONZERO
+
+    def sum(self, terms: Sequence[Operand], loop: int = -1) -> Operand:
+        """The sum of cotangents; of dynamic arrays, which are items of a loop."""
+        total = terms[0]
+        for term in terms[1:]:
+            total = total + term if loop < 0 else self._stacks_added(loop, total, term)
+        return total
+
+    def _stacks_added(self, number: int, x: Operand, y: Operand) -> Operand:
+        """The sum of two cotangents of a dynamic array that is an item of a loop, which knows its length."""
+        loop = self.tape.instructions[number]
+        callee, form = loop.params
+        count = loop.inputs[form.leading - 1]
+        if form.stops:
+            count_item = len(callee.out_types) - 1
+            counted = GET(self.value(number), k=count_item)
+        else:
+            counted = self.value(count)
+        adder = callee.adder(x.type.item)
+        returned = LOOP(counted, x, y, callee=adder, form=LoopForm(0, 2, 0, None))
+        return GET(returned, k=0)
