@@ -21,7 +21,8 @@ if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOM
     from .recording.recorder import is_recording
     from .recording.creation import asarray, empty, full, ones, zeros
     from .targets.merged_recording import record
-    from .targets.compiled_tape import CompiledTape, compile
+    from .targets.compile_target import compile
+    from .targets.compiled_tape import CompiledTape
     from .targets.native.row_arguments import Rows
     from .targets.margins import Margin
     from .targets.guarded_tape import GuardedTape
@@ -76,7 +77,8 @@ MODULES = {
     "recording.recorder": "is_recording",
     "recording.creation": "asarray empty full ones zeros",
     "targets.merged_recording": "record",
-    "targets.compiled_tape": "CompiledTape compile",
+    "targets.compile_target": "compile",
+    "targets.compiled_tape": "CompiledTape",
     "targets.native.row_arguments": "Rows",
     "targets.margins": "Margin",
     "targets.guarded_tape": "GuardedTape",

@@ -17,7 +17,7 @@ import numpy as np
 from .base.operating_system import HAS_PRIVATE_FILES, available_threads, memory_bytes, private_directory
 from .base.settings import CACHE_VARIABLE, settings
 from .compiler.llvm.cpu import processor
-from .targets.compiled_tape import compile
+from .targets.compile_target import compile
 from .targets.derivatives import value_and_gradient
 from .testing import check_gradient
 

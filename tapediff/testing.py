@@ -15,7 +15,8 @@ from .ir.instruction import Operand, Tree, UserFunction
 from .ir.pytree import flatten
 from .ir.tape import Tape
 from .recording.arguments.bind_call import bind_call
-from .targets.compiled_tape import CompiledTape, compile
+from .targets.compile_target import compile
+from .targets.compiled_tape import CompiledTape
 from .targets.derivatives import value_and_gradient
 from .targets.evaluate.chosen import is_differentiable
 from .targets.guarded_tape import GuardedTape

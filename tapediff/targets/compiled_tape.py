@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, SupportsIndex
 
@@ -11,13 +10,13 @@ import numpy as np
 from ..base.fork_locks import new_lock
 from ..base.held_locks import holding
 from ..base.token import is_hashed_by_joblib, token_of
-from ..compiler.runtime.status import OVERLAP, PENDING, REFUSED
+from ..compiler.runtime.status import PENDING
 from ..errors import ArgumentMismatch, GuardFailed, ShapeMismatch
 from ..functions.callees.rolled_loop import rolled
 from ..ir.arguments import chosen_arguments
 from ..ir.containers import structured
 from ..ir.inputs import as_inputs
-from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Target, Tree, UserFunction, is_tracked
+from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, is_tracked
 from ..ir.interpreter import GuardFailure, inline
 from ..ir.outputs import Out, check_out
 from ..ir.pytree import ARRAY
@@ -43,9 +42,9 @@ from .evaluate.direct_calls import (
 )
 from .evaluate.evaluation import Evaluation, check_last, fitting, replayed, results_tree
 from .evaluate.fast_path import FastPath, unknown_yet
-from .evaluate.like_function import like, like_tape
+from .evaluate.like_function import like_tape
 from .evaluate.request import Given, Request, requested
-from .merged_recording import record
+from .evaluate.run_kernel import run_kernel
 from .native.native_calls import NativeCalls, NativeSide, check_vector
 from .operators.gradients import gradient_answer, value_and_aux
 from .operators.methods import OperatorMethods
@@ -296,38 +295,13 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         Returns:
             (value, gradients), or the GuardFailure at the first guard that failed, with `outs` untouched.
         """
-        outputs = self._outputs(self.kernel(argnums), inputs, None if argnums is None else outs)
+        outputs = run_kernel(self.kernel(argnums), inputs, None if argnums is None else outs)
         if isinstance(outputs, GuardFailure):
             return outputs
         value, *gradients = outputs
         if argnums is None:
             return structured(self.tape.result, self.tape.returns_tuple, outputs), []
         return value, gradients if outs is None else list(outs)
-
-    def _outputs(self, kernel: Kernel, inputs: Sequence[Operand], outs: Sequence[np.ndarray] | None) -> list[Operand] | GuardFailure:
-        """All outputs of a kernel; the last ones are in `outs` as well, which stay as they are where a guard fails."""
-        arrays = [np.ascontiguousarray(a, t.dtype).reshape(t.shape) for a, t in zip(inputs, kernel.input_types)]
-        targets = kernel.fresh_outputs()
-        outs = () if outs is None else outs
-        first = len(targets) - len(outs)
-        if outs and first >= 0 and all(o.dtype == t.dtype for o, t in zip(outs, kernel.written_types[first:])):
-            targets[first:] = outs
-        status = kernel.call(*arrays, *targets)
-        if status in (REFUSED, OVERLAP):
-            # The kernel cannot write there (layout, overlap with an input) or read from there (alignment): use copies.
-            arrays = [np.array(a, order="C") for a in arrays]
-            targets = kernel.fresh_outputs()
-            status = kernel.call(*arrays, *targets)
-        if type(status) is not float:
-            if status == REFUSED:
-                raise ArgumentMismatch(
-                    "a compiled tape was called with arguments it cannot read", fix="pass NumPy arrays"
-                )
-            return kernel.failure(status, arrays)
-        for out, target in zip(reversed(outs), reversed([status, *targets])):
-            if out is not target:
-                out[...] = target
-        return self._narrowed(kernel, status, targets)
 
     def operate(
         self, args: Sequence[Tree], argnums: Numbers, build: Callable[[Numbers], Operator], vectors: Sequence[Operand], out: Out,
@@ -351,7 +325,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
 
     def run_operator(self, operator: Operator, inputs: Sequence[Operand], outs: Out = None) -> list[Operand] | GuardFailure:
         """The outputs of an operator's tape by its kernel, the last ones also in `outs`; or the failure of a guard."""
-        return self._outputs(self.kernel(operator), inputs, outs)
+        return run_kernel(self.kernel(operator), inputs, outs)
 
     def run_unguarded(self, operator: Operator, inputs: Sequence[Operand]) -> list[Operand]:
         """As above, at a point whose path is known to hold; recorded where an input is tracked."""
@@ -361,16 +335,6 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         if isinstance(outputs, GuardFailure):
             raise self._guard_failed(outputs)
         return outputs
-
-    def _narrowed(self, kernel: Kernel, value: float, arrays: list[np.ndarray]) -> list[Operand]:
-        """All outputs in the dtypes of the tape; arrays without dimensions become numbers."""
-        results: list[Operand] = ([value] if kernel.returns_value else []) + arrays
-        for k, type_ in enumerate(kernel.tape.output_types):
-            if type_.dtype == np.float32:
-                results[k] = np.float32(results[k]) if type_.shape == () else results[k].astype(np.float32)
-            elif type_.shape == () and not (k == 0 and kernel.returns_value):
-                results[k] = results[k][()]
-        return results
 
     def _make_entry(self, shape: tuple[int, ...], native: NativeSide) -> NativeEntry:
         from .native.native_entry import CompiledEntry
@@ -432,56 +396,4 @@ def _unpickled(tape: Tape, backend: str, description: dict[str, str], sent: Sent
     compiled = CompiledTape(tape, backend)
     like_tape(compiled, tape)
     vars(compiled).update(description)
-    return compiled
-
-
-def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree]) -> None:
-    """Raises ArgumentMismatch where a function of arguments is to be recorded without any."""
-    if not callable(target) or isinstance(target, CompiledTape) or hasattr(target, "tape_for"):
-        raise ArgumentMismatch("td.compile takes a function or a Tape", got=type(target).__name__, fix="td.compile(f, x)")
-    if args or named:
-        return
-    try:
-        inspect.signature(target).bind()
-    except TypeError as error:
-        name = getattr(target, "__name__", type(target).__name__)
-        raise ArgumentMismatch(
-            f"{name} takes arguments, and td.compile was given none", got=str(error), fix="td.compile(f, x) records f at x"
-        ) from error
-    except ValueError:
-        return  # no signature: the call itself will tell
-
-
-def compile(
-    target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool = False, **named: Tree
-) -> CompiledTape:
-    """Turn a tape into native code: forward and backward in one kernel.
-
-    Args:
-        target: a Tape; or a function, which is recorded at `args` first.
-        args, named: where to record a function; see td.record.
-        backend: "native", this package's own compiler; or "numba", which compiles the module that `source` then shows.
-        has_aux: the function returns (y, aux), and so does a call; see td.record. Derivatives are of y, and come with aux where they
-            are asked for it, as td.gradient(c, x, has_aux=True).
-        merge: as of td.record: one tape for several paths, where the function is in Python.
-
-    Returns:
-        A CompiledTape; its gradient by the first argument is compiled at once, others when first asked for.
-
-    Cost: about 0.05 s for models of a few dozen array operations, growing with the number of operations on the tape; with numba
-    one to ten seconds.
-    """
-    check_backend(backend)
-    if not isinstance(target, Tape):
-        _require_point(target, args, named)
-        compiled = CompiledTape(record(target, *args, has_aux=has_aux, merge=merge, **named), backend)
-        like(compiled, target)
-    else:
-        if args or named or has_aux or merge:
-            raise ArgumentMismatch(
-                "td.compile(tape) takes no further arguments", fix="td.compile(f, x0) records and compiles"
-            )
-        compiled = CompiledTape(target, backend)
-        like_tape(compiled, target)
-    compiled.kernel(compiled._default())
     return compiled

@@ -1,0 +1,69 @@
+"""td.compile: a function, recorded at a point, or a tape, with its native kernels.
+
+Comes in: a tape, or a function and where to record it. Goes out: a `CompiledTape` whose default kernel is made.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+from ..errors import ArgumentMismatch
+from ..ir.instruction import Target, Tree, UserFunction
+from ..ir.tape import Tape
+from .backends import NATIVE, check_backend
+from .compiled_tape import CompiledTape
+from .evaluate.like_function import like, like_tape
+from .merged_recording import record
+
+
+def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree]) -> None:
+    """Raises ArgumentMismatch where a function of arguments is to be recorded without any."""
+    if not callable(target) or isinstance(target, CompiledTape) or hasattr(target, "tape_for"):
+        raise ArgumentMismatch("td.compile takes a function or a Tape", got=type(target).__name__, fix="td.compile(f, x)")
+    if args or named:
+        return
+    try:
+        inspect.signature(target).bind()
+    except TypeError as error:
+        name = getattr(target, "__name__", type(target).__name__)
+        raise ArgumentMismatch(
+            f"{name} takes arguments, and td.compile was given none", got=str(error), fix="td.compile(f, x) records f at x"
+        ) from error
+    except ValueError:
+        return  # no signature: the call itself will tell
+
+
+def compile(
+    target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool = False, **named: Tree
+) -> CompiledTape:
+    """Turn a tape into native code: forward and backward in one kernel.
+
+    Args:
+        target: a Tape; or a function, which is recorded at `args` first.
+        args, named: where to record a function; see td.record.
+        backend: "native", this package's own compiler; or "numba", which compiles the module that `source` then shows.
+        has_aux: the function returns (y, aux), and so does a call; see td.record. Derivatives are of y, and come with aux where they
+            are asked for it, as td.gradient(c, x, has_aux=True).
+        merge: as of td.record: one tape for several paths, where the function is in Python.
+
+    Returns:
+        A CompiledTape; its gradient by the first argument is compiled at once, others when first asked for.
+
+    Cost: about 0.05 s for models of a few dozen array operations, growing with the number of operations on the tape; with numba
+    one to ten seconds.
+    """
+    check_backend(backend)
+    if not isinstance(target, Tape):
+        _require_point(target, args, named)
+        compiled = CompiledTape(record(target, *args, has_aux=has_aux, merge=merge, **named), backend)
+        like(compiled, target)
+    else:
+        if args or named or has_aux or merge:
+            raise ArgumentMismatch(
+                "td.compile(tape) takes no further arguments", fix="td.compile(f, x0) records and compiles"
+            )
+        compiled = CompiledTape(target, backend)
+        like_tape(compiled, target)
+    compiled.kernel(compiled._default())
+    return compiled
