@@ -11,19 +11,16 @@ import numpy as np
 
 from ..base.token import is_hashed_by_joblib, token_of
 from ..compiler.runtime.status import KEPT, PENDING
-from ..errors import ArgumentMismatch, TrackedValueEscaped
-from ..functions.merged_body import report_of_bodies
-from ..ir.arguments import unwrap
-from ..ir.containers import flatten_result, is_container
+from ..errors import ArgumentMismatch
+from ..ir.containers import flatten_result
 from ..ir.instruction import FLOAT64, FLOAT_SCALAR, Operand, Tree, UserFunction, ValueType, is_tracked
 from ..ir.interpreter import inline, run
 from ..ir.outputs import Out, check_out, deliver
-from ..ir.pytree import holds_tracked
 from ..ir.serialize import State
 from ..ir.tape import Tape
 from ..recording.arguments.bind_call import BoundCall, bind_call, positional
 from ..recording.arguments.static import Static
-from ..recording.recorder import Recorder, current_recorder
+from ..recording.recorder import current_recorder
 from .backends import NATIVE
 from .evaluate.call_code import GuardValue, raise_pending
 from .evaluate.chosen import choose, leaves_like
@@ -41,7 +38,7 @@ from .evaluate.direct_calls import (
 from .evaluate.evaluation import Evaluation, evaluate, results_tree
 from .evaluate.fast_path import FastPath, unknown_yet
 from .evaluate.like_function import like
-from .evaluate.nested_recording import record_bound, record_nested
+from .evaluate.nested_recording import is_recorded, record_nested
 from .evaluate.request import Given, Request, requested
 from .guarded.dispatch import Dispatch
 from .guarded.keyed_call import GuardedFunction, KeyedCall, forms_of
@@ -50,12 +47,11 @@ from .guarded.native_paths import GuardedCalls
 from .guarded.path_calls import CallsUnderGuard, PathCalls, fast_under
 from .guarded.policy import Policy
 from .guarded.record_path import PathRecorder
-from .guarded.report import Stats, explanation, ways_taken
 from .guarded.staleness import StalenessCheck
 from .guarded.state import guarded_state, in_this_process, restore_guarded
 from .guarded.tape_cache import TapeCache
 from .guarded.variant import Answer, Variant
-from .margins import Margin, margins
+from .guarded_reports import GuardedReports
 from .operators.gradients import gradient_answer, value_and_aux
 from .operators.methods import OperatorMethods
 from .tapes.gradient_tape import gradient_tape
@@ -66,7 +62,7 @@ Argnums = int | Sequence[int]
 Key = tuple[int, ...] | Operator | None
 
 
-class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
+class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
     """A function that follows its Python branches: one compiled tape for each path, recorded when it is first taken.
 
     Values that Python looked at while recording (`if`, `while`, `int(x)`, masks) are guards. A call runs the tape used
@@ -232,7 +228,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         given = Given(self, args, FIRST, named, tuple(named))
         if named:
             args = positional(self.f, args, named)
-        if _is_recording(args):
+        if is_recorded(args):
             bound = bind_call(self.f, args, ())
             return bound.function(*bound.inputs)
         if self._function.has_aux:
@@ -284,7 +280,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         several: bool,
     ) -> Evaluation:
         """See evaluation.evaluate."""
-        if _is_recording((*args, *vectors)):
+        if is_recorded((*args, *vectors)):
             return evaluate(self.f, args, argnums, build, vectors, out, several, self._function.has_aux)
         call = self._function.call(args, argnums)
         attempts = lambda call: self._dispatch.operate(call, build(call.bound.argnums), vectors, out, several)  # noqa: E731
@@ -299,7 +295,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
 
         Its guards are decided by NumPy's replay, as those of the tapes derived from it will be.
         """
-        if _is_recording(args):
+        if is_recorded(args):
             return record_nested(bind_call(self.f, args, (), has_aux=self._function.has_aux))
         call, variant, _ = self._dispatch.answer(
             self._function.call(args, ()),
@@ -329,7 +325,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         chosen = choose(self, args, asked.argnums)
         several = not chosen.is_plain
         into = out if out is None or chosen.trees is None else chosen.flat(out, "out")
-        if _is_recording(args):
+        if is_recorded(args):
             value, found = self._inlined(bind_call(self.f, args, chosen.numbers, has_aux=self._function.has_aux), into, several)
             found = found if chosen.trees is None else chosen.nested(found) if out is None else out
             return (value, found) if keep else found
@@ -414,79 +410,6 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls):
         GuardedTape.__init__(self, f, guard, static=state["static"], **state["settings"])
         restore_guarded(*self._parts(), state)
 
-    # Reports
-
-    @property
-    def stats(self) -> Stats:
-        """Hits, misses, recordings, evictions and seconds so far."""
-        self._cache.note_native_uses()
-        cache, recorder, tapes = self._cache, self._recorder, self._cache.all()
-        return Stats(
-            cache.dropped_hits + sum(v.hits for v in tapes), recorder.misses, recorder.recordings, cache.evictions,
-            recorder.seconds_recording,
-            cache.dropped_seconds + sum(program.compiled.seconds for program in {v.program for v in tapes}),
-        )  # fmt: skip
-
-    def explain(self, points: Sequence[Tree] = ()) -> str:
-        """The tapes that are kept, as text: each one's argument types, guards, lines and outcomes, hits and seconds.
-
-        For the last call that no tape could answer: the closest tape, the guard at which they parted, and its two sides.
-
-        Args:
-            points: to count at which way each branch goes, merged or not: of a function of several arguments each is a tuple of these.
-
-        Raises:
-            TrackedValueEscaped: called with points inside a recording.
-
-        Cost: one recording for each of the points. The kept tapes stay as they are, and so do the counts of hits.
-        """
-        recorder = self._recorder
-        text = explanation(
-            self.name, self.max_tapes, self.stats, self._cache.all(), list(recorder.reasons), recorder.last_failure
-        )
-        tapes = [v.tape for v in self._cache.all()]
-        paths = [self._path_at(point if isinstance(point, tuple) else (point,)) for point in points]
-        return "\n".join([text, *recorder.merging.report(tapes), *report_of_bodies(tapes), *ways_taken(paths)])
-
-    def _path_at(self, args: tuple[Tree, ...]) -> Tape:
-        """The tape of the path at a point, which is not kept: every branch on data is a guard of it."""
-        if _is_recording(args):
-            raise TrackedValueEscaped(
-                "counts of branches look at values, which a recording would not notice", fix="ask for them outside it"
-            )
-        return Recorder(self.name).run(record_bound, self._function.call(args, (), with_data=False).bound)
-
-    def margins(self, *args: Tree, **named: Tree) -> list[Margin]:
-        """How far a point is from the next branch: every comparison on its path, and every kink of f's result.
-
-        Args:
-            args, named: as for safe(*args, **named).
-
-        Returns:
-            One td.Margin for each comparison that a guard depends on, in the order in which Python came to them, then one for
-            each np.where, maximum, minimum, clip and absolute value that the result depends on.
-
-        Raises:
-            TrackedValueEscaped: called inside a recording.
-
-        Where branches are merged, those comparisons are listed that guards would depend on without it.
-
-        Cost: one replay with NumPy; or one recording where no tape is kept for the point, or branches are merged. The kept tapes stay
-        as they are.
-        """
-        args = tuple(args) if not named else positional(self.f, args, named)
-        if _is_recording(args):
-            raise TrackedValueEscaped(
-                "margins look at values, which a recording would not notice", fix="ask for them outside it"
-            )
-        call = self._function.call(args, ())
-        # Merged branches have no guards.
-        tape = None if self._recorder.merging.is_on else self._cache.tape_at(call.key, call.bound.inputs)
-        if tape is None:
-            call = self._function.call(args, (), with_data=False)
-            tape = Recorder(self.name).run(record_bound, call.bound)
-        return margins(tape, call.bound.inputs)
-
     def __repr__(self) -> str:
         return f"<GuardedTape of {self.name}: {len(self._cache.all())} tapes; {self.stats}>"
 
@@ -496,7 +419,3 @@ def _results(variant: Variant, key: Key) -> Hashable:
     tape = variant.program.tape
     has_aux = isinstance(key, Operator) and key.has_aux
     return key, variant.compiled.kernel(key).tape.output_types, tape.result, tape.returns_tuple, tape.aux if has_aux else None
-
-
-def _is_recording(args: Sequence[Tree]) -> bool:
-    return current_recorder() is not None or any(is_tracked(a) or (is_container(a) and holds_tracked(a)) for a in map(unwrap, args))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from ...ir.instruction import Operand, is_tracked
+from collections.abc import Sequence
+
+from ...ir.arguments import unwrap
+from ...ir.containers import is_container
+from ...ir.instruction import Operand, Tree, is_tracked
 from ...ir.interpreter import inline
+from ...ir.pytree import holds_tracked
 from ...ir.tape import Tape
 from ...recording.arguments.bind_call import BoundCall
 from ...recording.record import plain_value
-from ...recording.recorder import Recorder
+from ...recording.recorder import Recorder, current_recorder
 
 
 def record_nested(call: BoundCall) -> tuple[Tape, list[Operand]]:
@@ -30,3 +35,8 @@ def record_bound(recorder: Recorder, call: BoundCall) -> Tape:
     """The tape of a bound call."""
     tracked = [recorder.input(plain_value(a), active=active) for a, active in zip(call.inputs, call.active)]
     return recorder.finish(call.function(*tracked), call.has_aux)
+
+
+def is_recorded(args: Sequence[Tree]) -> bool:
+    """Whether a call with these arguments is part of a recording."""
+    return current_recorder() is not None or any(is_tracked(a) or (is_container(a) and holds_tracked(a)) for a in map(unwrap, args))

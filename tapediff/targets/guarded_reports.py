@@ -1,0 +1,102 @@
+"""What a GuardedTape tells about itself: how often its tapes answered, which they are, and how far a point is from the next branch.
+
+Comes in: its function, tapes and recorder, and points. Goes out: counts, text, margins. No kept tape changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import TrackedValueEscaped
+from ..functions.merged_body import report_of_bodies
+from ..ir.instruction import Tree
+from ..ir.tape import Tape
+from ..recording.arguments.bind_call import positional
+from ..recording.recorder import Recorder
+from .evaluate.nested_recording import is_recorded, record_bound
+from .guarded.keyed_call import GuardedFunction
+from .guarded.policy import Policy
+from .guarded.record_path import PathRecorder
+from .guarded.report import Stats, explanation, ways_taken
+from .guarded.tape_cache import TapeCache
+from .margins import Margin, margins
+
+
+class GuardedReports:
+    """The reports of a GuardedTape, which supplies its parts."""
+
+    _function: GuardedFunction
+    _policy: Policy
+    _cache: TapeCache
+    _recorder: PathRecorder
+
+    @property
+    def stats(self) -> Stats:
+        """Hits, misses, recordings, evictions and seconds so far."""
+        self._cache.note_native_uses()
+        cache, recorder, tapes = self._cache, self._recorder, self._cache.all()
+        return Stats(
+            cache.dropped_hits + sum(v.hits for v in tapes), recorder.misses, recorder.recordings, cache.evictions,
+            recorder.seconds_recording,
+            cache.dropped_seconds + sum(program.compiled.seconds for program in {v.program for v in tapes}),
+        )  # fmt: skip
+
+    def explain(self, points: Sequence[Tree] = ()) -> str:
+        """The tapes that are kept, as text: each one's argument types, guards, lines and outcomes, hits and seconds.
+
+        For the last call that no tape could answer: the closest tape, the guard at which they parted, and its two sides.
+
+        Args:
+            points: to count at which way each branch goes, merged or not: of a function of several arguments each is a tuple of these.
+
+        Raises:
+            TrackedValueEscaped: called with points inside a recording.
+
+        Cost: one recording for each of the points. The kept tapes stay as they are, and so do the counts of hits.
+        """
+        recorder = self._recorder
+        text = explanation(
+            self._function.name, self._policy.max_tapes, self.stats, self._cache.all(), list(recorder.reasons), recorder.last_failure
+        )
+        tapes = [v.tape for v in self._cache.all()]
+        paths = [self._path_at(point if isinstance(point, tuple) else (point,)) for point in points]
+        return "\n".join([text, *recorder.merging.report(tapes), *report_of_bodies(tapes), *ways_taken(paths)])
+
+    def _path_at(self, args: tuple[Tree, ...]) -> Tape:
+        """The tape of the path at a point, which is not kept: every branch on data is a guard of it."""
+        if is_recorded(args):
+            raise TrackedValueEscaped(
+                "counts of branches look at values, which a recording would not notice", fix="ask for them outside it"
+            )
+        return Recorder(self._function.name).run(record_bound, self._function.call(args, (), with_data=False).bound)
+
+    def margins(self, *args: Tree, **named: Tree) -> list[Margin]:
+        """How far a point is from the next branch: every comparison on its path, and every kink of f's result.
+
+        Args:
+            args, named: as for safe(*args, **named).
+
+        Returns:
+            One td.Margin for each comparison that a guard depends on, in the order in which Python came to them, then one for
+            each np.where, maximum, minimum, clip and absolute value that the result depends on.
+
+        Raises:
+            TrackedValueEscaped: called inside a recording.
+
+        Where branches are merged, those comparisons are listed that guards would depend on without it.
+
+        Cost: one replay with NumPy; or one recording where no tape is kept for the point, or branches are merged. The kept tapes stay
+        as they are.
+        """
+        args = tuple(args) if not named else positional(self._function.f, args, named)
+        if is_recorded(args):
+            raise TrackedValueEscaped(
+                "margins look at values, which a recording would not notice", fix="ask for them outside it"
+            )
+        call = self._function.call(args, ())
+        # Merged branches have no guards.
+        tape = None if self._recorder.merging.is_on else self._cache.tape_at(call.key, call.bound.inputs)
+        if tape is None:
+            call = self._function.call(args, (), with_data=False)
+            tape = Recorder(self._function.name).run(record_bound, call.bound)
+        return margins(tape, call.bound.inputs)
