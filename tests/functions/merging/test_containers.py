@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.functions.merging.prepare.containers import as_variables, own_containers, records, uses
+from tapediff.functions.merging.prepare.containers import as_variables, called_function, own_containers, records, uses
 from tapediff.functions.merging.prepare.containers import methods as inlined
 from tapediff.functions.merging.run_time.container_calls import ContainerCalls
 from tapediff.targets.guarded import merging
@@ -142,7 +142,7 @@ WITHOUT = {
     "properties": (records, "_is_plain_attribute", lambda *_: True, programs.with_a_property_of_a_subclass),
     "loops over them": (uses.Uses, "is_gone_over", lambda *_: True, programs.while_gone_over),
     "objects seen elsewhere": (own_containers, "_seen_elsewhere", lambda *_: set(), methods.replaced_method),
-    "globals of methods": (inlined, "globals_of", lambda _: (), methods.other_gravity),
+    "globals of methods": (called_function, "globals_of", lambda _: (), methods.other_gravity),
     "the order of calls": (inlined.Methods, "_kept", lambda *_: [], methods.before_it_moves),
     "arguments that change": (inlined.Methods, "_stays_the_same", lambda *_: True, methods.its_own_attribute_as_an_argument),
     "methods in conditions": (inlined, "_is_certain", lambda *_: True, methods.moved_in_a_condition),

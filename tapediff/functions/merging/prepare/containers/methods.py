@@ -12,24 +12,17 @@ The result is plain Python that does the same if nothing else sees the objects, 
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType, ModuleType
 
 from ...nodes import BEYOND_LINES, assign, copied, load, near
 from ...variables import blocks_of
-from ..early_exits import EarlyExits
-from ..jumps import has_jump
-from ..source import NoSource, definition_of
-from .records import class_constant, globals_of, method_of, property_of
+from .called_function import Stays, computed_by, given_to
+from .records import class_constant, method_of, property_of
 from .scope import Scope
 
 # Further calls stay calls, and their objects objects.
 MOST_STATEMENTS, MOST_NESTED = 600, 6
-
-
-class Stays(Exception):
-    """A call has to stay one."""
 
 
 class Methods:
@@ -183,18 +176,10 @@ class Methods:
         self, function: FunctionType, arguments: Sequence[ast.expr], keywords: Sequence[ast.keyword], node: ast.expr, may_put_before: bool,
         is_dropped: bool,
     ) -> ast.expr:  # fmt: skip
-        definition = self._definition(function)
-        given = _given(definition, function, arguments, keywords, node)
-        body = [s for s in definition.body if not isinstance(s, ast.Pass) and not _is_text(s)]
-        statements = EarlyExits(lambda _: True).of_function(body)
-        value: ast.expr = ast.Constant(None)
-        if statements and isinstance(last := statements[-1], ast.Return):
-            statements.pop()
-            value = last.value or value
-        if has_jump(statements, (ast.Return,)) or (statements and not may_put_before):
+        parameters, statements, value = computed_by(function, self._scope, is_dropped)
+        given = given_to(parameters, function, arguments, keywords, node)
+        if statements and not may_put_before:
             raise Stays
-        if is_dropped and isinstance(value, (ast.Name, ast.Constant)):
-            statements, value = _without_results(statements, value), ast.Constant(None)
         self._statements += sum(isinstance(n, ast.stmt) for s in statements for n in ast.walk(s)) + 1
         if self._statements > MOST_STATEMENTS or self._depth > MOST_NESTED:
             raise Stays
@@ -207,24 +192,6 @@ class Methods:
             self._use(part)
         # Where a condition looks at data is told by the line of its call.
         return ast.copy_location(found, node)
-
-    def _definition(self, function: FunctionType) -> ast.FunctionDef:
-        """A copy of the node of a function that means the same where it is called."""
-        code = function.__code__
-        unusual = code.co_freevars or code.co_cellvars or code.co_kwonlyargcount or code.co_posonlyargcount or code.co_flags & _UNUSUAL
-        if unusual or function.__kwdefaults__:
-            raise Stays
-        for name in globals_of(code):
-            known = function.__globals__.get(name, getattr(builtins, name, None))
-            if known is None or self._scope.resolve(name) is not known:
-                raise Stays
-        try:
-            definition = definition_of(code)
-        except NoSource as error:
-            raise Stays from error
-        if not isinstance(definition, ast.FunctionDef) or any(isinstance(n, _SCOPES) for s in definition.body for n in ast.walk(s)):
-            raise Stays
-        return copied(definition)
 
     def _with_arguments(
         self, function: FunctionType, given: Mapping[str, ast.expr], statements: list[ast.stmt], value: ast.expr, node: ast.expr,
@@ -304,50 +271,6 @@ def _put(owner: ast.AST, field: str, k: int | None, new: ast.expr) -> None:
         getattr(owner, field)[k] = new
 
 
-def _given(
-    definition: ast.FunctionDef, function: FunctionType, arguments: Sequence[ast.expr], keywords: Sequence[ast.keyword], node: ast.expr
-) -> dict[str, ast.expr]:
-    """The arguments of a call by name, in the order in which they are computed."""
-    names = [part.arg for part in definition.args.args]
-    if len(arguments) > len(names) or any(isinstance(a, ast.Starred) for a in arguments):
-        raise Stays
-    given = dict(zip(names, arguments))
-    for keyword in keywords:
-        if keyword.arg is None or keyword.arg in given or keyword.arg not in names:
-            raise Stays
-        given[keyword.arg] = keyword.value
-    defaults = function.__defaults__ or ()
-    for name, default in zip(names[len(names) - len(defaults) :], defaults):
-        if name not in given:
-            if type(default) not in (int, float, bool, str, type(None)):
-                raise Stays
-            given[name] = ast.copy_location(ast.Constant(default), node)
-    if len(given) < len(names):
-        raise Stays
-    return given
-
-
-def _without_results(statements: Sequence[ast.stmt], value: ast.expr) -> list[ast.stmt]:
-    """Statements without the assignments of a result that nobody asks for, where these compute nothing."""
-    name = value.id if isinstance(value, ast.Name) and value.id.startswith(".result") else None
-    made: list[ast.stmt] = []
-    for statement in statements:
-        for part in blocks_of(statement):
-            part[:] = _without_results(part, value) or [ast.copy_location(ast.Pass(), statement)]
-        is_result = isinstance(statement, ast.Assign) and isinstance(to := statement.targets[0], ast.Name) and to.id == name
-        if is_result and isinstance(statement.value, (ast.Name, ast.Constant)):  # type: ignore[union-attr]
-            inner = statement.value  # type: ignore[union-attr]
-            if isinstance(inner, ast.Name) and inner.id.startswith(".result") and made:
-                made[-1:] = _without_results(made[-1:], inner)
-            continue
-        made.append(statement)
-    return made
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
 class _Renamed(ast.NodeTransformer):
     """Expressions in the places of variables; those that are assigned to become other variables."""
 
@@ -362,12 +285,3 @@ class _Renamed(ast.NodeTransformer):
             return near(ast.copy_location(new, node), node)
         assert isinstance(new, ast.Name)
         return ast.copy_location(ast.Name(new.id, node.ctx), node)
-
-
-_SCOPES = (
-    ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.NamedExpr, ast.Global, ast.Nonlocal, ast.Try, ast.With, ast.Delete,
-    ast.Import, ast.ImportFrom, ast.Match, ast.Yield, ast.YieldFrom, ast.Await,
-)  # fmt: skip
-
-# *args, **kwargs, generators, coroutines.
-_UNUSUAL = 0x04 | 0x08 | 0x20 | 0x80 | 0x100 | 0x200

@@ -9,9 +9,10 @@ from ...nodes import copied
 from ...rules import Breach
 from ..static_values import pairs
 from .as_variables import Containers
+from .called_function import Stays
 from .growing_lists import GrowingLists
 from .lookups import Lookups
-from .methods import Methods, Stays
+from .methods import Methods
 from .records import record_class
 from .scope import Scope
 
