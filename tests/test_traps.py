@@ -711,6 +711,7 @@ def test_tasks_that_switch_while_recording_are_kept_apart():
         results = []
 
         async def recording():
+            from tapediff.recording.finish import finished_tape
             from tapediff.recording.recorder import Recorder
 
             with Recorder("f") as recorder:
@@ -719,7 +720,7 @@ def test_tasks_that_switch_while_recording_are_kept_apart():
                 for _ in range(5):
                     y = y * x
                     await asyncio.sleep(0)
-                return recorder.finish(y)
+                return finished_tape(recorder, y)
 
         tape, _ = await asyncio.gather(recording(), other(results))
         return tape, results

@@ -15,6 +15,7 @@ from ..ir.tape import Tape
 from .arguments.bind_call import positional
 from .arguments.flat_function import FlatFunction, argument_names, by_position
 from .arrays.tracked import TrackedArray
+from .finish import finished_tape
 from .python_state.randomness import Draws
 from .recorder import Recorder
 
@@ -35,7 +36,7 @@ def record(f: UserFunction, *args: Tree, prescribed: Sequence[Outcome] = (), has
 def _record(recorder: Recorder, f: UserFunction, args: Sequence[Operand], has_aux: bool) -> Tape:
     tracked = [recorder.input(array, active=active) for array, active in _entered(f, args)]
     recorder.python_ints = {t._id for t, a in zip(tracked, args) if type(a) is int}
-    return recorder.finish(f(*tracked), has_aux)
+    return finished_tape(recorder, f(*tracked), has_aux)
 
 
 def _entered(f: UserFunction, args: Sequence[Operand]) -> list[tuple[np.ndarray, bool]]:

@@ -19,14 +19,11 @@ from ..base.current_recording import CURRENT
 from ..base.current_recording import current_recorder as current_recorder
 from ..base.source_location import Site, user_site
 from ..errors import (
-    ArgumentMismatch,
     RefusedByRecording,
     TrackedValueEscaped,
     TrackedValueLeaked,
     rejection,
 )
-from ..ir.auxiliary import flatten_aux, split_result
-from ..ir.containers import flatten_result
 from ..ir.instruction import (
     BOOL,
     BOOL_SCALAR,
@@ -40,11 +37,9 @@ from ..ir.instruction import (
     Operand,
     Outcome,
     Params,
-    is_tracked,
 )
 from ..ir.interpreter import outcome_of
-from ..ir.pytree import ARRAY, taken_apart
-from ..ir.tape import Tape
+from ..ir.pytree import taken_apart
 from ..numpy_api.complex_numbers.dispatch import call_op as of_complex
 from ..numpy_api.complex_numbers.pair import is_complex
 from ..numpy_api.joining import stack_objects
@@ -59,12 +54,10 @@ from .arrays.complex_array import ComplexArray
 from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays
-from .instruction_columns import GrowingColumns
 from .masks import Mask
-from .merged_calls import take_merged_forms
 from .python_state import gc_pause
 from .python_state import numpy_namespace as namespace
-from .python_state.caught_errors import VALUE_FAILURES, Failure, Refusal, failure_caught, refusal_caught
+from .python_state.caught_errors import VALUE_FAILURES, Failure, Refusal
 from .python_state.exception_handlers import handler_of
 from .python_state.filled_arrays import may_be_filled
 from .python_state.process_state import process
@@ -435,62 +428,6 @@ class Recorder(TapeBuilder):
         """The user's line of that operation, for whoever prints a value."""
         site = self.instructions[value._id].site
         return "" if site is None else f" at {site}"
-
-    # Results
-
-    def finish(self, result: Operand, has_aux: bool = False) -> Tape:
-        """The tape that returns `result`: a tracked value, a number or array, or a container of these.
-
-        Args:
-            has_aux: it is such a value and anything else, (y, aux).
-        """
-        if self.failure is not None:
-            raise failure_caught(self.name, self.failure) from self.failure.error
-        if self.refusal is not None:
-            raise refusal_caught(self.name, self.refusal) from self.refusal.error
-        self.call_arrays.finish()
-        take_merged_forms(self.instructions, self.calls, self.is_called)
-        result, aux = split_result(result, self.name) if has_aux else (result, None)
-        leaves, treedef = flatten_result(result)
-        beside, aux_tree = flatten_aux(aux, self.name) if has_aux else ([], None)
-        outputs = [self._output(leaf) for leaf in (*leaves, *beside)]
-        if self.buffers is not None:
-            self.buffers.finish(outputs)
-        is_flat = treedef == ARRAY or (treedef.kind is tuple and all(part == ARRAY for part in treedef.parts))
-        instructions = self.instructions
-        return Tape(
-            instructions.finished() if isinstance(instructions, GrowingColumns) else tuple(instructions),
-            tuple(self.inputs),
-            tuple(outputs),
-            self.name,
-            tuple(self.active_inputs),
-            treedef != ARRAY,
-            None if is_flat else treedef,
-            aux=aux_tree,
-        )
-
-    def _output(self, result: Operand) -> int:
-        if type(result) is TrackedArray:
-            if result._recorder is not self:
-                result = self.capture(result)
-            result._refresh()
-            return result._id
-        # Python's own integers may be larger than any of NumPy's.
-        result = plain_data(result)
-        if is_tracked(result):
-            return self._output(result)
-        array = asarray(float(result) if type(result) is int and abs(result) >= 2**63 else result)
-        if array.dtype == object and any(is_tracked(entry) for entry in array.flat):
-            return self._output(stack_objects(array))
-        if array.dtype.kind not in "fiub":
-            raise ArgumentMismatch(
-                f"{self.name} returned something that is not a real number or array", got=type(result).__name__,
-                fix="return a float, an array or a tuple of these",
-            )  # fmt: skip
-        # Integers and floats of other sizes become the ones that kernels know; float32 stays.
-        if array.dtype not in (np.float32, BOOL):
-            array = array.astype(FLOAT64 if array.dtype.kind == "f" else np.int64)
-        return self.constant(np.array(array, order="C", dtype=FLOAT64 if array.dtype == FLOAT64 else None))
 
     def _check_usable(self) -> None:
         recorder = _current.get()

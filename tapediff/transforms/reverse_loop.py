@@ -18,6 +18,7 @@ from ..ir.tape import Tape
 from ..ops.control.calls import LoopCotangents, LoopFlow
 from ..passes.activity import active_values
 from ..passes.loops.reciprocals import multiply_by_reciprocals
+from ..recording.finish import finished_tape
 from ..recording.recorder import Recorder
 from .cotangents import ABSENT, MAYBE_DISCARDED, NONZERO, NOT_YET_SEEDED
 from .reverse import Pullback, pullback
@@ -51,7 +52,7 @@ def iteration_pullback(tape: Tape, which: LoopCotangents) -> Tape:
         found = inline(back, [*primals, *held, *bars, *y_bars])
         results = [found[j] + saved_bars[k] if k in saved_bars else found[j] for j, k in enumerate(carries)]
         results += [total + found[len(carries) + j] for j, total in enumerate(sums)]
-        return recorder.finish((*results, *found[len(carries) + len(sums) :]))
+        return finished_tape(recorder, (*results, *found[len(carries) + len(sums) :]))
 
     return multiply_by_reciprocals(
         Recorder(tape.name, concrete=False).run(joined), len(carries) + len(which.wrt_constants)

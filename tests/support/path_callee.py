@@ -9,6 +9,7 @@ from tapediff.ir.interpreter import run
 from tapediff.ir.tape import Tape
 from tapediff.ops.control.calls import CALL, CALL_VARIANT, GET, LOOP, loop_with_numpy
 from tapediff.passes.pipeline import run_passes
+from tapediff.recording.finish import finished_tape
 from tapediff.recording.recorder import Recorder
 
 DTYPES = {"f": np.dtype(np.float64), "g": np.dtype(np.float32), "i": np.dtype(np.int64), "b": np.dtype(np.bool_)}
@@ -37,7 +38,7 @@ class PathCallee:
             arguments = [
                 recorder.input(np.asarray(v, t.dtype), active=t.is_float) for v, t in zip(inputs, self.in_types)
             ]
-            tape = recorder.finish(tuple(self.f(*arguments)))
+            tape = finished_tape(recorder, tuple(self.f(*arguments)))
         assert tape.output_types == self.out_types, (tape.output_types, self.out_types)
         path = [guard.outcome for guard in tape.guards]
         for number in range(len(self.tapes)):

@@ -22,6 +22,7 @@ from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.control.calls import CALL, CALL_VARIANT, LOOP, RECALL, LoopCotangents, LoopFlow, LoopForm, loop_with_numpy
 from ...passes.pipeline import PREPARE, run_passes
+from ...recording.finish import finished_tape
 from ...recording.recorder import Recorder
 from ...transforms.cotangents import MAYBE_DISCARDED, NONZERO
 from ...transforms.reverse import pullback
@@ -319,7 +320,7 @@ def _adder(type_: ValueType) -> TapeCallee:
 
 def _sum(recorder: Recorder, type_: ValueType) -> Tape:
     x, y = (recorder.input(np.ones(type_.shape, type_.dtype), active=True) for _ in range(2))
-    return recorder.finish((x + y,))
+    return finished_tape(recorder, (x + y,))
 
 
 def without_guards(tape: Tape) -> Tape:

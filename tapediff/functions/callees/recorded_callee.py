@@ -22,6 +22,7 @@ from ...ir.tape import Tape
 from ...numpy_api.kinds import kind_of
 from ...ops.control.calls import CALL
 from ...passes.pipeline import run_passes
+from ...recording.finish import finished_tape
 from ...recording.python_state.caught_errors import Failure
 from ...recording.python_state.randomness import Draws
 from ...recording.recorder import Recorder, unnoticed_errors
@@ -318,7 +319,7 @@ class RecordedCallee(Callee):
             raise
         finally:
             recorder.outermost = None
-        tape = recorder.finish(results)
+        tape = finished_tape(recorder, results)
         if recorder.captured:
             raise TrackedValueLeaked(
                 f"{self.name} uses a tracked value that is neither an argument nor a variable of an enclosing function",

@@ -11,6 +11,7 @@ from ...ir.interpreter import inline
 from ...ir.pytree import holds_tracked
 from ...ir.tape import Tape
 from ...recording.arguments.bind_call import BoundCall
+from ...recording.finish import finished_tape
 from ...recording.record import plain_value
 from ...recording.recorder import Recorder, current_recorder
 
@@ -34,7 +35,7 @@ def record_nested(call: BoundCall) -> tuple[Tape, list[Operand]]:
 def record_bound(recorder: Recorder, call: BoundCall) -> Tape:
     """The tape of a bound call."""
     tracked = [recorder.input(plain_value(a), active=active) for a, active in zip(call.inputs, call.active)]
-    return recorder.finish(call.function(*tracked), call.has_aux)
+    return finished_tape(recorder, call.function(*tracked), call.has_aux)
 
 
 def is_recorded(args: Sequence[Tree]) -> bool:

@@ -9,6 +9,7 @@ from tapediff.ir.instruction import FLOAT_SCALAR
 from tapediff.ir.interpreter import run
 from tapediff.ops.control.calls import LOOP
 from tapediff.passes.loops.reciprocals import multiply_by_reciprocals
+from tapediff.recording.finish import finished_tape
 from tapediff.recording.recorder import Recorder
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 
@@ -46,7 +47,7 @@ def test_what_is_carried_is_divided_by_as_before():
     """Only a divisor that depends on no carry is known early, and equal ones have one reciprocal."""
     with Recorder(concrete=False) as recorder:
         c, x, y = (recorder.input(np.ones(()), active=True) for _ in range(3))
-        tape = recorder.finish((c / y, x / c, x / y, (c + x) / y))
+        tape = finished_tape(recorder, (c / y, x / c, x / y, (c + x) / y))
     made = multiply_by_reciprocals(tape, 1)
     made.check()
     assert [i.op.name for i in made.instructions].count("reciprocal") == 1
