@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from typing import SupportsIndex
-from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -22,15 +21,14 @@ from ..recording.arguments.bind_call import BoundCall, bind_call, positional
 from ..recording.arguments.static import Static
 from ..recording.recorder import current_recorder
 from .backends import NATIVE
+from .direct_paths import DirectPaths
 from .evaluate.call_code import GuardValue, raise_pending
 from .evaluate.chosen import choose, leaves_like
 from .evaluate.direct_calls import (
     FIRST,
     VALUE_AND_GRADIENT,
     DirectCalls,
-    DirectKernel,
     KernelAnswer,
-    NoForm,
     directly,
     gradient_directly,
     known_gradient,
@@ -41,10 +39,9 @@ from .evaluate.like_function import like
 from .evaluate.nested_recording import is_recorded, record_nested
 from .evaluate.request import Given, Request, requested
 from .guarded.dispatch import Dispatch
-from .guarded.keyed_call import GuardedFunction, KeyedCall, forms_of
+from .guarded.keyed_call import GuardedFunction, KeyedCall
 from .guarded.merging import again_unmerged
 from .guarded.native_paths import GuardedCalls
-from .guarded.path_calls import CallsUnderGuard, PathCalls, fast_under
 from .guarded.policy import Policy
 from .guarded.record_path import PathRecorder
 from .guarded.staleness import StalenessCheck
@@ -58,8 +55,6 @@ from .tapes.gradient_tape import gradient_tape
 from .tapes.operator_tapes import Numbers, Operator
 
 Argnums = int | Sequence[int]
-# Of a kernel: the argnums of a gradient, an operator, None for the value.
-Key = tuple[int, ...] | Operator | None
 
 
 class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
@@ -131,8 +126,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         self._fast: Callable[..., object] = unknown_yet
         self._fast_gradient: Callable[..., object] = unknown_yet
         self._fast_value: Callable[..., object] = unknown_yet
-        self._path_calls: WeakValueDictionary[Hashable, PathCalls] = WeakValueDictionary()
-        self._calls_under_guard: WeakValueDictionary[Hashable, CallsUnderGuard] = WeakValueDictionary()
+        self._direct = DirectPaths(function, policy, cache, self._recorder.merging, self._staleness)
         self.direct_calls = DirectCalls()
         self._shape: tuple[int, ...] | None = None
         self._dtype = FLOAT64
@@ -239,40 +233,8 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         tree = results_tree(variant.program.tape, variant.program.tape.value_count)
         leaves = leaves_like(tree, value, "the result")
         known = KernelAnswer(tree, range(len(leaves)), leaves)
-        self.direct_calls.remember(given.asked_for("value"), lambda: self._direct_kernel(call, variant, None), known)
+        self.direct_calls.remember(given.asked_for("value"), lambda: self._direct.kernel(call, variant, None), known)
         return value
-
-    def _direct_kernel(self, call: KeyedCall, variant: Variant, key: Key, *, alone: bool = False) -> DirectKernel:
-        """For direct calls of this form; `alone`: on this path only.
-
-        Raises:
-            NoForm: they have to take the full path.
-        """
-        if not self._is_answered_by_kernels(variant):
-            raise NoForm
-        kernel, forms, count = variant.compiled.kernel(key), forms_of(call), len(variant.program.tape.inputs)
-        if self.guard is None:
-            return DirectKernel(self._calls(call, variant, key, alone=alone).run, kernel, forms, count)
-        return DirectKernel(self._under_guard(call, variant, key).under, kernel, forms, count, self._function.value_of_guard)
-
-    def _calls(self, call: KeyedCall, variant: Variant, key: Key, *, alone: bool = False) -> PathCalls:
-        """The kernels of one operator, for calls of this kind; `alone`: of this tape only."""
-        name = (call.key, _results(variant, key), variant.number if alone else 0)
-        calls = self._path_calls.setdefault(name, PathCalls(self._cache))
-        calls.add(variant, self._staleness.counted(variant.kernel_call(key)))
-        return calls
-
-    def _under_guard(self, call: KeyedCall, variant: Variant, key: Key) -> CallsUnderGuard:
-        """The same for each value of the user's guard, with this call's among them."""
-        name = (call.key._replace(guard=()), _results(variant, key))
-        found = self._calls_under_guard.setdefault(name, CallsUnderGuard())
-        found.add(call.specialisation.guard_value[0], self._calls(call, variant, key))
-        return found
-
-    def _is_answered_by_kernels(self, variant: Variant) -> bool:
-        """Whether the next calls may go straight to the kernels of this tape, and are not replayed or compared with the plain function."""
-        is_compiled = variant.compiled.seconds and variant.replays >= self.compile_after
-        return bool(is_compiled) and not self._recorder.merging.trials_left and self.keeps(variant)
 
     @again_unmerged
     def operate(
@@ -286,7 +248,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         attempts = lambda call: self._dispatch.operate(call, build(call.bound.argnums), vectors, out, several)  # noqa: E731
         call, variant, found = self._dispatch.answer(call, attempts)
         if found.kernel_of is not None and self.guard is None:
-            found.kernel = lambda alone: self._direct_kernel(call, variant, build(call.bound.argnums), alone=alone)
+            found.kernel = lambda alone: self._direct.kernel(call, variant, build(call.bound.argnums), alone=alone)
         return found
 
     @again_unmerged
@@ -334,10 +296,10 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         check_out(into, [ValueType(inputs[k].shape, inputs[k].dtype) for k in numbers], several)
         outs = None if into is None else (list(into) if several else [into])
         call, variant, (value, gradients) = self._gradients(call, outs)
-        if numbers == (0,) and variant.is_direct and self._is_answered_by_kernels(variant):
+        if numbers == (0,) and variant.is_direct and self._direct.answers(variant):
             self._use_fast_path(call, variant)
         found = out if out is not None else chosen.nested([g[()] if g.shape == () else g for g in gradients])
-        kernel, asked_for = lambda: self._direct_kernel(call, variant, numbers), asked.given.asked_for(VALUE_AND_GRADIENT)
+        kernel, asked_for = lambda: self._direct.kernel(call, variant, numbers), asked.given.asked_for(VALUE_AND_GRADIENT)
         self.direct_calls.remember(asked_for, kernel, *known_gradient(chosen, value, found, out))
         return (value, found) if keep else found
 
@@ -356,20 +318,14 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
     def _use_fast_path(self, call: KeyedCall, variant: Variant) -> None:
         """Let the next call of this kind take the fast path."""
         self._shape, self._dtype = variant.shape, variant.dtype
-        self._fast = self._fast_gradient = self.native_call(variant) or self._fast_call(call, variant, (0,))
+        self._fast = self._fast_gradient = self.native_call(variant) or self._direct.fast_call(call, variant, (0,))
 
     def _use_fast_value(self, call: KeyedCall, variant: Variant) -> None:
         """The same for its value, where that is a number."""
         tape = variant.program.tape
         is_number = tape.output_types == (FLOAT_SCALAR,) and not tape.returns_tuple
-        if is_number and variant.is_direct and self._is_answered_by_kernels(variant):
-            self._fast_value = self._fast_call(call, variant, None)
-
-    def _fast_call(self, call: KeyedCall, variant: Variant, key: Key) -> Callable[..., Tree]:
-        if self._function.guard is None:
-            return self._calls(call, variant, key).run
-        under = self._under_guard(call, variant, key)
-        return fast_under(self._function.guard, under, self._cache, len(call.args), outputs=0 if key is None else 1)
+        if is_number and variant.is_direct and self._direct.answers(variant):
+            self._fast_value = self._direct.fast_call(call, variant, None)
 
     def _inlined(self, call: BoundCall, out: Out, several: bool) -> tuple[Tree, Tree]:
         """Inside a recording: f may use its values, so nothing is kept, and the gradient's operations are recorded."""
@@ -412,10 +368,3 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
 
     def __repr__(self) -> str:
         return f"<GuardedTape of {self.name}: {len(self._cache.all())} tapes; {self.stats}>"
-
-
-def _results(variant: Variant, key: Key) -> Hashable:
-    """What kernels must have in common that one direct call may run."""
-    tape = variant.program.tape
-    has_aux = isinstance(key, Operator) and key.has_aux
-    return key, variant.compiled.kernel(key).tape.output_types, tape.result, tape.returns_tuple, tape.aux if has_aux else None

@@ -1,0 +1,76 @@
+"""Which kernels the next calls of a GuardedTape go to directly: those of the paths that answered calls of the same form.
+
+Comes in: a call that was answered, its tape, and an operator. Goes out: what later calls of that form run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from weakref import WeakValueDictionary
+
+from ..ir.instruction import Tree
+from .compiled_tape import Key
+from .evaluate.direct_calls import DirectKernel, NoForm
+from .guarded.keyed_call import GuardedFunction, KeyedCall, forms_of
+from .guarded.merging import Merging
+from .guarded.path_calls import CallsUnderGuard, PathCalls, fast_under
+from .guarded.policy import Policy
+from .guarded.staleness import StalenessCheck
+from .guarded.tape_cache import TapeCache
+from .guarded.variant import Variant
+from .tapes.operator_tapes import Operator
+
+
+class DirectPaths:
+    """The kernels of all paths, by operator and form of call; of the user's guard, by its value, too."""
+
+    def __init__(self, function: GuardedFunction, policy: Policy, cache: TapeCache, merging: Merging, staleness: StalenessCheck) -> None:
+        self._function, self._policy, self._cache, self._merging, self._staleness = function, policy, cache, merging, staleness
+        self._path_calls: WeakValueDictionary[Hashable, PathCalls] = WeakValueDictionary()
+        self._calls_under_guard: WeakValueDictionary[Hashable, CallsUnderGuard] = WeakValueDictionary()
+
+    def kernel(self, call: KeyedCall, variant: Variant, key: Key, *, alone: bool = False) -> DirectKernel:
+        """For direct calls of this form; `alone`: on this path only.
+
+        Raises:
+            NoForm: they have to take the full path.
+        """
+        if not self.answers(variant):
+            raise NoForm
+        kernel, forms, count = variant.compiled.kernel(key), forms_of(call), len(variant.program.tape.inputs)
+        if self._function.guard is None:
+            return DirectKernel(self._calls(call, variant, key, alone=alone).run, kernel, forms, count)
+        return DirectKernel(self._under_guard(call, variant, key).under, kernel, forms, count, self._function.value_of_guard)
+
+    def answers(self, variant: Variant) -> bool:
+        """Whether the next calls may go straight to the kernels of this tape, and are not replayed or compared with the plain function."""
+        is_compiled = variant.compiled.seconds and variant.replays >= self._policy.compile_after
+        return bool(is_compiled) and not self._merging.trials_left and self._cache.holds(variant)
+
+    def fast_call(self, call: KeyedCall, variant: Variant, key: Key) -> Callable[..., Tree]:
+        """What the fast path of calls like this one runs."""
+        if self._function.guard is None:
+            return self._calls(call, variant, key).run
+        under = self._under_guard(call, variant, key)
+        return fast_under(self._function.guard, under, self._cache, len(call.args), outputs=0 if key is None else 1)
+
+    def _calls(self, call: KeyedCall, variant: Variant, key: Key, *, alone: bool = False) -> PathCalls:
+        """The kernels of one operator, for calls of this kind; `alone`: of this tape only."""
+        name = (call.key, _results(variant, key), variant.number if alone else 0)
+        calls = self._path_calls.setdefault(name, PathCalls(self._cache))
+        calls.add(variant, self._staleness.counted(variant.kernel_call(key)))
+        return calls
+
+    def _under_guard(self, call: KeyedCall, variant: Variant, key: Key) -> CallsUnderGuard:
+        """The same for each value of the user's guard, with this call's among them."""
+        name = (call.key._replace(guard=()), _results(variant, key))
+        found = self._calls_under_guard.setdefault(name, CallsUnderGuard())
+        found.add(call.specialisation.guard_value[0], self._calls(call, variant, key))
+        return found
+
+
+def _results(variant: Variant, key: Key) -> Hashable:
+    """What kernels must have in common that one direct call may run."""
+    tape = variant.program.tape
+    has_aux = isinstance(key, Operator) and key.has_aux
+    return key, variant.compiled.kernel(key).tape.output_types, tape.result, tape.returns_tuple, tape.aux if has_aux else None
