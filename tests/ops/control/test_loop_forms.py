@@ -45,7 +45,6 @@ def test_a_while_loop_takes_at_most_so_many_iterations(target, most):
     for slope, ends in ((step * (1 + 1e-9), True), (step * (1 - 1e-9), False), (0.0, False), (1.0, True)):
         x = np.array([2.0, slope])
         if ends:
-            steps = most if slope != 1.0 else 10
             assert call(x) == pytest.approx(rising(x), rel=1e-13)  # as many multiplications, each rounded
             continue
         with pytest.raises(td.LoopTooLong) as raised:
