@@ -51,6 +51,9 @@ class PathCallee:
     def outcomes(self, number):
         return [guard.outcome for guard in self.tapes[number].guards]
 
+    def only_tape(self):
+        """Others may be recorded at any time."""
+
     def with_path(self, decided, inputs):
         for number in range(len(self.tapes)):
             met = self.outcomes(number)[: len(decided)]

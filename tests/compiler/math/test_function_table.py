@@ -284,7 +284,7 @@ LOGICAL = {
     "logical_or": lambda f: lambda x, y: f(x < 0.5, y < 0.5),
     "logical_xor": lambda f: lambda x, y: f(x < 0.5, y < 0.5),
     "logical_not": lambda f: lambda x: f(x < 0.5),
-    "select": lambda f: lambda x, y, z: f(x < 0.5, y, z),
+    **dict.fromkeys(("select", "select_by_jump"), lambda f: lambda x, y, z: f(x < 0.5, y, z)),
     "integer_power": lambda f: lambda x: f(x, 3),
     "polygamma": lambda f: lambda x: f(2, x),
     "integer_floor_divide": lambda f: lambda x, y: f(whole(x), whole(y)),
