@@ -1,6 +1,7 @@
 """Branches of plain Python as selects and loops: one tape for all paths where that changes nothing, and no wrong answers anywhere."""
 
 import contextlib
+import math
 
 import numpy as np
 import pytest
@@ -227,10 +228,19 @@ def asks_a_number(x):
     return x[1] if x[0] else x[2]
 
 
+def doubled_near_one(v):
+    return 2.0 * v if math.isclose(v, 1.0) else v
+
+
+def calls_what_asks_whether_numbers_are_close(x):
+    return (doubled_near_one(x[1]) if x[0] > 0 else x[2]) * x[3]
+
+
 @np.errstate(all="ignore")
 def test_every_rule_keeps_a_trap_out():
     met = set()
-    for f in [*TRAPS, has_a_long_condition, asks_a_number, divides_by_a_number_that_is_zero, unbound_on_one_side]:
+    others = [has_a_long_condition, asks_a_number, calls_what_asks_whether_numbers_are_close]
+    for f in [*TRAPS, *others, divides_by_a_number_that_is_zero, unbound_on_one_side]:
         merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
         for x in POINTS:
             with contextlib.suppress(ZeroDivisionError, UnboundLocalError):

@@ -275,25 +275,3 @@ def test_short_loops_in_loops_compute_nothing_again():
     for _ in range(4**4):
         c, slope = np.sin(c) * 0.9 + 0.1 * c, slope * (np.cos(c) * 0.9 + 0.1)
     np.testing.assert_allclose(tape(0.3), (c, slope), rtol=1e-12)
-
-
-def test_positions_that_are_searched_for_are_kept():
-    """Whole numbers are saved as floats are: the reverse loop does not search again."""
-    wanted, shocks = np.linspace(0.05, 0.95, 30), RNG.normal(size=(12, 30))
-
-    def f(u):
-        h, total = np.sin(np.arange(30.0)) * u[0], 0.0
-        for shock in shocks:
-            weight = np.exp(-((h * u[0]) ** 2))
-            h = h[np.minimum(np.searchsorted(np.cumsum(weight) / np.sum(weight), wanted), 29)] + u[1] * shock
-            total = total + np.sum(weight)
-        return total
-
-    u = np.array([0.7, 0.3])
-    compiled = td.compile(f, u)
-    bodies = [i.params[0].only_tape() for i in compiled.kernel((0,)).tape.instructions if i.op is LOOP]
-    searches = [sum(i.op.name == "searchsorted" for i in body.instructions) for body in bodies]
-    assert (len(searches), sum(searches)) == (2, 1)
-    for at in (u, 1.1 * u):
-        for found, expected in zip(td.value_and_gradient(compiled, at), td.value_and_gradient(compiled.tape, at)):
-            np.testing.assert_allclose(found, expected, rtol=1e-12)  # sums in another order
