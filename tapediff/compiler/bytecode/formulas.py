@@ -80,6 +80,7 @@ def _forward_tape(form: Form) -> Tape:
     return Recorder("forward", concrete=False).run(body)
 
 
+@np.errstate(all="ignore")
 def _adjoint_tape(form: Form, wanted: tuple[int, ...], is_guarded: bool) -> Tape:
     op = form.op
     assert isinstance(op, Op)
@@ -98,8 +99,7 @@ def _adjoint_tape(form: Form, wanted: tuple[int, ...], is_guarded: bool) -> Tape
             found.append(result_of(recorder, cotangent, z_bar.type))
         return finished(recorder, found)
 
-    with np.errstate(all="ignore"):
-        return run_passes(Recorder("adjoint", concrete=False).run(body))
+    return run_passes(Recorder("adjoint", concrete=False).run(body))
 
 
 def _inputs(recorder: Recorder, kinds: Sequence[str]) -> list[TrackedArray]:
