@@ -5,7 +5,7 @@ Each takes its operands, its result and its sizes, as matrix_routines.py has it;
 
 import numpy as np
 
-from .library_calls import fft, fill, ifft, irfft, rfft_n_even, rfft_n_odd
+from .linked_functions import fft, fill, ifft, irfft, rfft_n_even, rfft_n_odd
 from .scalar_functions import inner
 
 # Fourier transforms

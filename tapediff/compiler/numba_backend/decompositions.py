@@ -5,7 +5,7 @@ Each takes its operands, its result and its sizes, and returns whether it failed
 
 import numpy as np
 
-from .library_calls import (
+from .linked_functions import (
     A,
     L,
     N,

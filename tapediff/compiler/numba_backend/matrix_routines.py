@@ -8,7 +8,23 @@ import math
 
 import numpy as np
 
-from .library_calls import L, N, R, T, U, copy, dgemm, dgetrf, dgetrs, dpotrf, dtrsm, fill, integer, letter, transpose
+from .linked_functions import (
+    L,
+    N,
+    R,
+    T,
+    U,
+    copy,
+    dgemm,
+    dgetrf,
+    dgetrs,
+    dpotrf,
+    dtrsm,
+    fill,
+    integer,
+    letter,
+    transpose,
+)
 from .scalar_functions import inner
 
 # Products

@@ -14,10 +14,10 @@ import numpy as np
 from ...ir.instruction import UserFunction
 from ..jit.toolchain import toolchain
 from ..math.special import SEVERAL_RESULTS, SPECIAL_FUNCTIONS
-from . import array_routines, decompositions, library_calls, matrix_routines, program_support, scalar_functions
+from . import array_routines, decompositions, linked_functions, matrix_routines, program_support, scalar_functions
 
 # Where definitions are found by name; each module uses only those before it.
-LIBRARY = (scalar_functions, library_calls, matrix_routines, decompositions, array_routines, program_support)
+LIBRARY = (scalar_functions, linked_functions, matrix_routines, decompositions, array_routines, program_support)
 
 # Special functions by whose names the listing calls its loop indices; no op has them.
 LOOP_INDICES = ("i0", "i1")

@@ -185,16 +185,16 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls, ArrayCopies):
     ) -> tuple[tuple[Tree, ...], tuple[Tree, ...]]:
         """The variables after a loop, and before it."""
         check = lambda carry: condition(*map(note_plain, carry))  # noqa: E731 -- its name is its use
-        try:
-            return self._while_loop(check, step, start), start
-        except _OtherArrays as other:
-            start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
-            return self._while_loop(check, step, start), start
-        except Exception as error:
-            if not self._is_body or isinstance(error, Refused):
-                raise
-            # Of a turn that there may be none of at this point.
-            raise self._refuse("calls", place, f"a turn of it fails: {error}") from error
+        while True:
+            try:
+                return self._while_loop(check, step, start), start
+            except _OtherArrays as other:
+                start = tuple(other.arrays.get(k, value) for k, value in enumerate(start))
+            except Exception as error:
+                if not self._is_body or isinstance(error, Refused):
+                    raise
+                # Of a turn that there may be none of at this point.
+                raise self._refuse("calls", place, f"a turn of it fails: {error}") from error
 
     def _loop_state(
         self, place: Place, turn: Callable[..., Tree], condition: Callable[..., Operand], frozen: Frozen
