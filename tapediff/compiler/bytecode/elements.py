@@ -32,6 +32,7 @@ from ...ops.arrays.indexing import ASSEMBLE, PUT, REPLACE
 from ...ops.arrays.reductions import SUM
 from ...ops.elementwise.arithmetic import ADD, CONVERT, MULTIPLY
 from ...ops.matrices.products import MATMUL
+from .kink_squares import KinkSquare, kink_squares
 
 # Arrays are better in loops on SIMD lanes, which take a third of the time of as many operations on numbers and a half of that of 3 or 4;
 # but compiling these takes 0.5 ms an instruction, and sweeps less than 0.1. So a tape may have so many operations on numbers for each
@@ -70,6 +71,7 @@ class Elements:
         ordinals: of guards, by number of the operation.
         kinds: of the elements.
         filler: a constant that is there to be read by what only fills runs up.
+        squares: of values with a kink, by instruction.
     """
 
     forms: list[Form] = field(default_factory=list)
@@ -83,6 +85,7 @@ class Elements:
     ordinals: dict[int, int] = field(default_factory=dict)
     kinds: list[str] = field(default_factory=list)
     filler: int = -1
+    squares: dict[int, KinkSquare | None] = field(default_factory=dict)
 
 
 def elements_of(tape: Tape) -> Elements:
@@ -91,6 +94,7 @@ def elements_of(tape: Tape) -> Elements:
     known, elements = table.known, table.elements
     ids, scalar, kinds = elements.ids, table.scalar, elements.kinds
     form_of, rows, results, makers = elements.form_of, elements.rows, elements.results, elements.makers
+    squares = elements.squares
     for number, (op, inputs, params, _, _) in enumerate(tape.instructions):
         # Nearly all operations are on one or two numbers, by a form that was met before.
         if len(inputs) == 2:
@@ -102,7 +106,7 @@ def elements_of(tape: Tape) -> Elements:
             row = (ids[inputs[0]],)
         else:
             found = row = None
-        if found is None or row is None:
+        if found is None or row is None or number in squares:
             table.other(number)
             continue
         form, kind = found
@@ -134,6 +138,7 @@ class _Table:
         count = len(tape.instructions)
         self.most = count * (MOST_OPERATIONS if count < LONG else MOST_IF_LONG)
         self.elements.filler = self.constant(1.0, "f64")
+        self.elements.squares = kink_squares(tape)
 
     def define(self, ids: Operand, kind: str) -> None:
         self.elements.ids.append(ids)
@@ -154,7 +159,9 @@ class _Table:
             return
         if type_.size > self.most:
             raise Unsuited
-        if op is CONSTANT:
+        if number in self.elements.squares:
+            self.define(self._plain(self._square(number, instruction), type_), kind)
+        elif op is CONSTANT:
             self.define(self._constants(params[0]), kind)
         elif op.moves or op is REPLACE or op is ASSEMBLE or op is PUT:
             self.define(self._moved(instruction), kind)
@@ -252,6 +259,14 @@ class _Table:
         if type_.shape == () and len(inputs) < 3:
             self.known[op, params, *kinds] = form, KINDS[type_.dtype]
         self.define(self._plain(ids, type_), KINDS[type_.dtype])
+
+    def _square(self, number: int, instruction: Instruction) -> np.ndarray:
+        square = self.elements.squares[number]
+        if square is None:
+            raise Unsuited
+        form = self.form(square.op, (), ("f64",) * len(square.operands), "f64")
+        made = self.operations(number, form, [self._array(i) for i in square.operands])
+        return self._sum(number, made, (0,)) if instruction.op is MATMUL else made
 
     def _sum(self, number: int, ids: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
         """By halves: the same order at every call, and short chains."""

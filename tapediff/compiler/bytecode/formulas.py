@@ -22,6 +22,7 @@ from ...recording.recorder import Recorder
 from ...transforms.reverse import finished, result_of
 from ..loop_ir.program import Literal, Parameters, Step
 from ..lower.lower import lower
+from .discarded import CHOSEN, GUARDED
 from .elements import Form, Unsuited
 
 _DTYPES = {"f64": FLOAT64, "i64": INT64, "i1": BOOL}
@@ -59,13 +60,29 @@ def forward_formula(form: Form) -> Formula:
 
 
 @cache
-def adjoint_formula(form: Form, wanted: tuple[int, ...], is_guarded: bool) -> Formula:
+def adjoint_formula(form: Form, wanted: tuple[int, ...], mode: int) -> Formula:
     """From the cotangent of the result, the result and the operands to what is added to the cotangents of the operands `wanted`.
 
     Args:
-        is_guarded: the cotangent may be an exact zero of something discarded, and what it adds is then 0, too.
+        mode: what it does about cotangents of what is discarded, see discarded.py.
     """
-    return _lowered(_adjoint_tape(form, wanted, is_guarded), ("f64", form.kind, *form.kinds))
+    kinds = ("f64", form.kind, *form.kinds)
+    if form.op is SELECT:
+        z_bar = "r1" if mode & CHOSEN else "r1 + 0.0"
+        sides = {1: f"select(r0, {z_bar}, -0.0)", 2: f"select(r0, -0.0, {z_bar})"}
+        return _with_lines(Formula(kinds, (), ()), [(sides[k], (2, 0)) for k in wanted])
+    formula = _lowered(_adjoint_tape(form, wanted, bool(mode & GUARDED)), kinds)
+    if not mode & CHOSEN:
+        return formula
+    marked = "select(equal(r0, 0.0) & signbit(r0), -0.0, r1 + 0.0)"
+    return _with_lines(formula, [(marked, (0, result)) for result in formula.results])
+
+
+def _with_lines(formula: Formula, lines: Sequence[tuple[str, tuple[Ref, ...]]]) -> Formula:
+    """The formula with further lines, which make its results."""
+    first = len(formula.kinds) + len(formula.lines)
+    added = [Line(expression, (), operands, "f64") for expression, operands in lines]
+    return Formula(formula.kinds, (*formula.lines, *added), tuple(range(first, first + len(added))))
 
 
 def _forward_tape(form: Form) -> Tape:

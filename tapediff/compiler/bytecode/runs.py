@@ -13,21 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...ir.instruction import INPUT
 from ...ir.tape import Tape
-from ...ops.arrays.indexing import INDEX
-from ...ops.arrays.regions import Region, cover
-from ...ops.declaration.op import Elementwise, Op
-from ...ops.elementwise.comparison import SELECT
-from ...passes.activity import active_values
-from ...passes.simplify.smooth_squares import Squares
-from ...transforms.reverse import multiplies_by_finite
+from ...ops.declaration.op import Op
+from .discarded import MODES, adjoint_modes
 from .elements import Elements, Form, Unsuited
 
-# Bits of a key behind the number of a form: which operands get a cotangent, and whether the adjoint selects exact zeros.
+# Bits of a key behind the number of a form: which operands get a cotangent, and what the adjoint does about discarded ones.
 OPERANDS = 4
-GUARDED = 1 << OPERANDS
-KEYS = 2 * GUARDED
+ADJOINTS = 1 << OPERANDS
+KEYS = MODES * ADJOINTS
 
 
 def keys_of(tape: Tape, elements: Elements, wrt: Sequence[int] | None) -> np.ndarray:
@@ -37,9 +31,9 @@ def keys_of(tape: Tape, elements: Elements, wrt: Sequence[int] | None) -> np.nda
         return forms
     if tape.output_types[0].shape != ():
         raise Unsuited
-    guarded = _guarded(tape, {tape.inputs[k] for k in wrt})
+    modes = np.frombuffer(adjoint_modes(tape, {tape.inputs[k] for k in wrt}, elements.squares), np.uint8).astype(np.int64)
     wanted = np.array(_wanted(tape, elements, wrt), np.int64)
-    return forms + wanted + GUARDED * (guarded[np.array(elements.makers, np.int64)] & (wanted > 0))
+    return forms + wanted + ADJOINTS * modes[np.array(elements.makers, np.int64)] * (wanted > 0)
 
 
 def _wanted(tape: Tape, elements: Elements, wrt: Sequence[int]) -> list[int]:
@@ -82,49 +76,6 @@ def _rule_bits(form: Form) -> int:
     if len(form.kinds) > OPERANDS:
         raise Unsuited
     return sum(1 << k for k, rule in enumerate(op.vjp) if rule is not None and form.kinds[k] == "f64")
-
-
-def _guarded(tape: Tape, sources: set[int]) -> np.ndarray:
-    """By instruction: whether its cotangent may be an exact zero of something discarded, which its adjoint must not make NaN of. As in
-    transforms/reverse.py; transforms/cotangents.py explains the qualities. Raises Unsuited where there are rules of its own."""
-    instructions = tape.instructions
-    found = np.zeros(len(instructions), bool)
-    used = {instruction[0] for instruction in instructions}
-    if any(op.squared is not None for op in used) and any(map(Squares(tape).is_square, instructions)):
-        raise Unsuited
-    # Entries of the inputs are parts of what needs no cotangent but their own.
-    reads_parts = INDEX in used and any(i[0] is INDEX and instructions[i[1][0]][0] is not INPUT for i in instructions)
-    if not reads_parts and not any(isinstance(op, Op) and op.masks and op is not INDEX for op in used):
-        return found
-    active = active_values(tape, sources)
-    if SELECT in used and any(i.op is SELECT and active[n] for n, i in enumerate(instructions)):
-        raise Unsuited
-    # 0: no cotangent yet, 1: perhaps discarded, 2: not.
-    quality = bytearray(len(instructions))
-    quality[tape.outputs[0]] = 2
-    parts: dict[int, list[Region]] = {}
-    for number in range(len(instructions) - 1, -1, -1):
-        op, inputs, *_ = instruction = instructions[number]
-        if not active[number] or op is INPUT:
-            continue
-        if number in parts:
-            own = 2 if quality[number] != 1 and cover(parts[number], instruction.type.shape) else 1
-            quality[number] = max(quality[number], own)
-        if not quality[number] or not isinstance(op, Op):
-            continue
-        passed = 1 if op.masks and op is not INDEX else quality[number]
-        multiplies = isinstance(op, Elementwise) and not op.linear and not multiplies_by_finite(tape, instruction)
-        found[number] = multiplies and quality[number] == 1
-        for k, i in enumerate(inputs):
-            if not active[i] or (not callable(op.vjp) and op.vjp[k] is None):
-                continue
-            if op is INDEX:
-                if instructions[i].op is not INPUT:
-                    parts.setdefault(i, []).append(instruction.params[0])
-                    quality[i] = max(quality[i], passed) if passed == 1 else quality[i]
-            else:
-                quality[i] = max(quality[i], passed)
-    return found
 
 
 @dataclass(frozen=True, slots=True)

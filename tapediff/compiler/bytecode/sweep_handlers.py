@@ -121,7 +121,7 @@ class Adjoint:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Begins the backward sweep. Words: the number of values, the slot of the result."""
+    """Begins the backward sweep. Words: the number of values, which is one of whole vectors, and the slot of the result."""
 
     makes_values = False
     arity = 2
@@ -131,8 +131,12 @@ class Turn:
         code.line(f"%operands = getelementptr i8, ptr %run, i64 {HEADER_BYTES}")
         count = writer.word("%operands", 0)
         cotangents = code.emit(f"getelementptr i64, ptr %slots, i64 {count}")
-        code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-        code.line(f"call void @llvm.memset.p0.i64(ptr {cotangents}, i8 0, i64 {code.emit(f'mul i64 {count}, 8')}, i1 false)")
+        code.line("%done_slot = alloca i64")
+        code.line("store i64 0, ptr %done_slot")
+        code.line(f"%count = add i64 {count}, 0")
+        nothing = ", ".join(["double -0.0"] * LANES)
+        writer.loop(LANES, lambda done: code.line(
+            f"store <{LANES} x double> <{nothing}>, ptr {code.emit(f'getelementptr i64, ptr {cotangents}, i64 {done}')}, align 8"))
         seed = code.emit(f"getelementptr i64, ptr {cotangents}, i64 {writer.word('%operands', 1)}")
         code.line(f"store double 1.0, ptr {seed}")
         _go_on(code, code.emit("getelementptr i32, ptr %operands, i64 2"), cotangents)
@@ -156,7 +160,7 @@ class CopyIn:
 
 @dataclass(frozen=True, slots=True)
 class CopyOut:
-    """Puts `count` consecutive slots into an output. Words: the base, the first slot."""
+    """Puts `count` consecutive cotangents into an output. Words: the base, the first slot."""
 
     makes_values = False
     arity = 2
@@ -165,8 +169,14 @@ class CopyOut:
         code = writer.code
         _count(code)
         base = _base(writer)
-        _copy(code, base, code.emit(f"getelementptr i64, ptr %slots, i64 {writer.word('%run', 4)}"))
+        first = code.emit(f"getelementptr i64, ptr %slots, i64 {writer.word('%run', 4)}")
+        writer.loop(1, lambda done: self._one(code, base, first, done))
         _go_on(code, code.emit("getelementptr i32, ptr %run, i64 5"), "%made")
+
+    def _one(self, code: Code, base: str, first: str, done: str) -> None:
+        cotangent = code.emit(f"load double, ptr {code.emit(f'getelementptr double, ptr {first}, i64 {done}')}")
+        total = code.emit(f"fadd double {cotangent}, 0.0")
+        code.line(f"store double {total}, ptr {code.emit(f'getelementptr double, ptr {base}, i64 {done}')}")
 
 
 def _count(code: Code) -> None:

@@ -46,10 +46,10 @@ class _Printer:
                 yield f"z[{self.made}:{self.made + count}] = {self.bases[self.words[first]]}"
             case CopyOut():
                 base, slot = self.words[first : first + 2].tolist()
-                yield f"{self.bases[base]}[:] = z_bar[{slot - self.values}:{slot - self.values + count}]"
+                yield f"{self.bases[base]}[:] = z_bar[{slot - self.values}:{slot - self.values + count}] + 0.0"
             case Turn():
                 self.values, seed = self.words[first : first + 2].tolist()
-                yield f"z_bar = np.zeros({self.values})"
+                yield f"z_bar = np.full({self.values}, -0.0)"
                 yield f"z_bar[{seed}] = 1.0"
             case Forward():
                 text = _forward_text(handler.formula)

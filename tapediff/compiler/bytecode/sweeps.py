@@ -18,11 +18,12 @@ import numpy as np
 from ...errors import UnsupportedFunction
 from ...ir.instruction import GUARD
 from ...ir.tape import Tape
+from ..loop_ir.collapse_loops import LANES
 from ..loop_ir.program import Access, Exit, Interpreted, Program, Storage
 from .elements import KINDS, Elements, Unsuited, elements_of
 from .formulas import adjoint_formula, forward_formula
 from .handlers import Check, Constants, End, Handler, Store, addresses_of
-from .runs import GUARDED, KEYS, OPERANDS, grouped, keys_of
+from .runs import ADJOINTS, KEYS, OPERANDS, grouped, keys_of
 from .sweep_handlers import ADJOINT_WORDS, Adjoint, CopyIn, CopyOut, Forward, Turn
 
 # A run costs 20 ns beside its operations, as the processor guesses wrong where it goes on: chains of unlike operations take 4 times as long
@@ -123,7 +124,7 @@ class _Builder:
         first = [*elements.constants.values(), *chain.from_iterable(range(n, n + size) for n, size in elements.inputs.values())]
         makes = np.array([self.handlers_of[key][0].makes_values for key in self.runs.keys], np.int64) * self.counts
         self.made_at = len(first) + np.cumsum(makes) - makes
-        self.values = len(first) + int(makes.sum())
+        self.values = -(-(len(first) + int(makes.sum())) // LANES) * LANES
         self.slot_of = np.zeros(len(elements.kinds), np.int64)
         self.slot_of[first] = np.arange(len(first))
         makers = results >= 0
@@ -139,7 +140,7 @@ class _Builder:
         if form.op is GUARD:
             kind, expects_nan = form.params
             return Check(kind, form.kinds[0], expects_nan), None
-        adjoint = Adjoint(adjoint_formula(form, wanted, bool(key & GUARDED)), wanted) if wanted else None
+        adjoint = Adjoint(adjoint_formula(form, wanted, key % KEYS // ADJOINTS), wanted) if wanted else None
         return Forward(forward_formula(form)), adjoint
 
     # Words
@@ -231,7 +232,7 @@ class _Builder:
     def _backward(self, starts: np.ndarray) -> None:
         """The adjoints of the runs that have one, from the last to the first."""
         keys = np.array(self.runs.keys, np.int64)
-        chosen = np.flatnonzero(keys % GUARDED)[::-1]
+        chosen = np.flatnonzero(keys % ADJOINTS)[::-1]
         words = np.zeros((len(chosen), ADJOINT_WORDS), np.int64)
         at = self.length + ADJOINT_WORDS * np.arange(len(chosen))
         words[:, 2] = self.counts[chosen]

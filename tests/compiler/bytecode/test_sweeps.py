@@ -157,17 +157,55 @@ def test_guards_fail_in_their_order_and_leave_the_results_alone(any_length):
 
 
 def test_what_is_discarded_contributes_exact_zeros(any_length):
-    """An infinite derivative behind a maximum, of an unused entry, and behind a floor, whose derivative is zero."""
+    """An infinite derivative behind a maximum, a choice, of an unused entry, and behind a floor, whose derivative is zero."""
 
     def f(x):
         root, unused = np.sqrt(np.abs(x[0])), np.sqrt(x[4:6])
-        return np.maximum(root, x[1]) + np.sqrt(np.maximum(x[2], 0.0)) * x[3] + unused[0] * x[3] + np.floor(np.log(x[6]))
+        root = np.maximum(root, x[1]) + np.where(x[0] > 0.0, np.sqrt(x[0]), 0.0) * x[1] + np.where(x[2] > x[3], x[1] / x[2], np.log(x[0] + 1.0))
+        return root + np.sqrt(np.maximum(x[2], 0.0)) * x[3] + unused[0] * x[3] + np.floor(np.log(x[6]))
 
     with np.errstate(all="ignore"):
         assert_as_replayed(
             f, (np.array([0.0, 1.0, 0.0, 2.0, 4.0, 0.0, 3.0]),), (np.array([0.0, -1.0, -1.0, 0.0, 0.0, 0.0, 1.0]),),
             (np.array([4.0, 2.0, 0.0, 0.0, 1.0, 2.0, 0.5]),),
         )  # fmt: skip
+
+
+def choosing(seed):
+    """A function of 5 numbers: choices by masks that meet, kinks and their squares, derivatives that are infinite or nowhere defined."""
+    draw = random.Random(seed)
+    steps = [(draw.randrange(17), *(draw.random() ** 2 for _ in range(3)), draw.randrange(4)) for _ in range(14)]
+
+    def f(x):
+        v, masks = [x[k] for k in range(5)], [x[0] > x[1], x[2] > 0.0]
+        for kind, *places, m in steps:
+            a, b, c = (v[-1 - int(len(v) * place)] for place in places)
+            mask = masks[-1 - m % len(masks)]
+            masks.append(a > b if kind == 0 else masks[-2])
+            v.append([
+                lambda: c, lambda: np.sqrt(a), lambda: a * b, lambda: a - 2.0 * b, lambda: np.log(a), lambda: np.maximum(a, b),
+                lambda: a / b, lambda: np.where(mask, 0.0, a), lambda: (np.abs(a) * b) ** 2, lambda: (np.sqrt(a) / b) ** 2,
+                lambda: np.hypot(a, b) ** 2, lambda: np.square(-np.sqrt(a)), lambda: np.linalg.norm(np.stack([a, b])) ** 2,
+            ][kind]() if kind < 13 else np.where(mask, a, b))  # fmt: skip
+        return v[-1] + v[-2] * v[-3]
+
+    return f
+
+
+@pytest.mark.parametrize("seed", range(6))
+@np.errstate(all="ignore")
+def test_choices_pass_cotangents_on_as_the_reverse_pass_does(seed, any_length):
+    """Also NaN, where the derivative of what was chosen is infinite, and exact zeros, where it was not: by the listing, at whole numbers."""
+    rng = np.random.default_rng(seed)
+    for k in range(8):
+        tape = td.record(choosing(8 * seed + k), rng.integers(-1, 3, 5).astype(float))
+        program, derivative = swept(prepared(tape), (0,)), gradient_tape(tape, (0,))
+        for x in rng.integers(-1, 3, (3, 5)).astype(float):
+            outputs = [np.zeros(()), np.zeros(5)]
+            assert run_listing(program, [x], outputs) is None
+            for output, expected in zip(outputs, run(derivative, [x])):
+                # Sums of cotangents are added in another order.
+                np.testing.assert_allclose(output, expected, rtol=1e-13, atol=1e-14)
 
 
 def test_small_arrays_are_taken_apart(any_length):
@@ -237,12 +275,12 @@ def test_long_tapes_are_swept_where_that_takes_little_longer_to_run(monkeypatch)
 
 @pytest.mark.parametrize(
     "f", [
-        lambda x: np.where(x[0] > 0, np.sqrt(x[0]), 0.0) * x[1], lambda x: np.sum(np.abs(x) ** 2), lambda x: np.max(x) * x[1],
+        lambda x: np.sum(np.sqrt(x[1:3]) ** 4), lambda x: np.max(x) * x[1],
         lambda x: np.sum(np.outer(x, x)[:, :, None] * np.arange(5.0)), lambda x: np.sum(np.linalg.solve(np.eye(4) + np.outer(x, x), x)),
     ],
 )  # fmt: skip
 def test_other_tapes_are_compiled(any_length, f):
-    """Selections, squares of kinks, and what is no operation on a few numbers have rules or loops of their own."""
+    """Other powers of kinks, and what is no operation on a few numbers, have rules or loops of their own."""
     assert_as_replayed(f, (np.array([0.0, 1.0, 2.0, -1.0]),), is_swept=False)
 
 

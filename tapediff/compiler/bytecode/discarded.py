@@ -1,0 +1,159 @@
+"""What the adjoint of each operation must do about cotangents of what was discarded, by np.where or np.maximum, say: decided beforehand.
+
+The rules are those of transforms/reverse.py, and transforms/cotangents.py explains the qualities of cotangents. Here a mask needs no
+operands of its own: a cotangent of -0.0 is that of a value that was not chosen, or that nothing has used. All cotangents begin with it, and
+it is what sums of it alone are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ...ir.instruction import INPUT, Instruction
+from ...ir.tape import Tape
+from ...ops.arrays.indexing import INDEX
+from ...ops.arrays.regions import Region, cover
+from ...ops.declaration.op import Elementwise, Op
+from ...ops.elementwise.comparison import SELECT
+from ...passes.activity import active_values
+from ...transforms.reverse import multiplies_by_finite
+from .kink_squares import KinkSquare
+
+# What an adjoint does beside the rule. GUARDED: it adds 0 in place of NaN where the cotangent is 0. CHOSEN: it adds -0.0 where the
+# cotangent is -0.0, and never elsewhere. Or both.
+PLAIN, GUARDED, CHOSEN = 0, 1, 2
+MODES = 4
+
+# Qualities.
+ABSENT, MAYBE_DISCARDED, NONZERO = range(3)
+
+
+class Chosen(NamedTuple):
+    """A cotangent where a mask holds, or where it does not.
+
+    Attributes:
+        mask: its value, or another number where several masks hold.
+    """
+
+    mask: int
+    where: bool
+    quality: int
+
+
+def adjoint_modes(tape: Tape, sources: set[int], squares: Mapping[int, KinkSquare | None]) -> bytearray:
+    """By instruction: what its adjoint does."""
+    instructions = tape.instructions
+    used = {instruction[0] for instruction in instructions}
+    # Entries of the inputs are parts of what needs no cotangent but their own.
+    reads_parts = INDEX in used and any(i[0] is INDEX and instructions[i[1][0]][0] is not INPUT for i in instructions)
+    if not reads_parts and not any(isinstance(op, Op) and op.masks and op is not INDEX for op in used):
+        return bytearray(len(instructions))
+    return _Modes(tape, sources, squares).found()
+
+
+class _Modes:
+    """Carries qualities from the output to the inputs.
+
+    Attributes:
+        quality: of what came to a value otherwise than chosen by a mask.
+        chosen: by value, what came by masks.
+        parts: by value, regions that are read.
+    """
+
+    def __init__(self, tape: Tape, sources: set[int], squares: Mapping[int, KinkSquare | None]) -> None:
+        self.tape, self.active, self.squares = tape, active_values(tape, sources), squares
+        self.quality = bytearray(len(tape.instructions))
+        self.quality[tape.outputs[0]] = NONZERO
+        self.chosen: dict[int, list[Chosen]] = {}
+        self.parts: dict[int, list[Region]] = {}
+        self.modes = bytearray(len(tape.instructions))
+        self.masks = len(tape.instructions)
+
+    def found(self) -> bytearray:
+        instructions, active = self.tape.instructions, self.active
+        for number in range(len(instructions) - 1, -1, -1):
+            instruction = instructions[number]
+            if active[number] and instruction.op is not INPUT and isinstance(instruction.op, Op):
+                self._visit(number, instruction)
+        return self.modes
+
+    def _visit(self, number: int, instruction: Instruction) -> None:
+        op = instruction.op
+        assert isinstance(op, Op)
+        total = self._total(number, instruction)
+        if op is SELECT:
+            self._choose(number, instruction, total)
+            return
+        square = self.squares.get(number)
+        if isinstance(total, Chosen) and isinstance(op, Elementwise) and square is None:
+            self._pass_chosen(number, instruction, total)
+            return
+        quality = MAYBE_DISCARDED if isinstance(total, Chosen) else total
+        if not quality:
+            # Nothing comes here, as by both sides of one mask: -0.0 to the operands.
+            self.modes[number] = CHOSEN
+            return
+        if quality == MAYBE_DISCARDED and self._multiplies(instruction):
+            self.modes[number] = GUARDED
+        passed = MAYBE_DISCARDED if op.masks and op is not INDEX else quality
+        for i in self._operands(instruction) if square is None else square.differentiated:
+            if op is not INDEX:
+                self.quality[i] = max(self.quality[i], passed)
+            elif self.tape.instructions[i].op is not INPUT:
+                self.parts.setdefault(i, []).append(instruction.params[0])
+                if passed == MAYBE_DISCARDED:
+                    self.quality[i] = max(self.quality[i], passed)
+
+    def _operands(self, instruction: Instruction) -> list[int]:
+        op = instruction.op
+        assert isinstance(op, Op)
+        return [i for k, i in enumerate(instruction.inputs) if self.active[i] and (callable(op.vjp) or op.vjp[k] is not None)]
+
+    def _multiplies(self, instruction: Instruction) -> bool:
+        op = instruction.op
+        return isinstance(op, Elementwise) and not op.linear and not multiplies_by_finite(self.tape, instruction)
+
+    def _total(self, number: int, instruction: Instruction) -> int | Chosen:
+        """The quality of all that came to a value."""
+        quality, chosen, parts = self.quality[number], self.chosen.pop(number, []), self.parts.pop(number, None)
+        if parts is not None:
+            is_whole = quality != MAYBE_DISCARDED and not chosen and cover(parts, instruction.type.shape)
+            quality = max(quality, NONZERO if is_whole else MAYBE_DISCARDED)
+        if not chosen:
+            return quality
+        if quality or len({each.mask for each in chosen}) > 1:
+            return quality or MAYBE_DISCARDED
+        sides = [max(each.quality for each in chosen if each.where is where) for where in {each.where for each in chosen}]
+        if len(sides) == 1:
+            return chosen[0]._replace(quality=sides[0])
+        return min(sides)
+
+    def _choose(self, number: int, instruction: Instruction, before: int | Chosen) -> None:
+        mask, *values = instruction.inputs
+        self.modes[number] = PLAIN if not isinstance(before, Chosen) and before else CHOSEN
+        for i, where in zip(values, (True, False)):
+            if not self.active[i] or not before:
+                continue
+            if not isinstance(before, Chosen):
+                self._add(i, Chosen(mask, where, before), instruction)
+            elif before.mask != mask:
+                self.masks += 1
+                self._add(i, before._replace(mask=self.masks, where=True), instruction)
+            elif before.where is where:
+                self._add(i, before, instruction)
+
+    def _add(self, operand: int, chosen: Chosen, instruction: Instruction) -> None:
+        if self.tape.instructions[operand].type.shape == instruction.type.shape:
+            self.chosen.setdefault(operand, []).append(chosen)
+        else:
+            self.quality[operand] = max(self.quality[operand], MAYBE_DISCARDED)
+
+    def _pass_chosen(self, number: int, instruction: Instruction, z_bar: Chosen) -> None:
+        op = instruction.op
+        assert isinstance(op, Op)
+        is_guarded = z_bar.quality == MAYBE_DISCARDED and self._multiplies(instruction)
+        self.modes[number] = CHOSEN | GUARDED if is_guarded else CHOSEN
+        passed = z_bar._replace(quality=MAYBE_DISCARDED) if op.masks else z_bar
+        for i in self._operands(instruction):
+            self._add(i, passed, instruction)
