@@ -12,7 +12,7 @@ from .base import fork_locks as fork_locks  # first, so that no other module is 
 if TYPE_CHECKING:  # for type checkers and editors; a test keeps it equal to HOME
     from .errors import (
         ArgumentMismatch, DtypeMismatch, FrozenRandomWarning, GuardFailed, GuardWarning, InvalidGuardValue, InvalidRule,
-        InvalidTape, LoopTooLong, NewTape, NonScalarOutput, NotConverged, ShapeMismatch, StaleTape, TapediffError,
+        InvalidTape, LoopTooLong, MemoryBudgetExceeded, NewTape, NonScalarOutput, NotConverged, ShapeMismatch, StaleTape, TapediffError,
         TrackedValueEscaped, TrackedValueLeaked, UnstableBranch, UnsupportedFunction, UnwrittenElement,
     )  # fmt: skip
     from .ir.arguments import Cache, Constant, ConstantOrCache, Output
@@ -53,9 +53,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentMismatch", "Cache", "CompiledTape", "Constant", "ConstantOrCache", "DtypeMismatch", "FrozenRandomWarning", "GuardFailed",
-    "GuardWarning", "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "NewTape",
-    "NonScalarOutput", "NotConverged", "Output", "Posterior", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape", "Tape",
-    "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement",
+    "GuardWarning", "GuardedTape", "InvalidGuardValue", "InvalidRule", "InvalidTape", "LoopTooLong", "Margin", "MemoryBudgetExceeded",
+    "NewTape", "NonScalarOutput", "NotConverged", "Output", "Posterior", "Primitive", "Rows", "ShapeMismatch", "StaleTape", "SubTape",
+    "Tape", "TapediffError", "TrackedValueEscaped", "TrackedValueLeaked", "UnstableBranch", "UnsupportedFunction", "UnwrittenElement",
     "asarray", "checkpoint", "cholesky_corr", "compile", "cond", "corr_matrix", "cov_matrix", "debug", "derivative", "empty", "fori_loop",
     "full", "grad", "gradient", "hessian", "hvp", "implicit", "interpolate", "interval", "is_recording", "jacfwd", "jacobian", "jacrev",
     "jvp", "linalg", "linear_operator", "linearize", "lower", "ode", "ones", "ordered", "positive", "positive_ordered", "primitive",
@@ -68,7 +68,7 @@ __all__ = [
 MODULES = {
     "errors": (
         "ArgumentMismatch DtypeMismatch FrozenRandomWarning GuardFailed GuardWarning InvalidGuardValue InvalidRule InvalidTape "
-        "LoopTooLong NewTape NonScalarOutput NotConverged ShapeMismatch StaleTape TapediffError TrackedValueEscaped "
+        "LoopTooLong MemoryBudgetExceeded NewTape NonScalarOutput NotConverged ShapeMismatch StaleTape TapediffError TrackedValueEscaped "
         "TrackedValueLeaked UnstableBranch UnsupportedFunction UnwrittenElement"
     ),
     "ir.arguments": "Cache Constant ConstantOrCache Output",

@@ -177,6 +177,10 @@ class LoopTooLong(TapediffError, RuntimeError):
     """A loop exceeded max_steps, or the memory that the values of its iterations may take."""
 
 
+class MemoryBudgetExceeded(TapediffError, MemoryError):
+    """A kernel needs more memory than memory= allows, however little its loops save."""
+
+
 class NotConverged(LoopTooLong):
     """An equation was not solved at this point, in the iterations that its solver may take."""
 

@@ -10,18 +10,23 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from ..base.source_location import Site
+from ..ir.instruction import DynamicArrayType
 from ..ir.tape import Tape
+from ..ops.control.callee import Callee
 from .codegen.emitter import Emitter
 from .codegen.outlining import is_compiled_quickly
 from .jit.native_function import NativeFunction
 from .llvm.values import MEMORY_TYPES
-from .loop_ir.program import Group, Outlined, Program
+from .loop_ir.dependencies import written_by
+from .loop_ir.program import Group, Invoke, Outlined, Program
 from .math.simd import Value
 from .pipeline import build_body
-from .runtime.call_frame import END, STACK, STOPPED, ArgumentLayout, input_word, output_word, value_bytes
+from .runtime.call_frame import END, ONCE, STACK, STOPPED, ArgumentLayout, input_word, output_word, value_bytes
 from .runtime.callees.dispatch_table import CalleeTable
 from .runtime.guard_reports import Exits
 from .runtime.signal_checks import CLOCK, FIRST_SLICE, PAUSE
@@ -76,6 +81,55 @@ def functions_of(tables: Sequence[CalleeTable]) -> Iterator[NativeFunction]:
             if isinstance(variant.kernel, LoopKernel):
                 yield variant.kernel.native
                 pending += variant.kernel.dispatch_tables
+
+
+class Needed(NamedTuple):
+    """Memory that something in a program needs.
+
+    Attributes:
+        bytes: None where that is known only at run time.
+        of, site: what it is, and the user's line.
+    """
+
+    bytes: int | None
+    of: str
+    site: Site | None
+
+
+def needed_memory(program: Program) -> list[Needed]:
+    """The workspaces of a program, and of all that it calls and that has one variant; each of these once.
+
+    The first is the program's own; what is in them is not told apart.
+    """
+    found = [Needed(program.workspace_bytes, "the arrays of the function", None)]
+    seen, pending = set[tuple[Callee, ArgumentLayout]](), [program]
+    while pending:
+        for group in pending.pop().groups:
+            if not isinstance(group, Invoke):
+                continue
+            callee, *form = group.params
+            layout = ArgumentLayout.of(form[0]) if form else ONCE
+            if any(isinstance(t, DynamicArrayType) for t in group.types[1]):
+                found.append(Needed(None, "the values of a loop", group.site))
+            if (callee, layout) not in seen and callee.only_tape() is not None and callee.is_compiled:
+                seen.add((callee, layout))
+                tape = callee.variant_tape(0)
+                inner = build_body(tape, _varying(tape, layout), layout.carries)
+                found.append(Needed(inner.workspace_bytes, "an iteration of a loop" if form else "a call", group.site))
+                pending.append(inner)
+    return found
+
+
+def largest_array(program: Program) -> Site | None:
+    """The line that writes the largest array in the workspace."""
+    sizes = {s.number: s.bytes for s in program.storages if s.home == "workspace" and s.in_memory}
+    largest, site = 0, None
+    for group in program.groups:
+        for item in group.body:
+            size = max((sizes.get(storage, 0) for storage in written_by(item)), default=0)
+            if size > largest and item.site is not None:
+                largest, site = size, item.site
+    return site
 
 
 def _varying(tape: Tape, layout: ArgumentLayout) -> set[int]:

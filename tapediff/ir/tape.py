@@ -52,6 +52,8 @@ class Tape:
         aux: of a function that returns (y, aux): the treedef of aux, whose arrays are the last outputs; the rest above is said of y.
             Derivatives are of y. None for other functions.
         named_only: how many of the arguments, the last ones, are given by name only, as the function takes them.
+        save_limit: bytes that a loop may save for the reverse pass; beyond, its iterations are divided into blocks that are computed
+            again. None for what is fastest.
     """
 
     instructions: Sequence[Instruction]
@@ -65,6 +67,7 @@ class Tape:
     names: tuple[str, ...] = ()
     aux: TreeDef | None = None
     named_only: int = 0
+    save_limit: float | None = None
     # Tapes made of this one. dataclasses.replace leaves it out, as they are none of another tape's.
     derived: dict[Hashable, Any] = field(default_factory=dict[Hashable, Any], init=False, compare=False, repr=False)
 

@@ -35,8 +35,9 @@ def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree])
 
 
 def compile(
-    target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool = False, **named: Tree
-) -> CompiledTape:
+    target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool = False,
+    memory: str | int | None = None, **named: Tree,
+) -> CompiledTape:  # fmt: skip
     """Turn a tape into native code: forward and backward in one kernel.
 
     Args:
@@ -46,24 +47,30 @@ def compile(
         has_aux: the function returns (y, aux), and so does a call; see td.record. Derivatives are of y, and come with aux where they
             are asked for it, as td.gradient(c, x, has_aux=True).
         merge: as of td.record: one tape for several paths, where the function is in Python.
+        memory: the most that a kernel may need beside its arguments and results, as "200MB" or in bytes. Loops of known length save
+            less for the reverse pass then, and compute the rest again, each iteration about once more at most until blocks of blocks
+            are needed. None for what is fastest.
 
     Returns:
         A CompiledTape; its gradient by the first argument is compiled at once, others when first asked for.
 
+    Raises:
+        MemoryBudgetExceeded: a kernel does not fit into `memory`; the message names what needs the most.
+
     Cost: about 0.05 s for models of a few dozen array operations, growing with the number of operations on the tape; with numba
-    one to ten seconds.
+    one to ten seconds. Where `memory` is short, up to nine times as long without the time that LLVM takes.
     """
     check_backend(backend)
     if not isinstance(target, Tape):
         _require_point(target, args, named)
-        compiled = CompiledTape(record(target, *args, has_aux=has_aux, merge=merge, **named), backend)
+        compiled = CompiledTape(record(target, *args, has_aux=has_aux, merge=merge, **named), backend, memory)
         like(compiled, target)
     else:
         if args or named or has_aux or merge:
             raise ArgumentMismatch(
                 "td.compile(tape) takes no further arguments", fix="td.compile(f, x0) records and compiles"
             )
-        compiled = CompiledTape(target, backend)
+        compiled = CompiledTape(target, backend, memory)
         like_tape(compiled, target)
     compiled.kernel(compiled._default())
     return compiled

@@ -50,6 +50,7 @@ from .operators.gradients import gradient_answer, value_and_aux
 from .operators.methods import OperatorMethods
 from .tapes.gradient_tape import gradient_tape, is_cheaper_alone, joint_tape
 from .tapes.long_tapes import is_long, long_program
+from .tapes.memory_budget import bytes_of, fitted
 from .tapes.operator_tapes import Numbers, Operator
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     Attributes:
         tape: the recorded tape.
         backend: how it is compiled, "native" or "numba"; see td.compile.
+        memory: the most bytes that a kernel may need beside its arguments and results; None for any number. See td.compile.
         seconds: time spent compiling so far.
     """
 
@@ -89,12 +91,14 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         "_shape",
         "backend",
         "direct_calls",
+        "memory",
         "seconds",
         "tape",
     )
 
-    def __init__(self, tape: Tape, backend: str = NATIVE) -> None:
+    def __init__(self, tape: Tape, backend: str = NATIVE, memory: str | int | None = None) -> None:
         self.tape, self.backend = tape, check_backend(backend)
+        self.memory = bytes_of(memory, backend)
         self.seconds = 0.0
         self._kernels: dict[Key, Kernel] = {}
         self.direct_calls = DirectCalls()
@@ -210,18 +214,14 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
 
     def _make_kernel(self, argnums: Key) -> Kernel:
         long = None if isinstance(argnums, Operator) or self.backend != NATIVE else long_program(self.tape, argnums)
-        tape, program = (self._derived(argnums), None) if long is None else long
+        if self.memory is not None and (long is None or long[1].workspace_bytes > self.memory):
+            long = fitted(self.tape, lambda tape: _derived(tape, argnums), self.memory)[:2]
+        tape, program = (_derived(self.tape, argnums), None) if long is None else long
         return make_kernel(self.backend, tape, program)
 
     def _is_long(self, argnums: tuple[int, ...]) -> bool:
         """Whether the kernel of value and gradient is there without a tape of the derivative."""
         return is_long(self.tape) and self.backend == NATIVE and self.kernel(argnums).is_swept
-
-    def _derived(self, argnums: Key) -> Tape:
-        """The tape that a kernel computes."""
-        if isinstance(argnums, Operator):
-            return argnums.tape(self.tape)
-        return run_passes(rolled(self.tape.without_aux())) if argnums is None else gradient_tape(self.tape, argnums)
 
     def _default(self) -> tuple[int, ...] | None:
         """Which kernel is wanted first: the gradient by the first argument, if there is such a thing."""
@@ -367,7 +367,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     def __reduce__(self) -> tuple[object, ...]:
         # Kernels are made when they are needed; from the object code where the processor and the versions of libraries are the same.
         description = {name: vars(self)[name] for name in _DESCRIPTION if name in vars(self)}
-        return _unpickled, (self.tape, self.backend, description, sent_code(list(self._kernels.values())))
+        return _unpickled, (self.tape, self.backend, description, sent_code(list(self._kernels.values())), self.memory)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         return (str, (self.__dask_tokenize__(),)) if is_hashed_by_joblib() else self.__reduce__()
@@ -387,13 +387,22 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         return f"<CompiledTape of {self.tape.name}: {len(self.tape)} instructions, {self.tape.guard_count} guards>"
 
 
+def _derived(tape: Tape, argnums: Key) -> Tape:
+    """The tape that a kernel computes."""
+    if isinstance(argnums, Operator):
+        return argnums.tape(tape)
+    return run_passes(rolled(tape.without_aux())) if argnums is None else gradient_tape(tape, argnums)
+
+
 # What a pickle keeps of the function that was compiled, which other processes may not have.
 _DESCRIPTION = ("__module__", "__qualname__", "__doc__")
 
 
-def _unpickled(tape: Tape, backend: str, description: dict[str, str], sent: Sent | None = None) -> CompiledTape:
+def _unpickled(
+    tape: Tape, backend: str, description: dict[str, str], sent: Sent | None = None, memory: int | None = None
+) -> CompiledTape:
     receive_code(sent)
-    compiled = CompiledTape(tape, backend)
+    compiled = CompiledTape(tape, backend, memory)
     like_tape(compiled, tape)
     vars(compiled).update(description)
     return compiled

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...base.settings import settings
 from ...ir.tape import Tape
 from ...passes.loops.split_constants import split_constants
@@ -28,6 +30,25 @@ def rolled(tape: Tape) -> Tape:
     return known
 
 
+def limited(tape: Tape, save_limit: float, is_whole: bool = False) -> Tape:
+    """The tape, of whose derivatives no loop saves more than about so many bytes; `is_whole` as of reroll."""
+    made = replace(tape, save_limit=save_limit)
+    if settings.roll_loops:
+        made.derived["rolled"] = _rolled_whole(tape) if is_whole else rolled(tape)
+    return made
+
+
+def _rolled_whole(tape: Tape) -> Tape:
+    from ...passes.rolling.reroll import reroll
+    from .tape_callee import callee_of
+
+    known = tape.derived.get("rolled whole")
+    if known is None:
+        straight = run_passes(spliced(tape), STRAIGHTEN)
+        known = tape.derived["rolled whole"] = dead_code(reroll(straight, callee_of, is_whole=True))
+    return known
+
+
 def _with_states(tape: Tape) -> Tape | None:
     """The tape with its loops, where these are over arrays that are written cell by cell and then read; None for others."""
     if {"forward_writes", "keep_states"} & settings.left_out or not states(tape):
@@ -51,4 +72,10 @@ def _rolled(straight: Tape) -> Tape:
 def prepared(tape: Tape) -> Tape:
     """The tape ready to be differentiated."""
     ready = rolled(tape) if settings.roll_loops else run_passes(tape, STRAIGHTEN)
-    return run_passes(split_constants(ready), REFINE)
+    ready = run_passes(split_constants(ready), REFINE)
+    if tape.save_limit is None:
+        return ready
+    from ...passes.loops.checkpoint_loops import checkpoint_loops
+    from .tape_callee import callee_of
+
+    return checkpoint_loops(ready, tape.save_limit, callee_of)

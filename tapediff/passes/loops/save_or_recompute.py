@@ -42,7 +42,7 @@ def worth_saving(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> l
         instruction = body.instructions[number]
         price = (STORED_FAR if far else STORED) * instruction.type.size
         cone = _cone(body, number, available)
-        costs = sum(_cost(body, n, same.origin(n) in follows) for n in cone)
+        costs = sum(additions_of(body, n, same.origin(n) in follows) for n in cone)
         fits = 8 * instruction.type.size <= room
         is_saved = same.origin(number) in follows and _is_array_of_floats(instruction.type) and costs > price and fits
         if is_saved:
@@ -98,7 +98,7 @@ def _cone(body: Tape, number: int, available: set[int]) -> set[int]:
     return cone
 
 
-def _cost(body: Tape, number: int, follows: bool) -> float:
+def additions_of(body: Tape, number: int, follows: bool) -> float:
     op, inputs, params, type_, _ = body.instructions[number]
     if op.is_view:
         return 0.0
@@ -114,12 +114,12 @@ def _cost(body: Tape, number: int, follows: bool) -> float:
 
 def cost_of(tape: Tape) -> float:
     """What a tape takes, in additions."""
-    return sum(_cost(tape, n, False) for n, i in enumerate(tape.instructions) if isinstance(i.op, Op))
+    return sum(additions_of(tape, n, False) for n, i in enumerate(tape.instructions) if isinstance(i.op, Op))
 
 
 def _cost_of_loop(callee: Callee, form: LoopForm) -> float:
     tape = callee.only_tape()
     if tape is None:
         return ROUTINE * (form.length or 1)
-    each = sum(_cost(tape, n, True) for n, i in enumerate(tape.instructions) if i.op not in (INPUT, CONSTANT))
+    each = sum(additions_of(tape, n, True) for n, i in enumerate(tape.instructions) if i.op not in (INPUT, CONSTANT))
     return each * (form.length or 1)

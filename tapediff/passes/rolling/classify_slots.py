@@ -49,8 +49,10 @@ class BodyPlan:
     guards: tuple[int, ...] = ()
 
 
-def plan_body(sequence: TapeArrays, found: Repetition) -> BodyPlan:
-    return _Planner(sequence, found).plan()
+def plan_body(sequence: TapeArrays, found: Repetition, is_whole: bool = False) -> BodyPlan:
+    """How a body is rolled; `is_whole` for all of it in the loop, so that nothing is an array of all iterations that need not be."""
+    planner = _Planner(sequence, found)
+    return planner.whole() if is_whole else planner.plan()
 
 
 class _Planner:
@@ -94,6 +96,10 @@ class _Planner:
             else:
                 steps[after[n]].append(sums[n] or component[0])
         return BodyPlan(tuple(self.fixed), tuple(steps[0]), tuple(sorted(loop)), tuple(steps[1]), self.guards)
+
+    def whole(self) -> BodyPlan:
+        loop = [k for k, is_fixed in enumerate(self.fixed) if not is_fixed and k not in self.guards]
+        return BodyPlan(tuple(self.fixed), (), tuple(loop), (), self.guards)
 
     def _makers(self, slot: int) -> list[int]:
         """The slots whose values a slot uses, from any iteration."""

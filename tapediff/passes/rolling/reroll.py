@@ -31,17 +31,21 @@ DEEPEST_NEST = 4
 SHORTEST_TAPE = 64
 
 
-def reroll(tape: Tape, make_callee: MakeCallee) -> Tape:
-    """The same tape with loops instead of repeated instructions; the tape itself if there are none."""
+def reroll(tape: Tape, make_callee: MakeCallee, is_whole: bool = False) -> Tape:
+    """The same tape with loops instead of repeated instructions; the tape itself if there are none.
+
+    Args:
+        is_whole: bodies stay whole, for little memory: what could be done for all iterations at once is done in the loop as well.
+    """
     for _ in range(DEEPEST_NEST):
-        rolled = _rolled(tape, make_callee)
+        rolled = _rolled(tape, make_callee, is_whole)
         if rolled is tape:
             break
         tape = rolled
     return tape
 
 
-def _rolled(tape: Tape, make_callee: MakeCallee) -> Tape:
+def _rolled(tape: Tape, make_callee: MakeCallee, is_whole: bool) -> Tape:
     if len(tape.instructions) < SHORTEST_TAPE:
         return tape
     sequence = TapeArrays(tape)
@@ -49,7 +53,7 @@ def _rolled(tape: Tape, make_callee: MakeCallee) -> Tape:
     found = finder.next(0)
     if found is None:
         return tape
-    roller = Roller(sequence, make_callee)
+    roller = Roller(sequence, make_callee, is_whole)
     place = 0
     while found is not None:
         roller.straight(place, found.start)
@@ -62,9 +66,9 @@ def _rolled(tape: Tape, make_callee: MakeCallee) -> Tape:
 class Roller(ArrayBuilder):
     """Rebuilds a tape with its repetitions rolled."""
 
-    def __init__(self, sequence: TapeArrays, make_callee: MakeCallee) -> None:
+    def __init__(self, sequence: TapeArrays, make_callee: MakeCallee, is_whole: bool) -> None:
         super().__init__(sequence)
-        self.make_callee = make_callee
+        self.make_callee, self.is_whole = make_callee, is_whole
 
     def straight(self, start: int, stop: int) -> None:
         """Copy a stretch of the sequence."""
@@ -73,12 +77,12 @@ class Roller(ArrayBuilder):
 
     def roll(self, found: Repetition) -> int:
         """Roll a repetition; gives the place behind it."""
-        plan = plan_body(self.sequence, found)
+        plan = plan_body(self.sequence, found, self.is_whole)
         if self._ends_unread(found, plan):
             # The loop's last carries then go into one more iteration. Where nothing reads them, their cotangents would be exact
             # zeros, which the derivative of the body would have to keep from meeting infinities at every step.
             found = replace(found, count=found.count - 1, values=found.values[:-1])
-            plan = plan_body(self.sequence, found)
+            plan = plan_body(self.sequence, found, self.is_whole)
         _Rolling(self, found, plan).run()
         return found.end
 

@@ -13,6 +13,7 @@ from ...errors import (
     ArgumentMismatch,
     GuardFailed,
     LoopTooLong,
+    MemoryBudgetExceeded,
     NewTape,
     RecursionTooDeep,
     StaleTape,
@@ -250,7 +251,7 @@ class Merging:
 
 
 # What a call may raise in any form.
-_NOT_CAUSED = (GuardFailed, NewTape, UnstableBranch, LoopTooLong, RecursionTooDeep)
+_NOT_CAUSED = (GuardFailed, NewTape, UnstableBranch, LoopTooLong, MemoryBudgetExceeded, RecursionTooDeep)
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

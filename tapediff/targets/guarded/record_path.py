@@ -74,7 +74,7 @@ class PathRecorder:
     def __init__(self, function: GuardedFunction, policy: Policy, cache: TapeCache) -> None:
         self._function, self._policy, self._cache = function, policy, cache
         self.merging = Merging(function, policy.merge)
-        self._programs = Programs(partial(CompiledProgram, backend=policy.backend))
+        self._programs = Programs(partial(CompiledProgram, backend=policy.backend, memory=policy.memory))
         # Held while a path is recorded and kept; calls that a recorded tape answers never take it.
         self._lock = new_lock()
         self.misses = self.recordings = 0
@@ -234,7 +234,7 @@ class PathRecorder:
         self.seconds_recording += seconds
         self.reasons.append((self.recordings, reason))
         # Where a value is specialised on, its tapes are as a rule the same but for constants.
-        program = self._programs.of(tape) if static else CompiledProgram(tape, backend=self._policy.backend)
+        program = self._programs.of(tape) if static else CompiledProgram(tape, backend=self._policy.backend, memory=self._policy.memory)
         variant = Variant(tape, call.key, self.recordings, reason, seconds, not static, program)
         variant.form = form
         return variant

@@ -16,7 +16,7 @@ from .record_path import REASONS_KEPT, PathRecorder
 from .tape_cache import TapeCache
 from .variant import CompiledProgram, Variant
 
-_SETTINGS = ("max_tapes", "check_every", "on_new_tape", "backend", "merge")
+_SETTINGS = ("max_tapes", "check_every", "on_new_tape", "backend", "merge", "memory")
 _COUNTS = ("misses", "recordings", "seconds_recording")
 _CACHE_COUNTS = ("evictions", "dropped_hits", "dropped_seconds")
 
@@ -70,7 +70,8 @@ def restore_guarded(
     for tape, active, number, reason, seconds, is_direct, hits, replays in state["variants"]:
         # Keys are made again, as they may hold identities.
         key = function.key(reason.called_with, active)
-        variant = Variant(tape, key, number, reason, seconds, is_direct, CompiledProgram(tape, backend=policy.backend))
+        program = CompiledProgram(tape, backend=policy.backend, memory=policy.memory)
+        variant = Variant(tape, key, number, reason, seconds, is_direct, program)
         variant.hits, variant.replays = hits, replays
         cache.insert(variant)
         cache.note_use(variant)

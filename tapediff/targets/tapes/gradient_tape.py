@@ -92,7 +92,9 @@ def joint_tape(tape: Tape, argnums: tuple[int, ...], keep: bool = True) -> Tape:
         with_floats = require_gradient(tape, argnums)
         ready = with_floats.derived.pop(READY, None) or prepared(with_floats)
         joint = reverse(ready.without_aux(), argnums)
-        made = tape.derived[key] = run_passes(replace(joint, outputs=(*ready.outputs, *joint.outputs[1:])))
+        made = tape.derived[key] = run_passes(
+            replace(joint, outputs=(*ready.outputs, *joint.outputs[1:]), save_limit=tape.save_limit)
+        )
     return made if keep else _without_value(tape, made, argnums)
 
 

@@ -147,7 +147,7 @@ def vjp_tape(tape: Tape, wrt: Numbers, keep: bool = False) -> Tape:
 
 def _pulled(tape: Tape, wrt: Numbers, seeded: Numbers, keep: bool) -> Tape:
     ready = prepared(tape)
-    product = pullback(ready, wrt, dict.fromkeys(seeded, NONZERO)).tape
+    product = replace(pullback(ready, wrt, dict.fromkeys(seeded, NONZERO)).tape, save_limit=tape.save_limit)
     return replace(product, outputs=(*ready.outputs, *product.outputs)) if keep else product
 
 

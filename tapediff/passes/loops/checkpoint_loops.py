@@ -1,0 +1,227 @@
+"""Loops that store little for the reverse pass: only the carries before each block of iterations, which is computed again.
+
+```
+for t in range(n):                 for b in range(count):           # the carries are stored `count` times
+    carry = f(carry, xs[t])   →        for t in range(size):        # and again while a block is differentiated
+                                           carry = f(carry, xs[b * size + t])
+                                   for t in range(count * size, n): # the last ones are stored as before
+                                       carry = f(carry, xs[t])
+```
+
+Iterations in blocks are computed twice. As many as fit stay behind them, so that the cost grows evenly as the limit shrinks; blocks of
+blocks are made where one level is not enough.
+Source: Griewank & Walther (2008), Evaluating Derivatives, chapter 12.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ...base.source_location import Site
+from ...ir.instruction import CONSTANT, FLOAT64, INPUT, Instruction, Param, Params, Primitive, TupleType, ValueType
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.arrays.indexing import ASSEMBLE, INDEX, Region, Regions
+from ...ops.arrays.shape import RESHAPE
+from ...ops.control.callee import Callee
+from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
+from .save_or_recompute import LARGEST_SAVED, STORED_FAR, additions_of
+
+# Shorter loops are left alone.
+FEWEST_ITERATIONS = 4
+
+# Blocks of blocks: each level computes all iterations once more, and holds about so many arrays of the carries' size.
+MOST_LEVELS, OF_A_LEVEL = 6, 10
+
+# Makes the callee of a loop from the tape of its body.
+MakeCallee = Callable[[Tape], Param]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a loop is divided.
+
+    Attributes:
+        count, size: blocks, and iterations of each; no blocks where `count` is 0.
+        inner: of the iterations of one block, and of those behind the blocks; None to leave them as they are.
+        recomputes: nothing but the carries is stored.
+    """
+
+    count: int = 0
+    size: int = 0
+    inner: Plan | None = None
+    recomputes: bool = False
+
+
+def checkpoint_loops(tape: Tape, limit: float, make_callee: MakeCallee) -> Tape:
+    """The tape with loops in blocks where they would save more than about `limit` bytes for the reverse pass; else the tape itself.
+
+    Loops in the bodies of others are divided as well. Sums over iterations are then added up block by block.
+    """
+    wanted = {n: found for n, i in enumerate(tape.instructions) if i.op is LOOP and (found := _planned(i, limit, make_callee))}
+    for op, inputs, params, *_ in tape.instructions:
+        if op is GET and inputs[0] in wanted and params[0] >= _results(*tape.instructions[inputs[0]].params):
+            del wanted[inputs[0]]  # its carries are read already: the tape is a derivative
+    if not wanted:
+        return tape
+    made = Rewriter(tape)
+    items: dict[int, list[int]] = {}
+    for number, instruction in enumerate(tape.instructions):
+        op, inputs, params, _, site = instruction
+        if number in wanted:
+            callee, plan = wanted[number]
+            items[number] = _Division(made, callee, site, make_callee).emit([made.number[i] for i in inputs], params[1], plan)
+        elif op is GET and inputs[0] in items:
+            made.number[number] = items[inputs[0]][params[0]]
+        else:
+            made.number[number] = made.copy(number)
+    return made.finish()
+
+
+def _results(callee: Callee, form: LoopForm) -> int:
+    """How many of a loop's items are there without the saved carries."""
+    return len(loop_items(callee, replace(form, saves_carries=False)))
+
+
+# Which loops, and how
+
+
+def _planned(loop: Instruction, limit: float, make_callee: MakeCallee) -> tuple[Callee, Plan | None] | None:
+    """The callee of a loop and how it is divided; None for a loop that stays as it is."""
+    callee, form = loop.params
+    if form.length is None or form.variant_given or form.stops or not callee.is_compiled:
+        return None
+    body = callee.only_tape()
+    inside = body if body is None else checkpoint_loops(body, limit, make_callee)
+    carried = 8 * sum(t.size for t in callee.in_types[: form.carries])
+    residuals = 0 if body is None or form.recomputes else _residual_bytes(body, form, carried)
+    plan = _plan(form.length, max(carried, 8), max(carried + residuals, 8), limit)
+    if inside is body or inside is None:
+        return None if plan is None else (callee, plan)
+    return make_callee(inside), plan
+
+
+def _plan(length: int, carried: int, saved: int, limit: float) -> Plan | None:
+    """The cheapest way to keep a loop below a limit; None where it is below.
+
+    Args:
+        carried, saved: bytes of an iteration: of its carries, and of everything that it saves.
+    """
+    if length * saved <= limit or length < FEWEST_ITERATIONS:
+        return None
+    for recomputes, each in ((False, saved), (True, carried)):
+        if length * each <= limit:
+            return Plan(recomputes=recomputes)
+        # Blocks need carried * count + saved * size, the others saved * (length - count * size). This count gives the fewest in blocks.
+        beyond = length * each - limit
+        count = 1 + max(1, round(math.sqrt(1 + beyond / carried)))
+        size = math.ceil((count * carried + beyond) / ((count - 1) * each))
+        if count * size <= length:
+            return Plan(count, size, Plan(recomputes=True) if recomputes else None)
+    counts = [math.ceil(length ** (1 / levels)) for levels in range(2, MOST_LEVELS + 1)]
+    needed = [carried * (count + OF_A_LEVEL) * levels for levels, count in enumerate(counts, 2)]
+    levels = next((k for k, each in enumerate(needed, 2) if each <= limit), 2 + needed.index(min(needed)))
+    return _nested(length, levels)
+
+
+def _nested(length: int, levels: int) -> Plan:
+    """Blocks of blocks, of so many levels in all; the innermost store their carries."""
+    count = math.ceil(length ** (1 / levels))
+    if levels == 1 or count >= length:
+        return Plan(recomputes=True)
+    # Without a rest there are fewer loops, each of which has arrays of its own.
+    count = next((k for k in range(count, min(2 * count, length)) if length % k == 0), count)
+    return Plan(count, length // count, _nested(length // count, levels - 1))
+
+
+def _residual_bytes(body: Tape, form: LoopForm, carried: int) -> int:
+    """About how much a loop saves of each iteration beside its carries."""
+    total = 0
+    for number, (op, _, params, type_, _) in enumerate(body.instructions):
+        if op is LOOP:
+            total += 8 * sum(t.size for t in loop_items(params[0], replace(params[1], saves_carries=True)) if isinstance(t, ValueType))
+        elif isinstance(type_, ValueType) and type_.dtype == FLOAT64 and op not in (INPUT, CONSTANT):
+            total += 8 * type_.size * (additions_of(body, number, True) > STORED_FAR * type_.size)
+    assert form.length, "the caller has seen to it"
+    return min(total, max(0, LARGEST_SAVED // form.length - carried))
+
+
+# The new instructions
+
+
+@dataclass(frozen=True)
+class _Division:
+    """Emits the loops that one becomes."""
+
+    rewriter: Rewriter
+    callee: Callee
+    site: Site | None
+    make_callee: MakeCallee
+
+    def emit(self, operands: Sequence[int], form: LoopForm, plan: Plan | None) -> list[int]:
+        """The items of the loop, without the saved carries."""
+        if plan is None or not plan.count:
+            return self._loop(operands, replace(form, recomputes=form.recomputes or (plan is not None and plan.recomputes)), self.callee)
+        assert form.length is not None, "the caller has seen to it"
+        whole = plan.count * plan.size
+        first, constant = form.carries, form.carries + form.streams
+        streams, constants = operands[first:constant], operands[constant:]
+        at = form.length - whole if form.backwards else 0
+        blocked = [self._rows(stream, at, whole, (plan.count, plan.size)) for stream in streams]
+        outer = replace(form, length=plan.count, recomputes=True, single_variant=form.saves_carries)
+        found = self._loop([*operands[:first], *blocked, *constants], outer, self._block(form, plan))
+        items = [*found[:first], *(self._rows(item, 0, plan.count, None) for item in found[first:])]
+        if whole == form.length:
+            return items
+        rest = [self._rows(stream, 0 if form.backwards else whole, form.length - whole, ()) for stream in streams]
+        after = plan.inner
+        if after is not None and after.count * after.size > form.length - whole:
+            after = Plan(recomputes=True)
+        others = self.emit([*items[:first], *rest, *constants], replace(form, length=form.length - whole), after)
+        return [*others[:first], *(self._joined(a, b, form.backwards) for a, b in zip(items[first:], others[first:]))]
+
+    def _loop(self, operands: Sequence[int], form: LoopForm, callee: Callee) -> list[int]:
+        type_ = TupleType(loop_items(callee, form))
+        loop = self.rewriter.emit(LOOP, tuple(operands), (callee, form), type_, self.site)
+        return [self.rewriter.emit(GET, (loop,), (k,), type_.items[k], self.site) for k in range(_results(callee, form))]
+
+    def _block(self, form: LoopForm, plan: Plan) -> Callee:
+        """The callee that does one block."""
+        size, types = plan.size, self.callee.in_types
+        made = Rewriter(Tape((), (), (), "a block of iterations"))
+        for k, type_ in enumerate(types):
+            is_stream = form.carries <= k < form.carries + form.streams
+            made.emit(INPUT, (), (k,), ValueType((size, *type_.shape), type_.dtype) if is_stream else type_, self.site)
+        inputs = range(len(types))
+        inner = replace(form, length=size, saves_carries=False, single_variant=False)
+        outputs = replace(self, rewriter=made).emit(inputs, inner, plan.inner)
+        active = tuple(k for k, type_ in enumerate(types) if type_.is_float)
+        return self.make_callee(Tape(tuple(made.instructions), tuple(inputs), tuple(outputs), made.tape.name, active, True))
+
+    def _make(self, op: Primitive, inputs: tuple[int, ...], params: Params) -> int:
+        type_ = op.infer(*[self.rewriter.instructions[i].type for i in inputs], **op.named(params))
+        return self.rewriter.emit(op, inputs, params, type_, self.site)
+
+    def _rows(self, array: int, start: int, count: int, leading: tuple[int, ...] | None) -> int:
+        """Some entries along the first axis; `leading` are the axes in its place, () for the same one, None to join it with the next."""
+        length, *inner = self.rewriter.instructions[array].type.shape
+        if count < length:
+            array = self._make(INDEX, (array,), (_region(start, count, inner),))
+        if leading == ():
+            return array
+        shape = (*leading, *inner) if leading is not None else (length * inner[0], *inner[1:])
+        return self._make(RESHAPE, (array,), (shape,))
+
+    def _joined(self, blocks: int, others: int, backwards: bool) -> int:
+        """A further result at all iterations: those in blocks are done first."""
+        (count, *inner), (rest, *_) = (self.rewriter.instructions[i].type.shape for i in (blocks, others))
+        starts = (rest, 0) if backwards else (0, count)
+        regions = Regions((_region(starts[0], count, inner), _region(starts[1], rest, inner)))
+        return self._make(ASSEMBLE, (blocks, others), (regions, (count + rest, *inner), True))
+
+
+def _region(start: int, count: int, inner: Sequence[int]) -> Region:
+    counts = (count, *inner)
+    return Region((start, *(0,) * len(inner)), (1,) * len(counts), counts, counts)
