@@ -71,8 +71,9 @@ class Facts:
         own |= self._containers_as_variables(own | frozenset(code.co_cellvars) - self.arguments)
         StaticValues(own).of_function(self.body)
         self.body = NoneFlags(own).of_function(self.body)
-        writes = Writes(self._is_merged, self._may_copy)
+        writes = Writes(self._is_merged, self._may_copy, self.resolve)
         self.body = writes.of_function(self.body, self.arguments.union(code.co_freevars))
+        self.variables |= writes.parts
         self.all_or_nothing, self.on_copies = self.loops.made | writes.made, writes.on_copies
         self._contexts = Contexts(self.body, self.resolve, may_merge, results_are_data)
         self.stores = {(store.lineno, store.col_offset) for store in self._contexts.stores}
@@ -99,10 +100,10 @@ class Facts:
         self.variables |= made
         return made
 
-    def _is_merged(self, node: ast.If) -> bool:
+    def _is_merged(self, node: ast.If | ast.While) -> bool:
         return self.looks_at_data(node.test) and self.may_merge((node.lineno, node.col_offset))
 
-    def _may_copy(self, node: ast.If) -> bool:
+    def _may_copy(self, node: ast.If | ast.While) -> bool:
         return self.looks_at_data(node.test) and self.may_merge((node.lineno, node.col_offset, REGION))
 
     def resolve(self, name: str) -> object:

@@ -236,7 +236,11 @@ class PlainErrors(Transformer):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             assert isinstance(target, ast.Subscript)
             assert isinstance(target.value, ast.Name)
-            node.value = call("kept", [place(node), node.value, load(target.value.id)], node.value)
+            kept = lambda value: call("kept", [place(node), value, load(target.value.id)], value)  # noqa: E731 -- used in the next lines
+            if isinstance(node.value, (ast.Tuple, ast.List)):
+                node.value.elts = [kept(part) for part in node.value.elts]
+            else:
+                node.value = kept(node.value)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         self.generic_visit(node)

@@ -6,6 +6,7 @@ if x[i] > 0:                 entry = y[i]
 else:                        else: entry = entry + 1.0
     y[i] += 1.0              y[i] = entry
 ```
+Rows of which all entries are written out are such entries as well.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from collections.abc import Callable, Sequence
 
 from ..nodes import Transformer, call, copied, load, names_tuple, near, place, walk
 from ..variables import NONE, Binding, Names, assigned, blocks_of
-from .whole_arrays import on_copies
+from .rows import Apart, Row, Rows
+from .whole_arrays import loop_on_copies, on_copies
 
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.Pass, ast.Expr)
 
@@ -27,40 +29,72 @@ class Writes:
     """Rewrites the writes in the branches of one function.
 
     Args:
-        is_merged: whether a branch is to be merged.
+        is_merged: whether a branch or loop is to be merged.
         may_copy: whether it may be a sub-tape, which writes to copies of the arrays.
+        resolve: the object that a name stands for; None for variables.
 
     Attributes:
         made: the branches whose writes were taken out, which are merged or left as they were.
         on_copies: those of them that write to copies of arrays.
     """
 
-    def __init__(self, is_merged: Callable[[ast.If], bool], may_copy: Callable[[ast.If], bool]) -> None:
-        self._is_merged, self._may_copy = is_merged, may_copy
+    def __init__(
+        self, is_merged: Callable[[ast.If | ast.While], bool], may_copy: Callable[[ast.If | ast.While], bool], resolve: Callable[[str], object]
+    ) -> None:
+        self._is_merged, self._may_copy, self._resolve = is_merged, may_copy, resolve
         self.made: set[ast.stmt] = set()
         self.on_copies: set[ast.stmt] = set()
+        self.parts: frozenset[str] = frozenset()
         self._count = 0
 
     def of_function(self, body: list[ast.stmt], arguments: Names) -> list[ast.stmt]:
         if not any(isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) for statement in body for n in walk(statement)):
             return body
+        self._arguments = arguments
         self._bound = Binding(body, arguments).before
-        return self._block(body)
+        apart = Apart()
+        made = apart.of_function(self._block(body))
+        self.parts = apart.made
+        return made
 
     def _block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         made: list[ast.stmt] = []
         for statement in body:
-            new = self._branch(statement) if isinstance(statement, ast.If) and self._is_merged(statement) else None
-            if new is None and isinstance(statement, ast.If) and self._may_copy(statement):
-                self._count += 1
-                new = on_copies(statement, self._bound.get(statement), self._count)
-                if new is not None:
-                    self.made.add(statement)
-                    self.on_copies.add(statement)
+            new = self._branch_of_entries(statement) if isinstance(statement, ast.If) and self._is_merged(statement) else None
+            new = new or self._of_copies(statement)
             if new is None:
                 for block in blocks_of(statement):
                     block[:] = self._block(block)
             made += new or [statement]
+        return made
+
+    def _of_copies(self, statement: ast.stmt) -> list[ast.stmt] | None:
+        """A branch or loop that writes to copies of arrays; None if it is none."""
+        if not isinstance(statement, (ast.If, ast.While)) or not self._may_copy(statement):
+            return None
+        self._count += 1
+        if isinstance(statement, ast.If):
+            new = on_copies(statement, self._bound.get(statement), self._count)
+        elif self._is_merged(statement):
+            new = loop_on_copies(statement, self._bound.get(statement), self._count)
+        else:
+            return None
+        if new is not None:
+            self.made.add(statement)
+            self.on_copies.add(statement)
+        if new is not None and isinstance(statement, ast.While):
+            self._bound |= Binding(new, self._bound.get(statement) or NONE).before
+            statement.body[:] = self._block(statement.body)
+        return new
+
+    def _branch_of_entries(self, node: ast.If) -> list[ast.stmt] | None:
+        """A branch between the entries before it and the writes after it, also those to rows that are written out."""
+        rows = Rows(node, self._resolve)
+        made = self._branch(node)
+        if made is None:
+            rows.undo()
+        elif rows.found:
+            made.insert(1, _checked(rows.found, node))
         return made
 
     def _branch(self, node: ast.If) -> list[ast.stmt] | None:
@@ -109,6 +143,12 @@ class Writes:
         _Entries(names, node).visit(node)
         self.made.add(node)
         return [before, node, *after]
+
+
+def _checked(rows: Sequence[Row], node: ast.If) -> ast.stmt:
+    """A check that rows have as many entries as are written."""
+    parts: list[ast.expr] = [ast.Tuple([row.array, ast.Constant(row.axis), ast.Constant(row.count)], ast.Load()) for row in rows]
+    return near(ast.Expr(call("row_lengths", [place(node), ast.Tuple(parts, ast.Load())], node)), node)
 
 
 def _is_annotated(stores: Sequence[ast.Subscript], parts: Sequence[ast.AST]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from types import BuiltinFunctionType, FunctionType, ModuleType
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from ....base.current_recording import current_recorder
 from ....errors import RefusedByRecording, TapediffError
-from ....ir.instruction import FLOAT64, Operand, Tree
+from ....ir.instruction import FLOAT64, INT64, Operand, Tree
+from ....ops.arrays.indexing import GATHER, PUT
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.python_state.filled_arrays import Replacement
 from ..rules import Place, Refusing
@@ -47,6 +49,64 @@ class ArrayCopies(Refusing):
     def fresh(array: Operand) -> Operand:
         """A copy that nothing else shows."""
         return array.copy()
+
+
+    def put(self, place: Place, index: Tree, array: TrackedArray, value: Tree) -> TrackedArray:
+        """A copy of an array with a value at an index, of which whole numbers may be data."""
+        positions = self._positions(place, index, array)
+        if positions is None:
+            made = array.copy()
+            made[index] = value
+            return made
+        part = np.stack(value) if type(value) is tuple else value
+        return PUT(array, np.broadcast_to(part, positions.shape), positions)
+
+    def entry_of_copy(self, place: Place, index: Tree, array: TrackedArray) -> Operand:
+        """array[index], of which whole numbers may be data."""
+        positions = self._positions(place, index, array)
+        return array[index] if positions is None else GATHER(array, positions)
+
+    def stored_row(self, place: Place, value: Operand) -> Operand:
+        """A number or row as an array of float64 has it."""
+        is_row = type(value) in (TrackedArray, np.ndarray) and value.shape and value.dtype == FLOAT64
+        return value if is_row else self.stored(place, value)
+
+    def stored(self, place: Place, value: Operand) -> Operand:
+        """A number as an array of float64 has it; see LoopRunTime."""
+        raise NotImplementedError
+
+    def _positions(self, place: Place, index: Tree, array: TrackedArray) -> TrackedArray | None:
+        """Where the entries at an index stand in the array; None if none of its numbers is data."""
+        parts = index if type(index) is tuple else (index,)
+        if not any(type(part) is TrackedArray for part in parts):
+            return None
+        if len(parts) > array.ndim:
+            raise IndexError(f"too many indices for an array of {array.ndim} axes")
+        shape = [n for k, n in enumerate(array.shape) if k >= len(parts) or type(parts[k]) is slice]
+        found: Operand = np.zeros(shape)
+        axis = 0
+        for k, n in enumerate(array.shape):
+            stride = float(math.prod(array.shape[k + 1 :]))
+            part = parts[k] if k < len(parts) else slice(None)
+            if type(part) is slice:
+                if part != slice(None):
+                    raise self._refuse("writes", place, f"it writes at {part!r} beside an index that is data")
+                along = [1] * len(shape)
+                along[axis], axis = n, axis + 1
+                found = found + stride * np.arange(n, dtype=np.float64).reshape(along)
+            else:
+                found = found + stride * self._within(place, part, n)
+        return found.astype(np.int64)
+
+    def _within(self, place: Place, index: Tree, count: int) -> Operand:
+        """An index of an axis with so many entries, from its beginning."""
+        if type(index) in (int, np.int64):
+            return float(range(count)[index])
+        if type(index) is not TrackedArray or index.type.shape or index._view is not None or index.type.dtype not in (FLOAT64, INT64):
+            raise self._refuse("writes", place, f"it writes at {getattr(index, 'type', index)!r}")
+        if not np.logical_and(index >= -count, index < count):
+            raise IndexError(f"index {index._value} is out of bounds for an axis of {count} entries")
+        return np.where(index < 0, index + count, index)  # type: ignore[call-overload]  # of tracked values
 
 
 def require_filled(array: Tree) -> None:

@@ -80,6 +80,12 @@ class LoopRunTime(Refusing):
             raise self._refuse("writes", place, "it reads the array that it writes to by another name")
         return tuple(found)
 
+    def row_lengths(self, place: Place, rows: Sequence[tuple[TrackedArray, int, int]]) -> None:
+        """Raise unless arrays have so many entries along an axis, as are written."""
+        for array, axis, count in rows:
+            if array.shape[axis] != count:
+                raise self._refuse("writes", place, f"it writes {count} entries to rows of {array.shape[axis]}")
+
     def stored(self, place: Place, value: Operand) -> Operand:
         """A number as an array of float64 has it."""
         if type(value) is TrackedArray:

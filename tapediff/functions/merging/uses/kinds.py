@@ -24,11 +24,11 @@ def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
     """
     function = call.func
     if is_call_of_run_time(call):
-        if isinstance(function, ast.Attribute) and function.attr in ("index", "entry_at", "entry_within"):
+        if isinstance(function, ast.Attribute) and function.attr in ("index", "entry_at", "entry_within", "entry_of_copy", "put"):
             return "index"
         if isinstance(function, ast.Attribute) and function.attr in ("appended", "sum_of", "mean_of"):
             return "number" if function.attr == "appended" else "sign"
-        return "array" if isinstance(function, ast.Attribute) and function.attr in ("stored", "written") else ""
+        return "array" if isinstance(function, ast.Attribute) and function.attr in ("stored", "stored_row", "written", "whole") else ""
     if isinstance(function, ast.Name):
         found = resolve(function.id)
         if is_one(found, (abs, max, min, sum, zip, enumerate, reversed)):
@@ -67,14 +67,20 @@ def asks_for_none(node: ast.Compare) -> bool:
 
 
 def is_store(node: ast.stmt) -> TypeGuard[ast.Assign | ast.AugAssign]:
-    """Whether an assignment is of one number to one entry, or some, of what a variable holds."""
+    """Whether an assignment is of one number to one entry, or some, of what a variable holds, or of several that are written out."""
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         target = node.targets[0]
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
         target = node.target
     else:
         return False
-    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and isinstance(node.value, _NUMBERS)
+    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and all(isinstance(v, _NUMBERS) for v in stored_by(node))
+
+
+def stored_by(node: ast.Assign | ast.AugAssign) -> list[ast.expr]:
+    """The values that an assignment stores."""
+    value = node.value
+    return value.elts if isinstance(value, (ast.Tuple, ast.List)) and value.elts else [value]
 
 
 # Expressions whose value may be a number.
