@@ -166,6 +166,11 @@ def is_appended(node: ast.Call) -> bool:
     return is_call_of_run_time(node) and isinstance(node.func, ast.Attribute) and node.func.attr == "appended"
 
 
+def is_of_arrays(node: ast.Call) -> bool:
+    """Whether a call of the run time gives a copy of an array, which is no number."""
+    return is_call_of_run_time(node) and isinstance(node.func, ast.Attribute) and node.func.attr in ("whole", "fresh", "put")
+
+
 def is_helper(node: ast.Call) -> bool:
     """Whether a call of the run time gives a function with its branches merged."""
     return isinstance(node.func, ast.Attribute) and node.func.attr == "helper"

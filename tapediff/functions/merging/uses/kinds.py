@@ -28,7 +28,7 @@ def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
             return "index"
         if isinstance(function, ast.Attribute) and function.attr in ("appended", "sum_of", "mean_of"):
             return "number" if function.attr == "appended" else "sign"
-        return "array" if isinstance(function, ast.Attribute) and function.attr in ("stored", "stored_row", "written", "whole") else ""
+        return "array" if isinstance(function, ast.Attribute) and function.attr in _INTO_ARRAYS else ""
     if isinstance(function, ast.Name):
         found = resolve(function.id)
         if is_one(found, (abs, max, min, sum, zip, enumerate, reversed)):
@@ -44,6 +44,10 @@ def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
     if name is None:
         return ""
     return "sign" if name in ASK_SIGN else "same" if name in _SAME else "numpy"
+
+
+# Of the run time: what goes in ends in an array of float64, or nowhere.
+_INTO_ARRAYS = ("stored", "stored_row", "written", "whole", "fresh")
 
 
 def _of_numpy(found: object) -> bool:
