@@ -83,7 +83,15 @@ def last_of_none(x):
     return kept[-1] + x[0]
 
 
-@pytest.mark.parametrize(("f", "error"), [(largest_of_none, ValueError), (last_of_none, IndexError), (beyond_the_end, IndexError), (no_such_key, KeyError)])
+def beyond_an_array(x):
+    y, e, k = td.zeros(3), abs(x[0]) + abs(x[1]), 0
+    while e > 0.3:
+        y[k] = e * x[2]
+        e, k = e * 0.6, k + 1
+    return np.sum(y) + e
+
+
+@pytest.mark.parametrize(("f", "error"), [(beyond_an_array, IndexError), (largest_of_none, ValueError), (last_of_none, IndexError), (beyond_the_end, IndexError), (no_such_key, KeyError)])
 def test_an_entry_that_there_is_not_is_an_error_of_pythons(f, error):
     merged = recorded(f)
     failing = [x for x in POINTS if isinstance(outcome(lambda x=x: f(x)), error)]

@@ -158,6 +158,7 @@ MUTATIONS = [
     ("stores", RunTime, "kept", lambda _s, _p, value, _a: value, store_programs.in_a_list),
     ("copies of arrays", array_copies, "shows_none_of", lambda *_: True, row_programs.reads_it_in_a_tuple),
     ("arrays by two names", array_copies, "root_of", lambda array: array, row_programs.writes_it_by_two_names),
+    ("lengths of rows", RunTime, "row_lengths", lambda *_: None, row_programs.too_few_for_a_row),
     ("uses", selects, "flags", lambda _: ALL_FLAGS, traps.bool_list),
 ]  # fmt: skip
 

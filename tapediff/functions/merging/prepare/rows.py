@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
     array: ast.Name
     axis: int
-    count: int
+    length: int
 
 
 class Rows:
@@ -76,8 +76,8 @@ class Rows:
             if not isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.Div)):
                 return None
             old = [near(ast.Subscript(load(target.value.id), copied(e.slice), ast.Load()), node) for e in entries]
-            values = [near(ast.copy_location(ast.BinOp(o, node.op, v), v), node) for o, v in zip(old, values)]
-        both = ast.Tuple(list[ast.expr](entries), ast.Store()), ast.Tuple(values, ast.Load())
+            values = [near(ast.copy_location(ast.BinOp(o, node.op, v), v), v) for o, v in zip(old, values)]
+        both = ast.Tuple(list[ast.expr](entries), ast.Store()), ast.Tuple(list[ast.expr](values), ast.Load())
         return near(ast.copy_location(ast.Assign([near(both[0], node)], near(both[1], node)), node), node)
 
     def _entries(self, target: ast.Subscript, count: int) -> list[ast.Subscript] | None:

@@ -39,8 +39,9 @@ class Writes:
     """
 
     def __init__(
-        self, is_merged: Callable[[ast.If | ast.While], bool], may_copy: Callable[[ast.If | ast.While], bool], resolve: Callable[[str], object]
-    ) -> None:
+        self, is_merged: Callable[[ast.If | ast.While], bool], may_copy: Callable[[ast.If | ast.While], bool],
+        resolve: Callable[[str], object],
+    ) -> None:  # fmt: skip
         self._is_merged, self._may_copy, self._resolve = is_merged, may_copy, resolve
         self.made: set[ast.stmt] = set()
         self.on_copies: set[ast.stmt] = set()
@@ -147,7 +148,7 @@ class Writes:
 
 def _checked(rows: Sequence[Row], node: ast.If) -> ast.stmt:
     """A check that rows have as many entries as are written."""
-    parts: list[ast.expr] = [ast.Tuple([row.array, ast.Constant(row.axis), ast.Constant(row.count)], ast.Load()) for row in rows]
+    parts: list[ast.expr] = [ast.Tuple([row.array, ast.Constant(row.axis), ast.Constant(row.length)], ast.Load()) for row in rows]
     return near(ast.Expr(call("row_lengths", [place(node), ast.Tuple(parts, ast.Load())], node)), node)
 
 

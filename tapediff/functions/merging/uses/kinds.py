@@ -78,13 +78,13 @@ def is_store(node: ast.stmt) -> TypeGuard[ast.Assign | ast.AugAssign]:
         target = node.target
     else:
         return False
-    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and all(isinstance(v, _NUMBERS) for v in stored_by(node))
+    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and _may_be_numbers(node.value)
 
 
-def stored_by(node: ast.Assign | ast.AugAssign) -> list[ast.expr]:
-    """The values that an assignment stores."""
-    value = node.value
-    return value.elts if isinstance(value, (ast.Tuple, ast.List)) and value.elts else [value]
+def _may_be_numbers(value: ast.expr) -> bool:
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return not any(isinstance(part, (ast.Starred, ast.Tuple, ast.List)) for part in value.elts)
+    return isinstance(value, _NUMBERS)
 
 
 # Expressions whose value may be a number.
