@@ -1,14 +1,15 @@
 """JAX: compiled gradients as JAX functions, for blackjax, numpyro, optax and any jitted program; and jitted JAX functions on tapes.
 
 The C function of a target is called by XLA through its foreign function interface, without Python, also inside jit, vmap and scan.
-Source: the interface's header, xla/ffi/api/c_api.h, which JAX ships; tried with JAX 0.10. JAX is not among tapediff's dependencies:
-`pip install jax`.
+Source: the interface's header, xla/ffi/api/c_api.h, which JAX ships; tried with JAX 0.10, blackjax 1.7, numpyro 0.22 and optax
+0.2. `pip install tapediff[jax]` installs it.
 """
 
 from __future__ import annotations
 
 import ctypes
 import itertools
+import traceback
 from collections.abc import Callable
 from importlib import import_module
 from math import prod
@@ -16,6 +17,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..compiler.jit.toolchain import toolchain
+from ..compiler.runtime.callbacks import callback_address
 from ..errors import ArgumentMismatch
 from ..functions.primitive import Primitive, primitive
 from ..ir.arguments import Constant
@@ -34,6 +37,8 @@ _FLOAT32 = 11
 _VERSION, _CREATE_ERROR = 4, 6  # of the interface
 _METADATA = 3  # of its extension; there the version is word 3
 _INTERNAL = 13  # a code of errors
+# Of the text of an error; what is longer is cut.
+_LENGTH = 4000
 
 _numbers = itertools.count()
 
@@ -54,7 +59,7 @@ def to_jax(target: Target, *args: Tree) -> Callable[..., Foreign]:
         ArgumentMismatch: an argument that is neither an array of floats nor a constant.
 
     float32 arrays, which are JAX's default, are widened, and results rounded. Where a factorisation fails, value and gradient are NaN. An
-    error of the function's program is an error of JAX's, which names `c_function.take_error()`.
+    error of the function's program is an error of JAX's with the same text; `c_function.take_error()` is the exception itself.
 
     Cost: the kernel, and 0.3 µs inside a jitted program; the first call compiles a few lines with numba, 0.5 s.
     """
@@ -139,7 +144,7 @@ def _jax() -> Foreign:
         jax = import_module("jax")
         import_module("jax.ffi")
     except ImportError as missing:
-        raise ImportError("this adapter needs JAX 0.5 or newer; fix: pip install jax") from missing
+        raise ImportError("this adapter needs JAX 0.5 or newer; fix: pip install tapediff[jax]") from missing
     return jax
 
 
@@ -148,14 +153,39 @@ def size_of(density: CFunction) -> int:
     return 0 if density.sizes is None else density.sizes[0]
 
 
-def _handler(density: CFunction) -> tuple[Foreign, np.ndarray]:
+class _Message:
+    """The text of the last error, where XLA reads it."""
+
+    def __init__(self, density: CFunction) -> None:
+        self._density, self._text = density, np.zeros(_LENGTH, np.uint8)
+        self.address, self.number = int(self._text.ctypes.data), toolchain.number(_Message, self)
+        self.callback = callback_address(_write_message, ("i64",), "i64")
+
+    def write(self) -> int:
+        """Put the error there, which is kept for take_error. Called by native code."""
+        raised = self._density.take_error()
+        text = "GuardFailed: the tape has no answer on this path; fix: to_jax of a function or a td.GuardedTape"
+        if raised is not None:
+            self._density._errors.keep(raised)
+            text = "".join(traceback.format_exception_only(raised)) + "f.c_function.take_error() is the exception itself."
+        encoded = text.encode()[: _LENGTH - 1]
+        self._text[:] = 0  # ends what is shorter
+        self._text[: len(encoded)] = np.frombuffer(encoded, np.uint8)
+        return 0
+
+
+def _write_message(number: int) -> int:
+    """Called by native code; see _Message.write."""
+    return toolchain.numbered(_Message, number).write()
+
+
+def _handler(density: CFunction) -> tuple[Foreign, _Message]:
     """The function that XLA calls with a frame; and the message of its errors, which has to live as long."""
     from numba import carray, cfunc, njit, types  # pyright: ignore[reportPrivateImportUsage] -- documented as numba.carray
 
-    of_density, size = density.as_numba(status=True), size_of(density)
-    text = "tapediff: the function raised an error, which f.c_function.take_error() returns"
-    message = np.frombuffer(text.encode() + b"\0", np.uint8).copy()
-    at_message, call, pointer = int(message.ctypes.data), _call_by_address(), as_pointer()
+    of_density, size, message = density.as_numba(status=True), size_of(density), _Message(density)
+    at_message, write, number = message.address, message.callback, message.number
+    call, pointer = _call_by_address(), as_pointer()
 
     @njit
     def words(address, count):  # type: ignore[no-untyped-def]
@@ -163,6 +193,7 @@ def _handler(density: CFunction) -> tuple[Foreign, np.ndarray]:
 
     @njit
     def failed(api):  # type: ignore[no-untyped-def]
+        call(write, number)
         error = np.zeros(4, np.int64)
         error[0], error[2], error[3] = 28, at_message, _INTERNAL
         return call(words(api, _CREATE_ERROR + 1)[_CREATE_ERROR], error.ctypes.data)

@@ -1,14 +1,16 @@
 """nutpie, a No-U-Turn sampler in Rust: a model of C functions, so that no Python runs while it samples.
 
-`pip install tapediff[sampler]` installs it. Source: https://github.com/pymc-devs/nutpie; tried with 0.16.
+`pip install tapediff[sampler]` installs it. Source: https://github.com/pymc-devs/nutpie; tried with 0.13 to 0.16.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import MISSING, dataclass, replace
 from importlib import import_module
 from math import prod
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -58,12 +60,11 @@ def model(
         raise ValueError(
             f"expand takes and gives {expand.sizes} numbers, and {(size, expanded)} are wanted: those of the density, and of shapes"
         )
-    return _model_class()(
-        dims={name: tuple(names) for name, names in (dims or {}).items()}, density=density, address=density.address,
-        user_data=density.user_data, kept=None, size=size, variables=chosen, expanded=expanded,
-        expander=_expander(None if expand is None else expand.as_numba(status=True)), expand_function=expand,
-        entries={dim: _coordinate(entries) for dim, entries in (coords or {}).items()}, start=start or _uniform_start(size),
-    )  # fmt: skip
+    entries = {dim: _coordinate(entries) for dim, entries in (coords or {}).items()}
+    by_name = {name: tuple(names) for name, names in (dims or {}).items()}
+    return _Parts(
+        density, _At(density.address, density.user_data, density), expand, chosen, entries, by_name, start or _uniform_start(size)
+    ).model()
 
 
 def _coordinate(entries: Sequence[Foreign]) -> Foreign:
@@ -81,13 +82,13 @@ def sample(compiled_model: Foreign, **options: Foreign) -> Foreign:
     nutpie itself panics in a thread of its own. Here the C function remembers the first fault and rejects every point from then on, so that
     the run ends at once, and then the fault is raised.
     """
-    library, density = _library(), compiled_model.density
-    stopped = np.zeros(1, np.int64)
+    library, parts = _library(), compiled_model._tapediff
+    density, stopped = parts.density, np.zeros(1, np.int64)
     function = _until_a_fault(density.as_numba(status=True))
     density.take_error()
-    guarded = compiled_model.calling(function.address, stopped.ctypes.data, (function, stopped))
+    guarded = replace(parts, at=_At(function.address, int(stopped.ctypes.data), (function, stopped)), stopped=stopped)
     try:
-        return _unless(stopped, density, library.sample(guarded, **options))
+        return _unless(stopped, density, library.sample(guarded.model(), **options))
     except Exception as failure:
         _unless(stopped, density, None, failure)
         raise
@@ -97,7 +98,7 @@ def _unless(stopped: np.ndarray, density: CFunction, trace: Foreign, failure: Ex
     """The trace, unless there was a fault of the density's program."""
     if not stopped[0]:
         return trace
-    raise density.take_error() or RuntimeError(f"the density returned the code {stopped[0]}") from failure
+    raise density.fault(int(stopped[0])) from failure
 
 
 def _until_a_fault(density: Foreign) -> Foreign:
@@ -156,58 +157,123 @@ def _expander(function: Foreign) -> Foreign:
     return cfunc(signature)(expand)
 
 
-@lru_cache(maxsize=1)
-def _model_class() -> Foreign:
-    """A subclass of nutpie's model, made when nutpie is first used."""
-    _library()
-    rust = import_module("nutpie._lib")
-    base = import_module("nutpie.sample").CompiledModel
+# The model, as this version of nutpie takes it
 
-    class Model(base):  # type: ignore[misc, valid-type]
-        def __init__(self, dims: Foreign, **parts: Foreign) -> None:
-            base.__init__(self, dims=dims)
-            for name, part in parts.items():
-                object.__setattr__(self, f"_{name}", part)  # nutpie's class is frozen
 
-        @property
-        def n_dim(self) -> int:
-            return self._size
+@dataclass(frozen=True, slots=True)
+class _At:
+    """A C function, in the form in which nutpie holds numba's.
 
-        @property
-        def density(self) -> CFunction:
-            return self._density
+    Attributes:
+        address: of the function.
+        user_data: its last argument.
+        kept: what has to live as long.
+    """
 
-        def calling(self, address: int, user_data: int, kept: Foreign) -> Foreign:
-            """The same model with another C function of the density, which `kept` keeps alive."""
-            parts = {name.removeprefix("_"): part for name, part in vars(self).items() if name.startswith("_")}
-            return type(self)(self.dims, **{**parts, "address": address, "user_data": user_data, "kept": kept})
+    address: int
+    user_data: int
+    kept: Foreign
 
-        @property
-        def shapes(self) -> dict[str, Shape]:
-            return dict(self._variables)
 
-        @property
-        def coords(self) -> dict[str, Foreign]:
-            return self._entries
+@dataclass(frozen=True)
+class _Parts:
+    """What a model is made of; see `model`.
 
-        def _make_sampler(
-            self, settings: Foreign, init_mean: Foreign, cores: Foreign, progress_type: Foreign, store: Foreign
-        ) -> Foreign:
-            return rust.PySampler.from_pymc(settings, cores, self._make_model(init_mean), progress_type, store)
+    Attributes:
+        at: the density, as nutpie is to call it.
+        stopped: the code of the first fault, where that is kept.
+    """
 
-        def _make_model(self, init_mean: Foreign) -> Foreign:
-            lengths = {dim: len(entries) for dim, entries in self._entries.items()}
-            variables = rust.PyVariable.new_variables(
-                list(self._variables),
-                ["float64"] * len(self._variables),
-                list(self._variables.values()),
-                lengths,
-                self.dims,
-            )
-            return rust.PyMcModel(
-                rust.LogpFunc(self._address, self._user_data, self),
-                rust.ExpandFunc(self._size, self._expanded, self._expander.address, 0, self),
-                variables, self._size, lengths, self._entries, self._start, None,
-            )  # fmt: skip
+    density: CFunction
+    at: _At
+    expand: CFunction | None
+    shapes: dict[str, Shape]
+    coords: dict[str, Foreign]
+    dims: dict[str, tuple[str, ...]]
+    start: Callable[[int], np.ndarray]
+    stopped: np.ndarray | None = None
 
-    return Model
+    def model(self) -> Foreign:
+        """nutpie's object, which remembers the parts."""
+        made = self.by_addresses() or self.by_python()
+        object.__setattr__(made, "_tapediff", self)  # nutpie's classes are frozen
+        return made
+
+    @property
+    def size(self) -> int:
+        return 0 if self.density.sizes is None else self.density.sizes[0]
+
+    def by_addresses(self) -> Foreign:
+        """An object of the class that nutpie has for PyMC's compiled models, as that knows what this version of nutpie wants.
+
+        None where the class is not there, or has fields of other names than from 0.13 to 0.16.
+        """
+        _library()
+        kind: Foreign = getattr(import_module("nutpie.compile_pymc"), "CompiledPyMCModel", None)
+        expander = _expander(None if self.expand is None else self.expand.as_numba(status=True))
+        names, shapes = list(self.shapes), list(self.shapes.values())
+        ends, user_data = np.cumsum([prod(shape) for shape in shapes]), SimpleNamespace(data=self.at.user_data)
+        known = {
+            "dims": self.dims, "compiled_logp_func": self.at, "compiled_expand_func": _At(expander.address, 0, (expander, self.expand)),
+            "initial_point_func": self.start, "shared_data": {}, "user_data": SimpleNamespace(ctypes=user_data),
+            "n_expanded": int(ends[-1]), "logp_func": None, "expand_func": None, "_n_dim": self.size, "_shapes": self.shapes,
+            "shape_info": (names, [slice(end - prod(s), end) for end, s in zip(ends, shapes)], shapes), "_coords": self.coords,
+        }  # fmt: skip
+        declared = getattr(kind, "__dataclass_fields__", {}).values()
+        needed = {field.name for field in declared if field.default is MISSING and field.default_factory is MISSING}
+        return kind(**known) if needed == known.keys() else None
+
+    def by_python(self) -> Foreign:
+        """The same by nutpie's public function for Python functions: a call takes some microseconds more."""
+        of_density, stopped, size = self.density.as_numba(status=True), self.stopped, self.size
+        of_expand = None if self.expand is None else self.expand.as_numba(status=True)
+        ends = np.cumsum([prod(shape) for shape in self.shapes.values()])
+
+        def make_density() -> Foreign:
+            _pin_thread_state()
+            return log_density
+
+        def log_density(x: np.ndarray) -> tuple[float, np.ndarray]:
+            gradient = np.empty(size)
+            if stopped is None or stopped[0] == 0:
+                code, value = of_density(x, gradient)
+                if code == 0:
+                    return value, gradient
+                if code < 0:
+                    if stopped is None:
+                        raise self.density.fault(code)
+                    stopped[0] = code
+            raise _Rejection
+
+        def make_expand(*seeds: int) -> Foreign:
+            return by_name
+
+        def by_name(x: np.ndarray) -> dict[str, np.ndarray]:
+            out = np.array(x)
+            if of_expand is not None:
+                out = np.empty(int(ends[-1]))
+                if of_expand(np.ascontiguousarray(x), out) < 0:
+                    raise RuntimeError("the function of draws has failed") from self.expand.take_error()  # type: ignore[union-attr]
+            return {
+                name: out[end - prod(shape) : end].reshape(shape) for end, (name, shape) in zip(ends, self.shapes.items())
+            }
+
+        # Each axis needs a name here, and the length of what it names.
+        dims = {name: self.dims.get(name, tuple(f"{name}_dim_{k}" for k in range(len(shape)))) for name, shape in self.shapes.items()}
+        lengths = {dim: n for name, shape in self.shapes.items() for dim, n in zip(dims[name], shape)}
+        coords = {dim: import_module("pandas").RangeIndex(n) for dim, n in lengths.items()} | self.coords
+        return import_module("nutpie.compiled_pyfunc").from_pyfunc(
+            size, make_density, make_expand, [np.dtype(np.float64)] * len(self.shapes), list(self.shapes.values()), list(self.shapes),
+            coords=coords, dims=dims, make_initial_point_fn=self.start,
+        )  # fmt: skip
+
+
+class _Rejection(ArithmeticError):
+    """A point has no value, and the sampler may go on."""
+
+    is_recoverable = True
+
+
+def _pin_thread_state() -> None:
+    """Python keeps its state of this thread until the process ends, a kilobyte; a thread of Rust makes one at every call otherwise."""
+    ctypes.pythonapi.PyGILState_Ensure()

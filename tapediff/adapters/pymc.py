@@ -134,7 +134,7 @@ def _op_class() -> Foreign:
             self.density.take_error()
 
         def error(self) -> BaseException:
-            return self.density.take_error() or RuntimeError(f"{self} returned the code {self.fault}")
+            return self.density.fault(self.fault)
 
         def make_node(self, x: Foreign) -> Foreign:
             x = pt.as_tensor_variable(x)
@@ -145,7 +145,7 @@ def _op_class() -> Foreign:
             gradient = np.empty_like(x)
             code, value = self.function(x, gradient)
             if code < 0:
-                raise self.error()
+                raise self.density.fault(int(code))
             if code in (2, 3):
                 gradient[:] = np.nan
             output_storage[0][0], output_storage[1][0] = np.asarray(value), gradient

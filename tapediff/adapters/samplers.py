@@ -1,7 +1,7 @@
 """Samplers that call Python: a log density in the forms of emcee, zeus, dynesty, mici, littlemcmc and their like.
 
-Sources of the forms: emcee.EnsembleSampler, zeus.EnsembleSampler, mici.systems.EuclideanMetricSystem, littlemcmc.sample; tried with
-emcee 3.1, zeus 2.5, mici 0.4 and littlemcmc 0.2.
+Sources of the forms: emcee.EnsembleSampler, zeus.EnsembleSampler, mici.systems.EuclideanMetricSystem, littlemcmc.sample,
+dynesty.NestedSampler; tried with emcee 3.1, zeus 2.5, mici 0.4, littlemcmc 0.2, dynesty 3.1 and optuna 5.0.
 """
 
 from __future__ import annotations

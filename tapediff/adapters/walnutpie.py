@@ -72,7 +72,7 @@ def sample(density: CFunction, **options: Foreign) -> list[Foreign]:
             raise
         failure = raised  # the sampler's own, as no point has a value any more
     if thunk.fault:
-        raise density.take_error() or RuntimeError(f"the density returned the code {thunk.fault}") from failure
+        raise density.fault(thunk.fault) from failure
     return draws
 
 

@@ -88,10 +88,13 @@ def test_rejected_points_are_nan_and_errors_are_errors():
         return x[0] ** 2
 
     f = adapter.to_jax(faulty, np.ones(1))
-    with pytest.raises(Exception, match="take_error"):
+    with pytest.raises(Exception, match=r"KeyError: 'a fault of the program'\n.*take_error"):
         jax.block_until_ready(f(2 * jnp.ones(1)))
     assert isinstance(f.c_function.take_error(), KeyError)
     assert f(jnp.ones(1)) == 1.0
+    of_one_path = adapter.to_jax(td.compile(bent, np.ones(2)), np.ones(2))
+    with pytest.raises(Exception, match="GuardFailed: the tape has no answer on this path"):
+        jax.block_until_ready(of_one_path(-jnp.ones(2)))
 
 
 def test_functions_of_jax_on_tapes(dtype):
@@ -104,3 +107,74 @@ def test_functions_of_jax_on_tapes(dtype):
     np.testing.assert_allclose(gradient, td.gradient(lambda x: np.sum((np.tanh(x) * x) ** 2), 2 * x), rtol=10 * rtol)
     product = adapter.from_jax(lambda a, b: a @ b)
     np.testing.assert_allclose(td.gradient(lambda b: product(np.eye(2) * 3, b).sum(), x), [3.0, 3.0], rtol=rtol)
+
+
+def stopped(x, limit):
+    """Normal where a matrix is positive definite, which is x[0] < 1; a fault of the program beyond the limit."""
+    if x[0] > limit:
+        raise KeyError("a fault of the program")
+    if x[1] > 0.0:
+        return -0.5 * np.sum(x**2) + 0.0 * np.linalg.cholesky(np.eye(2) * (1.0 - x[0]))[0, 0]
+    return -0.5 * np.sum(x * x) + 0.0 * np.log(1.0 - x[0])
+
+
+def of_blackjax(f):
+    blackjax = pytest.importorskip("blackjax")
+    kernel = blackjax.nuts(f, step_size=0.6, inverse_mass_matrix=np.ones(2))
+
+    def step(state, key):
+        state, _ = kernel.step(key, state)
+        return state, state.position
+
+    run = jax.jit(lambda start, keys: jax.lax.scan(step, kernel.init(start), keys)[1])
+    return lambda: run(jnp.zeros(2), jax.random.split(jax.random.key(0), 2000))
+
+
+def of_numpyro(f):
+    infer = pytest.importorskip("numpyro.infer")
+    kernel = infer.HMC(potential_fn=lambda x: -f(x), step_size=0.6, num_steps=4, adapt_step_size=False)
+    run = infer.MCMC(kernel, num_warmup=0, num_samples=2000, progress_bar=False)
+
+    def sample():
+        run.run(jax.random.key(0), init_params=jnp.zeros(2))
+        return run.get_samples()
+
+    return sample
+
+
+@pytest.mark.parametrize("sampler", [of_blackjax, of_numpyro])
+def test_samplers_reject_points_and_stop_at_faults(sampler, dtype):
+    """A normal distribution with x[0] < 1: its moments; then, with other data, the fault's own message."""
+    if dtype == "float32":
+        pytest.skip("the samplers are the same")
+    f = adapter.to_jax(stopped, np.zeros(2), td.Constant(np.array(1e9)))
+    sample = sampler(f)
+    draws = np.asarray(sample())
+    assert draws[:, 0].max() < 1.0
+    np.testing.assert_allclose(draws.mean(axis=0), [-0.2876, 0.0], atol=0.15)  # 4 standard errors of 700 independent draws
+    np.testing.assert_allclose(draws.std(axis=0), [0.794, 1.0], atol=0.13)
+    f.c_function.set_constants(np.array(0.5))
+    with pytest.raises(Exception, match="a fault of the program"):
+        jax.block_until_ready(sample())
+
+
+def test_optax(dtype):
+    """Adam in a scan goes over the branch of Huber's loss to the minimum."""
+    optax = pytest.importorskip("optax")
+    if dtype == "float32":
+        pytest.skip("the steps are the same")
+
+    def huber(x):
+        radius = np.sqrt(np.sum((x - 1.0) ** 2))
+        return 0.5 * radius**2 if radius < 1.0 else radius - 0.5
+
+    f, adam = adapter.to_jax(huber, np.zeros(2)), optax.adam(0.1)
+
+    def step(at, _):
+        x, state = at
+        updates, state = adam.update(jax.grad(f)(x), state)
+        return (optax.apply_updates(x, updates), state), None
+
+    start = jnp.array([5.0, -3.0])
+    (x, _), _ = jax.lax.scan(step, (start, adam.init(start)), None, length=300)
+    np.testing.assert_allclose(x, 1.0, atol=1e-3)  # Adam's steps there are as small

@@ -136,6 +136,43 @@ def test_littlemcmc():
         sample(faulty)
 
 
+def test_dynesty(capsys):
+    """Values only: the evidence of the density in a box, weighted draws, and a fault, which it prints as well."""
+    dynesty = pytest.importorskip("dynesty")
+
+    def sample(function):
+        sampler = dynesty.NestedSampler(LogDensity(function), lambda u: 10.0 * u - 5.0, 2, nlive=200, rstate=np.random.default_rng(5))
+        sampler.run_nested(print_progress=False, dlogz=0.1)
+        return sampler.results
+
+    found = sample(bounded)
+    # 2 pi times the part of a normal distribution below 1, in a box of 100; 4 of its standard errors.
+    assert abs(found.logz[-1] - np.log(2 * np.pi * 0.84134 / 100)) < 4 * found.logzerr[-1] < 1.0
+    check(found.samples_equal(rstate=np.random.default_rng(6)))
+    with pytest.raises(KeyError, match="a fault of the program"):
+        sample(faulty)
+    capsys.readouterr()
+
+
+def test_optuna():
+    """Values only: rejected trials are the worst ones, and a fault stops the study."""
+    optuna = pytest.importorskip("optuna")
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+    def best(function):
+        density = LogDensity(function)
+        study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
+        study.optimize(lambda trial: density(np.array([trial.suggest_float(k, -3.0, 3.0) for k in "ab"])), n_trials=60)
+        return study
+
+    study = best(bounded)
+    assert study.best_value > -0.1
+    assert min(trial.value for trial in study.trials) == -np.inf
+    assert len(study.trials) == 60
+    with pytest.raises(KeyError, match="a fault of the program"):
+        best(faulty)
+
+
 def test_walnutpie(capfd):
     """By address: rejected points are no errors, and a fault is raised as itself."""
     pytest.importorskip("walnutpie")

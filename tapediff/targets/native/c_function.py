@@ -116,6 +116,14 @@ class CFunction:
         """The exception behind a negative code, or 2 or 3; None where a guard or a factorisation of a CompiledTape failed."""
         return self._errors.take(any_thread=True)
 
+    def fault(self, code: int) -> BaseException:
+        """The exception to raise for a negative code; that which was raised is handed out once."""
+        from .for_numba import GuardFailedNatively
+
+        text = "the control flow at a point differs from the recorded one, so this tape has no answer there"
+        default = GuardFailedNatively(text) if code == c_entry.GUARD_FAILED else RuntimeError(f"the C function returned the code {code}")
+        return self.take_error() or default
+
     def set_constants(self, *constants: Tree) -> None:
         """Replace the numbers of the constants, for all later calls.
 

@@ -18,7 +18,7 @@ class GuardFailedNatively(GuardFailed):
 
     def __init__(self, what: str) -> None:
         TapediffError.__init__(
-            self, what, fix="td.GuardedTape(f).as_numba(); the tape's take_error(x) tells which guard it was"
+            self, what, fix="td.GuardedTape(f), which follows every path; the tape's take_error(x) tells which guard it was"
         )
         self.ordinal, self.recorded, self.outcome = -1, None, None
 
