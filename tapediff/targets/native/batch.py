@@ -75,6 +75,8 @@ def run_few(entry: NativeEntry, X: np.ndarray, out: Out) -> tuple[np.ndarray, np
     if failure is not None:
         raise_first([failure])
     seconds = time.perf_counter() - started
+    if entry.may_use_blocks:
+        entry.use_blocks(seconds, points)
     if seconds > 2 * WAKING:
         # Rows may take other paths than those that were timed.
         entry.row_seconds = seconds / rows
@@ -170,7 +172,7 @@ class _Job(Job):
     def work(self) -> Failure | None:
         row = np.zeros(1, np.int64)
         words, entry = self.words.ctypes.data, self.entry
-        status = batch_rows.rows_function()(entry.function, entry.user_data, words, row.ctypes.data)
+        status = batch_rows.rows_function()(entry.row_calls.ctypes.data, words, row.ctypes.data)
         # Exceptions are kept by thread, so they are fetched in the thread that met them.
         return Failure(int(row[0]), entry.error_at(self.points[row[0]], status)) if status else None
 
@@ -199,17 +201,20 @@ def _run(job: _Job, threads: int | None) -> None:
         # Not timed where `out` is of a subclass of np.ndarray.
         seconds = min(job.entry.row_seconds, 1.0) * (rows - done)
         threads = 1 + min(available_threads() - 1, int(seconds / WAKING))
+    started = time.perf_counter()
     if done < rows and not failures:
         failures = _share(job, done, rows, min(threads, rows - done))
     if failures:
         raise_first(failures)
+    if job.entry.may_use_blocks:
+        job.entry.use_blocks(time.perf_counter() - started, job.points)
 
 
 def _time_rows(job: _Job) -> tuple[int, list[Failure]]:
     """Do rows from the second on, until it is clear how long one takes; gives how many rows are done, and a failure among them."""
     entry, rows, done, count = job.entry, len(job.points), 1, 1
     if entry.few_rows is None:
-        entry.few_rows = batch_rows.few_rows_builtin(entry.function, entry.user_data, job.points.shape[1:])
+        entry.few_rows = batch_rows.few_rows_builtin(entry.row_calls, job.points.shape[1:])
     if rows == 1:
         # There is nothing to time; the next batch will notice where it takes longer.
         entry.row_seconds = min(entry.row_seconds, WAKING / 2)

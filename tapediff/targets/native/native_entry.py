@@ -20,18 +20,24 @@ from ...compiler.jit.toolchain import toolchain
 from ...compiler.runtime.call_frame import Frame, input_word, output_word
 from ...compiler.runtime.callbacks import callback_address, take_pending
 from ...compiler.runtime.callees.dispatch_loop import DONE
-from ...compiler.runtime.entries import c_entry, python_entry
+from ...compiler.runtime.entries import batch_rows, c_entry, python_entry
 from ...compiler.runtime.status import OUT_OF_MEMORY, RECURSION
 from ...errors import GuardFailed, ShapeMismatch, is_recoverable
 from ...ir.instruction import FLOAT_SCALAR
+from ...recording.python_state.gc_pause import without_collections
+from ..tapes.row_blocks import block_kernel, rows_of_block
 from .paths import Path, PathsDispatch, PathsTable, lost_error
 
 if TYPE_CHECKING:
+    from ...compiler.kernel import Kernel
     from .owner import CompiledPath, GradientOwner, PathsOwner
 
 # Exceptions of threads that never ask for them are forgotten beyond this many.
 MOST_ERRORS = 64
 
+# A kernel for several rows of a batch at once is compiled when batches have taken this part of the time that compiling took so far;
+# not where a row takes longer than so many seconds, as its operations fill the lanes already.
+WORTH_COMPILING, LONGEST_ROW = 0.5, 5e-6
 
 
 class Errors:
@@ -78,6 +84,9 @@ class NativeEntry:
         shape: of its argument; None until the first call, where no tape tells.
         few_rows: the builtin that does all rows of a batch at once; None until a batch has timed some rows.
         row_seconds: how long a row takes; infinite until then.
+        row_calls: how batches answer rows; see compiler.runtime.entries.batch_rows.ROW_CALLS.
+        may_use_blocks: it is not decided yet whether rows are answered in blocks.
+        batch_seconds: how long batches have taken until that is decided.
     """
 
     symbol: str
@@ -90,6 +99,17 @@ class NativeEntry:
         size = c_entry.ANY_SIZE if shape is None else math.prod(shape)
         callback = callback_address(_entry_failed, ("i64", "i64", "ptr", "i32"), "i32")
         self.state_block = np.array([first, second, size, number, callback, 0], np.int64)
+        self.batch_seconds, self.may_use_blocks = 0.0, False
+        self._row_calls: np.ndarray | None = None
+
+    @property
+    def row_calls(self) -> np.ndarray:
+        if self._row_calls is None:
+            self._row_calls = batch_rows.row_calls(self.function, self.user_data, math.prod(self.shape or ()))
+        return self._row_calls
+
+    def use_blocks(self, seconds: float, points: np.ndarray) -> None:
+        """Note the time of a batch; from a sum of these on that is worth it, several rows are answered at once."""
 
     @property
     def function(self) -> int:
@@ -128,9 +148,33 @@ class CompiledEntry(NativeEntry):
         self._compiled = compiled
         # Held, as the state block has its addresses.
         self._kernel = kernel
+        self._block: Kernel | None = None
+        self._lock = new_lock()
         address = int(kernel.state[0])
         super().__init__(compiled.tape.input_types[0].shape, errors, address, int(kernel.state.ctypes.data))
         self.state_block[c_entry.RELEASES_GIL] = kernel.state[python_entry.RELEASES_GIL]
+        self.may_use_blocks = compiled.memory is None
+
+    def use_blocks(self, seconds: float, points: np.ndarray) -> None:
+        self.batch_seconds += seconds
+        if self.batch_seconds > WORTH_COMPILING * self._compiled.seconds:
+            self._use_blocks(points)
+
+    @holding("_lock")
+    def _use_blocks(self, points: np.ndarray) -> None:
+        few, count = self.few_rows, rows_of_block(len(points))
+        if not self.may_use_blocks or few is None or not count:
+            return
+        self.may_use_blocks = False
+        if self.row_seconds > LONGEST_ROW:
+            return
+        by_rows = lambda x, gradients, values: few(x, gradients, values, len(x))  # noqa: E731 -- its name is its use
+        self._block = without_collections(lambda: block_kernel(self._compiled.tape, count, points, by_rows))
+        if self._block is not None:
+            calls = self.row_calls
+            calls[batch_rows.BLOCK_KERNEL :] = self._block.state[0], self._block.state.ctypes.data
+            # Last: other threads may read it already.
+            calls[batch_rows.BLOCK] = count
 
     def failed(self, size: int, x: int, status: int) -> int:
         if status == OUT_OF_MEMORY:

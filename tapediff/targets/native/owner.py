@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 class GradientOwner(Protocol):
     """A tape with compiled gradients: a CompiledTape."""
 
+    memory: int | None
+    seconds: float
+
     @property
     def tape(self) -> Tape: ...
 

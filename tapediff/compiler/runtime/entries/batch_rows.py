@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Callable
 from functools import cache
 
@@ -27,6 +26,11 @@ from ..status import FAILURE, REFUSED
 from . import python_entry as entry
 from .c_entry import POINT, POINT_FUNCTION
 
+# How rows are answered: by a C function of a point and its last argument; and `block` rows at once by a kernel of so many, if that is
+# not 0. The rows of a block for which this kernel has no answer are answered one by one.
+ROW_CALLS = Layout.of_words(function=PTR, words=PTR, size=I64, block=I64, kernel=PTR, state=PTR)
+ROW_FUNCTION, ROW_WORDS, ROW_SIZE, BLOCK, BLOCK_KERNEL, BLOCK_STATE = ROW_CALLS.words()
+
 JOB = Layout.of_words(next=I64, rows=I64, step=I64, failed=I64, size=I64, points=PTR, gradients=PTR, values=PTR)
 NEXT_ROW, ROWS, ROWS_AT_A_TIME, FAILED_ROW, JOB_SIZE, JOB_POINTS, JOB_GRADIENTS, JOB_VALUES = JOB.words()
 JOB_WORDS = len(JOB.words())
@@ -40,39 +44,78 @@ JOB_KERNEL, KERNEL_JOB_WORDS = KERNEL_JOB.word("kernel"), len(KERNEL_JOB.words()
 
 # The state of a builtin for few rows. Behind it stand the specifications of X, the gradients and the values, of `length`, `length` and
 # 6 words; the number of rows, the first extent of each, is filled in at a call.
-FEW_ROWS = Layout.of_words(function=PTR, words=PTR, size=I64, length=I64)
+FEW_ROWS = Layout.of_words(calls=PTR, length=I64)
 SPECIFICATION_WORDS = len(entry.SPECIFICATION.words())
 
 # Of three specifications with as many dimensions as NumPy has at most.
 MOST_WORDS = 3 * (SPECIFICATION_WORDS + 64)
 
 
+def _one_by_one() -> Function:
+    """Answers the rows from `first` to `stop`, up to the first that fails."""
+    f = Function("tapediff_one_by_one", I32, calls=PTR, x=PTR, gradients=PTR, values=PTR, first=I64, stop=I64, row=PTR)
+    calls, (first, stop, row) = ROW_CALLS.at(f.parameters[0]), f.parameters[4:]
+    points, gradients, values = (Array(p, F64) for p in f.parameters[1:4])
+    function, words, size = calls["function"], calls["words"], calls["size"]
+    with f.loop(first, stop) as r:
+        offset = r * size
+        x, gradient, value = points.address(offset), gradients.address(offset), values.address(r)
+        status = f.call(POINT_FUNCTION, size, x, gradient, value, words, address=function)
+        with f.if_(status != 0):
+            Location(row, I64).value = r
+            f.return_(status)
+    f.return_(0)
+    return f
+
+
+def _each_row(one_by_one: Function) -> Function:
+    """The same, many rows at once where there is a kernel for that."""
+    f = Function("tapediff_each_row", I32, calls=PTR, x=PTR, gradients=PTR, values=PTR, first=I64, stop=I64, row=PTR)
+    calls, (first, stop, row) = ROW_CALLS.at(f.parameters[0]), f.parameters[4:]
+    points, gradients, values = (Array(p, F64) for p in f.parameters[1:4])
+    size, block = calls["size"], calls["block"]
+    done = f.variable(I64, first)
+    inputs, outputs, report = f.array(PTR, 1), f.array(PTR, 2), f.struct(entry.REPORT)
+    report["room"] = 0
+    with f.if_(block > 0), f.repeat() as take:
+        start = done.value
+        take.leave_if(start + block > stop)
+        offset = start * size
+        inputs[0], outputs[0], outputs[1] = points.address(offset), values.address(start), gradients.address(offset)
+        found = f.call(entry.KERNEL, inputs.start, outputs.start, calls["state"], report.pointer, address=calls["kernel"])
+        with f.if_(found != 0):
+            status = f.call(one_by_one.signature, *f.parameters[:4], start, start + block, row)
+            with f.if_(status != 0):
+                f.return_(status)
+        done.value = start + block
+    f.return_(f.call(one_by_one.signature, *f.parameters[:4], done.value, stop, row))
+    return f
+
+
 def _rows() -> str:
     """Answers rows of a job until none is left. Rows are handed out in order, so every row before the first that failed has been
     answered when all threads have returned."""
-    f = Function("tapediff_rows", I32, function=PTR, words=PTR, job=PTR, row=PTR)
-    function, words, job, failed_row = f.parameters[0], f.parameters[1], JOB.at(f.parameters[2]), Location(f.parameters[3], I64)
-    rows, step, size = job["rows"], job["step"], job["size"]
-    points, gradients, values = (Array(job[name], F64) for name in ("points", "gradients", "values"))
+    one_by_one = _one_by_one()
+    each = _each_row(one_by_one)
+    f = Function("tapediff_rows", I32, calls=PTR, job=PTR, row=PTR)
+    calls, job, row = f.parameters[0], JOB.at(f.parameters[1]), f.parameters[2]
+    rows, step = job["rows"], job["step"]
     with f.repeat() as take:
         first = job.location("next").update_atomic("add", step)
         take.leave_if(first >= job.location("failed").load_atomic())
-        with f.loop(first, least(first + step, rows)) as r:
-            offset = r * size
-            x, gradient, value = points.address(offset), gradients.address(offset), values.address(r)
-            status = f.call(POINT_FUNCTION, size, x, gradient, value, words, address=function)
-            with f.if_(status != 0):
-                job.location("failed").update_atomic("min", r)
-                failed_row.value = r
-                f.return_(status)
+        arrays = [job[name] for name in ("points", "gradients", "values")]
+        status = f.call(each.signature, calls, *arrays, first, least(first + step, rows), row)
+        with f.if_(status != 0):
+            job.location("failed").update_atomic("min", Location(row, I64).value)
+            f.return_(status)
     f.return_(0)
-    return module_text(f)
+    return module_text(one_by_one, each, f)
 
 
 @cache
 def rows_function() -> Callable[..., int]:
-    """Runs rows of a job through ctypes, which gives up the interpreter lock: (function, words, job, failed row) -> status."""
-    return ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(_ROWS.address)
+    """Runs rows of a job through ctypes, which gives up the interpreter lock: (row calls, job, failed row) -> status."""
+    return ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(_ROWS.address)
 
 
 def _kernel_rows() -> str:
@@ -115,41 +158,26 @@ def kernel_rows_function() -> Callable[..., int]:
 # Few rows
 
 
-def _each_row() -> Function:
-    """Answers all rows, up to the first that fails."""
-    f = Function("tapediff_each_row", I32, few=PTR, x=PTR, gradients=PTR, values=PTR, rows=I64, row=PTR)
-    few, rows = FEW_ROWS.at(f.parameters[0]), f.parameters[4]
-    points, gradients, values = (Array(p, F64) for p in f.parameters[1:4])
-    function, words, size = few["function"], few["words"], few["size"]
-    with f.loop(0, rows) as r:
-        offset = r * size
-        x, gradient, value = points.address(offset), gradients.address(offset), values.address(r)
-        status = f.call(POINT_FUNCTION, size, x, gradient, value, words, address=function)
-        with f.if_(status != 0):
-            Location(f.parameters[5], I64).value = r
-            f.return_(status)
-    f.return_(0)
-    return f
-
-
 def _few_rows(name: str, reader: Reader) -> str:
     """The builtin of (X, gradients, values, number of rows)."""
     f = Function(name, PTR, self=PTR, args=PTR, count=I64)
     self, args, count = f.parameters
-    few, each, refused, row = FEW_ROWS.at(reader.state_address(f, self)), _each_row(), f.exit(), f.variable(I64, 0)
+    one_by_one = _one_by_one()
+    few, each, refused, row = FEW_ROWS.at(reader.state_address(f, self)), _each_row(one_by_one), f.exit(), f.variable(I64, 0)
+    calls = ROW_CALLS.at(few["calls"])
     refused.leave_if(count != 4)
     rows = f.call(LONG_AS_LONG_LONG, Array(args, PTR)[3])
     refused.leave_if(rows < 0)
     arrays = _arrays(refused, reader, args, few, rows)
-    _refuse_overlaps(refused, arrays, few["size"], rows)
+    _refuse_overlaps(refused, arrays, calls["size"], rows)
     status = call_without_lock(
-        f, POINT.at(few["words"])["releases_gil"],
-        lambda: f.call(each.signature, few.pointer, *arrays, rows, row.address),
+        f, POINT.at(calls["words"])["releases_gil"],
+        lambda: f.call(each.signature, calls.pointer, *arrays, 0, rows, row.address),
     )  # fmt: skip
     f.return_(f.call(LONG_FROM_LONG, (row.value << 8) | (convert("sext", status, I64) & 255)))
     refused.here()
     f.return_(f.call(LONG_FROM_LONG, REFUSED))
-    return module_text(each, f)
+    return module_text(one_by_one, each, f)
 
 
 def _arrays(refused: Exit, reader: Reader, args: Value, few: Struct, rows: Value) -> list[Value]:
@@ -183,11 +211,16 @@ _FEW = {
 }
 
 
-def few_rows_builtin(function: int, words: int, shape: tuple[int, ...]) -> Callable[..., int]:
+def row_calls(function: int, words: int, size: int) -> np.ndarray:
+    """The words of ROW_CALLS, without blocks."""
+    return np.array([function, words, size, 0, 0, 0], np.int64)
+
+
+def few_rows_builtin(calls: np.ndarray, shape: tuple[int, ...]) -> Callable[..., int]:
     """A builtin of (X, gradients, values, number of rows), for points of one shape, which does all rows at once.
 
     Args:
-        function, words: the C function of a point and its last argument, which the caller keeps alive.
+        calls: the words of ROW_CALLS, which the caller keeps alive.
 
     Returns:
         The builtin: 0 on success; REFUSED, a negative number, where the arrays are not float64, C-contiguous and apart; otherwise
@@ -195,7 +228,7 @@ def few_rows_builtin(function: int, words: int, shape: tuple[int, ...]) -> Calla
     """
     rows, values = ValueType((0, *shape), FLOAT64), ValueType((0,), FLOAT64)
     of_rows = entry.specification(rows, written=False)
-    state = [function, words, math.prod(shape), len(of_rows)]
+    state = [calls.ctypes.data, len(of_rows)]
     state += [*of_rows, *entry.specification(rows, written=True), *entry.specification(values, written=True)]
     reader = entry.BY_LAYOUT if entry.is_available() else entry.BY_PROTOCOL
     return builtin(_FEW[reader], "tapediff_few_rows", METH_FASTCALL, reader.bound(np.array(state, np.int64)))
