@@ -14,7 +14,6 @@ from .merged_problems import (
     COUNT,
     DAYS,
     DEMAND,
-    DESCENT_ROUNDS,
     DT,
     END,
     FLOW,
@@ -30,6 +29,7 @@ from .merged_problems import (
     STRIKE,
     TOLERANCE,
 )  # fmt: skip
+from .search_problems import DESCENT_ROUNDS, FLAT, MOST_ROUNDS, NEWTON_ROUNDS, WIDTH
 
 hand = njit(error_model="numpy", fastmath={"contract"})
 
@@ -263,3 +263,60 @@ def descent(p, out):
         x = trial
     out[0], out[1] = x1, x2
     return x
+
+
+@hand
+def armijo(p, out):
+    """Forward: two states, three parameters."""
+    a, b, c = p[0], p[1], p[2]
+    x, y = -0.5, 1.0
+    x1 = x2 = x3 = y1 = y2 = y3 = 0.0
+    for _ in range(MOST_ROUNDS):
+        bent = y - a * x * x
+        bent1, bent2, bent3 = y1 - 2.0 * a * x * x1 - x * x, y2 - 2.0 * a * x * x2, y3 - 2.0 * a * x * x3
+        value = (1.0 - x) ** 2 + b * bent * bent
+        left, mid = -2.0 * (1.0 - x), 2.0 * b * bent
+        gx, gy = left - 4.0 * a * b * x * bent, mid
+        steepness = gx * gx + gy * gy
+        if steepness < FLAT:
+            break
+        size = 1.0
+        while True:
+            u, v = x - size * gx, y - size * gy
+            if (1.0 - u) ** 2 + b * (v - a * u * u) ** 2 <= value - c * size * steepness:
+                break
+            size = 0.5 * size
+        by_x, by_bent = 2.0 - 4.0 * a * b * bent, -4.0 * a * b * x
+        gx1 = by_x * x1 + by_bent * bent1 - 4.0 * b * x * bent
+        gx2 = by_x * x2 + by_bent * bent2 - 4.0 * a * x * bent
+        gx3 = by_x * x3 + by_bent * bent3
+        x1, x2, x3 = x1 - size * gx1, x2 - size * gx2, x3 - size * gx3
+        y1, y2, y3 = y1 - size * 2.0 * b * bent1, y2 - size * (2.0 * b * bent2 + 2.0 * bent), y3 - size * 2.0 * b * bent3
+        x, y = u, v
+    slope = y - 2.0 * (1.0 - x)
+    out[0], out[1], out[2] = slope * x1 + x * y1, slope * x2 + x * y2, slope * x3 + x * y3
+    return (1.0 - x) ** 2 + x * y
+
+
+@hand
+def bisection(p, out):
+    """Forward: the ends are multiples of the right one, and y depends on them."""
+    a, b = p[0], p[1]
+    low, high, y = 0.0, p[2], 1.0
+    low3, high3, y1, y3 = 0.0, 1.0, 0.0, 0.0
+    while high - low > WIDTH:
+        middle, middle3 = 0.5 * (low + high), 0.5 * (low3 + high3)
+        for _ in range(NEWTON_ROUNDS):
+            bottom = 3.0 * y * y + 1.0
+            step = (y * y * y + y - a * middle) / bottom
+            bend = 1.0 - step * 6.0 * y / bottom
+            step1, step3 = bend * y1 - middle / bottom, bend * y3 - a * middle3 / bottom
+            y, y1, y3 = y - step, y1 - step1, y3 - step3
+            if abs(step) < 1e-9:
+                break
+        if y > b:
+            high, high3 = middle, middle3
+        else:
+            low, low3 = middle, middle3
+    out[0], out[1], out[2] = y1 + high, 0.0, y3 + high3 * a
+    return y + high * a

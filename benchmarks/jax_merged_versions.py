@@ -5,10 +5,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import merged_problems as plain
+from . import search_problems as search
 from .jax_versions import bouncing_ball as bouncing_ball
 
 # Functions whose number of rounds depends on values are differentiated forward.
-FORWARD = ("adaptive", "newton", "descent")
+FORWARD = ("adaptive", "newton", "descent", "armijo", "bisection")
 
 
 def value_and_gradient(name):
@@ -105,10 +106,48 @@ def barrier(p):
 def descent(p):
     height = lambda x: (x - p[0]) ** 2 + 3.0 * (x - p[1]) ** 4  # noqa: E731 -- as the plain one
     x = jnp.asarray(2.0)
-    for _ in range(plain.DESCENT_ROUNDS):
+    for _ in range(search.DESCENT_ROUNDS):
         value = height(x)
         slope = 2.0 * (x - p[0]) + 12.0 * (x - p[1]) ** 3
         too_high = lambda size, x=x, value=value, slope=slope: height(x - size * slope) > value - 0.1 * size * slope * slope  # noqa: E731
         size = lax.while_loop(too_high, lambda size: 0.5 * size, jnp.asarray(1.0))
         x = x - size * slope
     return x
+
+
+def armijo(p):
+    def slopes(x, y):
+        bent = y - p[0] * x * x
+        return (1.0 - x) ** 2 + p[1] * bent * bent, -2.0 * (1.0 - x) - 4.0 * p[0] * p[1] * x * bent, 2.0 * p[1] * bent
+
+    def is_steep(state):
+        x, y, k = state
+        _, gx, gy = slopes(x, y)
+        return (gx * gx + gy * gy >= search.FLAT) & (k < search.MOST_ROUNDS)
+
+    def round_of(state):
+        x, y, k = state
+        value, gx, gy = slopes(x, y)
+        too_high = lambda size: slopes(x - size * gx, y - size * gy)[0] > value - p[2] * size * (gx * gx + gy * gy)  # noqa: E731
+        size = lax.while_loop(too_high, lambda size: 0.5 * size, jnp.asarray(1.0))
+        return x - size * gx, y - size * gy, k + 1
+
+    x, y, _ = lax.while_loop(is_steep, round_of, (jnp.asarray(-0.5), jnp.asarray(1.0), 0))
+    return (1.0 - x) ** 2 + x * y
+
+
+def bisection(p):
+    def newton(state):
+        y, _, k, middle = state
+        step = (y * y * y + y - p[0] * middle) / (3.0 * y * y + 1.0)
+        return y - step, step, k + 1, middle
+
+    def halved(state):
+        low, high, y = state
+        middle = 0.5 * (low + high)
+        goes = lambda s: (jnp.abs(s[1]) >= 1e-9) & (s[2] < search.NEWTON_ROUNDS)  # noqa: E731 -- as the plain one
+        y, *_ = lax.while_loop(goes, newton, (y, jnp.asarray(1.0), 0, middle))
+        return jnp.where(y > p[1], low, middle), jnp.where(y > p[1], middle, high), y
+
+    _, high, y = lax.while_loop(lambda s: s[1] - s[0] > search.WIDTH, halved, (jnp.asarray(0.0), p[2], jnp.asarray(1.0)))
+    return y + high * p[0]

@@ -9,6 +9,7 @@ import tapediff as td
 
 from .branch_problems import bouncing_ball, bouncing_ball_of_subtapes
 from .problem import Problem
+from .search_problems import armijo, armijo_of_loops, bisection, bisection_of_loops, descent, descent_of_loops
 
 _rng = numpy.random.default_rng(20261122)
 
@@ -191,26 +192,6 @@ def barrier(p):
     return total / PATHS
 
 
-# A line search
-
-DESCENT_ROUNDS = 4
-
-
-def descent(p):
-    """Where gradient descent with halved steps ends on (x - a)**2 + 3 (x - b)**4."""
-    x = 2.0
-    for _ in range(DESCENT_ROUNDS):
-        value = (x - p[0]) ** 2 + 3.0 * (x - p[1]) ** 4
-        slope = 2.0 * (x - p[0]) + 12.0 * (x - p[1]) ** 3
-        size = 1.0
-        trial = x - size * slope
-        while (trial - p[0]) ** 2 + 3.0 * (trial - p[1]) ** 4 > value - 0.1 * size * slope * slope:
-            size = 0.5 * size
-            trial = x - size * slope
-        x = trial
-    return x
-
-
 def _around(centre, spread, count=16):
     centre = numpy.asarray(centre)
     return tuple(centre * (1.0 + spread * _rng.uniform(-1.0, 1.0, size=centre.shape)) for _ in range(count))
@@ -229,6 +210,14 @@ MERGED_PROBLEMS = (
     Problem("adaptive", "adaptive Heun, rejected steps", adaptive, _around([2.0, 1.5, 0.1], 0.2), by_hand="adaptive"),
     Problem("newton", "Newton to a tolerance", newton, _around([2.0, 5.0], 0.5), by_hand="newton"),
     Problem("barrier", "barrier option, 100 × 50", barrier, _around([1.0, 0.2], 0.05), by_hand="barrier"),
-    Problem("descent", "line search, 4 rounds", descent, _around([0.7, 0.4], 0.3), by_hand="descent"),
+    Problem(
+        "descent", "line search, 4 rounds", descent, _around([0.7, 0.4], 0.3), taped=descent_of_loops, by_hand="descent",
+    ),
+    Problem(
+        "armijo", "Armijo's descent, to 60 rounds", armijo, _around([1.0, 5.0, 0.1], 0.3), taped=armijo_of_loops, by_hand="armijo",
+    ),
+    Problem(
+        "bisection", "bisection, Newton inside", bisection, _around([2.0, 1.2, 4.0], 0.2), taped=bisection_of_loops, by_hand="bisection",
+    ),
 )  # fmt: skip
 MERGED_BY_NAME = {problem.name: problem for problem in MERGED_PROBLEMS}

@@ -18,12 +18,13 @@ from ..base.source_location import Site
 from ..ir.instruction import DynamicArrayType
 from ..ir.tape import Tape
 from ..ops.control.callee import Callee
+from ..ops.control.calls import LOOP
 from .codegen.emitter import Emitter
 from .codegen.outlining import is_compiled_quickly
-from .jit.native_function import NativeFunction
+from .jit.native_function import INLINED, NativeFunction
 from .llvm.values import MEMORY_TYPES
 from .loop_ir.dependencies import written_by
-from .loop_ir.program import Group, Invoke, Outlined, Program
+from .loop_ir.program import EmptyReduction, Group, Invoke, LoopNest, Outlined, Program, Scan, Step, Straight
 from .math.simd import Value
 from .pipeline import build_body
 from .runtime.call_frame import END, ONCE, STACK, STOPPED, ArgumentLayout, input_word, output_word, value_bytes
@@ -32,6 +33,9 @@ from .runtime.guard_reports import Exits
 from .runtime.signal_checks import CLOCK, FIRST_SLICE, PAUSE
 from .runtime.status import PENDING
 from .runtime.workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
+
+# Longer bodies take longer to run than to enter.
+MOST_INLINED = 200
 
 # Smaller than for kernels, as calls of callees may stand deep in each other.
 LARGEST_STACK_WORKSPACE = 1 << 12
@@ -172,6 +176,24 @@ class LoopEmitter(Emitter):
         if self._has_chunks:
             self._addresses_for_chunks()
         return super().text()
+
+    def body_for(self, item: Invoke, layout: ArgumentLayout, name: str) -> str | None:
+        """Short loops take longer to enter than to run, and are entered at every iteration: they become part of this one."""
+        tape = item.params[0].only_tape() if item.op is LOOP else None
+        if tape is None or item.params[1].variant_given or not item.params[0].is_compiled:
+            return None
+        tape = item.params[0].variant_tape(0)
+        if len(tape.instructions) > MOST_INLINED:
+            return None
+        program = build_body(tape, _varying(tape, layout), layout.carries)
+        if not all(map(_is_inlined, program.groups)) or program.workspace_bytes > LARGEST_STACK_WORKSPACE:
+            return None
+        inner = _InlinedEmitter(program, name, layout, tape)
+        text = inner.text()
+        self.module.declare_all(inner.code.declarations)
+        self.module.symbols |= inner.code.symbols
+        self.addresses |= inner.addresses
+        return text
 
     # Before the first iteration, and at the top of each
 
@@ -323,3 +345,23 @@ class LoopEmitter(Emitter):
             enter += ["%slice_first = call i64 @llvm.smin.i64(i64 %slice_reach, i64 %end)"]
         lines = [*self.entry, "br label %enter", "enter:", *enter, *self.code.lines]
         return self._function("ptr noalias %frame, ptr %state, ptr %report", lines)
+
+
+def _is_inlined(group: Group) -> bool:
+    """Whether a group neither fails nor calls anything that asks Python."""
+    plain = isinstance(group, (Straight, LoopNest, Scan, EmptyReduction))
+    return plain and all(isinstance(item, Step) for item in group.body)
+
+
+class _InlinedEmitter(LoopEmitter):
+    """The function of a loop that becomes part of its caller: it has its constants beside it, and its frame dissolves in registers."""
+
+    def _function(self, parameters: str, lines: list[str]) -> list[str]:
+        constants = self.program.constants
+        prologue = [f"%workspace = alloca [{self.program.workspace_bytes} x i8], align 64"]
+        if constants:
+            data = "".join(f"\\{byte:02x}" for byte in constants)
+            self.code.declare(f'@{self.name}_constants = internal constant [{len(constants)} x i8] c"{data}", align 64')
+            prologue.append(f"%constant = getelementptr i8, ptr @{self.name}_constants, i64 0")
+        head = f"define internal i32 @{self.name}({parameters}) {INLINED} nounwind {{"
+        return [head, "entry:", *self.slots, *prologue, *lines, "}"]

@@ -21,8 +21,13 @@ def emit_invoke(owner: KernelFunction, item: Invoke) -> None:
     known = owner.invocations.get(key)
     if known is None:
         symbol = f"tapediff_cell_{len(owner.dispatch_tables)}"
+        name = f"tapediff_invoke_{len(owner.invocations)}"
         invocation = LoopOfCallee(item, symbol) if item.op is LOOP else CallOfCallee(item, symbol)
-        known = owner.invocations[key] = (f"tapediff_invoke_{len(owner.invocations)}", invocation.stacks)
+        body = owner.body_for(item, invocation.layout, f"{name}_body")
+        if body is not None:
+            invocation.body = f"{name}_body"
+            owner.module.declare(body)
+        known = owner.invocations[key] = (name, invocation.stacks)
         for declaration in invocation.definition(known[0]):
             owner.module.declare(declaration)
         owner.dispatch_tables.append(invocation.table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..jit.native_function import INLINED
 from ..loop_ir.program import Invoke
 from ..math.simd import Code
 from ..runtime.call_frame import (
@@ -37,6 +38,8 @@ class Invocation:
         self.item, self.code = item, Code("entry")
         # The text has symbols instead of this process's addresses, so that its code may be kept on disk; `symbol` is the dispatch table's.
         self.symbol, self.addresses = symbol, dict[str, int]()
+        # The name of a function of the same module that runs the callee, in place of the dispatch loop; empty where there is none.
+        self.body = ""
         self.callee: NativeCallee = item.params[0]
         self.layout = layout
         self.table: CalleeTable = dispatch_table_of(self.callee, layout)
@@ -62,6 +65,8 @@ class Invocation:
         names += ["scratch"] * (item.scratch >= 0) + ["stacks"] * (self.stacks > 0)
         parameters = ", ".join([*(f"ptr %{n}" for n in names), "i64 %outermost"])
         attributes = "noinline nounwind" + " optnone" * (len(self.code.lines) > MOST_OPTIMISED_LINES)
+        if self.body:
+            attributes = f"{INLINED} nounwind"
         head = [
             f"define internal i32 @{name}({parameters}) {attributes} {{", "entry:",
             f"%call_frame = alloca [{frame_words(self.inputs, self.outputs)} x i64], align 64",
@@ -99,12 +104,26 @@ class Invocation:
 
     def run(self, chosen: bool) -> None:
         """Call the dispatch loop, and leave with the exception that Python may have raised."""
+        if self.body:
+            self._run_body()
+            return
         dispatch_loop = "run_chosen" if chosen else "run_decided"
         self.addresses |= {f"tapediff_{dispatch_loop}": dispatch_loop_address(dispatch_loop)}
         self.code.declare(f"declare i32 @tapediff_{dispatch_loop}(ptr, ptr)")
         self._refer_to_table()
         status = self.code.emit(f"call i32 @tapediff_{dispatch_loop}(ptr @{self.symbol}, ptr %call_frame)")
         self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), PENDING)
+
+    def _run_body(self) -> None:
+        """Run the iterations, if there are any, by the function of this module."""
+        code, enter, onward = self.code, self.code.label(), self.code.label()
+        has_any = code.emit(f"icmp slt i64 {self.get(ITERATION)}, {self.get(END)}")
+        code.line(f"br i1 {has_any}, label %{enter}, label %{onward}")
+        code.start(enter)
+        status = code.emit(f"call i32 @{self.body}(ptr %call_frame, ptr null, ptr null)")
+        self.leave_if(code.emit(f"icmp ne i32 {status}, 0"), PENDING)
+        code.line(f"br label %{onward}")
+        code.start(onward)
 
     def _refer_to_table(self) -> None:
         """Declare the symbol of the dispatch table."""

@@ -6,8 +6,9 @@ The emitters of loop nests, scalar code and calls write into one; Emitter makes 
 from __future__ import annotations
 
 from ..llvm.values import MEMORY_TYPES
-from ..loop_ir.program import Access, Exit, Program
+from ..loop_ir.program import Access, Exit, Invoke, Program
 from ..math.simd import Code, Value
+from ..runtime.call_frame import ArgumentLayout
 from ..runtime.callees.dispatch_table import CalleeTable
 from .outlining import longest_calling
 from .vector_memory import LaneMemory
@@ -51,6 +52,10 @@ class KernelFunction(LaneMemory):
     def is_assembled(self, storage: int) -> bool:
         """Whether a storage is filled first and then added to, so that a reduction must not initialise it."""
         return storage in self.assembled
+
+    def body_for(self, item: Invoke, layout: ArgumentLayout, name: str) -> str | None:
+        """The text of a function that runs the iterations of an inner loop; None where these are left to the dispatch loop."""
+        return None
 
     # Memory
 

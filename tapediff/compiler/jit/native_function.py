@@ -145,6 +145,9 @@ PASSES = {
     True: ("sroa", "instruction_combine"),
 }
 
+# The attribute of functions that become parts of their callers, before all else.
+INLINED = "alwaysinline"
+
 
 def object_code(text: str, quickly: bool) -> bytes:
     """The machine code of LLVM text."""
@@ -160,13 +163,20 @@ def optimised(text: str, quickly: bool = False) -> ModuleRef:
     """
     llvm = _machines().llvm
     first, *rest = PASSES[quickly]
-    module = llvm.parse_assembly(text)
+    module = _parsed(llvm, text)
     _run(module, (first,))
     if not _is_valid(module):
         # LLVM 22 joins the parts of an array that were stored in another order than they stand in before the last of them is
         # computed. The code is slower without that pass, and right.
-        module = llvm.parse_assembly(text)
+        module = _parsed(llvm, text)
     _run(module, tuple(rest))
+    return module
+
+
+def _parsed(llvm: ModuleType, text: str) -> ModuleRef:
+    module = llvm.parse_assembly(text)
+    if INLINED in text:
+        _run(module, ("always_inliner",))
     return module
 
 
