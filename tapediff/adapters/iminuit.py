@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from inspect import signature
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -54,6 +56,14 @@ def minuit(
     tape = GuardedTape(of_vector, name=getattr(cost, "__name__", "cost"))
     objective = Objective(tape, Constant(dict(data or {})))  # type: ignore[arg-type] -- a leaf of any content
     values = np.array(list(start.values()), dtype=np.float64)
-    made = library.Minuit(objective, values, grad=objective.jac, hessian=objective.hess, name=names)
+
+    def g2(x: np.ndarray) -> np.ndarray:
+        return np.diagonal(objective.hess(x)).copy()
+
+    # Where a second derivative is negative, Minuit asks for these whatever iminuit says, and 2.33 ends with a TypeError if there are none.
+    has_g2 = {"g2": g2} if "g2" in signature(library.Minuit).parameters else {}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="hessian overrides g2")
+        made = library.Minuit(objective, values, grad=objective.jac, hessian=objective.hess, name=names, **has_g2)
     made.errordef = errordef
     return made

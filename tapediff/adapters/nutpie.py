@@ -87,18 +87,16 @@ def sample(compiled_model: Foreign, **options: Foreign) -> Foreign:
     function = _until_a_fault(density.as_numba(status=True))
     density.take_error()
     guarded = replace(parts, at=_At(function.address, int(stopped.ctypes.data), (function, stopped)), stopped=stopped)
+    trace, failure = None, None
     try:
-        return _unless(stopped, density, library.sample(guarded.model(), **options))
-    except Exception as failure:
-        _unless(stopped, density, None, failure)
-        raise
-
-
-def _unless(stopped: np.ndarray, density: CFunction, trace: Foreign, failure: Exception | None = None) -> Foreign:
-    """The trace, unless there was a fault of the density's program."""
-    if not stopped[0]:
-        return trace
-    raise density.fault(int(stopped[0])) from failure
+        trace = library.sample(guarded.model(), **options)
+    except Exception as raised:
+        if not stopped[0]:
+            raise
+        failure = raised  # nutpie's own, as no point has a value any more
+    if stopped[0]:
+        raise density.fault(int(stopped[0])) from failure
+    return trace
 
 
 def _until_a_fault(density: Foreign) -> Foreign:
@@ -254,15 +252,16 @@ class _Parts:
                 out = np.empty(int(ends[-1]))
                 if of_expand(np.ascontiguousarray(x), out) < 0:
                     raise RuntimeError("the function of draws has failed") from self.expand.take_error()  # type: ignore[union-attr]
-            return {
-                name: out[end - prod(shape) : end].reshape(shape) for end, (name, shape) in zip(ends, self.shapes.items())
-            }
+            parts = {name: out[end - prod(shape) : end] for end, (name, shape) in zip(ends, self.shapes.items())}
+            return parts if is_flat else {name: part.reshape(self.shapes[name]) for name, part in parts.items()}
 
+        library = import_module("nutpie.compiled_pyfunc")
+        is_flat = "_dim_sizes" not in library.PyFuncModel.__dataclass_fields__  # as nutpie 0.13 takes draws
         # Each axis needs a name here, and the length of what it names.
         dims = {name: self.dims.get(name, tuple(f"{name}_dim_{k}" for k in range(len(shape)))) for name, shape in self.shapes.items()}
         lengths = {dim: n for name, shape in self.shapes.items() for dim, n in zip(dims[name], shape)}
         coords = {dim: import_module("pandas").RangeIndex(n) for dim, n in lengths.items()} | self.coords
-        return import_module("nutpie.compiled_pyfunc").from_pyfunc(
+        return library.from_pyfunc(
             size, make_density, make_expand, [np.dtype(np.float64)] * len(self.shapes), list(self.shapes.values()), list(self.shapes),
             coords=coords, dims=dims, make_initial_point_fn=self.start,
         )  # fmt: skip

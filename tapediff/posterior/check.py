@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..errors import is_recoverable
 from .density import NamedDensity
 from .progress import with_progress
 from .transforms import Array
@@ -87,7 +88,7 @@ def _look_at(posterior: NamedDensity, u: Array, rng: np.random.Generator) -> Poi
     try:
         value, gradient = posterior.log_density_gradient(u)
     except Exception as error:
-        if not getattr(error, "is_recoverable", False):
+        if not is_recoverable(error):
             raise
         return Point(u, np.nan, np.nan, np.nan, None, f"{type(error).__name__}: {error}".splitlines()[0])
     steepest = float(np.max(np.abs(gradient), initial=0.0))

@@ -7,6 +7,7 @@ from importlib import import_module
 
 import numpy as np
 
+from ..errors import is_recoverable
 from .density import NamedDensity
 from .layout import Layout
 from .progress import with_progress
@@ -68,7 +69,7 @@ def find_mode(posterior: NamedDensity, start: Array | None, jacobian: bool, seed
         try:
             value, gradient = posterior.log_density_gradient(u, jacobian=jacobian)
         except Exception as error:
-            if getattr(error, "is_recoverable", False):
+            if is_recoverable(error):
                 return np.inf, np.zeros(size)
             raise
         return (-value, -gradient) if np.isfinite(value) and np.all(np.isfinite(gradient)) else (np.inf, np.zeros(size))

@@ -36,6 +36,9 @@ def test_iminuit_fits_named_parameters():
     np.testing.assert_allclose(m.values, [y.mean(), y.std()], atol=4e-3)  # migrad ends 0.014 standard errors, of 0.2, away
     np.testing.assert_allclose(m.errors, [y.std() / 200**0.5, y.std() / 400**0.5], rtol=1e-2)
     m.minos("mu")
+    concave = iminuit.minuit(lambda a: -np.exp(-(a**2)), {"a": 1.5})
+    concave.migrad()  # Minuit asks for second derivatives by themselves where one is negative
+    np.testing.assert_allclose(concave.values, 0.0, atol=1e-2)
     with pytest.raises(KeyError, match="a fault of the program"):
         iminuit.minuit(lambda a: faulty(np.stack([a])), {"a": 2.0}).migrad()
 
