@@ -16,7 +16,7 @@ from ..ir.interpreter import GuardFailure
 from ..ir.outputs import share_memory
 from ..ir.tape import Tape
 from ..ops.control.calls import LOOP
-from .bytecode.sweeps import Sweeps
+from .bytecode.sweeps.program import Sweeps
 from .codegen.emitter import Emitter
 from .codegen.outlining import is_compiled_quickly
 from .codegen.python_listing import listing
@@ -125,7 +125,7 @@ class Kernel:
 
     @property
     def is_swept(self) -> bool:
-        """Whether it is byte code made of the tape itself, see bytecode/sweeps.py."""
+        """Whether it is byte code made of the tape itself, see bytecode/sweeps/program.py."""
         return any(isinstance(group, Sweeps) for group in self.program.groups)
 
     @property

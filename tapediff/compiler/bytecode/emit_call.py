@@ -6,7 +6,7 @@ from typing import Protocol
 
 from ..llvm.values import Code
 from ..loop_ir.program import Exit, Program
-from .sweeps import Sweeps
+from .sweeps.program import Sweeps
 from .translate import CONSTANT, WORKSPACE, Translation
 
 

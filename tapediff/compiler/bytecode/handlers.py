@@ -117,7 +117,7 @@ Handler = Operation | Load | Store | Check | Constants | End
 
 
 class SweepHandler(Protocol):
-    """Another handler, which writes its own text: see sweep_handlers.py."""
+    """Another handler, which writes its own text: see sweeps/run_handlers.py."""
 
     def write(self, writer: HandlerWriter) -> None: ...
 

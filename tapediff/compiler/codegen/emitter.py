@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ...ir.guard_rows import EACH
 from ..bytecode.emit_call import emit_interpreted
-from ..bytecode.sweeps import Sweeps
+from ..bytecode.sweeps.program import Sweeps
 from ..bytecode.translate import Translation
 from ..linalg.routine_table import ROUTINES
 from ..linalg.stacked_calls import call_in_lanes, is_in_lanes

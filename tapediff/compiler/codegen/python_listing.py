@@ -14,8 +14,8 @@ import numpy as np
 
 from ...ir.guard_rows import EACH
 from ...ir.instruction import DynamicArrayType, Operand
-from ..bytecode.sweep_listing import sweep_lines
-from ..bytecode.sweeps import Sweeps
+from ..bytecode.sweeps.listing import sweep_lines
+from ..bytecode.sweeps.program import Sweeps
 from ..bytecode.translate import Translation
 from ..linalg.routine_table import ROUTINES, for_each_matrix
 from ..loop_ir.program import (

@@ -1,4 +1,4 @@
-"""Which tapes are long lists of operations on numbers, whose gradient needs no tape of its own: see compiler/bytecode/sweeps.py."""
+"""Which tapes are long lists of operations on numbers, whose gradient needs no tape of its own: see compiler/bytecode/sweeps/program.py."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def long_program(tape: Tape, wrt: tuple[int, ...] | None) -> tuple[Tape, Program
     if wrt is not None:
         tape = require_gradient(tape, wrt)
     # Imported when the first long tape is compiled, as all of the compiler.
-    from ...compiler.bytecode.sweeps import swept
+    from ...compiler.bytecode.sweeps.program import swept
 
     ready = prepared(tape)
     program = swept(ready, wrt) if is_long(ready) else None

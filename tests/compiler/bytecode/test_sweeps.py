@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import tapediff as td
-from tapediff.compiler.bytecode import elements, sweeps
-from tapediff.compiler.bytecode.sweeps import swept
+from tapediff.compiler.bytecode.sweeps import program, tables
+from tapediff.compiler.bytecode.sweeps.program import swept
 from tapediff.compiler.codegen.python_listing import run_listing
 from tapediff.errors import UnsupportedFunction
 from tapediff.functions.callees.rolled_loop import prepared
@@ -28,8 +28,8 @@ OPS = sorted(name for name, op in REGISTRY.items() if isinstance(op, Elementwise
 def any_length(monkeypatch, flat_loops):
     """Tapes of any length are long ones."""
     monkeypatch.setattr(long_tapes, "FEWEST_INSTRUCTIONS", 0)
-    monkeypatch.setattr(elements, "LONG", 0)
-    monkeypatch.setattr(sweeps, "SHORTEST_RUNS", 0)
+    monkeypatch.setattr(tables, "LONG", 0)
+    monkeypatch.setattr(program, "SHORTEST_RUNS", 0)
 
 
 def assert_as_replayed(f, *points, argnums=(0,), is_swept=True):
@@ -230,6 +230,46 @@ def test_small_arrays_are_taken_apart(any_length):
     assert_as_replayed(lambda x: x[1], (np.ones(3),), (np.arange(3.0),))
 
 
+def test_reductions_of_few_entries_are_single_operations(any_length):
+    """Extrema with ties, NaN and along axes; sums, dot products and products of matrices of several lengths; running sums; masks together."""
+    rng = np.random.default_rng(6)
+
+    def f(x, y):
+        m = np.reshape(x[:6], (2, 3))
+        total = np.max(x[:5]) * y[0] + np.sum(np.min(m, axis=1) * y[:2]) + np.max(m, axis=(0, 1)) + np.max(np.stack([x[0], 2.0, y[1]]))
+        total = total + np.sum(np.cumsum(m, axis=1)[:, ::-1] * y[:3]) + np.sum(np.cumsum(np.flip(x * x))[3:])
+        total = total + np.sum(x * 2.0) + np.sum(x[:7]) * np.sum(y[:2] * x[3:5]) + x[:1] @ y[:1] + x @ x + x[:7] @ np.arange(7.0)
+        total = total + np.sum(np.tanh(m @ m.T @ np.eye(2)[:, 1])) + np.where(np.all(m > -2.0) & np.any(x > 1.0), y[2], y[3])
+        return total + np.where(np.isnan(x[8]), 0.0, np.min(x[6:9]))
+
+    points = [(rng.normal(size=13), rng.normal(size=4)) for _ in range(3)]
+    points[1][0][:5] = 0.25
+    points[2][0][8] = np.nan
+    with np.errstate(invalid="ignore"):
+        assert_as_replayed(f, *points, argnums=(0, 1))
+        assert_as_replayed(f, *points, argnums=(1,))
+
+
+def test_entries_at_computed_positions_are_looked_up(any_length):
+    """Of arguments, of views and of constants, which have derivatives and which have not; out of bounds is a guard, before anything is read."""
+    table = np.array([0.5, 0.5, -1.0, 2.0, np.inf])
+
+    def f(x, k):
+        near = np.floor(x[0]).astype(int)
+        inner = x[1:4][k[0]] * np.take(table, k[1]) + np.where(x[1] > 0.0, x[k[2]], x[-1]) * x[near]
+        return inner * np.sin(x[k]).sum() + np.reshape(x, (2, 3))[k[0], k[2]] + 3.0 * x[k[-1]]
+
+    rng = np.random.default_rng(7)
+    points = [(rng.normal(size=6) + [2.0, 0, 0, 0, 0, 0], np.array(k)) for k in ([0, 1, 2], [-1, 3, -2], [1, 2, 0])]
+    points[1][0][0] = -1.5
+    compiled = assert_as_replayed(f, *points)
+    for k in ([3, 0, 0], [0, 5, 0], [0, 0, 10**15], [0, -7, 0]):
+        with pytest.raises(td.GuardFailed):
+            td.gradient(compiled, points[0][0], np.array(k))
+    with pytest.raises(td.GuardFailed):
+        compiled(np.full(6, 1e9), points[0][1])
+
+
 def test_values_of_several_outputs_are_swept(any_length):
     def f(x):
         return x[0] * x[1], np.stack([x[2], 2.0, x[0] + x[1]]), x[0] > x[1], 3
@@ -265,18 +305,20 @@ def test_long_tapes_are_swept_where_that_takes_little_longer_to_run(monkeypatch)
 
     assert is_swept(irregular(1000, 4)[0], np.ones(12))
     assert not is_swept(chain, np.array(0.5))
-    assert not is_swept(vectors, np.ones(8))
-    monkeypatch.setattr(sweeps, "MOST_COMPILED", 300)
-    monkeypatch.setattr(elements, "LONG", 300)
+    assert is_swept(vectors, np.ones(3))
+    assert not is_swept(vectors, np.ones(24))
+    monkeypatch.setattr(program, "MOST_COMPILED", 300)
+    monkeypatch.setattr(tables, "LONG", 300)
     assert is_swept(chain, np.array(0.5))
-    assert is_swept(vectors, np.ones(8))
+    assert is_swept(vectors, np.ones(24))
     assert not is_swept(vectors, np.ones(100))
 
 
 @pytest.mark.parametrize(
     "f", [
-        lambda x: np.sum(np.sqrt(x[1:3]) ** 4), lambda x: np.max(x) * x[1],
-        lambda x: np.sum(np.outer(x, x)[:, :, None] * np.arange(5.0)), lambda x: np.sum(np.linalg.solve(np.eye(4) + np.outer(x, x), x)),
+        lambda x: np.sum(np.sqrt(x[1:3]) ** 4), lambda x: np.max(np.outer(x, x)) * x[1],
+        lambda x: x[(x > 0.5).astype(int)[1]] * np.tanh(x)[(x > 0.5).astype(int)[0]],
+        lambda x: np.sum(np.linalg.solve(np.eye(4) + np.outer(x, x), x)),
     ],
 )  # fmt: skip
 def test_other_tapes_are_compiled(any_length, f):

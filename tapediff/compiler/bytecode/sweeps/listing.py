@@ -8,12 +8,13 @@ from functools import cache
 
 import numpy as np
 
-from ..loop_ir.program import Exit, Literal
-from ..math.expressions import python_expression
+from ...loop_ir.program import Exit, Literal
+from ...math.expressions import python_expression
+from ..handlers import Check, Constants, Store
 from .formulas import Formula
-from .handlers import Check, Constants, Store
-from .sweep_handlers import Adjoint, CopyIn, CopyOut, Forward, Turn
-from .sweeps import AnyHandler, Sweeps
+from .lookups import AddAt, LookUp
+from .program import AnyHandler, Sweeps
+from .run_handlers import Adjoint, CopyIn, CopyOut, Forward, Turn
 
 
 def sweep_lines(sweeps: Sweeps, name: Callable[[int], str]) -> list[str]:
@@ -59,6 +60,12 @@ class _Printer:
                 texts = _adjoint_texts(handler)
                 for k, row in enumerate(self._rows(header - back, count, handler.arity)):
                     yield from (text.format(made + k, *row) for text in texts)
+            case LookUp():
+                yield from (f"z[{self.made + k}] = z[{table} + z[{at}]]" for k, (table, at) in enumerate(self._rows(first, count, 2)))
+            case AddAt():
+                back, made = self.words[first : first + 2].tolist()
+                for k, (table, at) in enumerate(self._rows(header - back, count, 2)):
+                    yield f"z_bar[{table} + z[{at}]] += z_bar[{made + k}]"
             case Check():
                 yield from (self._check(handler, *row) for row in self._rows(first, count, 3))
             case Store():

@@ -15,23 +15,26 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...errors import UnsupportedFunction
-from ...ir.instruction import GUARD
-from ...ir.tape import Tape
-from ..loop_ir.collapse_loops import LANES
-from ..loop_ir.program import Access, Exit, Interpreted, Program, Storage
-from .elements import KINDS, Elements, Unsuited, elements_of
+from ....errors import UnsupportedFunction
+from ....ir.instruction import GUARD
+from ....ir.tape import Tape
+from ....ops.arrays.indexing import GATHER
+from ...loop_ir.collapse_loops import LANES
+from ...loop_ir.program import Access, Exit, Interpreted, Program, Storage
+from ..handlers import Check, Constants, End, Handler, Store, addresses_of
+from .elements import elements_of
 from .formulas import adjoint_formula, forward_formula
-from .handlers import Check, Constants, End, Handler, Store, addresses_of
-from .runs import ADJOINTS, KEYS, OPERANDS, grouped, keys_of
-from .sweep_handlers import ADJOINT_WORDS, Adjoint, CopyIn, CopyOut, Forward, Turn
+from .lookups import AddAt, LookUp
+from .run_handlers import ADJOINT_WORDS, Adjoint, CopyIn, CopyOut, Forward, Turn
+from .runs import ADJOINTS, KEYS, grouped, keys_of
+from .tables import KINDS, OPERANDS, Elements, Unsuited
 
 # A run costs 20 ns beside its operations, as the processor guesses wrong where it goes on: chains of unlike operations take 4 times as long
 # as compiled, and compiling them pays after 10 000 calls; where runs are of 3 operations it does after 35 000, of 6 after 80 000. So runs
 # have so many on average, unless there are more operations than are compiled at all.
 SHORTEST_RUNS, MOST_COMPILED = 3, 10_000
 
-AnyHandler: TypeAlias = Handler | Forward | Adjoint | Turn | CopyIn | CopyOut
+AnyHandler: TypeAlias = Handler | Forward | Adjoint | LookUp | AddAt | Turn | CopyIn | CopyOut
 
 @dataclass(frozen=True, slots=True)
 class Sweeps(Interpreted):
@@ -134,12 +137,14 @@ class _Builder:
         """How many operations are computed together, in one sweep or the other."""
         return max([handler.block for handler in self.handlers_of[key] if isinstance(handler, (Forward, Adjoint))], default=1)
 
-    def _handlers(self, key: int) -> tuple[Check | Forward, Adjoint | None]:
+    def _handlers(self, key: int) -> tuple[Check | Forward | LookUp, Adjoint | AddAt | None]:
         """Of a key: for the forward sweep, and for the backward sweep if anything has a derivative."""
         form, wanted = self.elements.forms[key // KEYS], tuple([k for k in range(OPERANDS) if key >> k & 1])
         if form.op is GUARD:
             kind, expects_nan = form.params
             return Check(kind, form.kinds[0], expects_nan), None
+        if form.op is GATHER:
+            return LookUp(form.kind), AddAt() if wanted else None
         adjoint = Adjoint(adjoint_formula(form, wanted, key % KEYS // ADJOINTS), wanted) if wanted else None
         return Forward(forward_formula(form)), adjoint
 
@@ -168,7 +173,7 @@ class _Builder:
         tape, elements, wrt = self.tape, self.elements, self.wrt
         storages = self._storages()
         if elements.constants:
-            bits = np.frombuffer(b"".join(bits for _, bits in elements.constants), np.uint32)
+            bits = np.frombuffer(b"".join(bits for _, bits, *_ in elements.constants), np.uint32)
             self.add(Constants(), len(elements.constants), bits)
         for position, (_, size) in elements.inputs.items():
             self.add(CopyIn(), size, [self.base(position)])
@@ -185,7 +190,7 @@ class _Builder:
         group = Sweeps(
             self._exits(), np.concatenate(self.words).astype(np.uint32), np.concatenate(self.headers), tuple(self.handlers),
             np.concatenate(self.handler_of), np.concatenate(self.run_counts), self.values * (2 if wrt else 1), tuple(self.bases),
-            len(elements.rows) * (3 if wrt else 1), {k: kind for k, (kind, _) in enumerate(elements.constants) if kind != "f64"},
+            len(elements.rows) * (3 if wrt else 1), {k: kind for k, (kind, *_) in enumerate(elements.constants) if kind != "f64"},
         )  # fmt: skip
         outputs = len(tape.outputs) + len(wrt or ())
         return Program(tape.name, storages, [group], b"", len(tape.inputs), outputs, (), 8 * group.slots)

@@ -12,18 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.instruction import BOOL, FLOAT64, INT64, Operand
-from ...ir.tape import Tape
-from ...ops.declaration.op import Elementwise, Op
-from ...ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
-from ...passes.pipeline import FINISH, run_passes
-from ...recording.arrays.tracked import TrackedArray
-from ...recording.recorder import Recorder
-from ...transforms.reverse import finished, result_of
-from ..loop_ir.program import Literal, Parameters, Step
-from ..lower.lower import lower
+from ....ir.instruction import BOOL, FLOAT64, INT64, Operand
+from ....ir.tape import Tape
+from ....ops.declaration.op import Elementwise, Op
+from ....ops.elementwise.comparison import EQUAL, IS_NAN, LOGICAL_AND, SELECT
+from ....passes.pipeline import FINISH, run_passes
+from ....recording.arrays.tracked import TrackedArray
+from ....recording.recorder import Recorder
+from ....transforms.reverse import finished, result_of
+from ...loop_ir.program import Literal, Parameters, Step
+from ...lower.lower import lower
 from .discarded import CHOSEN, GUARDED
-from .elements import Form, Unsuited
+from .several import OF_SEVERAL
+from .tables import Form, Unsuited
 
 _DTYPES = {"f64": FLOAT64, "i64": INT64, "i1": BOOL}
 
@@ -91,7 +92,7 @@ def _forward_tape(form: Form) -> Tape:
 
     def body(recorder: Recorder) -> Tape:
         operands = _inputs(recorder, form.kinds)
-        made = recorder.apply(op, operands, form.params)
+        made = OF_SEVERAL[op].value(operands) if op in OF_SEVERAL else recorder.apply(op, operands, form.params)
         return finished(recorder, [made._id])
 
     return Recorder("forward", concrete=False).run(body)
@@ -106,6 +107,9 @@ def _adjoint_tape(form: Form, wanted: tuple[int, ...], is_guarded: bool) -> Tape
 
     def body(recorder: Recorder) -> Tape:
         z_bar, z, *operands = _inputs(recorder, ("f64", form.kind, *form.kinds))
+        if op in OF_SEVERAL:
+            shares = OF_SEVERAL[op].shares(z_bar, z, operands)
+            return finished(recorder, [result_of(recorder, shares[k], z_bar.type) for k in wanted])
         found: list[int] = []
         for k in wanted:
             rule = rules[k]

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from ...ir.instruction import Instruction, Operand
-from ...ir.tape import Tape
-from ...ops.declaration.op import Elementwise, Op, Rule
-from ...ops.elementwise.arithmetic import INTEGER_POWER
-from ...passes.simplify.smooth_squares import Squares, square_rules
+from ....ir.instruction import Instruction, Operand
+from ....ir.tape import Tape
+from ....ops.declaration.op import Elementwise, Op, Rule
+from ....ops.elementwise.arithmetic import INTEGER_POWER
+from ....passes.simplify.smooth_squares import Squares, square_rules
 
 # An operation has at most so many operands.
 MOST_OPERANDS = 4

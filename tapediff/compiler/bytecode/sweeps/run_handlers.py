@@ -19,15 +19,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...ops.declaration.scalar_expressions import called_functions, has_costly
-from ..llvm.values import SCALAR, TYPES
-from ..loop_ir.collapse_loops import LANES
-from ..loop_ir.program import Literal
-from ..math.expressions import emit_expression
-from ..math.function_table import CALLED_BY_ELEMENT
-from ..math.simd import Code, Value, constant
+from ....ops.declaration.scalar_expressions import called_functions, has_costly
+from ...llvm.values import SCALAR, TYPES
+from ...loop_ir.collapse_loops import LANES
+from ...loop_ir.program import Literal
+from ...math.expressions import emit_expression
+from ...math.function_table import CALLED_BY_ELEMENT
+from ...math.simd import Code, Value, constant
+from ..handlers import HEADER_BYTES, UNROLLED, HandlerWriter
 from .formulas import Formula
-from .handlers import HEADER_BYTES, UNROLLED, HandlerWriter
 
 # Words of an adjoint run.
 ADJOINT_WORDS = 5
@@ -51,21 +51,21 @@ class Forward:
 
     def write(self, writer: HandlerWriter) -> None:
         code = writer.code
-        _count(code)
+        begin(code)
         code.line(f"%operands = getelementptr i8, ptr %run, i64 {HEADER_BYTES}")
         writer.loop(self.block, lambda done: self._operations(writer, done, self.block))
         made = code.emit("getelementptr i64, ptr %made, i64 %count")
         words = code.emit(f"mul nuw nsw i64 %count, {self.arity}")
-        _go_on(code, code.emit(f"getelementptr i32, ptr %operands, i64 {words}"), made)
+        go_on(code, code.emit(f"getelementptr i32, ptr %operands, i64 {words}"), made)
 
     def _operations(self, writer: HandlerWriter, done: str, step: int) -> None:
         code, formula = writer.code, self.formula
-        start = _operands_at(code, done, self.arity)
+        start = operands_at(code, done, self.arity)
         made = code.emit(f"getelementptr i64, ptr %made, i64 {done}")
         slots = [[writer.word(start, k * self.arity + j) for j in range(self.arity)] for k in range(step)]
         operands = [[writer.value(slot, kind) for slot, kind in zip(row, formula.kinds)] for row in slots]
         for first, values in _evaluated(code, formula, operands):
-            _store_made(code, made, first, values[0])
+            store_made(code, made, first, values[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +91,13 @@ class Adjoint:
 
     def write(self, writer: HandlerWriter) -> None:
         code = writer.code
-        _count(code)
-        back = code.emit(f"sub nsw i64 0, {writer.word('%run', 3)}")
-        code.line(f"%operands = getelementptr i32, ptr %run, i64 {back}")
-        first = writer.word("%run", 4)
-        code.line(f"%z = getelementptr i64, ptr %slots, i64 {first}")
-        code.line(f"%z_bar = getelementptr i64, ptr %made, i64 {first}")
+        begin_adjoint(writer)
         writer.loop(self.block, lambda done: self._operations(writer, done, self.block))
-        _go_on(code, code.emit(f"getelementptr i32, ptr %run, i64 {ADJOINT_WORDS}"), "%made")
+        go_on(code, code.emit(f"getelementptr i32, ptr %run, i64 {ADJOINT_WORDS}"), "%made")
 
     def _operations(self, writer: HandlerWriter, done: str, step: int) -> None:
         code, formula, arity = writer.code, self.formula, self.arity
-        start = _operands_at(code, done, arity)
+        start = operands_at(code, done, arity)
         slots = [[writer.word(start, k * arity + j) for j in range(arity)] for k in range(step)]
         used = {ref for line in formula.lines for ref in line.operands if isinstance(ref, int)} | {*formula.results}
         operands: list[list[Value | None]] = [[] for _ in range(step)]
@@ -116,7 +111,7 @@ class Adjoint:
         for first, values in _evaluated(code, formula, operands):
             for k in range(values[0].width if values else 0):
                 for operand, value in zip(self.wanted, values):
-                    _add(code, slots[first + k][operand], _lane(code, value, k))
+                    add_to(code, slots[first + k][operand], _lane(code, value, k))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +134,7 @@ class Turn:
             f"store <{LANES} x double> <{nothing}>, ptr {code.emit(f'getelementptr i64, ptr {cotangents}, i64 {done}')}, align 8"))
         seed = code.emit(f"getelementptr i64, ptr {cotangents}, i64 {writer.word('%operands', 1)}")
         code.line(f"store double 1.0, ptr {seed}")
-        _go_on(code, code.emit("getelementptr i32, ptr %operands, i64 2"), cotangents)
+        go_on(code, code.emit("getelementptr i32, ptr %operands, i64 2"), cotangents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +146,11 @@ class CopyIn:
 
     def write(self, writer: HandlerWriter) -> None:
         code = writer.code
-        _count(code)
+        begin(code)
         base = _base(writer)
         _copy(code, "%made", base)
         made = code.emit("getelementptr i64, ptr %made, i64 %count")
-        _go_on(code, code.emit("getelementptr i32, ptr %run, i64 4"), made)
+        go_on(code, code.emit("getelementptr i32, ptr %run, i64 4"), made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +162,11 @@ class CopyOut:
 
     def write(self, writer: HandlerWriter) -> None:
         code = writer.code
-        _count(code)
+        begin(code)
         base = _base(writer)
         first = code.emit(f"getelementptr i64, ptr %slots, i64 {writer.word('%run', 4)}")
         writer.loop(1, lambda done: self._one(code, base, first, done))
-        _go_on(code, code.emit("getelementptr i32, ptr %run, i64 5"), "%made")
+        go_on(code, code.emit("getelementptr i32, ptr %run, i64 5"), "%made")
 
     def _one(self, code: Code, base: str, first: str, done: str) -> None:
         cotangent = code.emit(f"load double, ptr {code.emit(f'getelementptr double, ptr {first}, i64 {done}')}")
@@ -179,7 +174,7 @@ class CopyOut:
         code.line(f"store double {total}, ptr {code.emit(f'getelementptr double, ptr {base}, i64 {done}')}")
 
 
-def _count(code: Code) -> None:
+def begin(code: Code) -> None:
     code.line("%done_slot = alloca i64")
     code.line("store i64 0, ptr %done_slot")
     code.line("%count_at = getelementptr i8, ptr %run, i64 8")
@@ -187,7 +182,18 @@ def _count(code: Code) -> None:
     code.line("%count = zext i32 %count_word to i64")
 
 
-def _go_on(code: Code, following: str, made: str) -> None:
+def begin_adjoint(writer: HandlerWriter) -> None:
+    """The operands of the forward run, and its results with their cotangents."""
+    code = writer.code
+    begin(code)
+    back = code.emit(f"sub nsw i64 0, {writer.word('%run', 3)}")
+    code.line(f"%operands = getelementptr i32, ptr %run, i64 {back}")
+    first = writer.word("%run", 4)
+    code.line(f"%z = getelementptr i64, ptr %slots, i64 {first}")
+    code.line(f"%z_bar = getelementptr i64, ptr %made, i64 {first}")
+
+
+def go_on(code: Code, following: str, made: str) -> None:
     """Jump to the handler of the next run."""
     target = code.emit(f"load ptr, ptr {following}, align 4")
     result = code.emit(f"musttail call i32 {target}(ptr {following}, ptr %slots, ptr {made}, ptr %bases, ptr %report)")
@@ -205,7 +211,7 @@ def _copy(code: Code, target: str, source: str) -> None:
     code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
 
 
-def _operands_at(code: Code, done: str, arity: int) -> str:
+def operands_at(code: Code, done: str, arity: int) -> str:
     return code.emit(f"getelementptr i32, ptr %operands, i64 {code.emit(f'mul nuw nsw i64 {done}, {arity}')}")
 
 
@@ -260,7 +266,7 @@ def _lane(code: Code, value: Value, k: int) -> Value:
     return Value(code, code.emit(f"extractelement {TYPES[value.kind, value.width]} {value.ref}, i64 {k}"), value.kind, 1)
 
 
-def _store_made(code: Code, made: str, first: int, value: Value) -> None:
+def store_made(code: Code, made: str, first: int, value: Value) -> None:
     """Store a result of one or several lanes in consecutive slots."""
     place = code.emit(f"getelementptr i64, ptr {made}, i64 {first}") if first else made
     kind, name = value.kind, value.ref
@@ -269,7 +275,7 @@ def _store_made(code: Code, made: str, first: int, value: Value) -> None:
     code.line(f"store {TYPES[kind, value.width]} {name}, ptr {place}, align 8")
 
 
-def _add(code: Code, slot: str, value: Value) -> None:
+def add_to(code: Code, slot: str, value: Value) -> None:
     place = code.emit(f"getelementptr i64, ptr %made, i64 {slot}")
     before = code.emit(f"load {SCALAR['f64']}, ptr {place}")
     code.line(f"store double {code.emit(f'fadd double {before}, {value.ref}')}, ptr {place}")

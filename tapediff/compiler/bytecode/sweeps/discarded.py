@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ...ir.instruction import INPUT, Instruction
-from ...ir.tape import Tape
-from ...ops.arrays.indexing import INDEX
-from ...ops.arrays.regions import Region, cover
-from ...ops.declaration.op import Elementwise, Op
-from ...ops.elementwise.comparison import SELECT
-from ...passes.activity import active_values
-from ...transforms.reverse import multiplies_by_finite
+from ....ir.instruction import INPUT, Instruction
+from ....ir.tape import Tape
+from ....ops.arrays.indexing import INDEX
+from ....ops.arrays.regions import Region, cover
+from ....ops.declaration.op import Elementwise, Op
+from ....ops.elementwise.comparison import SELECT
+from ....passes.activity import active_values
+from ....transforms.reverse import multiplies_by_finite
 from .kink_squares import KinkSquare
 
 # What an adjoint does beside the rule. GUARDED: it adds 0 in place of NaN where the cotangent is 0. CHOSEN: it adds -0.0 where the

@@ -13,13 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...ir.tape import Tape
-from ...ops.declaration.op import Op
+from ....ir.tape import Tape
+from ....ops.arrays.indexing import GATHER
+from ....ops.declaration.op import Op
+from ....ops.matrices.products import MATMUL
 from .discarded import MODES, adjoint_modes
-from .elements import Elements, Form, Unsuited
+from .several import OF_SEVERAL
+from .tables import OPERANDS, Elements, Form, Unsuited
 
 # Bits of a key behind the number of a form: which operands get a cotangent, and what the adjoint does about discarded ones.
-OPERANDS = 4
 ADJOINTS = 1 << OPERANDS
 KEYS = MODES * ADJOINTS
 
@@ -39,6 +41,7 @@ def keys_of(tape: Tape, elements: Elements, wrt: Sequence[int] | None) -> np.nda
 def _wanted(tape: Tape, elements: Elements, wrt: Sequence[int]) -> list[int]:
     """By operation, the operands to whose cotangents it adds, as bits."""
     rule_bits = [_rule_bits(form) for form in elements.forms]
+    together = [_together(form) for form in elements.forms]
     active = bytearray(len(elements.kinds))
     for k in wrt:
         first, size = elements.inputs[k]
@@ -51,9 +54,12 @@ def _wanted(tape: Tape, elements: Elements, wrt: Sequence[int]) -> list[int]:
             for k in range(2, len(row)):
                 bits |= active[row[k]] << k
         bits &= rule_bits[form]
-        wanted.append(bits)
         if bits:
+            for all_of_them in together[form]:
+                if bits & all_of_them:
+                    bits |= all_of_them
             active[result] = 1
+        wanted.append(bits)
     reached = bytearray(len(elements.kinds))
     reached[elements.ids[tape.outputs[0]]] = 1
     for k in range(len(wanted) - 1, -1, -1):
@@ -73,8 +79,8 @@ def _rule_bits(form: Form) -> int:
     op = form.op
     if form.kind != "f64" or not isinstance(op, Op) or callable(op.vjp):
         return 0
-    if len(form.kinds) > OPERANDS:
-        raise Unsuited
+    if op in OF_SEVERAL:
+        return (1 << len(form.kinds)) - 1
     return sum(1 << k for k, rule in enumerate(op.vjp) if rule is not None and form.kinds[k] == "f64")
 
 
@@ -91,8 +97,20 @@ class Runs:
     keys: list[int]
 
 
+def _together(form: Form) -> tuple[int, ...]:
+    """Operands that have a cotangent if one of them has, so that there are not as many handlers as choices of several operands."""
+    if form.op not in OF_SEVERAL:
+        return ()
+    count = len(form.kinds)
+    if form.op is MATMUL:
+        row = (1 << count // 2) - 1
+        return row, row << count // 2
+    return ((1 << count) - 1,)
+
+
 def grouped(elements: Elements, keys: Sequence[int]) -> Runs:
-    """Every operation in the first run of its key behind those that make its operands; guards in their order."""
+    """Every operation in the first run of its key behind those that make its operands; guards in their order, and look-ups behind them."""
+    lookups = {key for key in set(keys) if elements.forms[key // KEYS].op is GATHER}
     run_of, runs, of = [-1] * len(elements.kinds), list[int](), list[int]()
     runs_of: dict[int, list[int]] = {}
     last_guard = 0
@@ -104,8 +122,10 @@ def grouped(elements: Elements, keys: Sequence[int]) -> Runs:
             if len(row) > 2:
                 earliest = max([earliest, *[run_of[operand] for operand in row[2:]]])
         earliest += 1
-        if result < 0 and earliest < last_guard:
-            earliest = last_guard
+        if result < 0:
+            earliest = max(earliest, last_guard)
+        elif key in lookups:
+            earliest = max(earliest, last_guard + 1)
         numbers = runs_of.get(key)
         if numbers is None:
             numbers = runs_of[key] = []

@@ -1,0 +1,154 @@
+"""The tables of elements and of operations between them, which a tape is taken apart into: see elements.py."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Params, Primitive, ValueType
+from ....ir.tape import Tape
+from .kink_squares import KinkSquare, kink_squares
+
+# Arrays are better in loops on SIMD lanes: of 3 entries they take a half to all of the time of as many operations on numbers, of 8 a
+# third, of 16 a quarter. But compiling these takes 0.3 to 1 ms an instruction, and sweeps a tenth of it, so that with 8 entries it pays
+# after 50 000 calls. So a tape may have so many operations on numbers for each instruction, and so many if it is longer than LONG, where
+# compiling takes seconds.
+MOST_OPERATIONS, MOST_IF_LONG, LONG = 8, 24, 4000
+
+KINDS = {FLOAT64: "f64", INT64: "i64", BOOL: "i1"}
+
+# An operation has at most so many operands: a sum, or the greatest of so many numbers, or a dot product of half as many pairs.
+OPERANDS = 12
+
+
+class Form(NamedTuple):
+    """What operations have in common that one handler does: op, parameters, kinds of operands and of the result. Of guards: the kind of
+    guard as the parameter, and whether its outcome is NaN."""
+
+    op: Primitive
+    params: Params
+    kinds: tuple[str, ...]
+    kind: str
+
+
+class Unsuited(Exception):
+    """A tape has something that the tables do not."""
+
+
+@dataclass(slots=True)
+class Elements:
+    """The operations of a tape on numbers.
+
+    Attributes:
+        forms: of operations; `form_of[k]` is the number of operation k's.
+        rows: its operands, numbers of elements. A guard's: the element that it looks at, and a constant, its outcome.
+        results: the element that it makes; -1 for guards.
+        makers: the instruction that it is a part of.
+        ids: by value of the tape, its element, or an array of them; None for guards.
+        constants: elements, by kind and bits; of tables, by the place, too.
+        inputs: the first element and how many, by position.
+        ordinals: of guards, by number of the operation.
+        kinds: of the elements.
+        filler: a constant that is there to be read by what only fills runs up.
+        squares: of values with a kink, by instruction.
+    """
+
+    forms: list[Form] = field(default_factory=list)
+    form_of: list[int] = field(default_factory=list)
+    rows: list[tuple[int, ...]] = field(default_factory=list)
+    results: list[int] = field(default_factory=list)
+    makers: list[int] = field(default_factory=list)
+    ids: list[Operand] = field(default_factory=list)
+    constants: dict[tuple[str, bytes, *tuple[int, ...]], int] = field(default_factory=dict)
+    inputs: dict[int, tuple[int, int]] = field(default_factory=dict)
+    ordinals: dict[int, int] = field(default_factory=dict)
+    kinds: list[str] = field(default_factory=list)
+    filler: int = -1
+    squares: dict[int, KinkSquare | None] = field(default_factory=dict)
+
+
+class Table:
+    """The growing tables.
+
+    Attributes:
+        most: operations that it may have.
+        known: the number of the form, and the kind of its result, by op, parameters and kinds of its operands.
+        scalar: by value, the kind of a number; "" for arrays.
+        in_orders: of constant arrays that are looked up, by value, their elements.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+        self.elements = Elements()
+        self.known: dict[Hashable, tuple[int, str]] = {}
+        self.scalar: list[str] = []
+        self.form_numbers: dict[Form, int] = {}
+        self.in_orders: dict[int, np.ndarray] = {}
+        count = len(tape.instructions)
+        self.most = count * (MOST_OPERATIONS if count < LONG else MOST_IF_LONG)
+        self.elements.filler = self.constant(1.0, "f64")
+        self.elements.squares = kink_squares(tape)
+
+    def define(self, ids: Operand, kind: str) -> None:
+        self.elements.ids.append(ids)
+        self.scalar.append(kind if isinstance(ids, int) else "")
+
+    def constant(self, value: float, kind: str, *place: int) -> int:
+        """The element of a number; another one for each place in a table."""
+        bits = struct.pack("=d", value) if kind == "f64" else struct.pack("=q", int(value))
+        known = self.elements.constants.get((kind, bits, *place))
+        if known is None:
+            known = self.elements.constants[kind, bits, *place] = len(self.elements.kinds)
+            self.elements.kinds.append(kind)
+        return known
+
+    def constants(self, array: np.ndarray) -> Operand:
+        kind = KINDS[array.dtype]
+        if array.shape == ():
+            return self.constant(array.item(), kind)
+        return np.array([self.constant(value, kind) for value in array.ravel().tolist()], int).reshape(array.shape)
+
+    def in_order(self, value: int) -> np.ndarray:
+        """The numbers of a constant array, once more: elements that stand one behind the other."""
+        if value not in self.in_orders:
+            array = self.tape.instructions[value].params[0]
+            numbers, place = array.ravel().tolist(), len(self.in_orders) + 1
+            self.in_orders[value] = np.array([self.constant(n, KINDS[array.dtype], place, k) for k, n in enumerate(numbers)], int)
+        return self.in_orders[value]
+
+    def kind_of(self, value: int) -> str:
+        return KINDS[self.tape.instructions[value].type.dtype]
+
+    def array(self, value: int) -> np.ndarray:
+        return np.asarray(self.elements.ids[value])
+
+    def plain(self, ids: np.ndarray, type_: ValueType) -> Operand:
+        return int(ids) if type_.shape == () else ids
+
+    # Operations
+
+    def form(self, op: Primitive, params: Params, kinds: tuple[str, ...], kind: str) -> int:
+        form = Form(op, params, kinds, kind)
+        number = self.form_numbers.get(form)
+        if number is None:
+            number = self.form_numbers[form] = len(self.elements.forms)
+            self.elements.forms.append(form)
+        return number
+
+    def operations(self, maker: int, form: int, operands: Sequence[np.ndarray]) -> np.ndarray:
+        """An operation for every entry of the operands, which are broadcast; gives the elements of the results."""
+        elements = self.elements
+        arrays = np.broadcast_arrays(*operands) if len({np.shape(each) for each in operands}) > 1 else operands
+        count, first = arrays[0].size, len(elements.kinds)
+        if len(elements.rows) + count > self.most:
+            raise Unsuited
+        elements.form_of += [form] * count
+        elements.rows += zip(*[array.ravel().tolist() for array in arrays])
+        elements.makers += [maker] * count
+        elements.results += range(first, first + count)
+        elements.kinds += [elements.forms[form].kind] * count
+        return np.arange(first, first + count).reshape(arrays[0].shape)
