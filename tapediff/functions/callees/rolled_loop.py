@@ -79,3 +79,8 @@ def prepared(tape: Tape) -> Tape:
     from .tape_callee import callee_of
 
     return checkpoint_loops(ready, tape.save_limit, callee_of)
+
+
+def prepared_straight(tape: Tape) -> Tape:
+    """The same with its Python loops as they were recorded."""
+    return run_passes(run_passes(spliced(tape), STRAIGHTEN), REFINE)

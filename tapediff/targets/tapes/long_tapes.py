@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...functions.callees.rolled_loop import prepared
+from ...functions.callees.rolled_loop import prepared, prepared_straight
 from ...ir.tape import Tape
+from ...ops.control.calls import LOOP
 from .gradient_tape import READY, require_gradient
 
 if TYPE_CHECKING:
@@ -15,10 +16,19 @@ if TYPE_CHECKING:
 # Shorter tapes compile in a quarter of a second, and are a little faster then.
 FEWEST_INSTRUCTIONS = 1000
 
+# Where loops make a tape shorter by less than this, they are chance repetitions of a few turns.
+MOST_ROLLED = 3
+
 
 def is_long(tape: Tape) -> bool:
     """Whether a tape may have a long program."""
     return len(tape.instructions) >= FEWEST_INSTRUCTIONS
+
+
+def _has_short_loops(rolled: Tape, tape: Tape) -> bool:
+    """Whether a tape has loops, without which it is not much longer."""
+    is_little_shorter = is_long(rolled) and tape.save_limit is None and len(tape.instructions) < MOST_ROLLED * len(rolled.instructions)
+    return is_little_shorter and any(i.op is LOOP for i in rolled.instructions)
 
 
 def long_program(tape: Tape, wrt: tuple[int, ...] | None) -> tuple[Tape, Program] | None:
@@ -32,11 +42,14 @@ def long_program(tape: Tape, wrt: tuple[int, ...] | None) -> tuple[Tape, Program
     # Imported when the first long tape is compiled, as all of the compiler.
     from ...compiler.bytecode.sweeps.program import swept
 
-    ready = prepared(tape)
+    ready = rolled = prepared(tape)
     program = swept(ready, wrt) if is_long(ready) else None
+    if program is None and _has_short_loops(ready, tape):
+        ready = prepared_straight(tape)
+        program = swept(ready, wrt)
     if program is None:
         if wrt is not None:
-            tape.derived[READY] = ready
+            tape.derived[READY] = rolled
         return None
     if wrt is None:
         return ready, program

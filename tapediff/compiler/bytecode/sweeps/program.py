@@ -16,9 +16,10 @@ from typing import TypeAlias
 import numpy as np
 
 from ....errors import UnsupportedFunction
-from ....ir.instruction import GUARD
+from ....ir.instruction import GUARD, ValueType
 from ....ir.tape import Tape
 from ....ops.arrays.indexing import GATHER
+from ....ops.declaration.op import Op
 from ...loop_ir.collapse_loops import LANES
 from ...loop_ir.program import Access, Exit, Interpreted, Program, Storage
 from ..handlers import Check, Constants, End, Handler, Store, addresses_of
@@ -31,8 +32,9 @@ from .tables import KINDS, OPERANDS, Elements, Unsuited
 
 # A run costs 20 ns beside its operations, as the processor guesses wrong where it goes on: chains of unlike operations take 4 times as long
 # as compiled, and compiling them pays after 10 000 calls; where runs are of 3 operations it does after 35 000, of 6 after 80 000. So runs
-# have so many on average, unless there are more operations than are compiled at all.
-SHORTEST_RUNS, MOST_COMPILED = 3, 10_000
+# have so many on average, unless there are more operations than are compiled at all. Those on arrays
+# take OF_ARRAYS times as long to compile.
+SHORTEST_RUNS, MOST_COMPILED, OF_ARRAYS = 3, 10_000, 4
 
 AnyHandler: TypeAlias = Handler | Forward | Adjoint | LookUp | AddAt | Turn | CopyIn | CopyOut
 
@@ -87,6 +89,12 @@ def swept(tape: Tape, wrt: Sequence[int] | None) -> Program | None:
         return None
 
 
+def _compiling_time(tape: Tape, elements: Elements) -> int:
+    """That of the tape by LLVM, in operations on numbers."""
+    arrays = sum(1 for i in tape.instructions if isinstance(i.op, Op) and not i.op.moves and isinstance(i.type, ValueType) and i.type.shape)
+    return len(elements.rows) + (OF_ARRAYS - 1) * arrays
+
+
 class _Builder:
     """Lays the runs out as words.
 
@@ -101,7 +109,7 @@ class _Builder:
     def __init__(self, tape: Tape, elements: Elements, keys: np.ndarray, wrt: Sequence[int] | None) -> None:
         self.tape, self.elements, self.keys, self.wrt = tape, elements, keys, wrt
         self.runs = grouped(elements, keys.tolist())
-        if len(elements.rows) < min(MOST_COMPILED, SHORTEST_RUNS * len(self.runs.keys)):
+        if _compiling_time(tape, elements) < min(MOST_COMPILED, SHORTEST_RUNS * len(self.runs.keys)):
             raise Unsuited
         self.words: list[np.ndarray] = []
         self.headers: list[np.ndarray] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
@@ -142,13 +143,22 @@ class Table:
     def operations(self, maker: int, form: int, operands: Sequence[np.ndarray]) -> np.ndarray:
         """An operation for every entry of the operands, which are broadcast; gives the elements of the results."""
         elements = self.elements
-        arrays = np.broadcast_arrays(*operands) if len({np.shape(each) for each in operands}) > 1 else operands
-        count, first = arrays[0].size, len(elements.kinds)
+        shape = operands[0].shape
+        if any(each.shape != shape for each in operands):
+            shape = np.broadcast_shapes(*[each.shape for each in operands])
+        count, first = math.prod(shape), len(elements.kinds)
         if len(elements.rows) + count > self.most:
             raise Unsuited
         elements.form_of += [form] * count
-        elements.rows += zip(*[array.ravel().tolist() for array in arrays])
+        elements.rows += zip(*[_spread(each, shape, count) for each in operands])
         elements.makers += [maker] * count
         elements.results += range(first, first + count)
         elements.kinds += [elements.forms[form].kind] * count
-        return np.arange(first, first + count).reshape(arrays[0].shape)
+        return np.arange(first, first + count).reshape(shape)
+
+
+def _spread(ids: np.ndarray, shape: tuple[int, ...], count: int) -> list[int]:
+    """All entries of what is broadcast."""
+    if ids.shape == shape:
+        return ids.ravel().tolist()
+    return [ids.item()] * count if ids.size == 1 else np.broadcast_to(ids, shape).ravel().tolist()
