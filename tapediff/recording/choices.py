@@ -1,4 +1,4 @@
-"""Choices and conditions of numbers, each recorded as one instruction of a known type, without a search for the types of its operands."""
+"""Choices of numbers, each recorded as one instruction of a known type, without a search for the types of its operands."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 
 from ..base.current_recording import current_recorder
 from ..ir.instruction import BOOL_SCALAR, FLOAT64, FLOAT_SCALAR, Operand, ValueType
-from ..ops import Op
 from ..ops.elementwise.comparison import SELECT
 from .arrays.tracked import TrackedArray
 from .recorder import Recorder
@@ -25,16 +24,6 @@ def select(test: TrackedArray, yes: Operand, no: Operand) -> Operand:
     number = recorder.append(SELECT, (test._id, first[0], second[0]), (), type_)
     value = None if not recorder.concrete else first[1] if test._value else second[1]
     return TrackedArray(recorder, number, value, type_)
-
-
-def logical(op: Op, *tests: TrackedArray) -> Operand:
-    """`and`, `or` or `not` of conditions."""
-    recorder = tests[0]._recorder
-    if current_recorder() is not recorder or tests[-1]._recorder is not recorder:
-        return op(*tests)
-    number = recorder.append(op, tuple([test._id for test in tests]), (), BOOL_SCALAR)
-    value = op.evaluate(*[test._value for test in tests]) if recorder.concrete else None
-    return TrackedArray(recorder, number, value, BOOL_SCALAR)
 
 
 def _operand(recorder: Recorder, value: Operand, type_: ValueType) -> tuple[int, Operand] | None:

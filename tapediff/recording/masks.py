@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..base.current_recording import current_recorder
-from ..ir.instruction import Operand, is_tracked
+from ..ir.instruction import BOOL_SCALAR, Operand, is_tracked
+from ..ops import Op
 from ..ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
 
 
@@ -26,7 +27,7 @@ class Mask:
     def condition(self) -> Operand:
         """A bool, tracked or plain; recorded where it is asked for first."""
         if self._found is None:
-            mine: Operand = self.test if self.side else LOGICAL_NOT(self.test) if is_tracked(self.test) else not self.test
+            mine: Operand = self.test if self.side else logical(LOGICAL_NOT, self.test) if is_tracked(self.test) else not self.test
             self._found = both(self.outer.condition(), mine) if self.outer is not None else mine
         return self._found
 
@@ -34,8 +35,21 @@ class Mask:
 def both(a: Operand, b: Operand) -> Operand:
     """Whether two conditions hold."""
     if is_tracked(a) and is_tracked(b):
-        return LOGICAL_AND(a, b)
+        return logical(LOGICAL_AND, a, b)
     return (b if a else False) if not is_tracked(a) else (a if b else False)
+
+
+def logical(op: Op, *tests: Operand) -> Operand:
+    """`and`, `or` or `not` of tracked conditions, without a search for the types of its operands."""
+    recorder = tests[0]._recorder
+    for test in tests:
+        if test._recorder is not recorder or test._view is not None or test.type != BOOL_SCALAR:
+            return op(*tests)
+    if current_recorder() is not recorder:
+        return op(*tests)
+    number = recorder.append(op, tuple([test._id for test in tests]), (), BOOL_SCALAR)
+    value = op.evaluate(*[test._value for test in tests]) if recorder.concrete else None
+    return type(tests[0])(recorder, number, value, BOOL_SCALAR)
 
 
 def holds(*tests: Callable[[], Operand]) -> bool:

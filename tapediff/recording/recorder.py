@@ -97,6 +97,7 @@ class Recorder(TapeBuilder):
         branches_to_inline: how many td.cond in a loop body may still become paths of the body.
         python_ints: inputs that stand for Python integers, as isinstance() must say.
         plain_numbers: which values may be plain numbers of Python in the function, so far as known; see functions/merging.
+        chosen_numbers: the sides of values that are chosen from others by merging, of which it is not known whether they may be plain.
         checked_numbers: divisors and powers of such, which guards say are none that Python raises an error for.
         mask: when the program reaches what is being recorded; None where it always does; see masks.py.
         masked_guards: how many guards ask that, too.
@@ -128,6 +129,7 @@ class Recorder(TapeBuilder):
         self.branches_to_inline = 0
         self.python_ints: set[int] = set()
         self.plain_numbers: dict[int, bool] = {}
+        self.chosen_numbers: dict[int, tuple[int, ...]] = {}
         self.checked_numbers: set[int] = set()
         self.mask: Mask | None = None
         self.masked_guards = 0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ...base.source_location import Site
 from ...errors import UnsupportedFunction
-from ...ir.instruction import BOOL, CONSTANT, FLOAT64, INPUT, INT64, Instruction, Operand, ValueType
+from ...ir.instruction import BOOL, CONSTANT, FLOAT64, INPUT, INT64, ONE, OWN, TWO, Instruction, Operand, ValueType
 from ...recording.arrays.tracked import TrackedArray
+from ...recording.instruction_columns import GrowingColumns
 from ...recording.recorder import Recorder
 from .rules import Breach, Refused
 
@@ -21,6 +24,18 @@ def note_plain(value: Operand) -> Operand:
     """Note that a value, which merging made data, may be a plain number; the value."""
     if type(value) is TrackedArray and not value.type.shape:
         value._recorder.plain_numbers[value._id] = True
+    return value
+
+
+def note_chosen(value: Operand, *sides: Operand) -> Operand:
+    """Note that a value is chosen from others, so that it may be a plain number if one of them may; the value."""
+    if type(value) is TrackedArray:
+        recorder, number = value._recorder, value._id
+        if all(type(side) is np.float64 or (type(side) is TrackedArray and side._recorder is recorder) for side in sides):
+            # It is found out where it is asked for.
+            recorder.chosen_numbers[number] = tuple([side._id for side in sides if type(side) is TrackedArray])
+        elif any(type(side) is np.int64 or may_be_plain(side) for side in sides):
+            recorder.plain_numbers[number] = True
     return value
 
 
@@ -40,10 +55,16 @@ def is_wide(value: Operand) -> bool:
 
 
 def _may_be_plain(recorder: Recorder, number: int) -> bool:
-    known, pending = recorder.plain_numbers, [number]
+    known, chosen, pending = recorder.plain_numbers, recorder.chosen_numbers, [number]
     while pending:
         number = pending[-1]
-        if number not in known:
+        if number in chosen:
+            unknown = next((side for side in chosen[number] if side not in known), None)
+            if unknown is not None:
+                pending.append(unknown)
+                continue
+            known[number] = any(known[side] for side in chosen.pop(number))
+        elif number not in known:
             operands = _operands(recorder, number)
             found, unknown = operands is not False, None
             if isinstance(operands, tuple):
@@ -65,7 +86,17 @@ def _may_be_plain(recorder: Recorder, number: int) -> bool:
 
 def _operands(recorder: Recorder, number: int) -> tuple[int, ...] | bool:
     """The operands on which it depends whether a value may be plain, or whether it may."""
-    instruction = recorder.instructions[number]
+    columns = recorder.instructions
+    if type(columns) is GrowingColumns:
+        # Asked for every choice, so that no instruction is made for it.
+        which = columns.which[number]
+        instruction, takes = columns.templates[which], columns.takes[which]
+        if takes != OWN:
+            if instruction.op.name not in _OPERATORS:
+                return False
+            return (columns.first[number], columns.second[number]) if takes == TWO else takes == ONE and (columns.first[number],)
+    else:
+        instruction = columns[number]
     if instruction.op is CONSTANT:
         return instruction.params[0].shape == ()
     if instruction.op is INPUT:
@@ -86,16 +117,34 @@ def unlike_python(recorder: Recorder) -> tuple[str, Instruction] | None:
 
     Most are checked where they stand; this is for those in functions that are not rewritten.
     """
+    suspects = _suspects(recorder)
+    if not suspects:
+        return None
+    for number in list(recorder.chosen_numbers):
+        _may_be_plain(recorder, number)
     if not any(recorder.plain_numbers.values()):
         return None
-    for number, instruction in enumerate(recorder.instructions):
-        is_narrow = isinstance(instruction.type, ValueType) and instruction.type.dtype not in _WIDE
-        if is_narrow or (recorder.has_narrow_constants and recorder.plain_numbers.get(number)):
+    for number in suspects:
+        instruction = recorder.instructions[number]
+        if _is_narrow(instruction) or (recorder.has_narrow_constants and recorder.plain_numbers.get(number)):
             return "float32", instruction
         if instruction.op.name in _MAY_RAISE and not recorder.checked_numbers.intersection((number, instruction.inputs[-1])):
             if not _is_safe(recorder, instruction) and all(_may_be_plain(recorder, k) for k in instruction.inputs):
                 return "zero", instruction
     return None
+
+
+def _suspects(recorder: Recorder) -> Sequence[int]:
+    """The numbers of the instructions that `unlike_python` may object to."""
+    columns = recorder.instructions
+    if recorder.has_narrow_constants or not isinstance(columns, GrowingColumns):
+        return range(len(columns))
+    templates = {k for k, made in enumerate(columns.templates) if made.op.name in _MAY_RAISE or _is_narrow(made)}
+    return [number for number, which in enumerate(columns.which) if which in templates] if templates else ()
+
+
+def _is_narrow(instruction: Instruction) -> bool:
+    return isinstance(instruction.type, ValueType) and instruction.type.dtype not in _WIDE
 
 
 def check_numbers(recorder: Recorder) -> None:

@@ -39,7 +39,8 @@ def _below(function: Function, limit: float, has_sign: bool = False) -> Function
     """A function that raises OverflowError beyond a finite argument: its absolute value, if it has a sign."""
 
     def call(x: Operand) -> Operand:
-        if holds(lambda: (np.abs(x) if has_sign else x) > limit, lambda: np.isfinite(x)):
+        # One after the other: of small numbers nothing else is asked.
+        if holds(lambda: (np.abs(x) if has_sign else x) > limit) and holds(lambda: np.isfinite(x)):
             raise OverflowError("math range error")
         return function(x)
 

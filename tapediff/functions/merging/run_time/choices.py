@@ -9,12 +9,14 @@ import numpy as np
 
 from ....ir.instruction import BOOL, FLOAT64, FLOAT_SCALAR, INT64, Operand, Tree, ValueType, is_tracked
 from ....ops import Op
+from ....ops.elementwise.arithmetic import ADD, DIVIDE, MULTIPLY, SUBTRACT
 from ....ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
 from ....recording import masks
+from ....recording.arrays.numbers import of_two
 from ....recording.arrays.tracked import TrackedArray
-from ....recording.choices import logical, select
+from ....recording.choices import select
 from ....recording.recorder import current_recorder
-from ..plain_numbers import may_be_plain, note_plain
+from ..plain_numbers import note_chosen
 from ..rules import BOOLS, FLOATS, INTS, INTS_BESIDE_FLOATS, Place, Refusing, is_large, is_small
 from .reductions import Element, among, extreme, total
 
@@ -50,7 +52,7 @@ class Choices(Refusing):
     def negated(self, place: Place, test: Operand) -> Operand:
         """Whether the condition does not hold."""
         test = self._condition(place, test)
-        return logical(LOGICAL_NOT, test) if is_tracked(test) else not test
+        return masks.logical(LOGICAL_NOT, test) if is_tracked(test) else not test
 
     def _together(self, place: Place, tests: tuple[Operand, ...], neutral: bool, join: Op) -> Operand:
         found: Operand = neutral
@@ -60,7 +62,7 @@ class Choices(Refusing):
                 if bool(test) is not neutral:
                     return not neutral
             else:
-                found = logical(join, found, test) if is_tracked(found) else test
+                found = masks.logical(join, found, test) if is_tracked(found) else test
         return found
 
     def _condition(self, place: Place, test: Operand) -> Operand:
@@ -130,8 +132,8 @@ class Choices(Refusing):
         self.end(mark, place)
         if not is_tracked(test):
             return _chain(operators, base, operands, 0 if test else 1)
-        is_data = [_is_float(base) or any(_is_float(pair[side]) for pair in operands) for side in (0, 1)]
-        if not all(is_data) or not all(_is_number(v) for v in (base, *(v for pair in operands for v in pair))):
+        are_numbers = _are_floats(base, operands)
+        if not are_numbers:
             yes, no = (_chain(operators, base, operands, side) for side in (0, 1))
             if _is_same(yes, no):
                 return yes
@@ -140,8 +142,10 @@ class Choices(Refusing):
                 return _where(test, *sides)
         found = base
         for name, (first, second) in zip(operators, operands):
-            first, second = (_NEUTRAL[name] if v is None else self.number(place, v) for v in (first, second))
-            found = OPERATORS[name](found, first if _is_same(first, second) else _where(test, first, second))
+            first, second = [_NEUTRAL[name] if v is None else v if are_numbers else self.number(place, v) for v in (first, second)]
+            chosen = first if _is_same(first, second) else _where(test, first, second)
+            together = of_two(OPS[name], found, chosen) if is_tracked(found) or is_tracked(chosen) else None
+            found = OPERATORS[name](found, chosen) if together is None else together
         return found
 
     def _sides(self, place: Place, yes: Operand, no: Operand, flags: int) -> tuple[Operand, Operand]:
@@ -180,9 +184,7 @@ class Choices(Refusing):
 
 
 def _where(test: Operand, yes: Operand, no: Operand) -> Operand:
-    found = select(test, yes, no)
-    is_plain = type(yes) is np.int64 or type(no) is np.int64 or may_be_plain(yes) or may_be_plain(no)
-    return note_plain(found) if is_plain else found
+    return note_chosen(select(test, yes, no), yes, no)
 
 
 def _is_float(value: Operand) -> bool:
@@ -190,9 +192,19 @@ def _is_float(value: Operand) -> bool:
     return type(value) is TrackedArray and value.type == FLOAT_SCALAR and value._view is None
 
 
-def _is_number(value: Operand) -> bool:
-    """Whether a value is a float, plain or tracked, or None."""
-    return value is None or type(value) is float or type(value) is np.float64 or _is_float(value)
+def _are_floats(base: Operand, operands: Sequence[tuple[Operand, Operand]]) -> bool:
+    """Whether a value and the operands of its steps are floats, where there are any, and tracked ones are among those of both sides."""
+    is_data = [_is_float(base)] * 2
+    if not is_data[0] and type(base) is not float and type(base) is not np.float64:
+        return False
+    for pair in operands:
+        for side in (0, 1):
+            value = pair[side]
+            if _is_float(value):
+                is_data[side] = True
+            elif value is not None and type(value) is not float and type(value) is not np.float64:
+                return False
+    return is_data[0] and is_data[1]
 
 
 def _chain(operators: str, base: Operand, operands: Sequence[tuple[Operand, Operand]], side: int) -> Operand:
@@ -208,11 +220,16 @@ PLAIN = frozenset((float, int, bool, np.float64, np.int64, np.bool_))
 
 
 def _guard_count() -> int:
-    count, recorder = 0, current_recorder()
+    recorder = current_recorder()
+    if recorder is None:
+        return 0
+    count, recorder = recorder.guard_count - recorder.masked_guards, recorder.outer
     while recorder is not None:
         count, recorder = count + recorder.guard_count - recorder.masked_guards, recorder.outer
     return count
 
+
+OPS = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "/": DIVIDE}
 
 # base op neutral is base, to the bit.
 _NEUTRAL = {"+": -0.0, "-": 0.0, "*": 1.0}
