@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from ..base.current_recording import current_recorder
@@ -14,14 +16,14 @@ _BOOLS = tuple(map(np.array, (False, True)))
 
 
 def select(test: TrackedArray, yes: Operand, no: Operand) -> Operand:
-    """np.where(test, yes, no) of numbers."""
+    """np.where(test, yes, no) of numbers, as a rule for the user's code three calls up."""
     recorder = test._recorder
     is_float = isinstance(yes, float) if type(yes) is not TrackedArray else yes.type[1] is FLOAT64
     type_ = FLOAT_SCALAR if is_float else BOOL_SCALAR
     first, second = _operand(recorder, yes, type_), _operand(recorder, no, type_)
     if first is None or second is None or current_recorder() is not recorder:
         return SELECT(test, yes, no)
-    number = recorder.append(SELECT, (test._id, first[0], second[0]), (), type_)
+    number = recorder.append_below(SELECT, (test._id, first[0], second[0]), type_, sys._getframe(3))
     value = None if not recorder.concrete else first[1] if test._value else second[1]
     return TrackedArray(recorder, number, value, type_)
 

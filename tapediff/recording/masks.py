@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..base.current_recording import current_recorder
-from ..ir.instruction import BOOL_SCALAR, Operand, is_tracked
-from ..ops import Op
+from ..ir.instruction import Operand, is_tracked
 from ..ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT
+from .arrays.numbers import logical
 
 
 class Mask:
@@ -37,19 +37,6 @@ def both(a: Operand, b: Operand) -> Operand:
     if is_tracked(a) and is_tracked(b):
         return logical(LOGICAL_AND, a, b)
     return (b if a else False) if not is_tracked(a) else (a if b else False)
-
-
-def logical(op: Op, *tests: Operand) -> Operand:
-    """`and`, `or` or `not` of tracked conditions, without a search for the types of its operands."""
-    recorder = tests[0]._recorder
-    for test in tests:
-        if test._recorder is not recorder or test._view is not None or test.type != BOOL_SCALAR:
-            return op(*tests)
-    if current_recorder() is not recorder:
-        return op(*tests)
-    number = recorder.append(op, tuple([test._id for test in tests]), (), BOOL_SCALAR)
-    value = op.evaluate(*[test._value for test in tests]) if recorder.concrete else None
-    return type(tests[0])(recorder, number, value, BOOL_SCALAR)
 
 
 def holds(*tests: Callable[[], Operand]) -> bool:

@@ -72,16 +72,26 @@ class TapeBuilder:
             frame = sys._getframe(2)
             site = self._code_sites.get(frame.f_lasti) if frame.f_code is self._code else None
             if site is None:
-                site = self._site_of(frame)
+                site = self.site_of(frame)
         instructions = self.instructions
         instructions.append(_new_tuple(Instruction, (op, ids, params, type_, site)))
         return len(instructions) - 1
+
+    def append_below(self, op: Op, ids: tuple[int, ...], type_: ValueType, frame: FrameType) -> int:
+        """As append, without a search for the user's line where it is that of a frame, as it mostly is; else it is one further out."""
+        site = self.site
+        if site is None:
+            site = self._code_sites.get(frame.f_lasti) if frame.f_code is self._code else None
+            if site is None:
+                site = self.site_of(frame)
+        self.instructions.append(_new_tuple(Instruction, (op, ids, (), type_, site)))
+        return len(self.instructions) - 1
 
     def append_number(self, op: Primitive, params: Params, type_: ValueType, takes: int, first: int, second: int, frame: FrameType) -> None:
         """Record an instruction made of a template; `frame` is where to begin to look for the user's line."""
         columns = self.instructions
         assert isinstance(columns, GrowingColumns)
-        site = self._site_of(frame) if self.site is None else self.site
+        site = self.site_of(frame) if self.site is None else self.site
         template = columns.template(op, params, type_, site, takes)
         columns.first.append(first)
         columns.second.append(second)
@@ -93,12 +103,12 @@ class TapeBuilder:
         assert isinstance(columns, GrowingColumns)
         if self.site is not None:
             return columns.template(op, (), type_, self.site, takes)
-        template = columns.template(op, (), type_, self._site_of(frame), takes)
+        template = columns.template(op, (), type_, self.site_of(frame), takes)
         if frame.f_code is self._code:
             self._code_sites[frame.f_lasti + shift] = template
         return template
 
-    def _site_of(self, frame: FrameType) -> Site | None:
+    def site_of(self, frame: FrameType) -> Site | None:
         """The user's line that a frame was called from."""
         while frame.f_code is not self._code:
             if not is_library_file(frame.f_code.co_filename):

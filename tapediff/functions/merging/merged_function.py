@@ -50,6 +50,8 @@ class MergedFunctions:
         self.failed: str | None = None
         self._made: dict[tuple[CodeType, int], CodeType | None] = {}
         self._checked: dict[tuple[CodeType, int], CodeType | None] = {}
+        # By function, address of the code of the form, and whether it is called by another one.
+        self._forms: dict[tuple[FunctionType, int, bool], FunctionType] = {}
         # By the code of a merged form, that of the function.
         self._origins: dict[CodeType, CodeType] = {}
         # What the global names in a function stood for when it was rewritten.
@@ -87,6 +89,7 @@ class MergedFunctions:
         """Rewrite functions again; those that do more than compute values still do."""
         self._made.clear()
         self.sites.clear()
+        self._forms.clear()
         self._regions.clear()
         self._states.clear()
         self._checked = {key: None for key, made in self._checked.items() if made is None}
@@ -153,6 +156,9 @@ class MergedFunctions:
 
     def _with_run_time(self, function: FunctionType, made: CodeType, is_helper: bool) -> FunctionType:
         """The function with another code, which calls the run time."""
+        known = self._forms.get((function, id(made), is_helper))
+        if known is not None and known.__defaults__ is function.__defaults__ and known.__kwdefaults__ is function.__kwdefaults__:
+            return known
         code = function.__code__
         cells = dict(zip(code.co_freevars, function.__closure__ or ()))
         shared = self._while_loop, self._regions, self._states
@@ -160,6 +166,9 @@ class MergedFunctions:
         closure = tuple(cells[name] for name in made.co_freevars)
         merged = FunctionType(made, function.__globals__, function.__name__, function.__defaults__, closure)
         merged.__kwdefaults__, merged.__qualname__, merged.__module__ = function.__kwdefaults__, function.__qualname__, function.__module__
+        if function.__closure__ is None:
+            # Those that close over variables are often made anew, each time they are called.
+            self._forms[function, id(made), is_helper] = merged
         return merged
 
     def checked(self, function: FunctionType) -> FunctionType | None:

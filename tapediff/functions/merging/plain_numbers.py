@@ -30,12 +30,15 @@ def note_plain(value: Operand) -> Operand:
 def note_chosen(value: Operand, *sides: Operand) -> Operand:
     """Note that a value is chosen from others, so that it may be a plain number if one of them may; the value."""
     if type(value) is TrackedArray:
-        recorder, number = value._recorder, value._id
-        if all(type(side) is np.float64 or (type(side) is TrackedArray and side._recorder is recorder) for side in sides):
-            # It is found out where it is asked for.
-            recorder.chosen_numbers[number] = tuple([side._id for side in sides if type(side) is TrackedArray])
-        elif any(type(side) is np.int64 or may_be_plain(side) for side in sides):
-            recorder.plain_numbers[number] = True
+        recorder, tracked = value._recorder, []
+        for side in sides:
+            if type(side) is TrackedArray and side._recorder is recorder:
+                tracked.append(side._id)
+            elif type(side) is not np.float64 and (type(side) is np.int64 or may_be_plain(side)):
+                recorder.plain_numbers[value._id] = True
+                return value
+        # Of these it is found out where it is asked for.
+        recorder.chosen_numbers[value._id] = tuple(tracked)
     return value
 
 
@@ -117,34 +120,38 @@ def unlike_python(recorder: Recorder) -> tuple[str, Instruction] | None:
 
     Most are checked where they stand; this is for those in functions that are not rewritten.
     """
-    suspects = _suspects(recorder)
-    if not suspects:
-        return None
-    for number in list(recorder.chosen_numbers):
-        _may_be_plain(recorder, number)
-    if not any(recorder.plain_numbers.values()):
+    suspects, has_narrow = _suspects(recorder)
+    if not suspects or (has_narrow and not _has_plain(recorder)):
         return None
     for number in suspects:
         instruction = recorder.instructions[number]
-        if _is_narrow(instruction) or (recorder.has_narrow_constants and recorder.plain_numbers.get(number)):
+        if has_narrow and (_is_narrow(instruction) or (recorder.has_narrow_constants and recorder.plain_numbers.get(number))):
             return "float32", instruction
         if instruction.op.name in _MAY_RAISE and not recorder.checked_numbers.intersection((number, instruction.inputs[-1])):
-            if not _is_safe(recorder, instruction) and all(_may_be_plain(recorder, k) for k in instruction.inputs):
-                return "zero", instruction
+            if not _is_safe(recorder, instruction) and all(_may_be_plain(recorder, k) for k in reversed(instruction.inputs)):
+                return ("zero", instruction) if has_narrow or _has_plain(recorder) else None
     return None
 
 
-def _suspects(recorder: Recorder) -> Sequence[int]:
-    """The numbers of the instructions that `unlike_python` may object to."""
+def _suspects(recorder: Recorder) -> tuple[Sequence[int], bool]:
+    """The numbers of the instructions that `unlike_python` may object to, and whether other dtypes are a reason."""
     columns = recorder.instructions
     if recorder.has_narrow_constants or not isinstance(columns, GrowingColumns):
-        return range(len(columns))
-    templates = {k for k, made in enumerate(columns.templates) if made.op.name in _MAY_RAISE or _is_narrow(made)}
-    return [number for number, which in enumerate(columns.which) if which in templates] if templates else ()
+        return range(len(columns)), True
+    narrow = {k for k, made in enumerate(columns.templates) if _is_narrow(made)}
+    templates = narrow.union([k for k, made in enumerate(columns.templates) if made.op.name in _MAY_RAISE])
+    return [number for number, which in enumerate(columns.which) if which in templates] if templates else (), bool(narrow)
 
 
 def _is_narrow(instruction: Instruction) -> bool:
     return isinstance(instruction.type, ValueType) and instruction.type.dtype not in _WIDE
+
+
+def _has_plain(recorder: Recorder) -> bool:
+    """Whether there are values that may be plain numbers."""
+    for number in list(recorder.chosen_numbers):
+        _may_be_plain(recorder, number)
+    return any(recorder.plain_numbers.values())
 
 
 def check_numbers(recorder: Recorder) -> None:

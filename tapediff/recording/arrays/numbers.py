@@ -170,6 +170,19 @@ def of_two(op: Op, x: Operand, y: Operand) -> Operand:
     return _recorded(like, op, _shift(op), type_, value, TWO, first, second, 3) if type(value) is type_.dtype.type else None
 
 
+def logical(op: Op, *tests: Versioned) -> Operand:
+    """`and`, `or` or `not` of tracked conditions."""
+    first, last = tests[0], tests[-1]
+    recorder = first._recorder
+    is_usual = recorder.concrete and current_recorder() is recorder and last._recorder is recorder
+    if not is_usual or any(test._view is not None or test.type != BOOL_SCALAR for test in tests):
+        return op(*tests)
+    value = op.evaluate(*[test._value for test in tests])
+    if len(tests) == 1:
+        return _recorded(first, op, _shift(op), BOOL_SCALAR, value, ONE, first._id, -1, 3)
+    return _recorded(first, op, _shift(op), BOOL_SCALAR, value, TWO, first._id, last._id, 3)
+
+
 @cache
 def _result_type(op: Op) -> ValueType | None:
     """The type of what an operation makes of numbers; None where Recorder.apply has to find it."""

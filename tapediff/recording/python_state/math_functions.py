@@ -9,6 +9,7 @@ A name imported before (`from math import log`) stays Python's, and refuses trac
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from functools import reduce, update_wrapper
 from importlib import import_module
@@ -190,13 +191,22 @@ def _replacement(name: str, answer: Function) -> Replacement:
     are_points = answer is _dist
 
     def call(*args: Operand, **named: Operand) -> Operand:
-        if current_recorder() is None:
+        recorder = current_recorder()
+        if recorder is None:
             return original(*args, **named)
         values = [x for point in args for x in point] if are_points else [*args, *named.values()]
         if not any(map(is_tracked, values)):
             return _plain(original, args, named)
         numbers = [list(map(_number, point)) for point in args] if are_points else map(_number, args)
-        return answer(*numbers, **{key: _number(x) for key, x in named.items()})
+        found = {key: _number(x) for key, x in named.items()}
+        if recorder.site is not None:
+            return answer(*numbers, **found)
+        # That of all operations here, looked for once.
+        recorder.site = recorder.site_of(sys._getframe(1))
+        try:
+            return answer(*numbers, **found)
+        finally:
+            recorder.site = None
 
     replacement = _Replacement(call)
     update_wrapper(replacement, original)

@@ -12,7 +12,7 @@ from ....ops import Op
 from ....ops.elementwise.arithmetic import ADD, DIVIDE, MULTIPLY, SUBTRACT
 from ....ops.elementwise.comparison import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
 from ....recording import masks
-from ....recording.arrays.numbers import of_two
+from ....recording.arrays.numbers import logical, of_two
 from ....recording.arrays.tracked import TrackedArray
 from ....recording.choices import select
 from ....recording.recorder import current_recorder
@@ -52,7 +52,7 @@ class Choices(Refusing):
     def negated(self, place: Place, test: Operand) -> Operand:
         """Whether the condition does not hold."""
         test = self._condition(place, test)
-        return masks.logical(LOGICAL_NOT, test) if is_tracked(test) else not test
+        return logical(LOGICAL_NOT, test) if is_tracked(test) else not test
 
     def _together(self, place: Place, tests: tuple[Operand, ...], neutral: bool, join: Op) -> Operand:
         found: Operand = neutral
@@ -62,7 +62,7 @@ class Choices(Refusing):
                 if bool(test) is not neutral:
                     return not neutral
             else:
-                found = masks.logical(join, found, test) if is_tracked(found) else test
+                found = logical(join, found, test) if is_tracked(found) else test
         return found
 
     def _condition(self, place: Place, test: Operand) -> Operand:
@@ -114,8 +114,9 @@ class Choices(Refusing):
 
     def choose(self, mark: int, place: Place, test: Operand, yes: Operand, no: Operand, flags: int) -> Operand:
         """The value of the side that is taken."""
-        self.end(mark, place)
-        if not is_tracked(test):
+        if _guard_count() != mark:
+            self.end(mark, place)
+        if type(test) is not TrackedArray:
             return yes if test else no
         if _is_same(yes, no):
             return yes
@@ -129,8 +130,9 @@ class Choices(Refusing):
         Args:
             operands: for each operator that of either side, or None where the side does not have it.
         """
-        self.end(mark, place)
-        if not is_tracked(test):
+        if _guard_count() != mark:
+            self.end(mark, place)
+        if type(test) is not TrackedArray:
             return _chain(operators, base, operands, 0 if test else 1)
         are_numbers = _are_floats(base, operands)
         if not are_numbers:
@@ -150,7 +152,10 @@ class Choices(Refusing):
 
     def _sides(self, place: Place, yes: Operand, no: Operand, flags: int) -> tuple[Operand, Operand]:
         """Both values, as a mask may choose between them."""
-        if _is_float(yes) and _is_float(no):
+        if _is_float(yes):
+            if _is_float(no) or type(no) is np.float64 or (type(no) is float and flags & FLOATS and not is_large(no)):
+                return yes, no
+        elif _is_float(no) and (type(yes) is np.float64 or (type(yes) is float and flags & FLOATS and not is_large(yes))):
             return yes, no
         yes, no = self.number(place, yes), self.number(place, no)
         if is_tracked(yes) and is_tracked(no):
