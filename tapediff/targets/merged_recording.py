@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ..ir.instruction import Outcome, Tree, UserFunction
 from ..ir.tape import Tape
+from ..recording.arrays.tracked import TrackedArray
 from ..recording.record import record as record_plain
 from ..recording.recorder import current_recorder
 
@@ -37,23 +38,30 @@ def record(
 
     Cost: one call of f, plus about 2 µs per operation; merged, a few of them.
     """
-    plain = record_plain(_with_merged_bodies(f) if merge else f, *args, prescribed=prescribed, has_aux=has_aux, **named)
-    if not merge or not plain.guards:
+    if not merge:
+        return record_plain(f, *args, prescribed=prescribed, has_aux=has_aux, **named)
+    results: list[Tree] = []
+    plain = record_plain(_with_merged_bodies(f, results), *args, prescribed=prescribed, has_aux=has_aux, **named)
+    if not plain.guards:
         return plain
     # Imported where it is asked for: recording alone loads neither passes nor compiler.
     from .tapes.merged_tape import merged_tape
 
-    return merged_tape(f, lambda form: record_plain(form, *args, has_aux=has_aux, **named), lambda tape: tape(*args, **named), plain)
+    answer = lambda tape: tape(*args, **named)  # noqa: E731 -- used in the next lines
+    is_known = type(results[-1]) is TrackedArray and current_recorder() is None
+    value = results[-1]._value if is_known else answer(plain)
+    return merged_tape(f, lambda form: record_plain(form, *args, has_aux=has_aux, **named), answer, plain, value)
 
 
-def _with_merged_bodies(f: UserFunction) -> UserFunction:
-    """A function whose sub-tapes and loops have merged bodies."""
+def _with_merged_bodies(f: UserFunction, results: list[Tree]) -> UserFunction:
+    """A function whose sub-tapes and loops have merged bodies; what it returns is appended to `results`."""
 
     @functools.wraps(f)
     def call(*args: Tree, **named: Tree) -> Tree:
         recorder = current_recorder()
         if recorder is not None:
             recorder.merges = True
-        return f(*args, **named)
+        results.append(f(*args, **named))
+        return results[-1]
 
     return call

@@ -8,6 +8,7 @@ from tapediff.functions import loops, merged_body
 from tapediff.functions.callees import body
 from tapediff.functions.loops import repeated_while
 from tapediff.functions.merged_body import MergedBody
+from tapediff.functions.merging.prepare import known_forms
 from tapediff.functions.merging.run_time import body_results, choices
 
 POINTS = [np.array(x) for x in ([0.9, 0.3, -0.6], [0.1, -0.8, 1.2], [-0.6, 0.1, 0.9], [-2.0, 0.75, 0.25], [0.25, 2.0, -0.1])]
@@ -113,7 +114,7 @@ MUTATIONS = [
     ("numbers at the end", merged_body, "checking_numbers", lambda f: f, of_a_subtape(divides_in_a_function_that_is_not_rewritten)),
     ("loops that are not entered", loops, "repeated_while", enters_no_loop, of_a_subtape(loops_late)),
     ("whole results", body_results, "_is_whole", lambda *_: True, of_a_subtape(of_two_kinds)),
-    ("plain zeros", choices, "note_plain", lambda value: value, lambda: sets_a_count_to_zero),
+    ("plain zeros", choices, "note_chosen", lambda value, *_: value, lambda: sets_a_count_to_zero),
 ]  # fmt: skip
 
 
@@ -155,6 +156,7 @@ def test_without_a_rule_of_bodies_its_trap_is_wrong(mutation, monkeypatch):
     _, owner, name, replacement, trap = mutation
     monkeypatch.setattr(merged_body, "agree", lambda *_: True)
     monkeypatch.setattr(merged_body, "MOST_COST_RATIO", np.inf)
+    monkeypatch.setattr(known_forms, "MOST_FORMS", 0)
     assert not is_wrong(trap)
     monkeypatch.setattr(owner, name, replacement)
     assert is_wrong(trap)

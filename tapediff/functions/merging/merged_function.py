@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from functools import partial
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from ...base.source_location import Site, is_library_file
-from ...errors import UnsupportedFunction
+from ...errors import TapediffError, UnsupportedFunction
 from ...ir.tape import Tape
 from ...ops.control.calls import CALL, LOOP
 from ..captured.outside_state import OutsideState
 from .facts import Facts, body_of
 from .nodes import RUN_TIME, copied
+from .prepare.known_forms import Asked, Form, forms_of, is_fixed, keep_form
 from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .prepare.wrappers import around
 from .purity import Checked, check_statements
@@ -50,6 +52,8 @@ class MergedFunctions:
         self.failed: str | None = None
         self._made: dict[tuple[CodeType, int], CodeType | None] = {}
         self._checked: dict[tuple[CodeType, int], CodeType | None] = {}
+        # The functions that were rewritten, and whether others call them.
+        self._asked: dict[tuple[CodeType, int], tuple[FunctionType, bool]] = {}
         # By function, address of the code of the form, and whether it is called by another one.
         self._forms: dict[tuple[FunctionType, int, bool], FunctionType] = {}
         # By the code of a merged form, that of the function.
@@ -62,7 +66,7 @@ class MergedFunctions:
         self._heads: dict[CodeType, Place] = {}
 
     def note_guards(self, tape: Tape) -> bool:
-        """Note where a recording looked at values; whether that is news."""
+        """Note where a recording looked at values; whether the forms of functions are others now."""
         is_news = False
         for guard in tape.guards:
             if isinstance(guard.site, Site) and type(guard.outcome) is bool:
@@ -70,9 +74,29 @@ class MergedFunctions:
                 known = self.lines.setdefault(self._origins.get(code, code), set())
                 is_news |= guard.site.line not in known
                 known.add(guard.site.line)
-        if is_news:
-            self._forget()
-        return is_news
+        return is_news and self._are_others()
+
+    def _are_others(self) -> bool:
+        """Rewrite functions again; whether they are others now: the checks of a side that no recording has reached before make none."""
+        made, checked = dict(self._made), dict(self._checked)
+        forms, regions, states = dict(self._forms), dict(self._regions), dict(self._states)
+        self._forget()
+        if not made and not checked:
+            return True
+        try:
+            for key in made:
+                self._function(*self._asked[key])
+            for key in checked:
+                self.checked(self._asked[key][0])
+        except TapediffError:
+            return True
+        if (self._made, self._checked) != (made, checked):
+            return True
+        # What was recorded holds on to these.
+        self._made, self._checked, self._forms = made, checked, forms
+        self._regions.update(regions)
+        self._states.update(states)
+        return False
 
     def refuse(self, refused: Refused) -> bool:
         """Let a branch stay a branch; whether it was not one already, so that another function is at fault."""
@@ -146,6 +170,7 @@ class MergedFunctions:
 
     def _function(self, function: FunctionType, is_helper: bool) -> FunctionType:
         key = _key_of(function)
+        self._asked[key] = function, is_helper
         if any(_named(function.__globals__, name) is not found for name, found in self._resolved.get(key, {}).items()):
             self._made.pop(key, None)
             self._checked.pop(key, None)
@@ -175,6 +200,7 @@ class MergedFunctions:
         """A function that only computes values, with checks of the functions that it calls; None if it does more."""
         key = _key_of(function)
         if key not in self._checked:
+            self._asked.setdefault(key, (function, True))
             self._checked[key] = self._checked_code(function)
         made = self._checked[key]
         return None if made is None else self._with_run_time(function, made, True)
@@ -213,8 +239,10 @@ class MergedFunctions:
         is_region = len(place) == 3 and place[2] == REGION
         return (code, place) not in self.refused and not (self._is_body and is_region)
 
-    def _definition(self, definition: Definition, function: FunctionType, in_region: bool) -> tuple[Definition, Facts]:
-        """The definition of a function with its branches merged."""
+    def _definition(
+        self, definition: Definition, function: FunctionType, in_region: bool, asked: Asked | None = None
+    ) -> tuple[Definition, Facts]:
+        """The definition of a function with its branches merged. `asked`: notes what that depends on."""
         code, known = function.__code__, function.__globals__
 
         resolved = self._resolved[code, id(known)] = {}
@@ -223,8 +251,9 @@ class MergedFunctions:
             resolved[name] = found = _named(known, name)
             return found
 
-        may_merge = lambda place: self._may_merge(code, place)  # noqa: E731 -- the next line is its only use
-        facts = Facts(definition, code, resolve, self._lines_of(code), may_merge, self._lines_of, code in self._results_are_data)
+        asked = asked or Asked(code)
+        may_merge, lines_of = partial(asked.may_merge, self._may_merge), partial(asked.lines_of, self._lines_of)
+        facts = Facts(definition, code, resolve, self._lines_of(code), may_merge, lines_of, code in self._results_are_data)
         calls_helpers = any(other is not code for other in self.lines)
         return Rewriter(definition, facts, calls_helpers or in_region, in_region).rewritten(), facts
 
@@ -237,7 +266,7 @@ class MergedFunctions:
         if code.co_flags & _UNUSUAL:
             return None
         try:
-            changed, facts = self._definition(copied(definition_of(code)), function, False)
+            form = self._known_form(function, lines) or self._new_form(function, lines)
         except NoSource as missing:
             self.refused[code, None] = Breach("source", code.co_firstlineno, str(missing))
             return None
@@ -253,15 +282,35 @@ class MergedFunctions:
         except RecursionError:
             self.refused[code, None] = Breach("cost", code.co_firstlineno, "it is nested too deeply")
             return None
-        for breach in facts.breaches:
+        self._resolved[_key_of(function)] = form.resolved
+        for breach in form.breaches:
             self.refused.setdefault((code, (breach.line, -1)), breach)
-        self.sites[code] = facts.sites
-        if not facts.sites and not any(other is not code for other in self.lines):
-            return None  # the only function that looks at data
-        made = compile_within(changed, code, (*code.co_freevars, RUN_TIME))
-        if made is not None:
-            self._origins |= dict.fromkeys(_comprehensions(made), code)
-        return made
+        self.sites[code] = dict(form.sites)
+        if form.made is not None:
+            self._origins |= dict.fromkeys(_comprehensions(form.made), code)
+        return form.made
+
+    def _given(self, code: CodeType, lines: Collection[int]) -> Hashable:
+        return frozenset(lines), any(other is not code for other in self.lines), self._is_body, code in self._results_are_data
+
+    def _known_form(self, function: FunctionType, lines: Collection[int]) -> Form | None:
+        """A form that was made before, also for another recording, of all the same."""
+        code, known = function.__code__, function.__globals__
+        resolve, may_merge = partial(_named, known), partial(self._may_merge, code)
+        return next((form for form in forms_of(code) if form.is_for(self._given(code, lines), resolve, may_merge)), None)
+
+    def _new_form(self, function: FunctionType, lines: Collection[int]) -> Form:
+        code = function.__code__
+        given, asked = self._given(code, lines), Asked(code)
+        changed, facts = self._definition(copied(definition_of(code)), function, False, asked)
+        # The only function that looks at data may have no branch that is merged.
+        is_none = not facts.sites and not any(other is not code for other in self.lines)
+        made = None if is_none else compile_within(changed, code, (*code.co_freevars, RUN_TIME))
+        resolved = self._resolved[_key_of(function)]
+        form = Form(given, resolved, asked.merges, made, dict(facts.sites), tuple(facts.breaches))
+        if not asked.others and all(map(is_fixed, resolved.values())):
+            keep_form(code, form)
+        return form
 
 
 def _key_of(function: FunctionType) -> tuple[CodeType, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ...functions.callees.path_messages import site_of
 from ...functions.loops import while_loop
 from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions
 from ...functions.merging.rules import Refused
-from ...ir.instruction import FLOAT64, UserFunction, ValueType
+from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType
 from ...ir.interpreter import run
 from ...ir.serialize import State
 from ...ir.tape import Tape
@@ -33,8 +33,8 @@ from ..margins import apart
 from ..tapes.gradient_tape import gradient_tape
 from .keyed_call import CallKey, GuardedFunction, KeyedCall
 from .payoff import Payoff
-from .staleness import check_fresh
-from .variant import Variant
+from .staleness import check_fresh, is_surely_fresh
+from .variant import Answer, Variant
 
 # Branches are merged when the recordings have taken so many paths.
 PATHS_BEFORE = 3
@@ -202,8 +202,8 @@ class Merging:
         self.version += self.is_on
         self.is_on, self.failed, self.trials_left, self.payoff = False, why, 0, None
 
-    def check(self, tape: Tape, call: KeyedCall, plain: Tape | None) -> None:
-        """Compare a merged tape with the plain function at the point that it was recorded at.
+    def expected(self, tape: Tape, call: KeyedCall, plain: Tape | None) -> Expected | None:
+        """What the first answer of a merged tape has to be, where it was recorded; where that is no gradient, compare its replay.
 
         Args:
             plain: a tape of the plain function that holds there, for its gradient.
@@ -211,15 +211,21 @@ class Merging:
         Raises:
             StaleTape: they differ.
         """
+        if not call.bound.argnums or tape.output_types != _A_NUMBER or tape.aux is not None:
+            return self.check(tape, call, plain)
+        function = np.errstate(all="ignore")(call.bound.function)
+        result = function(*[np.array(value, order="C")[()] for value in call.bound.inputs])
+        return Expected(tape, call.bound, plain, result, _gradients_of(plain, call.bound.argnums, call, len(tape)))
+
+    def check(self, tape: Tape, call: KeyedCall, plain: Tape | None) -> None:
+        """Compare the replay of a merged tape with the plain function at the point of a call, as `expected`."""
         check_fresh(tape, call.bound.function, call.bound.inputs, site_of(self._function.f))
-        if plain is None or tape.output_types != (ValueType((), FLOAT64),) or max(len(tape), len(plain)) > LONGEST_COMPARED:
-            return
         wrt = tuple(k for k, is_active in enumerate(call.bound.active) if is_active)
-        try:
-            ours, theirs = (run(gradient_tape(t, wrt), call.bound.inputs)[1:] for t in (tape, plain))
-        except GuardFailed:
+        if tape.output_types != _A_NUMBER:
             return
-        for mine, other in zip(ours, theirs):
+        theirs = _gradients_of(plain, wrt, call, len(tape))
+        ours = None if theirs is None else _gradients_of(tape, wrt, call, 0)
+        for mine, other in zip(ours or (), theirs or ()):
             if not _is_close(np.asarray(mine), np.asarray(other)):
                 at = site_of(self._function.f)
                 raise StaleTape("the gradient of the merged form differs", at=at, got=f"{mine} and {other}", tape_value=mine,
@@ -249,6 +255,42 @@ class Merging:
         report = self.functions.report(tapes) if self.is_on or self.functions.refused else []
         return [*report, f"  the merged form stays: {self.weighed}"] if self.weighed and self.is_on else report
 
+
+class Expected(NamedTuple):
+    """What the first gradient by a merged tape has to be: so its kernel is compared, and nothing is replayed for that.
+
+    Attributes:
+        bound: the call that it was recorded for.
+        plain: as of Merging.expected.
+        result: what the plain function gave.
+        gradients: those of the plain tape; None where there is none, or it is long.
+    """
+
+    tape: Tape
+    bound: BoundCall
+    plain: Tape | None
+    result: Tree
+    gradients: Sequence[Operand] | None
+
+    def is_met(self, answer: Answer) -> bool:
+        """Whether an answer is this one but for rounding."""
+        value, gradients = answer
+        if not is_surely_fresh(self.tape, value, self.result):
+            return False
+        return all(_is_close(np.asarray(mine), np.asarray(other)) for mine, other in zip(gradients, self.gradients or ()))
+
+
+def _gradients_of(tape: Tape | None, wrt: tuple[int, ...], call: KeyedCall, length: int) -> Sequence[Operand] | None:
+    """The gradients by the replay of a tape at a call; None where it does not hold there, is long, or compared with a long one."""
+    if tape is None or max(len(tape), length) > LONGEST_COMPARED:
+        return None
+    try:
+        return run(gradient_tape(tape, wrt), call.bound.inputs)[1:]
+    except GuardFailed:
+        return None
+
+
+_A_NUMBER = (ValueType((), FLOAT64),)
 
 # What a call may raise in any form.
 _NOT_CAUSED = (GuardFailed, NewTape, UnstableBranch, LoopTooLong, MemoryBudgetExceeded, RecursionTooDeep)

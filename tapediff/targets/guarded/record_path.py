@@ -29,7 +29,7 @@ from ..evaluate.evaluation import Evaluation
 from ..evaluate.nested_recording import record_bound
 from ..evaluate.shared_programs import Programs
 from .keyed_call import GuardedFunction, KeyedCall
-from .merging import Merging
+from .merging import Expected, Merging
 from .policy import Policy
 from .reason import Reason
 from .report import LastFailure, last_failure
@@ -83,6 +83,8 @@ class PathRecorder:
         self.last_failure: LastFailure | None = None
         # The tape that was recorded last in the plain form.
         self._plain: Tape | None = None
+        # What the first answer of the merged form has to be.
+        self._expected: Expected | None = None
         # The tapes of the plain form, while it is not sure that there is another one; and of a merged form that did not pay.
         self._set_aside: list[Variant] = []
         self._merged_aside: list[Variant] = []
@@ -200,6 +202,22 @@ class PathRecorder:
             self._end_trial()
         return True
 
+    @holding("_lock")
+    def is_as_expected(self, call: KeyedCall, variant: Variant, answer: Answer) -> bool:
+        """Whether the first answer of a merged form is the plain function's; where it is not, the call is to be made again, by paths."""
+        expected = self._expected
+        if expected is None or expected.bound is not call.bound or expected.tape is not variant.tape:
+            return True
+        self._expected = None
+        try:
+            if isinstance(answer, Evaluation) or not expected.is_met(answer):
+                self.merging.check(variant.tape, call, expected.plain)
+        except Exception as error:  # noqa: BLE001 -- of the comparison, which no user is to see
+            self.merging.fail(str(error) if isinstance(error, StaleTape) else f"{type(error).__name__}: {error}")
+            self._cache.clear()
+            return False
+        return True
+
     def _end_trial(self) -> None:
         may_record = self._policy.on_new_tape != "raise"
         if may_record and self.merging.weigh(self._policy.max_tapes):
@@ -249,7 +267,7 @@ class PathRecorder:
             tape = np.errstate(all="ignore")(self._tape)(call, merged, decided, missed)
             is_empty = self.merging.leave_empty()
             if not is_empty:
-                self.merging.check(tape, call, plain)
+                self._expected = self.merging.expected(tape, call, plain)
         except IntNeeded:
             raise
         except Exception as error:

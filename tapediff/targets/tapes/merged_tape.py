@@ -22,7 +22,7 @@ SAME = 1e-9
 
 
 def merged_tape(
-    f: UserFunction, recorded: Callable[[UserFunction], Tape], answer: Callable[[Tape], Tree], plain: Tape
+    f: UserFunction, recorded: Callable[[UserFunction], Tape], answer: Callable[[Tape], Tree], plain: Tape, value: Tree
 ) -> Tape:
     """The tape of a function with its branches merged.
 
@@ -30,6 +30,7 @@ def merged_tape(
         recorded: records a form of the function.
         answer: of a tape, where it was recorded.
         plain: the tape of the function as it is.
+        value: its answer.
 
     Raises:
         UnsupportedFunction: none of its branches can be merged.
@@ -48,7 +49,7 @@ def merged_tape(
         except Exception as error:  # noqa: BLE001 -- the function itself has raised none
             failure = f"{type(error).__name__}: {error}"
             break
-        if not _are_close(answer(tape), answer(plain)):
+        if not _are_close(answer(tape), value):
             failure = "the merged form has another value"
             break
         if functions.note_guards(tape):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.functions.merging.prepare import known_forms
 from tapediff.functions.merging.prepare.containers import as_variables, called_function, own_containers, records, uses
 from tapediff.functions.merging.prepare.containers import methods as inlined
 from tapediff.functions.merging.run_time.container_calls import ContainerCalls
@@ -124,6 +125,7 @@ def test_a_method_that_changes_is_looked_at_again(monkeypatch, kept):
     if not kept:
         monkeypatch.setattr(records, "_behaviour", lambda _: [])
         monkeypatch.setattr(Merging, "check", nothing)
+        monkeypatch.setattr(known_forms, "MOST_FORMS", 0)
         monkeypatch.setattr(merging, "TRIALS", 0)
     answers = []
     for owner, name, value in ((methods, "GRAVITY", 1.5), (methods.Particle, "drag", 0.7), (methods.Particle, "is_above", lambda *_: False)):
@@ -162,6 +164,7 @@ WITHOUT = {
 def test_a_rule_that_is_taken_out_lets_a_wrong_answer_in(monkeypatch, rule):
     owner, name, instead, f = WITHOUT[rule]
     monkeypatch.setattr(Merging, "check", nothing)
+    monkeypatch.setattr(known_forms, "MOST_FORMS", 0)
     monkeypatch.setattr(merging, "TRIALS", 0)
     agree(f, recorded(f), POINTS)
     records._KNOWN.clear()

@@ -1,10 +1,14 @@
-"""The first recording of a long function, which is only asked where there are guards, ends early."""
+"""What merging takes before the first answer: recordings, rewritings, and how that answer is compared."""
+
+import math
 
 import numpy as np
 import pytest
 
 import tapediff as td
+from tapediff.functions.merging import rewrite
 from tapediff.targets.guarded import merging
+from tapediff.targets.guarded.variant import Variant
 
 POINTS = np.random.default_rng(4).normal(size=(4, 12))
 
@@ -109,3 +113,109 @@ def test_a_long_loop_that_a_value_ends_is_merged_in_its_first_recording(f, recor
     value = guarded(x)
     assert guarded.stats.recordings == recordings
     np.testing.assert_allclose(value, f(x), rtol=1e-13)
+
+
+def growth(v):
+    return 1.0 + v * v
+
+
+def decline(v):
+    return 1.0 - 0.5 * v
+
+
+STEP = growth
+
+
+def chosen_by_a_global(x):
+    total = 0.0
+    for v in x:
+        if v > 0.0:
+            total += STEP(v)
+        else:
+            total += 0.5 * v
+    return total
+
+
+def rewritings(monkeypatch, f):
+    """How often a function is rewritten from here on; a list that grows."""
+    made, rewritten = [], rewrite.Rewriter.rewritten
+
+    def noted(self):
+        made.extend([0] * (self._facts.code is f.__code__))
+        return rewritten(self)
+
+    monkeypatch.setattr(rewrite.Rewriter, "rewritten", noted)
+    return made
+
+
+def test_a_function_is_rewritten_once_for_all_recordings_as_long_as_its_names_stand_for_the_same(monkeypatch):
+    made = rewritings(monkeypatch, chosen_by_a_global)
+    for step, expected in ((growth, 1), (growth, 0), (decline, 1), (growth, 0)):
+        monkeypatch.setitem(globals(), "STEP", step)
+        made.clear()
+        tape = td.record(chosen_by_a_global, POINTS[0], merge=True)
+        assert not tape.guard_count
+        assert len(made) == expected
+        for x in POINTS:
+            assert np.isclose(tape(x), chosen_by_a_global(x), rtol=1e-13)  # sums in another order
+
+
+def logarithms(x):
+    total = 0.0
+    for v in x:
+        if v > 0.0:
+            total += math.log(v + 1.0)
+        else:
+            total += math.exp(v)
+    return total
+
+
+def thresholds(x):
+    weight = 1.0
+    for v in x:
+        if v > 0.0:
+            weight = weight * 0.5
+        if weight < 0.2:
+            weight = 0.2
+    return weight * x[0]
+
+
+@pytest.mark.parametrize(
+    ("f", "start", "expected"),
+    [
+        (logarithms, np.ones(12), 2),  # the other side, which is not reached, looks at a value besides
+        (thresholds, np.ones(12), 3),  # what was a plain number is data, and a branch asks for it
+    ],
+)
+def test_what_a_merged_recording_shows_is_recorded_again_only_where_it_makes_another_form(f, start, expected):
+    calls = []
+
+    def counted(x):
+        calls.append(0)
+        return f(x)
+
+    tape = td.record(counted, start, merge=True)
+    assert len(calls) == expected
+    for x in POINTS:
+        assert np.isclose(tape(x), f(x), rtol=1e-13)  # sums in another order
+
+
+def test_a_gradient_that_differs_from_the_plain_ones_is_not_given(monkeypatch):
+    """The kernel of the merged form, which is what answers, is compared."""
+    attempt = Variant.attempt
+
+    def wrong(self, argnums, inputs, outs):
+        value, gradients = attempt(self, argnums, inputs, outs)
+        return (value, gradients) if self.tape.guards else (value, [2.0 * g for g in gradients])
+
+    monkeypatch.setattr(Variant, "attempt", wrong)
+    # Nor does the replay agree.
+    monkeypatch.setattr(merging.Merging, "check", lambda *_: fail())
+    merged = td.GuardedTape(robust, merge=True)
+    expected = td.gradient(td.record(robust, POINTS[0]), POINTS[0])
+    np.testing.assert_allclose(td.gradient(merged, POINTS[0]), expected, rtol=1e-13)  # sums in another order
+    assert "no branches are merged" in merged.explain()
+
+
+def fail():
+    raise ArithmeticError("it differs")

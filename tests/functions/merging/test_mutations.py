@@ -8,7 +8,7 @@ import pytest
 
 import tapediff as td
 from tapediff.functions.merging import facts, merged_function, plain_numbers, purity, rewrite, rules, selects
-from tapediff.functions.merging.prepare import source
+from tapediff.functions.merging.prepare import known_forms, source
 from tapediff.functions.merging.run_time import array_copies, run_time
 from tapediff.functions.merging.run_time.run_time import RunTime
 from tapediff.functions.merging.uses import climb
@@ -188,6 +188,7 @@ def test_without_a_rule_its_trap_is_wrong(mutation, monkeypatch):
     _, owner, name, replacement, trap = mutation
     monkeypatch.setattr(Merging, "check", lambda *_: None)
     monkeypatch.setattr(merging, "TRIALS", 0)
+    monkeypatch.setattr(known_forms, "MOST_FORMS", 0)
     assert not is_wrong(trap)
     monkeypatch.setattr(owner, name, replacement)
     assert is_wrong(trap)

@@ -9,7 +9,7 @@ import functools
 import linecache
 import operator
 from types import CodeType
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ..nodes import children, function_node, positional, walk, with_places
 
@@ -38,11 +38,17 @@ def definition_of(code: CodeType) -> Definition:
 
 
 class _File(NamedTuple):
-    """A parsed file: its functions by their first lines, those of decorators included, the names that it imports, and what was found."""
+    """A parsed file: its functions by their first lines, those of decorators included, its imports, and what was made of it."""
 
     definitions: dict[int, list[Definition]]
     imports: tuple[str, ...]
     proven: dict[CodeType, Definition]
+    made: dict[CodeType, Any]
+
+
+def made_of(code: CodeType) -> dict[CodeType, Any]:
+    """What was made of the functions in the file of one, by their codes; kept as long as the file is."""
+    return _file(code.co_filename).made
 
 
 def _file(filename: str) -> _File:
@@ -63,7 +69,7 @@ def _parsed(filename: str, text: str) -> _File:
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
             found.setdefault(first, []).append(node)
-    return _File(found, tuple(sorted(_imports(tree))), {})
+    return _File(found, tuple(sorted(_imports(tree))), {}, {})
 
 
 def _imports(tree: ast.Module) -> set[str]:
