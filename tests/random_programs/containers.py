@@ -245,6 +245,44 @@ class ContainerProgram:
         return self.random.choice(found if not self.is_odd or self.random.random() < 0.8 else odd)
 
 
+class NestedProgram(ContainerProgram):
+    """Programs that also have a list of objects, and a list of lists."""
+
+    def text(self) -> str:
+        text = super().text()
+        pick = self.random.choice
+        kind = pick([self._new(), "Plain(x[k], 0.5)", "Open(0.5, x[k])"])
+        objects = f"[{self._new()}, {self._new()}, {self._new()}]" if self.random.random() < 0.6 else f"[{kind} for k in range(3)]"
+        rows = pick(["[[0.0, 0.5], [x[1], 1.0]]", "[[0.0] * 2 for _ in range(2)]", "[[x[2], 1], [0.0, 2.0]]"])
+        lines = text.split("\n")
+        at = lines.index("    for v in x:")
+        body = self._more()
+        found = [*lines[:at], f"    ps = {objects}", f"    w = {rows}", *lines[at : at + 1], *body, *lines[at + 1 :]]
+        last = max(k for k, line in enumerate(found) if line.startswith("    return "))
+        found[last] += pick([" + sum(o.a for o in ps)", " + ps[0].a * ps[-1].b + w[0][1]", " + max(o.b for o in ps) + sum(w[1])", " + ps[k % 3].a", " + sum([o.a * o.b for o in ps if o.a > 0])"])
+        return "\n".join(found)
+
+    def _more(self) -> list[str]:
+        """Statements in the loop that change the objects and the rows."""
+        pick, made = self.random.choice, list[str]()
+        for _ in range(self.random.randint(1, 3)):
+            value = pick(["v", "a", "0.5", "v * 0.5", "ps[0].a", "w[1][0]", "ps[1].b - v", "w[0][k % 2]", "len(ps) * v"])
+            test = pick(["v > 0.2", "a > v", "ps[0].a > ps[1].a", "w[0][0] < v", "hit"])
+            change = pick([f"ps[1].a = {value}", "ps[0].a, ps[2].a = ps[2].a, ps[0].a", f"ps[-1].b += {value}", f"w[0][1] = {value}", f"w[1][0] -= {value}", f"w[k % 2][0] = {value}",
+                           f"ps[k % 3].a = {value}", "ps[0] = ps[1]", "q = w[0]", "r = ps[1]"][: 10 if self.is_odd else 7])  # fmt: skip
+            loop = pick(["for o in ps:", "for i, o in enumerate(ps):", "for o, row in zip(ps, w):", "for o in ps[1:]:", "for o in reversed(ps):"])
+            inner = pick([f"o.a = o.a + {value}", f"o.b = {value}", "o.a, o.b = o.b, o.a", "a += o.a"] + (["row[0] += o.a"] * 2 if "row" in loop else []) + (["ps[i - 1].a = o.b"] * 2 if "i, o" in loop else []))
+            after = pick(["", "", "", "continue", "break"])
+            form = self.random.random()
+            if form < 0.4:
+                made += [f"        if {test}:", f"            {change}"]
+            elif form < 0.85:
+                made += [f"        {loop}", f"            if {test.replace('ps[0].a > ps[1].a', 'o.a > v')}:", f"                {inner}", *([f"                {after}"] if after else []), "            o.a = o.a * 0.9"]
+            else:
+                made += ["        for i in range(2):", "            for j in range(i + 1, 3):", "                if ps[i].a > ps[j].a:", "                    ps[i].a, ps[j].a = ps[j].a, ps[i].a", f"            w[i][1] = {value}"]
+        return made
+
+
 class _Checks:
     """What rewritten functions call, for plain numbers."""
 

@@ -22,7 +22,7 @@ from tapediff.targets.guarded.merging import Merging
 
 from . import regions
 from .branching import function_of
-from .containers import ContainerProgram
+from .containers import ContainerProgram, NestedProgram
 from .mixed_programs import MixedProgram
 from .unusual_regions import UnusualProgram
 
@@ -247,7 +247,8 @@ def unchecked():
         Merging.check = check  # type: ignore[method-assign]
 
 
-KINDS = {"stateful": StatefulProgram, "regions": regions.Program, "unusual": UnusualProgram, "containers": ContainerProgram, "mixed": MixedProgram}
+KINDS = {"stateful": StatefulProgram, "regions": regions.Program, "unusual": UnusualProgram, "containers": ContainerProgram, "mixed": MixedProgram,
+         "nested": NestedProgram}  # fmt: skip
 
 
 def faults_of(seed: int, count: int, native: bool = False, kind: str = "stateful") -> tuple[str, list[str], int]:

@@ -7,11 +7,13 @@ import tapediff as td
 from tapediff.functions.merging.prepare import known_forms
 from tapediff.functions.merging.prepare.containers import as_variables, called_function, own_containers, records, uses
 from tapediff.functions.merging.prepare.containers import methods as inlined
+from tapediff.functions.merging.prepare.containers.nested import known_entries, lists_of_containers
 from tapediff.functions.merging.run_time.container_calls import ContainerCalls
 from tapediff.targets.guarded import merging
 from tapediff.targets.guarded.merging import Merging
 from tests.functions.merging import container_programs as programs
 from tests.functions.merging import method_programs as methods
+from tests.functions.merging import nested_programs as nested
 from tests.functions.merging.test_merging import POINTS, agree
 from tests.random_programs.branching import function_of
 from tests.random_programs.containers import ContainerProgram, with_variables
@@ -156,6 +158,8 @@ WITHOUT = {
     "the order of calls": (inlined.Methods, "_kept", lambda *_: [], methods.before_it_moves),
     "arguments that change": (inlined.Methods, "_stays_the_same", lambda *_: True, methods.its_own_attribute_as_an_argument),
     "methods in conditions": (inlined, "_is_certain", lambda *_: True, methods.moved_in_a_condition),
+    "loops that are written out": (lists_of_containers, "_sees_later", lambda *_: False, nested.seen_by_functions_later),
+    "lists that are asked whole": (known_entries, "_MAY_FAIL", (), nested.asks_no_further_ones),
     "indices": (ContainerCalls, "index", lambda _s, _p, index, *_: index, programs.from_the_end),
 }
 

@@ -187,10 +187,10 @@ class Makers:
             return None
         values: list[ast.expr] = []
         for turn in turns:
-            given = _matched(part.target, turn)
+            given = matched(part.target, turn)
             if given is None:
                 return None
-            values.append(_Put(given).visit(copied(node.elt)))
+            values.append(Put(given).visit(copied(node.elt)))
         made = self._sequence("list", values)
         read = tuple(n for n in walk(part.iter) if isinstance(n, ast.Name) and n.id in self.shapes)
         return None if made is None else made._replace(read=read)
@@ -223,7 +223,7 @@ def _has_star(node: ast.Tuple) -> bool:
     return any(isinstance(e, ast.Starred) for e in node.elts)
 
 
-def _matched(target: ast.expr, value: ast.expr) -> dict[str, ast.expr] | None:
+def matched(target: ast.expr, value: ast.expr) -> dict[str, ast.expr] | None:
     """The variables of a target with their values; None where that is not known."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) != len(value.elts):
         return None
@@ -232,7 +232,7 @@ def _matched(target: ast.expr, value: ast.expr) -> dict[str, ast.expr] | None:
     return found if len(found) == count else None
 
 
-class _Put(Transformer):
+class Put(Transformer):
     """Puts expressions in the place of variables."""
 
     def __init__(self, given: dict[str, ast.expr]) -> None:

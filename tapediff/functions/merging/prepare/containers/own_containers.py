@@ -13,6 +13,7 @@ from .called_function import Stays
 from .growing_lists import GrowingLists
 from .lookups import Lookups
 from .methods import Methods
+from .nested.lists_of_containers import ListsOfContainers
 from .records import record_class
 from .scope import Scope
 
@@ -36,11 +37,15 @@ class Variables:
 
 def containers_as_variables(body: list[ast.stmt], scope: Scope) -> Variables:
     """Replace lists, dicts and objects that are a function's own by variables, in place."""
+    nested = ListsOfContainers(scope)
+    body = nested.of_function(body)
+    scope = replace(scope, names=scope.names | nested.made)
     growing = GrowingLists(scope)
     found = _with_methods(growing.of_function(body), scope)
-    made = growing.made | found.made
+    made = nested.made | growing.made | found.made
     lookups = Lookups(replace(scope, names=scope.names | found.made))
-    return Variables(lookups.of_function(found.body), made | lookups.made, found.lines, [*growing.breaches, *found.breaches])
+    breaches = [*nested.breaches, *growing.breaches, *found.breaches]
+    return Variables(lookups.of_function(found.body), made | lookups.made, found.lines, breaches)
 
 
 def _with_methods(body: list[ast.stmt], scope: Scope) -> Variables:
