@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from ...base.operating_system import available_threads
+from ...base.waiting_threads import WaitingThread, WaitingThreads
 from ...compiler.runtime import signal_checks as pauses
 from ...compiler.runtime.entries import batch_rows
 from ...errors import ArgumentMismatch, DtypeMismatch, ShapeMismatch
@@ -21,8 +22,11 @@ from ...ir.outputs import Out
 from .native_entry import NativeEntry
 from .owner import Owner
 
-# A thread that is to share the work costs about this long, in seconds, to wake.
+# A batch that takes less, in seconds, is not worth another thread: on busy processors that comes late.
 WAKING = 100e-6
+
+# So many threads share a batch at most.
+MOST_THREADS = 64
 
 # Threads take rows in about this many portions each, so that none is left waiting for another.
 PORTIONS = 8
@@ -84,6 +88,8 @@ def run_few(entry: NativeEntry, X: np.ndarray, out: Out) -> tuple[np.ndarray, np
 
 
 def _points(X: Tree) -> np.ndarray:
+    if type(X) is np.ndarray and X.dtype == FLOAT64 and X.ndim and X.flags.c_contiguous and X.flags.aligned:
+        return X
     points = np.asarray(X)
     if points.ndim == 0 or points.dtype.kind not in "fiub" or points.dtype.itemsize > FLOAT64.itemsize:
         raise ArgumentMismatch("X must be an array of one point per row", got=f"{points.dtype} {points.shape}")
@@ -108,6 +114,14 @@ def _results(points: np.ndarray, out: Out) -> tuple[np.ndarray, np.ndarray]:
     return out[0], out[1]
 
 
+def _address(array: np.ndarray) -> int:
+    """Where a contiguous array is: a third of the time of `array.ctypes.data`, if it may be written to."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
+    except (TypeError, ValueError):
+        return int(array.ctypes.data)
+
+
 class Job:
     """Rows to do, in the form of compiler.runtime.entries.batch_rows. Whoever works on it holds it, and so the arrays that its words
     point to.
@@ -122,6 +136,7 @@ class Job:
         # The threads that work on it beside the calling one.
         self._helpers: set[int] = set()
         self.words = np.zeros(words, np.int64)
+        self.address = _address(self.words)
 
     def begin(self, first: int, stop: int, threads: int) -> None:
         """Hand out the rows from `first` to `stop`."""
@@ -167,14 +182,13 @@ class _Job(Job):
         super().__init__(len(points), batch_rows.JOB_WORDS)
         self.entry, self.points, self.values, self.gradients = entry, points, values, gradients
         self.words[batch_rows.JOB_SIZE] = points[0].size
-        self.words[batch_rows.JOB_POINTS :] = points.ctypes.data, gradients.ctypes.data, values.ctypes.data
+        self.words[batch_rows.JOB_POINTS :] = _address(points), _address(gradients), _address(values)
 
     def work(self) -> Failure | None:
-        row = np.zeros(1, np.int64)
-        words, entry = self.words.ctypes.data, self.entry
-        status = batch_rows.rows_function()(entry.row_calls.ctypes.data, words, row.ctypes.data)
+        row, entry = ctypes.c_int64(0), self.entry
+        status = batch_rows.rows_function()(entry.row_calls_address, self.address, ctypes.byref(row))
         # Exceptions are kept by thread, so they are fetched in the thread that met them.
-        return Failure(int(row[0]), entry.error_at(self.points[row[0]], status)) if status else None
+        return Failure(row.value, entry.error_at(self.points[row.value], status)) if status else None
 
 
 def _few(entry: NativeEntry, X: np.ndarray, gradients: np.ndarray, values: np.ndarray) -> Failure | None:
@@ -250,8 +264,9 @@ def run_timed(job: Job, threads: int | None) -> list[Failure]:
 
 def _share(job: Job, first: int, stop: int, threads: int) -> list[Failure]:
     """Do the rows from `first` to `stop`; gives the failures, among them that of the first row that failed."""
+    threads = min(threads, MOST_THREADS)
     job.begin(first, stop, threads)
-    shared: list[Future[Failure | None]] = []
+    shared: list[WaitingThread[Failure | None]] = []
     try:
         shared += [_pool(os.getpid()).submit(job.help) for _ in range(threads - 1)]
         found = [job.work()]
@@ -259,21 +274,24 @@ def _share(job: Job, first: int, stop: int, threads: int) -> list[Failure]:
             raise found[0].raised
         # All rows before one that failed have been handed out by now, so nobody is waited for who has not begun.
         job.end()
-        begun = [future for future in shared if not future.cancel()]
-        wait(begun)
+        begun = [thread for thread in shared if not thread.cancel()]
+        for thread in begun:
+            thread.wait()
     except BaseException:
-        # The pool's locks are given back by Python code, which an interrupt may have ended: nobody is to wait for them again.
+        # An interrupt may have come before any line of the pool's: nobody is to wait for these threads again.
         _pool.cache_clear()
+        for thread in shared:
+            thread.abandon()
         job.stop()
         raise
-    found += [future.result() for future in begun]
+    found += [thread.result() for thread in begun]
     return [failure for failure in found if failure is not None]
 
 
 @cache
-def _pool(process: int) -> ThreadPoolExecutor:
+def _pool(process: int) -> WaitingThreads[Failure | None]:
     """The threads of a process; a forked one has none of its parent's."""
-    return ThreadPoolExecutor(64, thread_name_prefix="tapediff")
+    return WaitingThreads()
 
 
 def raise_first(failures: list[Failure]) -> NoReturn:

@@ -145,7 +145,7 @@ class KernelJob(Job):
 
     def work(self) -> Failure | None:
         row = np.zeros(1, np.int64)
-        status = batch_rows.kernel_rows_function()(self.words.ctypes.data, row.ctypes.data)
+        status = batch_rows.kernel_rows_function()(self.address, row.ctypes.data)
         if not status:
             return None
         position = int(row[0])

@@ -101,12 +101,20 @@ class NativeEntry:
         self.state_block = np.array([first, second, size, number, callback, 0], np.int64)
         self.batch_seconds, self.may_use_blocks = 0.0, False
         self._row_calls: np.ndarray | None = None
+        self._row_calls_address = 0
 
     @property
     def row_calls(self) -> np.ndarray:
         if self._row_calls is None:
             self._row_calls = batch_rows.row_calls(self.function, self.user_data, math.prod(self.shape or ()))
         return self._row_calls
+
+    @property
+    def row_calls_address(self) -> int:
+        """Where `row_calls` is."""
+        if not self._row_calls_address:
+            self._row_calls_address = int(self.row_calls.ctypes.data)
+        return self._row_calls_address
 
     def use_blocks(self, seconds: float, points: np.ndarray) -> None:
         """Note the time of a batch; from a sum of these on that is worth it, several rows are answered at once."""
