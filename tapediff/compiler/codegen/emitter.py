@@ -16,6 +16,7 @@ from ..bytecode.sweeps.program import Sweeps
 from ..bytecode.translate import Translation
 from ..linalg.routine_table import ROUTINES
 from ..linalg.stacked_calls import call_in_lanes, is_in_lanes
+from ..llvm.alike_functions import alike_functions
 from ..loop_ir.program import (
     EmptyReduction,
     Exit,
@@ -47,6 +48,8 @@ from .loop_guard_report import report_each
 from .loop_nest import Nest, fill
 from .row_block_loop import emit_row_blocks
 from .scalar_code import straight_step
+
+_CHUNK_ARGUMENTS = "(ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report)"
 
 
 class Emitter(KernelFunction):
@@ -176,18 +179,32 @@ class Emitter(KernelFunction):
     def _call_chunk(self, group: Straight | LoopNest | Scan) -> None:
         """Code too long for one function: a function of its own, which hands back a status."""
         chunk = _Chunk(self, f"{self.name}_chunk{self.fresh()}")
-        for declaration in chunk.definition(group):
-            self.code.declare(declaration)
+        *declarations, text = chunk.definition(group)
+        self.code.declare_all([*declarations, text])
         self.code.symbols |= chunk.code.symbols
-        status = self.code.emit(
-            f"call i32 @{chunk.name}(ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report)"
-        )
-        self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), status)
+        status = self.code.emit(f"call i32 @{chunk.name}{_CHUNK_ARGUMENTS}")
+        self.chunks[chunk.name] = text, f"{status} = "
+        if chunk.failing:
+            self.leave_if(self.code.emit(f"icmp ne i32 {status}, 0"), status)
+
+    def _share_chunks(self) -> None:
+        """Let chunks that differ in numbers only be one function."""
+        definitions, calls = dict[str, str | None](), dict[str, str]()
+        for shared in alike_functions({name: text for name, (text, _) in self.chunks.items()}):
+            for name, (called, argument) in shared.arguments.items():
+                text, result = self.chunks[name]
+                definitions[text] = shared.definition if name == called else None
+                calls[f"{result}call i32 @{name}{_CHUNK_ARGUMENTS}"] = f"{result}call i32 @{called}{_CHUNK_ARGUMENTS[:-1]}, {argument})"
+        if definitions:
+            texts = (definitions.get(text, text) for text in self.code.declarations)
+            self.code.declarations = {text: None for text in texts if text is not None}
+            self.code.lines[:] = [calls.get(line, line) for line in self.code.lines]
 
     # The whole function
 
     def text(self) -> str:
         self._body(self.program.groups)
+        self._share_chunks()
         return "\n".join(self._module())
 
     def _body(self, groups: Sequence[Group]) -> None:
@@ -301,8 +318,7 @@ class _Chunk(Emitter):
     def definition(self, group: Straight | LoopNest | Scan) -> list[str]:
         """The function's text, after the declarations that it needs."""
         self._body([group])
-        parameters = "ptr %inputs, ptr %outputs, ptr %constant, ptr %workspace, ptr %report"
-        head = [f"define internal i32 @{self.name}({parameters}) noinline nounwind {{", "entry:"]
+        head = [f"define internal i32 @{self.name}{_CHUNK_ARGUMENTS} noinline nounwind {{", "entry:"]
         text = "\n".join([*head, *self.slots, *self.entry, "br label %body", "body:", *self.code.lines, "}"])
         return [*self.code.declarations, text]
 

@@ -42,6 +42,8 @@ class KernelFunction(LaneMemory):
         self.addresses: dict[str, int] = {} if owner is None else owner.addresses
         self.invocations: dict[tuple[object, ...], tuple[str, int]] = {}
         self.stack_count = 0
+        # By name: the text of a part of this function that is a function of its own, and where its status goes.
+        self.chunks: dict[str, tuple[str, str]] = {}
         self._bases: dict[int, str] = {}
         self._fresh = 0
 

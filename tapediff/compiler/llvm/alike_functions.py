@@ -1,0 +1,103 @@
+"""One function for several that differ in numbers only, such as loops over arrays of other lengths that lie elsewhere.
+
+LLVM takes as long over the second of them as over the first. The one gets a row of a table with its numbers: offsets, extents, and which
+lanes of a last vector count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+# Addresses, which each function names by its storages; numbers at the end of a line, of type i64; lanes that count.
+_TOKEN = re.compile(r"(%(?:base|slot)\d+)|(, i64 |i64 %\w+, )(-?\d+)$|(<\d+ x i1> )(<[^>\n]*>)", re.MULTILINE)
+_HOLE = "\0"
+
+# A function that reads its numbers keeps more of them in registers, so that fewer are not worth it.
+FEWEST_ALIKE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A function in place of others.
+
+    Attributes:
+        definition: its text, and that of the table behind it.
+        arguments: by name of a function: what its calls call, and the argument that they add.
+    """
+
+    definition: str
+    arguments: dict[str, tuple[str, str]]
+
+
+def alike_functions(functions: Mapping[str, str]) -> list[Shared]:
+    """Those of a module's functions, by name, that can be shared. All have the same parameters.
+
+    Cost: linear in the length of the texts of which others have as many lines.
+    """
+    lines = {name: text.count("\n") for name, text in functions.items()}
+    frequent = {count for count, times in Counter(lines.values()).items() if times >= FEWEST_ALIKE}
+    alike: dict[str, list[tuple[str, list[str]]]] = {}
+    for name, text in functions.items():
+        if lines[name] in frequent:
+            pattern, numbers = _taken_apart(text.replace(f"@{name}(", "@("))
+            alike.setdefault(pattern, []).append((name, numbers))
+    return [_shared(pattern, members) for pattern, members in alike.items() if len(members) >= FEWEST_ALIKE]
+
+
+def _taken_apart(text: str) -> tuple[str, list[str]]:
+    """A function with holes in place of its numbers, and addresses in the order in which they come; and the numbers."""
+    names: dict[str, str] = {}
+    numbers: list[str] = []
+
+    def hole(found: re.Match[str]) -> str:
+        address, before_number, number, before_lanes, lanes = found.groups()
+        if address is not None:
+            return names.setdefault(address, f"%base{len(names)}")
+        numbers.append(number if lanes is None else lanes)
+        return f"{before_number or before_lanes}{_HOLE}"
+
+    return _TOKEN.sub(hole, text), numbers
+
+
+def _shared(pattern: str, members: Sequence[tuple[str, list[str]]]) -> Shared:
+    name = members[0][0]
+    columns = list(zip(*(numbers for _, numbers in members)))
+    # Numbers that are the same in all of them stay where they are, and those that go together are one.
+    places: dict[tuple[str, ...], int] = {}
+    for column in columns:
+        if any(number != column[0] for number in column):
+            places.setdefault(column, len(places))
+    pieces = pattern.split(_HOLE)
+    filled = [pieces[0]]
+    for column, piece in zip(columns, pieces[1:]):
+        filled += [f"%shared{places[column]}" if column in places else column[0], piece]
+    head, body = "".join(filled).replace("@(", f"@{name}(", 1).split(") noinline", 1)
+    body = body.replace("entry:\n", "\n".join(["entry:", *_loads(places), ""]), 1)
+    table = [f"i64 {_as_number(column[k])}" for k in range(len(members)) for column in places]
+    size = f"[{len(table)} x i64]"
+    definition = f"@{name}_numbers = private unnamed_addr constant {size} [{', '.join(table)}]\n{head}, ptr %numbers) noinline{body}"
+    addresses = (f"getelementptr ({size}, ptr @{name}_numbers, i64 0, i64 {k * len(places)})" for k in range(len(members)))
+    return Shared(definition, {member: (name, f"ptr {address}") for (member, _), address in zip(members, addresses)})
+
+
+def _loads(places: Mapping[tuple[str, ...], int]) -> Iterator[str]:
+    """The numbers of a call, in the first block."""
+    for column, k in places.items():
+        is_lanes = column[0].startswith("<")
+        name = f"%shared{k}_bits" if is_lanes else f"%shared{k}"
+        yield f"%shared{k}_at = getelementptr i64, ptr %numbers, i64 {k}"
+        yield f"{name} = load i64, ptr %shared{k}_at"
+        if is_lanes:
+            width = column[0].count("i1")
+            yield f"%shared{k}_narrow = trunc i64 {name} to i{width}"
+            yield f"%shared{k} = bitcast i{width} %shared{k}_narrow to <{width} x i1>"
+
+
+def _as_number(number: str) -> int:
+    """Lanes as bits, the first the lowest."""
+    if not number.startswith("<"):
+        return int(number)
+    return sum(1 << k for k, lane in enumerate(number[1:-1].split(",")) if lane.endswith("true"))
