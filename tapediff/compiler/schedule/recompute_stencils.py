@@ -31,6 +31,9 @@ MOST_READERS = 12
 # Larger trees of values are cut, and after so many rounds all values that a reader reads shifted are stored.
 MOST_VALUES = 32
 MOST_ROUNDS = 16
+# So do all readers behind so many values of trees, each of which takes 25 us: 200 arrays, each made of two neighbours in the one before,
+# have 42,000 of them, and none that is worth computing again.
+MOST_VALUES_IN_ALL = 8000
 
 
 def recompute_stencils(
@@ -215,10 +218,15 @@ def _store_costly(sources: _Sources) -> None:
     waiting = {id(step): step for readers in sources.readers.values() for step in readers}
     # The steps whose trees contain a storage: they are considered again when it is stored.
     trees_with: dict[int, list[Step]] = {}
+    values = 0
     for round_ in count(1):
         refused: set[int] = set()
         for step in waiting.values():
+            if values > MOST_VALUES_IN_ALL:
+                refused.update(read.storage for read in sources.shifted_by(step))
+                continue
             tree = _Tree(step, sources)
+            values += len(tree.storages)
             found = _refused(tree, step, sources)
             if found and round_ >= MOST_ROUNDS:
                 found = {read.storage for read in sources.shifted_by(step)}
@@ -228,7 +236,7 @@ def _store_costly(sources: _Sources) -> None:
         if not refused:
             return
         sources.stored |= refused
-        waiting = {id(step): step for storage in sorted(refused) for step in trees_with.pop(storage)}
+        waiting = {id(step): step for storage in sorted(refused) for step in trees_with.pop(storage, ())}
 
 
 def _refused(tree: _Tree, step: Step, sources: _Sources) -> set[int]:

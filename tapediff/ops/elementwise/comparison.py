@@ -66,7 +66,20 @@ ZERO_WHERE_DISCARDED = Elementwise(
     linear=True, masks=True, samples=(REAL, REAL, REAL),
 )
 
-# The same by a jump, which the processor predicts, so that what follows does not wait for c. See passes/loops/selects_by_jumps.py.
+@np.errstate(invalid="ignore")
+def _nan_to_zero_where_discarded(x: Operand, y: Operand) -> Operand:
+    kept = np.where(np.equal(y, 0.0) & np.isnan(x), 0.0, x)
+    return kept[()] if kept.ndim == 0 else kept
+
+
+# The same of arrays, where nothing waits for it, in one operation of four.
+NAN_TO_ZERO_WHERE_DISCARDED = Elementwise(
+    "nan_to_zero_where_discarded", _nan_to_zero_where_discarded, "select(equal(y, 0.0) & isnan(x), 0.0, x)",
+    vjp=(lambda z_bar, z, x, y: SELECT(LOGICAL_AND(EQUAL(y, 0.0), IS_NAN(x)), 0.0, z_bar), None),
+    linear=True, masks=True, samples=(REAL, REAL),
+)
+
+# A selection by a jump, which the processor predicts, so that what follows does not wait for c. See passes/loops/selects_by_jumps.py.
 SELECT_BY_JUMP = Elementwise(
     "select_by_jump", _select, "select_by_jump(c, x, y)",
     vjp=SELECT.vjp, promote=(1, 2), floats_only=False, linear=True, masks=True, samples=(MASK, REAL, REAL),
@@ -74,5 +87,5 @@ SELECT_BY_JUMP = Elementwise(
 
 OPS = (
     LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL, IS_NAN, IS_INF, IS_FINITE, SIGNBIT, *MASK_OPS, SELECT,
-    ZERO_WHERE_DISCARDED, SELECT_BY_JUMP,
+    ZERO_WHERE_DISCARDED, NAN_TO_ZERO_WHERE_DISCARDED, SELECT_BY_JUMP,
 )  # fmt: skip
