@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ...base.source_location import Site
 from ...ir.instruction import INPUT, Params, TupleType, ValueType, item_types
 from ...ir.rewriter import Rewriter
@@ -28,8 +30,8 @@ class Plan:
     Attributes:
         loop: the loop's number on the tape.
         body: of the reader.
-        residuals: values of that body that the loop has; numbers first, which are packed into one array.
-        scalars: how many of them are numbers.
+        packs: values of that body that the loop has, and that are numbers; those of one dtype are packed into one array.
+        arrays: the other values of that body that the loop has.
         same: where the loop's body has the values of the reader's.
         streams: which streams the reader still reads.
         callee: of the reader, as it will be.
@@ -37,18 +39,22 @@ class Plan:
 
     loop: int
     body: Tape
-    residuals: tuple[int, ...]
-    scalars: int
+    packs: tuple[tuple[int, ...], ...]
+    arrays: tuple[int, ...]
     same: SameValues
     streams: tuple[int, ...]
     callee: Callee
 
     @property
+    def residuals(self) -> tuple[int, ...]:
+        """All of these values."""
+        return (*(v for pack in self.packs for v in pack), *self.arrays)
+
+    @property
     def types(self) -> tuple[ValueType, ...]:
         """Of the further results."""
-        types = [self.body.instructions[v].type for v in self.residuals]
-        packed = [ValueType((self.scalars,), types[0].dtype)] if self.scalars else []
-        return (*packed, *types[self.scalars :])
+        packed = [ValueType((len(pack),), self.body.instructions[pack[0]].type.dtype) for pack in self.packs]
+        return (*packed, *(self.body.instructions[v].type for v in self.arrays))
 
 
 # A loop, its reverse loop, the reverse loop of that one, and so on: as many as an order of derivatives has.
@@ -167,9 +173,12 @@ def _made(source: Callee, source_form: LoopForm, callee: Callee, form: LoopForm,
     residuals = worth_saving(body, same, loop_body, source_form)
     if not residuals and set(body.inputs[form.carries : form.carries + form.streams]) <= needed_values(body, ()):
         return None
-    scalars = [v for v in residuals if body.instructions[v].type.shape == ()]
-    ordered = (*scalars, *(v for v in residuals if body.instructions[v].type.shape != ()))
-    plan = Plan(-1, body, ordered, len(scalars), same, (), callee)
+    packs: dict[np.dtype[np.generic], list[int]] = {}
+    for v in residuals:
+        if body.instructions[v].type.shape == ():
+            packs.setdefault(body.instructions[v].type.dtype, []).append(v)
+    arrays = tuple(v for v in residuals if body.instructions[v].type.shape != ())
+    plan = Plan(-1, body, tuple(map(tuple, packs.values())), arrays, same, (), callee)
     tape, streams = _reading(plan, form)
     return replace(plan, streams=streams, callee=callee.fixed(tape))
 
@@ -187,12 +196,12 @@ def _reading(plan: Plan, form: LoopForm) -> tuple[Tape, tuple[int, ...]]:
     added = [_input(rewriter, type_) for type_ in plan.types]
     for old in body.inputs[constant:]:
         rewriter.number[old] = _input(rewriter, body.instructions[old].type)
-    for place, old in enumerate(plan.residuals):
-        if place < plan.scalars:
+    for pack, packed in zip(plan.packs, added):
+        for place, old in enumerate(pack):
             type_ = body.instructions[old].type
-            rewriter.number[old] = rewriter.emit(INDEX, (added[0],), (_entry(place, plan.scalars),), type_, None)
-        else:
-            rewriter.number[old] = added[place - plan.scalars + int(plan.scalars > 0)]
+            rewriter.number[old] = rewriter.emit(INDEX, (packed,), (_entry(place, len(pack)),), type_, None)
+    for old, number in zip(plan.arrays, added[len(plan.packs) :]):
+        rewriter.number[old] = number
     residuals = set(plan.residuals)
     for number, instruction in enumerate(body.instructions):
         if instruction.op is not INPUT and number in needed and number not in residuals:
@@ -306,12 +315,12 @@ def _saved(rewriter: Rewriter, plan: Plan) -> list[int]:
             loop, place = plan.same.items[value]
             type_ = plan.body.instructions[value].type
             found.append(rewriter.emit(GET, (rewriter.number[loop],), (place,), type_, None))
-    if not plan.scalars:
-        return found
-    type_ = plan.types[0]
-    regions = Regions(_entry(k, plan.scalars) for k in range(plan.scalars))
-    packed = rewriter.emit(ASSEMBLE, tuple(found[: plan.scalars]), (regions, type_.shape, True), type_, None)
-    return [packed, *found[plan.scalars :]]
+    packed: list[int] = []
+    for pack, type_ in zip(plan.packs, plan.types):
+        regions = Regions(_entry(k, len(pack)) for k in range(len(pack)))
+        parts, found = tuple(found[: len(pack)]), found[len(pack) :]
+        packed.append(rewriter.emit(ASSEMBLE, parts, (regions, type_.shape, True), type_, None))
+    return [*packed, *found]
 
 
 def _emit_loop(rewriter: Rewriter, operands: tuple[int, ...], params: Params, site: Site | None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ...ir.instruction import CONSTANT, FLOAT64, INPUT, ValueType
+from ...ir.instruction import CONSTANT, FLOAT64, INPUT, INT64, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
 from ...ops.control.callee import Callee
@@ -44,7 +44,7 @@ def worth_saving(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> l
         cone = _cone(body, number, available)
         costs = sum(additions_of(body, n, same.origin(n) in follows) for n in cone)
         fits = 8 * instruction.type.size <= room
-        is_saved = same.origin(number) in follows and _is_array_of_floats(instruction.type) and costs > price and fits
+        is_saved = same.origin(number) in follows and _is_saved_kind(instruction.type) and costs > price and fits
         if is_saved:
             residuals.append(number)
             room -= 8 * instruction.type.size
@@ -54,8 +54,9 @@ def worth_saving(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> l
     return residuals
 
 
-def _is_array_of_floats(type_: ValueType) -> bool:
-    return isinstance(type_, ValueType) and type_.dtype == FLOAT64
+def _is_saved_kind(type_: ValueType) -> bool:
+    """Values that an iteration returns as they are, whatever happens later: floats, and whole numbers such as positions."""
+    return isinstance(type_, ValueType) and type_.dtype in (FLOAT64, INT64)
 
 
 def needed_values(body: Tape, given: Collection[int] = ()) -> set[int]:

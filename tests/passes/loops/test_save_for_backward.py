@@ -275,3 +275,40 @@ def test_short_loops_in_loops_compute_nothing_again():
     for _ in range(4**4):
         c, slope = np.sin(c) * 0.9 + 0.1 * c, slope * (np.cos(c) * 0.9 + 0.1)
     np.testing.assert_allclose(tape(0.3), (c, slope), rtol=1e-12)
+
+
+def recurrence_that_looks_itself_up(u):
+    """A position made of the carry, before and behind floats that are kept, too: numbers of two dtypes."""
+    knots, table, c, total = np.linspace(-2.0, 2.0, 9), np.sin(np.arange(9.0) * u[1]), u[0], 0.0
+    for shock in np.cos(np.arange(15.0)):
+        place = np.searchsorted(knots, c)
+        weight = np.exp(-c * c)
+        c = table[np.minimum(place, 8)] * weight + 0.5 * c + u[2] * shock
+        total = total + c * weight
+    return total
+
+
+def resampled_rows(u):
+    """Positions of all rows, each of which is searched for."""
+    wanted, h, total = np.linspace(0.05, 0.95, 30), np.sin(np.arange(30.0)) * u[0], 0.0
+    for shock in np.random.default_rng(3).normal(size=(12, 30)):
+        weight = np.exp(-((h * u[0]) ** 2))
+        h = h[np.minimum(np.searchsorted(np.cumsum(weight) / np.sum(weight), wanted), 29)] + u[1] * shock + u[2]
+        total = total + np.sum(weight)
+    return total
+
+
+@pytest.mark.parametrize("f", [recurrence_that_looks_itself_up, resampled_rows])
+def test_positions_are_kept_apart_from_floats(f):
+    """Whole numbers are saved as floats are, in arrays of their own: the reverse loop does not search again."""
+    u = np.array([0.7, 0.3, 0.4])
+    compiled = td.compile(f, u)
+    bodies = [i.params[0].only_tape() for i in compiled.kernel((0,)).tape.instructions if i.op is LOOP]
+    searches = [sum(i.op.name == "searchsorted" for i in body.instructions) for body in bodies]
+    assert (len(searches), sum(searches)) == (2, 1)
+    for at in (u, 1.1 * u, -u):
+        value, gradient = td.value_and_gradient(compiled, at)
+        np.testing.assert_allclose(value, f(at), rtol=1e-12)  # sums in another order
+        np.testing.assert_allclose(gradient, td.gradient(compiled.tape, at), rtol=1e-11, atol=1e-12)
+    differences = [(f(u + 1e-6 * e) - f(u - 1e-6 * e)) / 2e-6 for e in np.eye(3)]
+    np.testing.assert_allclose(td.gradient(compiled, u), differences, rtol=1e-6)  # central differences of an exact function
