@@ -20,7 +20,7 @@ from ..ops.control.calls import LoopForm
 from ..recording.recorder import current_recorder
 from .callees.body import Body, as_operand, call, kept_callee, type_of
 from .captured.freeze import Frozen, freeze
-from .merged_body import MergedBody
+from .merged_body import VARIANTS_BEFORE, VARIANTS_BEFORE_OF_LOOPS, MergedBody
 from .recorded_loop import RecordedLoop
 
 # A loop whose carries take more bytes than this stores few of them and computes the others again.
@@ -82,7 +82,7 @@ def _looped_scan(
             )
         return result
 
-    loop = RecordedLoop("td.scan", f, freeze(f), treedef, run, x_treedef, user_site(), body_merging)
+    loop = RecordedLoop("td.scan", f, freeze(f), treedef, run, x_treedef, user_site(), loop_merging)
     form = LoopForm(0, len(streams), 0, length, backwards=reverse, recomputes=recomputes)
     carries, ys = loop.record(init_leaves, streams, form)
     return unflatten(treedef, carries), unflatten(loop.rest, ys)
@@ -201,7 +201,7 @@ def fori_loop(lower: Operand, upper: Operand, body: Callable[[Operand, Tree], Tr
         counted = lambda carry, _: ((carry[0] + 1, body(carry[0], carry[1])), None)  # noqa: E731 -- the next line is its only use
         return scan(counted, (int(lower), init), None, runs, checkpoint="sqrt")[0][1]
     whole = flatten((lower, init))[1]
-    loop = RecordedLoop("td.fori_loop", body, frozen, whole, run, None, user_site(), body_merging)
+    loop = RecordedLoop("td.fori_loop", body, frozen, whole, run, None, user_site(), loop_merging)
     leading = [] if runs is not None else [as_operand(upper - lower)]
     carries, _ = loop.record([lower, *leaves], [], LoopForm(0, 0, 0, runs, site=None if runs is not None else str(loop.site)), leading)
     return unflatten(treedef, carries[1:])
@@ -275,15 +275,21 @@ def _first_test(cond: Callable[[Tree], Operand], operands: Sequence[Operand], tr
     return call(*kept_callee("while test", treedef, frozen, [type_of(o) for o in operands], make), operands, leaves, frozen)
 
 
-def body_merging(body: Body, wanted: bool | None) -> MergedBody | None:
+def body_merging(body: Body, wanted: bool | None, before: int = VARIANTS_BEFORE) -> MergedBody | None:
     """What merges the branches of a body; None where nothing is to be.
 
     Args:
         wanted: as of td.GuardedTape.
+        before: the variants that it has before.
     """
     # A kernel that runs a body cannot go back to its paths where an iteration turns out to be none that can be merged.
     loop = functools.partial(repeated_while, most=None, is_recorded=True)
-    return None if wanted is False else MergedBody.of(body, wanted is True, loop)
+    return None if wanted is False else MergedBody.of(body, wanted is True, loop, before)
+
+
+def loop_merging(body: Body, wanted: bool | None) -> MergedBody | None:
+    """The same for the body of a loop with a known number of iterations."""
+    return body_merging(body, wanted, VARIANTS_BEFORE_OF_LOOPS)
 
 
 def _as_bool(value: Operand) -> Operand:

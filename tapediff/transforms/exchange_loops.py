@@ -9,16 +9,19 @@ for k in range(100):               carry = starts                    # arrays of
 
 A recurrence takes its steps one after the other; those of the iterations of another loop run beside each other then, in SIMD lanes.
 Each value is computed from the same ones by the same operations, so that it has the same bits.
+
+Where the iterations add to a sum, or hand on something else that the loops in them do not need, that is a loop of its own behind them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..ir.instruction import CONSTANT, INPUT, AnyType, Instruction, TupleType, ValueType
+from ..ir.instruction import CONSTANT, INPUT, AnyType, Instruction, Param, TupleType, ValueType
 from ..ir.rewriter import Rewriter
 from ..ir.tape import Tape
 from ..ops import Elementwise
@@ -26,7 +29,7 @@ from ..ops.arrays.indexing import ASSEMBLE, INDEX, REPLACE
 from ..ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
 from ..ops.control.calls import GET, LOOP, LoopForm, loop_items
 from ..passes.rolling.vectorize import is_batchable, spread
-from .map_rows import LoopCallee, RowMapper, map_rows
+from .map_rows import LoopCallee, RowMapper, map_rows, reached_from
 
 # Fewer iterations fill no lanes; the arrays of more would leave the second cache at every step.
 FEWEST, MOST = 4, 1 << 14
@@ -43,6 +46,7 @@ def exchange_loops(tape: Tape, loop_callee: LoopCallee) -> Tape:
 
     Cost: linear in the number of instructions, of the tape and of the bodies of such loops.
     """
+    tape = _carries_apart(tape, loop_callee)
     wanted = {n: body for n, i in enumerate(tape.instructions) if i.op is LOOP and (body := _body(i)) is not None}
     if not wanted:
         return tape
@@ -106,12 +110,110 @@ def _chain(tape: Tape, number: int, uses: Counter[int]) -> list[int] | None:
 def _body(loop: Instruction) -> tuple[Tape, int] | None:
     """One iteration of a loop around loops, and how many there are; None where the loops are not to be exchanged."""
     callee, form = loop.params
-    if form.carries or form.length is None or not FEWEST <= form.length <= MOST or _is_special(form):
+    if form.carries or not _may_be_around(form):
         return None
     body = callee.only_tape()
+    return None if body is None or not _may_exchange(body, form.length) else (body, form.length)
+
+
+def _may_be_around(form: LoopForm) -> bool:
+    return form.length is not None and FEWEST <= form.length <= MOST and not _is_special(form)
+
+
+def _may_exchange(body: Tape, count: int) -> bool:
+    """Whether an iteration without carries has loops, and nothing that cannot be done for all iterations at once."""
+    return any(i.op is LOOP for i in body.instructions) and all(_is_simple(i, body, count) for i in body.instructions)
+
+
+def _carries_apart(tape: Tape, loop_callee: LoopCallee) -> Tape:
+    """The tape with two loops in place of one around loops which do not depend on its carries: all that does not, and the rest."""
+    halves = {n: made for n, i in enumerate(tape.instructions) if i.op is LOOP and (made := _halves(i, loop_callee)) is not None}
+    if not halves:
+        return tape
+    made = Rewriter(tape)
+    items: dict[int, list[int]] = {}
+    for number, instruction in enumerate(tape.instructions):
+        op, inputs, params, _, _ = instruction
+        if number in halves:
+            items[number] = halves[number].emitted(made, instruction)
+        elif op is GET and inputs[0] in items:
+            made.number[number] = items[inputs[0]][params[0]]
+        else:
+            made.number[number] = made.copy(number)
+    return made.finish()
+
+
+@dataclass(frozen=True)
+class _Halves:
+    """A loop in two parts.
+
+    Attributes:
+        free: the body of all that does not depend on carries. Its outputs are streams of the rest.
+        rest: the other body.
+        streams: which streams of the loop the rest reads, too.
+        direct: results of the loop that are outputs of the first part, by their number.
+    """
+
+    free: Param
+    rest: Param
+    streams: tuple[int, ...]
+    direct: dict[int, int]
+
+    def emitted(self, made: Rewriter, loop: Instruction) -> list[int]:
+        """Appends both loops; gives the items of the one that they replace."""
+        form: LoopForm = loop.params[1]
+        operands = [made.number[i] for i in loop.inputs]
+        carries, streams = operands[: form.carries], operands[form.carries : form.carries + form.streams]
+        constants = operands[form.carries + form.streams :]
+        first = self._loop(made, self.free, replace(form, carries=0, backwards=False), (*streams, *constants), loop)
+        read = [*(streams[k] for k in self.streams), *first]
+        last = self._loop(made, self.rest, replace(form, streams=len(read)), (*carries, *read, *constants), loop)
+        others = iter(last)
+        return [first[self.direct[k]] if k in self.direct else next(others) for k in range(len(last) + len(self.direct))]
+
+    @staticmethod
+    def _loop(made: Rewriter, callee: Param, form: LoopForm, operands: tuple[int, ...], loop: Instruction) -> list[int]:
+        type_ = TupleType(loop_items(callee, form))
+        number = made.emit(LOOP, operands, (callee, form), type_, loop.site)
+        return [made.emit(GET, (number,), (k,), item, loop.site) for k, item in enumerate(type_.items)]
+
+
+def _halves(loop: Instruction, loop_callee: LoopCallee) -> _Halves | None:
+    """None where a loop has no carries, or its carries go into the loops in it."""
+    callee, form = loop.params
+    body = callee.only_tape() if form.carries and _may_be_around(form) else None
     if body is None or not any(i.op is LOOP for i in body.instructions):
         return None
-    return (body, form.length) if all(_is_simple(i, body, form.length) for i in body.instructions) else None
+    after = reached_from(body, body.inputs[: form.carries])
+    computed = [n for n, i in enumerate(body.instructions) if not after[n] and i.op is not INPUT and i.op is not CONSTANT]
+    read = {i for n, instruction in enumerate(body.instructions) if after[n] for i in instruction.inputs}
+    direct = [v for k, v in enumerate(body.outputs) if k >= form.carries and v in set(computed)]
+    crossing = [n for n in computed if n in read or n in body.outputs]
+    constants = body.inputs[form.carries + form.streams :]
+    free = _part(body, [*body.inputs[form.carries :]], crossing, [n for n in range(len(after)) if not after[n]])
+    if any(i.op is LOOP for n, i in enumerate(body.instructions) if after[n]) or not _may_exchange(free, form.length):
+        return None
+    kept = [v for k, v in enumerate(body.outputs) if k < form.carries or v not in direct]
+    needed = {*read, *kept}
+    streams = tuple(k for k, v in enumerate(body.inputs[form.carries : form.carries + form.streams]) if v in needed)
+    sources = [*body.inputs[: form.carries], *(body.inputs[form.carries + k] for k in streams), *crossing, *constants]
+    rest = _part(body, sources, kept, [n for n, i in enumerate(body.instructions) if after[n] or i.op is CONSTANT])
+    places = {k: crossing.index(v) for k, v in enumerate(body.outputs) if k >= form.carries and v in direct}
+    return _Halves(loop_callee(free), loop_callee(rest), streams, places)
+
+
+def _part(body: Tape, inputs: Sequence[int], outputs: Sequence[int], wanted: Sequence[int]) -> Tape:
+    """A tape of some instructions of a body, whose inputs are values of it."""
+    made = Rewriter(body)
+    for position, old in enumerate(inputs):
+        made.number[old] = made.emit(INPUT, (), (position,), body.instructions[old].type, None)
+    given = set(inputs)
+    for old in wanted:
+        if old not in given and body.instructions[old].op is not INPUT:
+            made.number[old] = made.copy(old)
+    active = tuple(k for k, old in enumerate(inputs) if body.instructions[old].type.is_float)
+    numbers = tuple(made.number[old] for old in inputs)
+    return Tape(tuple(made.instructions), numbers, tuple(made.number[v] for v in outputs), body.name, active, True)
 
 
 def _is_special(form: LoopForm) -> bool:

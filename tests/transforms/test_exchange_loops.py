@@ -52,6 +52,23 @@ def counters_flags_and_small_arrays(p):
     return total
 
 
+def sums_over_loops_in_a_loop(p):
+    """The loops do not depend on what is carried around them, backwards: a sum, and a recurrence of their results."""
+
+    def path(carry, x):
+        def step(state, shock):
+            price, alive = state
+            price = price * (1.0 + 0.05 * p[1] * shock)
+            return (price, np.where(price < 0.6, 0.0, alive)), price * p[2]
+
+        (last, alive), prices = td.scan(step, (p[0], 1.0), x[0])
+        memory = 0.5 * carry[1] + last * x[1]
+        return (carry[0] + alive * np.sqrt(last), memory), (prices[3] * memory, last, x[1], carry[0])
+
+    (total, memory), found = td.scan(path, (0.0, p[3]), (SHOCKS, np.linspace(0.5, 1.5, COUNT)), reverse=True)
+    return total * memory + np.sum(found[0] * found[1] * found[2] + found[3])
+
+
 def what_is_masked_overflows(p):
     total = 0.0
     for k in range(COUNT):
@@ -62,7 +79,7 @@ def what_is_masked_overflows(p):
     return total
 
 
-EXCHANGED = [plain_recurrences, scans_with_results_of_each_step, counters_flags_and_small_arrays, what_is_masked_overflows]
+EXCHANGED = [plain_recurrences, scans_with_results_of_each_step, counters_flags_and_small_arrays, sums_over_loops_in_a_loop, what_is_masked_overflows]
 
 
 @pytest.mark.parametrize("f", EXCHANGED, ids=lambda f: f.__name__)

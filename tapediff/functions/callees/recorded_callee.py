@@ -20,9 +20,10 @@ from ...ir.keys import has_identities
 from ...ir.serialize import State
 from ...ir.tape import Tape
 from ...numpy_api.kinds import kind_of
-from ...ops.control.calls import CALL
+from ...ops.control.calls import CALL, LOOP
 from ...passes.pipeline import run_passes
 from ...recording.finish import finished_tape
+from ...recording.merged_calls import take_merged_forms
 from ...recording.python_state.caught_errors import Failure
 from ...recording.python_state.randomness import Draws
 from ...recording.recorder import Recorder, unnoticed_errors
@@ -91,7 +92,7 @@ class RecordedCallee(Callee):
         # The numbers of variants of the merged form, and the callee that has no others.
         self._merged_numbers: set[int] = set()
         self._replacement: RecordedCallee | None = None
-        self._is_quick = False
+        self._is_quick = self._is_taking = False
         self._paths: dict[Hashable, Paths[PathEntry]] = {}
         self.variants: dict[int, PathEntry] = {}
         self._plain: dict[int, Tape] = {}
@@ -182,7 +183,27 @@ class RecordedCallee(Callee):
             is_apart: calls of it do not need each other's results.
         """
         made = self._replacement
-        return made if made is not None and made.is_merged and self._handler is None and (self._is_quick or is_apart) else None
+        if made is None or not made.is_merged or self._handler is not None or not (self._is_quick or is_apart):
+            return None
+        made._take_inner_forms()
+        return made
+
+    def _take_inner_forms(self) -> None:
+        """Let the merged form have the merged forms of loops in it that had none when it was recorded."""
+        if self._is_taking:  # a function that calls itself
+            return
+        self._is_taking = True
+        try:
+            for number, variant in self.variants.items():
+                loops = [n for n, i in enumerate(variant.tape.instructions) if i.op is LOOP] if LOOP in variant.tape.ops else []
+                if any(variant.tape.instructions[n].params[0].replacement() is not None for n in loops):
+                    changed = list(variant.tape.instructions)
+                    take_merged_forms(changed, loops, is_called=True)
+                    variant.tape = replace(variant.tape, instructions=tuple(changed))
+                    self._plain.pop(number, None)
+                    self._prepared.pop(number, None)
+        finally:
+            self._is_taking = False
 
     def missed(self, number: int | None, miss: GuardFailure | None, inputs: Sequence[Operand]) -> int:
         key = self._key(inputs)
