@@ -9,7 +9,7 @@ import pytest
 import tapediff as td
 from tapediff.functions import merged_body
 from tapediff.functions.merging.run_time.choices import Choices
-from tapediff.ops.control.calls import CALL
+from tapediff.ops.control.calls import CALL, LOOP
 from tests.functions import merged_bodies as programs
 from tests.functions.merged_bodies import MERGED, OTHERS
 from tests.random_programs.bodies import FORMS, faults_of
@@ -252,6 +252,38 @@ def test_a_later_path_that_cannot_be_merged_leads_back_to_paths(unchecked):
     target = td.GuardedTape(lambda x: piece(x[0]) + piece(x[1]), merge=True, on_new_tape="interpret", compile_after=1000)
     for x in ([1.0, 0.1], [-1.2, 0.7], [-2.0, -1.7], [0.2, -3.0], [1.0, 2.0]):
         agree(lambda x: body(x[0]) + body(x[1]), target, np.array(x))
+
+
+def paths_below_a_barrier(p):
+    """A scan of scans with two short branches: the inner one is taken long after the outer body was merged."""
+
+    def day(state, shock):
+        price, alive = state
+        price = price * np.exp(0.1 * p[1] * shock)
+        if price < 0.7:
+            alive = 0.0 * alive
+        return (price, alive), None
+
+    def path(total, shocks):
+        (price, alive), _ = td.scan(day, (p[0], 1.0), shocks)
+        if price > 1.0:
+            total = total + alive * (price - 1.0) * p[2]
+        return total, None
+
+    return td.scan(path, 0.0, np.random.default_rng(4).normal(size=(16, 12)) + np.linspace(0.8, -0.8, 16)[:, None])[0] * p[3]
+
+
+def test_loops_of_loops_are_merged_at_two_paths_and_have_no_others():
+    """All their iterations then run together, as nothing is carried into the inner loop but numbers of its own."""
+    tape = td.record(paths_below_a_barrier, np.array([1.1, 1.0, 0.5, 1.5]))
+    (outer,) = (i.params[0].only_tape() for i in tape.instructions if i.op is LOOP)
+    (inner,) = (i.params[0].only_tape() for i in outer.instructions if i.op is LOOP)
+    assert inner is not None
+    compiled = td.compile(tape)
+    assert not any(i.params[0].may_branch for i in compiled.kernel((0,)).tape.instructions if i.op is LOOP)
+    for x in (np.array([1.1, 1.0, 0.5, 1.5]), np.array([0.9, 2.0, -0.5, 1.0]), np.array([0.5, 0.1, 0.5, 1.5])):
+        agree(paths_below_a_barrier, compiled, x)
+        np.testing.assert_allclose(td.gradient(compiled, x), td.gradient(tape, x), rtol=1e-12, atol=1e-14)  # sums in another order
 
 
 def test_a_pickled_tape_keeps_its_merged_bodies():
