@@ -23,11 +23,11 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-# The site, in build/site: open build/site/index.html; its search needs a server (python -m http.server -d build/site). A link that leads nowhere ends it.
+# The site, in build/site: open build/site/index.html, no server needed. A link that leads nowhere ends it.
 docs: $(VENV)/.installed-test $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	TAPEDIFF_DOCS=1 $(BIN)/python -m pytest -q tests/test_site.py
-	@echo "written to build/site/index.html; for its search: python -m http.server -d build/site, and http://localhost:8000"
+	@echo "written to build/site/index.html"
 
 # Wheel and sdist, in dist/, and both tried in an environment of their own: half a minute.
 package: $(VENV)/.installed-test $(VENV)/.installed-package

@@ -59,6 +59,9 @@ def test_the_built_site_needs_no_network():
     for page in built:
         loaded = re.findall(r'<(?:script|link|img|iframe)[^>]+(?:src|href)="(https?://[^"]+)"', page.read_text())
         assert loaded == [], page
+    # Browsers refuse to fetch files: the search's index is a script, and its worker a frame.
+    assert (ROOT / "build" / "site" / "search" / "search_index.js").read_text().startswith("var __index = ")
+    assert '<script src="assets/iframe-worker.js"' in (ROOT / "build" / "site" / "index.html").read_text()
 
 
 def test_the_example_of_a_page_is_not_a_copy_of_another():
