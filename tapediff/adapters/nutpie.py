@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from importlib import import_module
 from math import prod
+from time import sleep
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -83,7 +84,7 @@ def sample(compiled_model: Foreign, **options: Foreign) -> Foreign:
     the run ends at once, and then the fault is raised.
     """
     library, parts = _library(), compiled_model._tapediff
-    density, stopped = parts.density, np.zeros(1, np.int64)
+    density, stopped = parts.density, np.zeros(2, np.int64)
     function = _until_a_fault(density.as_numba(status=True))
     density.take_error()
     guarded = replace(parts, at=_At(function.address, int(stopped.ctypes.data), (function, stopped)), stopped=stopped)
@@ -95,8 +96,17 @@ def sample(compiled_model: Foreign, **options: Foreign) -> Foreign:
             raise
         failure = raised  # nutpie's own, as no point has a value any more
     if stopped[0]:
+        _wait_for_chains(stopped)
         raise density.fault(int(stopped[0])) from failure
     return trace
+
+
+def _wait_for_chains(stopped: np.ndarray) -> None:
+    """Until no chain asks any more: threads that call Python while it ends would end it with a segmentation fault."""
+    before = -1
+    while stopped[1] != before:
+        before = stopped[1]
+        sleep(0.2)
 
 
 def _until_a_fault(density: Foreign) -> Foreign:
@@ -179,7 +189,7 @@ class _Parts:
 
     Attributes:
         at: the density, as nutpie is to call it.
-        stopped: the code of the first fault, where that is kept.
+        stopped: the code of the first fault, where that is kept, and how often Python was called after it.
     """
 
     density: CFunction
@@ -241,6 +251,8 @@ class _Parts:
                     if stopped is None:
                         raise self.density.fault(code)
                     stopped[0] = code
+            if stopped is not None:
+                stopped[1] += stopped[0] != 0
             raise _Rejection
 
         def make_expand(*seeds: int) -> Foreign:
