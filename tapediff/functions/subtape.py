@@ -46,7 +46,8 @@ class SubTape:
     def __call__(self, *args: Tree, **kwargs: Tree) -> Tree:
         """f itself on plain arrays; one instruction where an argument, or a variable that f closes over, is tracked."""
         args = tuple(map(unwrap, args))
-        if current_recorder() is None:
+        recorder = current_recorder()
+        if recorder is None or recorder.inlines:
             return self.f(*args, **kwargs)
         leaves, treedef = flatten(boxed(self.static, self.f, args, kwargs), arguments=True)
         frozen = freeze(self.f) if self.guard is None else freeze(self.f, self.guard, is_live=True)

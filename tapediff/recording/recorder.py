@@ -104,6 +104,7 @@ class Recorder(TapeBuilder):
         has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
         at_end: checks of merged functions, for the end of the recording.
         merges: whether the bodies of sub-tapes and loops are merged: True: at once; None: after a few paths.
+        inlines: sub-tapes are recorded as part of what calls them.
         calls: the instructions that call sub-tapes, or loop over them.
         call_arrays: arrays that went into calls of sub-tapes, or came out, and may share memory.
         buffers: arrays that the function is given to write to; None where it has none.
@@ -136,6 +137,7 @@ class Recorder(TapeBuilder):
         self.has_narrow_constants = False
         self.at_end: dict[int, Callable[[], None]] = {}
         self.merges: bool | None = None
+        self.inlines = False
         self.calls: list[int] = []
         self.call_arrays = CallArrays()
         self.buffers: Buffers | None = None

@@ -11,7 +11,7 @@ from ..errors import TrackedValueEscaped
 from ..functions.merged_body import report_of_bodies
 from ..ir.instruction import Tree
 from ..ir.tape import Tape
-from ..recording.arguments.bind_call import positional
+from ..recording.arguments.bind_call import BoundCall, positional
 from ..recording.recorder import Recorder
 from .evaluate.nested_recording import is_recorded, record_bound
 from .guarded.keyed_call import GuardedFunction
@@ -47,7 +47,8 @@ class GuardedReports:
         For the last call that no tape could answer: the closest tape, the guard at which they parted, and its two sides.
 
         Args:
-            points: to count at which way each branch goes, merged or not: of a function of several arguments each is a tuple of these.
+            points: to count at which way each branch goes, merged or not, also in sub-tapes; those in bodies of td.scan, td.while_loop and
+                td.cond are not counted. Of a function of several arguments each is a tuple of these.
 
         Raises:
             TrackedValueEscaped: called with points inside a recording.
@@ -68,7 +69,7 @@ class GuardedReports:
             raise TrackedValueEscaped(
                 "counts of branches look at values, which a recording would not notice", fix="ask for them outside it"
             )
-        return Recorder(self._function.name).run(record_bound, self._function.call(args, (), with_data=False).bound)
+        return Recorder(self._function.name).run(_record_inlined, self._function.call(args, (), with_data=False).bound)
 
     def margins(self, *args: Tree, **named: Tree) -> list[Margin]:
         """How far a point is from the next branch: every comparison on its path, and every kink of f's result.
@@ -100,3 +101,9 @@ class GuardedReports:
             call = self._function.call(args, (), with_data=False)
             tape = Recorder(self._function.name).run(record_bound, call.bound)
         return margins(tape, call.bound.inputs)
+
+
+def _record_inlined(recorder: Recorder, bound: BoundCall) -> Tape:
+    """The tape of a call, with the branches of its sub-tapes as its own."""
+    recorder.inlines = True
+    return record_bound(recorder, bound)

@@ -14,6 +14,7 @@ from ...functions.callees.path_messages import most_split_line, short, site_of
 from ...ir.instruction import Guard, Operand, Outcome, UserFunction
 from ...ir.interpreter import GuardFailure
 from ...ir.tape import Tape
+from ...ops.control.calls import LOOP
 from ..margins import guard_margins, values_at
 from .keyed_call import CallKey
 from .reason import Reason, Specialisation
@@ -129,6 +130,8 @@ def ways_taken(paths: Sequence[Tape]) -> list[str]:
         most = ways.most_common(MOST_WAYS_SHOWN)
         rest = f", {len(ways) - len(most)} others" * (len(ways) > len(most))
         lines.append(f"  {name}, line {line}: {', '.join(f'{way} {times}x' for way, times in most)}{rest}")
+    if any(op is LOOP for tape in paths for op, *_ in tape.instructions):
+        return [*lines, "  those in bodies of td.scan and td.while_loop are not counted"]
     return lines if len(lines) > 1 else [*lines, "  none look at data"]
 
 

@@ -127,3 +127,17 @@ def test_explain_counts_the_ways_of_branches_at_given_points(merge):
 def test_explain_of_a_function_without_branches_says_so():
     safe = td.GuardedTape(lambda x, y: np.sum(x) * y)
     assert safe.explain(points=[(np.ones(2), 2.0)]).splitlines()[-2:] == ["ways that branches go, at 1 point", "  none look at data"]
+
+
+@td.subtape
+def pulled(v):
+    return 0.5 * v * v if abs(v) < 1.0 else abs(v) - 0.5
+
+
+def test_explain_counts_branches_in_sub_tapes_and_says_that_those_in_loops_are_not_counted():
+    safe = td.GuardedTape(lambda x: sum(pulled(v) for v in x))
+    lines = safe.explain(points=[np.array([0.5, 2.0, 3.0]), np.array([0.1, 0.2, 5.0])]).splitlines()
+    assert lines[-1] == f"  pulled, line {pulled.f.__code__.co_firstlineno + 2}: True 3x, False 3x"
+    assert pulled.recordings == 0, "kept variants stay as they are"
+    looping = td.GuardedTape(lambda x: td.scan(lambda carry, v: (carry + pulled(v), v), 0.0, x)[0])
+    assert "not counted" in looping.explain(points=[np.array([0.5, 2.0])]).splitlines()[-1]
