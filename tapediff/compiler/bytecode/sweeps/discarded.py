@@ -71,11 +71,20 @@ class _Modes:
         self.masks = len(tape.instructions)
 
     def found(self) -> bytearray:
-        instructions, active = self.tape.instructions, self.active
+        active, quality, others = self.active, self.quality, (self.chosen, self.parts, self.squares)
+        instructions = self.tape.instructions
         for number in range(len(instructions) - 1, -1, -1):
             instruction = instructions[number]
-            if active[number] and instruction.op is not INPUT and isinstance(instruction.op, Op):
+            op, inputs, *_ = instruction
+            if not active[number] or op is INPUT or not isinstance(op, Op):
+                continue
+            if quality[number] != NONZERO or op.masks or callable(op.vjp) or any(number in each for each in others):
                 self._visit(number, instruction)
+                continue
+            # Most are used by what discards nothing, and neither do they.
+            for i, rule in zip(inputs, op.vjp):
+                if rule is not None and active[i]:
+                    quality[i] = NONZERO
         return self.modes
 
     def _visit(self, number: int, instruction: Instruction) -> None:
@@ -106,9 +115,11 @@ class _Modes:
                     self.quality[i] = max(self.quality[i], passed)
 
     def _operands(self, instruction: Instruction) -> list[int]:
-        op = instruction.op
+        active, op = self.active, instruction.op
         assert isinstance(op, Op)
-        return [i for k, i in enumerate(instruction.inputs) if self.active[i] and (callable(op.vjp) or op.vjp[k] is not None)]
+        if callable(op.vjp):
+            return [i for i in instruction.inputs if active[i]]
+        return [i for i, rule in zip(instruction.inputs, op.vjp) if active[i] and rule is not None]
 
     def _multiplies(self, instruction: Instruction) -> bool:
         op = instruction.op

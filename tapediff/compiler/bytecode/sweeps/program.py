@@ -9,7 +9,7 @@ adjoint of its operation: it adds to the cotangents of the operands. `runs.py` f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeAlias
 
@@ -80,6 +80,8 @@ class Sweeps(Interpreted):
 def swept(tape: Tape, wrt: Sequence[int] | None) -> Program | None:
     """The program of a tape that is ready to be differentiated: its outputs, then the gradient of the first one with respect to the
     inputs `wrt`; None where the tape has something that sweeps do not have."""
+    # Columns make an instruction each time that they are asked for one.
+    tape = replace(tape, instructions=tuple(tape.instructions))
     try:
         elements = elements_of(tape)
         keys = keys_of(tape, elements, wrt)
