@@ -34,7 +34,7 @@ from .tables import KINDS, OPERANDS, Elements, Unsuited
 # as compiled, and compiling them pays after 10 000 calls; where runs are of 3 operations it does after 35 000, of 6 after 80 000. So runs
 # have so many on average, unless there are more operations than are compiled at all. Those on arrays
 # take OF_ARRAYS times as long to compile.
-SHORTEST_RUNS, MOST_COMPILED, OF_ARRAYS = 3, 10_000, 4
+SHORTEST_RUNS, MOST_COMPILED, OF_ARRAYS = 3, 7000, 4
 
 AnyHandler: TypeAlias = Handler | Forward | Adjoint | LookUp | AddAt | Turn | CopyIn | CopyOut
 
