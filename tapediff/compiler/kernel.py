@@ -17,12 +17,11 @@ from ..ir.outputs import share_memory
 from ..ir.tape import Tape
 from ..ops.control.calls import LOOP
 from .bytecode.sweeps.program import Sweeps
-from .codegen.emitter import Emitter
 from .codegen.outlining import is_compiled_quickly
 from .codegen.python_listing import listing
 from .jit.native_function import NativeFunction
 from .loop_ir.program import Invoke, Program, RoutineCall, Step
-from .loop_kernel import functions_of
+from .loop_kernel import KernelEmitter, functions_of
 from .pipeline import build_program
 from .runtime.call_frame import widened
 from .runtime.callbacks import raise_pending
@@ -54,7 +53,7 @@ class Kernel:
         start = time.perf_counter()
         self.tape = tape
         self.program = build_program(tape) if program is None else program
-        emitter = Emitter(self.program, "tapediff_kernel")
+        emitter = KernelEmitter(self.program, "tapediff_kernel")
         self.llvm = emitter.text()
         self._native = NativeFunction(
             self.llvm, emitter.name, emitter.code.symbols, quickly=is_compiled_quickly(self.program, len(self.llvm)),

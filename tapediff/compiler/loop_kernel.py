@@ -179,21 +179,7 @@ class LoopEmitter(Emitter):
 
     def body_for(self, item: Invoke, layout: ArgumentLayout, name: str) -> str | None:
         """Short loops take longer to enter than to run, and are entered at every iteration: they become part of this one."""
-        tape = item.params[0].only_tape() if item.op is LOOP else None
-        if tape is None or item.params[1].variant_given or not item.params[0].is_compiled:
-            return None
-        tape = item.params[0].variant_tape(0)
-        if len(tape.instructions) > MOST_INLINED:
-            return None
-        program = build_body(tape, _varying(tape, layout), layout.carries)
-        if not all(map(_is_inlined, program.groups)) or program.workspace_bytes > LARGEST_STACK_WORKSPACE:
-            return None
-        inner = _InlinedEmitter(program, name, layout, tape)
-        text = inner.text()
-        self.module.declare_all(inner.code.declarations)
-        self.module.symbols |= inner.code.symbols
-        self.addresses |= inner.addresses
-        return text
+        return _inlined_body(self, item, layout, name)
 
     # Before the first iteration, and at the top of each
 
@@ -345,6 +331,33 @@ class LoopEmitter(Emitter):
             enter += ["%slice_first = call i64 @llvm.smin.i64(i64 %slice_reach, i64 %end)"]
         lines = [*self.entry, "br label %enter", "enter:", *enter, *self.code.lines]
         return self._function("ptr noalias %frame, ptr %state, ptr %report", lines)
+
+
+class KernelEmitter(Emitter):
+    """The growing kernel function of a tape."""
+
+    def body_for(self, item: Invoke, layout: ArgumentLayout, name: str) -> str | None:
+        """Loops of unknown length may be short, and are often among a few others."""
+        return _inlined_body(self, item, layout, name) if item.op is LOOP and item.params[1].length is None else None
+
+
+def _inlined_body(owner: Emitter, item: Invoke, layout: ArgumentLayout, name: str) -> str | None:
+    """The text of a function that runs the iterations of a loop whose callee has one short tape and looks at nothing."""
+    callee = item.params[0]
+    if item.op is not LOOP or item.params[1].variant_given or not callee.is_compiled or callee.only_tape() is None:
+        return None
+    tape = callee.variant_tape(0)
+    if len(tape.instructions) > MOST_INLINED:
+        return None
+    program = build_body(tape, _varying(tape, layout), layout.carries)
+    if not all(map(_is_inlined, program.groups)) or program.workspace_bytes > LARGEST_STACK_WORKSPACE:
+        return None
+    inner = _InlinedEmitter(program, name, layout, tape)
+    text = inner.text()
+    owner.module.declare_all(inner.code.declarations)
+    owner.module.symbols |= inner.code.symbols
+    owner.addresses |= inner.addresses
+    return text
 
 
 def _is_inlined(group: Group) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...ops.control.calls import CALL_VARIANT, LOOP
 from ..loop_ir.program import Invoke
 from ..runtime.call_frame import ONCE, input_word, output_word
-from ..runtime.workspaces import block_functions
+from ..runtime.workspaces import BLOCK_WORDS, block_functions
 from .invocation import Invocation
 from .kernel_function import KernelFunction
 from .loop_of_callee import LoopOfCallee
@@ -38,7 +38,7 @@ def emit_invoke(owner: KernelFunction, item: Invoke) -> None:
     pointers += [owner.base(storage) for storage in (*item.slots, item.scratch) if storage >= 0]
     if stacks:
         owner.code.declare_all(block_functions())
-        pointers.append(owner.code.emit(f"getelementptr i64, ptr %stacks, i64 {2 * owner.stack_count}"))
+        pointers.append(owner.code.emit(f"getelementptr i64, ptr %stacks, i64 {BLOCK_WORDS * owner.stack_count}"))
         owner.stack_count += stacks
     arguments = ", ".join([*(f"ptr {p}" for p in pointers), f"i64 {owner.outermost}"])
     status = owner.code.emit(f"call i32 @{name}({arguments})")

@@ -39,6 +39,7 @@ from ..runtime.workspaces import (
     LARGEST_STACK_WORKSPACE,
     STATE_CONSTANTS,
     array_hash,
+    new_blocks,
     workspace_functions,
 )
 from ..schedule.memory_plan import ALIGNMENT
@@ -281,10 +282,7 @@ class Emitter(KernelFunction):
         if not self.stack_count:
             return []
         self.code.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-        return [
-            f"%stacks = alloca [{2 * self.stack_count} x i64], align 64",
-            f"call void @llvm.memset.p0.i64(ptr %stacks, i8 0, i64 {16 * self.stack_count}, i1 false)",
-        ]
+        return new_blocks(self.stack_count)
 
     def _workspace(self) -> list[str]:
         size = self.program.workspace_bytes

@@ -20,6 +20,7 @@ from ..runtime.call_frame import (
 from ..runtime.callbacks import callback_address
 from ..runtime.callees.dispatch_loop import ROOM
 from ..runtime.status import OUT_OF_MEMORY, PENDING
+from ..runtime.workspaces import BLOCK_WORDS
 from .invocation import Invocation, Number
 
 # Entries that a dynamic array has room for at first, when nobody knows how long it will be; later as many as the last one had in the
@@ -183,7 +184,7 @@ class LoopOfCallee(Invocation):
             # At least a word, so that null means that there is no memory.
             more = max(size, 8)
             total = wanted + more if isinstance(wanted, int) else self.code.emit(f"add nsw i64 {wanted}, {more}")
-            pair = self.code.emit(f"getelementptr i64, ptr %stacks, i64 {2 * number}")
+            pair = self.code.emit(f"getelementptr i64, ptr %stacks, i64 {BLOCK_WORDS * number}")
             pointers[item] = self.code.emit(f"call ptr @tapediff_room(ptr {pair}, i64 {total})")
             self.leave_if(self.code.emit(f"icmp eq ptr {pointers[item]}, null"), OUT_OF_MEMORY)
         return pointers
@@ -244,7 +245,7 @@ class LoopOfCallee(Invocation):
         if form.length is not None:
             return
         for item, (number, size) in self.heap.items():
-            pair = self.code.emit(f"getelementptr i64, ptr %stacks, i64 {2 * number}")
+            pair = self.code.emit(f"getelementptr i64, ptr %stacks, i64 {BLOCK_WORDS * number}")
             address = self.code.emit(f"load ptr, ptr {pair}")
             if form.backwards and item >= len(self.types) - form.carries and form.saves_carries:
                 # The entry before the first is the final carry.

@@ -10,10 +10,11 @@ from functools import cache
 import numpy as np
 
 from ...base.operating_system import free
-from ..llvm.builder import VOID, Function, included
+from ..jit.native_function import INLINED
+from ..llvm.builder import VOID, Function, Signature, included
 from ..llvm.c_library import ALIGNED_ALLOC, FREE, REALLOC
 from ..llvm.memory import Array, Layout
-from ..llvm.values import I8, I64, NULL, PTR, convert
+from ..llvm.values import I8, I64, NULL, PTR, convert, select
 
 # Workspaces up to this size live on the C stack; larger ones are kept between calls, one for each call in progress.
 LARGEST_STACK_WORKSPACE = 1 << 15
@@ -22,8 +23,12 @@ KERNEL_STATE = Layout.of_words(kernel=PTR, constants=PTR, **{f"workspace{k}": PT
 STATE_CONSTANTS, STATE_SLOTS = KERNEL_STATE.word("constants"), KERNEL_STATE.word("workspace0")
 STATE_WORDS = STATE_SLOTS + SLOT_COUNT
 
-# A block of memory on the heap with its size in bytes, such as an array of run-time length.
-BLOCK = Layout.of_words(memory=PTR, room=I64)
+# A block of memory with its size in bytes, such as an array of run-time length: at first null or a piece of the C stack, `first`, later
+# on the heap.
+BLOCK = Layout.of_words(memory=PTR, room=I64, first=PTR)
+BLOCK_WORDS = len(BLOCK.words())
+# Short loops have room in this many bytes; so do not those of functions with more blocks, whose stacks would be large.
+FIRST_BYTES, MOST_FIRST_BLOCKS = 17 * 8, 32
 
 
 @cache
@@ -69,13 +74,24 @@ def block_functions() -> list[str]:
 
 
 def _room() -> Function:
-    f = Function("tapediff_room", PTR, "noinline nounwind", block=PTR, bytes=I64)
+    f = Function("tapediff_room", PTR, f"{INLINED} nounwind", block=PTR, bytes=I64)
     block, size = BLOCK.at(f.parameters[0]), f.parameters[1]
-    held = block["memory"]
-    with f.if_(~block["room"].below(size)):
-        f.return_(held)
-    made = f.call(REALLOC, held, size)
+    found = f.variable(PTR, block["memory"])
+    grown = Signature("tapediff_grown", PTR, (PTR, I64), definition="\n".join(included(_grown())))
+    with f.if_(block["room"].below(size), rarely=True):
+        found.value = f.call(grown, block.pointer, size)
+    f.return_(found.value)
+    return f
+
+
+def _grown() -> Function:
+    f = Function("tapediff_grown", PTR, "noinline nounwind", block=PTR, bytes=I64)
+    block, size = BLOCK.at(f.parameters[0]), f.parameters[1]
+    held, room, is_first = block["memory"], block["room"], block["memory"] == block["first"]
+    made = f.call(REALLOC, select(is_first, NULL, held), size)
     with f.if_(~made.is_null()):
+        with f.if_(is_first), f.loop(0, room.quotient(8)) as k:
+            Array(made, I64).at(k).value = Array(held, I64)[k]
         block["memory"], block["room"] = made, size
     f.return_(made)
     return f
@@ -86,9 +102,26 @@ def _free_blocks() -> Function:
     blocks, count = f.parameters
     words = Array(blocks, I64)
     with f.loop(0, count) as k:
-        f.call(FREE, BLOCK.at(words.address(2 * k))["memory"])
+        block = BLOCK.at(words.address(k * BLOCK_WORDS))
+        with f.if_(block["memory"] != block["first"]):
+            f.call(FREE, block["memory"])
     f.return_()
     return f
+
+
+def new_blocks(count: int) -> list[str]:
+    """The lines by which a function makes its blocks, `%stacks`."""
+    words = BLOCK_WORDS * count
+    lines = [f"%stacks = alloca [{words} x i64], align 64"]
+    if count > MOST_FIRST_BLOCKS:
+        return [*lines, f"call void @llvm.memset.p0.i64(ptr %stacks, i8 0, i64 {8 * words}, i1 false)"]
+    lines.append(f"%first_room = alloca [{count * FIRST_BYTES} x i8], align 64")
+    for k in range(count):
+        lines.append(f"%first_room{k} = getelementptr i8, ptr %first_room, i64 {k * FIRST_BYTES}")
+        for word, value in enumerate((f"ptr %first_room{k}", f"i64 {FIRST_BYTES}", f"ptr %first_room{k}")):
+            lines.append(f"%stack{k}_{word} = getelementptr i64, ptr %stacks, i64 {k * BLOCK_WORDS + word}")
+            lines.append(f"store {value}, ptr %stack{k}_{word}")
+    return lines
 
 
 @cache

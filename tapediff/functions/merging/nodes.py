@@ -201,6 +201,10 @@ def placeholder() -> ast.expr:
     return ast.Attribute(load(RUN_TIME), "nothing", ast.Load())
 
 
+def is_placeholder(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "nothing" and isinstance(node.value, ast.Name) and node.value.id == RUN_TIME
+
+
 def names_tuple(names: Sequence[str], context: ast.expr_context) -> ast.Tuple:
     return ast.Tuple([ast.Name(name, context) for name in names], context)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ..nodes import assign, branch, children, copied, load, negation, placeholder, walk
-from ..variables import Names
+from ..nodes import RUN_TIME, assign, branch, children, copied, is_placeholder, load, near, negation, placeholder, walk
+from ..variables import Names, assigned, reads
 
 # So many early exits become branches of branches.
 MOST_NESTED = 16
@@ -26,11 +26,14 @@ class Lowered:
         stop: the variable that a `break` sets; "" where there is none.
         new: a new variable of a name.
         test: a condition on data, at whose line the variables are asked.
+        bound: the variables that have values before the loop.
+        asked_for: others, whose values from outside of a turn, or from another one, something may ask for.
     """
 
-    def __init__(self, stop: str, new: Callable[[str], str], test: ast.expr) -> None:
+    def __init__(self, stop: str, new: Callable[[str], str], test: ast.expr, bound: Names, asked_for: Names) -> None:
         self._stop, self._skip, self._test = stop, new("skip"), test
         self._skip_is_asked = False
+        self._bound, self._asked_for, self._first = bound, asked_for, set[str]()
 
     def turn(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         """The statements of a turn.
@@ -39,7 +42,8 @@ class Lowered:
             Elsewhere: with a jump that is in no branch of a branch.
         """
         made = self._block(body, 0)
-        return [assign(self._skip, ast.Constant(False), made[0]), *made] if self._skip_is_asked else made
+        first = [assign(name, placeholder(), made[0]) for name in sorted(self._first)]
+        return [*first, *([assign(self._skip, ast.Constant(False), made[0])] if self._skip_is_asked else []), *made]
 
     def _block(self, body: Sequence[ast.stmt], depth: int) -> list[ast.stmt]:
         for k, statement in enumerate(body):
@@ -58,16 +62,62 @@ class Lowered:
         leaves = [_leaves(side) for side in sides]
         if any(leaves):
             yes, no = (self._block(side if left else [*side, *rest], depth) for side, left in zip(sides, leaves))
-            return [branch(node.test, yes, no, node)]
+            return self._without_loops(branch(node.test, yes, no, node), node, leaves)
         yes, no = (self._block(side, depth) for side in sides)
         made: list[ast.stmt] = [branch(node.test, yes, no, node)]
         if rest:
-            asked = [self._stop] if has_jump([node], (ast.Break,)) else []
-            if has_jump([node], (ast.Continue,)):
-                asked.append(self._skip)
-                self._skip_is_asked = True
-            made.append(branch(negation(asked, self._test), self._block(rest, depth), [], node))
+            made.append(branch(negation(self._asked(node), self._test), self._block(rest, depth), [], node))
         return made
+
+    def _asked(self, node: ast.If) -> list[str]:
+        """The variables that tell whether a branch has left the turn."""
+        asked = [self._stop] if has_jump([node], (ast.Break,)) else []
+        if has_jump([node], (ast.Continue,)):
+            asked.append(self._skip)
+            self._skip_is_asked = True
+        return asked
+
+    def _without_loops(self, made: ast.If, node: ast.If, leaves: Sequence[bool]) -> list[ast.stmt]:
+        """A branch of which one side leaves the turn, and behind it the loops of the other one, which have no turns where that is not
+        taken. So the rest of the turn may be chosen by a mask.
+
+        ```
+        if done: stop = True        if done: stop = True
+        else:                       else: a()
+            a()                     while not stop and test: b()
+            while test: b()         if not stop: c()
+            c()
+        ```
+        """
+        stays = made.body if leaves[1] else made.orelse
+        loops = [k for k, statement in enumerate(stays) if isinstance(statement, ast.While) and not statement.orelse]
+        starts = [statement for statement in stays if _is_start(statement)]
+        fresh = assigned(stays) - assigned(starts) - self._bound - {self._stop, self._skip}
+        if all(leaves) or not loops or fresh & self._asked_for:
+            return [made]
+        self._first |= fresh
+        asked, rest = self._asked(node), [s for s in stays[loops[0] :] if s not in starts]
+        stays[:] = [s for s in stays[: loops[0]] if s not in starts] or [near(ast.Pass(), node)]
+        split: list[ast.stmt] = [*starts, made]
+        for k, statement in enumerate(rest):
+            if isinstance(statement, ast.While) and not statement.orelse:
+                test = statement.test
+                both = ast.BoolOp(ast.And(), [negation(asked, test), test])
+                statement.test = near(ast.copy_location(both, test), test)
+                split.append(statement)
+            elif k and isinstance(split[-1], ast.If):
+                split[-1].body.append(statement)
+            else:
+                split.append(branch(negation(asked, self._test), [statement], [], node))
+        return split
+
+
+def _is_start(statement: ast.stmt) -> bool:
+    """Whether a statement gives a variable of a loop, which the function has not written, its first value."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    is_own = statement.targets[0].id.startswith(".")
+    return reads(statement.value) <= ({RUN_TIME, "range"} if is_own else {RUN_TIME}) and (is_own or is_placeholder(statement.value))
 
 
 def _leaves(body: Sequence[ast.stmt]) -> bool:

@@ -12,13 +12,25 @@ for v in x:                  stop = False
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..nodes import assign, branch, call, load, near, negation, place, placeholder, walk
 from ..rules import Place
-from ..variables import NONE, Binding, Liveness, Names, assigned, blocks_of, bound_by, read_first, surely_assigned
+from ..variables import (
+    NONE,
+    Binding,
+    Liveness,
+    Names,
+    assigned,
+    blocks_of,
+    bound_by,
+    read_first,
+    reads,
+    surely_assigned,
+)
 from .jumps import EXITS, Elsewhere, Lowered, Returns, has_jump
 
 Loop: TypeAlias = ast.For | ast.While
@@ -63,9 +75,10 @@ class LoopExits:
         if not any(isinstance(n, EXITS) or isinstance(n, ast.Return) for statement in body for n in walk(statement)):
             return list(body)
         self._bound = Binding(body, arguments).before
-        made = _each_loop(body, self._returns, False)
+        made = _each_loop(body, self._returns, None)
         self._bound, self._live = Binding(made, arguments).before, Liveness(made).after
-        return _each_loop(made, self._jumps, False)
+        self._shared = frozenset[str]().union(*(reads(n) for statement in made for n in walk(statement) if isinstance(n, _SEE_ANY_VALUE)))
+        return _each_loop(made, self._jumps, None)
 
     def _new(self, name: str) -> str:
         self._count += 1
@@ -82,7 +95,7 @@ class LoopExits:
                 pending += reversed([*statement.body, *statement.orelse])
         return None
 
-    def _returns(self, node: Loop, is_inner: bool) -> list[ast.stmt]:
+    def _returns(self, node: Loop, outer: Loop | None) -> list[ast.stmt]:
         """A loop that breaks where it returned, and the returns after it."""
         test = self._deciding(node, (ast.Return,))
         if test is None or not self._may_merge(_where(node)):
@@ -95,7 +108,7 @@ class LoopExits:
             return [node]
         return [*made.before, node, *made.after]
 
-    def _jumps(self, node: Loop, is_inner: bool) -> list[ast.stmt]:
+    def _jumps(self, node: Loop, outer: Loop | None) -> list[ast.stmt]:
         """A loop without jumps, where data decides on them."""
         if not has_jump(node.body, EXITS) or has_jump(node.body, (ast.Return,)):
             return [node]
@@ -107,7 +120,8 @@ class LoopExits:
                 return self._continued(node)
             if isinstance(node, ast.While):
                 return self._while(node, test)
-            if not is_inner and self._is_range(node.iter) and self._may_merge(_where(node.target)):
+            is_apart = outer is not None and not _needs_turn_before(outer, node)
+            if not is_apart and self._is_range(node.iter) and self._may_merge(_where(node.target)):
                 return self._counted(node, test)
             return self._for(node, test)
         except Elsewhere:
@@ -116,7 +130,7 @@ class LoopExits:
     def _continued(self, node: Loop) -> list[ast.stmt]:
         test = self._deciding(node, (ast.Continue,))
         if test is not None and not has_jump(node.body, (ast.Break,)):
-            node.body = Lowered("", self._new, test).turn(node.body)
+            node.body = self._lowered("", node, test)
         return [node]
 
     def _while(self, node: ast.While, test: ast.expr) -> list[ast.stmt]:
@@ -126,14 +140,14 @@ class LoopExits:
             first = self._first_bound(node)
         if first:
             self.made.add(node)
-        node.body = Lowered(stop, self._new, test).turn(node.body)
+        node.body = self._lowered(stop, node, test)
         node.test = near(ast.copy_location(ast.BoolOp(ast.And(), [negation([stop], test), node.test]), test), test)
         return [*first, assign(stop, ast.Constant(False), node), node, *_otherwise(node, stop, test)]
 
     def _for(self, node: ast.For, test: ast.expr) -> list[ast.stmt]:
         """A loop that goes over all its values, and does nothing with those after its end."""
         stop, first = self._new("stop"), self._first_bound(node)
-        body = Lowered(stop, self._new, test).turn(node.body)
+        body = self._lowered(stop, node, test)
         items = {name: self._new(name) for name in sorted(surely_assigned(node.target) & self._live[node])}
         for part in walk(node.target):
             if isinstance(part, ast.Name) and part.id in items:
@@ -149,7 +163,7 @@ class LoopExits:
         """A `for` over a range as a `while`."""
         stop, step, limit, start = map(self._new, ("stop", "step", "limit", "start"))
         first = self._first_bound(node)
-        body = Lowered(stop, self._new, test).turn(node.body)
+        body = self._lowered(stop, node, test)
         assert isinstance(node.iter, ast.Call)
         assert isinstance(node.target, ast.Name)
         at, args, value = node.target, node.iter.args, load(step)
@@ -164,6 +178,13 @@ class LoopExits:
         made = ast.copy_location(ast.While(goes_on, turn, []), at)
         self.made.add(made)
         return [*before, made, *_otherwise(node, stop, test)]
+
+    def _lowered(self, stop: str, node: Loop, test: ast.expr) -> list[ast.stmt]:
+        """A turn without jumps."""
+        targets = surely_assigned(node.target) if isinstance(node, ast.For) else NONE
+        bound = (self._bound.get(node) or NONE) | targets
+        asked_for = (self._live[node] | read_first(node.body) | self._shared) - bound
+        return Lowered(stop, self._new, test, bound, asked_for).turn(node.body)
 
     def _first_bound(self, node: Loop) -> list[ast.stmt]:
         """Values for variables that are used after a loop and have none before it, but surely after its first turn.
@@ -181,6 +202,10 @@ class LoopExits:
         return [assign(name, placeholder(), node) for name in sorted(found)]
 
 
+# What may read a variable at another time than it stands there for.
+_SEE_ANY_VALUE = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.GeneratorExp, ast.ClassDef, ast.Try)
+
+
 def _where(node: ast.stmt | ast.expr) -> Place:
     return node.lineno, node.col_offset
 
@@ -191,12 +216,48 @@ def _otherwise(node: Loop, stop: str, test: ast.expr) -> list[ast.stmt]:
     return [branch(negation([stop], test), orelse, [], orelse[0])] if orelse else []
 
 
-def _each_loop(body: Sequence[ast.stmt], rewrite: Callable[[Loop, bool], list[ast.stmt]], is_inner: bool) -> list[ast.stmt]:
+def _needs_turn_before(outer: Loop, inner: Loop) -> bool:
+    """Whether a loop inside another one uses what the turn before has made. Where it does not, the turns of the outer loop take their
+    steps together, which they can only if all have the same number of them."""
+    if isinstance(outer, ast.While):
+        return True
+    nodes = walk(outer)
+    statements = [n for n in nodes if isinstance(n, ast.stmt) and n is not outer]
+    carried = read_first(outer.body) & assigned(outer.body) - surely_assigned(outer.target)
+    known, before = carried - _sums(nodes), NONE
+    while known != before:
+        before = known
+        for statement in statements:
+            part = statement.iter if isinstance(statement, ast.For) else getattr(statement, "test", statement)
+            if reads(part) & known:
+                known |= assigned([statement])
+    return bool(reads(inner) & known)
+
+
+def _sums(nodes: Sequence[ast.AST]) -> Names:
+    """The variables that are used for nothing but to add to them."""
+    uses, additions = Counter[str](), Counter[str]()
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            uses[node.id] += 1
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            uses[node.target.id] += 1
+            additions[node.target.id] += isinstance(node.op, (ast.Add, ast.Sub))
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp) and isinstance(node.value.op, (ast.Add, ast.Sub)):
+            left = node.value.left
+            if isinstance(left, ast.Name) and assigned([node]) == {left.id}:
+                additions[left.id] += 1
+    return frozenset(name for name, count in uses.items() if count == additions[name])
+
+
+def _each_loop(
+    body: Sequence[ast.stmt], rewrite: Callable[[Loop, Loop | None], list[ast.stmt]], outer: Loop | None
+) -> list[ast.stmt]:
     """Statements with their loops rewritten, from the innermost outwards; those of functions inside are left alone."""
     made: list[ast.stmt] = []
     for statement in body:
-        is_loop = isinstance(statement, (ast.For, ast.While))
+        around = statement if isinstance(statement, (ast.For, ast.While)) else outer
         for block in blocks_of(statement):
-            block[:] = _each_loop(block, rewrite, is_inner or is_loop)
-        made += rewrite(statement, is_inner) if isinstance(statement, (ast.For, ast.While)) else [statement]
+            block[:] = _each_loop(block, rewrite, around)
+        made += rewrite(statement, outer) if isinstance(statement, (ast.For, ast.While)) else [statement]
     return made
