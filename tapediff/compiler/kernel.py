@@ -17,11 +17,12 @@ from ..ir.outputs import share_memory
 from ..ir.tape import Tape
 from ..ops.control.calls import LOOP
 from .bytecode.sweeps.program import Sweeps
+from .codegen.loop_function import KernelEmitter
 from .codegen.outlining import is_compiled_quickly
 from .codegen.python_listing import listing
 from .jit.native_function import NativeFunction
 from .loop_ir.program import Invoke, Program, RoutineCall, Step
-from .loop_kernel import KernelEmitter, functions_of
+from .loop_kernel import functions_of
 from .pipeline import build_program
 from .runtime.call_frame import widened
 from .runtime.callbacks import raise_pending

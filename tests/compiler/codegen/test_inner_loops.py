@@ -7,6 +7,7 @@ import pytest
 
 import tapediff as td
 from tapediff.compiler import loop_kernel
+from tapediff.compiler.codegen import loop_function
 from tapediff.compiler.jit.native_function import INLINED
 
 ROUNDS = 12
@@ -38,7 +39,7 @@ POINTS = [np.array(turns) for turns in ([0] * ROUNDS, [3, 0, 1, 40, 2, 0, 0, 300
 
 
 def compiled_at(monkeypatch, most):
-    monkeypatch.setattr(loop_kernel, "MOST_INLINED", most)
+    monkeypatch.setattr(loop_function, "MOST_INLINED", most)
     made = []
     original = loop_kernel.LoopKernel.__init__
     monkeypatch.setattr(loop_kernel.LoopKernel, "__init__", lambda self, *args: (original(self, *args), made.append(self))[0])
@@ -51,7 +52,7 @@ def compiled_at(monkeypatch, most):
 def test_inner_loops_give_the_same_bits_inlined_and_not(monkeypatch):
     with monkeypatch.context() as patch:
         _, expected, apart = compiled_at(patch, -1)
-    compiled, found, inlined = compiled_at(monkeypatch, loop_kernel.MOST_INLINED)
+    compiled, found, inlined = compiled_at(monkeypatch, loop_function.MOST_INLINED)
     for (value, gradient), (other, own) in zip(found, expected):
         assert value == other
         assert np.array_equal(gradient, own)
