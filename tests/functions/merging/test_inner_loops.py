@@ -85,6 +85,18 @@ def leaves_twice(x):
     return s
 
 
+def keeps_the_last(x):
+    for k in range(5):
+        if k * x[0] > 1.0:
+            break
+        while True:
+            u = x[1] * k + x[2]
+            if u * u < 4.0:
+                break
+            x = 0.5 * x
+    return u
+
+
 def may_not_be_bound(x):
     for _ in range(3):
         if x[0] > 0.5:
@@ -171,3 +183,10 @@ def test_a_function_that_is_called_later_sees_the_value_of_the_turn_before():
     merged = td.GuardedTape(seen_later, merge=True, on_new_tape="interpret", compile_after=1000)
     for x in points:
         assert np.isclose(merged(x), seen_later(x), rtol=1e-13)
+
+
+@np.errstate(all="ignore")
+def test_what_an_inner_loop_bound_in_the_turn_before_stays_where_a_turn_ends_early():
+    merged = td.GuardedTape(keeps_the_last, merge=True, on_new_tape="interpret", compile_after=1000)
+    for x in points:
+        assert np.isclose(merged(x), keeps_the_last(x), rtol=1e-13)

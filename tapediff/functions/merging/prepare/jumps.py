@@ -92,10 +92,10 @@ class Lowered:
         stays = made.body if leaves[1] else made.orelse
         loops = [k for k, statement in enumerate(stays) if isinstance(statement, ast.While) and not statement.orelse]
         starts = [statement for statement in stays if _is_start(statement)]
-        fresh = assigned(stays) - assigned(starts) - self._bound - {self._stop, self._skip}
-        if all(leaves) or not loops or fresh & self._asked_for:
+        fresh = assigned(stays) - self._bound - {self._stop, self._skip}
+        if all(leaves) or not loops or fresh & self._asked_for or assigned(starts) & self._bound:
             return [made]
-        self._first |= fresh
+        self._first |= fresh - assigned(starts)
         asked, rest = self._asked(node), [s for s in stays[loops[0] :] if s not in starts]
         stays[:] = [s for s in stays[: loops[0]] if s not in starts] or [near(ast.Pass(), node)]
         split: list[ast.stmt] = [*starts, made]
