@@ -51,6 +51,7 @@ from ..ops.elementwise.arithmetic import CONVERT
 from ..ops.elementwise.comparison import MASK_OPS, NOT_EQUAL
 from .arrays.buffers import Buffers
 from .arrays.complex_array import ComplexArray
+from .arrays.numbers import LARGEST_INT
 from .arrays.promotion import are_integers, common_dtype, constant_operand
 from .arrays.tracked import TrackedArray
 from .call_arrays import CallArrays
@@ -101,6 +102,8 @@ class Recorder(TapeBuilder):
         checked_numbers: divisors and powers of such, which guards say are none that Python raises an error for.
         mask: when the program reaches what is being recorded; None where it always does; see masks.py.
         masked_guards: how many guards ask that, too.
+        has_ints: selections between numbers, of which one was an int of Python's.
+        large_ints: constants that were ints of Python's beyond 2**31.
         has_narrow_constants: whether an operand was of another dtype than float64, int64 and bool.
         at_end: checks of merged functions, for the end of the recording.
         merges: whether the bodies of sub-tapes and loops are merged: True: at once; None: after a few paths.
@@ -134,6 +137,8 @@ class Recorder(TapeBuilder):
         self.checked_numbers: set[int] = set()
         self.mask: Mask | None = None
         self.masked_guards = 0
+        self.has_ints: set[int] = set()
+        self.large_ints: set[int] = set()
         self.has_narrow_constants = False
         self.at_end: dict[int, Callable[[], None]] = {}
         self.merges: bool | None = None
@@ -315,7 +320,10 @@ class Recorder(TapeBuilder):
         if array.dtype not in _WIDE:  # of objects there is none left here
             self.has_narrow_constants = True
         array = constant_operand(op, argument, array, dtype)
-        return self.constant(array), array[()] if array.shape == () else array
+        number = self.constant(array)
+        if type(argument) is int and abs(argument) > LARGEST_INT:
+            self.large_ints.add(number)
+        return number, array[()] if array.shape == () else array
 
     # Inputs, captures, guards
 

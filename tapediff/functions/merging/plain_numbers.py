@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ...base.source_location import Site
 from ...errors import UnsupportedFunction
 from ...ir.instruction import BOOL, CONSTANT, FLOAT64, INPUT, INT64, ONE, OWN, TWO, Instruction, Operand, ValueType
+from ...ops.elementwise.comparison import SELECT
+from ...recording.arrays.numbers import LARGEST_INT
 from ...recording.arrays.tracked import TrackedArray
 from ...recording.instruction_columns import GrowingColumns
 from ...recording.recorder import Recorder
@@ -121,7 +124,7 @@ def unlike_python(recorder: Recorder) -> tuple[str, Instruction] | None:
     Most are checked where they stand; this is for those in functions that are not rewritten.
     """
     suspects, has_narrow = _suspects(recorder)
-    if not suspects or (has_narrow and not _has_plain(recorder)):
+    if has_narrow and not _has_plain(recorder):
         return None
     for number in suspects:
         instruction = recorder.instructions[number]
@@ -130,7 +133,7 @@ def unlike_python(recorder: Recorder) -> tuple[str, Instruction] | None:
         if instruction.op.name in _MAY_RAISE and not recorder.checked_numbers.intersection((number, instruction.inputs[-1])):
             if not _is_safe(recorder, instruction) and all(_may_be_plain(recorder, k) for k in reversed(instruction.inputs)):
                 return ("zero", instruction) if has_narrow or _has_plain(recorder) else None
-    return None
+    return _first_large(recorder)
 
 
 def _suspects(recorder: Recorder) -> tuple[Sequence[int], bool]:
@@ -139,8 +142,13 @@ def _suspects(recorder: Recorder) -> tuple[Sequence[int], bool]:
     if recorder.has_narrow_constants or not isinstance(columns, GrowingColumns):
         return range(len(columns)), True
     narrow = {k for k, made in enumerate(columns.templates) if _is_narrow(made)}
-    templates = narrow.union([k for k, made in enumerate(columns.templates) if made.op.name in _MAY_RAISE])
-    return [number for number, which in enumerate(columns.which) if which in templates] if templates else (), bool(narrow)
+    return _made_from(columns, lambda made: _is_narrow(made) or made.op.name in _MAY_RAISE), bool(narrow)
+
+
+def _made_from(columns: GrowingColumns, is_one: Callable[[Instruction], bool]) -> Sequence[int]:
+    """The numbers of the instructions of which the template is one that is asked for."""
+    templates = {k for k, made in enumerate(columns.templates) if is_one(made)}
+    return [number for number, which in enumerate(columns.which) if which in templates] if templates else ()
 
 
 def _is_narrow(instruction: Instruction) -> bool:
@@ -168,6 +176,60 @@ def check_numbers(recorder: Recorder) -> None:
         raise Refused(site.code, (site.line, 0), Breach(rule, site.line, got), is_all=True)
 
 
+def _first_large(recorder: Recorder) -> tuple[str, Instruction] | None:
+    """The first operation on what may be whole numbers of Python's whose result a float64, or int64, may not have exactly."""
+    if not (recorder.has_ints or recorder.large_ints or any(recorder.plain_numbers.values())):
+        return None
+    names = _GROW | {"add", "subtract"} if recorder.large_ints else _GROW
+    columns, bits = recorder.instructions, dict[int, float | None]()
+    is_columns = isinstance(columns, GrowingColumns)
+    for number in _made_from(columns, lambda made: made.op.name in names) if is_columns else range(len(columns)):
+        size = _bits(recorder, number, bits)
+        if size is not None and size > 53 and columns[number].op.name in names:
+            if size > 63 or columns[number].type != _INT:
+                return "large", columns[number]
+    return None
+
+
+def _bits(recorder: Recorder, number: int, known: dict[int, float | None]) -> float | None:
+    """How many bits the largest whole number has that a value may be; None if it is none, or none of Python's."""
+    pending = [number]
+    while pending:
+        number = pending[-1]
+        if number not in known:
+            instruction = recorder.instructions[number]
+            sides = instruction.inputs if instruction.op.name in _SIZES else instruction.inputs[1:] if instruction.op is SELECT else ()
+            unknown = [side for side in sides if side not in known]
+            if unknown and not (instruction.op is not SELECT and any(known.get(side, 0.0) is None for side in sides)):
+                pending.append(unknown[-1])
+                continue
+            known[number] = _bits_of(recorder, number, instruction, known)
+        pending.pop()
+    return known[number]
+
+
+def _bits_of(recorder: Recorder, number: int, instruction: Instruction, known: dict[int, float | None]) -> float | None:
+    """As `_bits`, of a value whose operands are known.
+
+    Ints that became data have at most 12 bits where they are multiplied, and loops count at most to 2**20.
+    """
+    op = instruction.op
+    if op is CONSTANT:
+        value = instruction.params[0]
+        is_whole = not value.shape and bool(value == np.trunc(value)) and (abs(value) <= LARGEST_INT or number in recorder.large_ints)
+        return math.log2(max(1.0, abs(float(value)))) if is_whole else None
+    if op.name in _SIZES:
+        sizes = [size for k in instruction.inputs if (size := known.get(k)) is not None]
+        return _SIZES[op.name](sizes, instruction) if len(sizes) == len(instruction.inputs) else None
+    if op is SELECT:
+        has_ints = instruction.type == _INT or number in recorder.has_ints
+        sides = [k for k in instruction.inputs[1:] if has_ints or recorder.instructions[k].op is not CONSTANT]
+        return max((size for k in sides if (size := known[k]) is not None), default=None)
+    if op.name not in _OPERATORS and recorder.plain_numbers.get(number):
+        return 20 if instruction.type == _INT else 12
+    return None
+
+
 def _is_safe(recorder: Recorder, instruction: Instruction) -> bool:
     """Whether there is no error for any numbers: quotients by constants, and small powers."""
     if instruction.op.name == "integer_power":
@@ -177,4 +239,15 @@ def _is_safe(recorder: Recorder, instruction: Instruction) -> bool:
 
 
 _WIDE = (FLOAT64, INT64, BOOL)
+_INT = ValueType((), INT64)
+
+# By operation the bits of its result, from those of its operands.
+_SIZES: dict[str, Callable[[list[float], Instruction], float | None]] = {
+    **dict.fromkeys(("add", "subtract"), lambda sizes, _: float(np.logaddexp2(*sizes))),
+    **dict.fromkeys(("multiply", "square"), lambda sizes, _: 2 * sizes[0] if len(sizes) == 1 else sum(sizes)),
+    **dict.fromkeys(("negative", "absolute", "convert", "floor_divide"), lambda sizes, _: sizes[0]),
+    "remainder": lambda sizes, _: sizes[1],
+    "integer_power": lambda sizes, instruction: sizes[0] * instruction.params[0] if instruction.params[0] > 0 else None,
+}
+_GROW = frozenset(("multiply", "square", "integer_power"))
 _MAY_RAISE = frozenset("divide reciprocal floor_divide remainder power integer_power".split())

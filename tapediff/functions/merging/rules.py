@@ -13,6 +13,7 @@ from types import CodeType
 from typing import NamedTuple, TypeAlias
 
 from ...errors import TapediffError
+from ...recording.arrays.numbers import LARGEST_INT
 
 # Line and column of a branch; a form of it that was tried has a number as well.
 Place: TypeAlias = tuple[int, ...]
@@ -40,8 +41,8 @@ def line_that_needs(kind: type, flags: int) -> int:
     return flags >> (LINES_AT + BITS_OF_LINE * (float, int, bool).index(kind)) & ((1 << BITS_OF_LINE) - 1)
 
 
-# Larger whole numbers are not counted with; and where they are multiplied, these.
-LARGEST_INT, LARGEST_FACTOR = 1 << 31, 1 << 12
+# Larger whole numbers than LARGEST_INT are not counted with; and where they are multiplied, than these.
+LARGEST_FACTOR = 1 << 12
 
 # Fourth powers of plain numbers overflow, for which Python has an error, beyond this.
 LARGEST_FLOAT = 1e77
@@ -114,6 +115,8 @@ RULES = {
              "if x > 0: best = None", "use a number that stands for it, such as np.nan"),
         Rule("zero", "Python raises an error where a plain number is divided by zero", "if x > 0: n += 1\nreturn 1 / n",
              "make sure that it is not zero"),
+        Rule("large", "ints of Python's are exact, and floats only to 2**53", "if x > 0: n += 1\nreturn n + 2**60 - 2**60",
+             "compute with smaller numbers, or with floats"),
         Rule("powers", "powers of plain numbers may be complex numbers or errors", "h = 0.1\nif x > 0: h = -h\nreturn h ** 0.5",
              "make sure that the base is positive, or use np.power"),
     )

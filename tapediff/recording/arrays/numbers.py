@@ -24,6 +24,9 @@ from ...ops.elementwise.arithmetic import DIVIDE
 from ...ops.elementwise.comparison import MASK_OPS
 from .views import Versioned
 
+# Larger ints of Python's are noted: with others that became floats they may not be exact.
+LARGEST_INT = 1 << 31
+
 
 def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
     """An operator, and the same with its operands the other way round."""
@@ -194,7 +197,7 @@ def _result_type(op: Op) -> ValueType | None:
 def _constant(recorder: Recording, other: Operand) -> tuple[int, Operand]:
     """The instruction and the value of a plain operand; -1 where it is no number."""
     kind = type(other)
-    if kind is int:
+    if kind is int and -LARGEST_INT <= other <= LARGEST_INT:
         other = float(other)
     elif kind is not float and kind is not np.float64:
         return -1, None

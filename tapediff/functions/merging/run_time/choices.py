@@ -120,7 +120,7 @@ class Choices(Refusing):
             return yes if test else no
         if _is_same(yes, no):
             return yes
-        return _where(test, *self._sides(place, yes, no, flags))
+        return _where(test, *self._sides(place, yes, no, flags), type(yes) is int or type(no) is int)
 
     def choose_steps(
         self, mark: int, place: Place, test: Operand, flags: int, operators: str, base: Operand, *operands: tuple[Operand, Operand]
@@ -144,8 +144,9 @@ class Choices(Refusing):
                 return _where(test, *sides)
         found = base
         for name, (first, second) in zip(operators, operands):
+            has_ints = type(first) is int or type(second) is int
             first, second = [_NEUTRAL[name] if v is None else v if are_numbers else self.number(place, v) for v in (first, second)]
-            chosen = first if _is_same(first, second) else _where(test, first, second)
+            chosen = first if _is_same(first, second) else _where(test, first, second, has_ints)
             together = of_two(OPS[name], found, chosen) if is_tracked(found) or is_tracked(chosen) else None
             found = OPERATORS[name](found, chosen) if together is None else together
         return found
@@ -188,8 +189,11 @@ class Choices(Refusing):
 
 
 
-def _where(test: Operand, yes: Operand, no: Operand) -> Operand:
-    return note_chosen(select(test, yes, no), yes, no)
+def _where(test: Operand, yes: Operand, no: Operand, has_ints: bool = False) -> Operand:
+    found = select(test, yes, no)
+    if has_ints and type(found) is TrackedArray:
+        found._recorder.has_ints.add(found._id)
+    return note_chosen(found, yes, no)
 
 
 def _is_float(value: Operand) -> bool:
