@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .facts import Facts
-from .nodes import Node, Placed, Transformer, call, copied, is_call_of_run_time, near, place, walk
+from .nodes import Node, Placed, Transformer, call, copied, is_call_of_run_time, is_index, near, place, walk
 from .prepare.source import NoSource, definition_of
 from .purity import is_users
 from .rules import COMPARISONS, ELEMENTWISE, MATH, MOST_COST, OPERATORS, Broken
@@ -33,6 +33,8 @@ class Simple:
         self.is_condition = False
         # Variables that were found to be numbers, and have not been assigned to since.
         self.known: set[str] = set()
+        # Whether the program reaches what is looked at now in any case.
+        self._is_reached = False
 
     def expression(self, node: ast.expr) -> ast.expr:
         """The expression, with conditional expressions in it as selects.
@@ -94,7 +96,7 @@ class Simple:
             return node
         if isinstance(node, ast.Attribute):
             return call("attribute", [place(self.site), self._load(node.value), ast.Constant(node.attr)], node)
-        if isinstance(node, ast.Subscript) and all(isinstance(n, _OF_INDICES) for n in walk(node.slice)):
+        if isinstance(node, ast.Subscript) and (isinstance(node.slice, ast.Constant) or is_index(node.slice, self._facts.is_length)):
             return call("entry", [place(self.site), self._load(node.value), _Indices(self.site).visit(node.slice)], node)
         raise Broken("calls", node, f"it looks up {ast.unparse(node)}")
 
@@ -162,10 +164,29 @@ class Simple:
         rest = [*map(self.expression, node.args[1:]), *(self.expression(k.value) for k in node.keywords)]
         return call("reduced", [function, call("begin", [], node), place(self.site), flags, elements, *rest], node)
 
+    def reached(self, node: ast.expr) -> ast.expr:
+        """A condition as by `test`, that the program reaches in any case: what it compares may also fail."""
+        self._is_reached = True
+        try:
+            return self.test(node)
+        finally:
+            self._is_reached = False
+
+    def _operand(self, node: ast.expr, is_once: bool) -> ast.expr:
+        known, cost, own = set(self.known), self.cost, copied(node)
+        try:
+            return self.expression(node)
+        except Broken as broken:
+            calls = [n for n in walk(own) if isinstance(n, ast.Call)]
+            if not (self._is_reached and is_once and broken.breach.rule == "calls" and all(self._facts.is_library(c.func) for c in calls)):
+                raise
+        self.known, self.cost = known, cost
+        return call("number", [place(self.site), own], node)
+
     def test(self, node: ast.expr) -> ast.expr:
         """A condition, computed as a bool that nobody looks at."""
         if isinstance(node, ast.Compare) and all(isinstance(op, COMPARISONS) for op in node.ops):
-            operands = [self.expression(o) for o in (node.left, *node.comparators)]
+            operands = [self._operand(o, len(node.ops) == 1) for o in (node.left, *node.comparators)]
             pairs = [
                 _like(node, ast.Compare(copied(a), [op], [copied(b)]))
                 for a, op, b in zip(operands, node.ops, operands[1:])
@@ -177,7 +198,8 @@ class Simple:
             return call("every", [place(self.site), node], node)
         if isinstance(node, ast.BoolOp):
             is_and = isinstance(node.op, ast.And)
-            tests = [*map(self.test, node.values)]
+            self._is_reached, first = False, self._is_reached and self.reached(node.values[0])
+            tests = [first or self.test(node.values[0]), *map(self.test, node.values[1:])]
             if any(map(self.may_fail, node.values[1:])):
                 # Each is reached where those before it do not decide.
                 tests = [call("enter", [test, ast.Constant(is_and)], node) for test in tests[:-1]] + [
@@ -261,12 +283,12 @@ class _Indices(Transformer):
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return call("number", [place(self._site), node], node)
 
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        return call("length", [place(self._site), *node.args], node)
+
 
 def _like(node: ast.expr, made: Node) -> Node:
     return near(ast.copy_location(made, node), node)
-
-
-_OF_INDICES = (ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.Add, ast.Sub, ast.Mult, ast.USub)
 
 
 class Expressions(Transformer):

@@ -75,7 +75,7 @@ class Facts:
         self.body = writes.of_function(self.body, self.arguments.union(code.co_freevars))
         self.variables |= writes.parts
         self.all_or_nothing, self.on_copies = self.loops.made | writes.made, writes.on_copies
-        self._contexts = Contexts(self.body, self.resolve, may_merge, results_are_data)
+        self._contexts = Contexts(self.body, self.resolve, may_merge, own, results_are_data)
         self.stores = {(store.lineno, store.col_offset) for store in self._contexts.stores}
         self.live = Liveness(self.body)
         self.bound = Binding(self.body, self.arguments.union(code.co_freevars)).before
@@ -113,6 +113,10 @@ class Facts:
     def is_builtin(self, node: ast.expr, *wanted: object) -> bool:
         """Whether an expression is a call of one of these functions, by its name."""
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and is_one(self.resolve(node.func.id), wanted)
+
+    def is_length(self, node: ast.Call) -> bool:
+        """Whether a call is len(variable)."""
+        return self.is_builtin(node, len) and len(node.args) == 1 and isinstance(node.args[0], ast.Name) and not node.keywords
 
     def _is_range(self, node: ast.expr) -> bool:
         return self.is_builtin(node, range) and isinstance(node, ast.Call) and not node.keywords and 1 <= len(node.args) <= 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 # The variable that holds what rewritten functions call; no program has a name like this.
@@ -235,6 +235,31 @@ def positional(names: Sequence[str]) -> ast.arguments:
 BEYOND_LINES = 1_000_000
 
 
-def is_one_of_entries(node: ast.expr) -> bool:
-    """Whether an expression chooses one of the entries of a container, which may be ints beside floats."""
-    return (node.end_col_offset or 0) > BEYOND_LINES
+def is_index(node: ast.expr, is_length: Callable[[ast.Call], bool]) -> bool:
+    """Whether an index is made of variables, ints and lengths, by arithmetic that gives an int for any ints.
+
+    Args:
+        is_length: whether a call is of the built-in len.
+    """
+    pending: list[ast.AST] = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, ast.Call):
+            if not is_length(part):
+                return False
+            continue
+        if isinstance(part, ast.Constant) and type(part.value) is not int:
+            return False
+        if isinstance(part, ast.BinOp) and isinstance(part.op, (ast.Mod, ast.FloorDiv)):
+            divisor = part.right
+            if not (isinstance(divisor, ast.Call) or (isinstance(divisor, ast.Constant) and divisor.value != 0)):
+                return False
+        elif not isinstance(part, _OF_INDICES):
+            return False
+        pending += children(part)
+    return True
+
+
+_OF_INDICES = (
+    ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.FloorDiv, ast.USub,
+)  # fmt: skip

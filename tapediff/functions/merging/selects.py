@@ -21,6 +21,7 @@ class Select:
     def __init__(self, facts: Facts, node: ast.If, simple: Simple | None = None) -> None:
         self._facts, self._node = facts, node
         self._simple = simple or Simple(facts, node)
+        self._test = self._simple.reached if simple is None else self._simple.test
         self._site = node if simple is None else simple.site
 
     def statements(self) -> list[ast.stmt]:
@@ -34,7 +35,7 @@ class Select:
         mark, test = f".mark{number}", f".test{number}"
         made: list[ast.stmt] = [
             assign(mark, call("begin", [], node), node),
-            assign(test, self._simple.test(_renamed(node.test, renamed)), node),
+            assign(test, self._test(_renamed(node.test, renamed)), node),
         ]
         sides: list[_Side] = []
         computed: list[ast.stmt] = []

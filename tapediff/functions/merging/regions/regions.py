@@ -11,7 +11,19 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 
 from ..facts import Facts
-from ..nodes import Placed, Transformer, call, children, function_node, load, names_tuple, near, positional, walk
+from ..nodes import (
+    Placed,
+    Transformer,
+    call,
+    children,
+    function_node,
+    is_index,
+    load,
+    names_tuple,
+    near,
+    positional,
+    walk,
+)
 from ..prepare.jumps import JUMPS, has_jump
 from ..purity import Checked, check_statements
 from ..rules import EARLY_LOADS, FIRST_PLAIN, ONLY_DATA, REGION, VARYING, Broken
@@ -179,14 +191,8 @@ class _EarlyLoads(Transformer):
         return False
 
     def _is_index(self, node: ast.expr) -> bool:
-        for part in walk(node):
-            if isinstance(part, ast.Constant) and type(part.value) is not int:
-                return False
-            if not isinstance(part, (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Add, ast.Sub, ast.Mult, ast.USub, ast.Load)):
-                return False
-            if isinstance(part, ast.Name) and part.id in self._new:
-                return False
-        return True
+        names = (part.id for part in walk(node) if isinstance(part, ast.Name))
+        return is_index(node, self._facts.is_length) and self._new.isdisjoint(names)
 
 
 class _IndexNames(Transformer):
@@ -197,6 +203,9 @@ class _IndexNames(Transformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return call("early_index", [self._at, node], node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        return call("length", [self._at, *node.args], node)
 
 
 def _is_write(node: ast.AST) -> bool:

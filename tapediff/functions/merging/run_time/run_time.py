@@ -81,6 +81,12 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls, ArrayCopies):
             # It may be that of the side that is not taken; if it is the program's own, the branch raises it again.
             raise self._refuse("calls", place, f"an index that fails: {error}") from error
 
+    def length(self, place: Place, values: Tree) -> int:
+        """len(values) in an index, by which may be divided."""
+        if type(values) not in _SEQUENCES or not len(values):
+            raise self._refuse("calls", place, f"it asks for the length of {type(values).__name__}")
+        return len(values)
+
     def attribute(self, place: Place, owner: Tree, name: str) -> Tree:
         """owner.name, of what has no code of its own for it."""
         if type(owner) is ModuleType:

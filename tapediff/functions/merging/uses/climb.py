@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from ..nodes import extent, walk
 from ..rules import COMPARISONS
-from ..variables import each_assigned, makes_a_float
+from ..variables import Names, each_assigned, makes_a_float
 from .flows import FlowGraph
 from .kinds import asks_for_none
 from .lambdas import Known
@@ -93,6 +93,7 @@ class Climb:
         parents: of the nodes of a function, as it is before anything is rewritten.
         kinds: of calls.
         stores: assignments that are taken for such to arrays of float64.
+        lists: variables that are lists which nothing else sees; their uses are those of what is put into them.
         results: returns of what is data for the caller in any case.
         lambdas: those that are only called.
         variable_of: by argument of a call of those, the variable that gets it.
@@ -100,10 +101,10 @@ class Climb:
     """
 
     def __init__(
-        self, parents: Mapping[ast.AST, ast.AST], kinds: Mapping[ast.Call, str], stores: Collection[ast.AST], results: Collection[ast.AST],
-        lambdas: Collection[Known], variable_of: Mapping[ast.AST, str], ints: FlowGraph,
+        self, parents: Mapping[ast.AST, ast.AST], kinds: Mapping[ast.Call, str], stores: Collection[ast.AST], lists: Names,
+        results: Collection[ast.AST], lambdas: Collection[Known], variable_of: Mapping[ast.AST, str], ints: FlowGraph,
     ) -> None:  # fmt: skip
-        self._parents, self._kinds, self._stores, self._results = parents, kinds, stores, results
+        self._parents, self._kinds, self._stores, self._lists, self._results = parents, kinds, stores, lists, results
         self._variable_of, self._ints = variable_of, ints
         self._calls = {known.function: known.calls for known in lambdas}
         self._callees: set[ast.AST] = {call.func for known in lambdas for call in known.calls}
@@ -242,7 +243,7 @@ class Climb:
             self._note(SIGN)
             return
         targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target] if isinstance(parent, ast.AnnAssign) else []
-        is_kept_elsewhere = any(isinstance(part, (ast.Attribute, ast.Subscript)) for target in targets for part in walk(target))
+        is_kept_elsewhere = any(map(self._is_kept_elsewhere, targets))
         if isinstance(parent, (ast.If, ast.While, ast.IfExp, ast.Assign, ast.AnnAssign)) and not is_kept_elsewhere:
             return
         if isinstance(parent, (ast.For, ast.comprehension)):
@@ -260,6 +261,13 @@ class Climb:
             self._note(NO_FLOAT, not isinstance(parent.op, (ast.Div, ast.Add, ast.Sub, ast.Mult)))
         else:
             self._note(NO_FLOAT, not isinstance(parent, ast.Compare) or not all(isinstance(op, COMPARISONS) for op in parent.ops))
+
+    def _is_kept_elsewhere(self, target: ast.expr) -> bool:
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id in self._lists:
+            return False
+        if isinstance(target, ast.Tuple):
+            return any(map(self._is_kept_elsewhere, target.elts))
+        return any(isinstance(part, (ast.Attribute, ast.Subscript)) for part in walk(target))
 
     def _divides(self, divisor: ast.expr) -> None:
         self._note(DIVIDES)

@@ -6,12 +6,22 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ..nodes import children, extent, is_one_of_entries, walk
+from ..nodes import children, extent, walk
 from ..rules import Place, Resolve, with_lines
-from ..variables import Flows, Names, assigned, flows_of, makes_a_float, reads_of_ints, reads_of_values, reads_within
+from ..variables import (
+    Flows,
+    Names,
+    assigned,
+    flows_of,
+    makes_a_float,
+    reads_of_ints,
+    reads_of_values,
+    reads_within,
+    target_names,
+)
 from .climb import Climb, Use
 from .flows import FlowGraph
-from .kinds import is_store, kind_of_call
+from .kinds import base_of_store, is_store, kind_of_call, lists_among
 from .lambdas import flows_into, known_lambdas
 
 
@@ -39,15 +49,20 @@ class Contexts:
     Args:
         may_be: whether what stands at a place may be taken for what it mostly is, as it was not found to be something else: an assignment
             to entries for one to an array of float64, arithmetic for that with a float64 which is no plain number.
+        own: variables that nothing else than the body sees.
         results_are_data: whoever calls the function gets its results as data in any case.
 
     Attributes:
         stores: assignments that are taken for such: what a value was is not to be seen any more then.
     """
 
-    def __init__(self, body: list[ast.stmt], resolve: Resolve, may_be: Callable[[Place], bool], results_are_data: bool = False) -> None:
+    def __init__(
+        self, body: list[ast.stmt], resolve: Resolve, may_be: Callable[[Place], bool], own: Names, results_are_data: bool = False
+    ) -> None:
         parts = [node for statement in body for node in walk(statement)]
-        self.stores = {n for n in parts if isinstance(n, ast.stmt) and is_store(n) and may_be((n.lineno, n.col_offset))}
+        lists = lists_among(parts, own)
+        stores = [n for n in parts if isinstance(n, ast.stmt) and is_store(n) and base_of_store(n) not in lists]
+        self.stores = {n for n in stores if may_be((n.lineno, n.col_offset))}
         self._parts, self._may_be = parts, may_be
         self._lambdas = known_lambdas(parts)
         # By argument the variable that gets it.
@@ -75,7 +90,7 @@ class Contexts:
         ints = FlowGraph(self._flows_of(reads_of_ints))
         inner = {part for node in parts if isinstance(node, ast.FunctionDef) for part in walk(node)}
         results = {node for node in parts if isinstance(node, ast.Return) and results_are_data} - inner
-        self._climb = Climb(self._parents, self._kinds, self.stores, results, self._lambdas, self._variable_of, ints)
+        self._climb = Climb(self._parents, self._kinds, self.stores, lists, results, self._lambdas, self._variable_of, ints)
         self._totals = self._totalled(FlowGraph(self._flows_of(reads_of_values) + flows_into(self._lambdas, reads_of_values)), ints, _NONE)
         self._totals_beside: _Totals | None = None
 
@@ -110,7 +125,7 @@ class Contexts:
         if not nodes and names in self._uses:
             return self._uses[names]
         use = self._found(names, nodes, self._totals, _NONE)
-        is_mixed = bool(use.needed[1]) and any(map(is_one_of_entries, nodes))
+        is_mixed = bool(use.needed[1])
         if (not use.as_float or is_mixed) and self._candidates:
             other = self._found(names, nodes, self._beside(), self._candidates)
             use = other if other.as_float and not (is_mixed and other.needed[1]) else use
@@ -159,7 +174,7 @@ class Contexts:
             if isinstance(node, ast.Call) and self._kinds[node] != "number":
                 break  # which gives something else than plain numbers, or asks for more of them than to be that
             targets = [] if node in self.stores else [*getattr(node, "targets", ()), getattr(node, "target", None)]
-            found |= {part.id for target in targets if target is not None for part in walk(target) if isinstance(part, ast.Name)}
+            found = found.union(*(target_names(target) for target in targets if target is not None))
         return frozenset(found)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from ....recording.python_state.math_functions import NAMES as MATH
 from ..nodes import is_call_of_run_time
 from ..rules import Resolve
+from ..variables import Names
 
 
 def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
@@ -85,6 +86,34 @@ def _may_be_numbers(value: ast.expr) -> bool:
     if isinstance(value, (ast.Tuple, ast.List)):
         return not any(isinstance(part, (ast.Starred, ast.Tuple, ast.List)) for part in value.elts)
     return isinstance(value, _NUMBERS)
+
+
+def base_of_store(node: ast.Assign | ast.AugAssign) -> str:
+    """The variable to an entry of which `is_store` assigns."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    return target.value.id if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) else ""
+
+
+def lists_among(parts: Iterable[ast.AST], own: Names) -> Names:
+    """Those of some variables that are lists of numbers wherever they are bound, each made for it."""
+    made: set[str] = set()
+    others: set[str] = set()
+    known: set[ast.AST] = set()
+    for node in parts:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) and _makes_a_list(node.value):
+            made.add(node.targets[0].id)
+            known.add(node.targets[0])
+    for node in parts:
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node not in known:
+            others.add(node.id)
+    return own & made - others
+
+
+def _makes_a_list(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return isinstance(node.left, ast.List) and _makes_a_list(node.left)
+    entries = node.elts if isinstance(node, ast.List) else [node.elt] if isinstance(node, ast.ListComp) else [None]
+    return all(isinstance(entry, (*_NUMBERS, ast.Constant, ast.Subscript)) for entry in entries)
 
 
 # Expressions whose value may be a number.
