@@ -16,7 +16,7 @@ from .prepare.source import NoSource, definition_of
 from .purity import is_users
 from .rules import COMPARISONS, ELEMENTWISE, MATH, MOST_COST, OPERATORS, Broken
 from .uses.contexts import flags
-from .uses.kinds import asks_for_none, is_one
+from .uses.kinds import asks_for_none, is_one, never_divides_by_zero
 
 
 class Simple:
@@ -57,7 +57,7 @@ class Simple:
             if not self.is_condition:
                 raise Broken("numbers", node, f"it computes with {ast.unparse(node)}")
             return self.test(node)
-        if isinstance(node, ast.BinOp) and (cost := OPERATORS.get(type(node.op))):
+        if isinstance(node, ast.BinOp) and (cost := OPERATORS.get(type(node.op))) and never_divides_by_zero(node):
             self.cost += cost - 1
             return _like(node, ast.BinOp(self.expression(node.left), node.op, self.expression(node.right)))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
@@ -65,7 +65,8 @@ class Simple:
         if isinstance(node, ast.IfExp):
             use = self._facts.use_of(frozenset(), [node])
             mark = call("begin", [], node)
-            parts = [self.test(node.test), self.expression(node.body), self.expression(node.orelse)]
+            test = self.reached(node.test) if node is self.site else self.test(node.test)
+            parts = [test, self.expression(node.body), self.expression(node.orelse)]
             if self.may_fail(node.body) or self.may_fail(node.orelse):
                 parts = [call(name, [part], node) for name, part in zip(("enter", "turn", "leave"), parts)]
             return call("choose", [mark, place(self.site), *parts, flags(use)], node)
@@ -166,11 +167,16 @@ class Simple:
 
     def reached(self, node: ast.expr) -> ast.expr:
         """A condition as by `test`, that the program reaches in any case: what it compares may also fail."""
-        self._is_reached = True
+        self._is_reached, may_fail = True, self.may_fail(node)
         try:
-            return self.test(node)
+            test = self.test(node)
         finally:
             self._is_reached = False
+        if not may_fail:
+            return test
+        # Whether math's functions have a value is asked beside what the branch decides.
+        checked = ast.Tuple([call("enter", [ast.Constant(True)], node), call("leave", [test], node)], ast.Load())
+        return _like(node, ast.Subscript(checked, ast.Constant(1), ast.Load()))
 
     def _operand(self, node: ast.expr, is_once: bool) -> ast.expr:
         known, cost, own = set(self.known), self.cost, copied(node)
@@ -210,6 +216,9 @@ class Simple:
             return call("negated", [place(self.site), self.test(node.operand)], node)
         if isinstance(node, (ast.Name, ast.Constant)):
             return call("every", [place(self.site), node], node)
+        if isinstance(node, ast.BinOp):
+            is_nonzero = ast.Compare(self._operand(node, True), [ast.NotEq()], [ast.Constant(0)])
+            return call("every", [place(self.site), _like(node, is_nonzero)], node)
         raise Broken("test", node, f"it asks for {ast.unparse(node)}")
 
 

@@ -11,9 +11,10 @@ from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.early_exits import EarlyExits
 from .prepare.loop_exits import LoopExits
-from .prepare.none_flags import NoneFlags
 from .prepare.source import Definition
-from .prepare.static_values import StaticValues
+from .prepare.states.matches import without_matches
+from .prepare.states.none_flags import NoneFlags
+from .prepare.states.static_values import StaticValues
 from .prepare.writes import Writes
 from .rules import REGION, Breach, Broken, Place, Resolve
 from .uses.climb import Use
@@ -65,11 +66,11 @@ class Facts:
         self._own = frozenset((*code.co_varnames, *code.co_cellvars)) - self._shared(definition)
         self.arguments = frozenset(part.arg for part in walk(definition.args) if isinstance(part, ast.arg))
         self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range)
-        body = self.loops.of_function(body_of(definition), self.arguments.union(code.co_freevars))
+        body = self.loops.of_function(without_matches(body_of(definition)), self.arguments.union(code.co_freevars))
         self.body = EarlyExits(self.looks_at_data).of_function(body)
         own = frozenset(code.co_varnames) - self.arguments - frozenset(code.co_cellvars)
         own |= self._containers_as_variables(own | frozenset(code.co_cellvars) - self.arguments)
-        StaticValues(own).of_function(self.body)
+        StaticValues(own, self.resolve).of_function(self.body)
         self.body = NoneFlags(own).of_function(self.body)
         writes = Writes(self._is_merged, self._may_copy, self.resolve)
         self.body = writes.of_function(self.body, self.arguments.union(code.co_freevars))

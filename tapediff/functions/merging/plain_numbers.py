@@ -235,7 +235,8 @@ def _is_safe(recorder: Recorder, instruction: Instruction) -> bool:
     if instruction.op.name == "integer_power":
         return instruction.params[0] >= 0
     last = recorder.instructions[instruction.inputs[-1]]
-    return instruction.op.name == "divide" and last.op is CONSTANT and bool(np.all(last.params[0] != 0))
+    is_quotient = instruction.op.name in ("divide", "floor_divide", "remainder")
+    return is_quotient and last.op is CONSTANT and bool(np.all(last.params[0] != 0))
 
 
 _WIDE = (FLOAT64, INT64, BOOL)

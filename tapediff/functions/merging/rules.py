@@ -220,7 +220,7 @@ MATH = {
 # Both sides may cost so many additions; a call of a sub-tape takes about as long.
 MOST_COST = 60
 
-OPERATORS: dict[type[ast.operator], int] = {ast.Add: 1, ast.Sub: 1, ast.Mult: 1, ast.Div: 4, ast.Pow: 4}
+OPERATORS: dict[type[ast.operator], int] = {ast.Add: 1, ast.Sub: 1, ast.Mult: 1, ast.Div: 4, ast.Pow: 4, ast.Mod: 4, ast.FloorDiv: 4}
 
 COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 

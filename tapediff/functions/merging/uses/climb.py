@@ -11,7 +11,7 @@ from ..nodes import extent, walk
 from ..rules import COMPARISONS
 from ..variables import Names, each_assigned, makes_a_float
 from .flows import FlowGraph
-from .kinds import asks_for_none
+from .kinds import asks_for_none, never_divides_by_zero
 from .lambdas import Known
 
 LARGEST_EXPONENT = 4
@@ -280,6 +280,8 @@ class Climb:
             if node is self._right[parent]:
                 self._divides(self._right[parent])
             return True
+        if isinstance(parent.op, (ast.Mod, ast.FloorDiv)):
+            return node is not self._right[parent] and never_divides_by_zero(parent)
         right = self._right[parent]
         exponent = right.value if isinstance(right, ast.Constant) else None
         if isinstance(parent.op, ast.Pow) and not (type(exponent) is int and 1 <= exponent <= LARGEST_EXPONENT):

@@ -88,6 +88,13 @@ def _may_be_numbers(value: ast.expr) -> bool:
     return isinstance(value, _NUMBERS)
 
 
+def never_divides_by_zero(node: ast.BinOp) -> bool:
+    """Whether an operation is none that needs its divisor to be looked at, as % and // do, but by a positive int that is written out."""
+    if not isinstance(node.op, (ast.Mod, ast.FloorDiv)):
+        return True
+    return isinstance(node.right, ast.Constant) and type(node.right.value) is int and node.right.value > 0
+
+
 def base_of_store(node: ast.Assign | ast.AugAssign) -> str:
     """The variable to an entry of which `is_store` assigns."""
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target

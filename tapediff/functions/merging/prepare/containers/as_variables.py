@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from ...nodes import call, load, near, walk
 from ...rules import Breach, Place
-from ..static_values import pairs
+from ..states.static_values import pairs
 from .decided import Decided
 from .found import Key, Makers, Shape, variable
 from .rewrite_containers import Rewritten

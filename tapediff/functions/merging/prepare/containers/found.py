@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from .....ir.instruction import Tree
 from ...nodes import Transformer, copied, walk
 from ...uses.kinds import is_one
-from ..static_values import pairs
+from ..states.static_values import pairs
 from .records import RecordClass, arguments_of, record_class
 
 Key: TypeAlias = int | str

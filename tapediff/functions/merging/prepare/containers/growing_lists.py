@@ -20,7 +20,7 @@ from ...nodes import Transformer, assign, call, children, load, near, placeholde
 from ...rules import Breach, Place
 from ...uses.kinds import ASK_SIGN, is_one
 from ...variables import blocks_of, reads
-from ..static_values import stored
+from ..states.static_values import stored
 from .decided import Decided
 from .scope import Scope
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ...nodes import copied
 from ...rules import Breach
-from ..static_values import pairs
+from ..states.static_values import pairs
 from .as_variables import Containers
 from .called_function import Stays
 from .growing_lists import GrowingLists

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ...nodes import BEYOND_LINES, Transformer, call, copied, load, names_tuple, near, walk
 from ...rules import Place
 from ...variables import blocks_of
-from ..static_values import pairs
+from ..states.static_values import pairs
 from .found import Key, Made, Makers, Shape, variable
 from .uses import Index, Uses
 

@@ -8,7 +8,7 @@ from math import inf
 from typing import TypeAlias
 
 from ...nodes import walk
-from ..static_values import pairs
+from ..states.static_values import pairs
 from .scope import Scope
 
 # The least and the greatest value, both included.

@@ -1,13 +1,17 @@
-"""Variables that hold names of states: strings and None that are only compared with constants become numbers, which data may choose."""
+"""Variables that hold names of states: strings, None and members of enumerations that are only compared with constants become numbers,
+which data may choose.
+"""
 
 from __future__ import annotations
 
 import ast
+import enum
 import operator
 from collections.abc import Callable, Sequence
 
-from ....ir.instruction import Tree
-from ..nodes import Transformer, load, near, walk
+from .....ir.instruction import Tree
+from ...nodes import Transformer, load, near, walk
+from ...rules import Resolve
 
 
 def stored(body: Sequence[ast.stmt], names: frozenset[str]) -> dict[str, list[ast.expr]]:
@@ -45,31 +49,70 @@ class StaticValues:
 
     Args:
         names: the variables that no other function sees.
+        resolve: the object that another name stands for.
     """
 
-    def __init__(self, names: frozenset[str]) -> None:
-        self._names = names
+    def __init__(self, names: frozenset[str], resolve: Resolve) -> None:
+        self._names, self._resolve = names, resolve
 
     def of_function(self, body: list[ast.stmt]) -> None:
         """Rewrite the statements of a function in place."""
         nodes = [node for statement in body for node in walk(statement)]
-        if not any(isinstance(n, ast.Constant) and (n.value is None or isinstance(n.value, str)) for n in nodes):
-            return
         codes: dict[str, list[Tree]] = {}
         for name, values in stored(body, self._names).items():
-            constants = [value.value for value in values if isinstance(value, ast.Constant)]
-            if len(constants) == len(values) and all(type(c) in _STATES for c in constants) and any(type(c) is not bool for c in constants):
-                codes[name] = _distinct(constants)
+            states = self._states_of(values)
+            if states and any(type(state) is not bool for state in states):
+                codes[name] = _distinct(states)
         compared: dict[ast.Name, tuple[ast.Compare, list[Tree]]] = {}
-        for node in nodes:
-            if isinstance(node, ast.Compare) and (found := _comparison(node)) is not None:
+        for node in nodes if codes else ():
+            if isinstance(node, ast.Compare) and (found := self._comparison(node)) is not None:
                 compared[found[0]] = (node, found[1])
         for node in nodes:
             if isinstance(node, ast.Name) and node.id in codes and isinstance(node.ctx, ast.Load) and node not in compared:
                 del codes[node.id]
         if not codes:
             return
-        _Replaced({node: (name.id, constants) for name, (node, constants) in compared.items() if name.id in codes}, codes).all(body)
+        replaced = {node: (name.id, constants) for name, (node, constants) in compared.items() if name.id in codes}
+        _Replaced(replaced, codes, self._constant).all(body)
+
+
+    def _states_of(self, values: Sequence[ast.expr]) -> list[Tree]:
+        """The states that expressions give; none if they may give something else."""
+        found: list[Tree] = []
+        for value in values:
+            sides = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+            states = self._states_of(sides) if len(sides) > 1 else self._constant(value)
+            if not states or not all(type(s) in _STATES or isinstance(s, enum.Enum) for s in states):
+                return []
+            found += states
+        return found
+
+    def _constant(self, node: ast.expr) -> list[Tree]:
+        """The value of a constant, or of a member of an enumeration whose members are equal to themselves alone."""
+        if isinstance(node, ast.Constant):
+            return [node.value]
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            kind = self._resolve(node.value.id)
+            if isinstance(kind, enum.EnumMeta) and kind.__eq__ is object.__eq__ and node.attr in kind.__members__:
+                return [kind.__members__[node.attr]]
+        return []
+
+    def _comparison(self, node: ast.Compare) -> tuple[ast.Name, list[Tree]] | None:
+        """The variable and the constants of a comparison of one with the other."""
+        if len(node.ops) != 1:
+            return None
+        (op,), left, (right,) = node.ops, node.left, node.comparators
+        if isinstance(op, (ast.Eq, ast.NotEq)) and not isinstance(left, ast.Name):
+            left, right = right, left
+        if not isinstance(left, ast.Name):
+            return None
+        if isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, (ast.Tuple, ast.List, ast.Set)):
+            constants = [constant for e in right.elts for constant in self._constant(e)]
+            return (left, constants) if len(constants) == len(right.elts) else None
+        constants = self._constant(right)
+        is_same = constants and (type(constants[0]) in (bool, type(None)) or isinstance(constants[0], enum.Enum))
+        is_comparison = isinstance(op, (ast.Eq, ast.NotEq)) or (isinstance(op, (ast.Is, ast.IsNot)) and is_same)
+        return (left, constants) if constants and is_comparison else None
 
 
 _STATES = (str, bool, type(None))
@@ -77,24 +120,6 @@ _STATES = (str, bool, type(None))
 
 def _distinct(constants: Sequence[Tree]) -> list[Tree]:
     return [c for k, c in enumerate(constants) if not any(type(c) is type(d) and c == d for d in constants[:k])]
-
-
-def _comparison(node: ast.Compare) -> tuple[ast.Name, list[Tree]] | None:
-    """The variable and the constants of a comparison of one with the other."""
-    if len(node.ops) != 1:
-        return None
-    (op,), left, (right,) = node.ops, node.left, node.comparators
-    if isinstance(op, (ast.Eq, ast.NotEq)) and isinstance(left, ast.Constant):
-        left, right = right, left
-    if not isinstance(left, ast.Name):
-        return None
-    if isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, (ast.Tuple, ast.List, ast.Set)):
-        constants = [e.value for e in right.elts if isinstance(e, ast.Constant)]
-        return (left, constants) if len(constants) == len(right.elts) else None
-    if not isinstance(right, ast.Constant):
-        return None
-    is_comparison = isinstance(op, (ast.Eq, ast.NotEq)) or (isinstance(op, (ast.Is, ast.IsNot)) and type(right.value) in (bool, type(None)))
-    return (left, [right.value]) if is_comparison else None
 
 
 _HOLDS: dict[type[ast.cmpop], Callable[[Tree, Tree], bool]] = {
@@ -108,10 +133,13 @@ class _Replaced(Transformer):
     Args:
         compared: by comparison, the variable and the constants.
         codes: by variable, its states, whose places are their numbers.
+        constant: the state that an expression gives.
     """
 
-    def __init__(self, compared: dict[ast.Compare, tuple[str, list[Tree]]], codes: dict[str, list[Tree]]) -> None:
-        self._compared, self._codes = compared, codes
+    def __init__(
+        self, compared: dict[ast.Compare, tuple[str, list[Tree]]], codes: dict[str, list[Tree]], constant: Callable[[ast.expr], list[Tree]]
+    ) -> None:
+        self._compared, self._codes, self._constant = compared, codes, constant
 
     def all(self, body: list[ast.stmt]) -> None:
         for statement in body:
@@ -120,19 +148,28 @@ class _Replaced(Transformer):
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         node.value = self.visit(node.value)
         for target in node.targets:
-            for name, value in pairs(target, node.value):
-                self._number(name, value)
+            node.value = self._numbered(target, node.value)
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        if node.value is not None and isinstance(node.target, ast.Name):
-            self._number(node.target, self.visit(node.value))
+        if node.value is not None:
+            node.value = self._numbered(node.target, self.visit(node.value))
         return node
 
-    def _number(self, name: ast.Name, value: ast.expr) -> None:
-        if name.id in self._codes:
-            assert isinstance(value, ast.Constant)
-            value.value = float(_place_of(value.value, self._codes[name.id]))
+    def _numbered(self, target: ast.expr, value: ast.expr) -> ast.expr:
+        """What is assigned, with the numbers of states in place of these."""
+        if isinstance(target, ast.Tuple) and pairs(target, value):
+            assert isinstance(value, ast.Tuple)
+            value.elts = [self._numbered(*pair) for pair in zip(target.elts, value.elts)]
+            return value
+        return self._number(self._codes[target.id], value) if isinstance(target, ast.Name) and target.id in self._codes else value
+
+    def _number(self, states: list[Tree], value: ast.expr) -> ast.expr:
+        if isinstance(value, ast.IfExp):
+            value.body, value.orelse = self._number(states, value.body), self._number(states, value.orelse)
+            return value
+        (state,) = self._constant(value)
+        return ast.copy_location(ast.Constant(float(_place_of(state, states))), value)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         if node not in self._compared:
