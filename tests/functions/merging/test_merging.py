@@ -10,6 +10,7 @@ import tapediff as td
 from tapediff.functions.merging.rules import RULES
 from tapediff.targets.guarded.merging import TRIALS
 from tests.functions.merging import (
+    choice_programs,
     container_programs,
     loop_programs,
     method_programs,
@@ -26,7 +27,7 @@ from tests.random_programs.branching import Program, function_of, points
 
 PROGRAMS = (
     programs, loop_programs, state_programs, write_programs, store_programs, reduction_programs, container_programs, method_programs,
-    row_programs, nested_programs,
+    row_programs, nested_programs, choice_programs,
 )  # fmt: skip
 MERGE, TRAPS = ([f for group in PROGRAMS for f in getattr(group, kind)] for kind in ("MERGE", "TRAPS"))
 POINTS = [

@@ -7,7 +7,7 @@ import pytest
 
 import tapediff as td
 from tapediff.targets.guarded.merging import Merging
-from tests.functions.merging import binding_traps, outside_state_programs, traps
+from tests.functions.merging import binding_traps, choice_programs, outside_state_programs, traps
 from tests.functions.merging.test_merging import POINTS, agree
 from tests.random_programs.branching import function_of
 from tests.random_programs.stateful_branching import faults_of, outcome
@@ -52,7 +52,7 @@ def test_arrays_that_a_loop_hands_on_are_not_written_to(f):
         follows(functools.wraps(f)(lambda x, write=write: f(x, write)), POINTS[:4])
 
 
-@pytest.mark.parametrize("f", traps.NUMBERS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [*traps.NUMBERS, *choice_programs.CHOICES], ids=lambda f: f.__name__)
 @np.errstate(all="ignore")
 def test_numbers_that_become_data_are_computed_with_as_python_does(f):
     merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
