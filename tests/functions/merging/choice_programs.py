@@ -128,16 +128,12 @@ MERGE = [position_held, machine, trend, phases, resting, ratings]
 # Traps
 
 
-def counted(x):
+def sums_with_large_ints(x):
     n = 0
     for v in x[2:]:
         if v > 0:
             n = n + 1
-    return n
-
-
-def sums_with_large_ints(x):
-    return x[1] * np.sqrt(counted(x) + BIG - BIG)
+    return x[1] * np.sqrt(n + BIG - BIG)
 
 
 def differences_of_large_ints(x):
