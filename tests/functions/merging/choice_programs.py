@@ -243,7 +243,7 @@ def entries_that_count(x):
 
 def a_list_that_others_see(x):
     entries = [0.0, 0.0]
-    later = lambda: type(entries[0]) is float  # noqa: E731 -- as a user may write it
+    later = lambda: type(entries[0]) is float
     for k, v in enumerate(x):
         step = 0.5
         if v > 0.5:

@@ -19,7 +19,7 @@ from ....nodes import assign, copied, load, walk
 from ....rules import Breach
 from ....variables import Names, assigned, blocks_of, reads
 from ...jumps import EXITS, has_jump
-from ...static_values import pairs, stored
+from ...states.static_values import pairs, stored
 from ..decided import Decided
 from ..found import Makers, Put, matched
 from ..records import record_class
