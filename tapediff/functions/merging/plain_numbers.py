@@ -244,7 +244,7 @@ _INT = ValueType((), INT64)
 
 # By operation the bits of its result, from those of its operands.
 _SIZES: dict[str, Callable[[list[float], Instruction], float | None]] = {
-    **dict.fromkeys(("add", "subtract"), lambda sizes, _: float(np.logaddexp2(*sizes))),
+    **dict.fromkeys(("add", "subtract"), lambda sizes, _: float(np.logaddexp2(sizes[0], sizes[1]))),
     **dict.fromkeys(("multiply", "square"), lambda sizes, _: 2 * sizes[0] if len(sizes) == 1 else sum(sizes)),
     **dict.fromkeys(("negative", "absolute", "convert", "floor_divide"), lambda sizes, _: sizes[0]),
     "remainder": lambda sizes, _: sizes[1],
