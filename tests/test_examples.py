@@ -123,7 +123,7 @@ def test_dropout_learns_and_evaluates(tmp_path):
 
 def test_compiled_sampler_is_faster_than_python(tmp_path):
     """Few draws agree with the reference, branches are followed from compiled code, and both models sample faster there."""
-    printed = run("compiled_sampler.py", tmp_path, "1500")
+    printed = run("compiled_sampler.py", tmp_path, "800")
     for name, mean, deviation in re.findall(r"  (mu|tau|theta\[1\]): mean (\S+) sd \S+; reference \S+ sd (\S+)", printed):
         reference = {"mu": 4.4, "tau": 3.6, "theta[1]": 6.2}[name]
         # Some hundred effective draws: a sixth of a standard deviation is more than three Monte-Carlo errors.

@@ -73,7 +73,7 @@ def run_both(tape, points, missed=None):
 
 
 @settings(
-    max_examples=LONG_RUN or 70,
+    max_examples=LONG_RUN or 30,
     derandomize=not LONG_RUN,
     deadline=None,
     suppress_health_check=list(HealthCheck),
