@@ -241,7 +241,7 @@ def calls_what_asks_whether_numbers_are_close(x):
 @np.errstate(all="ignore")
 def test_every_rule_keeps_a_trap_out():
     met = set()
-    others = [has_a_long_condition, asks_a_number, calls_what_asks_whether_numbers_are_close]
+    others = [has_a_long_condition, asks_a_number, calls_what_asks_whether_numbers_are_close, *choice_programs.CHOICES[:1]]
     for f in [*TRAPS, *others, divides_by_a_number_that_is_zero, unbound_on_one_side]:
         merged = td.GuardedTape(f, merge=True, on_new_tape="interpret", compile_after=1000)
         for x in POINTS:

@@ -14,7 +14,7 @@ from tapediff.functions.merging.run_time.run_time import RunTime
 from tapediff.functions.merging.uses import climb
 from tapediff.targets.guarded import merging
 from tapediff.targets.guarded.merging import Merging
-from tests.functions.merging import programs, row_programs, store_programs, traps
+from tests.functions.merging import choice_programs, programs, row_programs, traps
 from tests.functions.merging.test_merging import POINTS
 from tests.random_programs.branching import function_of
 
@@ -109,8 +109,12 @@ def added(box):
     return box[0][0]
 
 
+def new_box():
+    return ([0.0],)
+
+
 def adds_in_a_tuple(x):
-    box, v = ([0.0],), abs(x[0]) + 0.1
+    box, v = new_box(), abs(x[0]) + 0.1
     while v < 3.0:
         box[0][0] += 0.1
         v = v + box[0][0]
@@ -155,7 +159,8 @@ MUTATIONS = [
     ("shared", facts.Facts, "require_own", lambda *_: None, programs.late_binding),
     ("statements", rewrite, "check_statements", lambda _: None, adds_in_a_tuple),
     ("sources", source, "_is_same", lambda *_: True, changed_since()),
-    ("stores", RunTime, "kept", lambda _s, _p, value, _a: value, store_programs.in_a_list),
+    ("stores", RunTime, "kept", lambda _s, _p, value, _a: value, choice_programs.a_list_that_others_see),
+    ("whole numbers", plain_numbers, "_first_large", lambda _: None, choice_programs.products_of_five),
     ("copies of arrays", array_copies, "shows_none_of", lambda *_: True, row_programs.reads_it_in_a_tuple),
     ("arrays by two names", array_copies, "root_of", lambda array: array, row_programs.writes_it_by_two_names),
     ("lengths of rows", RunTime, "row_lengths", lambda *_: None, row_programs.too_few_for_a_row),
@@ -191,4 +196,6 @@ def test_without_a_rule_its_trap_is_wrong(mutation, monkeypatch):
     monkeypatch.setattr(known_forms, "MOST_FORMS", 0)
     assert not is_wrong(trap)
     monkeypatch.setattr(owner, name, replacement)
+    if name in ("LARGEST_FACTOR", "_note_of_ints"):  # of which the results are looked at once more
+        monkeypatch.setattr(plain_numbers, "_first_large", lambda _: None)
     assert is_wrong(trap)
