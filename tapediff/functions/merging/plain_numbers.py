@@ -235,7 +235,7 @@ def _is_safe(recorder: Recorder, instruction: Instruction) -> bool:
     if instruction.op.name == "integer_power":
         return instruction.params[0] >= 0
     last = recorder.instructions[instruction.inputs[-1]]
-    is_quotient = instruction.op.name in ("divide", "floor_divide", "remainder")
+    is_quotient = instruction.op.name in "divide floor_divide remainder".split()
     return is_quotient and last.op is CONSTANT and bool(np.all(last.params[0] != 0))
 
 
@@ -244,11 +244,11 @@ _INT = ValueType((), INT64)
 
 # By operation the bits of its result, from those of its operands.
 _SIZES: dict[str, Callable[[list[float], Instruction], float | None]] = {
-    **dict.fromkeys(("add", "subtract"), lambda sizes, _: float(np.logaddexp2(sizes[0], sizes[1]))),
-    **dict.fromkeys(("multiply", "square"), lambda sizes, _: 2 * sizes[0] if len(sizes) == 1 else sum(sizes)),
-    **dict.fromkeys(("negative", "absolute", "convert", "floor_divide"), lambda sizes, _: sizes[0]),
+    **dict.fromkeys("add subtract".split(), lambda sizes, _: float(np.logaddexp2(sizes[0], sizes[1]))),
+    **dict.fromkeys("multiply square".split(), lambda sizes, _: 2 * sizes[0] if len(sizes) == 1 else sum(sizes)),
+    **dict.fromkeys("negative absolute convert floor_divide".split(), lambda sizes, _: sizes[0]),
     "remainder": lambda sizes, _: sizes[1],
     "integer_power": lambda sizes, instruction: sizes[0] * instruction.params[0] if instruction.params[0] > 0 else None,
 }
-_GROW = frozenset(("multiply", "square", "integer_power"))
+_GROW = frozenset("multiply square integer_power".split())
 _MAY_RAISE = frozenset("divide reciprocal floor_divide remainder power integer_power".split())
