@@ -310,6 +310,8 @@ class Recorder(TapeBuilder):
     def _constant_operand(self, argument: Operand, dtype: np.dtype | None, op: Op) -> tuple[int, Operand]:
         if dtype is FLOAT64 and (type(argument) is float or type(argument) is np.float64):
             return self.float_constant(argument), argument
+        if dtype is FLOAT64 and type(argument) is int and abs(argument) > LARGEST_INT:
+            return self.large_int(argument), np.float64(argument)
         array = asarray(plain_data(argument))
         if array.dtype == object:
             tracked = stack_objects(array)
@@ -324,6 +326,12 @@ class Recorder(TapeBuilder):
         if type(argument) is int and abs(argument) > LARGEST_INT:
             self.large_ints.add(number)
         return number, array[()] if array.shape == () else array
+
+    def large_int(self, argument: int) -> int:
+        """The value number of a float in place of a large int."""
+        number = self.float_constant(float(argument))
+        self.large_ints.add(number)
+        return number
 
     # Inputs, captures, guards
 

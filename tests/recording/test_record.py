@@ -307,3 +307,22 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
     assert not hasattr(td, "__wrapped__")
     code = "import tapediff as td; print(td.passes.__name__, td.testing.__name__)"
     assert run_python(code) == "tapediff.passes tapediff.testing\n"
+
+
+@pytest.mark.parametrize(
+    ("f", "gradient"),
+    [
+        (lambda x: x[0] * 2**70 + x[1], [2.0**70, 1.0]), (lambda x: np.sum(x / 2**70), [2.0**-70, 2.0**-70]),
+        (lambda x: x[0] - 2**64, [1.0, 0.0]), (lambda x: x[1] * -(2**63), [0.0, -(2.0**63)]),
+    ],
+)  # fmt: skip
+def test_ints_beyond_64_bits_are_floats_beside_tracked_values(f, gradient):
+    x = np.array([1.5, 2.0])
+    found = td.value_and_gradient(td.record(f, x), x)
+    assert found[0] == f(x)
+    np.testing.assert_array_equal(found[1], gradient)
+
+
+def test_ints_beyond_floats_are_pythons_error():
+    with pytest.raises(OverflowError):
+        td.record(lambda x: x[0] * 2**1100, np.ones(1))

@@ -197,7 +197,9 @@ def _result_type(op: Op) -> ValueType | None:
 def _constant(recorder: Recording, other: Operand) -> tuple[int, Operand]:
     """The instruction and the value of a plain operand; -1 where it is no number."""
     kind = type(other)
-    if kind is int and -LARGEST_INT <= other <= LARGEST_INT:
+    if kind is int:
+        if not -LARGEST_INT <= other <= LARGEST_INT:
+            return recorder.large_int(other), float(other)
         other = float(other)
     elif kind is not float and kind is not np.float64:
         return -1, None
