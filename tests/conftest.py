@@ -41,7 +41,7 @@ def _share_kernels(config):
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
-# Of a test with more cases than these, a run of the whole suite takes a twelfth, and a twenty-fourth.
+# Of a test with more cases than these, a run of the whole suite takes a twenty-fourth, and a forty-eighth.
 LONG_TABLE, LONGER_TABLE = 16, 64
 
 
@@ -73,7 +73,7 @@ def pytest_collection_modifyitems(config, items):
 
 def _one_of(cases):
     """How many cases of a table of this length there are for each one that is taken."""
-    return 24 if cases > LONGER_TABLE else 12 if cases > LONG_TABLE else 1
+    return 48 if cases > LONGER_TABLE else 24 if cases > LONG_TABLE else 1
 
 
 @pytest.fixture

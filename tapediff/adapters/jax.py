@@ -2,17 +2,20 @@
 
 The C function of a target is called by XLA through its foreign function interface, without Python, also inside jit, vmap and scan.
 Source: the interface's header, xla/ffi/api/c_api.h, which JAX ships; tried with JAX 0.10, blackjax 1.7, numpyro 0.22 and optax
-0.2. `pip install tapediff[jax]` installs it.
+0.2. `pip install tapediff[jax]` installs it. Versions of JAX with another interface, or none, call through Python.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
+import re
 import traceback
 from collections.abc import Callable
 from importlib import import_module
 from math import prod
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -61,7 +64,8 @@ def to_jax(target: Target, *args: Tree) -> Callable[..., Foreign]:
     float32 arrays, which are JAX's default, are widened, and results rounded. Where a factorisation fails, value and gradient are NaN. An
     error of the function's program is an error of JAX's with the same text; `c_function.take_error()` is the exception itself.
 
-    Cost: the kernel, and 0.3 µs inside a jitted program; the first call compiles a few lines with numba, 0.5 s.
+    Cost: the kernel, and 0.3 µs inside a jitted program; the first call compiles a few lines with numba, 0.5 s. With a version of JAX whose
+    foreign function interface is not known, by `jax.pure_callback`: some 50 µs.
     """
     jax = _jax()
     if not args:
@@ -72,18 +76,65 @@ def to_jax(target: Target, *args: Tree) -> Callable[..., Foreign]:
     if any(a.dtype.kind != "f" for a in arrays) or size_of(density) != sum(a.size for a in arrays):
         raise ArgumentMismatch("to_jax takes arrays of floats, and td.Constant for everything else", got=f"{len(args)} arguments",
                                fix="use jax.flatten_util.ravel_pytree for containers")  # fmt: skip
+    kept, both = (_by_address if _knows_interface(jax) else _by_python)(jax, density)
+    f = _with_gradient(jax, both, [a.shape for a in arrays])
+    f.c_function = density
+    f.kept = kept
+    return f
+
+
+# Maps points of one array, along its last axis, to their values and gradients.
+_Both: TypeAlias = Callable[[Foreign], Foreign]
+
+
+def _knows_interface(jax: Foreign) -> bool:
+    """Whether the structs of the foreign function interface are those that `_handler` reads."""
+    try:
+        header = Path(jax.ffi.include_dir(), "xla", "ffi", "api", "c_api.h").read_text()
+    except (AttributeError, OSError):
+        return False
+    return re.search(r"#define XLA_FFI_API_MAJOR 0\b", header) is not None
+
+
+def _by_address(jax: Foreign, density: CFunction) -> tuple[Tree, _Both]:
+    """XLA calls the C function. Also what has to live as long."""
     name = f"tapediff_{next(_numbers)}"
     handler, message = _handler(density)
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(ctypes.c_void_p(handler.address).value), platform="cpu")
+    return (handler, message), lambda flat: jax.ffi.ffi_call(name, _shapes(jax, flat), vmap_method="broadcast_all")(flat)
 
-    def both(flat: Foreign) -> Foreign:
-        shapes = jax.ShapeDtypeStruct(flat.shape[:-1], flat.dtype), jax.ShapeDtypeStruct(flat.shape, flat.dtype)
-        return jax.ffi.ffi_call(name, shapes, vmap_method="broadcast_all")(flat)
 
-    f = _with_gradient(jax, both, [a.shape for a in arrays])
-    f.c_function = density
-    f.kept = handler, message
-    return f
+def _by_python(jax: Foreign, density: CFunction) -> tuple[Tree, _Both]:
+    """XLA calls Python, which calls the C function."""
+    from numba import njit  # pyright: ignore[reportPrivateImportUsage] -- documented as numba.njit
+
+    of_density = density.as_numba(status=True)
+
+    @njit
+    def rows(points, values, slopes):  # type: ignore[no-untyped-def]
+        for r in range(len(points)):
+            code, found = of_density(points[r], slopes[r])
+            if code < 0:
+                return code
+            if code == 2 or code == 3:
+                found = np.nan
+                slopes[r] = np.nan
+            values[r] = found
+        return 0
+
+    def call(flat: Foreign) -> tuple[np.ndarray, np.ndarray]:
+        points = np.array(flat, np.float64).reshape(-1, flat.shape[-1])
+        values, slopes = np.empty(len(points)), np.empty(points.shape)
+        if rows(points, values, slopes) < 0:
+            raise RuntimeError(_text_of_error(density))
+        return values.reshape(flat.shape[:-1]).astype(flat.dtype), slopes.reshape(flat.shape).astype(flat.dtype)
+
+    return None, lambda flat: jax.pure_callback(call, _shapes(jax, flat), flat, vmap_method="broadcast_all")
+
+
+def _shapes(jax: Foreign, flat: Foreign) -> tuple[Foreign, Foreign]:
+    """Those of values and gradients."""
+    return jax.ShapeDtypeStruct(flat.shape[:-1], flat.dtype), jax.ShapeDtypeStruct(flat.shape, flat.dtype)
 
 
 def _with_gradient(jax: Foreign, both: Callable[[Foreign], Foreign], shapes: list[tuple[int, ...]]) -> Foreign:
@@ -142,9 +193,10 @@ def from_jax(f: Callable[..., Foreign], name: str | None = None) -> Primitive:
 def _jax() -> Foreign:
     try:
         jax = import_module("jax")
-        import_module("jax.ffi")
     except ImportError as missing:
-        raise ImportError("this adapter needs JAX 0.5 or newer; fix: pip install tapediff[jax]") from missing
+        raise ImportError("this adapter needs JAX; fix: pip install tapediff[jax]") from missing
+    with contextlib.suppress(ImportError):  # before JAX 0.5
+        import_module("jax.ffi")
     return jax
 
 
@@ -162,16 +214,20 @@ class _Message:
         self.callback = callback_address(_write_message, ("i64",), "i64")
 
     def write(self) -> int:
-        """Put the error there, which is kept for take_error. Called by native code."""
-        raised = self._density.take_error()
-        text = "GuardFailed: the tape has no answer on this path; fix: to_jax of a function or a td.GuardedTape"
-        if raised is not None:
-            self._density._errors.keep(raised)
-            text = "".join(traceback.format_exception_only(raised)) + "f.c_function.take_error() is the exception itself."
-        encoded = text.encode()[: _LENGTH - 1]
+        """Put the error there. Called by native code."""
+        encoded = _text_of_error(self._density).encode()[: _LENGTH - 1]
         self._text[:] = 0  # ends what is shorter
         self._text[: len(encoded)] = np.frombuffer(encoded, np.uint8)
         return 0
+
+
+def _text_of_error(density: CFunction) -> str:
+    """What a fault says, which is kept for take_error."""
+    raised = density.take_error()
+    if raised is None:
+        return "GuardFailed: the tape has no answer on this path; fix: to_jax of a function or a td.GuardedTape"
+    density._errors.keep(raised)
+    return "".join(traceback.format_exception_only(raised)) + "f.c_function.take_error() is the exception itself."
 
 
 def _write_message(number: int) -> int:

@@ -21,6 +21,15 @@ def dtype(request):
     jax.config.update("jax_enable_x64", before)
 
 
+@pytest.fixture(params=["by address", "through Python"], autouse=True)
+def way(request, monkeypatch):
+    """As XLA calls functions where its interface is known, and where it is not."""
+    if request.param == "through Python":
+        monkeypatch.setattr(adapter, "_knows_interface", lambda _: False)
+    else:
+        assert adapter._knows_interface(jax)
+
+
 def bent(x):
     return np.sum(x**2) if x[0] > 0 else np.sum(np.exp(x))
 
