@@ -44,6 +44,15 @@ def _share_kernels(config):
 # Of a test with more cases than these, a run of the whole suite takes a twenty-fourth, and a forty-eighth.
 LONG_TABLE, LONGER_TABLE = 16, 64
 
+# Cases of tests in these files take seconds each, so that it takes half of three and more.
+SLOW = tuple(
+    f"tests/{name}.py" for name in (
+        "base/test_fork_locks", "base/test_operating_system", "compiler/bytecode/test_translate", "functions/test_primitive",
+        "numpy_api/test_complex", "numpy_api/test_kinds", "passes/rolling/test_random_loops", "test_implicit", "test_random",
+        "transforms/test_exchange_loops", "transforms/test_triplets",
+    )
+)  # fmt: skip
+
 
 def _sample_tables(config):
     """Let a run of the whole suite, which has fifteen minutes, take some of the cases of long tables: others each month.
@@ -64,16 +73,18 @@ def pytest_collection_modifyitems(config, items):
     cases = collections.Counter(item.nodeid.partition("[")[0] for item in items)
     left_out = [
         item for item in items
-        if zlib.crc32((item.nodeid + sample).encode()) % _one_of(cases[item.nodeid.partition("[")[0]])
+        if zlib.crc32((item.nodeid + sample).encode()) % _one_of(item.nodeid, cases[item.nodeid.partition("[")[0]])
     ]  # fmt: skip
     chosen = {id(item) for item in left_out}
     items[:] = [item for item in items if id(item) not in chosen]
     config.hook.pytest_deselected(items=left_out)
 
 
-def _one_of(cases):
-    """How many cases of a table of this length there are for each one that is taken."""
-    return 48 if cases > LONGER_TABLE else 24 if cases > LONG_TABLE else 1
+def _one_of(name, cases):
+    """How many cases of a test with so many there are for each one that is taken."""
+    if cases <= LONG_TABLE:
+        return 2 if cases > 2 and name.startswith(SLOW) else 1
+    return 48 if cases > LONGER_TABLE else 24
 
 
 @pytest.fixture
