@@ -108,6 +108,7 @@ def in_torch(tape):
 
     from tapediff.adapters.torch import to_torch
 
+    torch.set_num_threads(1)
     x = torch.tensor(X, requires_grad=True)
     f = to_torch(tape)
 
@@ -124,6 +125,7 @@ def in_torch(tape):
     yield "PyTorch: value", lambda: f(x)
     yield "PyTorch: value and gradient", lambda: torch.autograd.grad(f(x), x)
     yield "PyTorch: the same of a function that computes nothing", lambda: torch.autograd.grad(Empty.apply(x), x)
+    yield "PyTorch: the same in PyTorch's own operations", lambda: torch.autograd.grad(-0.5 * (x * x).sum(), x)
 
 
 def from_python(tape):
@@ -149,6 +151,12 @@ def from_python(tape):
     yield "littlemcmc: value and gradient", alternating(f.value_and_gradient)
     yield "mici: gradient and value", alternating(f.negative_gradient)
     yield "of a td.Posterior: value and gradient", alternating(of_post.value_and_gradient)
+    yield "td.Posterior.log_density_gradient", alternating(post.log_density_gradient)
+    yield "the same, with out=", alternating(lambda x: post.log_density_gradient(x, out=out))
+    yield "td.Posterior.log_density", alternating(post.log_density)
+    rows = np.linspace(-1.0, 1.0, 320).reshape(32, SIZE)
+    yield "emcee, zeus: values of 32 rows", lambda: f.rows(rows)
+    yield "the same of a td.Posterior", lambda: of_post.rows(rows)
     yield "SciPy, iminuit: value, then gradient", alternating(lambda x: (objective(x), objective.jac(x)))
     yield "NLopt: value and gradient", alternating(lambda x: for_nlopt(x, out))
 

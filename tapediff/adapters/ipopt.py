@@ -1,14 +1,15 @@
 """Ipopt: nonlinear programs with exact sparse Jacobians and Hessians.
 
-`pip install tapediff[ipopt]` installs ipyopt, which has Ipopt inside; tried with 0.12. Sources: Ipopt's TNLP interface, the references of
-ipyopt and cyipopt. The methods of `Program` have the names that cyipopt documents; they have not been tried with it.
+`pip install tapediff[ipopt]` installs ipyopt, which has Ipopt inside; tried with 0.12. cyipopt, which is built against an Ipopt that is
+installed, will do instead; tried with 1.7. Sources: Ipopt's TNLP interface, the references of ipyopt and cyipopt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +23,8 @@ from .scipy import Objective, Residuals
 Array: TypeAlias = np.ndarray
 # A scipy.sparse array.
 Sparse: TypeAlias = Any
+# A module that is known only where it is installed.
+Foreign: TypeAlias = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +55,9 @@ class Program:
         bounds: of x.
         args: further arguments of both, td.Constant for data.
 
-    Its methods have the names of cyipopt's problem objects: objective, gradient, constraints, jacobian, jacobianstructure, hessian and
-    hessianstructure. An infinite or NaN value, a failed factorisation: infinity, from which Ipopt steps back. Other errors are raised by
-    `solve`.
+    It is a problem object for cyipopt too: `cyipopt.Problem(n, m, problem_obj=program, lb=..., ub=..., cl=..., cu=...)` calls objective,
+    gradient, constraints, jacobian, jacobianstructure, hessian and hessianstructure. An infinite or NaN value, a failed factorisation:
+    infinity, from which Ipopt steps back. Other errors are raised by `solve`.
 
     Cost: of a Hessian of the Lagrangian, as of td.sparse_hessian.
     """
@@ -113,32 +116,43 @@ class Program:
         return self._hessian.places
 
     def solve(self, start: Array | None = None, **options: str | float) -> Solution:
-        """Ipopt's solution, by ipyopt.
+        """Ipopt's solution, by ipyopt, or by cyipopt where only that is installed.
 
         Args:
             start: a point; that of the program unless given.
             options: of Ipopt: tol, max_iter, print_level=5 to see its steps, ...
 
         Raises:
-            ImportError: ipyopt is not installed.
+            ImportError: neither is installed.
         """
-        try:
-            library = import_module("ipyopt")
-        except ImportError as missing:
-            raise ImportError("solve needs ipyopt; fix: pip install tapediff[ipopt]") from missing
+        point = np.array(self.start if start is None else start, dtype=np.float64)
+        given = {"print_level": 0, "sb": "yes", **options}
+        for library, solved in (("ipyopt", self._by_ipyopt), ("cyipopt", self._by_cyipopt)):
+            if find_spec(library) is not None:
+                return solved(import_module(library), point, given)
+        raise ImportError("solve needs ipyopt or cyipopt; fix: pip install tapediff[ipopt]")
+
+    def _by_ipyopt(self, library: Foreign, start: Array, options: Mapping[str, str | float]) -> Solution:
         low, high, g_low, g_high = self.limits
         calls = _Calls()
         problem = library.Problem(
             low.size, low, high, g_low.size, g_low, g_high, self.jacobianstructure(), self.hessianstructure(),
             calls.number(self.objective), calls.into(self.gradient), calls.into(self.constraints), calls.into(self.jacobian),
-            calls.into(self.hessian), lambda *progress: calls.fault is None,
-            ipopt_options={"print_level": 0, "sb": "yes", **options},
+            calls.into(self.hessian), lambda *progress: calls.fault is None, ipopt_options={**options},
         )  # fmt: skip
         multipliers = np.zeros(g_low.size)
-        x, value, status = problem.solve(np.array(self.start if start is None else start, dtype=np.float64), mult_g=multipliers)
+        x, value, status = problem.solve(start, mult_g=multipliers)
         if calls.fault is not None:
             raise calls.fault
         return Solution(x, value, multipliers, status)
+
+    def _by_cyipopt(self, library: Foreign, start: Array, options: Mapping[str, str | float]) -> Solution:
+        low, high, g_low, g_high = self.limits
+        problem = library.Problem(low.size, g_low.size, problem_obj=self, lb=low, ub=high, cl=g_low, cu=g_high)
+        for name, value in options.items():
+            problem.add_option(name, value)
+        x, found = problem.solve(start)
+        return Solution(x, found["obj_val"], np.asarray(found["mult_g"]), found["status"])
 
     def _sparse_jacobian(self, x: Array) -> Sparse:
         assert self._constraints is not None

@@ -23,6 +23,10 @@ Shape = tuple[int, ...]
 Foreign: TypeAlias = Any
 
 
+# The fields of nutpie's class without which it would not call what it is given.
+ESSENTIAL = {"compiled_logp_func", "compiled_expand_func", "initial_point_func", "user_data", "n_expanded", "shape_info", "_n_dim"}
+
+
 def model(
     density: CFunction, *, expand: CFunction | None = None, shapes: Mapping[str, Shape] | None = None,
     coords: Mapping[str, Sequence[Foreign]] | None = None, dims: Mapping[str, Sequence[str]] | None = None,
@@ -214,7 +218,7 @@ class _Parts:
     def by_addresses(self) -> Foreign:
         """An object of the class that nutpie has for PyMC's compiled models, as that knows what this version of nutpie wants.
 
-        None where the class is not there, or has fields of other names than from 0.13 to 0.16.
+        None where the class is not there, or wants something that it did not from 0.13 to 0.16.
         """
         _library()
         kind: Foreign = getattr(import_module("nutpie.compile_pymc"), "CompiledPyMCModel", None)
@@ -223,13 +227,14 @@ class _Parts:
         ends, user_data = np.cumsum([prod(shape) for shape in shapes]), SimpleNamespace(data=self.at.user_data)
         known = {
             "dims": self.dims, "compiled_logp_func": self.at, "compiled_expand_func": _At(expander.address, 0, (expander, self.expand)),
-            "initial_point_func": self.start, "shared_data": {}, "user_data": SimpleNamespace(ctypes=user_data),
+            "initial_point_func": self.start, "shared_data": {}, "shared_var_keys": {}, "user_data": SimpleNamespace(ctypes=user_data),
             "n_expanded": int(ends[-1]), "logp_func": None, "expand_func": None, "_n_dim": self.size, "_shapes": self.shapes,
             "shape_info": (names, [slice(end - prod(s), end) for end, s in zip(ends, shapes)], shapes), "_coords": self.coords,
         }  # fmt: skip
-        declared = getattr(kind, "__dataclass_fields__", {}).values()
-        needed = {field.name for field in declared if field.default is MISSING and field.default_factory is MISSING}
-        return kind(**known) if needed == known.keys() else None
+        declared = getattr(kind, "__dataclass_fields__", {})
+        needed = {name for name, f in declared.items() if f.default is MISSING and f.default_factory is MISSING}
+        is_known = ESSENTIAL <= declared.keys() and needed <= known.keys()
+        return kind(**{name: value for name, value in known.items() if name in declared}) if is_known else None
 
     def by_python(self) -> Foreign:
         """The same by nutpie's public function for Python functions: a call takes some microseconds more."""

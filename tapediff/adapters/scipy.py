@@ -18,6 +18,7 @@ from ..errors import ArgumentMismatch, is_recoverable
 from ..ir.arguments import Constant
 from ..ir.instruction import FLOAT64, Target, Tree
 from ..targets.compiled_tape import CompiledTape
+from ..targets.evaluate.fixed_calls import FixedCalls
 from ..targets.guarded_tape import GuardedTape
 from ..targets.operators.sparse import linear_operator, sparse_hessian, sparse_jacobian
 
@@ -81,7 +82,7 @@ class Objective:
     def __init__(self, target: Target, *args: Tree, negate: bool = False, sparse: bool = False) -> None:
         self.target, self.args, self._sparse = _guarded(target), args, sparse
         self._is_negated, self._sign = negate, -1.0 if negate else 1.0
-        self._both: Callable[[Array], tuple[float, Array]] = _bound(self.target.value_and_gradient, args)
+        self._calls = FixedCalls(self.target, args)
         # The last point's bytes, as of _LastPoint, None for none; there, value and gradient.
         self._last: tuple[bytes | None, float, Array] = None, inf, np.empty(0)
         self._hessian = _LastPoint()
@@ -119,34 +120,37 @@ class Objective:
         """The Hessian times p."""
         return self._sign * self.target.hvp(_as_point(x), _as_point(p), *self.args)
 
-
     def _evaluated(self, x: Array, here: bytes) -> tuple[bytes | None, float, Array]:
         """The last point from now on; one tuple, so that another thread sees all of it or nothing."""
         self.evaluations += 1
-        try:
-            value, gradient = self._both(x)
-        except Exception as raised:
-            if not is_recoverable(raised):
-                raise
-            value, gradient = inf, np.zeros_like(x)
+        calls = self._calls
+        gradient = np.empty(calls.size)
+        value = (calls.negative_gradient if self._is_negated else calls.gradient)(x, gradient)
+        if type(value) is not float:
+            value, gradient = self._by_python(value, x)
         if not -inf < value < inf:
-            value, gradient = inf, np.nan_to_num(self._sign * gradient)
-        elif self._is_negated:
-            value, gradient = -value, -gradient
+            value, gradient = inf, np.nan_to_num(gradient)
         last = self._last = here, value, gradient
         return last
 
+    def _by_python(self, status: object, x: Array) -> tuple[float, Array]:
+        """Where no native function is known yet, or it has kept an exception."""
+        try:
+            self._calls.raise_kept(status)
+            value, gradient = self.target.value_and_gradient(x, *self.args)
+        except Exception as raised:
+            if not is_recoverable(raised):
+                raise
+            return inf, np.zeros_like(x)
+        self._calls.learn("gradient", x)
+        return self._sign * value, self._sign * gradient
+
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "_both": None}
+        return {**vars(self), "_calls": None}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
-        self._both = _bound(self.target.value_and_gradient, self.args)
-
-
-def _bound(function: Callable[..., Tree], args: Tree) -> Callable[..., Tree]:
-    """Of x alone."""
-    return (lambda x: function(x, *args)) if args else function
+        self._calls = FixedCalls(self.target, self.args)
 
 
 class Residuals:

@@ -26,7 +26,9 @@ class Point:
         log_density: there; NaN or infinite where it is not defined.
         steepest: the largest entry of the gradient.
         error: of the gradient, relative to its largest entry.
-        next_branch: how far the nearest comparison that Python makes is from another outcome; None if there is none.
+        next_branch: how far the nearest comparison that Python makes of parameters is from another outcome; None if there is none.
+            Comparisons of data alone, such as of indices with the length of an array, do not count.
+        branch: that comparison, and the line of it; "" if there is none.
         failure: an exception that was raised instead of an answer.
     """
 
@@ -36,6 +38,7 @@ class Point:
     error: float
     next_branch: float | None
     failure: str | None = None
+    branch: str = ""
 
     @property
     def is_fine(self) -> bool:
@@ -69,6 +72,10 @@ class Report:
                 f"{name:9}   {p.log_density:12.5g}   {p.steepest:13.4g}   {p.error:17.1e}   {branch:>18}"
                 + ("" if p.is_fine else "   <- look here")
             )
+        branching = [p for p in self.points if p.next_branch is not None]
+        if branching:
+            nearest = min(branching, key=lambda p: p.next_branch or 0.0)
+            lines.append(f"the nearest branch: {nearest.branch}")
         lines.append(
             "finite everywhere, and gradients agree with differences"
             if self.is_fine
@@ -93,12 +100,16 @@ def _look_at(posterior: NamedDensity, u: Array, rng: np.random.Generator) -> Poi
         return Point(u, np.nan, np.nan, np.nan, None, f"{type(error).__name__}: {error}".splitlines()[0])
     steepest = float(np.max(np.abs(gradient), initial=0.0))
     margins = [
-        abs(m.margin)
+        m
         for m in posterior.tape.margins(u, posterior.constants)
-        if m.kind == "guard" and np.isfinite(m.margin)
+        if m.kind == "guard" and m.moves and np.isfinite(m.margin)
     ]
+    nearest = min(margins, key=lambda m: abs(m.margin), default=None)
     error = _error(posterior, u, gradient, rng) / max(1.0, steepest) if np.isfinite(value) else np.nan
-    return Point(u, float(value), steepest, error, min(margins, default=None))
+    if nearest is None:
+        return Point(u, float(value), steepest, error, None)
+    branch = f"{nearest.comparison}({nearest.left:.4g}, {nearest.right:.4g}) in {nearest.at}"
+    return Point(u, float(value), steepest, error, abs(nearest.margin), branch=branch)
 
 
 def _error(posterior: NamedDensity, u: Array, gradient: Array, rng: np.random.Generator) -> float:

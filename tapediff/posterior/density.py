@@ -12,6 +12,8 @@ from ..functions.captured.pickling import Portable
 from ..functions.merging.prepare.wrappers import Wrapper
 from ..ir.arguments import Constant
 from ..ir.instruction import Tree, UserFunction
+from ..recording.recorder import current_recorder
+from ..targets.evaluate.fixed_calls import FixedCalls
 from ..targets.guarded_tape import GuardedTape
 from ..targets.native.c_function import CFunction
 from .layout import Layout, lay_out, scalar_names
@@ -55,6 +57,8 @@ class NamedDensity:
         }
         self._density = _Density(log_density, self.layout, jacobian=True)
         self._tape = GuardedTape(self._density, **self._options)
+        self.native_calls = FixedCalls(self._tape, (self._constants,), owned=True)
+        self._ints_change = False
         self._without_jacobian: GuardedTape | None = None
         self._c_function: CFunction | None = None
 
@@ -112,9 +116,12 @@ class NamedDensity:
             raise ValueError(
                 f"no data of the name {', '.join(sorted(unknown))}; the names are {', '.join(self._data) or 'none'}"
             )
+        # Native code is specialised on Python's ints; Python's own calls take them as data once they have changed.
+        self._ints_change |= any(type(v) is int and v != self._data[name] for name, v in new.items())
         self._data = {**self._data, **new}
         self._constants = cast(Tree, Constant(self._data))
         self._c_function = None
+        self.native_calls.reset((self._constants,), off=self._ints_change)
 
     # Between the vector and the parameters
 
@@ -141,11 +148,29 @@ class NamedDensity:
 
     def log_density(self, u: Array, *, jacobian: bool = True) -> float:
         """The log density at an unconstrained point; without the log-Jacobian, that of the constrained parameters."""
-        return cast(float, self._target(jacobian)(_as_point(u), self._constants))
+        if jacobian and current_recorder() is None:
+            value = self.native_calls.value(u)
+            if type(value) is float:
+                return value
+            self.native_calls.raise_kept(value)
+        found = self._target(jacobian)(_as_point(u), self._constants)
+        if jacobian:
+            self.native_calls.learn("value", u)
+        return cast(float, found)
 
     def log_density_gradient(self, u: Array, *, jacobian: bool = True, out: Array | None = None) -> tuple[float, Array]:
         """Value and gradient; `out` receives the gradient."""
-        return self._target(jacobian).value_and_gradient(_as_point(u), self._constants, out=out)
+        if jacobian and current_recorder() is None:
+            calls = self.native_calls
+            gradient = np.empty(calls.size) if out is None else out
+            value = calls.gradient(u, gradient)
+            if type(value) is float:
+                return value, gradient
+            calls.raise_kept(value)
+        found = self._target(jacobian).value_and_gradient(_as_point(u), self._constants, out=out)
+        if jacobian:
+            self.native_calls.learn("gradient", u)
+        return found
 
     def log_density_hessian(self, u: Array, *, jacobian: bool = True) -> tuple[float, Array, Array]:
         """Value, gradient and Hessian."""
@@ -184,13 +209,15 @@ class NamedDensity:
     def __getstate__(self) -> dict[str, object]:
         """Functions by name, or by cloudpickle if that is in use; without the C function, which is of this process."""
         functions = Portable(self._density.log_density), Portable(self.generated)
-        return {**vars(self), "_density": functions, "generated": None, "_without_jacobian": None, "_c_function": None}
+        here = dict.fromkeys(("generated", "_without_jacobian", "_c_function", "native_calls"))
+        return {**vars(self), **here, "_density": functions}
 
     def __setstate__(self, state: dict[str, Tree]) -> None:
         vars(self).update(state)
         # Where nothing was pickled in between, as in copy.copy, they are what they stand for still.
         functions: list[Tree] = [f.value if isinstance(f, Portable) else f for f in state["_density"]]
         self._density, self.generated = _Density(functions[0], self.layout, jacobian=True), functions[1]
+        self.native_calls = FixedCalls(self._tape, (self._constants,), owned=True)
 
     def _target(self, jacobian: bool) -> GuardedTape:
         if jacobian:

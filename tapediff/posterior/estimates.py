@@ -17,6 +17,8 @@ from .transforms import Array
 STARTS = 6
 # Newton's method takes a Hessian a step: beyond this size gradients alone, as one would take seconds.
 LARGEST_HESSIAN = 500
+# An unconstrained number beyond this is on its way to a bound, or to infinity.
+FAR = 8.0
 # A point is a mode where the gradient is that small in comparison to how it changes over one unit.
 FLAT = 1e-5
 
@@ -75,29 +77,43 @@ def find_mode(posterior: NamedDensity, start: Array | None, jacobian: bool, seed
         return (-value, -gradient) if np.isfinite(value) and np.all(np.isfinite(gradient)) else (np.inf, np.zeros(size))
 
     minimize = import_module("scipy.optimize").minimize  # when it is needed: importing SciPy takes longer than importing tapediff
-    found = []
+    found, ends = [], []
     for point in with_progress(starts, len(starts), "find_map"):
         if np.isfinite(falling(point)[0]):
             u = minimize(
                 falling, point, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-14, "gtol": 1e-9}
             ).x
             found.append(_sharpened(posterior, u, jacobian))
+            ends.append(u)
             if found[-1] is not None and start is not None:
                 break
     modes = [mode for mode in found if mode is not None]
     if not modes:
-        kind = (
-            ""
-            if jacobian
-            else "; the density of the constrained parameters may have none: jacobian=True takes that of the unconstrained vector"
-        )
         raise RuntimeError(
             f"no mode was found from {len(starts)} starting points, {len(found)} of them with a finite log density"
-            + kind
+            + _why(posterior, ends, jacobian)
         )
     u = max(modes, key=lambda u: -falling(u)[0])
     value, gradient = posterior.log_density_gradient(u, jacobian=jacobian)
     return Estimate(u, posterior.constrain(u), float(value), gradient)
+
+
+def _why(posterior: NamedDensity, ends: list[Array], jacobian: bool) -> str:
+    """Which parameters went where, in the run that came highest."""
+    if not ends:
+        return "; fix: start={...}, values at which it is finite"
+    u = max(ends, key=lambda u: posterior.log_density(u, jacobian=jacobian))
+    values, far = posterior.constrain(u), []
+    for block in posterior.layout.blocks:
+        part = np.abs(np.atleast_1d(u[block.part]))
+        if np.max(part, initial=0.0) > FAR:
+            value = values[block.name]
+            shown = f" to {np.ravel(value)[np.argmax(part)]:.2g}" if value.size == part.size else ""
+            far.append(f"{block.name} goes{shown}")
+    went = f"; it rises as {', '.join(far)}" if far else ""
+    if jacobian:
+        return went + ("; fix: a prior that keeps it away from there" if far else "")
+    return went + "; fix: find_map(jacobian=True), the mode of the unconstrained vector, which exists also where that is at a bound"
 
 
 def _sharpened(posterior: NamedDensity, u: Array, jacobian: bool) -> Array | None:

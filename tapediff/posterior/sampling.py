@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -85,8 +85,8 @@ def sample(
         of_parameters = {name: np.asarray(trace.posterior[name].values) for name in posterior.shapes}
         for name, values in generate(posterior, of_parameters, seed).items():
             axes = posterior.dims.get(name, tuple(f"{name}_dim_{k}" for k in range(values.ndim - 2)))
-            trace.posterior[name] = (("chain", "draw", *axes), values)
-            trace.posterior.coords.update({dim: list(posterior.coords[dim]) for dim in axes if dim in posterior.coords})
+            coords = {dim: list(posterior.coords[dim]) for dim in axes if dim in posterior.coords}
+            trace.posterior[name] = import_module("xarray").DataArray(values, coords, ("chain", "draw", *axes))
     return trace
 
 
@@ -99,7 +99,20 @@ def sample_by_tasks(
     futures = [executor.submit(_chain, sent, of_nutpie, int(of_chain)) for of_chain in seeds]
     shown = with_progress(futures, chains, "chains") if options.get("progress_bar", True) else futures
     traces = [future.result() for future in shown]
-    return import_module("arviz").concat(*traces, dim="chain")
+    return _joined(traces)
+
+
+def _joined(traces: Sequence[Tree]) -> Tree:
+    """The chains in one trace: ArviZ 0.x has a function for its own trees, 1.0 uses those of xarray."""
+    concat = getattr(import_module("arviz"), "concat", None)
+    if concat is not None:
+        return concat(*traces, dim="chain")
+    xarray = import_module("xarray")
+    groups: dict[str, Tree] = {}
+    for name in traces[0].children:
+        parts = [trace[name].to_dataset().assign_coords(chain=[k]) for k, trace in enumerate(traces)]
+        groups[name] = xarray.concat(parts, dim="chain", combine_attrs="override", join="outer")
+    return xarray.DataTree.from_dict(groups)
 
 
 def _chain(sent: bytes, options: Mapping[str, Tree], seed: int) -> Tree:

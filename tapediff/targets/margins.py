@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class Margin:
         outcome: of the comparison there: a bool; for int the integer; for kinks whether left is the greater.
         tie: the two sides are equal.
         index: the position of the closest elements; () for scalars.
+        moves: the comparison depends on an argument that may be differentiated; False if it is of data and constants alone.
     """
 
     at: str
@@ -40,6 +41,7 @@ class Margin:
     outcome: bool | int | float
     tie: bool
     index: tuple[int, ...] = ()
+    moves: bool = True
 
     def __str__(self) -> str:
         where = f" at {self.index}" if self.index else ""
@@ -51,21 +53,39 @@ class Margin:
 
 def margins(tape: Tape, inputs: Sequence[Operand]) -> list[Margin]:
     """Every comparison behind the guards of a tape, in order, then the places where its results have a kink or a jump."""
-    values = values_at(tape, inputs)
-    found = [margin for guard in tape.guards for margin in guard_margins(tape, values, guard)]
+    return _margins(tape, inputs, tape.active_inputs)
+
+
+def _margins(tape: Tape, inputs: Sequence[Operand], active: Collection[int]) -> list[Margin]:
+    """The same; `active` are the positions of the inputs that may move."""
+    values, moving = values_at(tape, inputs), _moving(tape, active)
+    found = [m for guard in tape.guards for m in guard_margins(tape, values, guard, moving)]
     needed = _needed_by_outputs(tape)
     for number, instruction in enumerate(tape.instructions):
         if instruction.op in (CALL, LOOP):
-            found += _inside(tape, values, instruction)
+            found += _inside(tape, values, instruction, moving)
         if number in needed:
-            found += _kinks(tape, values, number)
+            found += _kinks(tape, values, number, moving)
     return found
 
 
-def _inside(tape: Tape, values: Sequence[Operand], instruction: Instruction) -> list[Margin]:
+def _moving(tape: Tape, active: Collection[int]) -> set[int]:
+    """The values that depend on some inputs."""
+    found: set[int] = set()
+    for number, instruction in enumerate(tape.instructions):
+        is_active = instruction.op is INPUT and instruction.params[0] in active
+        if is_active or not found.isdisjoint(instruction.inputs):
+            found.add(number)
+    return found
+
+
+def _inside(tape: Tape, values: Sequence[Operand], instruction: Instruction, moving: set[int]) -> list[Margin]:
     """The margins of the functions that a tape calls; of all iterations of a loop, those closest to another outcome."""
     operands = [values[i] for i in instruction.inputs]
-    watched = _Watched(instruction.params[0])
+    # In a loop, what is carried from turn to turn may come to depend on anything.
+    is_one_call = instruction.op is CALL
+    active = [k for k, i in enumerate(instruction.inputs) if i in moving or (not is_one_call and moving)]
+    watched = _Watched(instruction.params[0], active)
     if not hasattr(watched.callee, "variants"):  # a user's primitive, which nobody looks into
         return []
     if instruction.op is CALL:
@@ -73,7 +93,7 @@ def _inside(tape: Tape, values: Sequence[Operand], instruction: Instruction) -> 
         called: Tape = watched.callee.variants[number].tape
         # The condition of td.cond was compared outside.
         given = [(g, called.inputs.index(g.value)) for g in called.guards if g.value in called.inputs]
-        outside = [_decisions(tape, values, instruction.inputs[k], str(g.site), "guard", g.kind) for g, k in given]
+        outside = [_decisions(tape, values, instruction.inputs[k], str(g.site), "guard", g.kind, moving) for g, k in given]
         return [*(margin for found in outside for margin in found), *watched.found]
     loop_with_numpy(watched, instruction.params[1], operands)
     closest: dict[tuple[str, str, str], Margin] = {}
@@ -87,13 +107,14 @@ def _inside(tape: Tape, values: Sequence[Operand], instruction: Instruction) -> 
 class _Watched:
     """A callee that notes the margins of every run."""
 
-    def __init__(self, callee: Param) -> None:
+    def __init__(self, callee: Param, active: Collection[int]) -> None:
+        self._active = active
         self.callee, self.in_types, self.out_types = callee, callee.in_types, callee.out_types
         self.found: list[Margin] = []
 
     def answer(self, number: int | None, inputs: Sequence[Operand]) -> tuple[list[Operand], int]:
         outputs, ran = self.callee.answer(number, inputs)
-        self.found += margins(self.callee.variants[ran].tape, inputs)
+        self.found += _margins(self.callee.variants[ran].tape, inputs, self._active)
         return outputs, ran
 
 
@@ -115,13 +136,15 @@ def values_at(tape: Tape, inputs: Sequence[Operand], guard: int | None = None) -
     return values
 
 
-def guard_margins(tape: Tape, values: Sequence[Operand], guard: Guard) -> list[Margin]:
+def guard_margins(tape: Tape, values: Sequence[Operand], guard: Guard, moving: set[int] | None = None) -> list[Margin]:
     """The comparisons that a guard depends on, those under `and`, `or`, `not`, all() and any() included."""
     at = str(guard.site or "unknown line")
-    return _decisions(tape, values, guard.value, at, "guard", guard.kind)
+    return _decisions(tape, values, guard.value, at, "guard", guard.kind, moving)
 
 
-def _decisions(tape: Tape, values: Sequence[Operand], top: int, at: str, kind: str, looked_at: str) -> list[Margin]:
+def _decisions(
+    tape: Tape, values: Sequence[Operand], top: int, at: str, kind: str, looked_at: str, moving: set[int] | None
+) -> list[Margin]:
     found: list[Margin] = []
     pending, seen = [top], {top}
     while pending:
@@ -130,18 +153,23 @@ def _decisions(tape: Tape, values: Sequence[Operand], top: int, at: str, kind: s
         op, ids = instruction.op, instruction.inputs
         operands = [values[i] for i in ids]
         if op.compares is not None and not instruction.type.is_float:
-            found += _closest(at, kind, op.name, *op.compares(values[number], *operands, *instruction.params))
+            closest = _closest(at, kind, op.name, *op.compares(values[number], *operands, *instruction.params))
+            found += _marked(closest, number, moving)
             # Integers and truth values change where the comparisons that they were made by do.
             below = [i for i in ids if i not in seen and not tape.instructions[i].type.is_float]
             seen.update(below)
             pending += reversed(below)
         elif instruction.type.is_float and not _is_count(tape, instruction):
-            found += _number(tape, values, number, at, kind, looked_at)
+            found += _marked(_number(tape, values, number, at, kind, looked_at), number, moving)
         else:
             below = [i for i in ids if i not in seen]
             seen.update(below)
             pending += reversed(below)
     return found
+
+
+def _marked(found: list[Margin], number: int, moving: set[int] | None) -> list[Margin]:
+    return found if moving is None or number in moving else [replace(margin, moves=False) for margin in found]
 
 
 def _is_count(tape: Tape, instruction: Instruction) -> bool:
@@ -163,14 +191,15 @@ def _number(tape: Tape, values: Sequence[Operand], number: int, at: str, kind: s
     return _closest(at, kind, "int", value, rounding.jump(np.asarray(value)), rounding.evaluate(value))
 
 
-def _kinks(tape: Tape, values: Sequence[Operand], number: int) -> list[Margin]:
+def _kinks(tape: Tape, values: Sequence[Operand], number: int, moving: set[int]) -> list[Margin]:
     op, ids, params, type_, site = tape.instructions[number]
     at = str(site or "unknown line")
     if op is SELECT:
-        return _decisions(tape, values, ids[0], at, "where", "bool")
+        return _decisions(tape, values, ids[0], at, "where", "bool", moving)
     if op.compares is None or not type_.is_float:
         return []
-    return _closest(at, "kink", op.name, *op.compares(values[number], *[values[i] for i in ids], *params))
+    found = _closest(at, "kink", op.name, *op.compares(values[number], *[values[i] for i in ids], *params))
+    return _marked(found, number, moving)
 
 
 def _needed_by_outputs(tape: Tape) -> set[int]:

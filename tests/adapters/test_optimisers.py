@@ -97,14 +97,17 @@ def test_derivatives_for_ipopt_agree_with_dense_ones():
         branching.hessian(-np.ones(2), np.zeros(0), 1.0)
 
 
-def test_ipopt_solves_problems():
+@pytest.mark.parametrize("library", ["ipyopt", "cyipopt"])
+def test_ipopt_solves_problems(library, monkeypatch):
     """Hock and Schittkowski's 71, whose solution is known; a chain without constraints; a model that rejects points; a fault."""
-    pytest.importorskip("ipyopt")
+    pytest.importorskip(library)
+    monkeypatch.setattr(ipopt, "find_spec", lambda name: library if name == library else None)
     program = ipopt.Program(hs071, np.array([1.0, 5.0, 5.0, 1.0]), of_hs071, lower=[25.0, 40.0], upper=[np.inf, 40.0], bounds=(1.0, 5.0))
     found = program.solve(tol=1e-10)
     assert found.status == 0
     np.testing.assert_allclose(found.value, 17.0140173, rtol=1e-8)  # the digits that are published
     np.testing.assert_allclose(found.x, [1.0, 4.7429994, 3.8211503, 1.3794082], rtol=1e-6)
+    np.testing.assert_allclose(td.gradient(hs071, found.x) + found.multipliers @ td.jacobian(of_hs071, found.x), [1.0879, 0, 0, 0], atol=1e-4)
     chain = ipopt.Program(rosenbrock, np.full(200, 0.5)).solve()
     np.testing.assert_allclose(chain.x, 1.0, atol=1e-6)
     barrier = ipopt.Program(lambda x: 3 * x[0] - np.sum(np.log(np.diag(np.linalg.cholesky(np.eye(1) * x[0])))), np.full(1, 9.0))

@@ -38,6 +38,35 @@ def test_several_tensors_and_data():
         gradient.sum().backward()
 
 
+def test_gradients_are_new_tensors_and_only_those_that_are_wanted():
+    """A graph that is kept gives the same gradient again, though PyTorch adds to its tensors in place; one of two tensors; none."""
+    f = adapter.to_torch(lambda a, b=None: np.sum(a**2) if b is None else np.sum(a * b))
+    x, y = torch.ones(3, dtype=torch.float64, requires_grad=True), torch.full((3,), 2.0, dtype=torch.float64)
+    for loss in (f(x), f(x, x.detach() * 2)):
+        x.grad = None
+        for count in (1, 2, 3):
+            loss.backward(retain_graph=True)
+            np.testing.assert_array_equal(x.grad, [2.0 * count] * 3)
+    changed = y.clone().requires_grad_()
+    loss = f(changed)
+    loss.backward(retain_graph=True)
+    with torch.no_grad():
+        changed += 1.0
+    with pytest.raises(RuntimeError, match="changed in place"):
+        loss.backward()
+    by_second = y.clone().requires_grad_()
+    f(x.detach(), by_second).backward()
+    np.testing.assert_array_equal(by_second.grad, [1.0] * 3)
+    assert not f(y).requires_grad
+    assert f(y).item() == 12.0
+    scalar = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
+    adapter.to_torch(lambda a: a**2)(scalar).backward()
+    assert scalar.grad.item() == 6.0
+    assert scalar.grad.shape == ()
+    (gradient,) = torch.autograd.grad(f(x), x, create_graph=True)
+    assert not gradient.requires_grad  # no second derivative
+
+
 def test_functions_of_torch_on_tapes():
     """Value and gradient in a recorded function, with one tensor and with two."""
     of_torch = adapter.from_torch(lambda x: torch.tanh(x) * x)

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import tapediff as td
-from tapediff.posterior import progress
+from tapediff.posterior import progress, sampling
 from tapediff.stats import halfcauchy, norm
 
 spec = importlib.util.spec_from_file_location(
@@ -117,6 +117,23 @@ def test_a_density_that_branches_has_a_tape_for_each_path():
     report = post.check(seed=1)
     assert report.is_fine
     assert "0 " in str(report).splitlines()[1]  # u = 0 is at the branch
+    assert "the nearest branch: greater(0, 0) in test_posterior.py" in str(report)
+
+
+def test_comparisons_of_data_are_no_branches_in_the_table_of_check():
+    """Indices, and data that a loop or an `if` looks at: no parameter comes to the other side."""
+    groups, y = np.array([0, 2, 1, 2]), np.arange(4.0)
+
+    def of_groups(a, y, groups):
+        total = norm.logpdf(a).sum()
+        for value in y:
+            total += norm.logpdf(value, a[0]) if value > 1.5 else 0.0
+        return total + norm.logpdf(y, a[groups]).sum()
+
+    report = td.Posterior(of_groups, a=td.real(3), data={"y": y, "groups": groups}).check()
+    assert report.is_fine
+    assert all(point.next_branch is None for point in report.points)
+    assert "nearest branch" not in str(report)
 
 
 def test_bounds_may_depend_on_parameters_declared_before():
@@ -144,8 +161,12 @@ def test_modes_and_normal_approximations_of_a_normal_distribution_are_exact():
     positive = td.Posterior(lambda s: stats.gamma(3, scale=2).logpdf(1.0) * 0 + 2 * np.log(s) - s / 2, s=td.positive())
     assert positive.find_map().values["s"] == pytest.approx(4.0)  # the mode of Gamma(3, 2)
     assert positive.find_map(jacobian=True).values["s"] == pytest.approx(6.0)  # that of its logarithm, back
-    with pytest.raises(RuntimeError, match="no mode was found"):
+    with pytest.raises(RuntimeError, match=r"no mode was found.*as s goes to .*fix: find_map\(jacobian=True\)"):
         td.Posterior(lambda s: -np.log(s), s=td.positive()).find_map()
+    with pytest.raises(RuntimeError, match=r"as s goes to .*fix: a prior"):
+        td.Posterior(lambda s: 2.0 * np.log(s), s=td.positive()).find_map(jacobian=True)
+    with pytest.raises(RuntimeError, match=r"0 of them with a finite.*fix: start="):
+        td.Posterior(lambda s: np.log(s - 100.0), s=td.positive()).find_map()
 
 
 def test_pathfinder_finds_a_normal_distribution():
@@ -262,6 +283,21 @@ def test_check_marks_what_is_not_fine():
     report = td.Posterior(lambda x: wrong(x), x=td.real()).check()
     assert not report.is_fine
     assert "look here" in str(report)
+
+
+@pytest.mark.filterwarnings("ignore")  # those of other packages
+def test_chains_are_joined_in_one_trace_by_any_arviz():
+    """Numbered from 0, with the coordinates that they have; ArviZ 1.0 has no concat of its own."""
+    az = pytest.importorskip("arviz")
+    parts = [{"x": np.full((1, 5, 2), float(k))} for k in range(3)]
+    options = {"coords": {"pair": ["a", "b"]}, "dims": {"x": ["pair"]}}
+    has_concat = hasattr(az, "concat")
+    traces = [az.from_dict(posterior=part, **options) if has_concat else az.from_dict({"posterior": part}, **options) for part in parts]
+    joined = sampling._joined(traces).posterior["x"]
+    assert joined.dims == ("chain", "draw", "pair")
+    np.testing.assert_array_equal(joined.values[:, 0, 0], [0.0, 1.0, 2.0])
+    assert list(joined["pair"].values) == ["a", "b"]
+    assert list(joined["chain"].values) == [0, 1, 2]
 
 
 @pytest.mark.filterwarnings("ignore")  # those of other packages

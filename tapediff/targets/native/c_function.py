@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -59,11 +59,15 @@ class Plan:
         return int(self._words.ctypes.data)
 
 
+_IN_MEMORY: dict[bool, dict[str, Tree]] = {True: {"order": "C"}, False: {"requirements": "CA"}}
+
+
 class Constants:
     """The numbers of the constants in memory, and their addresses."""
 
-    def __init__(self, values: Sequence[np.ndarray], types: Sequence[ValueType]) -> None:
-        self.arrays = [np.array(value, widened(type_).dtype, order="C") for value, type_ in zip(values, types)]
+    def __init__(self, values: Sequence[Operand], types: Sequence[ValueType], *, copy: bool) -> None:
+        make = np.array if copy else np.require
+        self.arrays = [make(value, widened(type_).dtype, **_IN_MEMORY[copy]) for value, type_ in zip(values, types)]
         self._words = np.array([a.ctypes.data for a in self.arrays] or [0], np.int64)
 
     @property
@@ -116,6 +120,10 @@ class CFunction:
         """The exception behind a negative code, or 2 or 3; None where a guard or a factorisation of a CompiledTape failed."""
         return self._errors.take(any_thread=True)
 
+    def take_own_error(self) -> BaseException | None:
+        """The exception that a call in this thread has kept, which is handed out once."""
+        return self._errors.take()
+
     def fault(self, code: int) -> BaseException:
         """The exception to raise for a negative code; that which was raised is handed out once."""
         from .for_numba import GuardFailedNatively
@@ -133,6 +141,21 @@ class CFunction:
             constants: in the places of the arguments that hold nothing else, in order; of the recorded structure, shapes and dtypes.
         """
         self._use(self._fitted(constants))
+
+    def share_constants(self, *args: Tree) -> bool:
+        """Read the constants among these arguments where they are from now on, if all can be; says whether.
+
+        Args:
+            args: those of the call that the function was made from.
+        """
+        signature, found = self._known_plan().signature, dict[int, Operand]()
+        for k in signature.constant_arguments:
+            found |= zip(signature.in_arguments[k], signature.inputs_in(k, args[k]))
+        numbers = [k for k, is_constant in enumerate(signature.is_constant) if is_constant]
+        if set(numbers) != found.keys():
+            return False
+        self._use([found[k] for k in numbers], copy=False)
+        return all(made is found[k] for k, made in zip(numbers, self._constants[-1].arrays) if isinstance(found[k], np.ndarray))
 
     def with_constants(self, *constants: Tree) -> CFunction:
         """The same function with other constants, for calls at the same time: only `user_data` differs, and nothing is compiled."""
@@ -185,6 +208,17 @@ class CFunction:
 
         return numba_function(self, self.address if status else self.function, self.user_data, self.kind == "gradient", status)
 
+    def builtin(self, *, negate: bool = False) -> Callable[[np.ndarray], Operand] | Callable[[np.ndarray, np.ndarray], Operand]:
+        """Called with a vector x, for a gradient also with an array for that; see compiler.runtime.entries.flat_builtin.
+
+        Args:
+            negate: gives minus the value, and minus the gradient.
+        """
+        from ...compiler.runtime.entries.flat_builtin import flat_builtin
+
+        size, is_gradient = self._known_plan().sizes[0], self.kind == "gradient"
+        return flat_builtin(self.user_data, size, self, with_gradient=is_gradient, negate=negate)
+
     def __reduce__(self) -> NoReturn:
         raise ArgumentMismatch("a C function cannot be copied or pickled, as it is an address in this process",
                                fix="pickle the tape and call c_function() there, or with_constants() here")  # fmt: skip
@@ -205,10 +239,10 @@ class CFunction:
             values |= zip(signature.in_arguments[k], signature.inputs_in(k, constant))
         return [_fitted(values[k], type_) for k, type_ in enumerate(signature.types) if signature.is_constant[k]]
 
-    def _use(self, values: Sequence[np.ndarray]) -> None:
+    def _use(self, values: Sequence[Operand], *, copy: bool = True) -> None:
         """Let calls read these numbers."""
         types = [t for t, c in zip(self._known_plan().signature.types, self._known_plan().signature.is_constant) if c]
-        made = Constants(values, types)
+        made = Constants(values, types, copy=copy)
         # Those of before stay for calls that are under way.
         self._constants = [*self._constants[-1:], made]
         self._words[address_call.CONSTANTS_WORD] = made.address

@@ -1,0 +1,117 @@
+"""FixedCalls: a target as a function of one vector, everything else fixed, called from Python at the cost of the kernel and 0.1 µs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from ...base.fork_locks import new_lock
+from ...base.held_locks import holding
+from ...compiler.runtime.status import KEPT
+from ...errors import ArgumentMismatch
+from ...ir.arguments import Constant
+from ...ir.instruction import FLOAT64, Tree
+from ..backends import NATIVE
+from .fast_path import unknown_yet
+
+# A CompiledTape or a GuardedTape.
+Owner: TypeAlias = Any
+# A builtin of a vector, and an array for the gradient; a float, the value, where it has answered.
+Builtin: TypeAlias = Callable[..., object]
+
+NUMBERS = (float, int, str, bool, type(None), np.number, np.bool_)
+
+
+class _CFunction(Protocol):
+    """A native.c_function.CFunction."""
+
+    @property
+    def sizes(self) -> tuple[int, int] | None: ...
+    def share_constants(self, *args: Tree) -> bool: ...
+    def builtin(self, *, negate: bool = False) -> Builtin: ...
+    def take_own_error(self) -> BaseException | None: ...
+
+
+class FixedCalls:
+    """Native calls of a target at vectors. There are none until `learn`, which is for after an answer by Python.
+
+    The builtins read the arrays of data where they are, as a call by Python does. They answer for vectors of float64 of one size; they
+    return no float for everything else, and where an exception waits for `raise_kept`.
+
+    Attributes:
+        value: of a vector. gradient: value and gradient, of a vector and an array for that.
+        negative_value, negative_gradient: the same with the signs turned.
+        size: of the gradient.
+    """
+
+    __slots__ = (
+        "_args", "_errors", "_lock", "_owned", "_target", "_tried", "gradient", "negative_gradient", "negative_value", "size", "value",
+    )  # fmt: skip
+
+    def __init__(self, target: Owner, args: Sequence[Tree], *, owned: bool = False) -> None:
+        """Of `target(x, *args)`; `owned`: arguments that are dicts are the caller's own, and never change."""
+        self._target, self._owned, self._lock = target, owned, new_lock()
+        self.reset(args)
+
+    @holding("_lock")
+    def reset(self, args: Sequence[Tree], *, off: bool = False) -> None:
+        """Other arguments: there are no native calls again, and never any if `off`."""
+        self._args, self._errors, self.size = args, None, 0
+        self.value: Builtin = unknown_yet
+        self.gradient: Builtin = unknown_yet
+        self.negative_value: Builtin = unknown_yet
+        self.negative_gradient: Builtin = unknown_yet
+        # The kinds and sizes of vectors that `learn` was called for; None where no call can be native.
+        self._tried = None if off or not all(_is_fixed(arg, self._owned) for arg in args) else set[tuple[str, int]]()
+
+    def learn(self, kind: str, x: Tree) -> None:
+        """Let the next calls be native at vectors like x, if that is possible: of kind "value", or "gradient"."""
+        tried, args = self._tried, self._args
+        if tried is None or not isinstance(x, np.ndarray) or x.ndim != 1 or x.dtype is not FLOAT64 or (kind, x.size) in tried:
+            return
+        # Where Python chooses among tapes, it does so from native code too, which takes longer.
+        if self._target.backend == NATIVE and getattr(self._target, "chooses_natively", True):
+            tried.add((kind, x.size))
+            function = self._function(kind, x, args)
+            if function is not None:
+                self._use(kind, x, args, function)
+
+    @holding("_lock")
+    def _use(self, kind: str, x: np.ndarray, args: Sequence[Tree], function: _CFunction) -> None:
+        if args is not self._args:  # other arguments have come meanwhile
+            return
+        self._errors = function
+        if kind == "value":
+            self.value, self.negative_value = function.builtin(), function.builtin(negate=True)
+        else:
+            self.size = x.size
+            self.gradient, self.negative_gradient = function.builtin(), function.builtin(negate=True)
+
+    def _function(self, kind: str, x: np.ndarray, args: Sequence[Tree]) -> _CFunction | None:
+        """The C function, which reads the data where they are."""
+        try:
+            function = self._target.c_function(kind, x, *args)
+        except ArgumentMismatch:  # such as more arrays than native calls take
+            return None
+        is_alike = function.sizes == (x.size, 1 if kind == "value" else x.size)
+        return function if is_alike and function.share_constants(x, *args) else None
+
+    def raise_kept(self, status: object) -> None:
+        """Raise what a builtin has kept, if its answer says so; else, or where it is not known, Python has to answer."""
+        if type(status) is int and status == KEPT and self._errors is not None:
+            raised = self._errors.take_own_error()
+            if raised is not None:
+                raise raised
+
+
+def _is_fixed(argument: Tree, owned: bool) -> bool:
+    """Whether nothing of an argument can be exchanged but the numbers in its arrays."""
+    if isinstance(argument, Constant):
+        argument = argument.value
+    if type(argument) is dict:
+        return owned and all(_is_fixed(part, False) for part in argument.values())
+    if type(argument) is tuple:
+        return all(_is_fixed(part, False) for part in argument)
+    return type(argument) is np.ndarray or isinstance(argument, NUMBERS)
