@@ -1,4 +1,4 @@
-"""Settings of the process. Users need the kernel cache only; the rest is for tests, and for whoever looks for a mistake."""
+"""Settings of the process. Users need the kernel cache and threads; the rest is for tests, and for whoever looks for a mistake."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 # Names the directory of the kernel cache; none is used where it is not set.
 CACHE_VARIABLE = "TAPEDIFF_CACHE_DIR"
+# How many threads a kernel may use where nobody says.
+THREADS_VARIABLE = "TAPEDIFF_THREADS"
 
 
 @dataclass(slots=True)
@@ -30,6 +32,11 @@ class Settings:
         """The directory of the kernel cache."""
         directory = os.environ.get(CACHE_VARIABLE)
         return os.path.expanduser(directory) if directory else None
+
+    @property
+    def threads(self) -> str | None:
+        """How many threads a kernel may use, as the user's environment says it."""
+        return os.environ.get(THREADS_VARIABLE) or None
 
 
 settings = Settings()

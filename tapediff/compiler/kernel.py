@@ -29,6 +29,7 @@ from .runtime.callbacks import raise_pending
 from .runtime.entries import python_entry as entry
 from .runtime.guard_reports import Exits, number_failure, report_for, reported_failure
 from .runtime.status import FAILURE, OUT_OF_MEMORY, OVERLAP, PENDING, REFUSED
+from .runtime.thread_pool import pool
 from .runtime.workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
 
 # Kernels that do less work than this keep the interpreter lock: giving it up and taking it back costs 0.05 µs, and more when
@@ -50,10 +51,11 @@ class Kernel:
         seconds: how long compiling took.
     """
 
-    def __init__(self, tape: Tape, program: Program | None = None) -> None:
+    def __init__(self, tape: Tape, program: Program | None = None, threads: int = 0) -> None:
         start = time.perf_counter()
         self.tape = tape
-        self.program = build_program(tape) if program is None else program
+        self.program = build_program(tape, threads) if program is None else program
+        pool.ensure(threads)
         emitter = KernelEmitter(self.program, "tapediff_kernel")
         self.llvm = emitter.text()
         self._native = NativeFunction(

@@ -43,7 +43,7 @@ class LoopKernel:
     def __init__(self, tape: Tape, layout: ArgumentLayout) -> None:
         start = time.perf_counter()
         self.tape = tape
-        self.program = build_body(tape, varying(tape, layout), layout.carries)
+        self.program = build_body(tape, varying(tape, layout), layout.carries, layout.threads)
         emitter = LoopEmitter(self.program, "tapediff_loop", layout, tape)
         self.llvm = emitter.text()
         # Native code of other callees that this code calls lives as long as their dispatch tables do.

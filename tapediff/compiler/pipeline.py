@@ -1,5 +1,5 @@
 """From tape to scheduled loop program: lower, recompute stencils, fuse, rematerialize, recompute products, place in memory,
-block by rows, merge, plan memory.
+block by rows, merge, cut into bands, plan memory.
 
 Each stage takes groups and storages and gives new ones.
 """
@@ -14,6 +14,7 @@ from ..passes.pipeline import FINISH, run_passes
 from .bytecode.translate import Translation, translated
 from .loop_ir.program import Group, Interpreted, Program, Storage, assembled
 from .lower.lower import Lowered, lower
+from .schedule.cut_into_bands import cut_into_bands
 from .schedule.fusion import schedule
 from .schedule.loop_invariants import split_invariants
 from .schedule.memory_plan import ALIGNMENT, plan_memory
@@ -26,30 +27,38 @@ from .schedule.row_blocking import block_rows
 from .schedule.split_long import split_long
 
 
-def build_program(tape: Tape) -> Program:
-    """The scheduled loop program of a tape, with its memory plan."""
+def build_program(tape: Tape, threads: int = 0) -> Program:
+    """The scheduled loop program of a tape, with its memory plan.
+
+    Args:
+        threads: how many may share a loop, whose long sums are then cut into bands; 0 for sums that nothing is cut of.
+    """
     lowered = lower(run_passes(tape, FINISH))
     steps, storages = recompute_stencils(lowered.steps, lowered.storages)
     groups, storages = rematerialize(schedule(steps, storages), storages)
-    return _planned(lowered, storages, [], split_long(groups))
+    return _planned(lowered, storages, [], split_long(groups), threads)
 
 
-def build_body(tape: Tape, varying: set[int], carries: int) -> Program:
+def build_body(tape: Tape, varying: set[int], carries: int, threads: int = 0) -> Program:
     """The program of a loop's body: its first `before` groups run once, as they depend on none of the inputs `varying`."""
     lowered = lower(selects_by_jumps(run_passes(tape, FINISH), carries))
     steps, storages = recompute_stencils(lowered.steps, lowered.storages)
     early, steps = split_invariants(steps, storages, varying)
     before, groups = schedule(early, storages), schedule(steps, storages)
     groups, storages = rematerialize(groups, storages, before)
-    return _planned(lowered, storages, before, split_long(groups))
+    return _planned(lowered, storages, before, split_long(groups), threads)
 
 
-def _planned(lowered: Lowered, storages: Sequence[Storage], before: list[Group], body: list[Group]) -> Program:
+def _planned(lowered: Lowered, storages: Sequence[Storage], before: list[Group], body: list[Group], threads: int) -> Program:
     """The program of groups that run once and of those after them."""
     body, storages, cuts = recompute_products(body, storages)
     storages = place_in_memory([*before, *body], storages)
-    body, storages = block_rows(body, storages, cuts)
-    groups = [*before, *merge_nearly_equal(body, storages)]
+    body, blocked = block_rows(body, storages, cuts)
+    body = merge_nearly_equal(body, blocked)
+    if threads:
+        before, blocked = cut_into_bands(before, blocked, storages, threads)
+        body, blocked = cut_into_bands(body, blocked, storages, threads)
+    groups, storages = [*before, *body], blocked
     storages, workspace_bytes = plan_memory(groups, storages, len(before))
     groups, slots = _translated(groups, storages)
     slots_at = 0
@@ -58,7 +67,7 @@ def _planned(lowered: Lowered, storages: Sequence[Storage], before: list[Group],
         workspace_bytes = slots_at + 8 * slots
     return Program(
         lowered.tape.name, storages, groups, lowered.constants, len(lowered.tape.inputs), len(lowered.tape.outputs),
-        lowered.failures, workspace_bytes, len(before), slots_at,
+        lowered.failures, workspace_bytes, len(before), slots_at, threads,
     )  # fmt: skip
 
 

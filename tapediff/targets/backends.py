@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..base.settings import THREADS_VARIABLE, settings
 from ..errors import ArgumentMismatch
 
 if TYPE_CHECKING:
@@ -25,7 +27,34 @@ def check_backend(name: str) -> str:
     return name
 
 
-def make_kernel(backend: str, tape: Tape, program: Program | None = None) -> Kernel:
+# More threads than this are not started.
+MOST_THREADS = 256
+
+
+def threads_of(threads: int | None, backend: str) -> int:
+    """How many threads may share the loops of a kernel; 0 where neither the user nor the environment says.
+
+    Raises:
+        ArgumentMismatch: it is no such number, or the backend has no threads.
+    """
+    given, name = threads, "threads"
+    if threads is None:
+        if settings.threads is None or backend != NATIVE:
+            return 0
+        given, name = settings.threads, THREADS_VARIABLE
+    elif backend != NATIVE:
+        raise ArgumentMismatch("threads= needs the native backend", got=f"backend={backend!r}", fix="leave backend= out")
+    try:
+        number = operator.index(int(given) if isinstance(given, str) else given)  # type: ignore[arg-type]
+        assert not isinstance(given, bool) and 0 < number <= MOST_THREADS
+    except (AssertionError, TypeError, ValueError):
+        raise ArgumentMismatch(
+            f"{name} is how many threads may share one gradient", got=f"{name}={given!r}", fix=f"a whole number from 1 to {MOST_THREADS}"
+        ) from None
+    return number
+
+
+def make_kernel(backend: str, tape: Tape, program: Program | None = None, threads: int = 0) -> Kernel:
     """Compile a tape, or its program where that is made already.
 
     The compilers are imported when the first kernel is compiled, so that `import tapediff` stays fast.
@@ -37,7 +66,7 @@ def make_kernel(backend: str, tape: Tape, program: Program | None = None) -> Ker
         return kernel
     from ..compiler.kernel import Kernel
 
-    return Kernel(tape, program)
+    return Kernel(tape, program, threads)
 
 
 def sent_code(kernels: Iterable[Kernel]) -> Sent | None:

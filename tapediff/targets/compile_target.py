@@ -36,7 +36,7 @@ def _require_point(target: Target, args: Sequence[Tree], named: dict[str, Tree])
 
 def compile(
     target: Tape | UserFunction, *args: Tree, backend: str = NATIVE, has_aux: bool = False, merge: bool = False,
-    memory: str | int | None = None, **named: Tree,
+    memory: str | int | None = None, threads: int | None = None, **named: Tree,
 ) -> CompiledTape:  # fmt: skip
     """Turn a tape into native code: forward and backward in one kernel.
 
@@ -50,6 +50,8 @@ def compile(
         memory: the most that a kernel may need beside its arguments and results, as "200MB" or in bytes. Loops of known length save
             less for the reverse pass then, and compute the rest again, each iteration about once more at most until blocks of blocks
             are needed. None for what is fastest.
+        threads: how many threads may share one gradient: the loops and matrix products in it that take 40 µs or longer. Any number
+            gives the same bits. None for as many as the environment variable TAPEDIFF_THREADS says; without it, one. See docs/calling.md.
 
     Returns:
         A CompiledTape; its gradient by the first argument is compiled at once, others when first asked for.
@@ -63,14 +65,14 @@ def compile(
     check_backend(backend)
     if not isinstance(target, Tape):
         _require_point(target, args, named)
-        compiled = CompiledTape(record(target, *args, has_aux=has_aux, merge=merge, **named), backend, memory)
+        compiled = CompiledTape(record(target, *args, has_aux=has_aux, merge=merge, **named), backend, memory, threads)
         like(compiled, target)
     else:
         if args or named or has_aux or merge:
             raise ArgumentMismatch(
                 "td.compile(tape) takes no further arguments", fix="td.compile(f, x0) records and compiles"
             )
-        compiled = CompiledTape(target, backend, memory)
+        compiled = CompiledTape(target, backend, memory, threads)
         like_tape(compiled, target)
     compiled.kernel(compiled._default())
     return compiled

@@ -24,7 +24,7 @@ from ..ir.tape import Tape
 from ..passes.pipeline import run_passes
 from ..recording.arguments.bind_call import positional
 from ..recording.python_state.gc_pause import without_collections
-from .backends import NATIVE, check_backend, make_kernel, receive_code, sent_code
+from .backends import NATIVE, check_backend, make_kernel, receive_code, sent_code, threads_of
 from .evaluate.call_code import raise_pending
 from .evaluate.chosen import chosen_of_tape, inputs_of, leaves_like
 from .evaluate.direct_calls import (
@@ -75,6 +75,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         tape: the recorded tape.
         backend: how it is compiled, "native" or "numba"; see td.compile.
         memory: the most bytes that a kernel may need beside its arguments and results; None for any number. See td.compile.
+        threads: how many threads may share the loops of a kernel; 0 where nobody has said. See td.compile.
         seconds: time spent compiling so far.
     """
 
@@ -94,11 +95,12 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
         "memory",
         "seconds",
         "tape",
+        "threads",
     )
 
-    def __init__(self, tape: Tape, backend: str = NATIVE, memory: str | int | None = None) -> None:
+    def __init__(self, tape: Tape, backend: str = NATIVE, memory: str | int | None = None, threads: int | None = None) -> None:
         self.tape, self.backend = tape, check_backend(backend)
-        self.memory = bytes_of(memory, backend)
+        self.memory, self.threads = bytes_of(memory, backend), threads_of(threads, backend)
         self.seconds = 0.0
         self._kernels: dict[Key, Kernel] = {}
         self.direct_calls = DirectCalls()
@@ -215,9 +217,10 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     def _make_kernel(self, argnums: Key) -> Kernel:
         long = None if isinstance(argnums, Operator) or self.backend != NATIVE else long_program(self.tape, argnums)
         if self.memory is not None and (long is None or long[1].workspace_bytes > self.memory):
-            long = fitted(self.tape, lambda tape: _derived(tape, argnums), self.memory)[:2]
+            tape, program = fitted(self.tape, lambda tape: _derived(tape, argnums), self.memory)[:2]
+            long = tape, None if self.threads else program
         tape, program = (_derived(self.tape, argnums), None) if long is None else long
-        return make_kernel(self.backend, tape, program)
+        return make_kernel(self.backend, tape, program, self.threads)
 
     def _is_long(self, argnums: tuple[int, ...]) -> bool:
         """Whether the kernel of value and gradient is there without a tape of the derivative."""
@@ -367,7 +370,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     def __reduce__(self) -> tuple[object, ...]:
         # Kernels are made when they are needed; from the object code where the processor and the versions of libraries are the same.
         description = {name: vars(self)[name] for name in _DESCRIPTION if name in vars(self)}
-        return _unpickled, (self.tape, self.backend, description, sent_code(list(self._kernels.values())), self.memory)
+        return _unpickled, (self.tape, self.backend, description, sent_code(list(self._kernels.values())), self.memory, self.threads or None)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         return (str, (self.__dask_tokenize__(),)) if is_hashed_by_joblib() else self.__reduce__()
@@ -399,10 +402,11 @@ _DESCRIPTION = ("__module__", "__qualname__", "__doc__")
 
 
 def _unpickled(
-    tape: Tape, backend: str, description: dict[str, str], sent: Sent | None = None, memory: int | None = None
-) -> CompiledTape:
+    tape: Tape, backend: str, description: dict[str, str], sent: Sent | None = None, memory: int | None = None,
+    threads: int | None = None,
+) -> CompiledTape:  # fmt: skip
     receive_code(sent)
-    compiled = CompiledTape(tape, backend, memory)
+    compiled = CompiledTape(tape, backend, memory, threads)
     like_tape(compiled, tape)
     vars(compiled).update(description)
     return compiled

@@ -81,6 +81,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         backend: how tapes are compiled, "native" or "numba"; see td.compile.
         has_aux: f returns (y, aux), and so does safe(x); see td.compile.
         memory: the most bytes that a kernel of a tape may need beside arguments and results; see td.compile.
+        threads: how many threads may share one gradient; see td.compile.
         merge: whether branches on data are computed on both sides where that is proven to change nothing, so that one tape serves their
             paths: None once three paths have been met, or one branch went either way many times; True from the first tape on; False
             never. `explain()` says which, and why others are not. With None, tapes of paths come back where they are more than 1.5 times as
@@ -110,7 +111,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
         max_tapes: int = 64, compile_after: int | None = None, name: str | None = None,
         on_new_tape: str = "compile", check_every: int = 0, static: Static | None = None,
         backend: str = NATIVE, has_aux: bool = False, merge: bool | None = None,
-        memory: str | int | None = None,
+        memory: str | int | None = None, threads: int | None = None,
     ) -> None:  # fmt: skip
         if not callable(f) or isinstance(f, (Tape, GuardedTape)) or hasattr(f, "attempt"):
             raise ArgumentMismatch("td.GuardedTape takes the plain function, which it records itself",
@@ -120,7 +121,7 @@ class GuardedTape(FastPath, OperatorMethods, GuardedCalls, GuardedReports):
                                    fix="td.GuardedTape(f, guard=lambda x: x[0] > 1)")  # fmt: skip
         name_given = name or getattr(f, "__name__", type(f).__name__)
         function = self._function = GuardedFunction(f if static is None else static(f), guard, name_given, has_aux)
-        policy = self._policy = Policy(max_tapes, compile_after, on_new_tape, check_every, backend, merge, memory)
+        policy = self._policy = Policy(max_tapes, compile_after, on_new_tape, check_every, backend, merge, memory, threads)
         cache = self._cache = TapeCache()
         self._recorder = PathRecorder(function, policy, cache)
         self._staleness = StalenessCheck(function, policy, cache)

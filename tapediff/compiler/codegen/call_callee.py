@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ops.control.calls import CALL_VARIANT, LOOP
 from ..loop_ir.program import Invoke
-from ..runtime.call_frame import ONCE, input_word, output_word
+from ..runtime.call_frame import ArgumentLayout, input_word, output_word
 from ..runtime.workspaces import BLOCK_WORDS, block_functions
 from .invocation import Invocation
 from .kernel_function import KernelFunction
@@ -22,7 +22,7 @@ def emit_invoke(owner: KernelFunction, item: Invoke) -> None:
     if known is None:
         symbol = f"tapediff_cell_{len(owner.dispatch_tables)}"
         name = f"tapediff_invoke_{len(owner.invocations)}"
-        invocation = LoopOfCallee(item, symbol) if item.op is LOOP else CallOfCallee(item, symbol)
+        invocation = LoopOfCallee(item, symbol, owner.program.threads) if item.op is LOOP else CallOfCallee(item, symbol, owner.program.threads)
         body = owner.body_for(item, invocation.layout, f"{name}_body")
         if body is not None:
             invocation.body = f"{name}_body"
@@ -48,8 +48,8 @@ def emit_invoke(owner: KernelFunction, item: Invoke) -> None:
 class CallOfCallee(Invocation):
     """A call: a loop of one iteration."""
 
-    def __init__(self, item: Invoke, symbol: str) -> None:
-        super().__init__(item, ONCE, symbol)
+    def __init__(self, item: Invoke, symbol: str, threads: int) -> None:
+        super().__init__(item, ArgumentLayout.of_call(threads), symbol)
 
     def emit(self) -> None:
         chosen = self.item.op is CALL_VARIANT

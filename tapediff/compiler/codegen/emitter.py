@@ -18,6 +18,7 @@ from ..linalg.routine_table import ROUTINES
 from ..linalg.stacked_calls import call_in_lanes, is_in_lanes
 from ..llvm.alike_functions import alike_functions
 from ..loop_ir.program import (
+    Bands,
     EmptyReduction,
     Exit,
     Group,
@@ -43,6 +44,7 @@ from ..runtime.workspaces import (
     workspace_functions,
 )
 from ..schedule.memory_plan import ALIGNMENT
+from .band_function import emit_bands
 from .call_callee import emit_invoke
 from .kernel_function import KernelFunction
 from .loop_guard_report import report_each
@@ -75,6 +77,9 @@ class Emitter(KernelFunction):
                 self._empty_reduction(step)
             case RowBlocks():
                 emit_row_blocks(self, group, self.routine_of_matrix)
+            case Bands():
+                part = _Chunk(self, f"{self.name}_band{self.fresh()}")
+                emit_bands(self, group, part, part.routine_of_matrix)
             case Outlined(inner):
                 self._call_chunk(inner)
             case Translation() | Sweeps():
@@ -316,9 +321,8 @@ class _Chunk(Emitter):
     def definition(self, group: Straight | LoopNest | Scan) -> list[str]:
         """The function's text, after the declarations that it needs."""
         self._body([group])
-        head = [f"define internal i32 @{self.name}{_CHUNK_ARGUMENTS} noinline nounwind {{", "entry:"]
-        text = "\n".join([*head, *self.slots, *self.entry, "br label %body", "body:", *self.code.lines, "}"])
-        return [*self.code.declarations, text]
+        head = f"define internal i32 @{self.name}{_CHUNK_ARGUMENTS} noinline nounwind {{"
+        return [*self.code.declarations, self.as_function(head, self.entry)]
 
     def _leave(self, status: int | str) -> None:
         self.code.line(f"ret i32 {status}")

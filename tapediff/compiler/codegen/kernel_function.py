@@ -5,6 +5,8 @@ The emitters of loop nests, scalar code and calls write into one; Emitter makes 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.program import Access, Exit, Invoke, Program
 from ..math.simd import Code, Value
@@ -58,6 +60,10 @@ class KernelFunction(LaneMemory):
     def body_for(self, item: Invoke, layout: ArgumentLayout, name: str) -> str | None:
         """The text of a function that runs the iterations of an inner loop; None where these are left to the dispatch loop."""
         return None
+
+    def as_function(self, head: str, before: Sequence[str]) -> str:
+        """The text of a function without a workspace of its own: `before` are the lines that its body begins behind."""
+        return "\n".join([head, "entry:", *self.slots, *before, "br label %body", "body:", *self.code.lines, "}"])
 
     # Memory
 

@@ -8,7 +8,7 @@ from ...ir.tape import Tape
 from ...ops.control.calls import LOOP
 from ..jit.native_function import INLINED
 from ..llvm.values import MEMORY_TYPES
-from ..loop_ir.program import EmptyReduction, Group, Invoke, LoopNest, Outlined, Program, Scan, Step, Straight
+from ..loop_ir.program import Bands, EmptyReduction, Group, Invoke, LoopNest, Outlined, Program, Scan, Step, Straight
 from ..math.simd import Value
 from ..pipeline import build_body
 from ..runtime.call_frame import END, STACK, STOPPED, ArgumentLayout, input_word, output_word, value_bytes
@@ -45,7 +45,7 @@ class LoopEmitter(Emitter):
         # By home and position: the storage; and of the carries that travel in registers, their first values and kinds.
         self._storage_at = {(s.home, s.position): s for s in program.storages if s.home in ("input", "output")}
         self._carried: dict[int, tuple[str, str]] = {}
-        self._has_chunks = any(isinstance(group, Outlined) for group in program.groups)
+        self._has_chunks = any(isinstance(group, (Outlined, Bands)) for group in program.groups)
 
     def base(self, storage: int) -> str:
         item = self.storages[storage]
@@ -236,7 +236,7 @@ def _inlined_body(owner: Emitter, item: Invoke, layout: ArgumentLayout, name: st
     tape = callee.variant_tape(0)
     if len(tape.instructions) > MOST_INLINED:
         return None
-    program = build_body(tape, varying(tape, layout), layout.carries)
+    program = build_body(tape, varying(tape, layout), layout.carries, layout.threads)
     if not all(map(_is_inlined, program.groups)) or program.workspace_bytes > LARGEST_STACK_WORKSPACE:
         return None
     inner = _InlinedEmitter(program, name, layout, tape)

@@ -49,11 +49,12 @@ def counted(owner: KernelFunction, first: str, stop: str, stride: int, body: Cal
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows from `first` up to `stop`, as names in the code, and whether they are the last."""
+    """Rows from `first` up to `stop`, as names in the code, and whether they are the last; of a band, whether they are many."""
 
     first: str
     stop: str
     is_last: str
+    is_band: bool = False
 
     def scaled(self, nest: Nest) -> tuple[str, str]:
         """As turns of the outermost loop of a nest."""
@@ -226,7 +227,10 @@ class Nest:
             return
         whole = extent - extent % width
         if self.block is not None and self.last == 0:
-            self._innermost_of_block(self.block, whole)
+            if self.block.is_band:
+                self._innermost_of_band(self.block, extent)
+            else:
+                self._innermost_of_block(self.block, whole)
             return
         start = self._pairs(whole)
         if whole == start + width:
@@ -261,6 +265,25 @@ class Nest:
         self.code.line(f"br i1 {block.is_last}, label %{rest}, label %{onward}")
         self.code.start(rest)
         self._point(str(whole), self.domain[0] - whole)
+        self.code.line(f"br label %{onward}")
+        self.code.start(onward)
+
+    def _innermost_of_band(self, band: Block, extent: int) -> None:
+        """A band begins at a multiple of two vectors and has several of them; the last one has the remaining entries."""
+        first, stop = band.scaled(self)
+        pair = 2 * self.lanes
+        width = pair if runs_in_pairs(self.steps) else self.lanes
+        whole = extent - extent % width
+        self.width = width
+        stop = self.code.emit(f"select i1 {band.is_last}, i64 {whole}, i64 {stop}")
+        counted(self.owner, first, stop, width, lambda index: self._point(index, width))
+        self.width = self.lanes
+        rest, onward = self.code.label(), self.code.label()
+        self.code.line(f"br i1 {band.is_last}, label %{rest}, label %{onward}")
+        self.code.start(rest)
+        for end in sorted({step.domain[self.last] for step in self.steps}):
+            for start in range(whole, end, self.width):
+                self._point(str(start), min(self.width, end - start), extent=end)
         self.code.line(f"br label %{onward}")
         self.code.start(onward)
 

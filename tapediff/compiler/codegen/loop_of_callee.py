@@ -45,9 +45,9 @@ def _loop_too_long(number: int, steps: int) -> int:
 class LoopOfCallee(Invocation):
     """A loop. Where its length is known only at run time, its results per iteration are on the heap."""
 
-    def __init__(self, item: Invoke, symbol: str) -> None:
+    def __init__(self, item: Invoke, symbol: str, threads: int) -> None:
         self.form: LoopForm = item.params[1]
-        super().__init__(item, ArgumentLayout.of(self.form), symbol)
+        super().__init__(item, ArgumentLayout.of(self.form, threads), symbol)
         self.types = item.types[1]
         self.limit: Limit | None = None
         # By item that is a dynamic array: its number among them, and the bytes of an entry.

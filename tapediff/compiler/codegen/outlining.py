@@ -17,6 +17,7 @@ from ..jit.native_function import NativeFunction
 from ..jit.toolchain import toolchain
 from ..llvm.values import TYPES
 from ..loop_ir.program import (
+    Bands,
     EmptyReduction,
     Group,
     Invoke,
@@ -61,7 +62,7 @@ def _calls_out(expression: str) -> bool:
 
 
 # Groups that are code of the kernel's own.
-_OWN_CODE = (Straight, LoopNest, Scan, EmptyReduction, RowBlocks, Outlined)
+_OWN_CODE = (Straight, LoopNest, Scan, EmptyReduction, RowBlocks, Bands, Outlined)
 
 
 def is_short(group: Group) -> bool:

@@ -154,6 +154,17 @@ def product(
     call_dense(code, "product", [*(f"ptr {p}" for p in (*operands, result)), *(f"i64 {size}" for size in sizes)])
 
 
+def product_of_rows(code: Code, operands: list[str], result: str, sizes: tuple[int, ...], first: str, rows: str) -> None:
+    """The rows of a product from `first` on, so many, which are names in the code."""
+    _, n, k, s, t, u, v = sizes
+    moved = []
+    for pointer, stride in ((operands[0], s), (result, n)):
+        entries = code.emit(f"mul nsw i64 {first}, {stride}")
+        moved.append(code.emit(f"getelementptr double, ptr {pointer}, i64 {entries}"))
+    pointers = [f"ptr {p}" for p in (moved[0], operands[1], moved[1])]
+    call_dense(code, "product", [*pointers, f"i64 {rows}", *(f"i64 {size}" for size in (n, k, s, t, u, v))])
+
+
 def product_python(operands: list[np.ndarray], result: np.ndarray, sizes: tuple[int, ...]) -> None:
     m, n, k, s, t, u, v = sizes
     result[:] = (_matrix(operands[0], m, k, s, t) @ _matrix(operands[1], k, n, u, v)).ravel()

@@ -57,6 +57,9 @@ REALLOC = _of_c("realloc", PTR, PTR, I64, on_windows=realloc_on_windows)
 FREE = _of_c("free", VOID, PTR, on_windows=free_on_windows)
 CLOCK_GETTIME = _of_c("clock_gettime", I32, I32, PTR, on_windows=clock_gettime_on_windows)
 CYCLE_COUNTER = external("llvm.readcyclecounter", I64)
+# Lets another thread run on this processor.
+YIELD = external("SwitchToThread" if IS_WINDOWS else "sched_yield", I32)
+_PAUSE = external("llvm.x86.sse2.pause", VOID)
 
 # The number of the clock that nobody sets, which differs between systems.
 MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
@@ -72,3 +75,9 @@ def now(f: Function) -> Value:
     time_ = f.struct(TIME)
     f.call(CLOCK_GETTIME, MONOTONIC, time_.pointer)
     return time_["seconds"] * 1_000_000_000 + time_["nanoseconds"]
+
+
+def spin(f: Function) -> None:
+    """Tell the processor that a loop waits for other threads, where it can be told."""
+    if is_x86():
+        f.call(_PAUSE)

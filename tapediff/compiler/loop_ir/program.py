@@ -6,6 +6,7 @@
               | Scan(step)                        a nest that stores running totals along its last loop
               | EmptyReduction(step)              a reduction over no entries: the neutral element
               | RowBlocks((nest | routine)*)      nests over the same rows, one after the other on each block of rows
+              | Bands(nest | blocks | routine)    the same in bands of rows, which several threads may run
               | Outlined(straight | nest | scan)  the same, as a function of its own
               | Interpreted((step | exit)*)       straight-line code that is run as byte code
               | RoutineCall(routine)              BLAS, LAPACK or an index routine
@@ -286,6 +287,38 @@ class RowBlocks:
 
 
 @dataclass(frozen=True, slots=True)
+class Bands:
+    """A group whose outermost loop is cut into bands of rows, each a call of one function, which several threads may make at once.
+
+    Attributes:
+        group: nests over the rows; or a product, or a stack of them, whose result has the rows.
+        count: the rows.
+        rows: of a band; the last one has the remaining rows, too.
+        threads: that many at most; with 1, the bands follow each other.
+        sums: storages that hold a reduction over its rows for each band, and how many entries a band has in each.
+    """
+
+    group: LoopNest | RowBlocks | RoutineCall
+    count: int
+    rows: int
+    threads: int
+    sums: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def number(self) -> int:
+        """How many bands there are."""
+        return self.count // self.rows
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        return (self.count,) if isinstance(self.group, RoutineCall) else self.group.domain
+
+    @property
+    def body(self) -> tuple[Step | RoutineCall, ...]:
+        return self.group.body
+
+
+@dataclass(frozen=True, slots=True)
 class Outlined:
     """A group that becomes a function of its own; numbers go to and from other functions through the workspace."""
 
@@ -307,7 +340,7 @@ class Interpreted:
     body: tuple[Step | Exit, ...]
 
 
-Group: TypeAlias = Straight | LoopNest | Scan | EmptyReduction | RowBlocks | Outlined | Interpreted | RoutineCall | Invoke
+Group: TypeAlias = Straight | LoopNest | Scan | EmptyReduction | RowBlocks | Bands | Outlined | Interpreted | RoutineCall | Invoke
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +351,7 @@ class Program:
         failures: messages of the routines that can fail, by failure number.
         before: how many groups run once, before the iterations of a loop kernel.
         slots_at: byte offset of the interpreter's values in the workspace.
+        threads: how many may share a loop; 0 where none was cut into bands.
     """
 
     name: str
@@ -330,6 +364,7 @@ class Program:
     workspace_bytes: int = 0
     before: int = 0
     slots_at: int = 0
+    threads: int = 0
 
     def assembled(self) -> frozenset[int]:
         return assembled(self.groups)

@@ -43,6 +43,7 @@ class ArgumentLayout:
         stops: its last output says whether to go on.
         once: a call, which is a loop of one iteration: everything is a constant.
         backwards, keeps: as for LoopForm: where the values of an iteration are.
+        threads: how many may share a loop in it; see pipeline.build_program.
     """
 
     carries: int
@@ -51,10 +52,15 @@ class ArgumentLayout:
     once: bool
     backwards: bool = False
     keeps: bool = False
+    threads: int = 0
 
     @classmethod
-    def of(cls, form: LoopForm) -> ArgumentLayout:
-        return cls(form.carries, form.streams, form.stops, False, form.backwards, form.saves_carries)
+    def of(cls, form: LoopForm, threads: int = 0) -> ArgumentLayout:
+        return cls(form.carries, form.streams, form.stops, False, form.backwards, form.saves_carries, threads)
+
+    @classmethod
+    def of_call(cls, threads: int) -> ArgumentLayout:
+        return cls(0, 0, False, True, threads=threads) if threads else ONCE
 
     def of_input(self, k: int) -> str:
         if self.once or k >= self.carries + self.streams:

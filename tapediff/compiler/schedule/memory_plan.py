@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from ..loop_ir.dependencies import read_by, written_by
-from ..loop_ir.program import Access, Group, LoopNest, Outlined, Storage
+from ..loop_ir.program import Access, Bands, Group, LoopNest, Outlined, Storage
 
 ALIGNMENT = 64
 SMALL = 8
@@ -78,7 +78,7 @@ class _Overwritten:
     """
 
     def __init__(self, group: Group, left: Iterable[int], storages: Sequence[Storage]) -> None:
-        nest = group.group if isinstance(group, Outlined) else group
+        nest = group.group if isinstance(group, (Outlined, Bands)) else group
         self.body = nest.body if isinstance(nest, LoopNest) else ()
         self.arrays: dict[_Pattern, dict[int, int]] = {}
         self.writers: dict[int, list[int]] = {}

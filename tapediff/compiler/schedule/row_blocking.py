@@ -103,7 +103,7 @@ class _Split:
     members: list[LoopNest | RoutineCall] = field(default_factory=list)
     after: list[Group] = field(default_factory=list)
     # The rows of each storage that a member writes; the storages of which parts are written behind the blocks.
-    written: dict[int, _Row | None] = field(default_factory=dict)
+    written: dict[int, Row | None] = field(default_factory=dict)
     late: set[int] = field(default_factory=set)
     # Whether a guard, or a call that may fail like one, is behind the blocks: nothing that relies on it may overtake it.
     veto: bool = False
@@ -111,11 +111,11 @@ class _Split:
     def add(self, group: Group) -> None:
         if isinstance(group, RoutineCall) and self._call_joins(group):
             self.members.append(group)
-            self.written[group.result] = _Row(group.advances[-1], 0)
+            self.written[group.result] = Row(group.advances[-1], 0)
         elif isinstance(group, LoopNest) and self._joins(group):
             self.members.append(group)
             for item in group.body:
-                row = _row(item.write, item.domain)
+                row = row_of(item.write, item.domain)
                 known = self.written.get(item.write.storage, row)
                 self.written[item.write.storage] = row if row == known else None
         elif isinstance(group, Straight):
@@ -160,7 +160,7 @@ class _Split:
                 if access.storage in self.late:
                     return False
                 if access.storage in self.written:
-                    row = _row(access, item.domain)
+                    row = row_of(access, item.domain)
                     if row is None or row != self.written[access.storage]:
                         return False
             if self.veto and relies_on_guards(item, self.storages):
@@ -172,34 +172,35 @@ class _Split:
         """The same for products of the matrices of a stack."""
         if _rows_of(call) != self.rows or not self.late.isdisjoint(read_by(call)) or self.late.intersection(written_by(call)):
             return False
-        operands = _operand_rows(call)
+        operands = operand_rows(call)
         return all(row is not None and row == self.written.get(storage, row) for storage, row in operands)
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class Row:
     """Of accesses that stay within row k of a storage at row k of the loop: how long a row is, and how many rows they are off."""
 
     length: int
     shift: int
 
 
-def _row(access: Access, domain: tuple[int, ...]) -> _Row | None:
+def row_of(access: Access, domain: tuple[int, ...]) -> Row | None:
+    """The rows that an access stays within; None where it does not."""
     length = access.strides[0] if access.strides else 0
     if length <= 0 or access.index_read >= 0:
         return None
     inner = [stride * (extent - 1) for stride, extent in zip(access.strides[1:], domain[1:])]
     first = access.offset + sum(min(0, k) for k in inner)
     last = access.offset + sum(max(0, k) for k in inner)
-    return _Row(length, first // length) if first // length == last // length else None
+    return Row(length, first // length) if first // length == last // length else None
 
 
-def _operand_rows(call: RoutineCall) -> list[tuple[int, _Row | None]]:
+def operand_rows(call: RoutineCall) -> list[tuple[int, Row | None]]:
     """The storages that a product of stacks reads, with the rows that its matrices are in; None for one that is not in a row."""
     m, n, k, x_row, x_column, y_row, y_column = call.sizes
     lasts = (m - 1) * x_row + (k - 1) * x_column, (k - 1) * y_row + (n - 1) * y_column
     return [
-        (storage, _Row(advance, offset // advance) if advance > 0 and offset % advance + last < advance else None)
+        (storage, Row(advance, offset // advance) if advance > 0 and offset % advance + last < advance else None)
         for (storage, offset), advance, last in zip(call.operands, call.advances, lasts)
     ]
 
@@ -224,7 +225,7 @@ def _fewest_matrices(members: Sequence[LoopNest | RoutineCall]) -> int:
 
 def _shared_bytes(split: _Split, storages: Sequence[Storage]) -> tuple[int, int]:
     """Bytes of one row of all arrays together, and of the largest array that several members use row by row."""
-    accesses: dict[int, list[tuple[int, _Row | None]]] = {}
+    accesses: dict[int, list[tuple[int, Row | None]]] = {}
     for number, nest in enumerate(split.members):
         for storage, row in _accessed_rows(nest):
             accesses.setdefault(storage, []).append((number, row))
@@ -239,11 +240,11 @@ def _shared_bytes(split: _Split, storages: Sequence[Storage]) -> tuple[int, int]
     return row_bytes, shared
 
 
-def _accessed_rows(member: LoopNest | RoutineCall) -> list[tuple[int, _Row | None]]:
+def _accessed_rows(member: LoopNest | RoutineCall) -> list[tuple[int, Row | None]]:
     if isinstance(member, RoutineCall):
-        return [*_operand_rows(member), (member.result, _Row(member.advances[-1], 0))]
+        return [*operand_rows(member), (member.result, Row(member.advances[-1], 0))]
     accesses = [(access, item) for item in member.body for access in (*item.reads, item.write)]
-    return [(access.storage, _row(access, item.domain)) for access, item in accesses if isinstance(access, Access)]
+    return [(access.storage, row_of(access, item.domain)) for access, item in accesses if isinstance(access, Access)]
 
 
 def _block_buffers(
@@ -263,13 +264,13 @@ def _block_buffers(
     return tuple(buffers)
 
 
-def _keeps_to(row: _Row, step: Step | RoutineCall, storage: int) -> bool:
+def _keeps_to(row: Row, step: Step | RoutineCall, storage: int) -> bool:
     """Whether a step touches the storage within its row only, and no reduction in it goes on in the next block."""
     if isinstance(step, RoutineCall):
         return not row.shift
     for access in (*step.reads, step.write):
         if isinstance(access, Access) and access.storage == storage:
-            if row.shift or _row(access, step.domain) != row:
+            if row.shift or row_of(access, step.domain) != row:
                 return False
     if step.combine is None or step.write.storage != storage:
         return True

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ...errors import ArgumentMismatch
-from ..backends import check_backend
+from ..backends import check_backend, threads_of
 from ..tapes.memory_budget import bytes_of
 from .keyed_call import GuardedFunction, KeyedCall
 from .report import LastFailure, budget_text, coarse_guard_text, new_tape_error, new_tape_text
-from .variant import Variant
+from .variant import CompiledProgram, Variant
 
 ON_NEW_TAPE = ("compile", "interpret", "raise", "warn")
 
@@ -21,14 +22,15 @@ class Policy:
     """The settings of a GuardedTape, and the warnings that are given once.
 
     Attributes:
-        max_tapes, check_every, backend, merge, memory: see GuardedTape; memory is in bytes.
+        max_tapes, check_every, backend, merge, memory, threads: see GuardedTape; memory is in bytes, and threads None where nobody has said.
         compile_after: how many answers of a new tape are replayed with NumPy; `compile_after_given` is None unless set by the user.
+        program: makes what is compiled for a tape.
         warned: the warnings given so far: "budget", "coarse", "draws".
     """
 
     def __init__(
         self, max_tapes: int, compile_after: int | None, on_new_tape: str, check_every: int, backend: str, merge: bool | None,
-        memory: str | int | None = None,
+        memory: str | int | None = None, threads: int | None = None,
     ) -> None:  # fmt: skip
         if max_tapes < 1 or (compile_after or 0) < 0 or check_every < 0:
             raise ArgumentMismatch(
@@ -38,6 +40,8 @@ class Policy:
         self.max_tapes, self.check_every, self.backend = max_tapes, check_every, check_backend(backend)
         self.compile_after_given = compile_after
         self.merge, self.memory = merge, bytes_of(memory, backend)
+        self.threads = threads_of(threads, backend) or None
+        self.program = partial(CompiledProgram, backend=self.backend, memory=self.memory, threads=self.threads)
         self.on_new_tape = on_new_tape
         self.warned: set[str] = set()
 

@@ -6,7 +6,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +35,7 @@ from .reason import Reason
 from .report import LastFailure, last_failure
 from .staleness import is_surely_fresh
 from .tape_cache import TapeCache
-from .variant import Answer, CompiledProgram, Variant
+from .variant import Answer, Variant
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -74,7 +74,7 @@ class PathRecorder:
     def __init__(self, function: GuardedFunction, policy: Policy, cache: TapeCache) -> None:
         self._function, self._policy, self._cache = function, policy, cache
         self.merging = Merging(function, policy.merge)
-        self._programs = Programs(partial(CompiledProgram, backend=policy.backend, memory=policy.memory))
+        self._programs = Programs(policy.program)
         # Held while a path is recorded and kept; calls that a recorded tape answers never take it.
         self._lock = new_lock()
         self.misses = self.recordings = 0
@@ -252,7 +252,7 @@ class PathRecorder:
         self.seconds_recording += seconds
         self.reasons.append((self.recordings, reason))
         # Where a value is specialised on, its tapes are as a rule the same but for constants.
-        program = self._programs.of(tape) if static else CompiledProgram(tape, backend=self._policy.backend, memory=self._policy.memory)
+        program = self._programs.of(tape) if static else self._policy.program(tape)
         variant = Variant(tape, call.key, self.recordings, reason, seconds, not static, program)
         variant.form = form
         return variant

@@ -14,9 +14,9 @@ from .keyed_call import GuardedFunction
 from .policy import Policy
 from .record_path import REASONS_KEPT, PathRecorder
 from .tape_cache import TapeCache
-from .variant import CompiledProgram, Variant
+from .variant import Variant
 
-_SETTINGS = ("max_tapes", "check_every", "on_new_tape", "backend", "merge", "memory")
+_SETTINGS = ("max_tapes", "check_every", "on_new_tape", "backend", "merge", "memory", "threads")
 _COUNTS = ("misses", "recordings", "seconds_recording")
 _CACHE_COUNTS = ("evictions", "dropped_hits", "dropped_seconds")
 
@@ -70,7 +70,7 @@ def restore_guarded(
     for tape, active, number, reason, seconds, is_direct, hits, replays in state["variants"]:
         # Keys are made again, as they may hold identities.
         key = function.key(reason.called_with, active)
-        program = CompiledProgram(tape, backend=policy.backend, memory=policy.memory)
+        program = policy.program(tape)
         variant = Variant(tape, key, number, reason, seconds, is_direct, program)
         variant.hits, variant.replays = hits, replays
         cache.insert(variant)

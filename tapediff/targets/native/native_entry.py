@@ -161,7 +161,7 @@ class CompiledEntry(NativeEntry):
         address = int(kernel.state[0])
         super().__init__(compiled.tape.input_types[0].shape, errors, address, int(kernel.state.ctypes.data))
         self.state_block[c_entry.RELEASES_GIL] = kernel.state[python_entry.RELEASES_GIL]
-        self.may_use_blocks = compiled.memory is None
+        self.may_use_blocks = compiled.memory is None and not compiled.threads
 
     def use_blocks(self, seconds: float, points: np.ndarray) -> None:
         self.batch_seconds += seconds

@@ -20,6 +20,7 @@ class GradientOwner(Protocol):
     """A tape with compiled gradients: a CompiledTape."""
 
     memory: int | None
+    threads: int
     seconds: float
 
     @property

@@ -1,0 +1,194 @@
+"""Threads that share the bands of one loop: a pool of them waits in native code, and a kernel hands its loops to those that are free.
+
+    void tapediff_run_bands(ptr function, ptr context, i64 bands, i64 threads)
+
+calls `function(context, band)` for each band and returns when all have returned. The thread that calls takes bands as well, so a loop
+never waits for a thread to wake. There is one pool: where another kernel has it, all bands run on the thread that calls.
+
+Which thread takes a band is up to chance, so a band may depend on no other; what they add up is added once all have ended.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+
+import numpy as np
+
+from ...base.fork_locks import new_lock
+from ...base.held_locks import holding
+from ...base.operating_system import at_fork
+from ..jit.shared_function import SharedFunction
+from ..llvm.builder import VOID, Function, Signature, external, module_text
+from ..llvm.c_library import TICKS, YIELD, now, spin
+from ..llvm.memory import Layout, Struct
+from ..llvm.values import I64, PTR, Value
+from .python_api import ACQUIRE_LOCK, RELEASE_LOCK
+
+MOST_THREADS = 256
+# More bands than this do not fit into a ticket; loops have at most a few dozen.
+MOST_BANDS = (1 << 16) - 1
+
+# A thread without work looks for some for so long, in ticks of the clock, before it waits at its lock: kernels often have another loop
+# soon, and waking a thread costs the kernel 3 us, and the thread 10 to 50.
+_PATIENCE = TICKS * 40_000
+# Whoever waits for the last bands of others lets other threads run after so many looks.
+_LOOKS = 2_000
+
+# `ticket`: the number of the loop, how many bands it has, and the next one to be taken, which is the last where there is no work;
+# `done`: bands that have ended; `busy`: whether a kernel has the pool; `workers`: how many threads wait; `allowed`: how many may take part.
+# Words that different threads write stand on cache lines of their own.
+POOL = Layout(
+    ticket=(0, I64), done=(64, I64), busy=(128, I64), function=(192, PTR), context=(200, PTR), allowed=(208, I64), workers=(216, I64)
+)
+_HEAD = 256
+# Of each thread: whether it is about to wait, or waits, and at which of Python's locks, which need no interpreter.
+WORKER = Layout(waits=(0, I64), lock=(8, PTR))
+_WORKER_BYTES = 64
+
+BAND = Signature("band", VOID, (PTR, I64))
+
+
+def _worker(pool: Struct, k: Value) -> Struct:
+    place = pool.pointer.code.emit(f"mul i64 {k.ref}, {_WORKER_BYTES}")
+    moved = pool.pointer.code.emit(f"getelementptr i8, ptr {pool.pointer.ref}, i64 {place}")
+    first = pool.pointer.code.emit(f"getelementptr i8, ptr {moved}, i64 {_HEAD}")
+    return WORKER.at(Value(pool.pointer.code, first, PTR, 1))
+
+
+def _is_open(ticket: Value) -> Value:
+    return (ticket & MOST_BANDS).below(ticket.lshr(16) & MOST_BANDS)
+
+
+def _take_band(f: Function, pool: Struct, ticket: Value) -> Value:
+    """Take the next band and run it, unless another thread was faster; whether it did.
+
+    The loop cannot end while a band that was taken has not, so what it left in the pool is of the ticket's loop.
+    """
+    taken = pool.location("ticket").replace_atomic(ticket, ticket + 1)
+    with f.if_(taken):
+        f.call(BAND, pool["context"], ticket & MOST_BANDS, address=pool["function"])
+        pool.location("done").update_atomic("add", 1)
+    return taken
+
+
+def _run_bands() -> str:
+    f = Function("tapediff_run_bands", VOID, function=PTR, context=PTR, bands=I64, threads=I64)
+    function, context, bands, threads = f.parameters
+    pool = POOL.at(f.external("tapediff_thread_pool"))
+    with f.if_((threads > 1) & (pool["workers"] > 0)), f.if_(pool.location("busy").replace_atomic(0, 1)):
+        pool["function"], pool["context"], pool["allowed"] = function, context, threads
+        pool.location("done").update_atomic("xchg", 0)
+        ticket = pool.location("ticket")
+        ticket.update_atomic("xchg", ((ticket.load_atomic().lshr(32) + 1) << 32) | (bands << 16))
+        _wake(f, pool, threads)
+        with f.repeat() as loop:
+            held = ticket.load_atomic()
+            loop.leave_if(~_is_open(held))
+            _take_band(f, pool, held)
+        _wait_for_all(f, pool, bands)
+        pool.location("busy").update_atomic("xchg", 0)
+        f.return_()
+    with f.loop(0, bands) as band:
+        f.call(BAND, context, band, address=function)
+    f.return_()
+    return module_text(f)
+
+
+def _wake(f: Function, pool: Struct, threads: Value) -> None:
+    with f.loop(0, pool["workers"]) as k:
+        with f.if_(k + 1 < threads):
+            worker = _worker(pool, k)
+            with f.if_(worker.location("waits").replace_atomic(1, 0)):
+                f.call(RELEASE_LOCK, worker["lock"])
+
+
+def _wait_for_all(f: Function, pool: Struct, bands: Value) -> None:
+    looks = f.variable(I64, 0)
+    with f.repeat() as loop:
+        loop.leave_if(pool.location("done").load_atomic() == bands)
+        spin(f)
+        looks.value = looks.value + 1
+        with f.if_(looks.value > _LOOKS):
+            f.call(YIELD)
+
+
+def _serve() -> str:
+    """What a thread of the pool does, for ever."""
+    f = Function("tapediff_serve", VOID, number=I64)
+    pool = POOL.at(f.external("tapediff_thread_pool"))
+    worker, ticket = _worker(pool, f.parameters[0]), pool.location("ticket")
+    until = f.variable(I64)
+    with f.repeat() as serving:
+        until.value = now(f) + _PATIENCE
+        with f.repeat() as looking:
+            held = ticket.load_atomic()
+            # Read between the ticket and its replacement: of the same loop, if that succeeds.
+            with f.if_(_is_open(held) & (f.parameters[0] + 1 < pool.location("allowed").load_atomic())):
+                _take_band(f, pool, held)
+                until.value = now(f) + _PATIENCE
+                looking.again()
+            looking.leave_if(now(f) > until.value)
+            spin(f)
+        worker.location("waits").update_atomic("xchg", 1)
+        # A loop that began before that was told of no thread that waits; one that begins from now on releases the lock.
+        held = ticket.load_atomic()
+        with f.if_(_is_open(held) & (f.parameters[0] + 1 < pool.location("allowed").load_atomic())):
+            with f.if_(worker.location("waits").replace_atomic(1, 0)):
+                serving.again()
+        f.call(ACQUIRE_LOCK, worker["lock"], 1)
+    return module_text(f)
+
+
+class ThreadPool:
+    """The threads, which are started when a kernel is made that may use them, and end with the process.
+
+    A forked child has none until it makes such a kernel; till then its loops run on the thread that calls, to the same bits.
+    """
+
+    def __init__(self) -> None:
+        self.lock = new_lock()
+        memory = np.zeros(_HEAD + MOST_THREADS * _WORKER_BYTES + 64, np.uint8)
+        start = -memory.ctypes.data % 64
+        self.words = memory[start : start + _HEAD + MOST_THREADS * _WORKER_BYTES].view(np.int64)
+        self._python = ctypes.pythonapi
+        self._python.PyThread_allocate_lock.restype = ctypes.c_void_p
+        self._python.PyThread_acquire_lock.argtypes = ctypes.c_void_p, ctypes.c_int
+
+    @property
+    def workers(self) -> int:
+        """How many threads there are beside those that call kernels."""
+        return int(self.words[POOL.word("workers")])
+
+    @holding("lock")
+    def ensure(self, threads: int) -> None:
+        """Have so many threads in all, with the one that calls."""
+        while self.workers < min(threads, MOST_THREADS + 1) - 1:
+            self._start(self.workers)
+            self.words[POOL.word("workers")] += 1
+
+    def _start(self, number: int) -> None:
+        lock = self._python.PyThread_allocate_lock()
+        if not lock:
+            raise MemoryError("no memory for a lock")
+        self._python.PyThread_acquire_lock(lock, 1)
+        at = (_HEAD + number * _WORKER_BYTES) // 8
+        self.words[at + WORKER.word("waits")], self.words[at + WORKER.word("lock")] = 0, lock
+        serve = ctypes.CFUNCTYPE(None, ctypes.c_int64)(SERVE.address)
+        threading.Thread(target=serve, args=(number,), name=f"tapediff-{number + 1}", daemon=True).start()
+
+    def forget(self) -> None:
+        """In a forked child, which has none of the threads."""
+        self.words[:] = 0
+
+
+pool = ThreadPool()
+at_fork(after_in_child=pool.forget)
+
+
+def _addresses() -> dict[str, int]:
+    return {"tapediff_thread_pool": int(pool.words.ctypes.data)}
+
+
+RUN_BANDS = SharedFunction("tapediff_run_bands", _run_bands, _addresses)
+SERVE = SharedFunction("tapediff_serve", _serve, _addresses)

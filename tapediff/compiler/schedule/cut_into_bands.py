@@ -1,0 +1,233 @@
+"""Cuts the outermost loop of long loops into bands of rows, which several threads may run.
+
+A reduction over rows adds up each band on its own, and then the bands in their order. How many rows a band has follows from the loop's
+extents alone: neither from how many threads there are, so that any number gives the same bits; nor from what else is in a nest, so
+that two kernels that share a guard still compute its operand alike. A reduction is cut wherever it is long; threads are only asked
+to where the bands are independent and long enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..loop_ir.dependencies import read_by, written_by
+from ..loop_ir.program import (
+    Access,
+    Bands,
+    Group,
+    Literal,
+    LoopNest,
+    Outlined,
+    RoutineCall,
+    RowBlocks,
+    Step,
+    Storage,
+)  # fmt: skip
+from .cost_model import LOAD, STORE, cost_of, memory_factor
+from .independent_rows import are_independent, is_sum
+
+# There are 16 to 31 bands, so that threads that are late or slow leave the others enough to do.
+FEWEST_BANDS = 16
+# Loops of as many rows are cut; shorter ones where they have as many points.
+MANY_ROWS, FEW_ROWS, MANY_POINTS = 4096, 256, 1 << 17
+# Bands of whole pairs of vectors, for loops that merge with the one inside.
+PAIR = 16
+
+# Work for which it pays to ask other threads, in additions of the cost model: about 40 us. Asking takes 1 to 3.
+WORTH_ASKING = 2_000_000
+# What one term of a sum of products costs, in a routine.
+TERM = 4
+
+# Buffers for a block of rows that a band may have on its thread's stack.
+MOST_ON_STACK = 1 << 18
+
+
+def rows_of_band(domain: tuple[int, ...]) -> int:
+    """How many rows of a reduction over them are added up together; 0 for all of them."""
+    rows = domain[0]
+    if rows < FEW_ROWS or (rows < MANY_ROWS and math.prod(domain) < MANY_POINTS):
+        return 0
+    return 1 << ((rows // FEWEST_BANDS).bit_length() - 1)
+
+
+def cut_into_bands(
+    groups: Sequence[Group], storages: Sequence[Storage], before_blocking: Sequence[Storage], threads: int
+) -> tuple[list[Group], list[Storage]]:
+    """The groups, with long loops in Bands and the sums of their bands behind them.
+
+    Args:
+        before_blocking: the storages as they were before nests shared blocks of rows, which may be undone.
+        threads: that many may run a loop.
+    """
+    cutter = _Cutter(list(storages), before_blocking, threads)
+    cut = [part for group in groups for part in cutter.cut(group)]
+    return cut, _numbers_in_memory(cut, cutter.storages)
+
+
+class _Cutter:
+    """Cuts group after group; new storages are appended."""
+
+    def __init__(self, storages: list[Storage], before_blocking: Sequence[Storage], threads: int) -> None:
+        self.storages, self.before_blocking, self.threads = storages, before_blocking, threads
+
+    def cut(self, group: Group) -> list[Group]:
+        if isinstance(group, Outlined) and isinstance(group.group, LoopNest):
+            parts = self._nest(group.group)
+            return [Outlined(part) if isinstance(part, LoopNest) and part is group.group else part for part in parts]
+        if isinstance(group, LoopNest):
+            return self._nest(group)
+        if isinstance(group, RowBlocks):
+            return self._row_blocks(group)
+        if isinstance(group, RoutineCall):
+            return [self._routine(group)]
+        return [group]
+
+    # Nests
+
+    def _nest(self, nest: LoopNest) -> list[Group]:
+        parts = _by_extents(nest)
+        if len(parts) > 1:
+            return [group for part in parts for group in self._nest(part)]
+        rows = rows_of_band(nest.domain) if any(map(is_sum, nest.body)) else _loose_rows(nest.domain)
+        return self._banded(nest, [nest], rows)
+
+    def _row_blocks(self, blocks: RowBlocks) -> list[Group]:
+        nests = [nest for nest in blocks.nests if isinstance(nest, LoopNest)]
+        wanted = {rows_of_band(nest.domain) for nest in nests if any(map(is_sum, nest.body))}
+        if len(wanted) > 1:
+            return self._without_blocks(blocks)
+        rows = wanted.pop() if wanted else _loose_rows((blocks.count, _common_length(blocks)))
+        if rows and self._buffer_bytes(blocks, rows) > MOST_ON_STACK:
+            return self._without_blocks(blocks)
+        return self._banded(blocks, blocks.nests, rows)
+
+    def _without_blocks(self, blocks: RowBlocks) -> list[Group]:
+        """The nests one after the other, as their sums are not cut alike."""
+        for storage, _ in blocks.block_buffers:
+            self.storages[storage] = replace(self.storages[storage], size=self.before_blocking[storage].size)
+        return [group for nest in blocks.nests for group in self.cut(nest)]
+
+    def _buffer_bytes(self, blocks: RowBlocks, rows: int) -> int:
+        longest = longest_block(blocks, rows)
+        return sum(8 * longest * length for _, length in blocks.block_buffers)
+
+    def _banded(self, group: LoopNest | RowBlocks, members: Sequence[LoopNest | RoutineCall], rows: int) -> list[Group]:
+        adds = rows > 0 and any(isinstance(item, Step) and is_sum(item) for item in group.body)
+        is_shared = self.threads > 1 and self._work(group.body) >= WORTH_ASKING and are_independent(members)
+        if not adds and not (is_shared and rows):
+            return [group]
+        sums: list[tuple[int, int]] = []
+        after: list[Group] = []
+        number = group.domain[0] // rows
+        changed = [self._with_sums(member, number, sums, after) for member in members]
+        if isinstance(group, RowBlocks):
+            whole: LoopNest | RowBlocks = replace(group, nests=tuple(changed))
+        else:
+            assert isinstance(changed[0], LoopNest)
+            whole = changed[0]
+        return [Bands(whole, group.domain[0], rows, self.threads if is_shared else 1, tuple(sums)), *after]
+
+    def _with_sums(
+        self, nest: LoopNest | RoutineCall, number: int, sums: list[tuple[int, int]], after: list[Group]
+    ) -> LoopNest | RoutineCall:  # fmt: skip
+        """A nest whose reductions over rows go to storages of the bands' own, from which nests behind it add them up."""
+        if isinstance(nest, RoutineCall):
+            return nest
+        steps: list[Step] = []
+        for step in nest.body:
+            if is_sum(step):
+                result = self.storages[step.write.storage]
+                own = Storage(len(self.storages), number * result.size, result.kind, in_memory=True)
+                self.storages.append(own)
+                sums.append((own.number, result.size))
+                after.append(_sum_of_bands(step, own.number, result.size, number))
+                step = replace(step, write=replace(step.write, storage=own.number))
+            steps.append(step)
+        return LoopNest(nest.domain, tuple(steps))
+
+    def _work(self, body: Sequence[Step | RoutineCall]) -> float:
+        return sum(_work_of(item, self.storages) for item in body)
+
+    # Routines
+
+    def _routine(self, call: RoutineCall) -> Group:
+        """A product, in bands of the rows of its result; or of a stack, in bands of its matrices."""
+        if call.routine != "product" or call.failure >= 0 or self.threads < 2 or _work_of(call, self.storages) < WORTH_ASKING:
+            return call
+        count = call.sizes[0] if call.count == 1 else call.count
+        rows = max(1, count // FEWEST_BANDS)
+        if call.count == 1:
+            # Whole tiles, and not too few: each band packs the right operand once more.
+            rows = max(FEWEST_PRODUCT_ROWS, rows - rows % 8)
+        return Bands(call, count, rows, self.threads) if count >= 2 * rows else call
+
+
+FEWEST_PRODUCT_ROWS = 32
+
+
+def longest_block(blocks: RowBlocks, rows: int) -> int:
+    """The most rows of a block in bands of so many rows; see codegen.row_block_loop."""
+    last = blocks.count - (blocks.count // rows - 1) * rows
+    return max(length if length < blocks.rows else blocks.rows + length % blocks.rows for length in (rows, last))
+
+
+def _common_length(blocks: RowBlocks) -> int:
+    """What the rows of all nests are multiples of."""
+    return math.gcd(*(math.prod(nest.domain[1:]) for nest in blocks.nests if isinstance(nest, LoopNest)))
+
+
+def _loose_rows(domain: tuple[int, ...]) -> int:
+    """Rows of bands where nothing is added up: whole vectors, also of loops that merge with the outermost."""
+    rows = rows_of_band(domain)
+    if rows:
+        return rows
+    rows = domain[0] // FEWEST_BANDS
+    inner = math.prod(domain[1:])
+    if inner % PAIR:
+        rows -= rows % PAIR
+    return rows
+
+
+def _sum_of_bands(step: Step, storage: int, size: int, number: int) -> LoopNest:
+    """What adds up the sums of the bands of a step."""
+    moving = [(extent, stride) for extent, stride in zip(step.domain, step.write.strides) if stride]
+    extents, strides = [extent for extent, _ in moving], [stride for _, stride in moving]
+    domain = (number, *extents)
+    read = Access(storage, step.write.offset, (size, *strides))
+    write = replace(step.write, strides=(0, *strides))
+    return LoopNest(domain, (Step(domain, (read,), "r0", (), write, step.combine, site=step.site),))
+
+
+def _by_extents(nest: LoopNest) -> list[LoopNest]:
+    """The steps of a nest of nearly equal loops by their extents, if these are cut differently."""
+    extents = sorted({step.domain for step in nest.body}, reverse=True)
+    cuts = {(rows := rows_of_band(domain), domain[0] // rows if rows else 0) for domain in extents}
+    if len(cuts) == 1:
+        return [nest]
+    return [LoopNest(domain, tuple([step for step in nest.body if step.domain == domain])) for domain in extents]
+
+
+def _work_of(item: Step | RoutineCall, storages: Sequence[Storage]) -> float:
+    if isinstance(item, RoutineCall):
+        return TERM * math.prod(item.sizes[:3]) * item.count if item.routine == "product" else 0
+    each = cost_of(item.expression)
+    for read in item.reads:
+        if not isinstance(read, Literal) and any(read.strides):
+            each += LOAD * memory_factor(storages[read.storage])
+    written = storages[item.write.storage]
+    if written.in_memory and item.combine is None:
+        each += STORE * memory_factor(written)
+    return math.prod(item.domain) * each
+
+
+def _numbers_in_memory(groups: Sequence[Group], storages: list[Storage]) -> list[Storage]:
+    """The storages, in memory where a number is read in bands, which are functions of their own, and written elsewhere."""
+    read = {s for group in groups if isinstance(group, Bands) for item in group.body for s in read_by(item)}
+    own = {s for group in groups if isinstance(group, Bands) for item in group.body for s in written_by(item)}
+    return [
+        replace(item, in_memory=True)
+        if item.size == 1 and item.home == "workspace" and item.number in read and item.number not in own else item
+        for item in storages
+    ]  # fmt: skip
