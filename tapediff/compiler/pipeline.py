@@ -36,7 +36,7 @@ def build_program(tape: Tape, threads: int = 0) -> Program:
     lowered = lower(run_passes(tape, FINISH))
     steps, storages = recompute_stencils(lowered.steps, lowered.storages)
     groups, storages = rematerialize(schedule(steps, storages), storages)
-    return _planned(lowered, storages, [], split_long(groups), threads)
+    return _planned(lowered, storages, [], split_long(groups), threads, is_body=False)
 
 
 def build_body(tape: Tape, varying: set[int], carries: int, threads: int = 0) -> Program:
@@ -46,18 +46,20 @@ def build_body(tape: Tape, varying: set[int], carries: int, threads: int = 0) ->
     early, steps = split_invariants(steps, storages, varying)
     before, groups = schedule(early, storages), schedule(steps, storages)
     groups, storages = rematerialize(groups, storages, before)
-    return _planned(lowered, storages, before, split_long(groups), threads)
+    return _planned(lowered, storages, before, split_long(groups), threads, is_body=True)
 
 
-def _planned(lowered: Lowered, storages: Sequence[Storage], before: list[Group], body: list[Group], threads: int) -> Program:
+def _planned(
+    lowered: Lowered, storages: Sequence[Storage], before: list[Group], body: list[Group], threads: int, *, is_body: bool
+) -> Program:  # fmt: skip
     """The program of groups that run once and of those after them."""
     body, storages, cuts = recompute_products(body, storages)
     storages = place_in_memory([*before, *body], storages)
     body, blocked = block_rows(body, storages, cuts)
     body = merge_nearly_equal(body, blocked)
     if threads:
-        before, blocked = cut_into_bands(before, blocked, storages, threads)
-        body, blocked = cut_into_bands(body, blocked, storages, threads)
+        before, blocked = cut_into_bands(before, blocked, storages, threads, is_body=False)
+        body, blocked = cut_into_bands(body, blocked, storages, threads, is_body)
     groups, storages = [*before, *body], blocked
     storages, workspace_bytes = plan_memory(groups, storages, len(before))
     groups, slots = _translated(groups, storages)

@@ -22,12 +22,12 @@ from ..jit.shared_function import SharedFunction
 from ..llvm.builder import VOID, Function, Signature, external, module_text
 from ..llvm.c_library import TICKS, YIELD, now, spin
 from ..llvm.memory import Layout, Struct
-from ..llvm.values import I64, PTR, Value
+from ..llvm.values import I1, I64, PTR, Value, constant, least, select
 from .python_api import ACQUIRE_LOCK, RELEASE_LOCK
 
 MOST_THREADS = 256
-# More bands than this do not fit into a ticket; loops have at most a few dozen.
-MOST_BANDS = (1 << 16) - 1
+# A ticket has a bit for each band.
+MOST_BANDS = 32
 
 # A thread without work looks for some for so long, in ticks of the clock, before it waits at its lock: kernels often have another loop
 # soon, and waking a thread costs the kernel 3 us, and the thread 10 to 50.
@@ -35,11 +35,12 @@ _PATIENCE = TICKS * 40_000
 # Whoever waits for the last bands of others lets other threads run after so many looks.
 _LOOKS = 2_000
 
-# `ticket`: the number of the loop, how many bands it has, and the next one to be taken, which is the last where there is no work;
-# `done`: bands that have ended; `busy`: whether a kernel has the pool; `workers`: how many threads wait; `allowed`: how many may take part.
+# `ticket`: the number of the loop, and a bit for each band that nobody has taken; `done`: bands that have ended; `busy`: whether a kernel
+# has the pool; `bands`, `allowed`: how many bands there are, and how many threads may take part; `workers`: how many threads wait.
 # Words that different threads write stand on cache lines of their own.
 POOL = Layout(
-    ticket=(0, I64), done=(64, I64), busy=(128, I64), function=(192, PTR), context=(200, PTR), allowed=(208, I64), workers=(216, I64)
+    ticket=(0, I64), done=(64, I64), busy=(128, I64), function=(192, PTR), context=(200, PTR), allowed=(208, I64),
+    bands=(216, I64), workers=(224, I64),
 )
 _HEAD = 256
 # Of each thread: whether it is about to wait, or waits, and at which of Python's locks, which need no interpreter.
@@ -47,6 +48,7 @@ WORKER = Layout(waits=(0, I64), lock=(8, PTR))
 _WORKER_BYTES = 64
 
 BAND = Signature("band", VOID, (PTR, I64))
+LEADING_ZEROS, TRAILING_ZEROS = (external(f"llvm.{name}.i64", I64, I64, I1) for name in ("ctlz", "cttz"))
 
 
 def _worker(pool: Struct, k: Value) -> Struct:
@@ -56,20 +58,32 @@ def _worker(pool: Struct, k: Value) -> Struct:
     return WORKER.at(Value(pool.pointer.code, first, PTR, 1))
 
 
-def _is_open(ticket: Value) -> Value:
-    return (ticket & MOST_BANDS).below(ticket.lshr(16) & MOST_BANDS)
+def _untaken(ticket: Value) -> Value:
+    return ticket & ((1 << MOST_BANDS) - 1)
 
 
-def _take_band(f: Function, pool: Struct, ticket: Value) -> Value:
-    """Take the next band and run it, unless another thread was faster; whether it did.
+def _take_bands(f: Function, pool: Struct, number: Value) -> None:
+    """Take bands and run them until none is left; `number` is that of the thread, 0 for the one that called.
 
-    The loop cannot end while a band that was taken has not, so what it left in the pool is of the ticket's loop.
+    Each thread begins at a place of its own, so that it mostly has the rows again that it had in the loop before, which its cache
+    holds, and then takes from the other end of what is left. The loop cannot end before all bands that were taken are counted as
+    done, so what it left in the pool is of the ticket's loop.
     """
-    taken = pool.location("ticket").replace_atomic(ticket, ticket + 1)
-    with f.if_(taken):
-        f.call(BAND, pool["context"], ticket & MOST_BANDS, address=pool["function"])
-        pool.location("done").update_atomic("add", 1)
-    return taken
+    ticket, done = pool.location("ticket"), f.variable(I64, 0)
+    with f.repeat() as loop:
+        held = ticket.load_atomic()
+        left = _untaken(held)
+        # Read between the ticket and its replacement: of the same loop, if that succeeds.
+        allowed = pool.location("allowed").load_atomic()
+        loop.leave_if((left == 0) | (number >= allowed))
+        start = (number * pool["bands"]).quotient(allowed)
+        own = left.lshr(start) << start
+        band = select(own == 0, 63 - f.call(LEADING_ZEROS, left, False), f.call(TRAILING_ZEROS, own, False))
+        with f.if_(ticket.replace_atomic(held, held ^ (constant(f, 1, I64) << band))):
+            f.call(BAND, pool["context"], band, address=pool["function"])
+            done.value = done.value + 1
+    with f.if_(done.value > 0):
+        pool.location("done").update_atomic("add", done.value)
 
 
 def _run_bands() -> str:
@@ -77,15 +91,14 @@ def _run_bands() -> str:
     function, context, bands, threads = f.parameters
     pool = POOL.at(f.external("tapediff_thread_pool"))
     with f.if_((threads > 1) & (pool["workers"] > 0)), f.if_(pool.location("busy").replace_atomic(0, 1)):
-        pool["function"], pool["context"], pool["allowed"] = function, context, threads
+        allowed = least(threads, pool["workers"] + 1)
+        pool["function"], pool["context"], pool["bands"], pool["allowed"] = function, context, bands, allowed
         pool.location("done").update_atomic("xchg", 0)
         ticket = pool.location("ticket")
-        ticket.update_atomic("xchg", ((ticket.load_atomic().lshr(32) + 1) << 32) | (bands << 16))
-        _wake(f, pool, threads)
-        with f.repeat() as loop:
-            held = ticket.load_atomic()
-            loop.leave_if(~_is_open(held))
-            _take_band(f, pool, held)
+        all_bands = (constant(f, 1, I64) << bands) - 1
+        ticket.update_atomic("xchg", ((ticket.load_atomic().lshr(MOST_BANDS) + 1) << MOST_BANDS) | all_bands)
+        _wake(f, pool, allowed)
+        _take_bands(f, pool, constant(f, 0, I64))
         _wait_for_all(f, pool, bands)
         pool.location("busy").update_atomic("xchg", 0)
         f.return_()
@@ -96,11 +109,10 @@ def _run_bands() -> str:
 
 
 def _wake(f: Function, pool: Struct, threads: Value) -> None:
-    with f.loop(0, pool["workers"]) as k:
-        with f.if_(k + 1 < threads):
-            worker = _worker(pool, k)
-            with f.if_(worker.location("waits").replace_atomic(1, 0)):
-                f.call(RELEASE_LOCK, worker["lock"])
+    with f.loop(0, threads - 1) as k:
+        worker = _worker(pool, k)
+        with f.if_(worker.location("waits").load_atomic() == 1), f.if_(worker.location("waits").replace_atomic(1, 0)):
+            f.call(RELEASE_LOCK, worker["lock"])
 
 
 def _wait_for_all(f: Function, pool: Struct, bands: Value) -> None:
@@ -116,26 +128,26 @@ def _wait_for_all(f: Function, pool: Struct, bands: Value) -> None:
 def _serve() -> str:
     """What a thread of the pool does, for ever."""
     f = Function("tapediff_serve", VOID, number=I64)
+    (number,) = f.parameters
     pool = POOL.at(f.external("tapediff_thread_pool"))
-    worker, ticket = _worker(pool, f.parameters[0]), pool.location("ticket")
-    until = f.variable(I64)
+    worker, until = _worker(pool, number - 1), f.variable(I64)
+
+    def is_work() -> Value:
+        return (_untaken(pool.location("ticket").load_atomic()) != 0) & (number < pool.location("allowed").load_atomic())
+
     with f.repeat() as serving:
         until.value = now(f) + _PATIENCE
         with f.repeat() as looking:
-            held = ticket.load_atomic()
-            # Read between the ticket and its replacement: of the same loop, if that succeeds.
-            with f.if_(_is_open(held) & (f.parameters[0] + 1 < pool.location("allowed").load_atomic())):
-                _take_band(f, pool, held)
+            with f.if_(is_work()):
+                _take_bands(f, pool, number)
                 until.value = now(f) + _PATIENCE
                 looking.again()
             looking.leave_if(now(f) > until.value)
             spin(f)
         worker.location("waits").update_atomic("xchg", 1)
         # A loop that began before that was told of no thread that waits; one that begins from now on releases the lock.
-        held = ticket.load_atomic()
-        with f.if_(_is_open(held) & (f.parameters[0] + 1 < pool.location("allowed").load_atomic())):
-            with f.if_(worker.location("waits").replace_atomic(1, 0)):
-                serving.again()
+        with f.if_(is_work()), f.if_(worker.location("waits").replace_atomic(1, 0)):
+            serving.again()
         f.call(ACQUIRE_LOCK, worker["lock"], 1)
     return module_text(f)
 
@@ -163,8 +175,8 @@ class ThreadPool:
     @holding("lock")
     def ensure(self, threads: int) -> None:
         """Have so many threads in all, with the one that calls."""
-        while self.workers < min(threads, MOST_THREADS + 1) - 1:
-            self._start(self.workers)
+        while self.workers < min(threads, MOST_THREADS) - 1:
+            self._start(self.workers + 1)
             self.words[POOL.word("workers")] += 1
 
     def _start(self, number: int) -> None:
@@ -172,10 +184,10 @@ class ThreadPool:
         if not lock:
             raise MemoryError("no memory for a lock")
         self._python.PyThread_acquire_lock(lock, 1)
-        at = (_HEAD + number * _WORKER_BYTES) // 8
+        at = (_HEAD + (number - 1) * _WORKER_BYTES) // 8
         self.words[at + WORKER.word("waits")], self.words[at + WORKER.word("lock")] = 0, lock
         serve = ctypes.CFUNCTYPE(None, ctypes.c_int64)(SERVE.address)
-        threading.Thread(target=serve, args=(number,), name=f"tapediff-{number + 1}", daemon=True).start()
+        threading.Thread(target=serve, args=(number,), name=f"tapediff-{number}", daemon=True).start()
 
     def forget(self) -> None:
         """In a forked child, which has none of the threads."""

@@ -35,8 +35,9 @@ MANY_ROWS, FEW_ROWS, MANY_POINTS = 4096, 256, 1 << 17
 # Bands of whole pairs of vectors, for loops that merge with the one inside.
 PAIR = 16
 
-# Work for which it pays to ask other threads, in additions of the cost model: about 40 us. Asking takes 1 to 3.
-WORTH_ASKING = 2_000_000
+# Work for which it pays to ask other threads, in additions of the cost model: about 20 us; in bodies of loops, whose threads are
+# still awake from the iteration before, 8. Asking takes 1 to 2 us, and 3 more for each thread that has to be woken.
+WORTH_ASKING, WORTH_ASKING_AGAIN = 1_000_000, 400_000
 # What one term of a sum of products costs, in a routine.
 TERM = 4
 
@@ -53,15 +54,16 @@ def rows_of_band(domain: tuple[int, ...]) -> int:
 
 
 def cut_into_bands(
-    groups: Sequence[Group], storages: Sequence[Storage], before_blocking: Sequence[Storage], threads: int
+    groups: Sequence[Group], storages: Sequence[Storage], before_blocking: Sequence[Storage], threads: int, is_body: bool
 ) -> tuple[list[Group], list[Storage]]:
     """The groups, with long loops in Bands and the sums of their bands behind them.
 
     Args:
         before_blocking: the storages as they were before nests shared blocks of rows, which may be undone.
         threads: that many may run a loop.
+        is_body: whether the groups are those of a loop's body.
     """
-    cutter = _Cutter(list(storages), before_blocking, threads)
+    cutter = _Cutter(list(storages), before_blocking, threads, WORTH_ASKING_AGAIN if is_body else WORTH_ASKING)
     cut = [part for group in groups for part in cutter.cut(group)]
     return cut, _numbers_in_memory(cut, cutter.storages)
 
@@ -69,8 +71,8 @@ def cut_into_bands(
 class _Cutter:
     """Cuts group after group; new storages are appended."""
 
-    def __init__(self, storages: list[Storage], before_blocking: Sequence[Storage], threads: int) -> None:
-        self.storages, self.before_blocking, self.threads = storages, before_blocking, threads
+    def __init__(self, storages: list[Storage], before_blocking: Sequence[Storage], threads: int, least_work: int) -> None:
+        self.storages, self.before_blocking, self.threads, self.least_work = storages, before_blocking, threads, least_work
 
     def cut(self, group: Group) -> list[Group]:
         if isinstance(group, Outlined) and isinstance(group.group, LoopNest):
@@ -115,7 +117,7 @@ class _Cutter:
 
     def _banded(self, group: LoopNest | RowBlocks, members: Sequence[LoopNest | RoutineCall], rows: int) -> list[Group]:
         adds = rows > 0 and any(isinstance(item, Step) and is_sum(item) for item in group.body)
-        is_shared = self.threads > 1 and self._work(group.body) >= WORTH_ASKING and are_independent(members)
+        is_shared = self.threads > 1 and self._work(group.body) >= self.least_work and are_independent(members)
         if not adds and not (is_shared and rows):
             return [group]
         sums: list[tuple[int, int]] = []
@@ -154,7 +156,7 @@ class _Cutter:
 
     def _routine(self, call: RoutineCall) -> Group:
         """A product, in bands of the rows of its result; or of a stack, in bands of its matrices."""
-        if call.routine != "product" or call.failure >= 0 or self.threads < 2 or _work_of(call, self.storages) < WORTH_ASKING:
+        if call.routine != "product" or call.failure >= 0 or self.threads < 2 or _work_of(call, self.storages) < self.least_work:
             return call
         count = call.sizes[0] if call.count == 1 else call.count
         rows = max(1, count // FEWEST_BANDS)
