@@ -33,7 +33,7 @@ def build_program(tape: Tape, threads: int = 0) -> Program:
     Args:
         threads: how many may share a loop, whose long sums are then cut into bands; 0 for sums that nothing is cut of.
     """
-    lowered = lower(run_passes(tape, FINISH))
+    lowered = lower(run_passes(tape, FINISH), threads)
     steps, storages = recompute_stencils(lowered.steps, lowered.storages)
     groups, storages = rematerialize(schedule(steps, storages), storages)
     return _planned(lowered, storages, [], split_long(groups), threads, is_body=False)
@@ -41,7 +41,7 @@ def build_program(tape: Tape, threads: int = 0) -> Program:
 
 def build_body(tape: Tape, varying: set[int], carries: int, threads: int = 0) -> Program:
     """The program of a loop's body: its first `before` groups run once, as they depend on none of the inputs `varying`."""
-    lowered = lower(selects_by_jumps(run_passes(tape, FINISH), carries))
+    lowered = lower(selects_by_jumps(run_passes(tape, FINISH), carries), threads)
     steps, storages = recompute_stencils(lowered.steps, lowered.storages)
     early, steps = split_invariants(steps, storages, varying)
     before, groups = schedule(early, storages), schedule(steps, storages)

@@ -46,7 +46,8 @@ def threads_of(threads: int | None, backend: str) -> int:
         raise ArgumentMismatch("threads= needs the native backend", got=f"backend={backend!r}", fix="leave backend= out")
     try:
         number = operator.index(int(given) if isinstance(given, str) else given)  # type: ignore[arg-type]
-        assert not isinstance(given, bool) and 0 < number <= MOST_THREADS
+        assert not isinstance(given, bool)
+        assert 0 < number <= MOST_THREADS
     except (AssertionError, TypeError, ValueError):
         raise ArgumentMismatch(
             f"{name} is how many threads may share one gradient", got=f"{name}={given!r}", fix=f"a whole number from 1 to {MOST_THREADS}"

@@ -370,7 +370,8 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     def __reduce__(self) -> tuple[object, ...]:
         # Kernels are made when they are needed; from the object code where the processor and the versions of libraries are the same.
         description = {name: vars(self)[name] for name in _DESCRIPTION if name in vars(self)}
-        return _unpickled, (self.tape, self.backend, description, sent_code(list(self._kernels.values())), self.memory, self.threads or None)
+        code = sent_code(list(self._kernels.values()))
+        return _unpickled, (self.tape, self.backend, description, code, self.memory, self.threads or None)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         return (str, (self.__dask_tokenize__(),)) if is_hashed_by_joblib() else self.__reduce__()

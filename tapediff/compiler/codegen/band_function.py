@@ -9,7 +9,6 @@ from ..linalg.dense_calls import product_of_rows
 from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.program import Bands, LoopNest, RoutineCall, RowBlocks, Storage
 from ..runtime.thread_pool import RUN_BANDS
-from ..schedule.cut_into_bands import longest_block
 from .kernel_function import KernelFunction
 from .loop_nest import Block, Nest, counted
 from .row_block_loop import emit_row_blocks
@@ -67,11 +66,11 @@ def _emit_body(part: KernelFunction, group: Bands, routine: Routine) -> None:
     whole = group.group
     if isinstance(whole, LoopNest):
         nest = Nest(part, whole)
-        nest.begin()
+        nest.begin(band)
         nest.run(band)
         nest.end()
     elif isinstance(whole, RowBlocks):
-        _take_own_buffers(part, whole, group.rows)
+        _take_own_buffers(part, whole)
         emit_row_blocks(part, whole, routine, band)
     elif whole.count == 1:
         operands, result = [part.address(storage, offset) for storage, offset in whole.operands], part.base(whole.result)
@@ -95,10 +94,9 @@ def _take_own_sums(part: KernelFunction, group: Bands) -> None:
     part.storages = storages
 
 
-def _take_own_buffers(part: KernelFunction, blocks: RowBlocks, rows: int) -> None:
+def _take_own_buffers(part: KernelFunction, blocks: RowBlocks) -> None:
     """Have the buffers of a block of rows on this thread's stack."""
-    longest = longest_block(blocks, rows)
-    for storage, length in blocks.block_buffers:
-        element = MEMORY_TYPES[part.storages[storage].kind]
-        part.slots.append(f"%buffer{storage} = alloca [{longest * length} x {element}], align 64")
+    for storage, _ in blocks.block_buffers:
+        item = part.storages[storage]
+        part.slots.append(f"%buffer{storage} = alloca [{item.size} x {MEMORY_TYPES[item.kind]}], align 64")
         part.rebase(storage, f"%buffer{storage}")

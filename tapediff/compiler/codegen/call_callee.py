@@ -22,7 +22,8 @@ def emit_invoke(owner: KernelFunction, item: Invoke) -> None:
     if known is None:
         symbol = f"tapediff_cell_{len(owner.dispatch_tables)}"
         name = f"tapediff_invoke_{len(owner.invocations)}"
-        invocation = LoopOfCallee(item, symbol, owner.program.threads) if item.op is LOOP else CallOfCallee(item, symbol, owner.program.threads)
+        kind = LoopOfCallee if item.op is LOOP else CallOfCallee
+        invocation = kind(item, symbol, owner.program.threads)
         body = owner.body_for(item, invocation.layout, f"{name}_body")
         if body is not None:
             invocation.body = f"{name}_body"

@@ -111,16 +111,25 @@ class Nest:
             return []
         return [(start, min(self.width, extent - start)) for start in range(0, extent, self.width)]
 
-    def fill(self, storage: int, value: float) -> None:
-        fill(self.owner, storage, value)
+    def fill(self, write: Access, value: float) -> None:
+        """Set what a step writes, or the rows of it that belong to the block, to one number."""
+        if self.block is None or not write.strides[0]:
+            fill(self.owner, write.storage, value)
+            return
+        # The outermost loop may be merged with the one inside.
+        domain = count, length = self.domain[0] // self.turns, write.strides[0] * self.turns
+        literal = Literal(value, self.owner.storages[write.storage].kind)
+        step = Step(domain, (literal,), "r0", (), Access(write.storage, 0, (length, 1)))
+        Nest(self.owner, LoopNest((count, length), (step,))).run(self.block)
 
     def emit(self) -> None:
         self.begin()
         self.run()
         self.end()
 
-    def begin(self) -> None:
-        """Before the loops: accumulators get their first value."""
+    def begin(self, band: Block | None = None) -> None:
+        """Before the loops, all of them or a band's: accumulators get their first value."""
+        self.block = band
         for number, step in enumerate(self.steps):
             if step.combine is not None:
                 self.accumulators.prepare(number, step)

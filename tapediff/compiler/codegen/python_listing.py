@@ -20,6 +20,7 @@ from ..bytecode.translate import Translation
 from ..linalg.routine_table import ROUTINES, for_each_matrix
 from ..loop_ir.program import (
     Access,
+    Bands,
     EmptyReduction,
     Exit,
     Group,
@@ -56,8 +57,9 @@ class _Printer:
         self.storages = program.storages
         self.assembled = program.assembled()
         self.invokes = invoke_names(program)
-        # Storages that hold the rows from `first` on.
+        # Storages that hold the rows from `first` on; and those that hold so many entries for each band.
         self.block_buffers: set[int] = set()
+        self.band_sums: dict[int, int] = {}
 
     def name(self, storage: int) -> str:
         item = self.storages[storage]
@@ -108,6 +110,8 @@ class _Printer:
                 return [*before, *loops, *after]
             case RowBlocks():
                 return self._row_blocks(group)
+            case Bands():
+                return self._bands(group)
             case Outlined(inner):
                 return self._group(inner)
             case Sweeps():
@@ -125,13 +129,36 @@ class _Printer:
         lines = [self._exit(item) if isinstance(item, Exit) else self._straight(item) for item in group.body]
         return [line for of_item in lines for line in of_item]
 
-    def _row_blocks(self, group: RowBlocks) -> list[str]:
-        (count,), rows = group.domain, group.rows
-        last = count // rows * rows - rows
-        lines = [
-            f"for first in range(0, {last + rows}, {rows}):",
-            f"    stop = {count} if first == {last} else first + {rows}",
+    def _bands(self, group: Bands) -> list[str]:
+        whole = group.group
+        if isinstance(whole, RoutineCall):
+            return [f"# in {group.number} bands, on up to {group.threads} threads", *self._group(whole)]
+        self.band_sums = dict(group.sums)
+        if isinstance(whole, RowBlocks):
+            begin, loops, end = self._blocks(whole, ("start", "end"))
+        else:
+            begin, loops, end = self._nest(whole, ["range(start, end)", *(f"range({k})" for k in whole.domain[1:])])
+        self.band_sums = {}
+        head = [
+            f"for band in range({group.number}):  # on {group.threads} thread{'s' * (group.threads > 1)}",
+            f"    start, end = band * {group.rows}, {group.count} if band == {group.number - 1} else (band + 1) * {group.rows}",
         ]
+        return [*begin, *head, *("    " + line for line in loops), *end]
+
+    def _row_blocks(self, group: RowBlocks) -> list[str]:
+        begin, lines, end = self._blocks(group, ("0", str(group.count)))
+        return [*begin, *lines, *end]
+
+    def _blocks(self, group: RowBlocks, ends: tuple[str, str]) -> tuple[list[str], list[str], list[str]]:
+        """The lines before the loop over blocks of rows, the loop, and those behind it."""
+        rows, (first, stop) = group.rows, ends
+        if first == "0":
+            lines = [f"for first in range(0, {group.count // rows * rows}, {rows}):"]
+            last = str(group.count // rows * rows - rows)
+        else:
+            lines = [f"last = start + (max((end - start) // {rows}, 1) - 1) * {rows}", f"for first in range(start, last + {rows}, {rows}):"]
+            last = "last"
+        lines.append(f"    stop = {stop} if first == {last} else first + {rows}")
         begin, end = [], []
         self.block_buffers = {storage for storage, _ in group.block_buffers}
         for nest in group.nests:
@@ -142,7 +169,7 @@ class _Printer:
             begin, end = [*begin, *before], [*end, *after]
             lines += ["    " + line for line in loops]
         self.block_buffers = set()
-        return [*begin, *lines, *end]
+        return begin, lines, end
 
     def _call_on_block(self, call: RoutineCall) -> str:
         """On the matrices from `first` up to `stop`."""
@@ -264,6 +291,8 @@ class _Printer:
 
     def _address(self, access: Access, indices: list[str], step: Step | None = None) -> str:
         terms = [str(access.offset)] if access.offset else []
+        if access.storage in self.band_sums:
+            terms.append(f"{self.band_sums[access.storage]} * band")
         if access.storage in self.block_buffers:
             indices = [f"({indices[0]} - first)", *indices[1:]]
         for index, stride in zip(indices, access.strides):

@@ -42,7 +42,7 @@ class EmittedNest(Protocol):
     def value(self, step: Step, operands: list[Value]) -> Value: ...
     def address(self, access: Access, indices: list[str]) -> str: ...
     def lane_address(self, access: Access, index: str) -> str: ...
-    def fill(self, storage: int, value: float) -> None: ...
+    def fill(self, write: Access, value: float) -> None: ...
 
 
 class Accumulators:
@@ -89,7 +89,7 @@ class Accumulators:
         reduced_outside = any(stride == 0 for stride in step.write.strides[:start])
         if reduced_outside:
             assert step.combine is not None, "only reductions have accumulators"
-            self.nest.fill(step.write.storage, neutral(step.combine, self.kind(step)))
+            self.nest.fill(step.write, neutral(step.combine, self.kind(step)))
 
     def _suffix_start(self, step: Step) -> int:
         """The first of the innermost loops that the step reduces over; beyond the last when there is none."""

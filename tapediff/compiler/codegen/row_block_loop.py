@@ -39,7 +39,7 @@ def emit_row_blocks(
                 counted(owner, rows.first, rows.stop, 1, partial(routine, member))
 
     for nest in nests:
-        nest.begin()
+        nest.begin(band)
     counted(owner, start, end, group.rows, block)
     for nest in nests:
         nest.end()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ..linalg import index_routines, sparse_products
-from ..linalg.dense import dense_cholesky, dense_pullback, dense_solve, lanes, stacked, tiles
+from ..linalg.dense import dense_cholesky, dense_product, dense_pullback, dense_solve, lanes, stacked, tiles
 from ..llvm.cpu import has
 from .toolchain import toolchain
 
@@ -14,7 +14,7 @@ _DENSE: dict[str, Callable[[int], str]] = {
     "cholesky": dense_cholesky.cholesky,
     "cholesky_pullback": dense_pullback.cholesky_pullback,
     "triangular_solve": dense_solve.triangular_solve,
-    "product": dense_solve.product,
+    "product": dense_product.product,
 }
 
 

@@ -95,9 +95,9 @@ class Lowered:
     failures: tuple[str, ...]
 
 
-def lower(tape: Tape) -> Lowered:
-    """The loop steps of a tape, in its order."""
-    low = Lowering(tape)
+def lower(tape: Tape, threads: int = 0) -> Lowered:
+    """The loop steps of a tape, in its order, for so many threads; 0 where nobody has asked for any."""
+    low = Lowering(tape, threads)
     rows = only_positions(tape)
     for number, instruction in enumerate(tape.instructions):
         low.site = instruction.site

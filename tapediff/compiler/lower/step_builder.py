@@ -25,10 +25,14 @@ CONVERSIONS = {
 
 
 class StepBuilder:
-    """Collects the steps of one tape. `self.views[i]` tells where value i is, `self.tuples[i]` where the items of tuple i are."""
+    """Collects the steps of one tape. `self.views[i]` tells where value i is, `self.tuples[i]` where the items of tuple i are.
 
-    def __init__(self, tape: Tape) -> None:
-        self.tape = tape
+    Args:
+        threads: how many the user has asked for; 0 where nobody has, so that BLAS may have threads of its own.
+    """
+
+    def __init__(self, tape: Tape, threads: int = 0) -> None:
+        self.tape, self.threads = tape, threads
         self.storages: list[Storage] = []
         self.steps: list[Item] = []
         self.views: list[StridedView] = []

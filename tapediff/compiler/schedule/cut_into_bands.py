@@ -24,9 +24,12 @@ from ..loop_ir.program import (
     RowBlocks,
     Step,
     Storage,
+    assembled,
+    neutral,
 )  # fmt: skip
 from .cost_model import LOAD, STORE, cost_of, memory_factor
 from .independent_rows import are_independent, is_sum
+from .row_blocking import row_of
 
 # There are 16 to 31 bands, so that threads that are late or slow leave the others enough to do.
 FEWEST_BANDS = 16
@@ -63,7 +66,7 @@ def cut_into_bands(
         threads: that many may run a loop.
         is_body: whether the groups are those of a loop's body.
     """
-    cutter = _Cutter(list(storages), before_blocking, threads, WORTH_ASKING_AGAIN if is_body else WORTH_ASKING)
+    cutter = _Cutter(list(storages), before_blocking, assembled(groups), threads, WORTH_ASKING_AGAIN if is_body else WORTH_ASKING)
     cut = [part for group in groups for part in cutter.cut(group)]
     return cut, _numbers_in_memory(cut, cutter.storages)
 
@@ -71,8 +74,11 @@ def cut_into_bands(
 class _Cutter:
     """Cuts group after group; new storages are appended."""
 
-    def __init__(self, storages: list[Storage], before_blocking: Sequence[Storage], threads: int, least_work: int) -> None:
-        self.storages, self.before_blocking, self.threads, self.least_work = storages, before_blocking, threads, least_work
+    def __init__(
+        self, storages: list[Storage], before_blocking: Sequence[Storage], assembled: frozenset[int], threads: int, least_work: int
+    ) -> None:  # fmt: skip
+        self.storages, self.before_blocking, self.assembled = storages, before_blocking, assembled
+        self.threads, self.least_work = threads, least_work
 
     def cut(self, group: Group) -> list[Group]:
         if isinstance(group, Outlined) and isinstance(group.group, LoopNest):
@@ -101,19 +107,19 @@ class _Cutter:
         if len(wanted) > 1:
             return self._without_blocks(blocks)
         rows = wanted.pop() if wanted else _loose_rows((blocks.count, _common_length(blocks)))
-        if rows and self._buffer_bytes(blocks, rows) > MOST_ON_STACK:
+        longest = _longest_block(blocks, rows) if rows else 0
+        if sum(8 * longest * length for _, length in blocks.block_buffers) > MOST_ON_STACK:
             return self._without_blocks(blocks)
-        return self._banded(blocks, blocks.nests, rows)
+        cut = self._banded(blocks, blocks.nests, rows)
+        for storage, length in blocks.block_buffers if cut != [blocks] else ():
+            self.storages[storage] = replace(self.storages[storage], size=longest * length)
+        return cut
 
     def _without_blocks(self, blocks: RowBlocks) -> list[Group]:
         """The nests one after the other, as their sums are not cut alike."""
         for storage, _ in blocks.block_buffers:
             self.storages[storage] = replace(self.storages[storage], size=self.before_blocking[storage].size)
         return [group for nest in blocks.nests for group in self.cut(nest)]
-
-    def _buffer_bytes(self, blocks: RowBlocks, rows: int) -> int:
-        longest = longest_block(blocks, rows)
-        return sum(8 * longest * length for _, length in blocks.block_buffers)
 
     def _banded(self, group: LoopNest | RowBlocks, members: Sequence[LoopNest | RoutineCall], rows: int) -> list[Group]:
         adds = rows > 0 and any(isinstance(item, Step) and is_sum(item) for item in group.body)
@@ -129,7 +135,27 @@ class _Cutter:
         else:
             assert isinstance(changed[0], LoopNest)
             whole = changed[0]
-        return [Bands(whole, group.domain[0], rows, self.threads if is_shared else 1, tuple(sums)), *after]
+        filled = [self._filled(item) for item in group.body if isinstance(item, Step) and not self._sets_whole_rows(item, rows)]
+        return [*filled, Bands(whole, group.domain[0], rows, self.threads if is_shared else 1, tuple(sums)), *after]
+
+    def _filled(self, step: Step) -> LoopNest:
+        """What sets the result of a reduction before the bands add to it."""
+        result = self.storages[step.write.storage]
+        literal = Literal(neutral(step.combine or "add", result.kind), result.kind)
+        write = Access(result.number, 0, (1,))
+        return LoopNest((result.size,), (Step((result.size,), (literal,), "r0", (), write, site=step.site),))
+
+    def _sets_whole_rows(self, step: Step, rows: int) -> bool:
+        """Whether a reduction inside of rows keeps no sums in memory, or ones of which each band can set whole vectors of its own."""
+        if step.write.storage in self.assembled:
+            return True  # it is set before, or by the nest of another step
+        strides = step.write.strides
+        moving = [k for k, stride in enumerate(strides) if stride]
+        if step.combine is None or step.write.index_read >= 0 or not moving or all(strides[: moving[-1] + 1]) or is_sum(step):
+            return True
+        row = row_of(step.write, step.domain)
+        size = self.storages[step.write.storage].size
+        return row is not None and not row.shift and row.length * step.domain[0] == size and row.length * rows % PAIR == 0
 
     def _with_sums(
         self, nest: LoopNest | RoutineCall, number: int, sums: list[tuple[int, int]], after: list[Group]
@@ -169,7 +195,7 @@ class _Cutter:
 FEWEST_PRODUCT_ROWS = 32
 
 
-def longest_block(blocks: RowBlocks, rows: int) -> int:
+def _longest_block(blocks: RowBlocks, rows: int) -> int:
     """The most rows of a block in bands of so many rows; see codegen.row_block_loop."""
     last = blocks.count - (blocks.count // rows - 1) * rows
     return max(length if length < blocks.rows else blocks.rows + length % blocks.rows for length in (rows, last))

@@ -22,7 +22,7 @@ class Policy:
     """The settings of a GuardedTape, and the warnings that are given once.
 
     Attributes:
-        max_tapes, check_every, backend, merge, memory, threads: see GuardedTape; memory is in bytes, and threads None where nobody has said.
+        max_tapes, check_every, backend, merge, memory, threads: see GuardedTape; memory is in bytes, threads None where nobody says.
         compile_after: how many answers of a new tape are replayed with NumPy; `compile_after_given` is None unless set by the user.
         program: makes what is compiled for a tape.
         warned: the warnings given so far: "budget", "coarse", "draws".

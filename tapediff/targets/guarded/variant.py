@@ -39,7 +39,9 @@ class CompiledProgram(Program):
 
     __slots__ = ("compiled", "replays")
 
-    def __init__(self, base: Tape, lifted: tuple[int, ...] = (), *, backend: str, memory: int | None = None, threads: int | None = None) -> None:
+    def __init__(
+        self, base: Tape, lifted: tuple[int, ...] = (), *, backend: str, memory: int | None = None, threads: int | None = None
+    ) -> None:  # fmt: skip
         super().__init__(base, lifted)
         self.compiled = CompiledTape(self.tape, backend, memory, threads)
         self.replays = 0
