@@ -45,7 +45,7 @@ from ..runtime.workspaces import (
 )
 from ..schedule.memory_plan import ALIGNMENT
 from .band_function import emit_bands
-from .call_callee import emit_invoke
+from .callees.call_callee import emit_invoke
 from .kernel_function import KernelFunction
 from .loop_guard_report import report_each
 from .loop_nest import Nest, fill

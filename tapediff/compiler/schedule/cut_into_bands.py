@@ -192,7 +192,7 @@ class _Cutter:
         return Bands(call, count, rows, self.threads) if count >= 2 * rows else call
 
 
-FEWEST_PRODUCT_ROWS = 32
+FEWEST_PRODUCT_ROWS = 64
 
 
 def _longest_block(blocks: RowBlocks, rows: int) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...ir.instruction import INT_SCALAR, DynamicArrayType, ValueType
-from ...ops.control.loop_forms import LoopForm, saved_bytes_limit
-from ..jit.toolchain import toolchain
-from ..loop_ir.program import Invoke
-from ..runtime.call_frame import (
+from ....ir.instruction import INT_SCALAR, DynamicArrayType, ValueType
+from ....ops.control.loop_forms import LoopForm, saved_bytes_limit
+from ...jit.toolchain import toolchain
+from ...loop_ir.program import Invoke
+from ...runtime.call_frame import (
     END,
     ITERATION,
     NO_END,
@@ -17,10 +17,10 @@ from ..runtime.call_frame import (
     output_word,
     value_bytes,
 )  # fmt: skip
-from ..runtime.callbacks import callback_address
-from ..runtime.callees.dispatch_loop import ROOM
-from ..runtime.status import OUT_OF_MEMORY, PENDING
-from ..runtime.workspaces import BLOCK_WORDS
+from ...runtime.callbacks import callback_address
+from ...runtime.callees.dispatch_loop import ROOM
+from ...runtime.status import OUT_OF_MEMORY, PENDING
+from ...runtime.workspaces import BLOCK_WORDS
 from .invocation import Invocation, Number
 
 # Entries that a dynamic array has room for at first, when nobody knows how long it will be; later as many as the last one had in the

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...ops.control.calls import CALL_VARIANT, LOOP
-from ..loop_ir.program import Invoke
-from ..runtime.call_frame import ArgumentLayout, input_word, output_word
-from ..runtime.workspaces import BLOCK_WORDS, block_functions
+from ....ops.control.calls import CALL_VARIANT, LOOP
+from ...loop_ir.program import Invoke
+from ...runtime.call_frame import ArgumentLayout, input_word, output_word
+from ...runtime.workspaces import BLOCK_WORDS, block_functions
+from ..kernel_function import KernelFunction
 from .invocation import Invocation
-from .kernel_function import KernelFunction
 from .loop_of_callee import LoopOfCallee
 
 

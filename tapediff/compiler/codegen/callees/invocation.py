@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..jit.native_function import INLINED
-from ..loop_ir.program import Invoke
-from ..math.simd import Code
-from ..runtime.call_frame import (
+from ...jit.native_function import INLINED
+from ...loop_ir.program import Invoke
+from ...math.simd import Code
+from ...runtime.call_frame import (
     ASKED_AT,
     END,
     ITERATION,
@@ -15,10 +15,10 @@ from ..runtime.call_frame import (
     ArgumentLayout,
     frame_words,
 )  # fmt: skip
-from ..runtime.callees.dispatch_loop import dispatch_loop_address
-from ..runtime.callees.dispatch_table import CalleeTable, dispatch_table_of
-from ..runtime.callees.native_callee import NativeCallee
-from ..runtime.status import PENDING
+from ...runtime.callees.dispatch_loop import dispatch_loop_address
+from ...runtime.callees.dispatch_table import CalleeTable, dispatch_table_of
+from ...runtime.callees.native_callee import NativeCallee
+from ...runtime.status import PENDING
 
 # A number that is known when the code is made, or the name of one that is not.
 Number = int | str
