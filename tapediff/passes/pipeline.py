@@ -11,6 +11,7 @@ from .loops.hoist_from_loops import hoist_from_loops
 from .loops.peel_last_iterations import peel_last_iterations
 from .loops.save_for_backward import save_for_backward
 from .loops.saved_carries import drop_saved_carries, save_carries
+from .rolling.growing_arrays import growing_arrays
 from .simplify.common_subexpressions import common_subexpressions
 from .simplify.dead_code import dead_code
 from .simplify.discarded_zeros import discarded_zeros
@@ -48,6 +49,7 @@ STRAIGHTEN = (
 
 # Before differentiation.
 REFINE = (
+    Stage(growing_arrays, "once more of their parts are entries of rolled loops; every part has a cotangent"),
     Stage(peel_last_iterations, "the reverse loop then has all cotangents in every iteration, and need not select"),
     Stage(save_carries, "the reverse loop reads them; without them loops have no derivative"),
     Stage(common_subexpressions, "one cotangent for equal values"),

@@ -8,12 +8,13 @@ from collections.abc import Hashable
 import numpy as np
 
 from ...base.source_location import Site
-from ...ir.instruction import CONSTANT, INPUT, INT64, Instruction, Operand, Params, Primitive, ValueType
+from ...ir.instruction import CONSTANT, INPUT, INT64, Instruction, Operand, Params, Primitive, ValueType, some_of
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, Region, Regions
 from ...ops.arrays.shape import BROADCAST, RESHAPE, TRANSPOSE
-from ..simplify.array_entries import SHIFT, own_entries, region_in, split
+from ..simplify.array_entries import POSITION, SHIFT, own_entries, region_in, split
+from .grids import Block, grid_of, window_in
 from .tape_arrays import Ints, TapeArrays
 
 # Arrays that are put together of fewer parts are left as they are.
@@ -125,18 +126,19 @@ class ArrayBuilder(Rewriter):
         type_: ValueType = self.tape.instructions[int(old[0])].type
         wide = ValueType((old.size, *type_.shape), type_.dtype)
         if sequence.is_constant[old].all():
-            entries = [self.tape.instructions[k].params[0] for k in old.tolist()]
-            return self.constant(np.stack(entries), wide)
+            entries = [made.params[0] for made in some_of(self.tape.instructions, old.tolist())]
+            return self.constant(np.array(entries).reshape(wide.shape), wide)
         sources, boxes = sequence.source[old], sequence.box[old]
         if sources[0] >= 0 and (sources == sources[0]).all() and (boxes == boxes[0]).all():
             first = sequence.offset[old].reshape(-1, *(1,) * len(type_.shape))
             return self.read(self._source(int(sources[0])), first + sequence.boxes[int(boxes[0])])
-        whole = tuple(slice(0, extent) for extent in type_.shape)
-        regions = Regions(
-            Region((k, *(0 for _ in whole)), (1,) * len(wide.shape), (1, *type_.shape), type_.shape)
-            for k in range(old.size)
-        )
-        joined = self._joined_again(None, old, regions, wide)
+        if not type_.shape:
+            joined = self._joined_entries(old, wide)
+            if joined is not None:
+                return joined
+        zeros, ones = (0,) * len(type_.shape), (1,) * len(wide.shape)
+        regions = Regions(Region((k, *zeros), ones, (1, *type_.shape), type_.shape) for k in range(old.size))
+        joined = self._joined_again(None, old, regions, wide) if type_.shape else None
         if joined is not None:
             return joined
         return self.make(ASSEMBLE, tuple([self.value(k) for k in old.tolist()]), (regions, wide.shape, True))
@@ -158,7 +160,7 @@ class ArrayBuilder(Rewriter):
         """An array of parts, those that are parts of one array together; None if these are few."""
         sequence, shape = self.sequence, type_.shape
         old = sequence.same[old]
-        if 2 * np.count_nonzero(sequence.source[old] >= 0) < old.size:
+        if not self._are_read(old):
             return None
         entries = np.full(shape, -1, np.int64)
         flat = entries.reshape(-1)
@@ -173,10 +175,24 @@ class ArrayBuilder(Rewriter):
                     new = self.value(number)
                     part = own_entries(new, self.instructions[new].type.shape)
                 entries[regions[start].slices] = part.reshape(regions[start].counts)
+        return self._of_pieces(base, flat, old.size, type_)
+
+    def _joined_entries(self, old: Ints, type_: ValueType) -> int | None:
+        """The same for all entries of an array of one axis."""
+        old = self.sequence.same[old]
+        return self._of_pieces(None, self._origins(old), old.size, type_) if self._are_read(old) else None
+
+    def _are_read(self, old: Ints) -> bool:
+        """Whether most of them are parts of arrays."""
+        return 2 * int(np.count_nonzero(self.sequence.source[old] >= 0)) >= old.size
+
+    def _of_pieces(self, base: int | None, flat: Ints, count: int, type_: ValueType) -> int | None:
+        """An array of given entries, -1 where `base` stays; None if that takes more than half as many pieces as `count`."""
+        shape = type_.shape
         filled = np.flatnonzero(flat >= 0)
         pieces = split(filled, flat[filled], shape, _Shapes(self.instructions))
-        if any(p.target is None for p in pieces) or 2 * len(pieces) > old.size:
-            return None
+        if any(p.target is None for p in pieces) or 2 * len(pieces) > count:
+            return self._grid(flat, type_) if base is None and filled.size == flat.size else None
         parts = tuple([self.read(p.source, p.positions) for p in pieces])
         wide = Regions(p.target for p in pieces if p.target is not None)
         whole = len(pieces) == 1 and base is None and filled.size == flat.size
@@ -185,6 +201,22 @@ class ArrayBuilder(Rewriter):
         if base is None:
             return self.make(ASSEMBLE, parts, (wide, shape, True))
         return self.make(REPLACE, (base, *parts), (wide,))
+
+    def _grid(self, entries: Ints, type_: ValueType) -> int | None:
+        """An array of such entries as rows, which a loop in a loop has read."""
+        found = grid_of(entries) if len(type_.shape) == 1 else None
+        if found is None:
+            return None
+        grid, blocks = found
+        parts = tuple([self._block(block) for block in blocks])
+        regions = Regions(block.target for block in blocks)
+        return self._in_shape(self.make(ASSEMBLE, parts, (regions, grid.shape, True)), type_.shape)
+
+    def _block(self, block: Block) -> int:
+        source, positions = int(block.entries[0, 0]) >> SHIFT, block.entries & POSITION
+        if positions.size == 1 and not self.instructions[source].type.shape:
+            return self._in_shape(source, positions.shape)
+        return self.read(source, positions)
 
     def _origins(self, old: Ints) -> Ints:
         """The origins of single entries, as in array_entries."""
@@ -209,6 +241,8 @@ class ArrayBuilder(Rewriter):
             made = self._box_of(number, positions.reshape(-1))
         if made is None:
             made = self._repeated_rows(number, positions)
+        if made is None and positions.ndim == 2:
+            made = self._box_of_rows(number, positions)
         if made is None:
             made = self.make(GATHER, (number, self.constant(positions, ValueType(positions.shape, INT64))))
         return self._in_shape(made, positions.shape)
@@ -233,7 +267,20 @@ class ArrayBuilder(Rewriter):
         if bool((rows == rows[:1]).all()):
             row = self.read(number, rows[0])
             return self.make(BROADCAST, (row,), (rows.shape,))
-        return self._box_of(number, rows)
+        made = self._box_of(number, rows)
+        return self._box_of_rows(number, rows) if made is None and rows.ndim == 2 else made
+
+    def _box_of_rows(self, number: int, rows: Ints) -> int | None:
+        """The entries as a box of an array that stands in rows, whatever its shape is."""
+        size = self.instructions[number].type.size
+        found = window_in(rows, size)
+        if found is None:
+            return None
+        flat = self._in_shape(number, (size,))
+        if found.rows * found.width != size:
+            length = found.rows * found.width
+            flat = self.make(INDEX, (flat,), (Region((found.first,), (1,), (length,), (length,)),))
+        return self.make(INDEX, (self._in_shape(flat, (found.rows, found.width)),), (found.box,))
 
     def _box_of(self, number: int, positions: Ints) -> int | None:
         """The entries as one box of the array, its axes in whatever order."""

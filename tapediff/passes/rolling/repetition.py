@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...ir.instruction import GUARD, TUPLE, some_of
+from ...ir.instruction import TUPLE, some_of
 from .guards_of_loops import may_be_rolled
 from .tape_arrays import FEWEST_ITERATIONS, Ints, TapeArrays, agreement, previous_windows
 
@@ -189,9 +189,9 @@ class Examination:
         reach = np.zeros(p, np.int64)
         np.maximum.at(reach, (self.slots[moving] - back[moving]) % p, back[moving])
         crossings = np.zeros(2 * p + 1, np.int64)
-        instructions, members = self.sequence.tape.instructions, self.sequence.members
+        members = self.sequence.members
         for slot in np.flatnonzero(reach % p).tolist():
-            type_ = instructions[members[self.begin + slot]].type
+            type_ = self.sequence.type_of(members[self.begin + slot])
             weight = NEVER if type_.dtype is TUPLE else type_.size
             crossings[slot + 1] += weight
             crossings[slot + 1 + int(reach[slot]) % p] -= weight
@@ -271,69 +271,68 @@ class Examination:
         if not left_out:
             return wide
         others = np.flatnonzero(outside)
-        parts, fewest = (sum(self._parts(self.values[slice(*rows), c]) for c in others.tolist()) for rows in (wide, narrow))
+        parts, fewest = (int(self._parts(self.values[slice(*rows), others]).sum()) for rows in (wide, narrow))
         return wide if 2 * (parts - fewest) <= left_out else narrow
 
     def _regular(self, start: int, stop: int, row: int, columns: Ints) -> tuple[int, int]:
-        sequence, low, high = self.sequence, start, stop
-        for column in columns.tolist():
-            read = self.values[start:stop, column]
-            sources, offsets, boxes = sequence.source[read], sequence.offset[read], sequence.box[read]
-            steps = np.diff(offsets)
-            at = min(max(row - start, 0), steps.size - 1)
-            goes_on = (np.diff(sources) == 0) & (np.diff(boxes) == 0) & (steps == steps[at])
-            first, last = _run(goes_on, at)
-            if last > first and 2 * (last + 1 - first) >= stop - start:
-                low, high = max(low, start + first), min(high, start + last + 1)
+        sequence, read = self.sequence, self.values[start:stop, columns]
+        offsets, sources, boxes = sequence.offset[read], sequence.source[read], sequence.box[read]
+        steps = offsets[1:] - offsets[:-1]
+        at = min(max(row - start, 0), stop - start - 2)
+        goes_on = (sources[1:] == sources[:-1]) & (boxes[1:] == boxes[:-1]) & (steps == steps[at])
+        first, last = _runs(goes_on, at)
+        long = (last > first) & (2 * (last + 1 - first) >= stop - start)
+        low, high = start + int(first[long].max(initial=0)), start + int(last[long].min(initial=stop - start - 1)) + 1
         return (low, high) if high > low else (start, start)
 
     def _is_closed(self, begin: int, count: int) -> bool:
         """Whether no tuple of a call's results is left behind by the loop without its items."""
         sequence, end = self.sequence, begin + self.period * count
-        for slot in range(self.period):
-            number = int(sequence.members[begin + slot])
-            if sequence.tape.instructions[number].type.dtype is TUPLE:
-                records = sequence.members[begin + slot : end : self.period]
-                if (sequence.last_use[records] >= end).any():
-                    return False
+        body = sequence.members[begin : begin + self.period]
+        for slot in np.flatnonzero(sequence.is_tuple[body]).tolist():
+            records = sequence.members[begin + slot : end : self.period]
+            if (sequence.last_use[records] >= end).any():
+                return False
         return True
 
     def _guards_may_be_rolled(self, begin: int, count: int) -> bool:
         """Whether the guards of a repetition may be looked at behind its last iteration."""
         instructions, end = self.sequence.tape.instructions, begin + self.period * count
-        body = [instructions[n] for n in self.sequence.members[begin : begin + self.period].tolist()]
-        if not any(i.op is GUARD for i in body):
-            return True
         rows = self.sequence.members[begin:end].reshape(count, self.period)
-        guards = rows[:, [k for k, i in enumerate(body) if i.op is GUARD]].ravel().tolist()
-        return may_be_rolled(body, some_of(instructions, guards))
+        guards = np.flatnonzero(self.sequence.is_guard[rows[0]])
+        if not guards.size:
+            return True
+        body = some_of(instructions, rows[0].tolist())
+        return may_be_rolled(body, some_of(instructions, rows[:, guards].ravel().tolist()))
 
     def outside(self, found: Repetition) -> tuple[int, int]:
         """How many reads of arrays an iteration has, and how many values would have to be put together one by one."""
-        reads, parts = 0, 0
-        for column in np.flatnonzero(found.producers < 0).tolist():
-            more = self._parts(found.values[:, column])
-            reads += more == 1
-            parts += more if more > 1 else 0
-        return reads, parts
+        parts = self._parts(found.values[:, found.producers < 0])
+        return int(np.count_nonzero(parts == 1)), int(parts[parts > 1].sum())
 
-    def _parts(self, values: Ints) -> int:
-        """Of how many parts an array of values would be put together: 1 where it is a read of an array, 0 where nothing is read."""
+    def _parts(self, values: Ints) -> Ints:
+        """Of how many parts the array of each column of values would be put together: 1 of a read of an array, 0 where nothing is read."""
         sequence = self.sequence
-        if (values == values[0]).all() or sequence.is_constant[values].all():
-            return 0
         sources, boxes = sequence.source[values], sequence.box[values]
-        if sources[0] < 0 or (sources != sources[0]).any() or (boxes != boxes[0]).any():
-            return min(np.unique(values).size, self._pieces(values))
-        return 1
+        unread = (values == values[0]).all(axis=0) | sequence.is_constant[values].all(axis=0)
+        is_read = (sources[0] >= 0) & (sources == sources[0]).all(axis=0) & (boxes == boxes[0]).all(axis=0)
+        parts = np.where(unread, 0, 1)
+        several = ~(unread | is_read)
+        if several.any():
+            put_together = np.sort(values[:, several], axis=0)
+            different = 1 + np.count_nonzero(put_together[1:] != put_together[:-1], axis=0)
+            parts[several] = np.minimum(different, self._pieces(values[:, several]))
+        return parts
 
-    def _pieces(self, values: Ints) -> int:
-        """About how many regular parts of arrays, and single values, values are."""
+    def _pieces(self, values: Ints) -> Ints:
+        """About how many regular parts of arrays, and single values, the values of each column are."""
         sequence = self.sequence
-        source = np.where(sequence.source[values] >= 0, sequence.source[values], -1 - values)
-        breaks = (np.diff(source) != 0) | (np.diff(sequence.box[values]) != 0)
-        uneven = np.diff(np.diff(sequence.offset[values])) != 0
-        return 1 + int(np.count_nonzero(breaks)) + (int(np.count_nonzero(uneven & ~breaks[1:] & ~breaks[:-1])) + 1) // 2
+        source, box, offset = sequence.source[values], sequence.box[values], sequence.offset[values]
+        source = np.where(source >= 0, source, -1 - values)
+        breaks = (source[1:] != source[:-1]) | (box[1:] != box[:-1])
+        steps = offset[1:] - offset[:-1]
+        uneven = (steps[1:] != steps[:-1]) & ~breaks[1:] & ~breaks[:-1]
+        return 1 + np.count_nonzero(breaks, axis=0) + (np.count_nonzero(uneven, axis=0) + 1) // 2
 
 
 def _run(flags: Ints, place: int) -> tuple[int, int]:
@@ -343,3 +342,11 @@ def _run(flags: Ints, place: int) -> tuple[int, int]:
     before = np.flatnonzero(~flags[:place])
     after = np.flatnonzero(~flags[place:])
     return (int(before[-1]) + 1 if before.size else 0), (place + int(after[0]) if after.size else flags.size)
+
+
+def _runs(flags: Ints, place: int) -> tuple[Ints, Ints]:
+    """The same of each column."""
+    before, after = ~flags[:place][::-1], ~flags[place:]
+    start = place - np.where(before.any(axis=0), before.argmax(axis=0), place) if place else np.zeros(flags.shape[1], np.int64)
+    stop = place + np.where(after.any(axis=0), after.argmax(axis=0), flags.shape[0] - place)
+    return np.where(flags[place], start, place), np.where(flags[place], stop, place)

@@ -67,7 +67,8 @@ class TapeArrays:
         position: the place in the sequence, -1 for operands and for values of bodies that were rolled.
         known: the place in the sequence behind which the value can be had; -1 for inputs and constants.
         source, offset, box: what a read reads, from which flat position on, and as which of the `boxes`; -1 for others.
-        types: equal for equal types.
+        types: which of the `kinds` its type is.
+        is_constant, is_guard, is_tuple: what it is, or its type.
         same: the value that it is equal to: an earlier read of the same part, or a value that a loop makes once instead of every time.
         last_use: the last place in the sequence that uses it; beyond the end for outputs.
     """
@@ -82,7 +83,8 @@ class TapeArrays:
         self.source, self.offset = np.full(count, -1, np.int64), np.zeros(count, np.int64)
         self.box = np.full(count, -1, np.int64)
         self.types, signs, given, indices = self._signs()
-        self.is_constant = self._codes == self._ops[CONSTANT]
+        self.is_tuple = np.fromiter((type_.dtype is TUPLE for type_ in self.kinds), bool, len(self.kinds))[self.types]
+        self.is_constant, self.is_guard = self._codes == self._ops[CONSTANT], self._codes == self._ops[GUARD]
         leaves = self._leaves(signs, given, indices)
         outside = given.copy()
         outside[leaves] = True
@@ -124,7 +126,7 @@ class TapeArrays:
             else:
                 key = (op, int(kinds[number]), given_params)
             signs[number] = first + self._known_signs[key]
-        self._first_sign = first
+        self._first_sign, self.kinds = first, list(type_numbers)
         return kinds, signs, given, np.flatnonzero(is_index)
 
     def _leaves(self, signs: Ints, given: Ints, indices: Ints) -> Ints:
@@ -194,6 +196,9 @@ class TapeArrays:
                 positions = positions + line.reshape([-1 if k == axis else 1 for k in range(len(shape))])
             known = self._box_numbers[key] = self.add_box(positions.reshape(result))
         return known
+
+    def type_of(self, number: int) -> AnyType:
+        return self.kinds[self.types[number]]
 
     def add_box(self, positions: np.ndarray) -> int:
         """A pattern of reads: flat positions, from the first one on."""

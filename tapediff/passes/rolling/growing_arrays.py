@@ -1,0 +1,67 @@
+"""Makes arrays that grow by what they were before, and what is new.
+
+A list to which every turn of a loop appends, and which it stacks again, is recorded as an array of one part, of two, of three, ...: the
+parts grow with the square of the turns, and each has a cotangent. Such arrays begin with the one before, in one piece.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...ir.instruction import Instruction
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.arrays.indexing import ASSEMBLE
+from ...ops.arrays.regions import Region, Regions
+
+# Fewer parts than this are written one by one.
+FEWEST_PARTS = 4
+
+
+def growing_arrays(tape: Tape) -> Tape:
+    if sum(i.op is ASSEMBLE and len(i.inputs) > FEWEST_PARTS for i in tape.instructions) < 2:
+        return tape
+    rewriter = Rewriter(tape)
+    # The last array whose last part is a value, by this value's number.
+    ending_in: dict[int, int] = {}
+    for number, instruction in enumerate(tape.instructions):
+        before = _beginning(tape, instruction, ending_in)
+        rewriter.number[number] = rewriter.copy(number) if before is None else _grown(rewriter, instruction, before)
+        if instruction.op is ASSEMBLE and len(instruction.inputs) >= FEWEST_PARTS and _stands_in_rows(instruction):
+            ending_in[instruction.inputs[-1]] = number
+    return rewriter.finish() if len(ending_in) > 1 else tape
+
+
+def _beginning(tape: Tape, instruction: Instruction, ending_in: dict[int, int]) -> int | None:
+    """The longest array that was put together earlier and that this one begins with."""
+    if instruction.op is not ASSEMBLE or len(instruction.inputs) <= FEWEST_PARTS:
+        return None
+    inputs, (regions, shape, is_disjoint) = instruction.inputs, instruction.params
+    if not is_disjoint or not shape:
+        return None
+    for k in range(len(inputs) - 1, FEWEST_PARTS - 1, -1):
+        number = ending_in.get(inputs[k - 1])
+        if number is None:
+            continue
+        earlier = tape.instructions[number]
+        is_same = earlier.inputs == inputs[:k] and tuple(earlier.params[0]) == tuple(regions[:k])
+        if is_same and earlier.params[1][1:] == shape[1:] and earlier.type.dtype == instruction.type.dtype:
+            return number
+        # One that is another for all its end: those that are shorter are not looked for, as comparing each takes its length.
+        return None
+    return None
+
+
+def _stands_in_rows(instruction: Instruction) -> bool:
+    """Whether parts without overlap are all of the array: an array of more rows may begin with it."""
+    regions, shape, is_disjoint = instruction.params
+    return bool(is_disjoint and shape) and sum(math.prod(region.counts) for region in regions) == math.prod(shape)
+
+
+def _grown(rewriter: Rewriter, instruction: Instruction, before: int) -> int:
+    op, inputs, (regions, shape, is_disjoint), type_, site = instruction
+    earlier = rewriter.tape.instructions[before]
+    count, extents = len(earlier.inputs), earlier.type.shape
+    first = Region((0,) * len(shape), (1,) * len(shape), extents, extents)
+    operands = (rewriter.number[before], *[rewriter.number[k] for k in inputs[count:]])
+    return rewriter.emit(op, operands, (Regions((first, *regions[count:])), shape, is_disjoint), type_, site)
