@@ -157,3 +157,29 @@ def test_recording_an_array_that_is_filled_takes_no_copy_for_each_entry():
         return np.sum(y)
 
     td.record(f, np.ones(50))
+
+
+def padded(u):
+    return np.sum(np.pad(u * 2.0, 1) ** 3)
+
+
+def framed(u):
+    """Two columns at each end of all rows, from one array."""
+    v = np.zeros((u.shape[0], u.shape[1] + 4))
+    v[:, 2:-2] = np.sin(u)
+    edge = np.exp(u[:, :2])
+    v[:, :2], v[:, -2:] = edge, edge
+    return np.sum(v**2 * np.arange(v.shape[1]))
+
+
+@pytest.mark.parametrize("f", [padded, framed], ids=lambda f: f.__name__)
+def test_a_border_takes_as_many_instructions_around_a_large_array_as_around_a_small_one(f):
+    """Both ends of all rows are two boxes, not one for each row."""
+    lengths = set()
+    for size in (12, 40, 90):
+        u = np.sin(np.arange(size * size * 1.0)).reshape(size, size)
+        compiled = td.compile(f, u)
+        td.testing.check_gradient(compiled, f, u)
+        groups = compiled.kernel((0,)).program.groups
+        lengths.add(len(groups) + sum(len(group.body) for group in groups))
+    assert max(lengths) <= min(lengths) + 12

@@ -145,7 +145,8 @@ def _entry(source: int, places: np.ndarray, positions: np.ndarray, shape: tuple[
 def _boxes(
     source: int, places: np.ndarray, positions: np.ndarray, shape: tuple[int, ...], source_shape: tuple[int, ...]
 ) -> list[Piece]:
-    """One box if the entries fill one; else their stretches along the last axis, or one scattered piece if these are many."""
+    """One box if the entries fill one; else their stretches along the last axis, those of many rows that lie below each other as one;
+    or one scattered piece if these are many."""
     target = _target_of(places, shape)
     if target is not None:
         box = positions.reshape(target.counts)
@@ -154,9 +155,13 @@ def _boxes(
     breaks = (np.diff(places) != 1) | (np.diff(positions) != 1)
     breaks |= (places[1:] % shape[-1] == 0) | (positions[1:] % max(1, source_shape[-1] if source_shape else 1) == 0)
     bounds = [0, *(np.flatnonzero(breaks) + 1).tolist(), places.size]
+    if len(bounds) > MOST_STRETCHES + 1 and len(shape) > 1:
+        columns = _columns(source, places, positions, np.array(bounds), shape, source_shape)
+        if columns is not None:
+            return columns
     if len(bounds) > MOST_STRETCHES + 1 and places.size >= SMALL_PART * math.prod(shape):
         return [Piece(source, None, places, positions)]
-    result = []
+    result: list[Piece] = []
     for start, end in itertools.pairwise(bounds):
         if end - start == 1:
             result.append(_entry(source, places[start:end], positions[start:end], shape))
@@ -166,3 +171,27 @@ def _boxes(
         stretch = Region(first.starts, first.steps, counts, counts)
         result.append(Piece(source, stretch, places[start:end], positions[start:end].reshape(counts)))
     return result
+
+
+def _columns(
+    source: int, places: np.ndarray, positions: np.ndarray, bounds: np.ndarray, shape: tuple[int, ...], source_shape: tuple[int, ...]
+) -> list[Piece] | None:  # fmt: skip
+    """Stretches of many rows as a few boxes of those that begin at one column and are as long, such as both ends of all rows; None
+    where these are no boxes."""
+    starts, lengths = bounds[:-1], np.diff(bounds)
+    kinds = places[starts] % shape[-1] * (shape[-1] + 1) + lengths
+    found = np.unique(kinds)
+    if found.size > MOST_STRETCHES:
+        return None
+    of_entry = np.repeat(kinds, lengths)
+    pieces: list[Piece] = []
+    for kind in found:
+        chosen = np.flatnonzero(of_entry == kind)
+        target = _target_of(places[chosen], shape)
+        if target is None:
+            return None
+        box = positions[chosen].reshape(target.counts)
+        if region_in(box, source_shape) is None:
+            return None
+        pieces.append(Piece(source, target, places[chosen], box))
+    return pieces
