@@ -27,6 +27,7 @@ def emit_bands(owner: KernelFunction, group: Bands, part: KernelFunction, routin
         part: the function of a band, which is empty as yet.
         routine: emits a routine into it.
     """
+    part.filled, part.assembled = group.filled, owner.assembled - group.filled
     _emit_body(part, group, routine)
     head = f"define internal void @{part.name}(ptr noalias %context, i64 %band) noinline nounwind {{"
     owner.code.declare_all([*part.code.declarations, part.as_function(head, [*_from_context(), *part.entry])])

@@ -27,6 +27,8 @@ class KernelFunction(LaneMemory):
         self.storages = program.storages
         self.name = name
         self.code = Code("body")
+        # Storages that reductions need not set before they add.
+        self.filled: frozenset[int] = frozenset()
         # Stack slots, which LLVM turns into registers only at the start of the entry block; then addresses.
         self.slots: list[str] = []
         self.entry: list[str] = []

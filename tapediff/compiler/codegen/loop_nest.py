@@ -113,6 +113,8 @@ class Nest:
 
     def fill(self, write: Access, value: float) -> None:
         """Set what a step writes, or the rows of it that belong to the block, to one number."""
+        if write.storage in self.owner.filled:
+            return
         if self.block is None or not write.strides[0]:
             fill(self.owner, write.storage, value)
             return

@@ -296,6 +296,7 @@ class Bands:
         rows: of a band; the last one has the remaining rows, too.
         threads: that many at most; with 1, the bands follow each other.
         sums: storages that hold a reduction over its rows for each band, and how many entries a band has in each.
+        filled: storages of reductions inside of rows that are set before the bands.
     """
 
     group: LoopNest | RowBlocks | RoutineCall
@@ -303,6 +304,7 @@ class Bands:
     rows: int
     threads: int
     sums: tuple[tuple[int, int], ...] = ()
+    filled: frozenset[int] = frozenset()
 
     @property
     def number(self) -> int:

@@ -135,8 +135,10 @@ class _Cutter:
         else:
             assert isinstance(changed[0], LoopNest)
             whole = changed[0]
-        filled = [self._filled(item) for item in group.body if isinstance(item, Step) and not self._sets_whole_rows(item, rows)]
-        return [*filled, Bands(whole, group.domain[0], rows, self.threads if is_shared else 1, tuple(sums)), *after]
+        others = [item for item in group.body if isinstance(item, Step) and not self._sets_whole_rows(item, rows)]
+        filled = frozenset(step.write.storage for step in others)
+        bands = Bands(whole, group.domain[0], rows, self.threads if is_shared else 1, tuple(sums), filled)
+        return [*map(self._filled, others), bands, *after]
 
     def _filled(self, step: Step) -> LoopNest:
         """What sets the result of a reduction before the bands add to it."""
