@@ -213,3 +213,15 @@ def test_bands_of_all_extents(rows, inner, threads, seed):
     assert alone[0] == shared[0]
     assert alone[1].tobytes() == shared[1].tobytes()
     np.testing.assert_allclose(shared[1], expected[1], rtol=1e-9, atol=1e-10 * np.abs(expected[1]).max())
+
+
+def test_loops_that_differ_a_little_in_length_are_cut_each_on_its_own():
+    """4096 rows are 16 bands, 4095 are 31: a sum has the bits that it has without the other one beside it."""
+    x = points(4096)
+
+    def both(x):
+        return np.stack([np.sum(np.abs(x[1:] - x[:-1])), np.sum(np.abs(x))])
+
+    alone = [td.compile(lambda x, k=k: both(x)[k], x, threads=2)(x) for k in (0, 1)]
+    assert td.compile(both, x, threads=2)(x).tolist() == alone
+    assert {g.number for g in build_program(td.record(both, x), 2).groups if isinstance(g, Bands)} == {16, 31}
