@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from tapediff.compiler.jit.native_function import NativeFunction
-from tapediff.compiler.linalg.dense import dense_cholesky, dense_pullback, dense_solve
+from tapediff.compiler.linalg.dense import dense_cholesky, dense_product, dense_pullback, dense_solve
 
 LANES = (4, 8)
 SIZES = (1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 40, 65, 100)
@@ -14,7 +14,7 @@ _TEXTS = {
     "cholesky": dense_cholesky.cholesky,
     "cholesky_pullback": dense_pullback.cholesky_pullback,
     "triangular_solve": dense_solve.triangular_solve,
-    "product": dense_solve.product,
+    "product": dense_product.product,
 }
 _UNTOUCHED = 12345.678
 

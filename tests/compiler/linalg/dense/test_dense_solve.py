@@ -1,4 +1,4 @@
-"""The package's own triangular solves and matrix products, beside SciPy's and NumPy's."""
+"""The package's own triangular solves, beside SciPy's."""
 
 import numpy as np
 import pytest
@@ -42,23 +42,3 @@ def test_a_zero_anywhere_on_the_diagonal_is_told(n, lanes):
         a[position, position] = 0.0
         for unit in (False, True):
             assert call("triangular_solve", lanes, a, np.ones(n), n, 1, n, 1, 1, unit) is not unit
-
-
-@pytest.mark.parametrize("lanes", LANES)
-@pytest.mark.parametrize("m", [1, 7, 8, 19])
-@pytest.mark.parametrize("n", [1, 8, 15, 33])
-@pytest.mark.parametrize("k", [1, 9, 256, 600])
-def test_the_product_is_numpys_for_every_layout(m, n, k, lanes):
-    """Rows or columns that follow each other, and parts of larger matrices. Sums in another order: some ulp."""
-    for x_transposed in (False, True):
-        for y_transposed in (False, True):
-            x = RNG.normal(size=(k + 1, m + 2) if x_transposed else (m + 1, k + 2))
-            y = RNG.normal(size=(n + 1, k + 2) if y_transposed else (k + 1, n + 2))
-            s, t = (1, m + 2) if x_transposed else (k + 2, 1)
-            u, v = (1, k + 2) if y_transposed else (n + 2, 1)
-            z, is_kept = watched(m * n)
-            call("product", lanes, (x, 1), (y, 1), z, m, n, k, s, t, u, v)
-            assert is_kept()
-            left = (x.T if x_transposed else x)[(1 if x_transposed else 0) :, (0 if x_transposed else 1) :][:m, :k]
-            right = (y.T if y_transposed else y)[(1 if y_transposed else 0) :, (0 if y_transposed else 1) :][:k, :n]
-            np.testing.assert_allclose(z.reshape(m, n), left @ right, rtol=1e-10, atol=1e-11)
