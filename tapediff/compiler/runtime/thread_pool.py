@@ -10,6 +10,7 @@ Which thread takes a band is up to chance, so a band may depend on no other; wha
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import threading
 
@@ -34,13 +35,16 @@ MOST_BANDS = 32
 _PATIENCE = TICKS * 40_000
 # Whoever waits for the last bands of others lets other threads run after so many looks.
 _LOOKS = 2_000
+# A process waits so many seconds at most for each of its threads when it ends.
+_LONGEST_END = 1.0
 
 # `ticket`: the number of the loop, and a bit for each band that nobody has taken; `done`: bands that have ended; `busy`: whether a kernel
-# has the pool; `bands`, `allowed`: how many bands there are, and how many threads may take part; `workers`: how many threads wait.
+# has the pool; `bands`, `allowed`: how many bands there are, and how many threads may take part; `workers`: how many threads wait;
+# `ends`: whether they are to end.
 # Words that different threads write stand on cache lines of their own.
 POOL = Layout(
     ticket=(0, I64), done=(64, I64), busy=(128, I64), function=(192, PTR), context=(200, PTR), allowed=(208, I64),
-    bands=(216, I64), workers=(224, I64),
+    bands=(216, I64), workers=(224, I64), ends=(232, I64),
 )
 _HEAD = 256
 # Of each thread: whether it is about to wait, or waits, and at which of Python's locks, which need no interpreter.
@@ -126,7 +130,7 @@ def _wait_for_all(f: Function, pool: Struct, bands: Value) -> None:
 
 
 def _serve() -> str:
-    """What a thread of the pool does, for ever."""
+    """What a thread of the pool does until the process ends."""
     f = Function("tapediff_serve", VOID, number=I64)
     (number,) = f.parameters
     pool = POOL.at(f.external("tapediff_thread_pool"))
@@ -136,6 +140,7 @@ def _serve() -> str:
         return (_untaken(pool.location("ticket").load_atomic()) != 0) & (number < pool.location("allowed").load_atomic())
 
     with f.repeat() as serving:
+        serving.leave_if(pool.location("ends").load_atomic() != 0)
         until.value = now(f) + _PATIENCE
         with f.repeat() as looking:
             with f.if_(is_work()):
@@ -149,6 +154,7 @@ def _serve() -> str:
         with f.if_(is_work()), f.if_(worker.location("waits").replace_atomic(1, 0)):
             serving.again()
         f.call(ACQUIRE_LOCK, worker["lock"], 1)
+    f.return_()
     return module_text(f)
 
 
@@ -160,12 +166,14 @@ class ThreadPool:
 
     def __init__(self) -> None:
         self.lock = new_lock()
+        self._threads: list[threading.Thread] = []
         memory = np.zeros(_HEAD + MOST_THREADS * _WORKER_BYTES + 64, np.uint8)
         start = -memory.ctypes.data % 64
         self.words = memory[start : start + _HEAD + MOST_THREADS * _WORKER_BYTES].view(np.int64)
         self._python = ctypes.pythonapi
         self._python.PyThread_allocate_lock.restype = ctypes.c_void_p
         self._python.PyThread_acquire_lock.argtypes = ctypes.c_void_p, ctypes.c_int
+        self._python.PyThread_release_lock.argtypes = (ctypes.c_void_p,)
 
     @property
     def workers(self) -> int:
@@ -175,7 +183,7 @@ class ThreadPool:
     @holding("lock")
     def ensure(self, threads: int) -> None:
         """Have so many threads in all, with the one that calls."""
-        while self.workers < min(threads, MOST_THREADS) - 1:
+        while not self.words[POOL.word("ends")] and self.workers < min(threads, MOST_THREADS) - 1:
             self._start(self.workers + 1)
             self.words[POOL.word("workers")] += 1
 
@@ -187,15 +195,30 @@ class ThreadPool:
         at = (_HEAD + (number - 1) * _WORKER_BYTES) // 8
         self.words[at + WORKER.word("waits")], self.words[at + WORKER.word("lock")] = 0, lock
         serve = ctypes.CFUNCTYPE(None, ctypes.c_int64)(SERVE.address)
-        threading.Thread(target=serve, args=(number,), name=f"tapediff-{number}", daemon=True).start()
+        thread = threading.Thread(target=serve, args=(number,), name=f"tapediff-{number}", daemon=True)
+        thread.start()
+        self._threads.append(thread)
 
     def forget(self) -> None:
         """In a forked child, which has none of the threads."""
         self.words[:] = 0
+        self._threads.clear()
+
+    @holding("lock")
+    def end(self) -> None:
+        """Let the threads end, as Python is about to free what they look at."""
+        self.words[POOL.word("ends")] = 1
+        for number in range(self.workers):
+            at = (_HEAD + number * _WORKER_BYTES) // 8
+            self._python.PyThread_release_lock(int(self.words[at + WORKER.word("lock")]))
+        self.words[POOL.word("workers")] = 0
+        for thread in self._threads:
+            thread.join(_LONGEST_END)
 
 
 pool = ThreadPool()
 at_fork(after_in_child=pool.forget)
+atexit.register(pool.end)
 
 
 def _addresses() -> dict[str, int]:

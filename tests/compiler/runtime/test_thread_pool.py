@@ -111,6 +111,33 @@ def test_a_thread_that_cannot_start_is_not_counted(monkeypatch):
     assert fresh.workers == 0
 
 
+ENDING = """
+import threading, numpy as np, tapediff as td
+x = np.linspace(0.0, 1.0, 200_000)
+compiled = td.compile(lambda x: np.sum(np.exp(x)), x, threads=3)
+stops = threading.Event()
+
+def call():
+    while not stops.is_set():
+        td.gradient(compiled, x)
+
+caller = threading.Thread(target=call, daemon=True)
+caller.start()
+for _ in range(50):
+    td.gradient(compiled, x)
+stops.set()
+caller.join()
+print("done", flush=True)
+"""
+
+
+def test_a_process_ends_while_its_threads_look_for_work():
+    """Nothing that they look at is freed before they have ended."""
+    for _ in range(3):
+        found = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, timeout=120)
+        assert (found.returncode, found.stdout.split(), found.stderr) == (0, ["done"], "")
+
+
 WITHOUT = """
 import threading, numpy as np, tapediff as td
 compiled = td.compile(lambda x: np.sum(np.exp(x)), np.ones(100_000))
