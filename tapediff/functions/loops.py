@@ -272,7 +272,9 @@ def _first_test(cond: Callable[[Tree], Operand], operands: Sequence[Operand], tr
     make = lambda: Body("the test of td.while_loop", frozen, treedef, run)  # noqa: E731
     if not any(map(is_tracked, operands)):
         return np.bool_(cond(unflatten(treedef, operands)))
-    return call(*kept_callee("while test", treedef, frozen, [type_of(o) for o in operands], make), operands, leaves, frozen)
+    callee, body = kept_callee("while test", treedef, frozen, [type_of(o) for o in operands], make)
+    callee.is_test = True
+    return call(callee, body, operands, leaves, frozen)
 
 
 def body_merging(body: Body, wanted: bool | None, before: int = VARIANTS_BEFORE) -> MergedBody | None:

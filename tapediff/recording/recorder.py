@@ -88,6 +88,7 @@ class Recorder(TapeBuilder):
         concrete: compute NumPy values beside the instructions, as user code needs them; False computes types only.
         prescribed: outcomes that the first guards must take, whatever NumPy says; see GuardedTape.
         longest: at the first guard after so many instructions the recording is stopped, by an exception that nobody should catch.
+        stops: asked whether it is; if not, again after twice as many instructions. None: it is.
 
     Attributes:
         is_stopped: the recording was; it is of no use then, even if it went on.
@@ -119,6 +120,7 @@ class Recorder(TapeBuilder):
     ) -> None:
         super().__init__(name, concrete)
         self.longest, self.is_stopped = longest, False
+        self.stops: Callable[[], bool] | None = None
         self.concrete = concrete
         self.prescribed = prescribed
         self.captured: list[TrackedArray] = []
@@ -395,8 +397,10 @@ class Recorder(TapeBuilder):
         else:
             self._append(GUARD, (value._id,), (kind, outcome, ordinal), BOOL_SCALAR)
         if self.longest is not None and len(self.instructions) > self.longest:
-            self.is_stopped = True
-            raise RecordingStopped
+            if self.stops is None or self.stops():
+                self.is_stopped = True
+                raise RecordingStopped
+            self.longest *= 2
         if kind == "int" and isinstance(outcome, float):
             return int(outcome)  # NaN or infinity: raises as plain Python does
         return outcome

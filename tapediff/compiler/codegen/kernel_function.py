@@ -6,6 +6,7 @@ The emitters of loop nests, scalar code and calls write into one; Emitter makes 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..llvm.values import MEMORY_TYPES
 from ..loop_ir.program import Access, Exit, Invoke, Program
@@ -14,6 +15,17 @@ from ..runtime.call_frame import ArgumentLayout
 from ..runtime.callees.dispatch_table import CalleeTable
 from .outlining import longest_calling
 from .vector_memory import LaneMemory
+
+
+class InlinedBody(NamedTuple):
+    """A function that runs the iterations of a loop, as a part of its caller.
+
+    Attributes:
+        registers: the carries that it reads before the first iteration, and writes, to the same place, after the last.
+    """
+
+    text: str
+    registers: frozenset[int]
 
 
 class KernelFunction(LaneMemory):
@@ -59,8 +71,8 @@ class KernelFunction(LaneMemory):
         """Whether a storage is filled first and then added to, so that a reduction must not initialise it."""
         return storage in self.assembled
 
-    def body_for(self, item: Invoke, layout: ArgumentLayout, name: str) -> str | None:
-        """The text of a function that runs the iterations of an inner loop; None where these are left to the dispatch loop."""
+    def body_for(self, item: Invoke, layout: ArgumentLayout, name: str) -> InlinedBody | None:
+        """The function that runs the iterations of an inner loop; None where these are left to the dispatch loop."""
         return None
 
     def as_function(self, head: str, before: Sequence[str]) -> str:

@@ -8,13 +8,14 @@ from ...ir.tape import Tape
 from ...ops.control.calls import LOOP
 from ..jit.native_function import INLINED
 from ..llvm.values import MEMORY_TYPES
-from ..loop_ir.program import Bands, EmptyReduction, Group, Invoke, LoopNest, Outlined, Program, Scan, Step, Straight
+from ..loop_ir.program import Access, Bands, EmptyReduction, Group, Invoke, LoopNest, Outlined, Program, Scan, Step, Straight
 from ..math.simd import Value
 from ..pipeline import build_body
 from ..runtime.call_frame import END, STACK, STOPPED, ArgumentLayout, input_word, output_word, value_bytes
 from ..runtime.signal_checks import CLOCK, FIRST_SLICE, PAUSE
 from ..runtime.status import PENDING
 from .emitter import Emitter
+from .kernel_function import InlinedBody
 
 # Longer bodies take longer to run than to enter.
 MOST_INLINED = 200
@@ -46,6 +47,8 @@ class LoopEmitter(Emitter):
         self._storage_at = {(s.home, s.position): s for s in program.storages if s.home in ("input", "output")}
         self._carried: dict[int, tuple[str, str]] = {}
         self._has_chunks = any(isinstance(group, (Outlined, Bands)) for group in program.groups)
+        # The carries that are in memory before the first iteration and after the last only.
+        self.registers: frozenset[int] = frozenset()
 
     def base(self, storage: int) -> str:
         item = self.storages[storage]
@@ -64,7 +67,7 @@ class LoopEmitter(Emitter):
             self._addresses_for_chunks()
         return super().text()
 
-    def body_for(self, item: Invoke, layout: ArgumentLayout, name: str) -> str | None:
+    def body_for(self, item: Invoke, layout: ArgumentLayout, name: str) -> InlinedBody | None:
         """Short loops take longer to enter than to run, and are entered at every iteration: they become part of this one."""
         return _inlined_body(self, item, layout, name)
 
@@ -77,6 +80,9 @@ class LoopEmitter(Emitter):
             self._load_word(name, "ptr", word)
             return
         self._load_word(f"{name}_first", "ptr", word)
+        if role == "carry" and k in self.registers:
+            self.enter.append(f"{name} = getelementptr i8, ptr {name}_first, i64 0")
+            return
         self._address(self.top, name, home, k, role, "%t")
 
     def _address(self, lines: list[str], name: str, home: str, k: int, role: str, t: str) -> None:
@@ -100,8 +106,12 @@ class LoopEmitter(Emitter):
         name = f"%number{k}"
         if role == "carry":
             # Where the loop begins, which is not where it began if another variant ran before.
-            self._address(self.enter, f"{name}_start", "input", k, role, "%t_first")
-            self._load_number(self.enter, f"{name}_first", f"{name}_start", storage.kind)
+            start = f"{name}_start"
+            if k in self.registers:
+                start = f"%input{k}"
+            else:
+                self._address(self.enter, start, "input", k, role, "%t_first")
+            self._load_number(self.enter, f"{name}_first", start, storage.kind)
             self._carried[k] = (f"{name}_first", storage.kind)
         else:
             self._load_number(self.enter if role == "constant" else self.top, name, f"%input{k}", storage.kind)
@@ -169,6 +179,8 @@ class LoopEmitter(Emitter):
         code.line(f"br i1 {goes_on}, label %{pause}, label %{done}")
         self._pause(pause, following, resume)
         code.start(done)
+        for k in self.registers:
+            self.store(f"%output{k}", self._output_number(k))
         self._store_iteration(following)
         if stop is not None:
             flag = code.emit(f"getelementptr i64, ptr %frame, i64 {STOPPED}")
@@ -223,12 +235,12 @@ class LoopEmitter(Emitter):
 class KernelEmitter(Emitter):
     """The growing kernel function of a tape."""
 
-    def body_for(self, item: Invoke, layout: ArgumentLayout, name: str) -> str | None:
+    def body_for(self, item: Invoke, layout: ArgumentLayout, name: str) -> InlinedBody | None:
         """Loops of unknown length may be short, and are often among a few others."""
         return _inlined_body(self, item, layout, name) if item.op is LOOP and item.params[1].length is None else None
 
 
-def _inlined_body(owner: Emitter, item: Invoke, layout: ArgumentLayout, name: str) -> str | None:
+def _inlined_body(owner: Emitter, item: Invoke, layout: ArgumentLayout, name: str) -> InlinedBody | None:
     """The text of a function that runs the iterations of a loop whose callee has one short tape and looks at nothing."""
     callee = item.params[0]
     if item.op is not LOOP or item.params[1].variant_given or not callee.is_compiled or callee.only_tape() is None:
@@ -240,11 +252,22 @@ def _inlined_body(owner: Emitter, item: Invoke, layout: ArgumentLayout, name: st
     if not all(map(_is_inlined, program.groups)) or program.workspace_bytes > LARGEST_STACK_WORKSPACE:
         return None
     inner = _InlinedEmitter(program, name, layout, tape)
+    inner.registers = _in_registers(program, layout, tape)
     text = inner.text()
     owner.module.declare_all(inner.code.declarations)
     owner.module.symbols |= inner.code.symbols
     owner.addresses |= inner.addresses
-    return text
+    return InlinedBody(text, inner.registers)
+
+
+def _in_registers(program: Program, layout: ArgumentLayout, tape: Tape) -> frozenset[int]:
+    """The carries that are in memory before the first iteration and after the last only: no other variant goes on from there, and no
+    step of the body reads them at an address."""
+    steps = [item for group in program.groups for item in group.body if isinstance(item, Step)]
+    is_plain = all(isinstance(group, Straight) for group in program.groups)
+    if layout.keeps or not is_plain or any(isinstance(read, Access) and read.index_read >= 0 for step in steps for read in step.reads):
+        return frozenset()
+    return frozenset(k for k in range(layout.carries) if tape.input_types[k].size == 1)
 
 
 def _is_inlined(group: Group) -> bool:
@@ -255,6 +278,14 @@ def _is_inlined(group: Group) -> bool:
 
 class _InlinedEmitter(LoopEmitter):
     """The function of a loop that becomes part of its caller: it has its constants beside it, and its frame dissolves in registers."""
+
+    def set_scalar(self, storage: int, value: Value) -> None:
+        item = self.storages[storage]
+        is_goes = self.layout.stops and item.position == self.program.output_count - 1
+        if item.home == "output" and (item.position in self.registers or (is_goes and self.registers)):
+            self.scalars[storage] = value
+        else:
+            super().set_scalar(storage, value)
 
     def _function(self, parameters: str, lines: list[str]) -> list[str]:
         constants = self.program.constants

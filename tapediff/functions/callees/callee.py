@@ -57,12 +57,14 @@ class Callee:
         is_pure: equal inputs give equal results, so that equal calls may be one.
         may_branch: a call may take another path than the recorded one.
         is_merged: it records the merged form of a body; see functions/merged_body.py.
+        is_test: it decides whether a while loop begins.
         extends: the callee whose results this one's begin with, if it was made from it.
     """
 
     is_pure = True
     may_branch = False
     is_merged = False
+    is_test = False
 
     def __init__(
         self, name: str, in_types: Sequence[ValueType], *, stops: bool = False, is_compiled: bool = True

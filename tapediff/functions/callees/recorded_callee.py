@@ -32,6 +32,7 @@ from .callee import LOCK, Callee, without_guards
 from .path_messages import check_prescribed, most_outcomes, paths_text, warn
 from .path_trie import PathEntry, Paths
 from .rolled_loop import rolled
+from .spliced_calls import is_spliced_test
 
 # Of the inputs, as a sequence of tracked arrays; gives the results.
 Function: TypeAlias = Callable[[Sequence[Operand]], Sequence[Operand]]
@@ -140,7 +141,9 @@ class RecordedCallee(Callee):
 
     @property
     def may_branch(self) -> bool:  # type: ignore[override]  # known to be False for the others
-        return any(i.op is GUARD or i.op is CALL for v in list(self.variants.values()) for i in v.tape.instructions)
+        return any(
+            i.op is GUARD or (i.op is CALL and not is_spliced_test(i)) for v in list(self.variants.values()) for i in v.tape.instructions
+        )
 
     def variant_tape(self, number: int) -> Tape:
         known = self._prepared.get(number)

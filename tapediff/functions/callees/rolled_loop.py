@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from ...base.settings import settings
 from ...ir.tape import Tape
+from ...passes.loops.known_conditions import known_conditions
+from ...passes.loops.last_values import last_values
 from ...passes.loops.split_constants import split_constants
 from ...passes.pipeline import REFINE, STRAIGHTEN, run_passes
 from ...passes.rolling.states import states
@@ -24,10 +26,15 @@ def rolled(tape: Tape) -> Tape:
     whole = tape
     known = whole.derived.get("rolled")
     if known is None:
-        tape = spliced(tape)
+        tape = _with_loops_prepared(spliced(tape))
         known = _with_states(tape) or _rolled(run_passes(tape, STRAIGHTEN))
         whole.derived["rolled"] = known
     return known
+
+
+def _with_loops_prepared(tape: Tape) -> Tape:
+    """The tape with less in the bodies of its while loops."""
+    return last_values(known_conditions(tape))
 
 
 def limited(tape: Tape, save_limit: float, is_whole: bool = False) -> Tape:
@@ -44,7 +51,7 @@ def _rolled_whole(tape: Tape) -> Tape:
 
     known = tape.derived.get("rolled whole")
     if known is None:
-        straight = run_passes(spliced(tape), STRAIGHTEN)
+        straight = run_passes(_with_loops_prepared(spliced(tape)), STRAIGHTEN)
         known = tape.derived["rolled whole"] = dead_code(reroll(straight, callee_of, is_whole=True))
     return known
 
@@ -83,4 +90,4 @@ def prepared(tape: Tape) -> Tape:
 
 def prepared_straight(tape: Tape) -> Tape:
     """The same with its Python loops as they were recorded."""
-    return run_passes(run_passes(spliced(tape), STRAIGHTEN), REFINE)
+    return run_passes(run_passes(_with_loops_prepared(spliced(tape)), STRAIGHTEN), REFINE)

@@ -1,8 +1,8 @@
-"""Calls of short merged bodies become instructions of the caller, whose loops are then found as if they stood in it."""
+"""Calls of short merged bodies and of tests of loops become instructions of the caller, whose loops are found as if these stood in it."""
 
 from __future__ import annotations
 
-from ...ir.instruction import ValueType
+from ...ir.instruction import Instruction, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.control.callee import Callee
@@ -16,10 +16,10 @@ LONGEST_CALLER = 100_000
 
 
 def spliced(tape: Tape) -> Tape:
-    """The tape with the calls of short merged bodies that have one variant, and never another, in place of the calls."""
+    """The tape with short merged bodies, and tests of loops, that have one variant, and never another, in place of their calls."""
     if CALL not in tape.ops:
         return tape
-    calls = [n for n, i in enumerate(tape.instructions) if i.op is CALL and i.params[0].is_merged]
+    calls = [n for n, i in enumerate(tape.instructions) if i.op is CALL and (i.params[0].is_merged or i.params[0].is_test)]
     found = {callee: _body_of(callee) for callee in {tape.instructions[n].params[0] for n in calls}}
     bodies = {n: body for n in calls if (body := found[tape.instructions[n].params[0]]) is not None}
     if not bodies or sum(map(len, bodies.values())) > LONGEST_CALLER:
@@ -33,6 +33,11 @@ def spliced(tape: Tape) -> Tape:
         else:
             rewriter.number[number] = rewriter.copy(number)
     return rewriter.finish()
+
+
+def is_spliced_test(instruction: Instruction) -> bool:
+    """Whether it calls the test of a loop in whose place that stands."""
+    return instruction.op is CALL and instruction.params[0].is_test and _body_of(instruction.params[0]) is not None
 
 
 def _body_of(callee: Callee) -> Tape | None:

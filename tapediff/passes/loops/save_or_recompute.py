@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ...ir.instruction import CONSTANT, FLOAT64, INPUT, INT64, ValueType
+from ...ir.instruction import BOOL, CONSTANT, FLOAT64, INPUT, INT64, ValueType
 from ...ir.tape import Tape
 from ...ops import Elementwise, Op
 from ...ops.control.callee import Callee
@@ -56,7 +56,7 @@ def worth_saving(body: Tape, same: SameValues, other: Tape, form: LoopForm) -> l
 
 def _is_saved_kind(type_: ValueType) -> bool:
     """Values that an iteration returns as they are, whatever happens later: floats, and whole numbers such as positions."""
-    return isinstance(type_, ValueType) and type_.dtype in (FLOAT64, INT64)
+    return isinstance(type_, ValueType) and type_.dtype in (FLOAT64, INT64, BOOL)
 
 
 def needed_values(body: Tape, given: Collection[int] = ()) -> set[int]:

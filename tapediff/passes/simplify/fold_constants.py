@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...base.source_location import Site
-from ...ir.instruction import CONSTANT, GUARD, INPUT, TUPLE, Instruction, ValueType
+from ...ir.instruction import BOOL, CONSTANT, GUARD, INPUT, TUPLE, Instruction, ValueType
 from ...ir.interpreter import check_guard
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, INDEX, Region
 from ...ops.arrays.shape import RESHAPE
 from ...ops.elementwise.arithmetic import DIVIDE, MULTIPLY, NEGATIVE, PRODUCT_OR_ZERO
-from ...ops.elementwise.comparison import SELECT
+from ...ops.elementwise.comparison import LOGICAL_AND, LOGICAL_OR, SELECT
 
 # A folded constant lives in memory as long as the tape: a broadcast scalar stays an instruction.
 LARGEST_GROWTH = 4096
@@ -77,7 +77,10 @@ def _unchanged(
         inner = rewriter.instructions[operands[0]]
         chosen = inner.inputs[0] if inner.op is NEGATIVE else None
     elif op is SELECT:
-        chosen = _chosen(values[0], operands)
+        chosen = _chosen(values, operands)
+    elif op is LOGICAL_AND or op is LOGICAL_OR:
+        neutral = [k for k in (0, 1) if _is_bool(values[k], op is LOGICAL_AND)]
+        chosen = operands[1 - neutral[0]] if neutral else None
     elif op is MULTIPLY or op is DIVIDE:
         ones = [k for k in ((0, 1) if op is MULTIPLY else (1,)) if _is_one(values[k])]
         chosen = next((operands[1 - k] for k in ones if rewriter.instructions[operands[1 - k]].type == type_), None)
@@ -103,10 +106,17 @@ def _in_shape(rewriter: Rewriter, number: int, type_: ValueType, site: Site | No
     return rewriter.emit(RESHAPE, (number,), (type_.shape,), type_, site)
 
 
-def _chosen(condition: np.ndarray | None, operands: tuple[int, ...]) -> int | None:
-    """The operand of a selection that is the same everywhere."""
+def _is_bool(value: np.ndarray | None, wanted: bool) -> bool:
+    return value is not None and value.shape == () and value.dtype == BOOL and bool(value) == wanted
+
+
+def _chosen(values: Sequence[np.ndarray | None], operands: tuple[int, ...]) -> int | None:
+    """The operand that a selection is everywhere: one of its sides, or its condition."""
+    condition = values[0]
     if operands[1] == operands[2]:
         return operands[1]
+    if _is_bool(values[1], True) and _is_bool(values[2], False):
+        return operands[0]
     if condition is not None and condition.shape == ():
         return operands[1 if condition else 2]
     return None

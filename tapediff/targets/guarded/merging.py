@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from ...base.source_location import Site
 from ...errors import (
     ArgumentMismatch,
     GuardFailed,
@@ -23,6 +24,9 @@ from ...errors import (
 from ...functions.callees.path_messages import site_of
 from ...functions.loops import while_loop
 from ...functions.merging.merged_function import MOST_ATTEMPTS, MergedFunctions
+from ...functions.merging.prepare.closures import users_functions
+from ...functions.merging.prepare.source import lines_that_end_loops
+from ...functions.merging.prepare.state_changes import first_change
 from ...functions.merging.rules import Refused
 from ...ir.instruction import FLOAT64, Operand, Tree, UserFunction, ValueType
 from ...ir.interpreter import run
@@ -92,8 +96,14 @@ class Merging:
     @property
     def longest(self) -> int | None:
         """Beyond so many instructions the first recording of the plain function is stopped, as it is only asked where there are guards."""
-        is_first = self.wanted is True and not self.is_on and self.failed is None and not self.functions.lines
-        return LONGEST_COMPARED if is_first else None
+        is_first = not self.is_on and self.failed is None and not self.functions.lines and not self._paths
+        return LONGEST_COMPARED if is_first and self.wanted is not False else None
+
+    def stops(self, beginning: Tape) -> bool:
+        """Whether the merged form would be recorded next, so that the rest of a long first recording is of no use."""
+        if self.wanted:
+            return True
+        return _is_due_at_once(beginning) and not any(map(first_change, users_functions(self._function.f)))
 
     @property
     def is_plain(self) -> bool:
@@ -132,7 +142,7 @@ class Merging:
         self._paths[key] += 1
         if self.returned:
             return self._paths.total() >= min(PATHS_AGAIN, most_paths) and self._returns_for_good()
-        is_due = self.wanted or self._was_merged or self._paths[key] >= PATHS_BEFORE or _parts_often(tape)
+        is_due = self.wanted or self._was_merged or self._paths[key] >= PATHS_BEFORE or _is_due_at_once(tape)
         if not self.functions.lines or not is_due:
             return False
         if self._had_none and not is_news:
@@ -311,6 +321,17 @@ def again_unmerged(method: Method) -> Method:
                     raise
 
     return call  # type: ignore[return-value]  # of the same signature
+
+
+def _is_due_at_once(tape: Tape) -> bool:
+    """Whether hardly two calls take the path of a recording, or one that begins like it."""
+    return _parts_often(tape) or (not tape.outputs and _is_in_long_loop(tape))
+
+
+def _is_in_long_loop(beginning: Tape) -> bool:
+    """Whether a recording has come to many turns of a loop that a value is to end."""
+    counts = Counter(guard.site for guard in beginning.guards if type(guard.outcome) is bool and isinstance(guard.site, Site))
+    return any(count > OUTCOMES_AT_ONCE and site.line in lines_that_end_loops(site.code) for site, count in counts.items())
 
 
 def _parts_often(tape: Tape) -> bool:

@@ -58,7 +58,12 @@ class _Stopped(Exception):
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
-        self.tape = Tape(tuple(recorder.instructions), tuple(recorder.inputs), (), recorder.name)
+        self.tape = _beginning(recorder)
+
+
+def _beginning(recorder: Recorder) -> Tape:
+    """What has been recorded so far, without outputs."""
+    return Tape(tuple(recorder.instructions), tuple(recorder.inputs), (), recorder.name)
 
 
 class PathRecorder:
@@ -284,6 +289,7 @@ class PathRecorder:
         """Record a call; raises IntNeeded where an int that would be data has to be specialised on."""
         recorder = Recorder(self._function.name, prescribed=decided, longest=self.merging.longest)
         recorder.merges = self._policy.merge
+        recorder.stops = lambda: self.merging.stops(_beginning(recorder))
         if not call.takes_ints:
             return _recorded(recorder, bound)
         if missed is None:

@@ -306,3 +306,37 @@ def test_tapes_of_a_merged_form_are_not_taken_for_those_of_paths_later():
         value, gradient = td.value_and_gradient(merged, x)
         np.testing.assert_allclose(value, f(x), rtol=1e-12)
         np.testing.assert_allclose(gradient, td.gradient(td.record(f, x), x), rtol=1e-12)
+
+
+def steps_until_the_end(x):
+    """A loop of some thousand turns, of which a value says how many."""
+    t, y, total = 0.0, x[1], 0.0
+    while t < 40.0:
+        y = y - 0.01 * y * x[0]
+        t = t + 0.01 + 0.001 * x[0]
+        total = total + y
+    return total
+
+
+def test_a_long_first_recording_ends_where_it_is_clear_that_branches_are_merged():
+    """The rest of the path would be of no use: the only tape is that of the merged form."""
+    guarded = td.GuardedTape(steps_until_the_end)
+    for x in (np.array([0.7, 1.1]), np.array([0.4, 0.9])):
+        td.testing.check_gradient(guarded, steps_until_the_end, x)
+    assert guarded.stats.recordings == 1
+    assert "as a loop" in guarded.explain()
+
+
+SEEN = []
+
+
+def notes_its_steps(x):
+    SEEN.append(float(len(SEEN)))
+    return steps_until_the_end(x)
+
+
+def test_a_function_that_changes_something_else_is_recorded_to_its_end():
+    """What stands behind the loop might be left undone."""
+    guarded = td.GuardedTape(notes_its_steps)
+    td.testing.check_gradient(guarded, notes_its_steps, np.array([0.7, 1.1]))
+    assert guarded.stats.recordings > 1 or "as a loop" not in guarded.explain()

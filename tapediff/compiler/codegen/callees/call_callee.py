@@ -26,8 +26,8 @@ def emit_invoke(owner: KernelFunction, item: Invoke) -> None:
         invocation = kind(item, symbol, owner.program.threads)
         body = owner.body_for(item, invocation.layout, f"{name}_body")
         if body is not None:
-            invocation.body = f"{name}_body"
-            owner.module.declare(body)
+            invocation.body, invocation.registers = f"{name}_body", body.registers
+            owner.module.declare(body.text)
         known = owner.invocations[key] = (name, invocation.stacks)
         for declaration in invocation.definition(known[0]):
             owner.module.declare(declaration)

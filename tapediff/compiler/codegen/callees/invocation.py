@@ -40,6 +40,8 @@ class Invocation:
         self.symbol, self.addresses = symbol, dict[str, int]()
         # The name of a function of the same module that runs the callee, in place of the dispatch loop; empty where there is none.
         self.body = ""
+        # The carries that it reads before its first iteration, and writes to the same place after its last.
+        self.registers: frozenset[int] = frozenset()
         self.callee: NativeCallee = item.params[0]
         self.layout = layout
         self.table: CalleeTable = dispatch_table_of(self.callee, layout)

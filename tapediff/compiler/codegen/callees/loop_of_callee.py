@@ -165,6 +165,11 @@ class LoopOfCallee(Invocation):
     def _point_carry(self, k: int, heap: str | None, length: Number) -> None:
         """Iterations read a carry at one entry and write it at the next; without a trajectory these are two in turn."""
         form, size = self.form, value_bytes(self.callee.in_types[k])
+        if k in self.registers:
+            # Of a loop of known length the last carries are read where they would be if they took turns.
+            self.point(input_word(k), f"%slot{k}", 0, 0)
+            self.point(output_word(k, self.inputs), self._moved(f"%slot{k}", (form.length or 0) % 2, size), 0, 0)
+            return
         base = heap if heap is not None else f"%slot{k}"
         if form.backwards and form.saves_carries:
             base = self._moved(base, length, size)

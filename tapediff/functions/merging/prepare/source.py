@@ -37,6 +37,22 @@ def definition_of(code: CodeType) -> Definition:
     return file.proven[code]
 
 
+def lines_that_end_loops(code: CodeType) -> set[int]:
+    """The lines of tests one of which ends a `while` of a function: its own, and those of `if` around a `break`."""
+    try:
+        loops = [node for node in walk(definition_of(code)) if isinstance(node, ast.While)]
+    except NoSource:
+        return set()
+    tests = [loop.test for loop in loops]
+    pending = [node for loop in loops for node in loop.body]
+    for node in pending:
+        if isinstance(node, ast.If) and any(isinstance(part, ast.Break) for part in node.body):
+            tests.append(node.test)
+        if not isinstance(node, (ast.For, ast.While)):
+            pending += [part for part in children(node) if isinstance(part, ast.stmt)]
+    return {line for test in tests for line in range(test.lineno, (test.end_lineno or test.lineno) + 1)}
+
+
 class _File(NamedTuple):
     """A parsed file: its functions by their first lines, those of decorators included, its imports, and what was made of it."""
 
