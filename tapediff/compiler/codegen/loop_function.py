@@ -8,7 +8,19 @@ from ...ir.tape import Tape
 from ...ops.control.calls import LOOP
 from ..jit.native_function import INLINED
 from ..llvm.values import MEMORY_TYPES
-from ..loop_ir.program import Access, Bands, EmptyReduction, Group, Invoke, LoopNest, Outlined, Program, Scan, Step, Straight
+from ..loop_ir.program import (
+    Access,
+    Bands,
+    EmptyReduction,
+    Group,
+    Invoke,
+    LoopNest,
+    Outlined,
+    Program,
+    Scan,
+    Step,
+    Straight,
+)
 from ..math.simd import Value
 from ..pipeline import build_body
 from ..runtime.call_frame import END, STACK, STOPPED, ArgumentLayout, input_word, output_word, value_bytes
