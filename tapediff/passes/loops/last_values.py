@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...ir.instruction import CONSTANT, INPUT, Instruction, TupleType
+from ...ir.instruction import CONSTANT, INPUT, Instruction, Primitive, TupleType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
-from ...ops.arrays.indexing import ASSEMBLE, INDEX
 from ...ops.arrays.shape import RESHAPE
 from ...ops.control.callee import Callee
 from ...ops.control.calls import GET, LOOP, LoopForm, loop_items
@@ -29,9 +28,6 @@ from ..simplify.dead_code import dead_code
 
 # Larger bodies are left as they are.
 LARGEST_BODY = 1000
-
-# Ops that may be done at values that no iteration has had, beside elementwise ones.
-_PLAIN = frozenset((INPUT, CONSTANT, CONVERT, INDEX, ASSEMBLE, RESHAPE))
 
 
 @dataclass(frozen=True)
@@ -109,11 +105,13 @@ def _made(callee: Callee, body: Tape, form: LoopForm) -> Plan | None:
 def _gathered(body: Tape) -> Tape | None:
     """What the outputs need; None where that may fail, or run for ever, at values that no iteration has had."""
     needed = dead_code(body)
-    is_simple = all(
-        i.op in _PLAIN or (isinstance(i.op, Elementwise) and not i.op.raises and not i.op.fails_on_integers)
-        for i in needed.instructions
-    )
-    return needed if is_simple else None
+    return needed if all(_never_fails(i.op) for i in needed.instructions) else None
+
+
+def _never_fails(op: Primitive) -> bool:
+    if isinstance(op, Elementwise):
+        return not op.raises and not op.fails_on_integers
+    return op in (INPUT, CONSTANT, CONVERT) or op.is_view
 
 
 def _follow_floats(body: Tape, form: LoopForm, carries: tuple[int, ...]) -> bool:
