@@ -18,8 +18,8 @@ import numpy as np
 
 import tapediff as td
 
-from .merged_problems import MERGED_PROBLEMS
 from .branching_programs import PROGRAMS
+from .merged_problems import MERGED_PROBLEMS
 
 CALLS, FIRST = 40, 10
 # The kernels of both forms are compared at so many points.
