@@ -29,6 +29,7 @@ from ..ir.instruction import Target, Tree
 from ..targets.compiled_tape import CompiledTape
 from ..targets.guarded_tape import GuardedTape
 from ..targets.native.c_function import CFunction
+from . import of_posterior
 
 # An object of JAX's or numba's, whose classes are known only where they are installed.
 Foreign: TypeAlias = Any
@@ -50,8 +51,8 @@ def to_jax(target: Target, *args: Tree) -> Callable[..., Foreign]:
     """A JAX function of the same arrays, with its gradient; may be jitted, vmapped, scanned over, and differentiated once in reverse mode.
 
     Args:
-        target: a function, a CompiledTape or a GuardedTape; maps arrays of floats to a number.
-        args: of a call: they say which shapes all calls have. td.Constant for data, which keep their values.
+        target: a function, a CompiledTape or a GuardedTape, which maps arrays of floats to a number; or a td.Posterior.
+        args: of a call: they say which shapes all calls have. td.Constant for data, which keep their values. None for a td.Posterior.
 
     Returns:
         f(*arrays) for the arguments that are not constants. Its attribute `c_function` is the C function, with take_error() and
@@ -68,6 +69,7 @@ def to_jax(target: Target, *args: Tree) -> Callable[..., Foreign]:
     foreign function interface is not known, by `jax.pure_callback`: some 50 µs.
     """
     jax = _jax()
+    target, args = of_posterior(target, args, example=True)
     if not args:
         raise ArgumentMismatch("to_jax takes example arguments, whose shapes all calls have", got="none", fix="to_jax(f, np.zeros(3))")
     tape = target if isinstance(target, (CompiledTape, GuardedTape)) else GuardedTape(target)

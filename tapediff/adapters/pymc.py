@@ -19,6 +19,7 @@ from ..ir.instruction import Target, Tree
 from ..targets.compiled_tape import CompiledTape
 from ..targets.guarded_tape import GuardedTape
 from ..targets.native.c_function import CFunction
+from . import of_posterior
 
 # An object of PyTensor's, PyMC's or numba's, whose classes are known only where they are installed.
 Foreign: TypeAlias = Any
@@ -28,8 +29,8 @@ def to_pytensor(target: Target, *args: Tree) -> Callable[..., Foreign]:
     """A function of PyTensor variables, differentiated once by the compiled gradient: `pm.Potential("likelihood", f(mu, tau))`.
 
     Args:
-        target: a function, a CompiledTape or a GuardedTape; maps arrays of floats to a number.
-        args: of a call: they say which shapes all calls have. td.Constant for data, which keep their values.
+        target: a function, a CompiledTape or a GuardedTape, which maps arrays of floats to a number; or a td.Posterior.
+        args: of a call: they say which shapes all calls have. td.Constant for data, which keep their values. None for a td.Posterior.
 
     Returns:
         f(*variables) for the arguments that are not constants; gives a float64 scalar. Its attribute `c_function` is the C function, with
@@ -46,6 +47,7 @@ def to_pytensor(target: Target, *args: Tree) -> Callable[..., Foreign]:
     Cost: inside a compiled program, the kernel and 0.1 to 0.3 µs.
     """
     pt = _pytensor().tensor
+    target, args = of_posterior(target, args, example=True)
     tape = target if isinstance(target, (CompiledTape, GuardedTape)) else GuardedTape(target)
     arrays = [np.asarray(a) for a in args if not isinstance(a, Constant)]
     op = _op_class()(tape, args)

@@ -21,6 +21,7 @@ from ..targets.compiled_tape import CompiledTape
 from ..targets.evaluate.fixed_calls import FixedCalls
 from ..targets.guarded_tape import GuardedTape
 from ..targets.operators.sparse import linear_operator, sparse_hessian, sparse_jacobian
+from . import of_posterior
 
 Array: TypeAlias = np.ndarray
 # An object of scipy.optimize or scipy.sparse, whose classes are imported where they are asked for.
@@ -66,7 +67,8 @@ class Objective:
     """A scalar function for scipy.optimize.minimize: `minimize(f, x0, jac=f.jac, hess=f.hess)`, or `minimize(x0=x0, **f.arguments)`.
 
     Args:
-        target: a function, or a CompiledTape or GuardedTape; maps a vector of float64 to a number.
+        target: a function, a CompiledTape or a GuardedTape, which maps a vector of float64 to a number; or a td.Posterior, which wants
+            negate=True, with the data that it has.
         args: further arguments, td.Constant for data.
         negate: the function is to be maximised: minus f, and its derivatives.
         sparse: Hessians are scipy.sparse matrices, by the pattern that the tape has.
@@ -80,9 +82,11 @@ class Objective:
     """
 
     def __init__(self, target: Target, *args: Tree, negate: bool = False, sparse: bool = False) -> None:
+        self._owned = hasattr(target, "log_density_gradient")  # the dict of its data
+        target, args = of_posterior(target, args)
         self.target, self.args, self._sparse = _guarded(target), args, sparse
         self._is_negated, self._sign = negate, -1.0 if negate else 1.0
-        self._calls = FixedCalls(self.target, args)
+        self._calls = FixedCalls(self.target, args, owned=self._owned)
         # The last point's bytes, as of _LastPoint, None for none; there, value and gradient.
         self._last: tuple[bytes | None, float, Array] = None, inf, np.empty(0)
         self._hessian = _LastPoint()
@@ -150,7 +154,7 @@ class Objective:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
-        self._calls = FixedCalls(self.target, self.args)
+        self._calls = FixedCalls(self.target, self.args, owned=self._owned)
 
 
 class Residuals:

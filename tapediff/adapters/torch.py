@@ -16,6 +16,7 @@ from ..ir.arguments import Constant
 from ..ir.instruction import Target, Tree
 from ..targets.compiled_tape import CompiledTape
 from ..targets.guarded_tape import GuardedTape
+from . import of_posterior
 
 # An object of PyTorch's, whose classes are known only where it is installed.
 Foreign: TypeAlias = Any
@@ -25,7 +26,7 @@ def to_torch(target: Target, *constants: Tree) -> Callable[..., Foreign]:
     """A function of tensors, differentiated once by the compiled gradient.
 
     Args:
-        target: a function, a CompiledTape or a GuardedTape; maps arrays of floats to a number.
+        target: a function, a CompiledTape or a GuardedTape, which maps arrays of floats to a number; or a td.Posterior.
         constants: arguments behind the tensors, the same at every call; arrays are data.
 
     Returns:
@@ -34,17 +35,19 @@ def to_torch(target: Target, *constants: Tree) -> Callable[..., Foreign]:
 
     Raises:
         ImportError: PyTorch is not installed.
-        TypeError: a tensor on another device than the processor.
+        TypeError: a tensor on another device than the processor, or of whole numbers; or no tensor.
 
     Cost: the kernel, and 19 µs beside a torch.autograd.Function that computes nothing, which takes 60: for one float64 tensor, whose
         gradient is not scaled on its way; else 10 µs more.
     """
     torch = _torch()
+    target, constants = of_posterior(target, constants)
     tape = target if isinstance(target, (CompiledTape, GuardedTape)) else GuardedTape(target)
     rest = tuple(Constant(c) if isinstance(c, np.ndarray) else c for c in constants)
 
     both, value_of, array = tape.value_and_gradient, tape, np.array
     is_grad_enabled, from_numpy, float64 = torch.is_grad_enabled, torch.from_numpy, torch.float64
+    tensor_types = frozenset((torch.Tensor, torch.nn.Parameter))
 
     def scaled(ctx: Foreign, cotangent: Foreign) -> Foreign:
         if ctx.at is None:
@@ -65,7 +68,7 @@ def to_torch(target: Target, *constants: Tree) -> Callable[..., Foreign]:
         def forward(ctx: Foreign, *tensors: Foreign) -> Foreign:
             """The value; the gradients by the tensors that want them are kept."""
             x = tensors[0]
-            if len(tensors) == 1 and x.dtype is float64 and x.requires_grad and x.ndim:
+            if len(tensors) == 1 and type(x) in tensor_types and x.dtype is float64 and x.requires_grad and x.ndim:
                 value, gradient = both(x.detach().numpy(), *rest)
                 ctx.gradient, ctx.at = from_numpy(gradient), (x, x._version)
                 return from_numpy(array(value))
@@ -85,6 +88,11 @@ def to_torch(target: Target, *constants: Tree) -> Callable[..., Foreign]:
             return scaled(ctx, cotangent)
 
     def several(ctx: Foreign, tensors: tuple[Foreign, ...]) -> Foreign:
+        for k, t in enumerate(tensors):
+            if not isinstance(t, torch.Tensor) or not t.is_floating_point():
+                what = t.dtype if isinstance(t, torch.Tensor) else type(t).__name__
+                fix = "data go behind the function: to_torch(f, data)" if k else "torch.tensor(x, dtype=torch.float64)"
+                raise TypeError(f"argument {k} is {what}, and has to be a tensor of floats; fix: {fix}")
         arrays = [t.detach().numpy().astype(np.float64, copy=False) for t in tensors]
         dtypes = ctx.dtypes = [t.dtype for t in tensors]
         ctx.gradient = ctx.at = None

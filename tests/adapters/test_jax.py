@@ -187,3 +187,11 @@ def test_optax(dtype):
     start = jnp.array([5.0, -3.0])
     (x, _), _ = jax.lax.scan(step, (start, adam.init(start)), None, length=300)
     np.testing.assert_allclose(x, 1.0, atol=1e-3)  # Adam's steps there are as small
+
+
+def test_a_posterior_is_a_function_of_its_unconstrained_vector(dtype):
+    """With the data that it has."""
+    post = td.Posterior(lambda m, s, y: -np.sum((y - m) ** 2) / s, m=td.real(), s=td.positive(), data={"y": np.arange(3.0)})
+    f, u = adapter.to_jax(post), np.array([0.5, -0.25])
+    rtol = 1e-12 if dtype == "float64" else 1e-6
+    np.testing.assert_allclose(jax.jit(jax.value_and_grad(f))(u)[1], post.log_density_gradient(u)[1], rtol=rtol)

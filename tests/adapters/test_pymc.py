@@ -103,3 +103,11 @@ def test_nutpie_samples_a_model_and_raises_faults_as_themselves():
         pymc.Potential("likelihood", adapter.to_pytensor(faulty, 0.0)(pymc.Normal("mu", 0, 10)))
         with pytest.raises(KeyError, match="a fault of the program"):
             adapter.sample(**options)
+
+
+def test_a_posterior_is_a_function_of_its_unconstrained_vector():
+    """With the data that it has."""
+    post = td.Posterior(lambda m, s, y: -np.sum((y - m) ** 2) / s, m=td.real(), s=td.positive(), data={"y": np.arange(3.0)})
+    u, at = pt.vector("u", shape=(2,)), np.array([0.5, -0.25])
+    gradient = pytensor.function([u], pt.grad(adapter.to_pytensor(post)(u), u))
+    np.testing.assert_allclose(gradient(at), post.log_density_gradient(at)[1], rtol=1e-12)

@@ -165,3 +165,11 @@ def test_wrong_arguments_are_refused():
         adapter.Residuals(rosenbrock, jacobian="banded")
     with pytest.raises(td.ArgumentMismatch, match="takes a function"):
         adapter.Objective(3.0)
+
+
+def test_a_posterior_is_an_objective():
+    """Its mode is that of find_map."""
+    post = td.Posterior(lambda m, s: -(m**2) / s - s + np.log(s), m=td.real(), s=td.positive())
+    f = adapter.Objective(post, negate=True)
+    found = optimize.minimize(f, np.ones(2), jac=f.jac, hess=f.hess, method="trust-exact")
+    np.testing.assert_allclose(found.x, post.find_map(jacobian=True).u, atol=1e-5)

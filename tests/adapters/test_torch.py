@@ -67,6 +67,15 @@ def test_gradients_are_new_tensors_and_only_those_that_are_wanted():
     assert not gradient.requires_grad  # no second derivative
 
 
+def test_what_is_no_tensor_of_floats_is_refused():
+    """Whole numbers, whose results would be rounded; and lists."""
+    f = adapter.to_torch(lambda x: np.sum(x) / 2)
+    for x in (torch.tensor([1, 2]), [1.0, 2.0], np.ones(2), torch.tensor([True])):
+        with pytest.raises(TypeError, match=r"has to be a tensor of floats; fix: torch\.tensor"):
+            f(x)
+    assert f(torch.nn.Parameter(torch.ones(3, dtype=torch.float64))).item() == 1.5
+
+
 def test_functions_of_torch_on_tapes():
     """Value and gradient in a recorded function, with one tensor and with two."""
     of_torch = adapter.from_torch(lambda x: torch.tanh(x) * x)
@@ -75,3 +84,11 @@ def test_functions_of_torch_on_tapes():
     np.testing.assert_allclose(gradient, td.gradient(lambda x: np.sum((np.tanh(x) * x) ** 2), 2 * x), rtol=1e-12)
     product = adapter.from_torch(lambda a, b: a @ b)
     np.testing.assert_allclose(td.gradient(lambda b: product(np.eye(2) * 3, b).sum(), x), [3.0, 3.0])
+
+
+def test_a_posterior_is_a_function_of_its_unconstrained_vector():
+    """With the data that it has."""
+    post = td.Posterior(lambda m, s, y: -np.sum((y - m) ** 2) / s, m=td.real(), s=td.positive(), data={"y": np.arange(3.0)})
+    u = torch.tensor([0.5, -0.25], dtype=torch.float64, requires_grad=True)
+    adapter.to_torch(post)(u).backward()
+    np.testing.assert_allclose(u.grad, post.log_density_gradient(u.detach().numpy())[1], rtol=1e-12)
