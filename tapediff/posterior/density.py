@@ -33,8 +33,9 @@ class NamedDensity:
         self.parameters = {**(parameters or {}), **named}
         for name, parameter in self.parameters.items():
             if not isinstance(parameter, Parameter):
-                raise ValueError(f"{name!r} is {type(parameter).__name__}, and has to be a parameter; fix: {name}=td.real(), ...; "
-                                 "data go into data={...}")  # fmt: skip
+                what = f"{parameter.__name__} itself" if callable(parameter) else type(parameter).__name__
+                raise ValueError(f"{name!r} is {what}, and has to be a parameter; fix: {name}=td.real(), called, "
+                                 f'or data={{"{name}": ...}} for data')  # fmt: skip
         if not self.parameters:
             raise ValueError("no parameters; fix: td.Posterior(f, mu=td.real(), tau=td.positive())")
         self.coords = {dim: _entries(entries) for dim, entries in (coords or {}).items()}
@@ -104,13 +105,13 @@ class NamedDensity:
         """The tapes of the log density of (u, td.Constant(data)): for `explain()`, `margins`, and everything else that targets can do."""
         return self._tape
 
-    def set_data(self, **data: Tree) -> None:
-        """Replace some or all data by others; compiles only where shapes, dtypes or nesting are new.
+    def set_data(self, values: Mapping[str, Tree] | None = None, /, **data: Tree) -> None:
+        """Replace some or all data by others, by name or in a dict; compiles only where shapes, dtypes or nesting are new.
 
         Raises:
             ValueError: a name that is not among the data.
         """
-        new = {name: _as_data(value) for name, value in data.items()}
+        new = {name: _as_data(value) for name, value in {**(values or {}), **data}.items()}
         unknown = new.keys() - self._data.keys()
         if unknown:
             raise ValueError(
@@ -250,6 +251,8 @@ def _entries(given: int | Sequence[Tree]) -> tuple[Tree, ...]:
 
 def _as_point(u: Array) -> Array:
     """Lists, whole numbers and other precisions as float64; tracked arrays as they are."""
+    if isinstance(u, Mapping):
+        raise ValueError("the point is a dict, and has to be an unconstrained vector; fix: post.unconstrain(values)")
     if isinstance(u, (list, tuple, int, float)) or (isinstance(u, np.ndarray) and u.dtype != np.float64):
         return np.asarray(u, dtype=np.float64)
     return u
@@ -277,7 +280,9 @@ def _check_names(function: UserFunction, what: str, given: set[str], *, may_leav
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
     missing, unknown = needs - given, set() if takes_any or may_leave_out else given - takes
     if missing:
-        raise ValueError(f"{what} needs {', '.join(sorted(missing))}, which is neither a parameter nor data")
+        one = min(missing)
+        fix = f'fix: {one}=td.real() for a parameter, data={{"{one}": ...}} for data'
+        raise ValueError(f"{what} needs {', '.join(sorted(missing))}, which is neither a parameter nor data; {fix}")
     if unknown:
         raise ValueError(
             f"{what} has no argument {', '.join(sorted(unknown))}; fix: name it in the function's signature, or leave it out"

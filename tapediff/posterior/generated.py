@@ -32,7 +32,7 @@ def generate(posterior: NamedDensity, draws: Mapping[str, Array], seed: int | No
         rng = np.random.default_rng(seed)
 
         def answer(values: dict[str, Array]) -> Mapping[str, Tree]:
-            return function(**values, **data, rng=rng)
+            return as_dict(function(**values, **data, rng=rng))
     else:
         tape = GuardedTape(
             _ByName(function),
@@ -53,6 +53,17 @@ def generate(posterior: NamedDensity, draws: Mapping[str, Array], seed: int | No
     }
 
 
+def as_dict(returned: Tree) -> dict[str, Tree]:
+    """What `generated` has returned.
+
+    Raises:
+        ValueError: it is no dict.
+    """
+    if not isinstance(returned, Mapping):
+        raise ValueError(f"generated returned {type(returned).__name__}, and has to return a dict; fix: return {{'theta': theta}}")
+    return dict(returned)
+
+
 class _ByName(Wrapper):
     """The function of (values, data) that is recorded."""
 
@@ -62,7 +73,7 @@ class _ByName(Wrapper):
         self.function = function
 
     def __call__(self, values: Mapping[str, Tree], data: Mapping[str, Tree]) -> Tree:
-        return self.function(**values, **data)
+        return as_dict(self.function(**values, **data))
 
 
 def _leading_axes(posterior: NamedDensity, draws: Mapping[str, Array]) -> tuple[int, ...]:

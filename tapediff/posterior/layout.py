@@ -41,7 +41,8 @@ class Layout:
     def constrain(self, u: Array) -> tuple[dict[str, Array], Array | float]:
         """The values at one unconstrained vector, and the log-Jacobian determinant; recorded if u is tracked."""
         if np.shape(u) != (self.size,):
-            raise ValueError(f"an unconstrained point has shape {(self.size,)}, got {np.shape(u)}")
+            fix = "fix: post.unconstrain({...}) makes one of values"
+            raise ValueError(f"an unconstrained point has shape {(self.size,)}, got {np.shape(u)}; {fix}")
         values: dict[str, Array] = {}
         total: Array | float = 0.0
         for block in self.blocks:

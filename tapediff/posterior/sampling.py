@@ -15,7 +15,7 @@ from ..functions.merging.prepare.wrappers import Wrapper
 from ..ir.instruction import Tree
 from ..targets.guarded_tape import GuardedTape
 from .density import NamedDensity
-from .generated import arguments, generate
+from .generated import arguments, as_dict, generate
 from .layout import Layout
 from .progress import with_progress
 from .transforms import Array, Shape
@@ -54,7 +54,7 @@ class Expanded(Wrapper):
         if self.generated is None:
             return dict(values)
         given = {**values, **data}
-        return {**values, **self.generated(**{name: given[name] for name in self.names})}
+        return {**values, **as_dict(self.generated(**{name: given[name] for name in self.names}))}
 
 
 def nutpie_model(posterior: NamedDensity) -> Tree:

@@ -205,7 +205,7 @@ def _vector(more: int) -> Callable[[Shape], Shape]:
 
     def of(shape: Shape) -> Shape:
         if not shape or shape[-1] < 1:
-            raise ValueError(f"needs a last axis of at least 1, got shape {shape}")
+            raise ValueError(f"needs a last axis of at least 1, got shape {shape}; fix: its size, as in td.simplex(3)")
         return (*shape[:-1], shape[-1] + more)
 
     return of

@@ -375,3 +375,39 @@ def test_distributions_and_posteriors_can_be_pickled():
     again = cloudpickle.loads(cloudpickle.dumps(post))
     assert again.log_density_gradient(np.zeros(1))[0] == post.log_density_gradient(np.zeros(1))[0]
     assert again.address
+
+
+def of_y(mu, y):
+    return norm.logpdf(y, mu).sum()
+
+
+@pytest.mark.parametrize(
+    ("call", "fix"),
+    [
+        (lambda: td.Posterior(of_y, mu=td.real()), 'data={"y": ...} for data'),
+        (lambda: td.Posterior(of_y, mu=td.real(), y=Y), 'data={"y": ...} for data'),
+        (lambda: td.Posterior(of_y, mu=td.real, data={"y": Y}), "mu=td.real(), called"),
+        (lambda: td.Posterior(of_y, mu=td.simplex(), data={"y": Y}), "fix: its size, as in td.simplex(3)"),
+        (lambda: td.Posterior(of_y, mu=td.real(), data={"y": Y}).log_density({"mu": 0.0}), "fix: post.unconstrain(values)"),
+        (lambda: td.Posterior(of_y, mu=td.real(), data={"y": Y}).log_density(np.zeros(2)), "fix: post.unconstrain({...})"),
+        (lambda: normal_of(generated=lambda x: 2 * x).generate({"x": np.zeros(3), "y": np.zeros(3)}), "fix: return {'theta': theta}"),
+        (lambda: normal_of(generated=lambda x, rng: 2 * x).generate({"x": np.zeros(3), "y": np.zeros(3)}), "fix: return {'theta': theta}"),
+    ],
+)  # fmt: skip
+def test_first_mistakes_are_told_with_their_repair(call, fix):
+    with pytest.raises(ValueError, match="fix") as told:
+        call()
+    assert fix in str(told.value)
+
+
+def test_data_are_replaced_by_a_dict_as_well_and_frames_are_no_dicts():
+    pd = pytest.importorskip("pandas")
+    post = td.Posterior(of_y, mu=td.real(), data={"y": Y})
+    post.set_data({"y": Y + 1.0})
+    assert post.log_density([1.0]) == pytest.approx(norm.logpdf(Y, 0.0).sum())
+    frame = pd.DataFrame({"y": Y, "sigma": SIGMA})
+    by_column = td.Posterior(lambda mu, frame: norm.logpdf(frame["y"], mu).sum(), mu=td.real(), data={"frame": frame})
+    with pytest.raises(IndexError, match=r"no column 'y'; fix: .* as a dict of arrays"):
+        by_column.log_density([0.0])
+    by_column.set_data(frame={name: frame[name].to_numpy() for name in frame})
+    assert by_column.log_density([0.0]) == pytest.approx(norm.logpdf(Y, 0.0).sum())

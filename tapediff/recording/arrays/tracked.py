@@ -189,6 +189,9 @@ class TrackedArray(Versioned):
             if is_tracked(index) and index.dtype == BOOL:
                 return GATHER(self, positions_of(index._recorder.observe(index, "array"), self.shape))
             return GATHER(self, tracked_positions_of(functions.without_masks(index), self.shape))
+        if type(index) is str:
+            raise IndexError(f"an array has no column {index!r}; fix: give the columns of a data frame one by one, or as a dict of arrays: "
+                             "{name: frame[name].to_numpy() for name in frame}")  # fmt: skip
         return GATHER(self, positions_of(index, self.shape))
 
     def __setitem__(self, index: Operand, value: Operand) -> None:
