@@ -23,6 +23,7 @@ from .array_entries import (
     POSITION,
     SHIFT,
     Piece,
+    entry_region,
     own_entries,
     region_in,
     single_source,
@@ -106,6 +107,7 @@ class _Forwarder(Rewriter):
 
     def __init__(self, tape: Tape, kept: Collection[int]) -> None:
         super().__init__(tape)
+        self.old = tuple(tape.instructions)
         self.kept = frozenset(kept)
         self.versions: dict[int, _Entries] = {}
         self.shapes = _Shapes(self.instructions)
@@ -116,8 +118,8 @@ class _Forwarder(Rewriter):
         for wanted in (*tape.outputs, *kept):
             self.needed[wanted] = True
         needed = self.needed
-        for number in range(len(tape.instructions) - 1, -1, -1):
-            instruction = tape.instructions[number]
+        for number in range(len(self.old) - 1, -1, -1):
+            instruction = self.old[number]
             if instruction[0] in FORWARDED:
                 self._plan(number, instruction)
             else:
@@ -139,7 +141,7 @@ class _Forwarder(Rewriter):
         op, inputs, params, type_, _ = instruction
         if op is not INDEX:
             return False
-        joined = self.tape.instructions[inputs[0]]
+        joined = self.old[inputs[0]]
         if joined.op is not ASSEMBLE or type_.size == 1:
             return True
         parts = self.parts.get(inputs[0])
@@ -151,12 +153,18 @@ class _Forwarder(Rewriter):
         op, inputs, params, type_, _ = instruction
         if op not in FORWARDED or (op is ASSEMBLE and not params[2]) or type_.size == 0:
             return False
-        return all(self.tape.instructions[i].type.dtype == type_.dtype for i in inputs)
+        dtype, old = type_.dtype, self.old
+        for i in inputs:
+            other = old[i][3].dtype
+            if other is not dtype and other != dtype:
+                return False
+        return True
 
     def add(self, number: int, instruction: Instruction) -> None:
-        op = instruction.op
+        op = instruction[0]
         if op not in FORWARDED or not self._is_forwarded(instruction):
-            self.number[number] = self.copy(number)
+            numbers = self.number
+            numbers[number] = self.keep(instruction, tuple([numbers[i] for i in instruction[1]]))
             return
         if op is REPLACE:
             self._write(number, instruction)
@@ -217,6 +225,9 @@ class _Forwarder(Rewriter):
             entries = self._taken(base, number, values)
             home = entries.at_home() if made is None else None
             for i, region in zip(values, instruction.params[0]):
+                if region.shape == () and home is None and i not in self.versions:
+                    entries.written[region.starts] = self.number[i] << SHIFT
+                    continue
                 value = self._entries_of(i)
                 value_home = value.at_home()
                 if made is None and value_home is not None and home is None:
@@ -247,7 +258,7 @@ class _Forwarder(Rewriter):
     def _entries_of(self, old: int) -> _Entries:
         known = self.versions.get(old)
         if known is None:
-            known = _Entries(own_entries(self.number[old], self.tape.instructions[old].type.shape))
+            known = _Entries(own_entries(self.number[old], self.old[old].type.shape))
         return known
 
     def _taken(self, old: int, reader: int, also_read: list[int] | tuple[()] = ()) -> _Entries:
@@ -259,6 +270,8 @@ class _Forwarder(Rewriter):
 
     def part(self, entries: _Entries, region: Region, type_: ValueType, site: Site | None) -> int:
         """The value of a region of a version, from as few values as can be."""
+        if region.shape == ():
+            return self._entry(int(entries.written[region.starts]), type_, site)
         box = entries.written[region.slices]
         # A piece of another value is no better than a piece of this array, if it exists: their cotangents would be collected apart.
         whole_only = entries.made is not None and box.size > 1
@@ -279,6 +292,13 @@ class _Forwarder(Rewriter):
             entries.home = entries.written.copy()
         entries.home[region.slices] = own_entries(number, region.counts)
         return number
+
+    def _entry(self, entry: int, type_: ValueType, site: Site | None) -> int:
+        source, position = entry >> SHIFT, entry & POSITION
+        shape = self.instructions[source].type.shape
+        if math.prod(shape) == 1:
+            return self._in_shape(source, (), site)
+        return self.emit(INDEX, (source,), (entry_region(position, shape),), type_, site)
 
     def _from_one(
         self, box: np.ndarray, shape: tuple[int, ...], site: Site | None, whole_only: bool = False

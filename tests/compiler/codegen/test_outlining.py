@@ -100,6 +100,31 @@ def test_calls_in_loops_and_code_compiled_quickly_give_the_same_bits(quickly, mo
         assert np.array_equal(gradient, other_gradient, equal_nan=True)
 
 
+def alternating(n, turns):
+    """Vectors of n entries, costly functions in each turn, and no two turns alike."""
+
+    def f(x):
+        y = x
+        for k in range(turns):
+            y = np.logaddexp(y, x * (0.1 * k)) if k % 3 else np.logaddexp(x[::-1], np.tanh(y))
+        return np.sum(y)
+
+    return f, np.linspace(-1.0, 1.0, n)
+
+
+@pytest.mark.parametrize(("n", "is_called"), [(100, True), (300, False)])
+def test_many_functions_in_loops_of_a_few_vectors_are_called(n, is_called, monkeypatch, flat_loops):
+    """Inlined, each of them is there for pairs of vectors and for the last one; in long loops that is worth it."""
+    f, x = alternating(n, 14)
+    compiled = td.compile(f, x)
+    assert ("@tapediff_function_" in compiled.kernel((0,)).llvm) == is_called
+    monkeypatch.setattr(functions, "MOST_INLINED_IN_SHORTER_LOOPS", 10**6)
+    inlined = td.compile(f, x)
+    assert "@tapediff_function_" not in inlined.kernel((0,)).llvm
+    for one, other in zip(td.value_and_gradient(compiled, 0.5 * x), td.value_and_gradient(inlined, 0.5 * x)):
+        assert np.array_equal(one, other)
+
+
 def test_text_is_long_in_relation_to_what_its_loops_compute():
     """A megabyte for small arrays is compiled quickly; one whose loops are long is worth optimising, as is shorter text."""
     small, large = (
