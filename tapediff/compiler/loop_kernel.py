@@ -24,7 +24,7 @@ from .jit.native_function import NativeFunction
 from .loop_ir.dependencies import written_by
 from .loop_ir.program import Invoke, Program
 from .pipeline import build_body
-from .runtime.call_frame import ONCE, ArgumentLayout
+from .runtime.call_frame import ArgumentLayout
 from .runtime.callees.dispatch_table import CalleeTable
 from .runtime.guard_reports import Exits
 from .runtime.workspaces import SLOT_COUNT, aligned_bytes, free_workspaces
@@ -101,13 +101,13 @@ def needed_memory(program: Program) -> list[Needed]:
             if not isinstance(group, Invoke):
                 continue
             callee, *form = group.params
-            layout = ArgumentLayout.of(form[0]) if form else ONCE
+            layout = ArgumentLayout.of(form[0], program.threads) if form else ArgumentLayout.of_call(program.threads)
             if any(isinstance(t, DynamicArrayType) for t in group.types[1]):
                 found.append(Needed(None, "the values of a loop", group.site))
             if (callee, layout) not in seen and callee.only_tape() is not None and callee.is_compiled:
                 seen.add((callee, layout))
                 tape = callee.variant_tape(0)
-                inner = build_body(tape, varying(tape, layout), layout.carries)
+                inner = build_body(tape, varying(tape, layout), layout.carries, layout.threads)
                 found.append(Needed(inner.workspace_bytes, "an iteration of a loop" if form else "a call", group.site))
                 pending.append(inner)
     return found

@@ -217,8 +217,7 @@ class CompiledTape(FastPath, OperatorMethods, NativeCalls):
     def _make_kernel(self, argnums: Key) -> Kernel:
         long = None if isinstance(argnums, Operator) or self.backend != NATIVE else long_program(self.tape, argnums)
         if self.memory is not None and (long is None or long[1].workspace_bytes > self.memory):
-            tape, program = fitted(self.tape, lambda tape: _derived(tape, argnums), self.memory)[:2]
-            long = tape, None if self.threads else program
+            long = fitted(self.tape, lambda tape: _derived(tape, argnums), self.memory, self.threads)[:2]
         tape, program = (_derived(self.tape, argnums), None) if long is None else long
         return make_kernel(self.backend, tape, program, self.threads)
 

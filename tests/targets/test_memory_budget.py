@@ -161,3 +161,20 @@ def test_other_budgets_are_refused(memory):
         td.compile(np.sum, np.ones(3), memory=memory)
     with pytest.raises(td.ArgumentMismatch, match="native backend"):
         td.compile(np.sum, np.ones(3), memory=100, backend="numba")
+
+
+def test_a_budget_counts_what_threads_need_as_well():
+    """The sums of bands are in the workspace, too, and are held within the budget."""
+    x = np.sin(np.arange(6000.0))
+
+    def f(x):
+        y = np.outer(x, x[:40])
+        return np.sum(np.sum(np.exp(y), axis=0) ** 2) + np.sum(np.tanh(y))
+
+    plain, shared = (td.compile(f, x, threads=threads).kernel((0,)).workspace_bytes for threads in (None, 2))
+    assert shared > plain
+    with pytest.raises(td.MemoryBudgetExceeded):
+        td.compile(f, x, threads=2, memory=(plain + shared) // 2)
+    kept = td.compile(f, x, threads=2, memory=shared)
+    assert kept.kernel((0,)).workspace_bytes <= shared
+    np.testing.assert_allclose(td.gradient(kept, x), td.gradient(f, x), rtol=1e-9, atol=1e-9)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ...compiler.loop_kernel import Needed
 
 Derive = Callable[[Tape], Tape]
+Measure = Callable[[Tape], "Fitted"]
 
 UNITS = {"": 1, "B": 1} | {
     f"{prefix}{suffix}": base**power
@@ -70,17 +71,19 @@ def bytes_of(memory: str | int | None, backend: str) -> int | None:
     return int(size)
 
 
-def fitted(tape: Tape, derive: Derive, budget: int) -> Fitted:
+def fitted(tape: Tape, derive: Derive, budget: int, threads: int = 0) -> Fitted:
     """The fastest candidate found that needs no more memory than the budget.
 
     Args:
         tape: of the function.
         derive: makes the tape that a kernel computes.
+        threads: that many may share its loops.
 
     Raises:
         MemoryBudgetExceeded: none does.
     """
-    best = _measured(derive(tape))
+    measure = lambda tape: _measured(derive(tape), threads)  # noqa: E731 -- its name is its use
+    best = measure(tape)
     if best.bytes <= budget and all(each.bytes is not None for each in best.needed):
         return best
     if (unknown := next((each for each in best.needed if each.bytes is None), None)) is not None:
@@ -88,23 +91,23 @@ def fitted(tape: Tape, derive: Derive, budget: int) -> Fitted:
             "memory= cannot hold for a loop that saves its values for the reverse pass and whose length is known only when it runs",
             at=unknown.site, got=f"memory={budget}", fix="use td.scan, or a range() of known length; or leave memory= out",
         )  # fmt: skip
-    found, least = _searched(tape, derive, budget, False)
+    found, least = _searched(tape, measure, budget, False)
     if found is None:
-        found, other = _searched(tape, derive, budget, True)
+        found, other = _searched(tape, measure, budget, True)
         least = min(best, least, other, key=lambda each: each.bytes)
     if found is None:
         raise _exceeded(least, budget)
     return found
 
 
-def _searched(tape: Tape, derive: Derive, budget: int, is_whole: bool) -> tuple[Fitted | None, Fitted]:
+def _searched(tape: Tape, measure: Measure, budget: int, is_whole: bool) -> tuple[Fitted | None, Fitted]:
     """The best candidate that fits, if any, and the smallest of all."""
     room = float(budget)
     least = fits = None
     # Loops that may save so much: it fits, or is too much.
     low, high = 0.0, math.inf
     for _ in range(MOST_CANDIDATES):
-        found = _measured(derive(limited(tape, room, is_whole)))
+        found = measure(limited(tape, room, is_whole))
         least = found if least is None or found.bytes < least.bytes else least
         if found.bytes <= budget:
             fits, low = found, room
@@ -125,12 +128,12 @@ def _next_room(needed: int, budget: int, room: float, low: float, high: float) -
     return math.sqrt(low * high)
 
 
-def _measured(tape: Tape) -> Fitted:
+def _measured(tape: Tape, threads: int) -> Fitted:
     # Imported when something is first compiled, so that `import tapediff` stays fast.
     from ...compiler.loop_kernel import needed_memory
     from ...compiler.pipeline import build_program
 
-    program = build_program(tape)
+    program = build_program(tape, threads)
     return Fitted(tape, program, needed_memory(program))
 
 
