@@ -152,13 +152,16 @@ def _op_class() -> Foreign:
                 gradient[:] = np.nan
             output_storage[0][0], output_storage[1][0] = np.asarray(value), gradient
 
-        def infer_shape(self, fgraph: Foreign, node: Foreign, shapes: Foreign) -> Foreign:
-            return [(), shapes[0]]
+        def infer_shape(self, *given: Foreign) -> Foreign:
+            """Of the graph (up to PyTensor 2), the node, and the shapes of inputs."""
+            return [(), given[-1][0]]
 
-        def L_op(self, inputs: Foreign, outputs: Foreign, cotangents: Foreign) -> Foreign:
+        def pullback(self, inputs: Foreign, outputs: Foreign, cotangents: Foreign) -> Foreign:
             if not isinstance(cotangents[1].type, pytensor.gradient.DisconnectedType):
                 raise NotImplementedError(f"{self} is differentiated once; second derivatives: td.hessian, td.hvp")
             return [cotangents[0] * outputs[1]]
+
+        L_op = pullback  # its name up to PyTensor 2
 
     _register_for_numba(ValueAndGradient)
     return ValueAndGradient

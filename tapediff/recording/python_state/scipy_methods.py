@@ -108,7 +108,9 @@ _METHODS: dict[str, tuple[Answer, dict[str, tuple[str, ...]]]] = {
     "scipy.sparse._dia": (_by_sparse, {"_dia_base": _OF_SPARSE}),
     "scipy.sparse._bsr": (_by_sparse, {"_bsr_base": _OF_SPARSE}),
     "numpy.ma.core": (_refuse_masked, {"MaskedArray": ("_delegate_binop",)}),
-    "scipy.interpolate._interpolate": (_by_splines, {"_PPolyBase": ("__call__",), "PPoly": ("derivative",)}),
+    "scipy.interpolate._interpolate": (_by_splines, {
+        "_PPolyBase": ("__call__",), "PPoly": ("__call__", "derivative"),  # the first is its base up to SciPy 1.17
+    }),
     "scipy.interpolate._bsplines": (_by_splines, {"BSpline": ("__call__",)}),
     "scipy.interpolate._cubic": (_by_splines, {
         "CubicSpline": ("__init__",), "PchipInterpolator": ("__init__",), "Akima1DInterpolator": ("__init__",),
