@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -142,13 +142,8 @@ def _suspects(recorder: Recorder) -> tuple[Sequence[int], bool]:
     if recorder.has_narrow_constants or not isinstance(columns, GrowingColumns):
         return range(len(columns)), True
     narrow = {k for k, made in enumerate(columns.templates) if _is_narrow(made)}
-    return _made_from(columns, lambda made: _is_narrow(made) or made.op.name in _MAY_RAISE), bool(narrow)
-
-
-def _made_from(columns: GrowingColumns, is_one: Callable[[Instruction], bool]) -> Sequence[int]:
-    """The numbers of the instructions of which the template is one that is asked for."""
-    templates = {k for k, made in enumerate(columns.templates) if is_one(made)}
-    return [number for number, which in enumerate(columns.which) if which in templates] if templates else ()
+    templates = narrow.union(k for k, made in enumerate(columns.templates) if made.op.name in _MAY_RAISE)
+    return [number for number, which in enumerate(columns.which) if which in templates] if templates else (), bool(narrow)
 
 
 def _is_narrow(instruction: Instruction) -> bool:
@@ -181,50 +176,75 @@ def _first_large(recorder: Recorder) -> tuple[str, Instruction] | None:
     if not (recorder.has_ints or recorder.large_ints or any(recorder.plain_numbers.values())):
         return None
     names = _GROW | {"add", "subtract"} if recorder.large_ints else _GROW
-    columns, bits = recorder.instructions, dict[int, float | None]()
-    is_columns = isinstance(columns, GrowingColumns)
-    for number in _made_from(columns, lambda made: made.op.name in names) if is_columns else range(len(columns)):
-        size = _bits(recorder, number, bits)
-        if size is not None and size > 53 and columns[number].op.name in names:
-            if size > 63 or columns[number].type != _INT:
+    columns = recorder.instructions
+    if not isinstance(columns, GrowingColumns):
+        columns = _columns_of(columns)
+    if not any(template.op.name in names for template in columns.templates):
+        return None
+    for number, size in _sizes(recorder, columns):
+        if size > 53 and columns.templates[columns.which[number]].op.name in names:
+            if size > 63 or columns.type_of(number) != _INT:
                 return "large", columns[number]
     return None
 
 
-def _bits(recorder: Recorder, number: int, known: dict[int, float | None]) -> float | None:
-    """How many bits the largest whole number has that a value may be; None if it is none, or none of Python's."""
-    pending = [number]
-    while pending:
-        number = pending[-1]
-        if number not in known:
-            instruction = recorder.instructions[number]
-            sides = instruction.inputs if instruction.op.name in _SIZES else instruction.inputs[1:] if instruction.op is SELECT else ()
-            unknown = [side for side in sides if side not in known]
-            if unknown and not (instruction.op is not SELECT and any(known.get(side, 0.0) is None for side in sides)):
-                pending.append(unknown[-1])
-                continue
-            known[number] = _bits_of(recorder, number, instruction, known)
-        pending.pop()
-    return known[number]
+def _columns_of(instructions: Iterable[Instruction]) -> GrowingColumns:
+    columns = GrowingColumns()
+    for instruction in instructions:
+        columns.append(instruction)
+    return columns
 
 
-def _bits_of(recorder: Recorder, number: int, instruction: Instruction, known: dict[int, float | None]) -> float | None:
-    """As `_bits`, of a value whose operands are known.
+def _sizes(recorder: Recorder, columns: GrowingColumns) -> Iterator[tuple[int, float]]:
+    """Of the values that may be whole numbers of Python's, how many bits the largest has that each may be, in the order of recording."""
+    known = dict[int, float]()
+    rules = [_SIZES.get(template.op.name) if takes != OWN else None for template, takes in zip(columns.templates, columns.takes)]
+    has_own = [takes == OWN and _may_be_whole(template) for template, takes in zip(columns.templates, columns.takes)]
+    noted = {number for number, is_plain in recorder.plain_numbers.items() if is_plain}
+    for number, (which, first, second) in enumerate(zip(columns.which, columns.first, columns.second)):
+        size, rule = None, rules[which]
+        if rule is not None:
+            if first in known:
+                if columns.takes[which] == ONE:
+                    size = rule([known[first]], columns.templates[which])
+                elif second in known:
+                    size = rule([known[first], known[second]], columns.templates[which])
+        elif number in noted or (has_own[which] and _has_whole(columns.templates[which], known)):
+            size = _bits_of(recorder, number, columns.templates[which], known)
+        if size is not None:
+            known[number] = size
+            yield number, size
+
+
+def _may_be_whole(instruction: Instruction) -> bool:
+    return instruction.op is CONSTANT or instruction.op is SELECT or instruction.op.name in _SIZES
+
+
+def _has_whole(instruction: Instruction, known: Mapping[int, float]) -> bool:
+    """Whether an instruction is a constant, or has an operand that may be a whole number."""
+    inputs = instruction.inputs
+    return not inputs or inputs[-1] in known or (len(inputs) > 1 and inputs[-2] in known)
+
+
+def _bits_of(recorder: Recorder, number: int, instruction: Instruction, known: Mapping[int, float]) -> float | None:
+    """How many bits the largest whole number has that a value may be; None if it is none, or none of Python's. `known`: of its operands.
 
     Ints that became data have at most 12 bits where they are multiplied, and loops count at most to 2**20.
     """
     op = instruction.op
     if op is CONSTANT:
         value = instruction.params[0]
-        is_whole = not value.shape and bool(value == np.trunc(value)) and (abs(value) <= LARGEST_INT or number in recorder.large_ints)
-        return math.log2(max(1.0, abs(float(value)))) if is_whole else None
+        if value.shape or not float(value).is_integer():
+            return None
+        size = max(1.0, abs(float(value)))
+        return math.log2(size) if size <= LARGEST_INT or number in recorder.large_ints else None
     if op.name in _SIZES:
         sizes = [size for k in instruction.inputs if (size := known.get(k)) is not None]
         return _SIZES[op.name](sizes, instruction) if len(sizes) == len(instruction.inputs) else None
     if op is SELECT:
         has_ints = instruction.type == _INT or number in recorder.has_ints
         sides = [k for k in instruction.inputs[1:] if has_ints or recorder.instructions[k].op is not CONSTANT]
-        return max((size for k in sides if (size := known[k]) is not None), default=None)
+        return max((size for k in sides if (size := known.get(k)) is not None), default=None)
     if op.name not in _OPERATORS and recorder.plain_numbers.get(number):
         return 20 if instruction.type == _INT else 12
     return None
@@ -244,7 +264,7 @@ _INT = ValueType((), INT64)
 
 # By operation the bits of its result, from those of its operands.
 _SIZES: dict[str, Callable[[list[float], Instruction], float | None]] = {
-    **dict.fromkeys("add subtract".split(), lambda sizes, _: float(np.logaddexp2(sizes[0], sizes[1]))),
+    **dict.fromkeys("add subtract".split(), lambda sizes, _: max(sizes) + math.log2(1.0 + 2.0 ** (min(sizes) - max(sizes)))),
     **dict.fromkeys("multiply square".split(), lambda sizes, _: 2 * sizes[0] if len(sizes) == 1 else sum(sizes)),
     **dict.fromkeys("negative absolute convert floor_divide".split(), lambda sizes, _: sizes[0]),
     "remainder": lambda sizes, _: sizes[1],
