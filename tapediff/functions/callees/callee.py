@@ -179,6 +179,10 @@ class Callee:
         """The tape of the only variant that there can be; None if there may be others."""
         return None
 
+    def only_path(self) -> Tape | None:
+        """The tape of the only variant that there is now, with its guards; None if there are several, or calls that may have several."""
+        return self.only_tape()
+
     def loop_pullback(self, which: LoopCotangents) -> DerivedCallee:
         """One iteration of the reverse pass of a loop; see transforms.reverse_loop."""
         in_types, out_types = iteration_types(self.in_types, self.out_types, which)

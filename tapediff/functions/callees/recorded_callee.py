@@ -173,6 +173,12 @@ class RecordedCallee(Callee):
         (number,) = self.variants
         return self.plain_tape(0, None) if number == 0 else None
 
+    def only_path(self) -> Tape | None:
+        if set(self.variants) != {0} or self._ask is not None:
+            return None
+        has_calls = any(i.op is CALL and not is_spliced_test(i) for i in self.variants[0].tape.instructions)
+        return None if has_calls else self.guarded_tape(0)
+
     def may_compile(self, number: int) -> bool:
         return number < self._most_compiled or number in self._merged_numbers
 

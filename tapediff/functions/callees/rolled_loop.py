@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ...base.settings import settings
 from ...ir.tape import Tape
+from ...passes.loops.counted_loops import counted_loops
 from ...passes.loops.known_conditions import known_conditions
 from ...passes.loops.last_values import last_values
 from ...passes.loops.split_constants import split_constants
@@ -33,8 +34,9 @@ def rolled(tape: Tape) -> Tape:
 
 
 def _with_loops_prepared(tape: Tape) -> Tape:
-    """The tape with less in the bodies of its while loops."""
-    return last_values(known_conditions(tape))
+    """The tape with less in the bodies of its loops."""
+    counted = tape if counted_loops.__name__ in settings.left_out else counted_loops(tape)
+    return last_values(known_conditions(counted))
 
 
 def limited(tape: Tape, save_limit: float, is_whole: bool = False) -> Tape:

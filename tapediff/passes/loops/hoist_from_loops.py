@@ -111,7 +111,7 @@ def _kinds(body: Tape, form: LoopForm) -> list[int]:
             kinds.append(CARRIES if position < form.carries else ENTRIES if streamed else CONSTANTS)
             continue
         kind = max((kinds[i] for i in inputs), default=CONSTANTS)
-        whole = isinstance(op, Elementwise) or op is INDEX or op is CONVERT
+        whole = isinstance(op, Elementwise) or op is INDEX or op is CONVERT or op is RESHAPE
         is_tuple_or_item = isinstance(op, TupleOp) or op is GET
         kinds.append(CARRIES if is_tuple_or_item or (kind == ENTRIES and not whole) else kind)
     return kinds
@@ -181,9 +181,10 @@ class _Outside:
                 continue
             if op is INDEX:
                 params = (_of_all(params[0], self.length),)
-            operands = tuple(
-                [self._aligned(i, len(type_.shape)) if op is not INDEX else self.values[i] for i in inputs]
-            )
+            elif op is RESHAPE:
+                params = ((self.length, *type_.shape),)
+            is_whole = op is INDEX or op is RESHAPE
+            operands = tuple([self.values[i] if is_whole else self._aligned(i, len(type_.shape)) for i in inputs])
             whole = ValueType((self.length, *type_.shape), type_.dtype)
             self.values[number] = self.rewriter.emit(op, operands, params, whole, site)
         return self.values

@@ -1,0 +1,162 @@
+"""Entries that a loop reads at positions it counts are streams, and the guards on such positions go."""
+
+import numpy as np
+import pytest
+from support.agreement import agree, hessian_agrees
+
+import tapediff as td
+from tapediff.base.settings import settings
+from tapediff.functions.callees.rolled_loop import rolled
+from tapediff.ops.control.calls import LOOP
+from tapediff.passes.loops import counted_loops as counted
+
+RNG = np.random.default_rng(3)
+DATA, TABLE, ROWS = RNG.normal(size=40), RNG.permutation(40), RNG.normal(size=(40, 3))
+
+
+def entries_of_data(x):
+    data = td.asarray(DATA)
+    return td.fori_loop(0, 40, lambda k, s: 0.9 * s + np.sin(data[k] * x[0]), x[1])
+
+
+def entries_of_the_argument(x):
+    return td.fori_loop(0, 6, lambda k, s: s * x[k] + x[k] ** 2, x[0])
+
+
+def every_second_entry(x):
+    data = td.asarray(DATA)
+    return td.fori_loop(3, 18, lambda k, s: s + data[2 * k + 1] * x[k % 6] * s, x[0])
+
+
+def entries_from_the_end(x):
+    data = td.asarray(DATA)
+    return td.fori_loop(-30, -10, lambda k, s: 0.5 * s + data[k] * data[k - 5] * x[0], x[1])
+
+
+def rows(x):
+    table = td.asarray(ROWS)
+    return td.fori_loop(0, 40, lambda k, s: s + np.sum(np.exp(0.1 * table[k] * x[:3])) * table[k, 1] + table[k][2], 0.0)
+
+
+def neighbours_by_a_table(x):
+    data, table = td.asarray(DATA), td.asarray(TABLE)
+    return td.fori_loop(0, 40, lambda k, s: 0.9 * s + (data[table[k]] - x[table[k] % 6]) ** 2, 0.0)
+
+
+def both_ways(x):
+    data = td.asarray(DATA)
+    step = lambda carry, y: ((carry[0] - 1, 0.7 * carry[1] + data[carry[0]] * y), carry[1] * data[carry[0]])
+    (last, s), found = td.scan(step, (39, x[0]), x[:6], reverse=True)
+    return s * last + np.sum(found)
+
+
+def two_counters(x):
+    data = td.asarray(DATA)
+    step = lambda carry, _: ((carry[0] + 1, carry[1] - 2, carry[2] + data[carry[0]] * data[carry[1]] * x[0]), None)
+    return td.scan(step, (0, 39, x[1]), None, 20)[0][2]
+
+
+def nested(x):
+    table = td.asarray(ROWS)
+    inner = lambda k, s: td.fori_loop(0, 3, lambda j, t: t + table[k, j] * x[j] * np.exp(-0.1 * t * t), s)
+    return td.fori_loop(0, 20, inner, x[3])
+
+
+def a_written_array(x):
+    def step(k, carry):
+        a, s = carry
+        a[k] = a[k - 1] * x[0] + x[k % 6]
+        return a, s + a[k] * a[0]
+
+    a, s = td.fori_loop(1, 20, step, (td.zeros(20) + x[1], 0.0))
+    return s + np.sum(a)
+
+
+def the_counter_itself(x):
+    data = td.asarray(DATA)
+    return td.fori_loop(0, 40, lambda k, s: s + np.exp(-0.1 * k * x[0]) * data[k] / (k + 1), 0.0)
+
+
+COUNTED = (
+    entries_of_data, entries_of_the_argument, every_second_entry, entries_from_the_end, rows, neighbours_by_a_table, both_ways,
+    two_counters, nested, the_counter_itself,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("f", (*COUNTED, a_written_array), ids=lambda f: f.__name__)
+def test_values_and_derivatives_stay(f):
+    points = 0.5 + 0.3 * RNG.normal(size=(3, 6))
+    hessian_agrees(agree(f, *points), points[0])
+
+
+@pytest.mark.skipif("counted_loops" in settings.left_out, reason="the pass is left out")
+@pytest.mark.parametrize("f", COUNTED, ids=lambda f: f.__name__)
+def test_the_loop_has_one_path_and_gathers_nothing_by_a_counter(f):
+    made = rolled(td.record(f, np.full(6, 0.4)))
+    loops = [i for i in made.instructions if i.op is LOOP]
+    assert loops
+    for loop in loops:
+        body = loop.params[0].only_tape()
+        assert body is not None
+        assert not {"guard", "gather"} & {i.op.name for i in body.instructions}
+
+
+@pytest.mark.skipif("counted_loops" in settings.left_out, reason="the pass is left out")
+def test_entries_side_by_side_are_a_part_of_the_array():
+    """Nothing is gathered outside of the loop either, where a slice does."""
+    made = rolled(td.record(lambda x: td.fori_loop(1, 5, lambda k, s: s * x[k] + x[k - 1], 0.0), np.ones(6)))
+    assert "gather" not in {i.op.name for i in made.instructions}
+
+
+def test_a_decision_on_the_counter_stays_one():
+    """Its guard does not hold at every iteration."""
+
+    def f(x):
+        data = td.asarray(DATA)
+        return td.fori_loop(0, 40, lambda k, s: s + (data[k] * x[0] if k < 7 else np.sin(x[1] * s)), x[0])
+
+    agree(f, np.array([0.3, 0.8]), np.array([-0.5, 0.2]))
+
+
+def test_a_decision_on_data_stays_beside_positions():
+    def f(x):
+        data = td.asarray(DATA)
+        return td.fori_loop(0, 40, lambda k, s: s + (data[k] * x[0] if data[k] * x[1] > s else 0.1), x[0])
+
+    agree(f, np.array([0.3, 0.8]), np.array([-0.5, 0.2]))
+
+
+@pytest.mark.parametrize("bounds", [(0, 41), (-41, 0), (30, 50)])
+def test_positions_that_do_not_exist_are_errors(bounds):
+    data = td.asarray(DATA)
+
+    def f(x):
+        return td.fori_loop(*bounds, lambda k, s: s + data[k] * x, 0.0 * x)
+
+    with pytest.raises(IndexError):
+        td.gradient(td.GuardedTape(f), 0.5)
+
+
+def test_a_last_count_that_is_asked_for_is_known():
+    def f(x):
+        data = td.asarray(DATA)
+        count, s = td.scan(lambda c, _: ((c[0] + 3, c[1] + data[c[0]] * x[0]), None), (1, x[1]), None, 10)[0]
+        return s * count
+
+    agree(f, np.array([0.3, 0.8]))
+
+
+def test_many_iterations_are_left_alone(monkeypatch):
+    """Within a budget of numbers."""
+    monkeypatch.setattr(counted, "MOST_NUMBERS", 100)
+    agree(entries_of_data, np.array([0.3, 0.8, 0.1, 0.2, 0.3, 0.4]))
+
+
+def test_hidden_states_of_tables_of_bools():
+    mask = DATA > 0
+
+    def f(x):
+        data, kept = td.asarray(DATA), td.asarray(mask)
+        return td.fori_loop(0, 40, lambda k, s: s + np.where(kept[k], data[k] * x[0], s * x[1]), 0.0)
+
+    agree(f, np.array([0.3, 0.1]))
