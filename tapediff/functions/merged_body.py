@@ -75,6 +75,7 @@ class MergedBody:
         self.failed = ""
         # Variants after which it is tried; what keeps it from being merged while these are few.
         self._due, self._why = 1 if at_once else before, ""
+        self._has_look_ups = False
 
     def fail(self, error: Exception | str) -> None:
         """Keep the body as it is."""
@@ -103,7 +104,10 @@ class MergedBody:
         if self._functions.note_guards(callee.variants[number].tape):
             self._why = ""
         self._keep_sample(number, inputs)
-        if len(callee.variants) < self._due or not self._functions.lines:
+        if self._functions.look_ups and not self._has_look_ups:
+            # Each position at which it reads entries of plain arrays would be a variant.
+            self._has_look_ups, self._due = True, 1
+        if len(callee.variants) < self._due or not self._functions.has_guards:
             return None
         self._is_busy = True
         try:
@@ -139,7 +143,7 @@ class MergedBody:
     def _is_quick(self, callee: RecordedCallee, tape: Tape) -> bool:
         paths = [cost(variant.tape) for variant in callee.variants.values()]
         mean = sum(paths) / len(paths)
-        return self._at_once or len(paths) >= MANY_VARIANTS or cost(tape) <= MOST_COST_RATIO * mean + FREE_COST
+        return self._at_once or self._has_look_ups or len(paths) >= MANY_VARIANTS or cost(tape) <= MOST_COST_RATIO * mean + FREE_COST
 
     def _recorded(self, callee: RecordedCallee, inputs: Sequence[Operand]) -> tuple[_FormOfBody, Tape]:
         for _ in range(MOST_ATTEMPTS):
@@ -148,6 +152,11 @@ class MergedBody:
                 tape = callee.recorded_form(body, inputs)
             except Refused as refused:
                 if not self._functions.refuse(refused):
+                    raise
+                continue
+            except Exception:
+                # Raised again, unless reading entries in another way may be the cause.
+                if not self._functions.leave_entries():
                     raise
                 continue
             if not self._functions.note_guards(tape):
@@ -167,7 +176,7 @@ class MergedBody:
         if any(not known.get(k, {}).keys() >= found.keys() for k, found in body.aliases.partners.items()):
             return "an array may go through it unchanged"
         paths = [variant.tape for variant in callee.variants.values()]
-        if len(paths) < MANY_VARIANTS and not self._at_once:
+        if len(paths) < MANY_VARIANTS and not (self._at_once or self._has_look_ups):
             mean = sum(map(cost, paths)) / len(paths)
             if cost(tape) > MOST_COST_RATIO * mean + CHOICE_COST:
                 return f"both sides of its branches cost more than its {len(paths)} paths"

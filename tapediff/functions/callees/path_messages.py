@@ -27,17 +27,16 @@ def most_split_line(entries: Sequence[PathEntry]) -> tuple[str, int, int]:
     return line, len(outcomes.get(line, ())), splits
 
 
-def most_outcomes(entries: Sequence[PathEntry]) -> str:
-    """The line at which most paths part, as messages say it."""
+def paths_text(name: str, most: int, entries: Sequence[PathEntry]) -> str:
+    """That a function takes many paths, the line at which most of them part, and what to write instead."""
     line, outcomes, _ = most_split_line(entries)
-    return f"{line}, where Python looks at a value: {outcomes} different outcomes"
-
-
-def paths_text(name: str, most: int, culprit: str) -> str:
+    is_position = any(type(guard.outcome) is int and str(guard.site) == line for guard in entries[-1].tape.guards)
+    positions = "give entries to td.scan, or read plain arrays by td.asarray(array)[k], where k is a position; else "
     return (
         f"{name} took more than {most} paths; those beyond are replayed with NumPy, which is slow\n"
-        f"  got: {culprit}\n"
-        f"  fix: use td.cond, td.while_loop, np.where or a smaller sub-tape for what differs; or raise max_tapes"
+        f"  got: {line}, where Python looks at a value: {outcomes} different outcomes\n"
+        f"  fix: {positions if is_position else ''}use td.cond, td.while_loop, np.where or a smaller sub-tape for what differs; "
+        "or raise max_tapes"
     )
 
 

@@ -29,7 +29,7 @@ from ...recording.python_state.randomness import Draws
 from ...recording.recorder import Recorder, unnoticed_errors
 from ..captured.pickling import remembered
 from .callee import LOCK, Callee, without_guards
-from .path_messages import check_prescribed, most_outcomes, paths_text, warn
+from .path_messages import check_prescribed, paths_text, warn
 from .path_trie import PathEntry, Paths
 from .rolled_loop import rolled
 from .spliced_calls import is_spliced_test
@@ -401,7 +401,7 @@ class RecordedCallee(Callee):
             return
         if not self._is_warned:
             self._is_warned = True
-            warn(paths_text(self.name, self._most_compiled, most_outcomes(list(self.variants.values()))))
+            warn(paths_text(self.name, self._most_compiled, list(self.variants.values())))
         interpreted = sorted(n for n in self.variants if not self.may_compile(n))
         for number in interpreted[: -self._most_compiled]:
             dropped = self.variants.pop(number)

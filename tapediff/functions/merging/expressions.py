@@ -83,6 +83,8 @@ class Simple:
     def _may_fail(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Call):
             return is_of_math(self._facts, node.func) or (isinstance(node.func, ast.Name) and is_users(self._facts.resolve(node.func.id)))
+        if isinstance(node, ast.Subscript):
+            return self._facts.looks_up(node)
         return isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.Pow))
 
     def _number(self, node: ast.Name) -> ast.expr:
@@ -216,6 +218,8 @@ class Simple:
             return call("negated", [place(self.site), self.test(node.operand)], node)
         if isinstance(node, (ast.Name, ast.Constant)):
             return call("every", [place(self.site), node], node)
+        if isinstance(node, ast.Subscript) and self._facts.looks_up(node):
+            return call("every", [place(self.site), self._load(node)], node)
         if isinstance(node, ast.BinOp):
             is_nonzero = ast.Compare(self._operand(node, True), [ast.NotEq()], [ast.Constant(0)])
             return call("every", [place(self.site), _like(node, is_nonzero)], node)

@@ -19,7 +19,7 @@ from .prepare.writes import Writes
 from .rules import REGION, Breach, Broken, Place, Resolve
 from .uses.climb import Use
 from .uses.contexts import Contexts
-from .uses.kinds import is_one
+from .uses.kinds import is_one, is_read
 from .variables import NONE, Binding, Liveness, Names, assigned, bound_by, read_first
 
 
@@ -30,7 +30,8 @@ class Facts:
         definition: a copy of its node; early exits of branches on data are rewritten in place.
         code: its code, for the names of its variables.
         resolve: the object that a global or built-in name stands for now.
-        lines: the lines at which its recordings had guards.
+        lines: the lines at which its recordings had guards on bools.
+        look_ups: those with guards on whole numbers where it reads entries.
         may_merge: whether the branch at a place may be merged; it was not refused at run time.
         lines_of: those of another code.
         results_are_data: see Contexts.
@@ -48,10 +49,10 @@ class Facts:
     """
 
     def __init__(
-        self, definition: Definition, code: CodeType, resolve: Resolve, lines: Collection[int], may_merge: Callable[[Place], bool],
-        lines_of: Callable[[CodeType], Collection[int]], results_are_data: bool,
+        self, definition: Definition, code: CodeType, resolve: Resolve, lines: Collection[int], look_ups: frozenset[int],
+        may_merge: Callable[[Place], bool], lines_of: Callable[[CodeType], Collection[int]], results_are_data: bool,
     ) -> None:  # fmt: skip
-        self.code, self._lines, self.may_merge, self._lines_of = code, lines, may_merge, lines_of
+        self.code, self._lines, self._look_ups, self.may_merge, self._lines_of = code, lines, look_ups, may_merge, lines_of
         # Those of comprehensions are in codes of their own.
         stored = [n.id for n in walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
         self.variables = frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars, *stored))
@@ -125,6 +126,13 @@ class Facts:
     def looks_at_data(self, node: ast.expr) -> bool:
         """Whether recordings had a guard in an expression."""
         return any(line in self._lines for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+
+    def looks_up(self, node: ast.expr) -> bool:
+        """Whether an entry is read at what is no constant, in a function of which recordings had guards on whole numbers where it does so.
+
+        A side that no recording has reached may do it as well.
+        """
+        return bool(self._look_ups) and is_read(node)
 
     def number(self) -> int:
         """A new number, for names."""

@@ -16,6 +16,7 @@ from ...ops.control.calls import CALL, LOOP
 from ..captured.outside_state import OutsideState
 from .facts import Facts, body_of
 from .nodes import RUN_TIME, copied
+from .prepare.gathers import reads_entries
 from .prepare.known_forms import Asked, Form, forms_of, is_fixed, keep_form
 from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .prepare.wrappers import around
@@ -39,7 +40,8 @@ class MergedFunctions:
         results_are_data: the functions whose ints and bools are data for whoever calls them, which no other function does.
 
     Attributes:
-        lines: by code, the lines at which recordings had guards.
+        lines: by code, the lines at which recordings had guards on bools.
+        look_ups: the same of guards on whole numbers, where entries are read at positions that are no constants.
         refused: by code and place, why a branch stays one.
         failed: why nothing is merged any more; None while something is.
     """
@@ -47,6 +49,9 @@ class MergedFunctions:
     def __init__(self, while_loop: WhileLoop, is_body: bool = False, results_are_data: Collection[CodeType] = ()) -> None:
         self._while_loop, self._is_body, self._results_are_data = while_loop, is_body, results_are_data
         self.lines: dict[CodeType, set[int]] = {}
+        self.look_ups: dict[CodeType, set[int]] = {}
+        # Whether entries are read as they were, because something was amiss with such a form.
+        self._leaves_entries = False
         self.refused: dict[tuple[CodeType, Place | None], Breach] = {}
         self.sites: dict[CodeType, dict[Place, str]] = {}
         self.failed: str | None = None
@@ -69,12 +74,29 @@ class MergedFunctions:
         """Note where a recording looked at values; whether the forms of functions are others now."""
         is_news = False
         for guard in tape.guards:
-            if isinstance(guard.site, Site) and type(guard.outcome) is bool:
-                code = guard.site.code
-                known = self.lines.setdefault(self._origins.get(code, code), set())
-                is_news |= guard.site.line not in known
-                known.add(guard.site.line)
+            if not isinstance(guard.site, Site) or type(guard.outcome) not in (bool, int):
+                continue
+            code, line = self._origins.get(guard.site.code, guard.site.code), guard.site.line
+            lines = self.lines if type(guard.outcome) is bool else self.look_ups
+            if line in lines.get(code, ()) or (lines is self.look_ups and (self._leaves_entries or not reads_entries(code, line))):
+                continue
+            lines.setdefault(code, set()).add(line)
+            is_news = True
         return is_news and self._are_others()
+
+    @property
+    def has_guards(self) -> bool:
+        """Whether recordings have looked at values in a way that may be merged."""
+        return bool(self.lines or self.look_ups)
+
+    def leave_entries(self) -> bool:
+        """Read entries as the functions do; whether they were read in another way."""
+        were_others = bool(self.look_ups)
+        self._leaves_entries = True
+        if were_others:
+            self.look_ups.clear()
+            self._forget()
+        return were_others
 
     def _are_others(self) -> bool:
         """Rewrite functions again; whether they are others now: the checks of a side that no recording has reached before make none."""
@@ -235,6 +257,13 @@ class MergedFunctions:
     def _lines_of(self, code: CodeType) -> set[int]:
         return set().union(*(self.lines.get(part, ()) for part in _comprehensions(code)))
 
+    def _look_ups_of(self, code: CodeType) -> frozenset[int]:
+        return frozenset().union(*(self.look_ups.get(part, ()) for part in _comprehensions(code)))
+
+    def _calls_helpers(self, code: CodeType) -> bool:
+        """Whether another function than this one had guards."""
+        return any(other is not code for lines in (self.lines, self.look_ups) for other in lines)
+
     def _may_merge(self, code: CodeType, place: Place) -> bool:
         is_region = len(place) == 3 and place[2] == REGION
         return (code, place) not in self.refused and not (self._is_body and is_region)
@@ -253,15 +282,17 @@ class MergedFunctions:
 
         asked = asked or Asked(code)
         may_merge, lines_of = partial(asked.may_merge, self._may_merge), partial(asked.lines_of, self._lines_of)
-        facts = Facts(definition, code, resolve, self._lines_of(code), may_merge, lines_of, code in self._results_are_data)
-        calls_helpers = any(other is not code for other in self.lines)
+        given = self._lines_of(code), self._look_ups_of(code)
+        facts = Facts(definition, code, resolve, *given, may_merge, lines_of, code in self._results_are_data)
+        calls_helpers = self._calls_helpers(code)
         return Rewriter(definition, facts, calls_helpers or in_region, in_region).rewritten(), facts
 
     def _rewritten(self, function: FunctionType, is_helper: bool) -> CodeType | None:
         code = function.__code__
         lines = self._lines_of(code)
-        calls_helpers = any(other is not code for other in self.lines)
-        if is_library_file(code.co_filename) or not (lines or calls_helpers) or (code, None) in self.refused:
+        calls_helpers = self._calls_helpers(code)
+        has_guards = bool(lines or calls_helpers or self._look_ups_of(code))
+        if is_library_file(code.co_filename) or not has_guards or (code, None) in self.refused:
             return None
         if code.co_flags & _UNUSUAL:
             return None
@@ -291,7 +322,7 @@ class MergedFunctions:
         return form.made
 
     def _given(self, code: CodeType, lines: Collection[int]) -> Hashable:
-        return frozenset(lines), any(other is not code for other in self.lines), self._is_body, code in self._results_are_data
+        return frozenset(lines), self._look_ups_of(code), self._calls_helpers(code), self._is_body, code in self._results_are_data
 
     def _known_form(self, function: FunctionType, lines: Collection[int]) -> Form | None:
         """A form that was made before, also for another recording, of all the same."""
@@ -304,7 +335,7 @@ class MergedFunctions:
         given, asked = self._given(code, lines), Asked(code)
         changed, facts = self._definition(copied(definition_of(code)), function, False, asked)
         # The only function that looks at data may have no branch that is merged.
-        is_none = not facts.sites and not any(other is not code for other in self.lines)
+        is_none = not facts.sites and not self._calls_helpers(code)
         made = None if is_none else compile_within(changed, code, (*code.co_freevars, RUN_TIME))
         resolved = self._resolved[_key_of(function)]
         form = Form(given, resolved, asked.merges, made, dict(facts.sites), tuple(facts.breaches))

@@ -22,6 +22,7 @@ from .nodes import (
     positional,
     walk,
 )
+from .prepare.gathers import Gathers
 from .prepare.jumps import JUMPS, has_jump
 from .prepare.source import Definition
 from .purity import Checked, check_statements
@@ -68,7 +69,11 @@ class Rewriter:
             definition.body = only.value or definition.body
         else:
             definition.body, definition.decorator_list, definition.returns = body, [], None
-        return PlainErrors(self._facts, self._calls_helpers).visit(definition)
+        definition = PlainErrors(self._facts, self._calls_helpers).visit(definition)
+        gathers = Gathers(facts.looks_up, facts.may_merge)
+        definition = gathers.of_function(definition)
+        facts.sites = gathers.sites | facts.sites
+        return definition
 
     def _block(self, body: Sequence[ast.stmt], in_try: bool) -> list[ast.stmt]:
         return [new for statement in body for new in self._statement(statement, in_try)]

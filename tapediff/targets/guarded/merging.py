@@ -96,7 +96,7 @@ class Merging:
     @property
     def longest(self) -> int | None:
         """Beyond so many instructions the first recording of the plain function is stopped, as it is only asked where there are guards."""
-        is_first = not self.is_on and self.failed is None and not self.functions.lines and not self._paths
+        is_first = not self.is_on and self.failed is None and not self.functions.has_guards and not self._paths
         return LONGEST_COMPARED if is_first and self.wanted is not False else None
 
     def stops(self, beginning: Tape) -> bool:
@@ -143,7 +143,7 @@ class Merging:
         if self.returned:
             return self._paths.total() >= min(PATHS_AGAIN, most_paths) and self._returns_for_good()
         is_due = self.wanted or self._was_merged or self._paths[key] >= PATHS_BEFORE or _is_due_at_once(tape)
-        if not self.functions.lines or not is_due:
+        if not self.functions.has_guards or not is_due:
             return False
         if self._had_none and not is_news:
             return False
@@ -196,6 +196,8 @@ class Merging:
         self.version += 1
         if isinstance(error, Refused) and self._attempts <= MOST_ATTEMPTS:
             self.functions.refuse(error)
+            return True
+        if not isinstance(error, Refused) and self.functions.leave_entries():
             return True
         self.fail(f"{type(error).__name__}: {error}")
         return True

@@ -83,7 +83,7 @@ COUNTED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("f", (*COUNTED, a_written_array), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [*COUNTED, a_written_array], ids=lambda f: f.__name__)
 def test_values_and_derivatives_stay(f):
     points = 0.5 + 0.3 * RNG.normal(size=(3, 6))
     hessian_agrees(agree(f, *points), points[0])

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from ....ir.instruction import FLOAT64, INT64, Operand, Tree
+from ....ir.instruction import BOOL, FLOAT64, INT64, Operand, Tree, ValueType, is_tracked
+from ....numpy_api.indexing import in_range
 from ....ops.arrays.indexing import GATHER
 from ....recording.arrays.tracked import TrackedArray
+from ....recording.masks import holds
+from ....recording.recorder import current_recorder
 from ..plain_numbers import note_plain
 from ..prepare.containers.records import record_class
 from ..rules import Place, Refusing
@@ -58,6 +63,15 @@ class ContainerCalls(Refusing):
         if not np.logical_and(index >= -count, index < count):
             raise IndexError(f"index {index._value} is out of bounds")
         return self._gathered(array, values, np.where(index < 0, index + count, index))  # type: ignore[call-overload]  # of tracked values
+
+    def gathered(self, place: Place, array: Tree, index: Tree, may_be_row: bool) -> Tree:
+        """array[index]: gathered where the array is plain and the index data.
+
+        Args:
+            may_be_row: nothing is written that may be a view of the array.
+        """
+        found = looked_up(array, index)
+        return array[index] if found is None or (found.ndim and not may_be_row) else found
 
     def entry_within(self, place: Place, index: Tree, array: Tree, limit: Tree) -> Tree:
         """array[index], which nobody asks for unless index < limit; it is not below zero."""
@@ -118,6 +132,68 @@ class ContainerCalls(Refusing):
         if type(index) not in (int, np.int64):
             raise self._refuse("containers", place, f"an index is {type(index).__name__}")
         return range(len(keys))[index] if is_list else keys[keys.index(index)]
+
+
+def looked_up(array: Tree, index: Tree) -> Operand:
+    """The entry, or row, of a plain array, or of a list of floats, at a whole number that is data; None of anything else.
+
+    Of a tracked array as well, where the program may not reach this: it then counts only there whether there is such an entry.
+    """
+    parts = index if type(index) is tuple else (index,)
+    if not any(type(part) is TrackedArray for part in parts) or not all(map(_is_position, parts)):
+        return None
+    if type(array) in (list, tuple):
+        is_table = len(parts) == 1 and 0 < len(array) <= LONGEST_LIST and all(type(v) is float for v in array)
+        return note_plain(GATHER(np.array(array), _positions(parts, (len(array),)))) if is_table else None
+    is_plain = type(array) is np.ndarray and array.dtype in _TABLES
+    if not is_plain and not (type(array) is TrackedArray and _is_masked()):
+        return None
+    return GATHER(array, _positions(parts, array.shape)) if array.size and len(parts) <= array.ndim else None
+
+
+def _is_position(part: Tree) -> bool:
+    """Whether a part of an index is a whole number, which may be data, or a slice."""
+    if type(part) is TrackedArray:
+        return part.type == _WHOLE and part._view is None
+    return isinstance(part, (int, np.integer, slice)) and type(part) is not bool
+
+
+def _positions(parts: tuple[Operand, ...], shape: tuple[int, ...]) -> Operand:
+    """Flat positions, in the shape of the result."""
+    offset: Operand = 0
+    grid = np.zeros((), np.int64)
+    for axis, extent in enumerate(shape):
+        part = parts[axis] if axis < len(parts) else slice(None)
+        stride = math.prod(shape[axis + 1 :])
+        if isinstance(part, slice):
+            grid = grid[..., np.newaxis] + np.arange(extent)[part] * stride
+        else:
+            offset = offset + _entry_or_another(part, extent, axis) * stride
+    return grid + offset
+
+
+def _entry_or_another(part: Operand, extent: int, axis: int) -> Operand:
+    """An index counted from the start; where the program does not reach this, of some entry that there is.
+
+    Raises:
+        IndexError: there is no such entry, which is a guard.
+    """
+    if not is_tracked(part) or not _is_masked():
+        return in_range(part, extent, axis)
+    if holds(lambda: np.logical_or(part < -extent, part >= extent)):
+        raise IndexError(f"an index is out of bounds for axis {axis} with size {extent}")
+    found = np.minimum(np.maximum(part, -extent), extent - 1)
+    return np.where(found < 0, found + extent, found)
+
+
+def _is_masked() -> bool:
+    """Whether the program may not reach what is recorded now."""
+    recorder = current_recorder()
+    return recorder is not None and recorder.mask is not None
+
+
+_WHOLE = ValueType((), INT64)
+_TABLES = (FLOAT64, INT64, BOOL)
 
 
 def _one_of(index: TrackedArray, keys: tuple[int, ...]) -> Operand:

@@ -24,7 +24,7 @@ from ..regions.region_run_time import RegionCalls
 from ..rules import BOOLS, FLOATS, INTS, VARYING, Place, Refused, is_large, is_small
 from .array_copies import ArrayCopies
 from .choices import DTYPES, OPERATORS, PLAIN, Choices
-from .container_calls import ContainerCalls
+from .container_calls import ContainerCalls, looked_up
 from .loop_run_time import LoopRunTime
 
 # Of condition, body and first value.
@@ -76,7 +76,8 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls, ArrayCopies):
         if type(array) not in _CONTAINERS:
             raise self._refuse("calls", place, f"it looks up an entry of {type(array).__name__}")
         try:
-            return array[index]
+            found = looked_up(array, index)
+            return array[index] if found is None else found
         except (IndexError, KeyError, TypeError) as error:
             # It may be that of the side that is not taken; if it is the program's own, the branch raises it again.
             raise self._refuse("calls", place, f"an index that fails: {error}") from error

@@ -130,3 +130,12 @@ _NUMBERS = (ast.Name, ast.BinOp, ast.UnaryOp, ast.Call, ast.IfExp)
 def is_one(found: object, wanted: Iterable[object]) -> bool:
     """Whether an object is one of these, which need not be comparable."""
     return any(found is each for each in wanted)
+
+
+def is_read(node: ast.AST) -> bool:
+    """Whether a node reads an entry, or a row, at what is no constant and no slice."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Load):
+        return False
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    is_known = all(isinstance(part, (ast.Constant, ast.Slice)) for part in parts)
+    return not is_known and not any(isinstance(part, ast.Starred) for part in parts)

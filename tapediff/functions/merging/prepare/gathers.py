@@ -1,0 +1,96 @@
+"""Entries of plain arrays at positions that are data are gathered: Python would ask for the position, and each one would be a path.
+
+`td.fori_loop(0, 100, lambda k, s: s + prices[k] * x[0], 0.0)` reads an array of NumPy's at a tracked k, where a recording has a guard on k.
+In a function with such a guard, reads of entries become calls of the run time, which gathers where the array is plain and the position
+is data.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from types import CodeType
+
+from ..nodes import Transformer, call, walk
+from ..rules import Place
+from ..uses.kinds import is_read
+from .source import Definition, NoSource, definition_of
+
+# The last part of the place of a read that is gathered.
+GATHERED = 10
+
+# In reports.
+LOOK_UP = "a look-up"
+
+
+def reads_entries(code: CodeType, line: int) -> bool:
+    """Whether a line of a function reads an entry at a position that is no constant."""
+    try:
+        definition = definition_of(code)
+    except NoSource:
+        return False
+    reads = [node for node in walk(definition) if isinstance(node, ast.Subscript) and is_read(node)]
+    return any(node.lineno <= line <= (node.end_lineno or node.lineno) for node in reads)
+
+
+class Gathers(Transformer):
+    """The reads of entries in a function that had guards on whole numbers where it reads them.
+
+    Args:
+        looks_up: whether an expression is such a read.
+        may_merge: whether it was not refused.
+
+    Attributes:
+        sites: the places that are gathered, with their form.
+    """
+
+    def __init__(self, looks_up: Callable[[ast.expr], bool], may_merge: Callable[[Place], bool]) -> None:
+        self._looks_up, self._may_merge = looks_up, may_merge
+        self._keeps_views = False
+        self.sites: dict[Place, str] = {}
+
+    def of_function(self, definition: Definition) -> Definition:
+        """The function, in place."""
+        nodes = walk(definition)
+        if any(isinstance(node, ast.Subscript) and self._looks_up(node) for node in nodes):
+            # A row of a plain array is a view, and what is written to it later is in the array then.
+            self._keeps_views = _may_write_to_views(nodes)
+            self.generic_visit(definition)
+        return definition
+
+    def _inner(self, node: ast.AST) -> ast.AST:
+        """Functions within the function are not its own lines; those that merging has made are."""
+        return self.generic_visit(node) if isinstance(node, ast.FunctionDef) and node.name.startswith(".") else node
+
+    visit_Lambda = visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _inner
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        place = node.lineno, node.col_offset, GATHERED
+        if not self._looks_up(node) or not self._may_merge(place):
+            return node
+        self.sites[place[:2]] = LOOK_UP
+        at = ast.Tuple([ast.Constant(k) for k in place], ast.Load())
+        return call("gathered", [at, node.value, _index(node.slice), ast.Constant(not self._keeps_views)], node)
+
+
+def _index(node: ast.expr) -> ast.expr:
+    """An index as an expression."""
+    if isinstance(node, ast.Tuple):
+        return ast.copy_location(ast.Tuple([_index(part) for part in node.elts], ast.Load()), node)
+    if isinstance(node, ast.Slice):
+        return call("section", [part or ast.Constant(None) for part in (node.lower, node.upper, node.step)], node)
+    return node
+
+
+def _may_write_to_views(nodes: Sequence[ast.AST]) -> bool:
+    """Whether statements may write to what an entry, or a variable that may be a row of an array, holds."""
+    if any(isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) for node in nodes):
+        return True
+    changed = {node.target.id for node in nodes if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)}
+    bound = [(target, node.value) for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
+    bound += [(node.target, node.value) for node in nodes if isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None]
+    return any(
+        isinstance(part, ast.Name) and part.id in changed and not isinstance(value, (ast.Constant, ast.BinOp, ast.UnaryOp, ast.Call))
+        for target, value in bound for part in walk(target)
+    )  # fmt: skip
