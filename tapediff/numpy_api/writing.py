@@ -26,9 +26,6 @@ from .joining import as_value, stack_objects
 from .kinds import converted
 from .reducing import axes_of
 
-# Plain positions that repeat more often than this are added up first and then added once.
-MOST_REPEATS = 16
-
 
 def assign(array: Operand, index: Operand, value: Operand) -> None:
     """array[index] = value."""
@@ -296,10 +293,10 @@ def at(ufunc: np.ufunc, a: Operand, indices: Operand, *operands: Operand) -> Non
         if not is_sum:
             raise UnsupportedFunction(f"np.{name}.at is not supported on tracked arrays with tracked indices", at=user_site(),
                                       fix="use np.add.at, or loop over the indices")  # fmt: skip
-        return _sum_at(ufunc, a, positions, positions, values[0])
+        return _sum_at(ufunc, a, positions, values[0])
     turns = _occurrences(positions)
-    if is_sum and turns.max(initial=-1) >= MOST_REPEATS:
-        return _sum_at(ufunc, a, positions, np.unique(positions), values[0])
+    if is_sum and turns.max(initial=0) > 0:
+        return _sum_at(ufunc, a, positions, values[0])
     for turn in range(turns.max(initial=-1) + 1):
         chosen = np.flatnonzero(turns == turn)
         # NumPy casts each of these results without asking, unlike those of out=.
@@ -308,10 +305,20 @@ def at(ufunc: np.ufunc, a: Operand, indices: Operand, *operands: Operand) -> Non
     return None
 
 
-def _sum_at(ufunc: np.ufunc, a: Operand, positions: Operand, written: Operand, values: Operand) -> None:
-    """Each entry changes by the sum of the values for it; `written` has the flat indices of these entries."""
-    sums = SCATTER_ADD(_of_dtype(values, a.dtype), positions, shape=a.shape)
-    a._store(PUT(a, ufunc(GATHER(a, written), GATHER(sums, written)), written))
+def _sum_at(ufunc: np.ufunc, a: Operand, positions: Operand, values: Operand) -> None:
+    """Each entry changes by the sum of the values for it, whatever the number of these: one sum, where turns would take a write each."""
+    values = _of_dtype(values, a.dtype)
+    if ufunc is np.add and (is_tracked(values) or is_tracked(positions)) and _is_zeros(a):
+        return a._store(SCATTER_ADD(values, positions, shape=a.shape))
+    # Entries without values keep the sign of their zeros when 0.0 is subtracted; 0.0 added would turn -0.0 to 0.0.
+    lost = SCATTER_ADD(values if ufunc is np.subtract else np.negative(values), positions, shape=a.shape)
+    return a._store(np.subtract(a, lost))
+
+
+def _is_zeros(a: Operand) -> bool:
+    """Whether an array is what np.zeros made, without a write since."""
+    recorder = a._recorder
+    return recorder.concrete and recorder.is_constant(a._id) and not np.any(a._value) and not np.any(np.signbit(a._value))
 
 
 def _occurrences(positions: np.ndarray) -> np.ndarray:

@@ -484,7 +484,7 @@ def results_in_another_float_type(x):
 # Functions that change their argument
 
 
-@case(V)
+@case(V, bits=4)  # summed first, then added
 def adding_at_positions_that_repeat(x):
     y = x * 1.0
     np.add.at(y, [0, 1, 0, 0], x[:4])
@@ -520,7 +520,7 @@ def adding_at_computed_positions(x):
     return np.concatenate([y, z.ravel()])
 
 
-@case(M)
+@case(M, bits=4)  # summed first, then added
 def adding_at_rows(x):
     a = x * 1.0
     np.add.at(a, [0, 0, 2], x[1])
