@@ -11,13 +11,14 @@ from .loops.hoist_from_loops import hoist_from_loops
 from .loops.peel_last_iterations import peel_last_iterations
 from .loops.save_for_backward import save_for_backward
 from .loops.saved_carries import drop_saved_carries, save_carries
+from .parts.join_parts import join_parts
+from .parts.regular_positions import regular_positions
 from .rolling.growing_arrays import growing_arrays
 from .simplify.common_subexpressions import common_subexpressions
 from .simplify.dead_code import dead_code
 from .simplify.discarded_zeros import discarded_zeros
 from .simplify.fold_constants import fold_constants
 from .simplify.forward_writes import forward_writes
-from .simplify.join_parts import join_parts
 from .simplify.sink_broadcasts import sink_broadcasts
 from .simplify.stable_softplus import stable_softplus
 from .simplify.sum_before_reshape import sum_before_reshape
@@ -43,6 +44,7 @@ class Stage(NamedTuple):
 # Before Python loops are rolled.
 STRAIGHTEN = (
     Stage(dead_code, "the next passes have less to read"),
+    Stage(regular_positions, "boxes may be forwarded, and their cotangents are boxes"),
     Stage(forward_writes, "a repeated body is found by its values, not through versions of an array that it fills"),
     Stage(dead_code, "the versions of arrays that nothing reads any more"),
 )

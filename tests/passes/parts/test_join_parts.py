@@ -6,7 +6,7 @@ import pytest
 import tapediff as td
 from tapediff.base.settings import settings
 from tapediff.ops.arrays.regions import Region, frame
-from tapediff.passes.simplify.join_parts import join_parts
+from tapediff.passes.parts.join_parts import join_parts
 from tapediff.targets.tapes.gradient_tape import gradient_tape
 
 # Sums in another order.

@@ -1,0 +1,172 @@
+"""Reads and writes at constant positions that run through a few boxes of an array become reads and writes of these boxes.
+
+`np.roll(u, 1, 0)`, `u[left]` with an array of each entry's neighbours, and `u[np.ix_(rows, columns)]` are two boxes, or one. A box is
+read by vectors, without a table of positions, and its cotangent is written by vectors, where positions are added to one by one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ir.instruction import CONSTANT, Instruction, ValueType
+from ...ir.rewriter import Rewriter
+from ...ir.tape import Tape
+from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTER_ADD, Region, Regions
+from ...ops.arrays.regions import are_disjoint
+from ...ops.arrays.shape import RESHAPE, TRANSPOSE
+from ..simplify.array_entries import region_in
+
+# Which operand of each of these is the positions.
+AT = {GATHER: 1, PUT: 2, SCATTER_ADD: 1}
+
+# Fewer positions are as well gathered one by one, and so are those of smaller or more boxes.
+FEWEST_POSITIONS, SMALLEST_BOX, MOST_BOXES = 32, 8, 8
+
+
+class Box(NamedTuple):
+    """Positions that run through a box of the array.
+
+    Attributes:
+        here: the box among the positions.
+        there: the box of the array, which is read with its axes longer than 1.
+        order: the order of these axes among the positions.
+    """
+
+    here: Region
+    there: Region
+    order: tuple[int, ...]
+
+
+def regular_positions(tape: Tape) -> Tape:
+    if not AT.keys() & tape.ops:
+        return tape
+    found: dict[int, tuple[Box, ...]] = {}
+    known: dict[tuple[int, tuple[int, ...]], tuple[Box, ...] | None] = {}
+    for number, instruction in enumerate(tape.instructions):
+        place = AT.get(instruction.op)  # type: ignore[arg-type]
+        if place is None:
+            continue
+        positions, shape = instruction.inputs[place], _array_shape(tape, instruction)
+        if tape.instructions[positions].op is not CONSTANT:
+            continue
+        if (positions, shape) not in known:
+            known[positions, shape] = boxes_of(tape.instructions[positions].params[0], shape)
+        boxes = known[positions, shape]
+        if boxes is not None and _may_be_boxes(instruction, boxes, shape):
+            found[number] = boxes
+    if not found:
+        return tape
+    rewriter = Rewriter(tape)
+    for number, instruction in enumerate(tape.instructions):
+        boxes = found.get(number)
+        rewriter.number[number] = rewriter.copy(number) if boxes is None else _by_boxes(rewriter, instruction, boxes)
+    return rewriter.finish()
+
+
+def _array_shape(tape: Tape, instruction: Instruction) -> tuple[int, ...]:
+    return instruction.params[0] if instruction.op is SCATTER_ADD else tape.instructions[instruction.inputs[0]].type.shape
+
+
+def _may_be_boxes(instruction: Instruction, boxes: tuple[Box, ...], shape: tuple[int, ...]) -> bool:
+    """Reads may overlap. Of writes the last one counts, so they may not; and their values are not transposed."""
+    if instruction.op is GATHER:
+        return True
+    if any(list(box.order) != sorted(box.order) for box in boxes):
+        return False
+    return instruction.op is SCATTER_ADD or are_disjoint(Regions(box.there for box in boxes), shape)
+
+
+def boxes_of(positions: np.ndarray, shape: tuple[int, ...]) -> tuple[Box, ...] | None:
+    """The boxes of an array of `shape` that flat positions run through; None where they are many or small."""
+    if positions.size < FEWEST_POSITIONS:
+        return None
+    most = min(MOST_BOXES, positions.size // SMALLEST_BOX)
+    found: list[Box] = []
+    pending = [((0,) * positions.ndim, positions)]
+    while pending:
+        starts, block = pending.pop()
+        inside = region_in(block, shape)
+        if inside is not None:
+            here = Region(starts, (1,) * block.ndim, block.shape, tuple(n for n in block.shape if n > 1))
+            found.append(Box(here, *inside))
+            continue
+        parts = _cut(starts, block, most)
+        pending += parts
+        if not parts or len(found) + len(pending) > most:
+            return None
+    return tuple(sorted(found, key=lambda box: box.here.starts))
+
+
+def _cut(starts: tuple[int, ...], block: np.ndarray, most: int) -> list[tuple[tuple[int, ...], np.ndarray]]:
+    """Positions in stretches of equal steps along one axis, with where each begins; nothing if no axis has such steps."""
+    for axis, extent in enumerate(block.shape):
+        line = np.moveaxis(np.diff(block, axis=axis), axis, 0).reshape(extent - 1, -1) if extent > 1 else np.zeros((0, 1), int)
+        if line.size and bool((line == line[:, :1]).all()):
+            bounds = _bounds(line[:, 0], most)
+            if len(bounds) > 1:
+                parts = np.split(block, bounds[1:], axis)
+                return [((*starts[:axis], starts[axis] + b, *starts[axis + 1 :]), part) for b, part in zip(bounds, parts)]
+    return []
+
+
+def _bounds(steps: np.ndarray, most: int) -> list[int]:
+    """Where stretches of equal steps begin: single steps of unusual size lead from one to the next. Nothing if they are many."""
+    changes = np.flatnonzero(steps[1:] != steps[:-1]) + 1
+    if changes.size > 2 * most:
+        return []
+    starts = [0, *changes.tolist()]
+    ends = [*starts[1:], steps.size]
+    usual = steps[max(zip(starts, ends), key=lambda stretch: stretch[1] - stretch[0])[0]]
+    bounds, before_is_long = {0}, False
+    for start, end in zip(starts, ends):
+        is_long = end - start > 1 or steps[start] == usual
+        if not is_long or before_is_long:
+            bounds.add(start + 1)
+        before_is_long = is_long
+    return sorted(bounds)
+
+
+def _by_boxes(rewriter: Rewriter, instruction: Instruction, boxes: tuple[Box, ...]) -> int:
+    op, inputs, _, type_, site = instruction
+    numbers = [rewriter.number[i] for i in inputs]
+    if op is GATHER:
+        parts = [_read(rewriter, numbers[0], box, instruction) for box in boxes]
+        if len(boxes) == 1:
+            return _in_shape(rewriter, parts[0], type_.shape, instruction)
+        regions = Regions(box.here for box in boxes)
+        return rewriter.emit(ASSEMBLE, tuple(parts), (regions, type_.shape, True), type_, site)
+    values = numbers[1] if op is PUT else numbers[0]
+    parts = [_part(rewriter, values, box, instruction) for box in boxes]
+    regions = Regions(box.there for box in boxes)
+    if op is PUT:
+        return rewriter.emit(REPLACE, (numbers[0], *parts), (regions,), type_, site)
+    shape = instruction.params[0]
+    return rewriter.emit(ASSEMBLE, tuple(parts), (regions, shape, are_disjoint(regions, shape)), type_, site)
+
+
+def _read(rewriter: Rewriter, source: int, box: Box, instruction: Instruction) -> int:
+    """A box of an array in the order of its positions, of the shape that it is written with."""
+    dtype, site = instruction.type.dtype, instruction.site
+    number = rewriter.emit(INDEX, (source,), (box.there,), ValueType(box.there.shape, dtype), site)
+    if list(box.order) != sorted(box.order):
+        axes = tuple(box.order.index(k) for k in range(len(box.order)))
+        turned = ValueType(tuple(box.there.shape[k] for k in axes), dtype)
+        number = rewriter.emit(TRANSPOSE, (number,), (axes,), turned, site)
+    return _in_shape(rewriter, number, box.here.shape, instruction)
+
+
+def _part(rewriter: Rewriter, values: int, box: Box, instruction: Instruction) -> int:
+    """The values for a box, of the shape that it is written with."""
+    if rewriter.instructions[values].type.shape != box.here.counts or any(box.here.starts):
+        read = ValueType(box.here.shape, instruction.type.dtype)
+        values = rewriter.emit(INDEX, (values,), (box.here,), read, instruction.site)
+    return _in_shape(rewriter, values, box.there.shape, instruction)
+
+
+def _in_shape(rewriter: Rewriter, number: int, shape: tuple[int, ...], instruction: Instruction) -> int:
+    old = rewriter.instructions[number].type
+    if old.shape == shape:
+        return number
+    return rewriter.emit(RESHAPE, (number,), (shape,), ValueType(shape, old.dtype), instruction.site)
