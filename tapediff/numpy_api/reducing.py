@@ -25,6 +25,9 @@ from .joining import as_value
 from .kinds import Axis, as_floats
 from .shaping import copy
 
+# Products along longer axes are recorded in steps that double, as an instruction for each entry would take milliseconds.
+LONGEST_LOOP = 1024
+
 
 def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     if axis is None:
@@ -181,8 +184,14 @@ def std(
 
 
 def cumprod(a: Operand, axis: int | None = None, dtype: DTypeLike | None = None) -> Operand:
-    """Doubling steps of shifted products: exact with zeros, log2(n) array operations."""
+    """A loop of products in NumPy's order; along axes that are long, doubling steps of shifted products. Both are exact with zeros."""
     a, axis = _line(_counted(_in_dtype(a, dtype)), axis)
+    if 2 <= a.shape[axis] <= LONGEST_LOOP:
+        lines = [(*[slice(None)] * axis, k) for k in range(a.shape[axis])]
+        products = [a[lines[0]]]
+        for line in lines[1:]:
+            products.append(products[-1] * a[line])
+        return np.stack(products, axis=axis)
     a = np.moveaxis(a, axis, 0)
     step = 1
     while step < a.shape[0]:
