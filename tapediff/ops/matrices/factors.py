@@ -207,13 +207,15 @@ QR = Op(
 def _pinv_rule(z_bar: Operand, z: Operand, value: Operand, a: Operand) -> Operand:
     """Golub and Pereyra (1973), SIAM J. Numer. Anal. 10(2), eq. 4.12: where the rank does not change."""
     m, n = a.shape[-2:]
-    outside, within = np.eye(m) - MATMUL(a, z), np.eye(n) - MATMUL(z, a)
     z_t, bar_t = turned(z), turned(z_bar)
-    return (
-        MATMUL(MATMUL(outside, bar_t), MATMUL(z, z_t))
-        + MATMUL(MATMUL(z_t, z), MATMUL(bar_t, within))
-        - MATMUL(z_t, MATMUL(z_bar, z_t))
-    )
+    # No product is larger than the matrix: of 200 by 50, projections on 200 dimensions would take most of the time of a gradient.
+    if m >= n:
+        inner = MATMUL(z, bar_t)
+        outside = MATMUL(bar_t - MATMUL(a, inner), MATMUL(z, z_t))
+        return outside + MATMUL(z_t, inner - MATMUL(inner, MATMUL(z, a)) - turned(inner))
+    inner = MATMUL(bar_t, z)
+    outside = MATMUL(MATMUL(z_t, z), bar_t - MATMUL(inner, a))
+    return outside + MATMUL(inner - MATMUL(MATMUL(a, z), inner) - turned(inner), z_t)
 
 
 # A pseudoinverse that was computed in any way, with its derivative in the matrix.
