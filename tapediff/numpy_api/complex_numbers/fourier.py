@@ -157,17 +157,39 @@ def _extents(a: Operand, s: Axes, axes: Axes, is_inverse_real: bool = False) -> 
 
 
 def fftn(a: Operand, s: Axes = None, axes: Axes = None, norm: str | None = None) -> Operand:
-    a = _given(a)
-    for n, axis in reversed(list(zip(*_extents(a, s, axes)))):
-        a = fft(a, n, axis, norm)
-    return a
+    return _over_axes(_given(a), *_extents(a, s, axes), norm, True)
 
 
 def ifftn(a: Operand, s: Axes = None, axes: Axes = None, norm: str | None = None) -> Operand:
-    a = _given(a)
-    for n, axis in reversed(list(zip(*_extents(a, s, axes)))):
-        a = ifft(a, n, axis, norm)
+    return _over_axes(_given(a), *_extents(a, s, axes), norm, False)
+
+
+def _over_axes(a: Operand, extents: list[int], axes: list[int], norm: str | None, forward: bool) -> Operand:
+    places = [_axis_of(a, axis) for axis in axes]
+    if len(places) > 1 and len(set(places)) == len(places) and not is_complex(a):
+        return _of_real_axes(a, extents, places, norm, forward)
+    for n, axis in reversed(list(zip(extents, places))):
+        a = _complex_transform(a, n, axis, norm, forward)
     return a
+
+
+def _of_real_axes(a: Operand, extents: list[int], places: list[int], norm: str | None, forward: bool) -> Operand:
+    """A real array has half of its coefficients along the last axis transformed along the others; the rest are their conjugates."""
+    half = rfft(a, extents[-1], places[-1], norm if forward else _OPPOSITE[norm])
+    half = half if forward else conjugate(half)
+    half = _over_axes(half, extents[:-1], places[:-1], norm, forward)
+    before, last = (slice(None),) * places[-1], slice((extents[-1] - 1) // 2, 0, -1)
+    re, im = both(half)
+    rest_re, rest_im = (_turned_around(part[(*before, last)], places[:-1]) for part in (re, im))
+    return pair(concatenate([re, rest_re], places[-1]), concatenate([im, -rest_im], places[-1]))
+
+
+def _turned_around(x: Operand, axes: list[int]) -> Operand:
+    """Entry -k in place of entry k along each of the axes, counted round."""
+    for axis in axes:
+        before = (slice(None),) * axis
+        x = concatenate([x[(*before, slice(0, 1))], x[(*before, slice(None, 0, -1))]], axis)
+    return x
 
 
 def rfftn(a: Operand, s: Axes = None, axes: Axes = None, norm: str | None = None) -> Operand:
