@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from numba import njit
 
-from . import models, physics
+from . import grids, models, physics
 
 _fast = njit(error_model="numpy", fastmath={"reassoc", "contract"})
 
@@ -229,3 +229,112 @@ def _n_body(point, out, masses, steps):
 
 def n_body(point, out):
     return _n_body(point, out, physics.MASSES, physics.ORBIT_STEPS)
+
+
+@_fast
+def _beside(u, i, j):
+    n = u.shape[0]
+    above, below = (i - 1 if i > 0 else n - 1), (i + 1 if i < n - 1 else 0)
+    left, right = (j - 1 if j > 0 else n - 1), (j + 1 if j < n - 1 else 0)
+    return u[above, j] + u[below, j] + u[i, left] + u[i, right] - 4.0 * u[i, j]
+
+
+@_fast
+def _waves(point, out, still, steps):
+    n = still.shape[0]
+    fields, slope = np.empty((steps + 2, n, n)), np.tanh(point).reshape(n, n)
+    fields[0], fields[1] = still, still
+    for t in range(1, steps + 1):
+        u, made = fields[t], fields[t + 1]
+        for i in range(n):
+            for j in range(1, n - 1):
+                above, below = (i - 1 if i > 0 else n - 1), (i + 1 if i < n - 1 else 0)
+                beside = u[above, j] + u[below, j] + u[i, j - 1] + u[i, j + 1] - 4.0 * u[i, j]
+                made[i, j] = 2.0 * u[i, j] - fields[t - 1, i, j] + (0.1 + 0.05 * slope[i, j]) * beside
+            for j in (0, n - 1):
+                made[i, j] = 2.0 * u[i, j] - fields[t - 1, i, j] + (0.1 + 0.05 * slope[i, j]) * _beside(u, i, j)
+    u_bar, later, scaled, total = 2.0 * fields[-1], np.zeros((n, n)), np.empty((n, n)), np.sum(fields[-1] ** 2)
+    speed_bar = out.reshape(n, n)
+    speed_bar[:] = 0.0
+    for t in range(steps, 0, -1):
+        u = fields[t]
+        for i in range(n):
+            above, below = (i - 1 if i > 0 else n - 1), (i + 1 if i < n - 1 else 0)
+            for j in range(1, n - 1):
+                beside = u[above, j] + u[below, j] + u[i, j - 1] + u[i, j + 1] - 4.0 * u[i, j]
+                speed_bar[i, j] += u_bar[i, j] * beside
+            for j in (0, n - 1):
+                speed_bar[i, j] += u_bar[i, j] * _beside(u, i, j)
+            for j in range(n):
+                scaled[i, j] = (0.1 + 0.05 * slope[i, j]) * u_bar[i, j]
+        for i in range(n):
+            above, below = (i - 1 if i > 0 else n - 1), (i + 1 if i < n - 1 else 0)
+            for j in range(1, n - 1):
+                beside = scaled[above, j] + scaled[below, j] + scaled[i, j - 1] + scaled[i, j + 1] - 4.0 * scaled[i, j]
+                before = 2.0 * u_bar[i, j] - later[i, j] + beside
+                later[i, j], u_bar[i, j] = u_bar[i, j], before
+            for j in (0, n - 1):
+                before = 2.0 * u_bar[i, j] - later[i, j] + _beside(scaled, i, j)
+                later[i, j], u_bar[i, j] = u_bar[i, j], before
+    for i in range(n):
+        for j in range(n):
+            speed_bar[i, j] *= 0.05 * (1.0 - slope[i, j] ** 2)
+    return total
+
+
+def waves(point, out):
+    return _waves(point, out, grids.STILL, grids.WAVE_STEPS)
+
+
+@_fast
+def _chain(point, out, steps):
+    n = point.size
+    place, speed, places = point.copy(), np.zeros(n), np.empty((2 * steps, n))
+    for t in range(2 * steps):
+        if t % 2:
+            place += 0.1 * speed
+        places[t] = place
+        for i in range(n):
+            ahead, behind = place[i + 1 if i < n - 1 else 0] - place[i], place[i] - place[i - 1]
+            speed[i] += 0.05 * (ahead - behind + 0.25 * (ahead * ahead - behind * behind))
+    speed_bar = np.zeros(n)
+    out[:] = 2.0 * place
+    for t in range(2 * steps - 1, -1, -1):
+        place = places[t]
+        for i in range(n):
+            after = i + 1 if i < n - 1 else 0
+            pull = 0.05 * (1.0 + 0.5 * (place[after] - place[i])) * (speed_bar[i] - speed_bar[after])
+            out[i] -= pull
+            out[after] += pull
+        if t % 2:
+            speed_bar += 0.1 * out
+    return np.sum(places[-1] ** 2)
+
+
+def chain(point, out):
+    return _chain(point, out, grids.CHAIN_STEPS)
+
+
+@_fast
+def _diffused(u, start, end, weight, steps):
+    change = np.empty(u.size)
+    for _ in range(steps):
+        change[:] = 0.0
+        for k in range(start.size):
+            flow = weight[k] * (u[end[k]] - u[start[k]])
+            change[start[k]] += flow
+            change[end[k]] -= flow
+        u += 0.02 * change
+
+
+@_fast
+def _graph(point, out, start, end, weight, wanted, steps):
+    u = point.copy()
+    _diffused(u, start, end, weight, steps)
+    out[:] = 2.0 * (u - wanted)
+    _diffused(out, start, end, weight, steps)
+    return np.sum((u - wanted) ** 2)
+
+
+def graph(point, out):
+    return _graph(point, out, grids.FROM, grids.TO, grids.WEIGHT, grids.WANTED, grids.SMOOTHINGS)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from . import models, networks, physics
+from . import grids, models, networks, physics
 
 
 def adbench_lstm(u):
@@ -131,3 +131,25 @@ def barrier(u):
     start = jnp.full(physics.PATHS, spot), jnp.ones(physics.PATHS)
     (price, alive), _ = lax.scan(day, start, physics.DRAWS.T)
     return jnp.exp(-u[2]) * jnp.mean(alive * jnp.maximum(price - 1.0, 0.0))
+
+
+def waves(x):
+    speed = 0.1 + 0.05 * jnp.tanh(jnp.reshape(x, (grids.SIDE, grids.SIDE)))
+    still = jnp.asarray(grids.STILL)
+    (field, _), _ = lax.scan(lambda s, _: (grids.wave_step(*s, speed, jnp), None), (still, still), None, length=grids.WAVE_STEPS)
+    return jnp.sum(field**2)
+
+
+def chain(x):
+    start = (x, jnp.zeros(grids.LINKS))
+    (place, _), _ = lax.scan(lambda s, _: (grids.chain_step(*s), None), start, None, length=grids.CHAIN_STEPS)
+    return jnp.sum(place**2)
+
+
+def graph(x):
+    def step(u, _):
+        flow = grids.WEIGHT * (u[grids.TO] - u[grids.FROM])
+        return u + 0.02 * jnp.zeros(grids.NODES).at[grids.FROM].add(flow).at[grids.TO].add(-flow), None
+
+    u, _ = lax.scan(step, x, None, length=grids.SMOOTHINGS)
+    return jnp.sum((u - grids.WANTED) ** 2)

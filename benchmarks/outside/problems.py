@@ -3,7 +3,7 @@
 import numpy
 
 from ..problem import Problem
-from . import models, networks, physics
+from . import grids, models, networks, physics
 
 _rng = numpy.random.default_rng(20261104)
 
@@ -17,7 +17,6 @@ def _normal(size, scale=1.0):
     return scale * _rng.normal(size=size)
 
 
-
 def _mixture(name, title):
     function, size = models.mixture(*models.CLOUDS[name])
     return _problem(name, f"Gaussian mixture, full covariances, {title}", function, _normal(size, 0.2))
@@ -29,6 +28,8 @@ _OPTION = [0.02, -1.5, 0.05]
 _GRID = numpy.outer(numpy.sin(numpy.linspace(0.0, 3.0, 256)), numpy.sin(numpy.linspace(0.0, 3.0, 256)))
 _BODIES = numpy.concatenate([_normal(3 * physics.BODIES), _normal(3 * physics.BODIES, 0.1)])
 _STARS = numpy.concatenate([_normal(3 * physics.STARS), _normal(3 * physics.STARS, 0.1)])
+
+_SPLATS = numpy.concatenate([_rng.uniform(size=40), _normal(20, 0.3) - 2.0, _normal(20, 0.3)])
 
 PROBLEMS = (
     _mixture("adbench_mixture", "10⁴ × 64, K = 50"),
@@ -70,5 +71,11 @@ PROBLEMS = (
              by_hand="lennard_jones"),
     _problem("elementwise_large", "elementwise, n = 10⁷", physics.large_elementwise, _normal(10_000_000)),
     _problem("attention", "attention, 128 × 64, 4 heads", networks.attention, _normal(networks.ATTENTION_WEIGHTS, 0.1)),
+    _problem("waves", "waves on a periodic grid, 64² × 40, np.roll", grids.waves, _normal(4096, 0.3), by_hand="waves"),
+    _problem("chain", "ring of 500 springs, 50 steps, tables of neighbours", grids.chain, grids.ARCH, by_hand="chain"),
+    _problem("graph", "diffusion on a graph, 6000 edges, np.add.at", grids.graph, _normal(grids.NODES), by_hand="graph"),
+    _problem("splats", "20 translucent discs, np.cumprod", grids.splats, _SPLATS),
+    _problem("log_spectrum", "power spectrum, np.fft.fft2, 128²", grids.log_spectrum, _normal(grids.SPECTRUM**2)),
+    _problem("least_squares", "np.linalg.lstsq, 200 × 50", grids.least_squares, _normal(grids.MEASUREMENTS * grids.UNKNOWNS)),
     _problem("convolution", "convolutions by im2col, 32 pictures", networks.convolution, _normal(networks.CONVOLUTION_WEIGHTS, 0.1)),
 )  # fmt: skip
