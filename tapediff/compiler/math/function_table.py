@@ -10,6 +10,7 @@ import numpy as np
 
 from ...ops.elementwise import counter_based as numpy_counter_based
 from . import arithmetic as math_arithmetic
+from . import bessel as math_bessel
 from . import counter_based as math_counter_based
 from . import exponential as math_exponential
 from . import logarithmic as math_logarithmic
@@ -46,6 +47,7 @@ _LOGARITHMIC = (
 )  # fmt: skip
 _TRIGONOMETRIC = ("sin", "cos", "tan", "arctan", "arctan2", "arcsin", "arccos")
 _COUNTER_BASED = ("random_bits", "random_unit")
+_BESSEL = ("i0e", "i1e")
 _POWER = ("power", "integer_power", "cbrt", "hypot")
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -59,12 +61,13 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     **{name: getattr(math_power, name) for name in _POWER},
     **{name: getattr(math_counter_based, name) for name in _COUNTER_BASED},
     **math_special.SPECIAL_FUNCTIONS,
+    **{name: getattr(math_bessel, name) for name in _BESSEL},
     "polygamma": math_special.polygamma,
     "zeta": math_special.zeta,
 }
 
 # Functions that call a scalar routine once for each lane, always.
-CALLED_BY_ELEMENT = frozenset((*math_special.SPECIAL_FUNCTIONS, "polygamma", "zeta"))
+CALLED_BY_ELEMENT = frozenset((*math_special.SPECIAL_FUNCTIONS, "polygamma", "zeta")) - frozenset(_BESSEL)
 
 
 def _from_scipy(name: str) -> Callable[..., object]:
@@ -76,7 +79,7 @@ def _result_from_scipy(name: str, position: int) -> Callable[..., object]:
     return lambda x: getattr(importlib.import_module("scipy.special"), name)(x)[position]
 
 
-_SCIPY = (*CALLED_BY_ELEMENT, "expit", "log_expit", "logit", "xlogy", "xlog1py")
+_SCIPY = (*CALLED_BY_ELEMENT, *_BESSEL, "expit", "log_expit", "logit", "xlogy", "xlog1py")
 _OWN = {
     "integer_power",
     "integer_floor_divide",

@@ -92,6 +92,11 @@ def powers(rng):
     return np.concatenate([bases, close]), rng.normal(0, 1, 4 * COUNT) * np.repeat([1.0, 100.0, 10000.0, 500.0], COUNT)
 
 
+def scaled_bessel(rng):
+    """Of either sign, small and large, and densely where one series ends and the other begins."""
+    return np.concatenate([magnitudes(rng, -30, 30), rng.uniform(-20, 20, COUNT), rng.uniform(7.9, 8.1, COUNT)])
+
+
 EXACT = {
     "exp": (mpmath.exp, exponents),
     "exp2": (lambda x: mpmath.power(2, x), exponents),
@@ -120,6 +125,8 @@ EXACT = {
     "power": (mpmath.power, powers),
     "cbrt": (lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)), real),
     "hypot": (lambda x, y: mpmath.sqrt(x * x + y * y), points),
+    "i0e": (lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)), scaled_bessel),
+    "i1e": (lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)), scaled_bessel),
 }
 NUMPY = {
     **{name: PYTHON_FUNCTIONS[name] for name in EXACT},
