@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -178,14 +179,30 @@ def _rolled(a: Operand, shift: int, axis: int) -> Operand:
 
 
 def tile(A: Operand, reps: Operand) -> Operand:
-    reps = (reps,) if isinstance(reps, int) else tuple(reps)
-    positions = np.tile(np.arange(A.size).reshape(A.shape), reps)
-    return ravel(A)[positions]
+    reps = tuple(operator.index(r) for r in (reps if np.ndim(reps) else (reps,)))
+    rank = max(len(reps), A.ndim)
+    reps, shape = (1,) * (rank - len(reps)) + reps, (1,) * (rank - A.ndim) + A.shape
+    return _spread(A, [(1, n) for n in shape], [(r, n) for r, n in zip(reps, shape)])
 
 
 def repeat(a: Operand, repeats: Operand, axis: int | None = None) -> Operand:
-    positions = np.repeat(np.arange(a.size).reshape(a.shape), repeats, axis)
-    return ravel(a)[positions]
+    if not isinstance(repeats, (int, np.integer)) or repeats < 1 or not a.ndim:
+        positions = np.repeat(np.arange(a.size).reshape(a.shape), repeats, axis)
+        return ravel(a)[positions]
+    a, along = (ravel(a), 0) if axis is None else (a, operator.index(axis))
+    if not -a.ndim <= along < a.ndim:
+        raise np.exceptions.AxisError(along, a.ndim)
+    times = [int(repeats) if k == along % a.ndim else 1 for k in range(a.ndim)]
+    return _spread(a, [(n, 1) for n in a.shape], [(n, r) for n, r in zip(a.shape, times)])
+
+
+def _spread(a: Operand, before: list[tuple[int, int]], after: list[tuple[int, int]]) -> Operand:
+    """An array with two axes for each, broadcast along one of them: its cotangent is a sum, where that of a look-up adds entry by entry."""
+    shape = tuple(m * n for m, n in after)
+    if 0 in shape:
+        return ravel(a)[np.zeros(shape, int)]
+    apart, spread = (tuple(n for pair in pairs for n in pair) for pairs in (before, after))
+    return RESHAPE(BROADCAST(RESHAPE(a, shape=apart), shape=spread), shape=shape)
 
 
 def diagonal(a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Operand:
