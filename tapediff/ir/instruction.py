@@ -192,7 +192,7 @@ class Columns(NamedTuple):
     Attributes:
         templates: an instruction for each operation at each place of the program, without what differs from turn to turn of its loop.
         takes: OWN: the template is the instruction; ONE, TWO: the numbers are its operands; ENTRY: it reads the entry of array `first` at
-            flat position `second`; ORDINAL: the guard of value `first` that is number `second`.
+            flat position `second`; ORDINAL: the guard of value `first` that is number `second`; NUMBER: a float64 with the bits `second`.
     """
 
     templates: list[Instruction]
@@ -202,7 +202,7 @@ class Columns(NamedTuple):
     second: np.ndarray
 
 
-OWN, ONE, TWO, ENTRY, ORDINAL = range(5)
+OWN, ONE, TWO, ENTRY, ORDINAL, NUMBER = range(6)
 
 
 class ColumnInstructions(Sequence[Instruction]):
@@ -224,6 +224,14 @@ def some_of(instructions: Sequence[Instruction], numbers: Sequence[int]) -> list
     if isinstance(instructions, ColumnInstructions):
         return instructions.some(numbers)
     return [instructions[number] for number in numbers]
+
+
+def numbers_of(instructions: Sequence[Instruction], numbers: np.ndarray) -> np.ndarray:
+    """The values of constants of one type, in a row."""
+    columns = columns_of(instructions)
+    if columns is not None and bool((columns.takes[columns.which[numbers]] == NUMBER).all()):
+        return columns.second[numbers].view(np.float64)
+    return np.array([made.params[0] for made in some_of(instructions, numbers.tolist())])
 
 
 def columns_of(instructions: Sequence[Instruction]) -> Columns | None:

@@ -6,7 +6,9 @@ are kept as they are, as templates of their own.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
+from struct import Struct
 from typing import overload
 
 import numpy as np
@@ -14,7 +16,11 @@ import numpy as np
 from ..base.source_location import Site
 from ..errors import UnsupportedFunction
 from ..ir.instruction import (
+    CONSTANT,
     ENTRY,
+    FLOAT64,
+    FLOAT_SCALAR,
+    NUMBER,
     ONE,
     ORDINAL,
     OWN,
@@ -30,6 +36,10 @@ from ..ops.arrays.indexing import Region
 
 # Calling the class costs three times as much.
 _new_tuple = tuple.__new__
+
+# A float64 as the int64 of the same bits, and back.
+_as_bytes, _as_bits = Struct("d").pack, Struct("q").unpack
+_bits_as_bytes, _from_bits = Struct("q").pack, Struct("d").unpack
 
 # Of shorter tapes all instructions are made at once.
 SHORTEST_KEPT = 256
@@ -48,9 +58,8 @@ class GrowingColumns:
     __slots__ = ("_known", "first", "second", "takes", "templates", "which")
 
     def __init__(self) -> None:
-        self.which: list[int] = []
-        self.first: list[int] = []
-        self.second: list[int] = []
+        # Of 4, 4 and 8 bytes an instruction, where lists of ints take 60.
+        self.which, self.first, self.second = array("i"), array("i"), array("q")
         self.templates: list[Instruction] = []
         self.takes: list[int] = []
         # Templates by operation and the identity of the line, which a template keeps.
@@ -73,6 +82,14 @@ class GrowingColumns:
         self.second.append(-1)
         self.templates.append(instruction)
         self.takes.append(OWN)
+
+    def append_constant(self, value: float) -> int:
+        """A constant that is a number; gives its own number."""
+        template = self.template(CONSTANT, (), FLOAT_SCALAR, None, NUMBER)
+        self.first.append(-1)
+        self.second.append(_as_bits(_as_bytes(value))[0])
+        self.which.append(template)
+        return len(self.which) - 1
 
     def __len__(self) -> int:
         return len(self.which)
@@ -173,6 +190,8 @@ class FinishedColumns(ColumnInstructions):
 def _made(template: Instruction, takes: int, first: int, second: int, instructions: Sequence[Instruction] | GrowingColumns) -> Instruction:
     """One instruction."""
     op, _, params, type_, site = template
+    if takes == NUMBER:
+        return Instruction(op, (), (_number(second),), type_, site)
     if takes == ENTRY:
         params = (entry_region(instructions[first].type.shape, second),)
     elif takes == ORDINAL:
@@ -197,6 +216,8 @@ def _all_made(
             append(_new_tuple(Instruction, (op, (a,), params, type_, site)))
         elif kind == ORDINAL:
             append(_new_tuple(Instruction, (op, (a,), (*params, b), type_, site)))
+        elif kind == NUMBER:
+            append(_new_tuple(Instruction, (op, (), (_number(b),), type_, site)))
         else:
             key = (made[a].type.shape, b)
             region = regions.get(key)
@@ -204,6 +225,13 @@ def _all_made(
                 region = regions[key] = (entry_region(*key),)
             append(_new_tuple(Instruction, (op, (a,), region, type_, site)))
     return made
+
+
+def _number(bits: int) -> np.ndarray:
+    """The parameter of a constant."""
+    value = np.array(_from_bits(_bits_as_bytes(bits))[0], FLOAT64)
+    value.flags.writeable = False
+    return value
 
 
 def entry_region(shape: tuple[int, ...], position: int) -> Region:

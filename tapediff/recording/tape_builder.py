@@ -178,13 +178,13 @@ class TapeBuilder:
             known = self._float_constants.get(number)
             if known is not None:
                 return known
-            array = np.array(number, FLOAT64)
             if number != number:
-                return self.constant(array)
-            array.flags.writeable = False
-            instructions = self.instructions
-            known = self._float_constants[number] = len(instructions)
-            instructions.append(_new_tuple(Instruction, (CONSTANT, (), (array,), FLOAT_SCALAR, None)))
+                return self.constant(np.array(number, FLOAT64))
+            # Loops may have another one at each turn.
+            columns = self.instructions
+            is_column = isinstance(columns, GrowingColumns)
+            known = columns.append_constant(number) if is_column else self._new_constant(np.array(number, FLOAT64))
+            self._float_constants[number] = known
             return known
         sign = copysign(1.0, number)
         known = self._zeros.get(sign)

@@ -9,7 +9,20 @@ import numpy as np
 
 from ...base.source_location import Site
 from ...errors import UnsupportedFunction
-from ...ir.instruction import BOOL, CONSTANT, FLOAT64, INPUT, INT64, ONE, OWN, TWO, Instruction, Operand, ValueType
+from ...ir.instruction import (
+    BOOL,
+    CONSTANT,
+    FLOAT64,
+    INPUT,
+    INT64,
+    NUMBER,
+    ONE,
+    OWN,
+    TWO,
+    Instruction,
+    Operand,
+    ValueType,
+)
 from ...ops.elementwise.comparison import SELECT
 from ...recording.arrays.numbers import LARGEST_INT
 from ...recording.arrays.tracked import TrackedArray
@@ -97,6 +110,8 @@ def _operands(recorder: Recorder, number: int) -> tuple[int, ...] | bool:
         # Asked for every choice, so that no instruction is made for it.
         which = columns.which[number]
         instruction, takes = columns.templates[which], columns.takes[which]
+        if takes == NUMBER:
+            return True
         if takes != OWN:
             if instruction.op.name not in _OPERATORS:
                 return False

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from ...base.source_location import Site
-from ...ir.instruction import CONSTANT, INPUT, INT64, Instruction, Operand, Params, Primitive, ValueType, some_of
+from ...ir.instruction import CONSTANT, INPUT, INT64, Instruction, Operand, Params, Primitive, ValueType, numbers_of
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, REPLACE, Region, Regions
@@ -126,8 +126,7 @@ class ArrayBuilder(Rewriter):
         type_: ValueType = self.tape.instructions[int(old[0])].type
         wide = ValueType((old.size, *type_.shape), type_.dtype)
         if sequence.is_constant[old].all():
-            entries = [made.params[0] for made in some_of(self.tape.instructions, old.tolist())]
-            return self.constant(np.array(entries).reshape(wide.shape), wide)
+            return self.constant(numbers_of(self.tape.instructions, old).reshape(wide.shape), wide)
         sources, boxes = sequence.source[old], sequence.box[old]
         if sources[0] >= 0 and (sources == sources[0]).all() and (boxes == boxes[0]).all():
             first = sequence.offset[old].reshape(-1, *(1,) * len(type_.shape))

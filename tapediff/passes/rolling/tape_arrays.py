@@ -19,6 +19,7 @@ from ...ir.instruction import (
     ENTRY,
     GUARD,
     INPUT,
+    NUMBER,
     OWN,
     TUPLE,
     TWO,
@@ -210,10 +211,10 @@ class TapeArrays:
         templates, takes, which, first, second = self.columns
         given = [template.inputs for template in templates]
         taken = np.fromiter(map(len, given), np.int64, len(given)) if given else np.zeros(0, np.int64)
-        taken = np.where(takes == OWN, taken, np.where(takes == TWO, 2, 1))[which]
+        taken = np.where((takes == OWN) | (takes == NUMBER), taken, np.where(takes == TWO, 2, 1))[which]
         kind, begins = takes[which], np.cumsum(taken) - taken
         operands = np.empty(int(taken.sum()), np.int64)
-        is_made, is_own = kind != OWN, (kind == OWN) & (taken > 0)
+        is_made, is_own = (kind != OWN) & (kind != NUMBER), (kind == OWN) & (taken > 0)
         operands[begins[is_made]] = first[is_made]
         operands[begins[kind == TWO] + 1] = second[kind == TWO]
         own = np.flatnonzero(is_own)

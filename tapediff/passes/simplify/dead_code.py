@@ -10,7 +10,7 @@ from itertools import chain
 
 import numpy as np
 
-from ...ir.instruction import GUARD, INPUT, OWN, TWO, Columns, columns_of
+from ...ir.instruction import GUARD, INPUT, NUMBER, OWN, TWO, Columns, columns_of
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops.control.calls import CALL
@@ -42,7 +42,7 @@ def _all_used(columns: Columns, outputs: Sequence[int]) -> bool:
     templates, takes, which, first, second = columns
     used = np.array([i.op is GUARD or i.op is INPUT for i in templates], bool)[which]
     kinds = takes[which]
-    used[first[kinds != OWN]] = True
+    used[first[(kinds != OWN) & (kinds != NUMBER)]] = True
     used[second[kinds == TWO]] = True
     used[list(chain.from_iterable(i.inputs for i in templates))] = True
     used[list(outputs)] = True
