@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-# Addresses, which each function names by its storages; numbers at the end of a line, of type i64; lanes that count.
-_TOKEN = re.compile(r"(%(?:base|slot)\d+)|(, i64 |i64 %\w+, )(-?\d+)$|(<\d+ x i1> )(<[^>\n]*>)", re.MULTILINE)
+# Of a line: addresses, which each function names by its storages; a number at its end, of type i64; lanes that count.
+_TOKEN = re.compile(r"(%(?:base|slot)\d+)|(, i64 |i64 %\w+, )(-?\d+)$|(<\d+ x i1> )(<[^>\n]*>)")
+# What stands between two tokens, and the groups of one.
+_GROUPS = 1 + _TOKEN.groups
 _HOLE = "\0"
 
 # A function that reads its numbers keeps more of them in registers, so that fewer are not worth it.
@@ -40,26 +42,43 @@ def alike_functions(functions: Mapping[str, str]) -> list[Shared]:
     lines = {name: text.count("\n") for name, text in functions.items()}
     frequent = {count for count, times in Counter(lines.values()).items() if times >= FEWEST_ALIKE}
     alike: dict[str, list[tuple[str, list[str]]]] = {}
+    known = _Lines()
     for name, text in functions.items():
         if lines[name] in frequent:
-            pattern, numbers = _taken_apart(text.replace(f"@{name}(", "@("))
+            pattern, numbers = _taken_apart(text.replace(f"@{name}(", "@("), known)
             alike.setdefault(pattern, []).append((name, numbers))
     return [_shared(pattern, members) for pattern, members in alike.items() if len(members) >= FEWEST_ALIKE]
 
 
-def _taken_apart(text: str) -> tuple[str, list[str]]:
+class _Lines(dict[str, list[str] | None]):
+    """Lines split at their tokens; None for one without any. Most stand in many functions, and to search one takes a microsecond."""
+
+    def __missing__(self, line: str) -> list[str] | None:
+        parts = _TOKEN.split(line)
+        found = self[line] = parts if len(parts) > 1 else None
+        return found
+
+
+def _taken_apart(text: str, lines: _Lines) -> tuple[str, list[str]]:
     """A function with holes in place of its numbers, and addresses in the order in which they come; and the numbers."""
     names: dict[str, str] = {}
     numbers: list[str] = []
-
-    def hole(found: re.Match[str]) -> str:
-        address, before_number, number, before_lanes, lanes = found.groups()
-        if address is not None:
-            return names.setdefault(address, f"%base{len(names)}")
-        numbers.append(number if lanes is None else lanes)
-        return f"{before_number or before_lanes}{_HOLE}"
-
-    return _TOKEN.sub(hole, text), numbers
+    pieces: list[str] = []
+    for line in text.split("\n"):
+        parts = lines[line]
+        if parts is None:
+            pieces.append(line)
+            continue
+        filled = parts[0]
+        for k in range(1, len(parts), _GROUPS):
+            address, before_number, number, before_lanes, lanes, behind = parts[k : k + _GROUPS]
+            if address:
+                filled += names.setdefault(address, f"%base{len(names)}") + behind
+            else:
+                numbers.append(number or lanes)
+                filled += (before_number or before_lanes) + _HOLE + behind
+        pieces.append(filled)
+    return "\n".join(pieces), numbers
 
 
 def _shared(pattern: str, members: Sequence[tuple[str, list[str]]]) -> Shared:
