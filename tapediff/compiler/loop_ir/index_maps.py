@@ -17,6 +17,9 @@ class IndexMap:
 
     def translated(self, access: Access) -> Access:
         """An access of a loop over the array, as one of the loop that reads it."""
+        if len(self.steps) == 1 == len(self.steps[0]):
+            (stride,) = access.strides
+            return Access(access.storage, access.offset + self.starts[0] * stride, (self.steps[0][0] * stride,), access.index_read)
         offset = access.offset
         strides = [0] * (len(self.steps[0]) if self.steps else 0)
         for start, steps, stride in zip(self.starts, self.steps, access.strides):
@@ -28,6 +31,12 @@ class IndexMap:
 
 def index_map_of(read: Access, domain: tuple[int, ...], shape: tuple[int, ...]) -> IndexMap | None:
     """Where a read of a contiguous array of `shape` is; None if a loop runs on from one row of the array into the next."""
+    if len(shape) == 1 == len(domain):
+        # As below; most arrays of long programs are such.
+        step = read.strides[0] if domain[0] != 1 else 0
+        last = read.offset + step * (domain[0] - 1)
+        is_inside = min(read.offset, last) >= 0 and max(read.offset, last) < shape[0]
+        return IndexMap((read.offset,), ((step,),)) if is_inside else None
     lengths = contiguous(shape)
     starts: list[int] = []
     rest = read.offset

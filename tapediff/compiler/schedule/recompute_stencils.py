@@ -7,7 +7,7 @@ that compute the two from x. The operations and the values are the same, so no b
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import TypeGuard
@@ -65,15 +65,19 @@ class _Sources:
         writers: by storage that a step could compute again: that step.
         numbers: and its place in the program.
         readers: the steps that read such a storage elsewhere than at the point that writes it.
-        stored: the storages that are stored nevertheless.
+        computed: the storages that are not stored: steps that read one shifted compute it themselves.
+        prices: the operations of its step.
+        reads: accesses by a number, as trees hold them: these are compared far more often than made.
     """
 
     def __init__(self, steps: Sequence[Item], storages: Sequence[Storage]) -> None:
         self.writers: dict[int, Step] = {}
         self.numbers: dict[int, int] = {}
         self.readers: dict[int, list[Step]] = {}
-        self.stored = _needed_whole(steps)
-        self.operands: dict[tuple[Access, tuple[int, ...]], list[Access] | None] = {}
+        stored = _needed_whole(steps)
+        self.reads: list[Access] = []
+        self._numbers: dict[Access, int] = {}
+        self._operands: dict[tuple[int, ...], dict[int, list[int] | None]] = {}
         several: set[int] = set()
         for number, step in enumerate(steps):
             if isinstance(step, Step):
@@ -84,6 +88,8 @@ class _Sources:
                 else:
                     self.writers[storage] = step
                     self.numbers[storage] = number
+        self.computed = self.writers.keys() - stored
+        self.prices = {storage: _operations(writer) for storage, writer in self.writers.items()}
         for step in [step for step in steps if isinstance(step, Step)]:
             for read in step.reads:
                 if self.is_shifted(read, step):
@@ -92,15 +98,11 @@ class _Sources:
             # Where a value is repeated, by broadcasting for example, it would be computed again each time.
             repeated = any(math.prod(reader.domain) > storages[storage].size for reader in readers)
             if repeated or len(readers) > MOST_READERS:
-                self.stored.add(storage)
-
-    def is_computed(self, read: Access) -> bool:
-        """Whether a value is not stored: steps that read it shifted compute it themselves."""
-        return read.storage in self.writers and read.storage not in self.stored
+                self.computed.discard(storage)
 
     def is_shifted(self, read: Access | Literal, reader: Step) -> TypeGuard[Access]:
         """Whether a step reads a value, which is to be computed again, elsewhere than at the point that writes it."""
-        if not isinstance(read, Access) or not self.is_computed(read):
+        if not isinstance(read, Access) or read.storage not in self.computed:
             return False
         writer = self.writers[read.storage]
         return reader.domain != writer.domain or read != writer.write
@@ -108,14 +110,25 @@ class _Sources:
     def shifted_by(self, reader: Step) -> list[Access]:
         return [read for read in reader.reads if self.is_shifted(read, reader)]
 
-    def operands_of(self, read: Access, domain: tuple[int, ...]) -> list[Access] | None:
+    def number(self, read: Access) -> int:
+        number = self._numbers.setdefault(read, len(self.reads))
+        if number == len(self.reads):
+            self.reads.append(read)
+        return number
+
+    def operands_in(self, domain: tuple[int, ...]) -> dict[int, list[int] | None]:
+        """What is known of the operands of values where a loop over a domain reads them."""
+        return self._operands.setdefault(domain, {})
+
+    def operands_of(self, value: int, domain: tuple[int, ...]) -> list[int] | None:
         """The operands of a value, where a loop over a domain reads it; None if there is no index map."""
-        if (read, domain) not in self.operands:
-            writer = self.writers[read.storage]
-            moved = _moved(read, domain, writer)
-            reads = [r for r in writer.reads if isinstance(r, Access)]
-            self.operands[read, domain] = None if moved is None else [moved.translated(r) for r in reads]
-        return self.operands[read, domain]
+        read = self.reads[value]
+        writer = self.writers[read.storage]
+        moved = _moved(read, domain, writer)
+        reads = [r for r in writer.reads if isinstance(r, Access)]
+        found = None if moved is None else [self.number(moved.translated(r)) for r in reads]
+        self.operands_in(domain)[value] = found
+        return found
 
 
 def _needed_whole(steps: Sequence[Item]) -> set[int]:
@@ -164,21 +177,22 @@ class _Tree:
         self.storages: list[int] = []
         self.operations = self.lost = 0
         self.is_cut = False
-        self.number_of: dict[Access, int] = {}
-        values: list[Access] = []
-        self._enter(sources.shifted_by(step), values)
+        self.number_of: dict[int, int] = {}
+        values: list[int] = []
+        self._enter(map(sources.number, sources.shifted_by(step)), values)
         self.direct = len(values)
         operands: list[list[int]] = []
+        reads, computed, known = sources.reads, sources.computed, sources.operands_in(step.domain)
         for value in values:
-            needed = sources.operands_of(value, step.domain)
+            needed = known[value] if value in known else sources.operands_of(value, step.domain)
             if needed is None:
                 self.lost |= 1 << len(operands)
-            operands.append(self._enter([read for read in needed or () if sources.is_computed(read)], values))
+            operands.append(self._enter([read for read in needed or () if reads[read].storage in computed], values))
         self.reached = self._reached(operands)
 
-    def _enter(self, reads: list[Access], values: list[Access]) -> list[int]:
+    def _enter(self, reads: Iterable[int], values: list[int]) -> list[int]:
         """The numbers of values; new ones get the next."""
-        numbers = []
+        numbers: list[int] = []
         for read in reads:
             number = self.number_of.get(read)
             if number is None:
@@ -187,8 +201,9 @@ class _Tree:
                     continue
                 number = self.number_of[read] = len(values)
                 values.append(read)
-                self.storages.append(read.storage)
-                self.operations += _operations(self.sources.writers[read.storage])
+                storage = self.sources.reads[read].storage
+                self.storages.append(storage)
+                self.operations += self.sources.prices[storage]
             numbers.append(number)
         return numbers
 
@@ -204,17 +219,19 @@ class _Tree:
         """The storage that takes the most operations at all points where it is needed."""
         prices: dict[int, int] = {}
         for k, storage in enumerate(self.storages):
-            price = _operations(self.sources.writers[storage])
+            price = self.sources.prices[storage]
             prices[price] = prices.get(price, 0) | 1 << k
         costs: dict[int, int] = {}
         for storage, reached in zip(self.storages, self.reached):
-            cost = sum(price * (reached & values).bit_count() for price, values in prices.items())
-            costs[storage] = costs.get(storage, 0) + cost
+            cost = costs.get(storage, 0)
+            for price, values in prices.items():
+                cost += price * (reached & values).bit_count()
+            costs[storage] = cost
         return max(costs, key=lambda storage: costs[storage])
 
 
 def _store_costly(sources: _Sources) -> None:
-    """Add to the stored values until every reader can compute the rest in few operations."""
+    """Let more values be stored until every reader can compute the rest in few operations."""
     waiting = {id(step): step for readers in sources.readers.values() for step in readers}
     # The steps whose trees contain a storage: they are considered again when it is stored.
     trees_with: dict[int, list[Step]] = {}
@@ -235,7 +252,7 @@ def _store_costly(sources: _Sources) -> None:
                 trees_with.setdefault(storage, []).append(step)
         if not refused:
             return
-        sources.stored |= refused
+        sources.computed -= refused
         waiting = {id(step): step for storage in sorted(refused) for step in trees_with.pop(storage, ())}
 
 
@@ -266,7 +283,7 @@ class _Copies:
 
     def read(self, read: Access) -> Access:
         """The access that replaces one to a value: to the copy computed here, or itself if the value is stored."""
-        if not self.sources.is_computed(read):
+        if read.storage not in self.sources.computed:
             return read
         if read not in self.known:
             writer, domain = self.sources.writers[read.storage], self.reader.domain
@@ -290,7 +307,7 @@ def _without_unread(steps: list[Item], sources: _Sources) -> list[Item]:
                 counts[read.storage] = counts.get(read.storage, 0) + 1
     kept: list[Item] = []
     for step in reversed(steps):
-        if isinstance(step, Step) and sources.is_computed(step.write) and not counts.get(step.write.storage):
+        if isinstance(step, Step) and step.write.storage in sources.computed and not counts.get(step.write.storage):
             for read in step.reads:
                 if isinstance(read, Access):
                     counts[read.storage] -= 1

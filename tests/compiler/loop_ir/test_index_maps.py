@@ -48,3 +48,28 @@ def test_each_entry_is_found(name):
 def test_a_loop_that_runs_on_into_the_next_row_has_no_index_map(name):
     view = RUNNING_ON[name](np.arange(120.0).reshape(SHAPE).copy())
     assert index_map_of(access_of(view), view.shape, SHAPE) is None
+
+
+LINES = {
+    "all of it": lambda a: a,
+    "a part": lambda a: a[3:9],
+    "every second, backwards": lambda a: a[10:0:-2],
+    "repeated": lambda a: np.broadcast_to(a[4:5], (7,)),
+    "one entry": lambda a: a[11:],
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_entries_of_an_array_of_one_axis_are_found(name):
+    view = LINES[name](np.arange(12.0))
+    index_map = index_map_of(access_of(view), view.shape, (12,))
+    assert index_map is not None
+    moved = index_map.translated(Access(1, 7, (3,), 2))
+    assert [moved.offset + index * moved.strides[0] for index in range(view.size)] == [7 + 3 * k for k in view]
+    assert (moved.storage, moved.index_read) == (1, 2)
+    assert index_map.translated(Access(0, 0, (1,))) == access_of(view)
+
+
+@pytest.mark.parametrize("offset, stride, count", [(-1, 1, 3), (10, 1, 3), (3, -2, 3), (0, 12, 2)])
+def test_reads_outside_of_an_array_of_one_axis_have_no_index_map(offset, stride, count):
+    assert index_map_of(Access(0, offset, (stride,)), (count,), (12,)) is None
