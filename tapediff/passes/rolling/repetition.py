@@ -8,6 +8,7 @@ the same each time, a constant, a part of an array, or anything else that is kno
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,6 +77,8 @@ class Finder:
         self._next = 0
         # By period, the last stretch whose tokens are those of one period before.
         self._agreements: dict[int, tuple[int, int]] = {}
+        # Bodies of which no few turns together are put together of fewer parts.
+        self._best_alone: set[Hashable] = set()
 
     def next(self, begin: int) -> Repetition | None:
         """The first repetition that starts at place `begin` or later."""
@@ -133,6 +136,11 @@ class Finder:
         """The repetition, or one of a few times its period that is put together of fewer parts, if it pays."""
         best, (reads, parts) = found, examined.outside(found)
         together = _common_distance(found)
+        # In a loop in a loop each turn has a repetition like the ones before.
+        body = self.sequence.tokens[found.start : found.start + found.period]
+        key = (found.count, parts, *[each.tobytes() for each in (body, found.producers, found.distances)])
+        if key in self._best_alone:
+            return self._if_it_pays(found, reads, parts)
         for factor in [together] if together > 1 else range(2, MOST_STAGES + 1) if parts else ():
             wider, other = self._longest(found.start, found.period * factor, end)
             if other is not None and self._pays(other.start, other.period, other.count, 0):
@@ -140,7 +148,12 @@ class Finder:
                 if other_parts < parts or together > 1:
                     best, reads, parts = other, other_reads, other_parts
                     break
-        return best if self._pays(best.start, best.period, best.count, reads, 2 * parts) else None
+        if best is found:
+            self._best_alone.add(key)
+        return self._if_it_pays(best, reads, parts)
+
+    def _if_it_pays(self, found: Repetition, reads: int, parts: int) -> Repetition | None:
+        return found if self._pays(found.start, found.period, found.count, reads, 2 * parts) else None
 
     def _pays(self, start: int, period: int, count: int, reads: int, costs: int = 0) -> bool:
         """Whether it saves enough instructions; `reads` are those of single entries in an iteration."""
