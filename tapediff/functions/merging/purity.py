@@ -238,7 +238,19 @@ _CHANGES = frozenset(
 
 def is_pure_method(owner: Tree, name: str, count: int = 0) -> bool:
     """Whether a method of an array or number computes a value and nothing else, called with so many positional arguments."""
+    if is_distribution(type(owner)):
+        return name in _DENSITIES
     return name in _METHODS and count < _OPERANDS_OF.get(name, 3) and type(owner) in _ARRAYS
+
+
+def is_distribution(kind: type) -> bool:
+    """Whether it is a class of the distributions of td.stats or scipy.stats: none of the user's, and no frozen one, which may hold data."""
+    module = kind.__module__
+    return module.startswith("tapediff.stats.") or (module.startswith("scipy.stats.") and kind.__name__.endswith("_gen"))
+
+
+# Methods of distributions that draw nothing at random.
+_DENSITIES = frozenset("logpdf pdf logpmf pmf cdf logcdf sf logsf ppf isf logpdf_cholesky".split())
 
 
 def is_pure_attribute(owner: Tree, name: str) -> bool:
@@ -272,7 +284,7 @@ def is_operand(value: Tree) -> bool:
 @functools.cache
 def _is_plain_kind(kind: type) -> bool:
     """Whether the instances of a class have no operators, and no other special methods, of the user's."""
-    if kind in _FIXED or kind.__module__ == "tapediff.numpy_api.whole_numbers":
+    if kind in _FIXED or kind.__module__ == "tapediff.numpy_api.whole_numbers" or is_distribution(kind):
         return True
     if kind.__module__ in ("numpy", "builtins"):
         # Views of containers, and bytearrays, change without being seen to; iterators are used up.
