@@ -39,7 +39,7 @@ def model(
         expand: `tape.c_function("value", x, ...)`: of the same vector, all numbers that are kept of a draw, one behind the other; the
             vector itself unless given.
         shapes: of the arrays that `expand` returns, by name, in their order; {"x": (size,)} unless given.
-        coords: the names of the entries along each dimension.
+        coords: the names of the entries along each dimension; numbers from 0 unless given.
         dims: the dimensions of each array, by its name.
         start: of a seed, the point at which a chain begins; uniform in (-2, 2) unless given, as Stan's.
 
@@ -65,11 +65,27 @@ def model(
         raise ValueError(
             f"expand takes and gives {expand.sizes} numbers, and {(size, expanded)} are wanted: those of the density, and of shapes"
         )
-    entries = {dim: _coordinate(entries) for dim, entries in (coords or {}).items()}
     by_name = {name: tuple(names) for name, names in (dims or {}).items()}
+    entries = {dim: _coordinate(entries) for dim, entries in _entries(coords or {}, by_name, chosen).items()}
     return _Parts(
         density, _At(density.address, density.user_data, density), expand, chosen, entries, by_name, start or _uniform_start(size)
     ).model()
+
+
+def _entries(
+    coords: Mapping[str, Sequence[Foreign]], dims: Mapping[str, tuple[str, ...]], shapes: Mapping[str, Shape]
+) -> dict[str, Sequence[Foreign]]:  # fmt: skip
+    """Those of all dimensions that arrays have: nutpie asks for each."""
+    found = dict(coords)
+    for name, axes in dims.items():
+        shape = shapes.get(name)
+        if shape is None:
+            raise ValueError(f"dims names {name!r}, which is not among {', '.join(shapes)}")
+        lengths = [len(found.setdefault(dim, range(n))) for dim, n in zip(axes, shape)]
+        if len(axes) != len(shape) or lengths != list(shape):
+            has = ", ".join(f"{dim}: {len(found[dim])}" for dim in axes if dim in found)
+            raise ValueError(f"{name!r} has shape {shape}, and its dimensions are {axes}, of lengths {has}; fix: dims or coords")
+    return found
 
 
 def _coordinate(entries: Sequence[Foreign]) -> Foreign:

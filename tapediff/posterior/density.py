@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -18,6 +17,7 @@ from ..targets.guarded_tape import GuardedTape
 from ..targets.native.c_function import CFunction
 from .layout import Layout, lay_out, scalar_names
 from .parameters import Parameter
+from .signatures import RANDOM, check_names, random_argument
 from .transforms import Array, Shape
 
 
@@ -27,8 +27,8 @@ class NamedDensity:
     def __init__(
         self, log_density: UserFunction, *, data: Mapping[str, Tree] | None = None,
         coords: Mapping[str, int | Sequence[Tree]] | None = None, generated: UserFunction | None = None,
-        dims: Mapping[str, Sequence[str]] | None = None, parameters: Mapping[str, Parameter] | None = None,
-        options: Mapping[str, Tree] | None = None, **named: Parameter,
+        dims: Mapping[str, str | Sequence[str]] | None = None, parameters: Mapping[str, Parameter] | None = None,
+        options: Mapping[str, Tree] | None = None, prior: UserFunction | None = None, **named: Parameter,
     ) -> None:  # fmt: skip
         self.parameters = {**(parameters or {}), **named}
         for name, parameter in self.parameters.items():
@@ -41,16 +41,20 @@ class NamedDensity:
         self.coords = {dim: _entries(entries) for dim, entries in (coords or {}).items()}
         self._data = {name: _as_data(value) for name, value in (data or {}).items()}
         self._constants = cast(Tree, Constant(self._data))
-        self.generated = generated
+        self.generated, self.prior = generated, prior
         self.dims = {name: tuple(p.dims) for name, p in self.parameters.items() if p.dims} | {
-            k: tuple(v) for k, v in (dims or {}).items()
+            k: (v,) if isinstance(v, str) else tuple(v) for k, v in (dims or {}).items()
         }
         both = self.parameters.keys() & self._data.keys()
         if both:
             raise ValueError(f"{', '.join(sorted(both))}: parameter and data of one name")
-        _check_names(log_density, "log_density", {*self.parameters, *self._data}, may_leave_out=False)
+        check_names(log_density, "log_density", {*self.parameters, *self._data}, may_leave_out=False)
         if generated is not None:
-            _check_names(generated, "generated", {*self.parameters, *self._data, "rng"}, may_leave_out=True)
+            check_names(generated, "generated", {*self.parameters, *self._data, *RANDOM}, may_leave_out=True)
+        if prior is not None:
+            check_names(prior, "prior", {*self._data, *RANDOM}, may_leave_out=True)
+            if random_argument(prior, {*self._data}) is None:
+                raise ValueError("prior draws nothing; fix: an argument rng, a numpy.random.Generator, or key, of td.random")
         self.layout: Layout = lay_out(self.parameters, {dim: len(entries) for dim, entries in self.coords.items()})
         self._options: dict[str, Tree] = {
             "name": getattr(log_density, "__name__", "<lambda>").replace("<lambda>", "log_density"),
@@ -209,15 +213,16 @@ class NamedDensity:
 
     def __getstate__(self) -> dict[str, object]:
         """Functions by name, or by cloudpickle if that is in use; without the C function, which is of this process."""
-        functions = Portable(self._density.log_density), Portable(self.generated)
-        here = dict.fromkeys(("generated", "_without_jacobian", "_c_function", "native_calls"))
+        functions = Portable(self._density.log_density), Portable(self.generated), Portable(self.prior)
+        here = dict.fromkeys(("generated", "prior", "_without_jacobian", "_c_function", "native_calls"))
         return {**vars(self), **here, "_density": functions}
 
     def __setstate__(self, state: dict[str, Tree]) -> None:
         vars(self).update(state)
         # Where nothing was pickled in between, as in copy.copy, they are what they stand for still.
         functions: list[Tree] = [f.value if isinstance(f, Portable) else f for f in state["_density"]]
-        self._density, self.generated = _Density(functions[0], self.layout, jacobian=True), functions[1]
+        self._density = _Density(functions[0], self.layout, jacobian=True)
+        self.generated, self.prior = functions[1:]
         self.native_calls = FixedCalls(self._tape, (self._constants,), owned=True)
 
     def _target(self, jacobian: bool) -> GuardedTape:
@@ -267,23 +272,3 @@ def _as_data(value: Tree) -> Tree:
     if isinstance(value, list) and np.asarray(value).dtype.kind in "fiub":
         return np.asarray(value)
     return value
-
-
-def _check_names(function: UserFunction, what: str, given: set[str], *, may_leave_out: bool) -> None:
-    """The function takes every name that it will be given, and is given all that it needs."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # builtins without a signature
-        return
-    takes = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-    needs = {p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    missing, unknown = needs - given, set() if takes_any or may_leave_out else given - takes
-    if missing:
-        one = min(missing)
-        fix = f'fix: {one}=td.real() for a parameter, data={{"{one}": ...}} for data'
-        raise ValueError(f"{what} needs {', '.join(sorted(missing))}, which is neither a parameter nor data; {fix}")
-    if unknown:
-        raise ValueError(
-            f"{what} has no argument {', '.join(sorted(unknown))}; fix: name it in the function's signature, or leave it out"
-        )

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 
+from .. import random
 from ..functions.merging.prepare.wrappers import Wrapper
 from ..ir.arguments import Constant
 from ..ir.instruction import Tree, UserFunction
 from ..targets.guarded_tape import GuardedTape
 from .density import NamedDensity
 from .progress import with_progress
+from .signatures import arguments, random_argument
 from .transforms import Array
+
+# The number of a draw, and its parameters, to quantities by name.
+Answer: TypeAlias = Callable[[int, Mapping[str, Tree]], Mapping[str, Tree]]
 
 
 def generate(posterior: NamedDensity, draws: Mapping[str, Array], seed: int | None) -> dict[str, Array]:
@@ -25,42 +30,61 @@ def generate(posterior: NamedDensity, draws: Mapping[str, Array], seed: int | No
     lead = _leading_axes(posterior, draws)
     rows = {name: np.asarray(draws[name]).reshape(-1, *posterior.shapes[name]) for name in posterior.shapes}
     count = int(np.prod(lead))
-    function = posterior.generated
-    wanted = arguments(function, {*posterior.shapes, *posterior.data, "rng"})
-    data = {name: value for name, value in posterior.data.items() if name in wanted}
-    if "rng" in wanted:
-        rng = np.random.default_rng(seed)
-
-        def answer(values: dict[str, Array]) -> Mapping[str, Tree]:
-            return as_dict(function(**values, **data, rng=rng))
-    else:
-        tape = GuardedTape(
-            _ByName(function),
-            name=getattr(function, "__name__", "generated"),
-            on_new_tape="interpret",
-        )
-
-        def answer(values: dict[str, Array]) -> Mapping[str, Tree]:
-            return tape(values, Constant(data))
-
+    answer = _answers(posterior.generated, "generated", {*posterior.shapes, *posterior.data}, posterior.data, count, seed)
     numbers = with_progress(range(count), count, "generate")
-    results = [answer({name: rows[name][k] for name in posterior.shapes if name in wanted}) for k in numbers]
-    if not results:
-        return {}
-    return {
-        name: np.stack([np.asarray(result[name]) for result in results]).reshape(*lead, *np.shape(results[0][name]))
-        for name in results[0]
-    }
+    found = _stacked([answer(k, {name: row[k] for name, row in rows.items()}) for k in numbers])
+    return {name: values.reshape(*lead, *values.shape[1:]) for name, values in found.items()}
 
 
-def as_dict(returned: Tree) -> dict[str, Tree]:
-    """What `generated` has returned.
+def sample_prior(posterior: NamedDensity, draws: int, seed: int | None) -> dict[str, Array]:
+    """Draws of the parameters by `prior`, and `generated` at them."""
+    if posterior.prior is None:
+        raise ValueError(
+            "this posterior has no function that draws its parameters; fix: td.Posterior(..., prior=lambda rng: {'mu': rng.normal()})"
+        )
+    answer = _answers(posterior.prior, "prior", {*posterior.data}, posterior.data, draws, seed)
+    found = _stacked([answer(k, {}) for k in with_progress(range(draws), draws, "prior")])
+    for k in range(draws):  # a value outside of the support is an error with the parameter's name
+        posterior.layout.unconstrain({name: values[k] for name, values in found.items()})
+    # Not the same draws as those of the prior.
+    later = None if seed is None else int(np.random.SeedSequence(seed).spawn(1)[0].generate_state(1)[0])
+    return found if posterior.generated is None else {**found, **generate(posterior, found, later)}
+
+
+def _answers(
+    function: UserFunction, what: str, names: set[str], data: Mapping[str, Tree], count: int, seed: int | None
+) -> Answer:  # fmt: skip
+    """The function at each draw: plain Python if it takes `rng`, else compiled, with a key of its own for each draw if it takes `key`."""
+    draws_by = random_argument(function, names)
+    wanted = arguments(function, names)
+    given = {name: value for name, value in data.items() if name in wanted}
+
+    def chosen(values: Mapping[str, Tree]) -> dict[str, Tree]:
+        return {name: value for name, value in values.items() if name in wanted}
+
+    if draws_by == "rng":
+        rng = np.random.default_rng(seed)
+        return lambda k, values: as_dict(function(**chosen(values), **given, rng=rng), what)
+    tape = GuardedTape(_ByName(function, what), name=getattr(function, "__name__", what), on_new_tape="interpret")
+    if draws_by is None:
+        return lambda k, values: tape(chosen(values), Constant(given))
+    keys = random.split(random.key(int(np.random.default_rng().integers(2**63)) if seed is None else seed), max(count, 1))
+    return lambda k, values: tape({**chosen(values), "key": keys[k]}, Constant(given))
+
+
+def _stacked(results: list[Mapping[str, Tree]]) -> dict[str, Array]:
+    """Each quantity at all draws, along the first axis."""
+    return {name: np.stack([np.asarray(result[name]) for result in results]) for name in results[0]} if results else {}
+
+
+def as_dict(returned: Tree, what: str = "generated") -> dict[str, Tree]:
+    """What `generated` or `prior` has returned.
 
     Raises:
         ValueError: it is no dict.
     """
     if not isinstance(returned, Mapping):
-        raise ValueError(f"generated returned {type(returned).__name__}, and has to return a dict; fix: return {{'theta': theta}}")
+        raise ValueError(f"{what} returned {type(returned).__name__}, and has to return a dict; fix: return {{'theta': theta}}")
     return dict(returned)
 
 
@@ -69,11 +93,11 @@ class _ByName(Wrapper):
 
     calls = "function"
 
-    def __init__(self, function: UserFunction) -> None:
-        self.function = function
+    def __init__(self, function: UserFunction, what: str) -> None:
+        self.function, self.what = function, what
 
     def __call__(self, values: Mapping[str, Tree], data: Mapping[str, Tree]) -> Tree:
-        return as_dict(self.function(**values, **data))
+        return as_dict(self.function(**values, **data), self.what)
 
 
 def _leading_axes(posterior: NamedDensity, draws: Mapping[str, Array]) -> tuple[int, ...]:
@@ -88,10 +112,3 @@ def _leading_axes(posterior: NamedDensity, draws: Mapping[str, Array]) -> tuple[
     if len(set(found.values())) > 1:
         raise ValueError(f"the draws have different numbers of draws: {found}")
     return next(iter(found.values()))
-
-
-def arguments(function: Tree, all_names: set[str]) -> set[str]:
-    """Those of all names that a function takes; all but rng if it takes any."""
-    parameters = inspect.signature(function).parameters.values()
-    named = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-    return (all_names - {"rng"} if any(p.kind is p.VAR_KEYWORD for p in parameters) else set()) | (named & all_names)

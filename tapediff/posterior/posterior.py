@@ -8,7 +8,7 @@ from ..ir.instruction import Tree
 from .check import Report, check_posterior
 from .density import NamedDensity
 from .estimates import Estimate, NormalApproximation, find_mode, laplace_approximation
-from .generated import generate
+from .generated import generate, sample_prior
 from .pathfinder import PathDraws, pathfinder
 from .sampling import Executor, nutpie_model, sample, sample_by_tasks
 from .transforms import Array
@@ -24,7 +24,10 @@ class Posterior(NamedDensity):
             them without compiling anything; strings, None and bools are frozen in.
         coords: the names of the entries along each dimension: `{"school": ["A", "B"]}`, or its length, `{"school": 8}`.
         generated: called with the parameters and the data that it names; returns a dict of further quantities for each draw. With an
-            argument `rng`, it is called as plain Python, with a numpy.random.Generator; else it is compiled.
+            argument `key`, it gets a key of td.random, another for each draw. With an argument `rng`, it is called as plain Python, with
+            a numpy.random.Generator; else it is compiled.
+        prior: draws the parameters: called with the data that it names and with `key` or `rng`, returns a dict of all parameters, for
+            `sample_prior`.
         dims: names of the dimensions of what `generated` returns, `{"theta": ("school",)}`.
         parameters: td.real(), td.positive(), td.simplex(3), ... by name: as keywords, or a dict for names such as "data".
         options: of the td.GuardedTape inside, `{"max_tapes": 200}`.
@@ -93,7 +96,8 @@ class Posterior(NamedDensity):
             options: of nutpie.sample, such as cores, progress_bar=False, target_accept.
 
         Returns:
-            arviz.InferenceData (a tree of xarray datasets), with the parameters and generated quantities by name, and coordinates.
+            arviz.InferenceData (a tree of xarray datasets), with the parameters and generated quantities by name, and coordinates. Random
+            quantities with the name of data are in its group `posterior_predictive`, and the data in `observed_data`.
 
         Raises:
             ImportError: nutpie is not installed: pip install tapediff[sampler].
@@ -112,9 +116,24 @@ class Posterior(NamedDensity):
 
         Args:
             draws: the parameters, as `constrain` returns them: the same leading axes, and the parameter's shape behind.
-            seed: of the `rng` that `generated` is given, if it takes one; None for another at each call.
+            seed: of the `rng` or the keys that `generated` is given, if it takes one; None for another at each call.
         """
         return generate(self, draws, seed)
+
+    def sample_prior(self, draws: int = 1000, *, seed: int | None = 0) -> dict[str, Array]:
+        """Draws of the parameters by `prior`, and what `generated` returns at them: predictions before any data.
+
+        Args:
+            draws: how many.
+            seed: of what `prior` and `generated` draw with; None for another at each call.
+
+        Returns:
+            The parameters and generated quantities by name, each of shape (draws, *shape).
+
+        Raises:
+            ValueError: there is no `prior`, or it has drawn a value outside of a parameter's support.
+        """
+        return sample_prior(self, draws, seed)
 
     def __repr__(self) -> str:
         parts = ", ".join(

@@ -15,9 +15,10 @@ from ..functions.merging.prepare.wrappers import Wrapper
 from ..ir.instruction import Tree
 from ..targets.guarded_tape import GuardedTape
 from .density import NamedDensity
-from .generated import arguments, as_dict, generate
+from .generated import as_dict, generate
 from .layout import Layout
 from .progress import with_progress
+from .signatures import arguments, random_argument
 from .transforms import Array, Shape
 
 
@@ -59,16 +60,16 @@ class Expanded(Wrapper):
 
 def nutpie_model(posterior: NamedDensity) -> Tree:
     """What `nutpie.sample` takes: named draws, with coordinates, by compiled functions only."""
-    generated = posterior.generated
-    names = (
-        () if generated is None else tuple(sorted(arguments(generated, {*posterior.shapes, *posterior.data, "rng"})))
-    )
-    if "rng" in names:  # plain Python, which is called afterwards
-        generated, names = None, ()
+    generated = None if draws_at_random(posterior) else posterior.generated  # what does is called afterwards
+    names = () if generated is None else tuple(sorted(arguments(generated, {*posterior.shapes, *posterior.data})))
     expanded = Expanded(posterior.layout, generated, names)
     start, data = np.zeros(posterior.param_unc_num()), posterior.constants
     example = expanded.by_name(start, posterior.data)
     shapes: dict[str, Shape] = {name: np.shape(value) for name, value in example.items()}
+    unknown = posterior.dims.keys() - shapes.keys()
+    if unknown and not draws_at_random(posterior):
+        fix = "fix: the names that generated returns"
+        raise ValueError(f"dims names {', '.join(sorted(unknown))}, and draws have {', '.join(shapes)}; {fix}")
     tape = GuardedTape(expanded, name="draws")
     return nutpie.model(
         posterior.c_function(), expand=tape.c_function("value", start, data), shapes=shapes, coords=posterior.coords,
@@ -81,13 +82,43 @@ def sample(
 ) -> Tree:
     """nutpie's draws, and those generated quantities that are random."""
     trace = nutpie.sample(nutpie_model(posterior), draws=draws, chains=chains, tune=tune, seed=seed, **options)
-    if posterior.generated is not None and "rng" in arguments(posterior.generated, {"rng"}):
+    if draws_at_random(posterior):
         of_parameters = {name: np.asarray(trace.posterior[name].values) for name in posterior.shapes}
+        predicted: dict[str, Tree] = {}
         for name, values in generate(posterior, of_parameters, seed).items():
-            axes = posterior.dims.get(name, tuple(f"{name}_dim_{k}" for k in range(values.ndim - 2)))
-            coords = {dim: list(posterior.coords[dim]) for dim in axes if dim in posterior.coords}
-            trace.posterior[name] = import_module("xarray").DataArray(values, coords, ("chain", "draw", *axes))
+            found = _labelled(posterior, name, values, ("chain", "draw"))
+            if name in posterior.data:
+                predicted[name] = found
+            else:
+                trace.posterior[name] = found
+        if predicted:
+            _add_predictions(trace, posterior, predicted)
     return trace
+
+
+def draws_at_random(posterior: NamedDensity) -> bool:
+    """Whether `generated` does, so that no compiled function of the parameters alone gives its results."""
+    names = {*posterior.shapes, *posterior.data}
+    return posterior.generated is not None and random_argument(posterior.generated, names) is not None
+
+
+def _labelled(posterior: NamedDensity, name: str, values: Array, lead: tuple[str, ...]) -> Tree:
+    """An xarray.DataArray with the dimensions and coordinates of this name."""
+    axes = posterior.dims.get(name, tuple(f"{name}_dim_{k}" for k in range(values.ndim - len(lead))))
+    coords = {dim: list(posterior.coords[dim]) for dim in axes if dim in posterior.coords}
+    return import_module("xarray").DataArray(values, coords, (*lead, *axes))
+
+
+def _add_predictions(trace: Tree, posterior: NamedDensity, predicted: dict[str, Tree]) -> None:
+    """Quantities with the names of data in ArviZ's group for replicated data, and the data beside it, as its plots want them."""
+    xarray = import_module("xarray")
+    observed = {name: _labelled(posterior, name, np.asarray(posterior.data[name]), ()) for name in predicted}
+    for group, contents in (("posterior_predictive", predicted), ("observed_data", observed)):
+        dataset = xarray.Dataset(contents)
+        if hasattr(trace, "add_groups"):  # ArviZ's own trees, up to 0.x
+            trace.add_groups({group: dataset})
+        else:
+            trace[group] = xarray.DataTree(dataset)
 
 
 def sample_by_tasks(
