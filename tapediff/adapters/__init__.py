@@ -6,18 +6,34 @@ Open first: `nutpie.py`.
 
 from __future__ import annotations
 
-import numpy as np
-
+from ..errors import is_recoverable
 from ..ir.instruction import Tree
+from ..targets.compiled_tape import CompiledTape
+from ..targets.guarded_tape import GuardedTape
+from ..targets.native.c_function import CFunction
 
 
 def of_posterior(target: Tree, args: tuple[Tree, ...], *, example: bool = False) -> tuple[Tree, tuple[Tree, ...]]:
     """The tape of a td.Posterior, and the arguments with its data behind them; anything else as it is.
 
     Args:
-        example: the arguments are those of a call; where there are none, the origin is one.
+        example: the arguments are those of a call; where there are none, a point at which the density has a value is one.
     """
     if not hasattr(target, "log_density_gradient"):
         return target, args
-    point = args or (np.zeros(target.param_unc_num()),) if example else args
+    point = args or (target.example_point(),) if example else args
     return target.tape, (*point, target.constants)
+
+
+def gradient_at(tape: CompiledTape | GuardedTape, args: tuple[Tree, ...]) -> CFunction:
+    """Value and gradient as a C function, from the arguments of a call.
+
+    Raises:
+        Exception: of the function at these arguments; a rejection says that others are wanted.
+    """
+    try:
+        return tape.c_function("gradient", *args)
+    except Exception as error:
+        if is_recoverable(error):
+            error.add_note("  at:  the example arguments\n  fix: others of the same shapes, at which the function has a value")
+        raise

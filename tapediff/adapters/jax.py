@@ -29,7 +29,7 @@ from ..ir.instruction import Target, Tree
 from ..targets.compiled_tape import CompiledTape
 from ..targets.guarded_tape import GuardedTape
 from ..targets.native.c_function import CFunction
-from . import of_posterior
+from . import gradient_at, of_posterior
 
 # An object of JAX's or numba's, whose classes are known only where they are installed.
 Foreign: TypeAlias = Any
@@ -73,7 +73,7 @@ def to_jax(target: Target, *args: Tree) -> Callable[..., Foreign]:
     if not args:
         raise ArgumentMismatch("to_jax takes example arguments, whose shapes all calls have", got="none", fix="to_jax(f, np.zeros(3))")
     tape = target if isinstance(target, (CompiledTape, GuardedTape)) else GuardedTape(target)
-    density = tape.c_function("gradient", *args)
+    density = gradient_at(tape, args)
     arrays = [np.asarray(a) for a in args if not isinstance(a, Constant)]
     if any(a.dtype.kind != "f" for a in arrays) or size_of(density) != sum(a.size for a in arrays):
         raise ArgumentMismatch("to_jax takes arrays of floats, and td.Constant for everything else", got=f"{len(args)} arguments",
@@ -148,6 +148,8 @@ def _with_gradient(jax: Foreign, both: Callable[[Foreign], Foreign], shapes: lis
         if len(arrays) != len(shapes) or any(jnp.shape(a) != shape for a, shape in zip(arrays, shapes)):
             raise ArgumentMismatch("the function was made for arrays of other shapes", got=str([jnp.shape(a) for a in arrays]),
                                    fix=f"call it with {shapes}, or make another with to_jax")  # fmt: skip
+        if any(jnp.iscomplexobj(a) for a in arrays):
+            raise ArgumentMismatch("the function was made for real arrays", got="a complex array", fix="call it with jnp.real(x)")
         return jnp.concatenate([jnp.ravel(jnp.asarray(a, jnp.result_type(float))) for a in arrays])
 
     def f(*arrays: Foreign) -> Foreign:

@@ -19,7 +19,7 @@ from ..ir.instruction import Target, Tree
 from ..targets.compiled_tape import CompiledTape
 from ..targets.guarded_tape import GuardedTape
 from ..targets.native.c_function import CFunction
-from . import of_posterior
+from . import gradient_at, of_posterior
 
 # An object of PyTensor's, PyMC's or numba's, whose classes are known only where they are installed.
 Foreign: TypeAlias = Any
@@ -112,7 +112,7 @@ def _op_class() -> Foreign:
     class ValueAndGradient(pytensor.graph.op.Op):  # type: ignore[misc]
         def __init__(self, tape: CompiledTape | GuardedTape, args: tuple[Tree, ...]) -> None:
             self.made_of = tape, args
-            self.density: CFunction = tape.c_function("gradient", *args)
+            self.density: CFunction = gradient_at(tape, args)
             self.constants = self.density._constants[-1:]
             self.function = self.density.as_numba(status=True)
             self.state = np.zeros(2, np.int64)  # the code of a fault; whether all points are rejected from then on

@@ -73,7 +73,8 @@ class Objective:
         negate: the function is to be maximised: minus f, and its derivatives.
         sparse: Hessians are scipy.sparse matrices, by the pattern that the tape has.
 
-    An infinite or NaN value, a failed factorisation: for SciPy a value of infinity, so that line searches step back.
+    An infinite or NaN value, a failed factorisation: for SciPy a value of infinity, so that line searches step back, and second derivatives
+    of zero, which trust regions ask for before they do.
 
     Attributes:
         evaluations: at how many points SciPy has asked so far.
@@ -116,13 +117,26 @@ class Objective:
 
     def hess(self, x: Array) -> Array:
         """The Hessian: an array, or a scipy.sparse matrix."""
-        if self._sparse:
-            return self._sign * sparse_hessian(self.target, _as_point(x), *self.args)
-        return self._sign * self._hessian.at(x, "hess", self.target.hessian, self.args)
+        try:
+            if self._sparse:
+                return self._sign * sparse_hessian(self.target, _as_point(x), *self.args)
+            found = self._hessian.at(x, "hess", self.target.hessian, self.args)
+        except Exception as raised:
+            if not is_recoverable(raised):
+                raise
+            n = np.size(x)
+            return import_module("scipy.sparse").csr_matrix((n, n)) if self._sparse else np.zeros((n, n))
+        return self._sign * found if np.all(np.isfinite(found)) or self(x) < inf else np.zeros_like(found)
 
     def hessp(self, x: Array, p: Array) -> Array:
         """The Hessian times p."""
-        return self._sign * self.target.hvp(_as_point(x), _as_point(p), *self.args)
+        try:
+            found = self.target.hvp(_as_point(x), _as_point(p), *self.args)
+        except Exception as raised:
+            if not is_recoverable(raised):
+                raise
+            return np.zeros(np.shape(p))
+        return self._sign * found if np.all(np.isfinite(found)) or self(x) < inf else np.zeros_like(found)
 
     def _evaluated(self, x: Array, here: bytes) -> tuple[bytes | None, float, Array]:
         """The last point from now on; one tuple, so that another thread sees all of it or nothing."""
@@ -171,11 +185,18 @@ class Residuals:
                 "jacobian is one of three", got=repr(jacobian), fix='"dense", "sparse" or "operator"'
             )
         self.target, self.args, self._kind = _guarded(target), args, jacobian
-        self._last = _LastPoint()
+        self._last, self._size = _LastPoint(), 0
 
     def __call__(self, x: Array) -> Array:
-        """The residuals."""
-        return np.array(self._last.at(x, "value", self.target, self.args))
+        """The residuals; infinite at a point that the model rejects after one that it did not."""
+        try:
+            found = np.array(self._last.at(x, "value", self.target, self.args))
+        except Exception as raised:
+            if not (self._size and is_recoverable(raised)):
+                raise
+            return np.full(self._size, inf)
+        self._size = found.size
+        return found
 
     def jac(self, x: Array) -> Foreign:
         """The Jacobian: an array, a scipy.sparse matrix or a LinearOperator."""

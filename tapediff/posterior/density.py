@@ -18,6 +18,7 @@ from ..targets.native.c_function import CFunction
 from .layout import Layout, lay_out, scalar_names
 from .parameters import Parameter
 from .signatures import RANDOM, check_names, random_argument
+from .starts import points_with_a_value
 from .transforms import Array, Shape
 
 
@@ -191,6 +192,11 @@ class NamedDensity:
         """The log density by plain Python and NumPy, without any tape: what the others have to agree with."""
         return float(self._density(np.asarray(u, dtype=np.float64), self._data))
 
+    def example_point(self) -> Array:
+        """A point at which the log density has a value, the same each time: the origin, or a random one. The origin if none is found."""
+        found = points_with_a_value(self.plain_log_density, self.layout.size, np.random.default_rng(0))
+        return next(found, np.zeros(self.layout.size))
+
     def batch(self, u: Array) -> tuple[Array, Array]:
         """Values and gradients at every row of u, in as many threads as pay off; see GuardedTape.batch."""
         return cast(tuple[Array, Array], self._tape.batch(_as_point(u), self._constants))
@@ -198,7 +204,7 @@ class NamedDensity:
     def c_function(self) -> CFunction:
         """Value and gradient as a C function; see GuardedTape.c_function. Another one after `set_data`; each keeps its data."""
         if self._c_function is None:
-            self._c_function = self._tape.c_function("gradient", np.zeros(self.layout.size), self._constants)
+            self._c_function = self._tape.c_function("gradient", self.example_point(), self._constants)
         return self._c_function
 
     @property

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
+from itertools import islice
 
 import numpy as np
 
 from ..errors import is_recoverable
 from .density import NamedDensity
+from .descent import minimized
 from .layout import Layout
 from .progress import with_progress
+from .starts import ATTEMPTS, points_with_a_value
 from .transforms import Array
 
-# Starting points that are tried: u = 0, then as Stan's, uniform in (-2, 2).
+# Starting points with a finite log density that are tried.
 STARTS = 6
 # Newton's method takes a Hessian a step: beyond this size gradients alone, as one would take seconds.
 LARGEST_HESSIAN = 500
@@ -65,7 +67,7 @@ class NormalApproximation:
 def find_mode(posterior: NamedDensity, start: Array | None, jacobian: bool, seed: int) -> Estimate:
     """The highest of the modes that a quasi-Newton method finds, then Newton's; from one start, the first that it finds."""
     size, rng = posterior.param_unc_num(), np.random.default_rng(seed)
-    starts = [start] if start is not None else [np.zeros(size), *rng.uniform(-2.0, 2.0, size=(STARTS - 1, size))]
+    starts = [start] if start is not None else [*islice(points_with_a_value(posterior.plain_log_density, size, rng), STARTS)]
 
     def falling(u: Array) -> tuple[float, Array]:
         try:
@@ -76,33 +78,43 @@ def find_mode(posterior: NamedDensity, start: Array | None, jacobian: bool, seed
             raise
         return (-value, -gradient) if np.isfinite(value) and np.all(np.isfinite(gradient)) else (np.inf, np.zeros(size))
 
-    minimize = import_module("scipy.optimize").minimize  # when it is needed: importing SciPy takes longer than importing tapediff
     found, ends = [], []
+    options = {"maxiter": 2000, "ftol": 1e-14, "gtol": 1e-9}
     for point in with_progress(starts, len(starts), "find_map"):
         if np.isfinite(falling(point)[0]):
-            u = minimize(
-                falling, point, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-14, "gtol": 1e-9}
-            ).x
-            found.append(_sharpened(posterior, u, jacobian))
-            ends.append(u)
+            ends.append(minimized(falling, point, options, lambda u: None))
+            found.append(_sharpened(posterior, ends[-1], jacobian))
             if found[-1] is not None and start is not None:
                 break
     modes = [mode for mode in found if mode is not None]
     if not modes:
+        if not starts:
+            fix = "fix: start={...}, values at which it is"
+            raise RuntimeError(f"the log density is not finite at {ATTEMPTS} points between -2 and 2; {fix}")
         raise RuntimeError(
-            f"no mode was found from {len(starts)} starting points, {len(found)} of them with a finite log density"
+            f"no mode was found from {len(starts)} starting points, {len(ends)} of them with a finite log density"
             + _why(posterior, ends, jacobian)
         )
-    u = max(modes, key=lambda u: -falling(u)[0])
+    u = max(modes, key=lambda u: _value(posterior, u, jacobian))
     value, gradient = posterior.log_density_gradient(u, jacobian=jacobian)
     return Estimate(u, posterior.constrain(u), float(value), gradient)
+
+
+def _value(posterior: NamedDensity, u: Array, jacobian: bool) -> float:
+    """The log density; -inf at a point that the model rejects."""
+    try:
+        return posterior.log_density(u, jacobian=jacobian)
+    except Exception as error:
+        if is_recoverable(error):
+            return -np.inf
+        raise
 
 
 def _why(posterior: NamedDensity, ends: list[Array], jacobian: bool) -> str:
     """Which parameters went where, in the run that came highest."""
     if not ends:
         return "; fix: start={...}, values at which it is finite"
-    u = max(ends, key=lambda u: posterior.log_density(u, jacobian=jacobian))
+    u = max(ends, key=lambda u: _value(posterior, u, jacobian))
     values, far = posterior.constrain(u), []
     for block in posterior.layout.blocks:
         part = np.abs(np.atleast_1d(u[block.part]))
@@ -113,6 +125,8 @@ def _why(posterior: NamedDensity, ends: list[Array], jacobian: bool) -> str:
     went = f"; it rises as {', '.join(far)}" if far else ""
     if jacobian:
         return went + ("; fix: a prior that keeps it away from there" if far else "")
+    if all(block.parameter.transform.name == "real" for block in posterior.layout.blocks):
+        return went + "; fix: start={...}, values near a mode; or a prior, where the density rises without end"
     return went + "; fix: find_map(jacobian=True), the mode of the unconstrained vector, which exists also where that is at a bound"
 
 
@@ -134,7 +148,7 @@ def _sharpened(posterior: NamedDensity, u: Array, jacobian: bool) -> Array | Non
         step = np.linalg.solve(factor.T, np.linalg.solve(factor, gradient))
         if np.max(np.abs(step), initial=0.0) <= FLAT * 1e-3:
             return u
-        if not posterior.log_density(u + step, jacobian=jacobian) >= value:
+        if not _value(posterior, u + step, jacobian) >= value:
             return u if np.max(np.abs(step)) <= FLAT else None
         u = u + step
     return u if np.max(np.abs(step)) <= FLAT else None

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import pairwise
 
 import numpy as np
 
 from ..adapters.samplers import LogDensity
 from .density import NamedDensity
+from .descent import minimized
 from .progress import with_progress
+from .starts import ATTEMPTS
 from .transforms import Array
 
 # Steps of the path that an estimate of the Hessian is made of, draws that an estimate of a divergence is made of; as in the paper.
 HISTORY, DRAWS_TO_COMPARE = 6, 5
 MOST_STEPS = 1000
-# A path starts uniformly in (-2, 2); where the density is not defined there, at another point, so often.
-ATTEMPTS = 20
 # A step tells of the curvature where its product with the gradient's change is above this part of the latter's square.
 CURVATURE = 1e-12
 
@@ -116,7 +115,7 @@ def _path(density: LogDensity, size: int, rng: np.random.Generator) -> list[tupl
     visited = [start.tobytes()]
     record: Callable[[Array], None] = lambda u: visited.append(u.tobytes())  # noqa: E731 -- its type is told to the checker
     options = {"maxiter": MOST_STEPS, "maxcor": HISTORY, "ftol": 1e-12}
-    import_module("scipy.optimize").minimize(falling, start, jac=True, method="L-BFGS-B", callback=record, options=options)
+    minimized(falling, start, options, record)
     return [asked[point] for point in visited if point in asked]
 
 

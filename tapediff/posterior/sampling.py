@@ -63,7 +63,7 @@ def nutpie_model(posterior: NamedDensity) -> Tree:
     generated = None if draws_at_random(posterior) else posterior.generated  # what does is called afterwards
     names = () if generated is None else tuple(sorted(arguments(generated, {*posterior.shapes, *posterior.data})))
     expanded = Expanded(posterior.layout, generated, names)
-    start, data = np.zeros(posterior.param_unc_num()), posterior.constants
+    start, data = posterior.example_point(), posterior.constants
     example = expanded.by_name(start, posterior.data)
     shapes: dict[str, Shape] = {name: np.shape(value) for name, value in example.items()}
     unknown = posterior.dims.keys() - shapes.keys()

@@ -80,6 +80,8 @@ def test_several_arrays_and_data(dtype):
         adapter.to_jax(lambda x: np.sum(x**2))
     with pytest.raises(td.ArgumentMismatch, match="other shapes"):
         f(np.zeros(3), np.zeros(3))
+    with pytest.raises(td.ArgumentMismatch, match="real arrays"):
+        f(np.zeros((2, 3)) + 1j, np.zeros(3))
     with pytest.raises(td.ArgumentMismatch, match="arrays of floats"):
         adapter.to_jax(lambda p: np.sum(p["a"]), {"a": np.ones(2)})
 
@@ -90,6 +92,10 @@ def test_rejected_points_are_nan_and_errors_are_errors():
     value, gradient = jax.value_and_grad(f)(-jnp.ones(1))
     assert np.isnan(value)
     assert np.isnan(gradient).all()
+
+    with pytest.raises(np.linalg.LinAlgError) as rejected:
+        adapter.to_jax(lambda x: np.sum(np.linalg.cholesky(np.eye(2) * x[0])), np.zeros(1))
+    assert "fix: others of the same shapes, at which the function has a value" in rejected.value.__notes__[0]
 
     def faulty(x):
         if x[0] > 1.5:

@@ -122,6 +122,43 @@ def test_what_is_maximised_is_negated_and_rejected_points_are_infinite():
     assert optimize.minimize(barrier, [0.5], jac=barrier.jac).x == pytest.approx(1.0, abs=1e-5)
 
 
+REJECTING = ["trust-exact", "trust-ncg", "trust-krylov", "dogleg", "Newton-CG", "trust-constr", "BFGS", "CG", "SLSQP"]
+
+
+@pytest.mark.parametrize(("method", "sparse"), [*((method, False) for method in REJECTING), ("trust-constr", True)])
+def test_methods_that_ask_for_derivatives_at_rejected_points_step_back(method, sparse):
+    """From where the first long step leads out: a barrier, whose minimum is at (1, 1), by a factorisation that fails and by NaN values."""
+
+    def by_factor(x):
+        return -2.0 * np.sum(np.log(np.diagonal(np.linalg.cholesky(np.diag(x))))) + np.sum(x)
+
+    def by_value(x):
+        return np.sum(x) - np.sum(np.log(x))
+
+    for barrier in (by_factor, by_value):
+        f = adapter.Objective(barrier, sparse=sparse)
+        start = np.array([2.5, 1.9]) if method == "dogleg" else np.array([40.0, 1e-3])  # dogleg wants positive definite Hessians, and small steps
+        asks = {"hessp": f.hessp} if method == "trust-krylov" else {} if method in ("BFGS", "CG", "SLSQP") else {"hess": f.hess}
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = optimize.minimize(f, start, jac=f.jac, method=method, **asks)
+        np.testing.assert_allclose(found.x, 1.0, atol=1e-3)
+
+
+def test_second_derivatives_at_rejected_points_are_zero_and_residuals_infinite():
+    """Residuals after a first point has told how many there are."""
+    f = adapter.Objective(lambda x: np.linalg.cholesky(np.eye(2) * x)[0, 0])
+    outside = np.array([-1.0])
+    np.testing.assert_array_equal(f.hess(outside), [[0.0]])
+    np.testing.assert_array_equal(f.hessp(outside, outside), [0.0])
+    assert adapter.Objective(lambda x: np.linalg.cholesky(np.eye(2) * x)[0, 0], sparse=True).hess(outside).shape == (1, 1)
+    r = adapter.Residuals(lambda x: np.diagonal(np.linalg.cholesky(np.eye(3) * x)) - 0.1)
+    with pytest.raises(np.linalg.LinAlgError):
+        r(outside)
+    r(np.array([4.0]))
+    np.testing.assert_array_equal(r(outside), np.full(3, np.inf))
+    assert optimize.least_squares(r, [4.0], jac=r.jac).x == pytest.approx(0.01, rel=1e-5)
+
+
 def test_sparse_hessians_and_data():
     """By the pattern of the tape, with arguments behind x."""
     f = adapter.Objective(lambda x, y: rosenbrock(x) + np.sum(y * x), td.Constant(np.ones(4)), sparse=True)

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import tapediff as td
-from tapediff.posterior import progress, sampling
+from tapediff.posterior import descent, progress, sampling
 from tapediff.stats import halfcauchy, norm
 
 spec = importlib.util.spec_from_file_location(
@@ -165,8 +165,64 @@ def test_modes_and_normal_approximations_of_a_normal_distribution_are_exact():
         td.Posterior(lambda s: -np.log(s), s=td.positive()).find_map()
     with pytest.raises(RuntimeError, match=r"as s goes to .*fix: a prior"):
         td.Posterior(lambda s: 2.0 * np.log(s), s=td.positive()).find_map(jacobian=True)
-    with pytest.raises(RuntimeError, match=r"0 of them with a finite.*fix: start="):
+    with pytest.raises(RuntimeError, match=r"not finite at 100 points between -2 and 2; fix: start="):
         td.Posterior(lambda s: np.log(s - 100.0), s=td.positive()).find_map()
+
+
+def mostly_rejected(**options):
+    """A covariance matrix that is positive definite where a > |b|: not at u = 0, and at a quarter of the points where samplers begin."""
+
+    def log_density(a, b, y):
+        factor = np.linalg.cholesky(np.array([[a, b], [b, a]]))
+        z = np.linalg.solve(factor, y)
+        return -0.5 * z @ z - np.log(np.diag(factor)).sum() + norm.logpdf(a, 0, 3) + norm.logpdf(b, 0, 3)
+
+    return td.Posterior(log_density, a=td.real(), b=td.real(), data={"y": np.array([1.0, 2.0])}, **options)
+
+
+def test_models_that_reject_the_origin_begin_elsewhere():
+    """Modes, addresses, products, and draws; the error of a model without any value is its own."""
+    post = mostly_rejected(generated=lambda a, b: {"ratio": np.sqrt(a - b)})
+    assert post.log_density(post.example_point()) > -np.inf
+    assert post.address
+    mode = post.find_map()
+    assert np.max(np.abs(mode.gradient)) < 1e-8
+    assert post.laplace().mode.log_density == mode.log_density  # both parameters are real
+    assert post.pathfinder(50, seed=1).values["a"].shape == (50,)
+    with pytest.raises(np.linalg.LinAlgError):
+        _ = td.Posterior(lambda x: np.linalg.cholesky(-np.eye(2) * x**2)[0, 0], x=td.real()).address
+    with pytest.raises(RuntimeError, match=r"fix: start=.* or a prior"):
+        td.Posterior(lambda x: x, x=td.real()).find_map()
+
+
+def test_the_descent_goes_on_where_a_line_search_met_a_rejected_point():
+    """SciPy's L-BFGS-B alone ends at (18.7, 1.0), and says that it has converged."""
+
+    def barrier(u):
+        with np.errstate(invalid="ignore"):
+            value = np.sum(u) - np.sum(np.log(u))
+        return (value, 1.0 - 1.0 / u) if np.isfinite(value) else (np.inf, np.zeros(2))
+
+    for start in ([40.0, 1e-3], [4.0, 0.2], [3.0, 0.5], [40.0, 0.5]):
+        path = []
+        end = descent.minimized(barrier, np.array(start), {"gtol": 1e-9, "ftol": 1e-14}, path.append)
+        np.testing.assert_allclose(end, 1.0, atol=1e-6)
+        np.testing.assert_array_equal(path[-1], end)
+
+
+@pytest.mark.filterwarnings("ignore")  # those of other packages
+def test_nutpie_samples_models_that_reject_the_origin():
+    """By the integral over a grid: the mean of a, within five standard errors of 500 independent draws."""
+    pytest.importorskip("nutpie")
+    post = mostly_rejected()
+    a, b = np.meshgrid(np.linspace(0.01, 15.0, 300), np.linspace(-12.0, 12.0, 300))
+    inside = a > np.abs(b)
+    logs = [post.plain_log_density(point) for point in np.stack([a[inside], b[inside]], axis=1)]
+    weights = np.exp(logs) / np.sum(np.exp(logs))
+    mean = np.sum(weights * a[inside])
+    drawn = post.sample(1000, 2, seed=1, progress_bar=False, cores=1).posterior["a"].values
+    deviation = np.sqrt(np.sum(weights * (a[inside] - mean) ** 2))
+    assert drawn.mean() == pytest.approx(mean, abs=5 * deviation / np.sqrt(500))
 
 
 def test_pathfinder_finds_a_normal_distribution():
@@ -184,7 +240,7 @@ def test_pathfinder_finds_a_normal_distribution():
     log_evidence = 0.5 * np.linalg.slogdet(2 * np.pi * covariance)[1]
     np.testing.assert_allclose(found.elbos, log_evidence, atol=0.8)  # each a mean of five draws, of nearly this distribution
     nowhere = td.Posterior(lambda x: np.log(-1.0 - x**2), x=td.real())
-    with np.errstate(invalid="ignore"), pytest.raises(RuntimeError, match="not finite at 20 points"):
+    with np.errstate(invalid="ignore"), pytest.raises(RuntimeError, match="not finite at 100 points"):
         nowhere.pathfinder()
 
 
