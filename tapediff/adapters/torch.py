@@ -23,19 +23,22 @@ Foreign: TypeAlias = Any
 
 
 def to_torch(target: Target, *constants: Tree) -> Callable[..., Foreign]:
-    """A function of tensors, differentiated once by the compiled gradient.
+    """A function of tensors, whose first and second derivatives are compiled.
 
     Args:
         target: a function, a CompiledTape or a GuardedTape, which maps arrays of floats to a number; or a td.Posterior.
         constants: arguments behind the tensors, the same at every call; arrays are data.
 
     Returns:
-        f(*tensors), which gives a tensor of shape (); float64 tensors share their memory with the arrays that the target sees, float32
-        tensors are widened, and results rounded.
+        f(*tensors), which gives a tensor of shape (); float64 tensors share their memory with the arrays that the target sees, others
+        are widened, and results rounded.
 
     Raises:
         ImportError: PyTorch is not installed.
         TypeError: a tensor on another device than the processor, or of whole numbers; or no tensor.
+
+    A gradient that PyTorch makes with create_graph=True is differentiated once more, by products of the Hessian with vectors; a third
+    derivative is an error of PyTorch's.
 
     Cost: the kernel, and 19 µs beside a torch.autograd.Function that computes nothing, which takes 60: for one float64 tensor, whose
         gradient is not scaled on its way; else 10 µs more.
@@ -48,20 +51,16 @@ def to_torch(target: Target, *constants: Tree) -> Callable[..., Foreign]:
     both, value_of, array = tape.value_and_gradient, tape, np.array
     is_grad_enabled, from_numpy, float64 = torch.is_grad_enabled, torch.from_numpy, torch.float64
     tensor_types = frozenset((torch.Tensor, torch.nn.Parameter))
+    gradients_of = _gradients(torch, tape, rest)
 
     def scaled(ctx: Foreign, cotangent: Foreign) -> Foreign:
-        if ctx.at is None:
+        if ctx.gradients is not None:
             # New arrays at each call: PyTorch may add to them where they are.
-            factor = cotangent.item()
-            return tuple([g if g is None else from_numpy(array(g * factor)).to(d) for g, d in zip(ctx.gradients, ctx.dtypes)])
+            factor, tensors = cotangent.item(), ctx.at[0]
+            return tuple([g if g is None else from_numpy(array(g * factor)).to(t.dtype) for g, t in zip(ctx.gradients, tensors)])
         if ctx.gradient is None:  # handed out before, in a graph that was kept
-            x, version = ctx.at
-            if x._version != version:
-                raise RuntimeError("the tensor that was differentiated by has been changed in place since; fix: call the function again")
-            return from_numpy(both(x.detach().numpy(), *rest)[1]) * cotangent
+            return from_numpy(both(_unchanged(ctx.at)[0].detach().numpy(), *rest)[1]) * cotangent
         return ctx.gradient * cotangent
-
-    with_a_graph = torch.autograd.function.once_differentiable(scaled)
 
     class Compiled(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
@@ -70,16 +69,17 @@ def to_torch(target: Target, *constants: Tree) -> Callable[..., Foreign]:
             x = tensors[0]
             if len(tensors) == 1 and type(x) in tensor_types and x.dtype is float64 and x.requires_grad and x.ndim:
                 value, gradient = both(x.detach().numpy(), *rest)
-                ctx.gradient, ctx.at = from_numpy(gradient), (x, x._version)
+                ctx.gradient, ctx.gradients, ctx.at = from_numpy(gradient), None, (tensors, (x._version,))
                 return from_numpy(array(value))
             return several(ctx, tensors)
 
         @staticmethod
         def backward(ctx: Foreign, cotangent: Foreign) -> Foreign:
-            """The kept gradients times the cotangent."""
-            # PyTorch's own wrapper, which refuses second derivatives, takes 30 µs; only a graph of the gradient needs it.
+            """The kept gradients times the cotangent; as a function of the tensors, where that is to be differentiated."""
             if is_grad_enabled():
-                return with_a_graph(ctx, cotangent)
+                wanted = tuple([k for k, needed in enumerate(ctx.needs_input_grad) if needed])
+                found = dict(zip(wanted, gradients_of(wanted, cotangent, *_unchanged(ctx.at))))
+                return tuple([found.get(k) for k in range(len(ctx.at[0]))])
             gradient = ctx.gradient
             if gradient is not None and cotangent.item() == 1.0:
                 # As at the end of every graph. A product takes 10 µs here, where nothing of it is in the processor's cache.
@@ -93,20 +93,77 @@ def to_torch(target: Target, *constants: Tree) -> Callable[..., Foreign]:
                 what = t.dtype if isinstance(t, torch.Tensor) else type(t).__name__
                 fix = "data go behind the function: to_torch(f, data)" if k else "torch.tensor(x, dtype=torch.float64)"
                 raise TypeError(f"argument {k} is {what}, and has to be a tensor of floats; fix: {fix}")
-        arrays = [t.detach().numpy().astype(np.float64, copy=False) for t in tensors]
-        dtypes = ctx.dtypes = [t.dtype for t in tensors]
-        ctx.gradient = ctx.at = None
+        arrays, argnums = _arrays(tensors), tuple([k for k, needed in enumerate(ctx.needs_input_grad) if needed])
+        ctx.gradient, ctx.at = None, (tensors, [0 if t.is_inference() else t._version for t in tensors])
         gradients = ctx.gradients = [None] * len(arrays)
-        argnums = tuple([k for k, needed in enumerate(ctx.needs_input_grad) if needed])
         if argnums:
             value, found = both(*arrays, *rest, argnums=argnums)
             for k, gradient in zip(argnums, found):
                 gradients[k] = gradient
         else:
             value = value_of(*arrays, *rest)
-        return from_numpy(array(value)).to(dtypes[0])
+        return from_numpy(array(value)).to(tensors[0].dtype)
 
     return Compiled.apply
+
+
+def _gradients(torch: Foreign, tape: CompiledTape | GuardedTape, rest: tuple[Tree, ...]) -> Callable[..., Foreign]:
+    """The gradients by some of the tensors, times a number, as a function that PyTorch differentiates once."""
+    from_numpy, array = torch.from_numpy, np.array
+
+    def products(ctx: Foreign, *directions: Foreign) -> list[Foreign]:
+        """Of the Hessian with the directions."""
+        factor, *tensors = ctx.saved_tensors
+        (first, *others), v = _arrays(tuple(tensors)), _arrays(directions)
+        _, slopes, found = tape.value_gradient_and_hvp(first, tuple(v), *others, *rest, argnums=ctx.wanted)
+        by_number = dict(zip(ctx.wanted, found))
+        along = from_numpy(array(sum(np.sum(s * d) for s, d in zip(slopes, v)))).to(factor.dtype)
+        scaled = [from_numpy(array(by_number[k] * factor.item())).to(t.dtype) if k in by_number else None for k, t in enumerate(tensors)]
+        return [None, along, *scaled]
+
+    class Gradients(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Foreign, wanted: tuple[int, ...], factor: Foreign, *tensors: Foreign) -> Foreign:
+            ctx.wanted = wanted
+            ctx.save_for_backward(factor, *tensors)
+            found = tape.value_and_gradient(*_arrays(tensors), *rest, argnums=wanted)[1]
+            return tuple([from_numpy(array(g * factor.item())).to(tensors[k].dtype) for k, g in zip(wanted, found)])
+
+        @staticmethod
+        def backward(ctx: Foreign, *directions: Foreign) -> Foreign:
+            found = products(ctx, *directions)
+            if not torch.is_grad_enabled():
+                return tuple(found)
+            present = [part for part in found if part is not None]
+            refusing = iter(Last.apply(len(present), *present, *ctx.saved_tensors, *directions))
+            return tuple([None if part is None else next(refusing) for part in found])
+
+    class Last(torch.autograd.Function):  # type: ignore[misc]
+        """Results that depend on tensors in a way that is not known: PyTorch would take their derivatives by these for zero."""
+
+        @staticmethod
+        def forward(ctx: Foreign, count: int, *values: Foreign) -> Foreign:
+            return tuple([value.clone() for value in values[:count]])
+
+        @staticmethod
+        def backward(ctx: Foreign, *cotangents: Foreign) -> Foreign:
+            fix = "fix: td.gradient and td.hvp of one another"
+            raise RuntimeError(f"a function of to_torch is differentiated twice, and not three times; {fix}")
+
+    return Gradients.apply
+
+
+def _arrays(tensors: tuple[Foreign, ...]) -> list[np.ndarray]:
+    """As float64; those of that type share their memory."""
+    return [t.detach().double().numpy() for t in tensors]
+
+
+def _unchanged(at: tuple[tuple[Foreign, ...], tuple[int, ...]]) -> tuple[Foreign, ...]:
+    """The tensors of a call."""
+    tensors, versions = at
+    if any(not t.is_inference() and t._version != version for t, version in zip(tensors, versions)):
+        raise RuntimeError("the tensor that was differentiated by has been changed in place since; fix: call the function again")
+    return tensors
 
 
 def from_torch(f: Callable[..., Foreign], name: str | None = None) -> Primitive:

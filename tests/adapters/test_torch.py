@@ -26,16 +26,15 @@ def test_gradients_go_through_a_graph(dtype):
 
 
 def test_several_tensors_and_data():
-    """Data are shared by all calls; a second derivative is refused."""
+    """Data are shared by all calls; the second derivative is the Hessian's, by each tensor and by what stands before them."""
     f = adapter.to_torch(lambda a, b, y: np.sum((y - a @ b) ** 2), np.arange(2.0))
     a, b = (
         torch.ones(2, 3, dtype=torch.float64, requires_grad=True),
         torch.ones(3, dtype=torch.float64, requires_grad=True),
     )
     assert torch.autograd.gradcheck(f, (a, b))
-    (gradient,) = torch.autograd.grad(f(a, b), b, create_graph=True)
-    with pytest.raises(RuntimeError, match="does not require grad"):
-        gradient.sum().backward()
+    assert torch.autograd.gradgradcheck(f, (a, b))
+    assert torch.autograd.gradgradcheck(lambda b: torch.sin(f(a.detach(), torch.exp(b))), (b,))
 
 
 def test_gradients_are_new_tensors_and_only_those_that_are_wanted():
@@ -63,8 +62,55 @@ def test_gradients_are_new_tensors_and_only_those_that_are_wanted():
     adapter.to_torch(lambda a: a**2)(scalar).backward()
     assert scalar.grad.item() == 6.0
     assert scalar.grad.shape == ()
+
+
+def test_second_derivatives_are_those_of_the_hessian_and_third_ones_are_refused():
+    """Whatever PyTorch computes them with: a derivative that it took for zero would be a wrong one."""
+
+    def cubic(x):
+        return np.sum(x**3) * x[0] if x[0] > 0 else np.sum(x**2)
+
+    f, x = adapter.to_torch(cubic), torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    for at in (x, (-x).detach().requires_grad_()):
+        expected = td.hessian(cubic, at.detach().numpy())
+        np.testing.assert_allclose(torch.autograd.functional.hessian(f, at), expected, rtol=1e-12)
+        (gradient,) = torch.autograd.grad(f(at), at, create_graph=True)
+        (gradient**2).sum().backward()  # a penalty on gradients
+        np.testing.assert_allclose(at.grad, 2.0 * expected @ td.gradient(cubic, at.detach().numpy()), rtol=1e-12)
+    single = torch.tensor([0.5, -1.0], dtype=torch.float32, requires_grad=True)
+    np.testing.assert_allclose(torch.autograd.functional.hessian(f, single), td.hessian(cubic, np.array([0.5, -1.0])), rtol=1e-5)
     (gradient,) = torch.autograd.grad(f(x), x, create_graph=True)
-    assert not gradient.requires_grad  # no second derivative
+    (second,) = torch.autograd.grad(gradient.sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiated twice, and not three times"):
+        torch.autograd.grad(second.sum(), x)
+    with pytest.raises(RuntimeError, match="differentiated twice, and not three times"):
+        torch.autograd.functional.jacobian(lambda x: torch.autograd.functional.hessian(f, x, create_graph=True), x)
+
+
+def test_second_derivatives_at_tensors_that_were_changed_are_refused():
+    """Before the first derivative by tapediff, after it by PyTorch."""
+    f = adapter.to_torch(lambda a: np.sum(a**3))
+    x = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    loss = f(x)
+    with torch.no_grad():
+        x += 1.0
+    with pytest.raises(RuntimeError, match="changed in place"):
+        torch.autograd.grad(loss, x, create_graph=True)
+    (gradient,) = torch.autograd.grad(f(x), x, create_graph=True)
+    with torch.no_grad():
+        x += 1.0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(gradient.sum(), x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_widened(dtype):
+    """Results are rounded to the tensor's type."""
+    x = torch.tensor([0.5, -2.0], dtype=dtype, requires_grad=True)
+    value = adapter.to_torch(lambda x: np.sum(x**2))(x)
+    value.backward()
+    assert (value.dtype, value.item()) == (dtype, 4.25)
+    np.testing.assert_array_equal(x.grad.float(), [1.0, -4.0])
 
 
 def test_what_is_no_tensor_of_floats_is_refused():
