@@ -18,7 +18,8 @@ def function_of(text: str, name: str = "f") -> Callable[..., Any]:
     text = text if text.startswith("import") else "import numpy as np\n" + text.lstrip()
     file = f"<random branches {next(_numbers)}>.py"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    names: dict[str, Any] = {}
+    # Classes have the name of their module.
+    names: dict[str, Any] = {"__name__": __name__}
     exec(compile(text, file, "exec"), names)
     return names[name]
 

@@ -23,6 +23,7 @@ from tapediff.targets.guarded.merging import Merging
 from . import regions
 from .branching import function_of
 from .containers import ContainerProgram, NestedProgram
+from .idiom_programs import IdiomProgram
 from .mixed_programs import MixedProgram
 from .unusual_regions import UnusualProgram
 
@@ -248,7 +249,7 @@ def unchecked():
 
 
 KINDS = {"stateful": StatefulProgram, "regions": regions.Program, "unusual": UnusualProgram, "containers": ContainerProgram, "mixed": MixedProgram,
-         "nested": NestedProgram}  # fmt: skip
+         "nested": NestedProgram, "idioms": IdiomProgram}  # fmt: skip
 
 
 def faults_of(seed: int, count: int, native: bool = False, kind: str = "stateful") -> tuple[str, list[str], int]:
@@ -287,7 +288,7 @@ def main() -> None:
             wrong += 1
             print(f"--- seed {seed}\n{text[text.index('def f(') :]}\n" + "\n".join(found[:3]), flush=True)
         seed, done, merged = seed + 1, done + 2 * chosen.points, merged + bool(sites)
-        if (seed - chosen.first) % 100 == 0:
+        if (seed - chosen.first) % 20 == 0:
             print(f"{seed - chosen.first} programs, {done} replays, {merged} merged, {wrong} wrong, {time.time() - began:.0f} s", flush=True)
     print(f"{seed - chosen.first} programs, {done} replays, {merged} merged, {wrong} wrong")
 

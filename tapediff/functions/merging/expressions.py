@@ -370,21 +370,3 @@ def values(facts: Facts, node: ast.expr, site: Placed, has_turns: bool) -> ast.e
 def extreme(facts: Facts, node: ast.Call, site: Placed, args: Sequence[ast.expr]) -> ast.expr:
     """max or min of numbers."""
     return call("extreme", [node.func, place(site), flags(facts.use_of(frozenset(), [node])), *args], node)
-
-
-class Helpers(Transformer):
-    """Calls of the user's functions, which are merged as well."""
-
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        return node
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and is_one(self._facts.resolve(node.func.id), (type, isinstance)):
-            node.func = call("asks", [place(node), node.func], node.func)
-        elif not is_call_of_run_time(node) and isinstance(node.func, (ast.Name, ast.Attribute)) and not self._facts.is_library(node.func):
-            node.func = call("helper", [node.func], node.func)
-        return node

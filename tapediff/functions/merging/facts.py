@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from types import CodeType, ModuleType
 
 from .nodes import walk
+from .prepare.chosen_values import ChosenValues
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
 from .prepare.early_exits import EarlyExits
@@ -20,6 +21,7 @@ from .rules import REGION, Breach, Broken, Place, Resolve
 from .uses.climb import Use
 from .uses.contexts import Contexts
 from .uses.kinds import is_one, is_read
+from .uses.known_functions import LookInto, OtherFunctions, known_inner, may_fail
 from .variables import NONE, Binding, Liveness, Names, assigned, bound_by, read_first
 
 
@@ -34,6 +36,7 @@ class Facts:
         look_ups: those with guards on whole numbers where it reads entries.
         may_merge: whether the branch at a place may be merged; it was not refused at run time.
         lines_of: those of another code.
+        look_into: the node of a function that this one calls, if it may be looked into.
         results_are_data: see Contexts.
 
     Attributes:
@@ -46,11 +49,13 @@ class Facts:
         divisors, powers: the extents of divisors and powers of plain numbers which become data.
         beside: the extents of arithmetic with what is a float64 and no plain number.
         stores: the places of assignments that have to be to arrays of float64.
+        known_inner: the names of functions in it of which all calls are known.
+        calls_quotients: it calls functions of which the calls are known, and in which there are quotients or powers.
     """
 
     def __init__(
         self, definition: Definition, code: CodeType, resolve: Resolve, lines: Collection[int], look_ups: frozenset[int],
-        may_merge: Callable[[Place], bool], lines_of: Callable[[CodeType], Collection[int]], results_are_data: bool,
+        may_merge: Callable[[Place], bool], lines_of: Callable[[CodeType], Collection[int]], look_into: LookInto, results_are_data: bool,
     ) -> None:  # fmt: skip
         self.code, self._lines, self._look_ups, self.may_merge, self._lines_of = code, lines, look_ups, may_merge, lines_of
         # Those of comprehensions are in codes of their own.
@@ -67,7 +72,10 @@ class Facts:
         self._own = frozenset((*code.co_varnames, *code.co_cellvars)) - self._shared(definition)
         self.arguments = frozenset(part.arg for part in walk(definition.args) if isinstance(part, ast.arg))
         self.loops = LoopExits(self.looks_at_data, may_merge, self._is_range)
-        body = self.loops.of_function(without_matches(body_of(definition)), self.arguments.union(code.co_freevars))
+        statements = without_matches(body_of(definition))
+        if isinstance(definition, ast.FunctionDef):
+            statements = ChosenValues(self.looks_at_data, self.is_library).of_function(statements)
+        body = self.loops.of_function(statements, self.arguments.union(code.co_freevars))
         self.body = EarlyExits(self.looks_at_data).of_function(body)
         own = frozenset(code.co_varnames) - self.arguments - frozenset(code.co_cellvars)
         own |= self._containers_as_variables(own | frozenset(code.co_cellvars) - self.arguments)
@@ -77,7 +85,11 @@ class Facts:
         self.body = writes.of_function(self.body, self.arguments.union(code.co_freevars))
         self.variables |= writes.parts
         self.all_or_nothing, self.on_copies = self.loops.made | writes.made, writes.on_copies
-        self._contexts = Contexts(self.body, self.resolve, may_merge, own, results_are_data)
+        parts = [node for statement in self.body for node in walk(statement)]
+        inner, others = known_inner(parts), OtherFunctions(parts, self.resolve, resolve, look_into)
+        self.known_inner = frozenset(known.name for known in inner if isinstance(known.function, ast.FunctionDef))
+        self.calls_quotients = others.divide or any(may_fail(known.function) for known in inner if known.name in self.known_inner)
+        self._contexts = Contexts(parts, self.resolve, may_merge, own, inner, others, results_are_data)
         self.stores = {(store.lineno, store.col_offset) for store in self._contexts.stores}
         self.live = Liveness(self.body)
         self.bound = Binding(self.body, self.arguments.union(code.co_freevars)).before

@@ -251,7 +251,7 @@ class MergedFunctions:
         self._heads[code] = definition.lineno, definition.col_offset
         made = compile_within(definition, code, (*code.co_freevars, RUN_TIME))
         if made is not None:
-            self._origins |= dict.fromkeys(_comprehensions(made), code)
+            self._origins |= dict.fromkeys(_parts(made), code)
         return made
 
     def _lines_of(self, code: CodeType) -> set[int]:
@@ -268,6 +268,10 @@ class MergedFunctions:
         is_region = len(place) == 3 and place[2] == REGION
         return (code, place) not in self.refused and not (self._is_body and is_region)
 
+    def _may_look_into(self, known: Mapping[str, object], function: FunctionType) -> bool:
+        """Whether what a function does with numbers is asked: it has these global names, and none of the numbers was refused."""
+        return function.__globals__ is known and (function.__code__, None) not in self.refused
+
     def _definition(
         self, definition: Definition, function: FunctionType, in_region: bool, asked: Asked | None = None
     ) -> tuple[Definition, Facts]:
@@ -283,7 +287,8 @@ class MergedFunctions:
         asked = asked or Asked(code)
         may_merge, lines_of = partial(asked.may_merge, self._may_merge), partial(asked.lines_of, self._lines_of)
         given = self._lines_of(code), self._look_ups_of(code)
-        facts = Facts(definition, code, resolve, *given, may_merge, lines_of, code in self._results_are_data)
+        look_into = partial(asked.look_into, partial(self._may_look_into, known))
+        facts = Facts(definition, code, resolve, *given, may_merge, lines_of, look_into, code in self._results_are_data)
         calls_helpers = self._calls_helpers(code)
         return Rewriter(definition, facts, calls_helpers or in_region, in_region).rewritten(), facts
 
@@ -318,7 +323,7 @@ class MergedFunctions:
             self.refused.setdefault((code, (breach.line, -1)), breach)
         self.sites[code] = dict(form.sites)
         if form.made is not None:
-            self._origins |= dict.fromkeys(_comprehensions(form.made), code)
+            self._origins |= dict.fromkeys(_parts(form.made), code)
         return form.made
 
     def _given(self, code: CodeType, lines: Collection[int]) -> Hashable:
@@ -328,7 +333,8 @@ class MergedFunctions:
         """A form that was made before, also for another recording, of all the same."""
         code, known = function.__code__, function.__globals__
         resolve, may_merge = partial(_named, known), partial(self._may_merge, code)
-        return next((form for form in forms_of(code) if form.is_for(self._given(code, lines), resolve, may_merge)), None)
+        may_look_into, given = partial(self._may_look_into, known), self._given(code, lines)
+        return next((form for form in forms_of(code) if form.is_for(given, resolve, may_merge, may_look_into)), None)
 
     def _new_form(self, function: FunctionType, lines: Collection[int]) -> Form:
         code = function.__code__
@@ -338,7 +344,7 @@ class MergedFunctions:
         is_none = not facts.sites and not self._calls_helpers(code)
         made = None if is_none else compile_within(changed, code, (*code.co_freevars, RUN_TIME))
         resolved = self._resolved[_key_of(function)]
-        form = Form(given, resolved, asked.merges, made, dict(facts.sites), tuple(facts.breaches))
+        form = Form(given, resolved, asked.merges, asked.looks, made, dict(facts.sites), tuple(facts.breaches))
         if not asked.others and all(map(is_fixed, resolved.values())):
             keep_form(code, form)
         return form
@@ -374,9 +380,18 @@ def _count(form: str, paths: int) -> str:
 
 def _comprehensions(code: CodeType) -> list[CodeType]:
     """A code, and those of comprehensions in it."""
+    return _inner(code, lambda name: name in _COMPREHENSIONS)
+
+
+def _parts(code: CodeType) -> list[CodeType]:
+    """The code of a merged form, and those of comprehensions, turns of loops and sides of branches in it."""
+    return _inner(code, lambda name: name in _COMPREHENSIONS or name.startswith("."))
+
+
+def _inner(code: CodeType, is_part: Callable[[str], bool]) -> list[CodeType]:
     found, pending = [code], [code]
     while pending:
-        inner = [c for c in pending.pop().co_consts if isinstance(c, CodeType) and c.co_name in _COMPREHENSIONS]
+        inner = [c for c in pending.pop().co_consts if isinstance(c, CodeType) and is_part(c.co_name)]
         found += inner
         pending += inner
     return found

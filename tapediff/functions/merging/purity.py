@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dis
 import functools
 import sys
 from abc import ABCMeta
 from collections.abc import Sequence
-from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
+from types import BuiltinFunctionType, BuiltinMethodType, CodeType, FunctionType, MethodType
 
 import numpy as np
 
@@ -317,6 +318,24 @@ _HARMLESS = frozenset(
         "firstlineno static_attributes init_subclass class_getitem parameters orig_bases hash slotnames"
     ).split()
 )
+
+
+@functools.lru_cache(maxsize=1024)
+def asks_types(code: CodeType) -> bool:
+    """Whether a code, or one within it, may ask for the type of a value."""
+    inner = any(asks_types(part) for part in code.co_consts if isinstance(part, CodeType))
+    return inner or not _TYPES.isdisjoint(code.co_names) or any(i.opname == "MATCH_CLASS" for i in dis.get_instructions(code))
+
+
+@functools.lru_cache(maxsize=1024)
+def asks_types_later(kind: type) -> bool:
+    """Whether a class of the user's has code which is called without being written as a call, and may ask for types."""
+    members = [member for base in kind.__mro__ for name, member in vars(base).items() if name not in ("__init__", "__new__")]
+    found = [getattr(member, "fget", None) or getattr(member, "func", None) or member for member in members]
+    return any(is_users(f) and asks_types(f.__code__) for f in found)
+
+
+_TYPES = frozenset("type isinstance issubclass isscalar __class__".split())
 
 
 def is_users(function: Tree) -> bool:

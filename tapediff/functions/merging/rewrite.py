@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Collection, Sequence
 from types import FunctionType, ModuleType
 
-from .expressions import Expressions, Helpers, Simple, values
+from .expressions import Expressions, Simple, values
 from .facts import Facts
 from .nodes import (
     Transformer,
@@ -15,6 +16,7 @@ from .nodes import (
     copied,
     extent,
     function_node,
+    is_call_of_run_time,
     load,
     names_tuple,
     near,
@@ -27,7 +29,7 @@ from .prepare.jumps import JUMPS, has_jump
 from .prepare.source import Definition
 from .purity import Checked, check_statements
 from .regions.regions import REGION, Regions
-from .rules import VARYING, Broken, Without
+from .rules import FIRST_PLAIN, VARYING, Broken, Without
 from .selects import Select
 from .uses.climb import LARGEST_EXPONENT
 from .uses.contexts import flags
@@ -49,7 +51,9 @@ class Rewriter:
     """
 
     def __init__(self, definition: Definition, facts: Facts, calls_helpers: bool, in_region: bool = False) -> None:
-        self._definition, self._facts, self._calls_helpers = definition, facts, calls_helpers
+        self._definition, self._facts = definition, facts
+        # Inner functions have to be found in the source where they are called, so their quotients are checked as helpers'.
+        self._all, self._calls_helpers = calls_helpers, calls_helpers or facts.calls_quotients
         self._regions = Regions(facts, lambda body: self._block(body, False))
         # Branches in a region are paths of it.
         self._in_region = in_region
@@ -69,7 +73,7 @@ class Rewriter:
             definition.body = only.value or definition.body
         else:
             definition.body, definition.decorator_list, definition.returns = body, [], None
-        definition = PlainErrors(self._facts, self._calls_helpers).visit(definition)
+        definition = PlainErrors(facts, definition, self._all).visit(definition)
         gathers = Gathers(facts.looks_up, facts.may_merge)
         definition = gathers.of_function(definition)
         facts.sites = gathers.sites | facts.sites
@@ -190,7 +194,8 @@ class Rewriter:
         turn = function_node(f".turn{number}", positional(names), [*body, near(ast.Return(names_now), node)], node)
         further = VARYING if self._regions.may_hand_through else 0
         use = ast.Tuple([flags(use, further) for use in uses], ast.Load())
-        arguments = [place(node), load(condition.name), load(turn.name), names_tuple(names, ast.Load()), use]
+        all_plain = ast.Constant(not facts.may_merge((node.lineno, node.col_offset, FIRST_PLAIN)))
+        arguments = [place(node), load(condition.name), load(turn.name), names_tuple(names, ast.Load()), use, all_plain]
         return [condition, turn, near(ast.Assign([names_tuple(names, ast.Store())], call("loop", arguments, node)), node)]
 
     def _expression(self, value: ast.expr, in_try: bool) -> ast.expr:
@@ -210,26 +215,87 @@ def _form_of(node: ast.If | ast.While, is_call: bool, is_exit: bool) -> str:
     return f"a loop whose turns after its end are masked, with {form}" if is_exit else form
 
 
+class Helpers(Transformer):
+    """Calls of the user's functions, which are merged as well."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        # It has to be found in the source where it is called; but nothing else would notice that it asks for a type.
+        return self.generic_visit(node) if any(isinstance(n, ast.Call) and self._asks_type(n) for n in walk(node)) else node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if is_call_of_run_time(node):
+            return node
+        if is_one(self._called(node.func), _CALL_BACK):
+            # A variable that is no function stays what it is.
+            node.args = [_helper(a) if isinstance(a, ast.Name) else a for a in node.args]
+            node.keywords = [ast.keyword(k.arg, _helper(k.value) if isinstance(k.value, ast.Name) else k.value) for k in node.keywords]
+        if self._asks_type(node):
+            node.func = call("asks", [place(node), node.func], node.func)
+        elif not isinstance(node.func, ast.Lambda) and not self._facts.is_library(node.func):
+            node.func = _helper(node.func)
+        return node
+
+    def _asks_type(self, node: ast.Call) -> bool:
+        return is_one(self._called(node.func), (type, isinstance))
+
+    def _called(self, function: ast.expr) -> object:
+        """A global or built-in function, or one of a module; None for others."""
+        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            module = self._facts.resolve(function.value.id)
+            return getattr(module, function.attr, None) if isinstance(module, ModuleType) else None
+        return self._facts.resolve(function.id) if isinstance(function, ast.Name) else None
+
+
+def _helper(function: ast.expr) -> ast.expr:
+    return call("helper", [function], function)
+
+
+# Functions that call those that they are given.
+_CALL_BACK: tuple[Callable[..., object], ...] = (map, filter, sorted, functools.partial, functools.reduce)
+
+
 class PlainErrors(Transformer):
     """Checks at run time quotients and powers of what were plain numbers, for which Python has errors, and where these are stored.
 
     Args:
+        whole: the node of the function.
         all_of_them: whether arguments and results of functions may be such numbers.
     """
 
-    def __init__(self, facts: Facts, all_of_them: bool) -> None:
-        self._facts, self._all = facts, all_of_them
+    def __init__(self, facts: Facts, whole: Definition, all_of_them: bool) -> None:
+        self._facts, self._whole, self._all = facts, whole, all_of_them
+        # In a function of which all calls are known, and are those of helpers.
+        self._is_inner = False
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.Lambda) -> ast.AST:
+        was = self._all, self._is_inner
+        name = getattr(node, "name", "")
+        if node is not self._whole and not name.startswith("."):
+            # It is rewritten where it is called, and has to be found in the source then.
+            self._all, self._is_inner = False, self._is_inner or name in self._facts.known_inner
+        self.generic_visit(node)
+        self._all, self._is_inner = was
+        return node
+
+    visit_Lambda = visit_FunctionDef
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         if extent(node) in self._facts.beside:
             at = ast.Tuple([ast.Constant(k) for k in extent(node)], ast.Load())
             return call("beside", [at, ast.Constant(OPERATORS[type(node.op)]), node.left, node.right], node)
-        if isinstance(node.op, ast.Div) and (self._all or extent(node.right) in self._facts.divisors):
+        if isinstance(node.op, ast.Div) and self._is_checked(extent(node.right), self._facts.divisors):
             return call("quotient", [place(node.right), node.left, node.right], node)
-        if isinstance(node.op, ast.Pow) and (self._all or extent(node) in self._facts.powers) and not _is_small_power(node.right):
+        if isinstance(node.op, ast.Pow) and self._is_checked(extent(node), self._facts.powers) and not _is_small_power(node.right):
             return call("power", [place(node), node.left, node.right], node)
         return node
+
+    def _is_checked(self, of: tuple[int, ...], found: Collection[tuple[int, ...]]) -> bool:
+        return self._all or (of in found and not self._is_inner)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         self.generic_visit(node)
@@ -250,8 +316,9 @@ class PlainErrors(Transformer):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.op, ast.Div) and isinstance(node.target, ast.Name) and (self._all or extent(node.value) in self._facts.divisors):
-            node.value = call("divisor", [place(node.value), load(node.target.id), node.value], node.value)
+        if isinstance(node.op, ast.Div) and isinstance(node.target, ast.Name):
+            if self._is_checked(extent(node.value), self._facts.divisors):
+                node.value = call("divisor", [place(node.value), load(node.target.id), node.value], node.value)
         self._store(node)
         return node
 

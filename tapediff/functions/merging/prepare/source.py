@@ -107,8 +107,11 @@ def compile_within(definition: Definition, code: CodeType, cells: tuple[str, ...
     Args:
         code: where the file name and the future features come from.
     """
-    inner: ast.stmt = ast.Expr(definition) if isinstance(definition, ast.Lambda) else definition
-    outer = function_node("enclosing", positional(cells), [inner], definition)
+    inner: list[ast.stmt] = [ast.Expr(definition)] if isinstance(definition, ast.Lambda) else [definition]
+    if isinstance(definition, ast.FunctionDef) and definition.name not in cells:
+        # A function that calls itself by its global name does so here.
+        inner.insert(0, ast.Global([definition.name]))
+    outer = function_node("enclosing", positional(cells), inner, definition)
     imports: list[ast.stmt] = [ast.Import([ast.alias("builtins", name)]) for name in _file(code.co_filename).imports]
     module = with_places(ast.Module([*imports, outer], []))
     try:

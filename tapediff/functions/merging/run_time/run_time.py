@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
 from typing import TypeAlias
 
 import numpy as np
 
+from ....errors import UnsupportedFunction
 from ....ir.instruction import FLOAT64, Operand, Tree, is_tracked
 from ....ops.control.calls import GET
 from ....recording.aliases import ALWAYS
@@ -18,10 +20,10 @@ from ....recording.python_state.object_snapshot import LARGEST_COMPARED
 from ...captured.freeze import Frozen, freeze
 from ...captured.outside_state import OutsideState, TooMuchState, names_of, watch_arrays
 from ..plain_numbers import check_numbers, checked, is_wide, may_be_plain, note_plain
-from ..purity import is_operand, is_pure, is_pure_attribute, is_pure_method, is_users
+from ..purity import asks_types, asks_types_later, is_operand, is_pure, is_pure_attribute, is_pure_method, is_users
 from ..regions.region_calls import RefusingAliases, Region
 from ..regions.region_run_time import RegionCalls
-from ..rules import BOOLS, FLOATS, INTS, VARYING, Place, Refused, is_large, is_small
+from ..rules import BOOLS, FIRST_PLAIN, FLOATS, INTS, VARYING, Place, Refused, is_large, is_small
 from .array_copies import ArrayCopies
 from .choices import DTYPES, OPERATORS, PLAIN, Choices
 from .container_calls import ContainerCalls, looked_up
@@ -140,25 +142,44 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls, ArrayCopies):
 
         def asked(value: Tree, *kinds: Tree) -> Tree:
             if type(value) is TrackedArray and may_be_plain(value):
-                raise self._refuse("numbers", place, "it asks for the type of what may be a plain number", is_all=True)
+                got = "it asks for the type of what may be a plain number"
+                if self._is_helper:
+                    # Another function has chosen it, so that it is of no use that this one stays as it is.
+                    raise UnsupportedFunction(f"{self._code.co_name}: {got}")
+                raise self._refuse("numbers", place, got, is_all=True)
             return function(value, *kinds)
 
         return asked
 
     def helper(self, function: Tree) -> Tree:
-        """A function that is called, with its branches merged where it is the user's."""
+        """A function, method or callable object that is called, with its branches merged where it is the user's."""
         if type(function) is FunctionType:
-            return self._merged(function)
+            return self._merged_helper(function)
         if type(function) is MethodType and type(function.__func__) is FunctionType:
-            return MethodType(self._merged(function.__func__), function.__self__)
+            return MethodType(self._merged_helper(function.__func__), function.__self__)
+        if isinstance(function, type):
+            return _without_plain_numbers(function) if asks_types_later(function) else function
+        method = getattr(type(function), "__call__", None)  # noqa: B004 -- asks for the function behind the call
+        if type(method) is FunctionType and is_users(method) and type(type(function)) is type:
+            return MethodType(self._merged_helper(method), function)
         return function
+
+    def _merged_helper(self, function: FunctionType) -> Callable[..., Tree]:
+        merged = self._merged(function)
+        is_unchecked = merged is function and is_users(function) and asks_types(function.__code__)
+        return _without_plain_numbers(function) if is_unchecked else merged
 
     # Loops
 
     def loop(
         self, place: Place, condition: Callable[..., Operand], turn: Callable[..., Tree], first: tuple[Tree, ...], flags: tuple[int, ...],
+        all_plain: bool,
     ) -> tuple[Tree, ...]:  # fmt: skip
-        """The variables after `while condition: turn`."""
+        """The variables after `while condition: turn`.
+
+        Args:
+            all_plain: any of them may be a plain number, in its first turn or later; else only those that are one before it.
+        """
         start = tuple(self._first(place, value, flag) for value, flag in zip(first, flags))
 
         frozen = freeze(turn, condition)
@@ -166,7 +187,8 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls, ArrayCopies):
         unbound = [k for k, value in enumerate(first) if value is self.nothing]
         state = self._loop_state(place, turn, condition, frozen)
 
-        # Tree variable of the loop may be a plain number, in its first turn or later.
+        plain = tuple([all_plain or may_be_plain(value) for value in start])
+
         def step(carry: tuple[Operand, ...]) -> tuple[Operand, ...]:
             # Another path may be recorded much later.
             if not (state.is_same() and state.are_arrays_same()):
@@ -174,24 +196,26 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls, ArrayCopies):
             recorder = carry[0]._recorder
             for number, is_plain in zip(recorder.inputs[len(carry) :], captured):
                 recorder.plain_numbers[number] = is_plain
-            found = tuple(self._carry(place, value, flag) for value, flag in zip(turn(*map(note_plain, carry)), flags))
+            found = tuple(self._carry(place, value, flag) for value, flag in zip(turn(*_noted(carry, plain)), flags))
             check_numbers(recorder)
             arrays = {k: np.ones(found[k].shape, found[k].dtype) for k in unbound if found[k].shape and not carry[k].shape}
             if arrays:
                 raise _OtherArrays(arrays)
+            if any(may_be_plain(value) and not was for value, was in zip(found, plain)):
+                raise self._refuse("numbers", (*place[:2], FIRST_PLAIN), "a turn gives a plain number where there was none before")
             return found
 
-        found, start = self._recorded_loop(place, condition, step, start)
+        check = lambda carry: condition(*_noted(carry, plain))  # noqa: E731 -- its name is its use
+        found, start = self._recorded_loop(place, check, step, start)
         if self._is_body and _looks_at_values(found[0]):
             raise self._refuse("guards", place, "a turn of it looks at a value")
         self._watch(place, found, [[value] for value in start] + frozen.originals)
-        return tuple(map(note_plain, found))
+        return _noted(found, plain)
 
     def _recorded_loop(
-        self, place: Place, condition: Callable[..., Operand], step: Callable[[Tree], Tree], start: tuple[Tree, ...]
+        self, place: Place, check: Callable[[Tree], Operand], step: Callable[[Tree], Tree], start: tuple[Tree, ...]
     ) -> tuple[tuple[Tree, ...], tuple[Tree, ...]]:
         """The variables after a loop, and before it."""
-        check = lambda carry: condition(*map(note_plain, carry))  # noqa: E731 -- its name is its use
         while True:
             try:
                 return self._while_loop(check, step, start), start
@@ -285,6 +309,18 @@ class RunTime(Choices, LoopRunTime, RegionCalls, ContainerCalls, ArrayCopies):
         return made
 
 
+def _without_plain_numbers(function: Callable[..., Tree]) -> Callable[..., Tree]:
+    """A function or class that is not rewritten, and may ask for the types of what it gets."""
+
+    @functools.wraps(function, updated=())
+    def unchanged(*args: Tree, **named: Tree) -> Tree:
+        if any(type(value) is TrackedArray and may_be_plain(value) for value in (*args, *named.values())):
+            raise UnsupportedFunction(f"{function.__name__}: it gets what may be a plain number, and may ask for its type")
+        return function(*args, **named)
+
+    return unchanged
+
+
 def _looks_at_values(result: TrackedArray) -> bool:
     """Whether the turns of a loop that gave a result have guards, or its first test."""
     made = result._recorder.instructions
@@ -300,6 +336,11 @@ class _OtherArrays(Exception):
     def __init__(self, arrays: dict[int, np.ndarray]) -> None:
         super().__init__()
         self.arrays = arrays
+
+
+def _noted(values: Sequence[Operand], plain: Sequence[bool]) -> tuple[Operand, ...]:
+    """Values, of which is noted which may be plain numbers."""
+    return tuple([note_plain(value) if is_plain else value for value, is_plain in zip(values, plain)])
 
 
 class _Nothing:

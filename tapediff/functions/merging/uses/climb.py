@@ -12,7 +12,7 @@ from ..rules import COMPARISONS
 from ..variables import Names, each_assigned, makes_a_float
 from .flows import FlowGraph
 from .kinds import asks_for_none, never_divides_by_zero
-from .lambdas import Known
+from .known_functions import Known
 
 LARGEST_EXPONENT = 4
 
@@ -95,19 +95,22 @@ class Climb:
         stores: assignments that are taken for such to arrays of float64.
         lists: variables that are lists which nothing else sees; their uses are those of what is put into them.
         results: returns of what is data for the caller in any case.
-        lambdas: those that are only called.
+        functions: those of which the calls are known.
         variable_of: by argument of a call of those, the variable that gets it.
         ints: where ints go by assignments.
     """
 
     def __init__(
         self, parents: Mapping[ast.AST, ast.AST], kinds: Mapping[ast.Call, str], stores: Collection[ast.AST], lists: Names,
-        results: Collection[ast.AST], lambdas: Collection[Known], variable_of: Mapping[ast.AST, str], ints: FlowGraph,
+        results: Collection[ast.AST], functions: Collection[Known], variable_of: Mapping[ast.AST, str], ints: FlowGraph,
     ) -> None:  # fmt: skip
         self._parents, self._kinds, self._stores, self._lists, self._results = parents, kinds, stores, lists, results
         self._variable_of, self._ints = variable_of, ints
-        self._calls = {known.function: known.calls for known in lambdas}
-        self._callees: set[ast.AST] = {call.func for known in lambdas for call in known.calls}
+        # By the node at which the result of such a function stands, the calls.
+        self._calls: dict[ast.AST, list[ast.Call]] = {
+            end: known.calls for known in functions for end in (known.function, *known.returns)
+        }
+        self._callees: set[ast.AST] = {call.func for known in functions for call in known.calls}
         self._right = {node: node.right for node in parents if isinstance(node, ast.BinOp)}
         self._line, self._beside = 0, frozenset[ast.AST]()
         self._use = self._of_ints = Use()
@@ -151,28 +154,30 @@ class Climb:
             self._note_of_ints(MAY_GROW, PRODUCT, NEGATED)
 
     def _climb(self, node: ast.AST) -> None:
-        """Follow a value to where its expression ends; that of a lambda goes on at the calls of it."""
+        """Follow a value to where its expression ends; the result of a function goes on at the calls of it."""
         pending, seen = [node], set[ast.AST]()
         while pending:
             end = self._climb_expression(pending.pop())
-            calls = self._calls.get(end, ()) if isinstance(end, ast.Lambda) else ()
+            calls = self._calls.get(end, ()) if end is not None else ()
             self._of_ints = self._use
             pending += [call for call in calls if call not in seen]
             seen.update(calls)
 
     def _climb_expression(self, node: ast.AST) -> ast.AST | None:
-        """Follow a value to where its expression ends; the lambda that gives it, if one does."""
+        """Follow a value to where its expression ends; the lambda or statement that gives it, if one does."""
         may_be_int, is_product = True, False
         name = node.id if isinstance(node, ast.Name) else ""
         part: ast.AST = node
         while True:
             parent = self._parents.get(node)
+            if isinstance(parent, ast.keyword) and node in self._variable_of:
+                parent = self._parents[parent]
             if isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.Call)):
                 if not self._goes_on(parent, node, may_be_int):
                     return None
                 may_be_int = may_be_int and not (isinstance(parent, ast.BinOp) and makes_a_float(parent))
                 is_product |= isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Mult, ast.Pow))
-            elif isinstance(parent, ast.Lambda) and parent in self._calls:
+            elif isinstance(parent, (ast.Lambda, ast.Return)) and parent in self._calls:
                 return parent
             elif isinstance(parent, ast.Subscript) and node is parent.value and not isinstance(parent.ctx, ast.Del):
                 # An entry of a list that holds it; what is put into an entry takes its place.
@@ -217,12 +222,12 @@ class Climb:
             if kind == "index":
                 self._note(NO_FLOAT, node is not parent.args[1])
                 return False
-            # Variables of lambdas are among those that are looked at.
-            is_lambda = node in self._variable_of or node in self._callees
-            if may_be_int and (is_lambda or kind == "numpy"):
+            # Variables of such functions are among those that are looked at.
+            is_known = node in self._variable_of or node in self._callees
+            if may_be_int and (is_known or kind == "numpy"):
                 self._note_of_ints(NUMPYS)
-            self._note(NO_FLOAT, not is_lambda and kind == "" and node is not parent.func)
-            self._note(SIGN, not is_lambda and kind == "sign")
+            self._note(NO_FLOAT, not is_known and kind == "" and node is not parent.func)
+            self._note(SIGN, not is_known and kind == "sign")
             return False
         is_negative = isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.USub)
         is_product = isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Mult, ast.Pow)) and not self._has_a_float(parent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ..nodes import children, extent, walk
@@ -22,7 +22,7 @@ from ..variables import (
 from .climb import Climb, Use
 from .flows import FlowGraph
 from .kinds import base_of_store, is_store, kind_of_call, lists_among
-from .lambdas import flows_into, known_lambdas
+from .known_functions import Known, OtherFunctions, flows_through
 
 
 def flags(use: Use, further: int = 0) -> ast.expr:
@@ -50,6 +50,8 @@ class Contexts:
         may_be: whether what stands at a place may be taken for what it mostly is, as it was not found to be something else: an assignment
             to entries for one to an array of float64, arithmetic for that with a float64 which is no plain number.
         own: variables that nothing else than the body sees.
+        inner: the functions in the body of which all calls are known.
+        others: the global functions that it calls.
         results_are_data: whoever calls the function gets its results as data in any case.
 
     Attributes:
@@ -57,45 +59,44 @@ class Contexts:
     """
 
     def __init__(
-        self, body: list[ast.stmt], resolve: Resolve, may_be: Callable[[Place], bool], own: Names, results_are_data: bool = False
-    ) -> None:
-        parts = [node for statement in body for node in walk(statement)]
+        self, parts: list[ast.AST], resolve: Resolve, may_be: Callable[[Place], bool], own: Names, inner: Sequence[Known],
+        others: OtherFunctions, results_are_data: bool = False,
+    ) -> None:  # fmt: skip
         lists = lists_among(parts, own)
         stores = [n for n in parts if isinstance(n, ast.stmt) and is_store(n) and base_of_store(n) not in lists]
         self.stores = {n for n in stores if may_be((n.lineno, n.col_offset))}
         self._parts, self._may_be = parts, may_be
-        self._lambdas = known_lambdas(parts)
-        # By argument the variable that gets it.
-        self._variable_of: dict[ast.AST, str] = {
-            argument: variable.arg
-            for known in self._lambdas for call in known.calls for argument, variable in zip(call.args, known.function.args.args)
-        }  # fmt: skip
+        self._functions = [*inner, *others.known]
+        # By argument the variable that gets it; and by a statement that gives a result the name of the function.
+        self._variable_of: dict[ast.AST, str] = {argument: name for known in self._functions for argument, name in known.given.items()}
+        self._name_of: dict[ast.AST, str] = {end: known.name for known in self._functions for end in known.returns}
         self._parents: dict[ast.AST, ast.AST] = {}
         self._uses: dict[Names, Use] = {}
         self._loads: list[ast.Name] = []
         # As they are before anything is rewritten.
         self._kinds: dict[ast.Call, str] = {}
         # Sides of branches are rewritten as copies of their expressions, which have kept their places.
-        self._placed: dict[tuple[int, ...], ast.expr] = {}
-        for node in parts:
-            for child in children(node):
-                self._parents[child] = node
-            if isinstance(node, (ast.Call, ast.IfExp)):
-                self._placed[extent(node)] = node
-            if isinstance(node, ast.Call):
-                self._kinds[node] = kind_of_call(node, resolve)
-            if isinstance(node, ast.Name) and (isinstance(node.ctx, ast.Load) or isinstance(self._parents.get(node), ast.AugAssign)):
-                self._loads.append(node)
+        self._all_parts = [*parts, *others.parts]
+        for nodes, resolved in ((parts, resolve), (others.parts, others.resolve)):
+            for node in nodes:
+                for child in children(node):
+                    self._parents[child] = node
+                if isinstance(node, ast.Call):
+                    self._kinds[node] = kind_of_call(node, resolved)
+                if isinstance(node, ast.Name) and (isinstance(node.ctx, ast.Load) or isinstance(self._parents.get(node), ast.AugAssign)):
+                    self._loads.append(node)
+        self._placed = {extent(node): node for node in parts if isinstance(node, (ast.Call, ast.IfExp))}
         self._candidates = self._found_candidates()
         ints = FlowGraph(self._flows_of(reads_of_ints))
-        inner = {part for node in parts if isinstance(node, ast.FunctionDef) for part in walk(node)}
-        results = {node for node in parts if isinstance(node, ast.Return) and results_are_data} - inner
-        self._climb = Climb(self._parents, self._kinds, self.stores, lists, results, self._lambdas, self._variable_of, ints)
-        self._totals = self._totalled(FlowGraph(self._flows_of(reads_of_values) + flows_into(self._lambdas, reads_of_values)), ints, _NONE)
+        in_functions = {part for node in parts if isinstance(node, ast.FunctionDef) for part in walk(node)}
+        results = {node for node in parts if isinstance(node, ast.Return) and results_are_data} - in_functions
+        self._climb = Climb(self._parents, self._kinds, self.stores, lists, results, self._functions, self._variable_of, ints)
+        flows = self._flows_of(reads_of_values) + flows_through(self._functions, reads_of_values)
+        self._totals = self._totalled(FlowGraph(flows), ints, _NONE)
         self._totals_beside: _Totals | None = None
 
     def _flows_of(self, reads: Callable[[ast.AST], Names]) -> Flows:
-        return flows_of(self._parts, reads, self.stores)
+        return flows_of(self._all_parts, reads, self.stores)
 
     def _totalled(self, flows: FlowGraph, ints: FlowGraph, beside: frozenset[ast.AST]) -> _Totals:
         of_all: dict[str, Use] = {}
@@ -112,7 +113,7 @@ class Contexts:
             ends = self._candidates
             values = lambda node: reads_within(node, lambda part: part in ends)  # noqa: E731 -- used in the next lines
             ints = lambda node: reads_within(node, lambda part: part in ends or makes_a_float(part))  # noqa: E731 -- used in the next lines
-            flows = FlowGraph(self._flows_of(values) + flows_into(self._lambdas, values))
+            flows = FlowGraph(self._flows_of(values) + flows_through(self._functions, values))
             self._totals_beside = self._totalled(flows, FlowGraph(self._flows_of(ints)), ends)
         return self._totals_beside
 
@@ -171,6 +172,8 @@ class Contexts:
             node = self._parents[node]
             if node in beside:
                 break
+            if node in self._name_of:
+                found.add(self._name_of[node])
             if isinstance(node, ast.Call) and self._kinds[node] != "number":
                 break  # which gives something else than plain numbers, or asks for more of them than to be that
             targets = [] if node in self.stores else [*getattr(node, "targets", ()), getattr(node, "target", None)]
