@@ -9,12 +9,12 @@ import pytest
 import tapediff as td
 from tapediff.functions.merging import facts, merged_function, plain_numbers, purity, rewrite, rules, selects
 from tapediff.functions.merging.prepare import known_forms, source
-from tapediff.functions.merging.run_time import array_copies, run_time
+from tapediff.functions.merging.run_time import array_copies, loop_run_time, run_time
 from tapediff.functions.merging.run_time.run_time import RunTime
 from tapediff.functions.merging.uses import climb
 from tapediff.targets.guarded import merging
 from tapediff.targets.guarded.merging import Merging
-from tests.functions.merging import choice_programs, programs, row_programs, traps
+from tests.functions.merging import choice_programs, programs, row_programs, traps, write_programs
 from tests.functions.merging.test_merging import POINTS
 from tests.random_programs.branching import function_of
 
@@ -164,6 +164,7 @@ MUTATIONS = [
     ("copies of arrays", array_copies, "shows_none_of", lambda *_: True, row_programs.reads_it_in_a_tuple),
     ("arrays by two names", array_copies, "root_of", lambda array: array, row_programs.writes_it_by_two_names),
     ("lengths of rows", RunTime, "row_lengths", lambda *_: None, row_programs.too_few_for_a_row),
+    ("lists", loop_run_time, "is_wide", lambda _: True, write_programs.writes_a_plain_number_to_a_list),
     ("uses", selects, "flags", lambda _: ALL_FLAGS, traps.bool_list),
 ]  # fmt: skip
 

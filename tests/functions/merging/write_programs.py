@@ -74,7 +74,94 @@ def discarded_infinities_in_an_array(x):
     return np.sum(y)
 
 
-MERGE = [writes_an_array, adds_to_entries, swaps, views_see_it, until_a_break, signed_zeros, discarded_infinities_in_an_array]
+def sorts_an_array(x):
+    a = x.copy()
+    n = len(a)
+    for i in range(n):
+        for j in range(n - 1 - i):
+            if a[j] > a[j + 1]:
+                a[j], a[j + 1] = a[j + 1], a[j]
+    return np.sum(a * np.arange(1.0, n + 1))
+
+
+def sorts_a_list(x):
+    a = list(x)
+    for i in range(len(a)):
+        for j in range(len(a) - 1 - i):
+            if a[j] > a[j + 1]:
+                a[j], a[j + 1] = a[j + 1], a[j]
+    return sum(k * v for k, v in enumerate(a))
+
+
+def bounces_between_walls(x):
+    at, speed = x[:3].copy(), x[3:] * 1.0
+    for _ in range(5):
+        for i in range(3):
+            at[i] += 0.3 * speed[i]
+            if at[i] < -0.5:
+                at[i] = -1.0 - at[i]
+                speed[i] = -speed[i]
+    return np.sum(at * speed)
+
+
+def writes_a_plain_number_to_a_list(x):
+    a = list(x)
+    if x[0] > 0.3:
+        a[1] = 3.0
+    return (2.0 if type(a[1]) is float else 1.0) * x[2] + a[1]
+
+
+def writes_an_int_to_a_list(x):
+    a = list(x)
+    if x[0] > 0.3:
+        a[1] = 2
+    return sum(range(a[1])) * x[2] if type(a[1]) is int else a[1]
+
+
+def writes_to_a_list_with_another_name(x):
+    a = list(x)
+    b = a
+    if x[0] > 0.3:
+        a[0] = x[1]
+        a[1] = b[0] * 2
+    return a[0] + a[1] * 3 + b[1]
+
+
+def writes_to_a_list_in_a_list(x):
+    a = list(x)
+    b = [a, a]
+    if x[0] > 0.3:
+        a[0] = x[2]
+        a[1] = b[1][0]
+    return a[1] * x[3] + a[0]
+
+
+def writes_arrays_to_a_list(x):
+    y = x * 1.0
+    a = [y, y * 2]
+    if x[0] > 0.3:
+        a[0] = y + 1
+    return np.sum(a[0] * a[1])
+
+
+def writes_an_array_without_axes_to_a_list(x):
+    a = [(x[0:1] * 1.0).reshape(()), x[1]]
+    b = a[0]
+    if x[0] > 0.3:
+        a[0] = x[2]
+    a[0] += 1.0
+    return a[0] * a[1] + b
+
+
+def writes_float32_to_a_list(x):
+    narrow = np.array([1.5, 2.5], np.float32)
+    a = list(x)
+    if x[0] > 0.3:
+        a[1] = narrow[0]
+    return a[0] * np.sum(narrow * a[1])
+
+
+MERGE = [sorts_an_array, sorts_a_list, bounces_between_walls, writes_an_array, adds_to_entries, swaps, views_see_it, until_a_break, signed_zeros, discarded_infinities_in_an_array]
 
 
 # Traps
@@ -184,6 +271,8 @@ def write(y, i):
 
 
 TRAPS = [
+    writes_a_plain_number_to_a_list, writes_an_int_to_a_list, writes_to_a_list_with_another_name,
+    writes_to_a_list_in_a_list, writes_arrays_to_a_list, writes_an_array_without_axes_to_a_list, writes_float32_to_a_list,
     two_names_for_an_array, reads_a_view, the_same_entry_twice, writes_a_list, writes_a_plain_array, writes_where_it_found_something,
     writes_rows, a_sum_while_it_is_written, beyond_the_end, divides_by_what_it_wrote, writes_in_a_helper,
 ]  # fmt: skip

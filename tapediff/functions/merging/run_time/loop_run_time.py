@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from types import CodeType
 from typing import TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ....errors import TapediffError
 from ....ir.instruction import FLOAT64, Operand, Tree, ValueType
 from ....recording.arrays.tracked import TrackedArray
-from ..plain_numbers import may_be_plain
+from ..plain_numbers import is_wide, may_be_plain
 from ..rules import Place, Refusing
 from .array_copies import require_filled
 
@@ -31,6 +32,11 @@ Values = TypeVar("Values", bound=Iterable[Tree])
 
 class LoopRunTime(Refusing):
     """Called by the loops and writes of one rewritten function."""
+
+    def __init__(self, code: CodeType) -> None:
+        super().__init__(code)
+        # The branches that have written to lists.
+        self._in_lists: set[Place] = set()
 
     # In place of a value that is never used.
     nothing = np.float64(1.0)
@@ -61,24 +67,34 @@ class LoopRunTime(Refusing):
         seen: set[tuple[int, ...]] = set()
         found: list[Operand] = []
         for array, index in entries:
-            require_filled(array)
-            if type(array) is not TrackedArray or array.type.dtype != FLOAT64:
-                raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
-            place_of, shape = index if type(index) is tuple else (index,), array.type.shape
+            shape = self._shape(place, array)
+            place_of = index if type(index) is tuple else (index,)
             if len(place_of) != len(shape) or not all(type(k) is int and -n <= k < n for k, n in zip(place_of, shape)):
                 raise self._refuse("writes", place, f"it writes at {index!r} in an array of shape {shape}")
-            seen.add(tuple(k % n for k, n in zip(place_of, shape)))
+            seen.add((id(array), *(k % n for k, n in zip(place_of, shape))))
             try:
-                found.append(array[index])
+                found.append(array[index])  # type: ignore[call-overload, index]  # of a list it is an int
             except TapediffError as error:
                 raise self._refuse("writes", place, f"it writes where nothing was written before: {error}") from error
+            if type(array) is list and type(found[-1]) not in (TrackedArray, np.float64):
+                raise self._refuse("writes", place, f"it writes to a list with a {type(found[-1]).__name__}")
         arrays = {id(array): array for array, _ in entries}.values()
         roots = [id(_root(array)) for array in arrays]
         if len(seen) < len(entries) or len(set(roots)) < len(roots):
             raise self._refuse("writes", place, "it writes to an entry in two ways")
-        if any(type(other) is TrackedArray and id(_root(other)) in roots for other in others):
+        if any(type(other) in (TrackedArray, list) and id(_root(other)) in roots for other in others):
             raise self._refuse("writes", place, "it reads the array that it writes to by another name")
         return tuple(found)
+
+    def _shape(self, place: Place, array: Tree) -> tuple[int, ...]:
+        """The shape of an array, or list of numbers, to which a branch writes."""
+        if type(array) is list:
+            self._in_lists.add(place)
+            return (len(array),)
+        require_filled(array)
+        if type(array) is not TrackedArray or array.type.dtype != FLOAT64:
+            raise self._refuse("writes", place, f"it writes to {getattr(array, 'type', type(array).__name__)}")
+        return array.type.shape
 
     def row_lengths(self, place: Place, rows: Sequence[tuple[TrackedArray, int, int]]) -> None:
         """Raise unless arrays have so many entries along an axis, as are written."""
@@ -87,7 +103,9 @@ class LoopRunTime(Refusing):
                 raise self._refuse("writes", place, f"it writes {count} entries to rows of {array.shape[axis]}")
 
     def stored(self, place: Place, value: Operand) -> Operand:
-        """A number as an array of float64 has it."""
+        """A number as an array of float64 has it, or a list, which keeps plain numbers as they are."""
+        if place in self._in_lists and not is_wide(value):
+            raise self._refuse("writes", place, f"it writes {value!r} to a list")
         if type(value) is TrackedArray:
             if value.type != _NUMBER or value._view is not None:
                 raise self._refuse("writes", place, f"it writes {value.type}")
@@ -113,6 +131,6 @@ class LoopRunTime(Refusing):
         return stop is True
 
 
-def _root(array: TrackedArray) -> object:
+def _root(array: TrackedArray | list[Tree]) -> object:
     """The array whose memory this one shows."""
-    return array if array._view is None else array._view.root
+    return array if type(array) is list or array._view is None else array._view.root  # type: ignore[union-attr]  # of an array

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from typing import TypeGuard
 
 from ...nodes import children, walk
 from ...variables import Names, assigned, blocks_of, reads
@@ -23,9 +24,11 @@ class Decided:
 
     def __init__(self, body: Sequence[ast.stmt], looks_at_data: Callable[[ast.expr], bool]) -> None:
         self._looks_at_data = looks_at_data
-        # By expression, the names that it reads, and whether it chooses by data.
-        self._known: dict[ast.expr, tuple[Names, bool]] = {}
+        # By expression, the names that it reads, those of which it only asks the length, and whether it chooses by data.
+        self._known: dict[ast.expr, tuple[Names, Names, bool]] = {}
         self.names: set[str] = set()
+        # Those of them that are bound by what data decides; others only hold something else.
+        self._bound: set[str] = set()
         self.statements: set[ast.stmt] = set()
         count = -1
         while count < len(self.names) + len(self.statements):
@@ -37,8 +40,10 @@ class Decided:
         known = self._known.get(node)
         if known is None:
             chooses = any(isinstance(n, ast.IfExp) and self._looks_at_data(n.test) for n in walk(node))
-            self._known[node] = known = reads(node), chooses
-        return known[1] or not self.names.isdisjoint(known[0])
+            lengths = [n.args[0] for n in walk(node) if _is_length(n)]
+            names = frozenset(n.id for n in walk(node) if isinstance(n, ast.Name) and n not in lengths)
+            self._known[node] = known = reads(node) & names, reads(node) - names, chooses
+        return known[2] or not (self.names.isdisjoint(known[0]) and self._bound.isdisjoint(known[1]))
 
     def _block(self, body: Sequence[ast.stmt], may_not_run: bool) -> None:
         for statement in body:
@@ -53,10 +58,20 @@ class Decided:
         elif isinstance(node, ast.For):
             if self.is_decided(node.iter):
                 self.names |= assigned([node.target])
+                self._bound |= assigned([node.target])
         elif may_not_run or any(self.is_decided(part) for part in children(node) if isinstance(part, ast.expr)):
-            self.names |= (assigned([node]) | _changed(node)) if not blocks_of(node) else frozenset()
+            if not blocks_of(node):
+                self.names |= assigned([node]) | _changed(node)
+                self._bound |= assigned([node])
         for block in blocks_of(node):
             self._block(block, inner)
+
+
+def _is_length(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Whether a node is len(variable)."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return False
+    return node.func.id == "len" and len(node.args) == 1 and isinstance(node.args[0], ast.Name)
 
 
 def _changed(node: ast.stmt) -> frozenset[str]:
