@@ -345,3 +345,12 @@ def test_a_subtape_takes_and_gives_any_number_of_arrays(count):
     points = np.random.default_rng(count).normal(size=(2, count))
     points[0, 0], points[1, 0] = 1.0, -1.0
     agree(f, *points)
+
+
+def test_a_discarded_maximum_of_nan_stays_out_of_the_gradient():
+    """As above, where the path does not use the greater of two numbers that are not defined there."""
+    pick = td.subtape(lambda x, y: y if x > 0 else x)
+    for of_two in (np.maximum, np.minimum):
+        f = lambda x, of_two=of_two: pick(x[0], of_two(np.sqrt(x[1]), x[0]))
+        for target in (td.record(f, np.array([1.0, 2.0])), td.compile(f, np.array([1.0, 2.0]))):
+            np.testing.assert_array_equal(td.gradient(target, np.array([-1.0, -2.0])), [1.0, 0.0])

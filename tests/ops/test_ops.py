@@ -3,6 +3,7 @@
 The inputs come from the declarations: `samples` for elementwise ops, `examples` for the others.
 """
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -369,3 +370,23 @@ def test_derivatives_of_compositions_up_to_third_order_are_their_limits(name):
     """As for single ops, at finite points; and where a kink is squared away."""
     f = COMPOSED[name]
     assert_limits(f, f.__code__.co_argcount if hasattr(f, "__code__") else {"logaddexp2": 2}.get(name, 1), ends=())
+
+
+SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -1.0, 2.0)
+
+
+@pytest.mark.parametrize("name", [name for name in ELEMENTWISE if REGISTRY[name].linear and not callable(REGISTRY[name].vjp)])
+@np.errstate(all="ignore")
+def test_rules_of_linear_ops_give_zero_for_zero(name):
+    """Whatever the operands are, also NaN: so that nothing has to be selected where what they get was discarded."""
+    op = REGISTRY[name]
+    count = len(op.samples)
+
+    def shares(v):
+        operands = [v[k] for k in range(count)]
+        found = [rule(0.0 * v[count], op(*operands), *operands) for rule in op.vjp if rule is not None]
+        return np.stack([v[count], *(share for share in found if share is not None)])
+
+    tape = td.record(shares, np.ones(count + 1))
+    for operands in itertools.product(SPECIAL, repeat=count):
+        assert not np.any(tape(np.array([*operands, 1.0]))[1:]), operands

@@ -171,16 +171,17 @@ def _not_nan_part(z_bar: Operand, z: Operand, x: Operand, y: Operand, wins: Oper
     return SELECT(wins(x, y), z_bar, SELECT(EQUAL(x, x), SELECT(EQUAL(y, y), tie, z_bar), 0.0))
 
 
+# Not linear, as they answer NaN with NaN also where the cotangent is 0.
 MAXIMUM = Elementwise(
     "maximum", np.maximum, "maximum(x, y)", vjp=(_greater_part, lambda z_bar, z, x, y: _greater_part(z_bar, z, y, x)),
     integer_scalar="select(x < y, y, x)", mask_scalar="x | y", compares=_with_each_other,
-    floats_only=False, linear=True, masks=True, answers=(np.maximum,), samples=(REAL, REAL),
+    floats_only=False, masks=True, answers=(np.maximum,), samples=(REAL, REAL),
 )
 MINIMUM = Elementwise(
     "minimum", np.minimum, "minimum(x, y)",
     vjp=(lambda z_bar, z, x, y: _greater_part(z_bar, z, -x, -y), lambda z_bar, z, x, y: _greater_part(z_bar, z, -y, -x)),
     integer_scalar="select(x < y, x, y)", mask_scalar="x & y", compares=_with_each_other,
-    floats_only=False, linear=True, masks=True, answers=(np.minimum,), samples=(REAL, REAL),
+    floats_only=False, masks=True, answers=(np.minimum,), samples=(REAL, REAL),
 )
 FMAX = Elementwise(
     "fmax", np.fmax, "fmax(x, y)",
