@@ -14,6 +14,7 @@ from tests.functions.merging import (
     container_programs,
     loop_programs,
     method_programs,
+    named_tuple_programs,
     nested_programs,
     programs,
     reduction_programs,
@@ -27,7 +28,7 @@ from tests.random_programs.branching import Program, function_of, points
 
 PROGRAMS = (
     programs, loop_programs, state_programs, write_programs, store_programs, reduction_programs, container_programs, method_programs,
-    row_programs, nested_programs, choice_programs,
+    row_programs, nested_programs, choice_programs, named_tuple_programs,
 )  # fmt: skip
 MERGE, TRAPS = ([f for group in PROGRAMS for f in getattr(group, kind)] for kind in ("MERGE", "TRAPS"))
 POINTS = [

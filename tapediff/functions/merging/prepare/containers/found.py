@@ -129,12 +129,14 @@ class Makers:
         function = node.func
         if isinstance(function, ast.Attribute) and function.attr == "copy" and not node.args and not node.keywords:
             return self._copy(function.value, ("list", "dict"))
+        if isinstance(function, ast.Attribute) and function.attr == "_replace" and not node.args:
+            return self._changed(node, function.value)
         found = self._found(function)
         if is_one(found, _CONVERSIONS) and len(node.args) == 1 and not node.keywords:
             kinds = ("dict",) if found is dict else ("list", "tuple")
             return self._copy(node.args[0], kinds, found.__name__)
         if found is dataclasses.replace and len(node.args) == 1:
-            return self._changed(node)
+            return self._changed(node, node.args[0])
         names = [k.arg for k in node.keywords if k.arg is not None]
         if (found is dict or found is SimpleNamespace) and not node.args and len(names) == len(node.keywords):
             made = self._dict(names, [k.value for k in node.keywords])
@@ -163,14 +165,13 @@ class Makers:
         constants = [(name, copied(value)) for name, value in record.values if not isinstance(value, ast.Name)]
         return Made(shape, (*computed, *constants))
 
-    def _changed(self, node: ast.Call) -> Made | None:
-        """dataclasses.replace(state, x=...)"""
-        (of,) = node.args
+    def _changed(self, node: ast.Call, of: ast.expr) -> Made | None:
+        """dataclasses.replace(state, x=...), or state._replace(x=...)."""
         if not (isinstance(of, ast.Name) and of.id in self.shapes):
             return None
         shape = self.shapes[of.id]
         given = {k.arg: k.value for k in node.keywords if k.arg is not None}
-        if shape.record is None or not shape.record.can_be_replaced:
+        if shape.record is None or not (shape.record.is_tuple if not node.args else shape.record.can_be_replaced):
             return None
         if len(given) < len(node.keywords) or not given.keys() <= set(shape.keys):
             return None

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from .....ir.instruction import Tree
 from ...nodes import copied
+from ...purity import is_record
 from ..source import NoSource, definition_of
 
 
@@ -32,6 +33,7 @@ class RecordClass:
         values: by attribute, the expression of the arguments that it starts as.
         is_frozen: attributes cannot be assigned to.
         can_be_replaced: dataclasses.replace makes a changed copy.
+        is_tuple: of a named tuple, of which the method _replace does.
         version: another one once methods, what they refer to, or constants of the class have changed.
     """
 
@@ -40,6 +42,7 @@ class RecordClass:
     values: tuple[tuple[str, ast.expr], ...]
     is_frozen: bool
     can_be_replaced: bool
+    is_tuple: bool = False
     version: int = 0
 
     @property
@@ -51,7 +54,7 @@ class RecordClass:
         """The same for classes that are alike."""
         defaults = tuple((field.name, type(field.default), repr(field.default)) for field in self.parameters)
         values = tuple((name, ast.dump(value)) for name, value in self.values)
-        return defaults, self.keyword_only, values, self.is_frozen, self.can_be_replaced, self.version
+        return defaults, self.keyword_only, values, self.is_frozen, self.can_be_replaced, self.is_tuple, self.version
 
 
 def record_class(kind: object) -> RecordClass | None:
@@ -100,7 +103,7 @@ def class_constant(kind: type, name: str) -> int | float | bool | str | None:
 def _member(kind: type, name: str) -> object:
     """What a class has under a name that is no attribute of its objects."""
     record = record_class(kind)
-    if record is None or name in record.attributes or name.startswith("__"):
+    if record is None or name in record.attributes or name.startswith("_" if record.is_tuple else "__"):
         return None
     return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
 
@@ -140,6 +143,8 @@ def _are_same(first: list[object], second: list[object]) -> bool:
 
 
 def _found(kind: Tree) -> RecordClass | None:
+    if is_record(kind):
+        return _of_named_tuple(kind)
     for base in kind.__mro__[:-1]:
         options = vars(base).get("__dataclass_params__")
         if any(not _is_harmless(name, member, options) for name, member in vars(base).items()):
@@ -154,6 +159,17 @@ def _found(kind: Tree) -> RecordClass | None:
     if found is None or any(not _is_plain_attribute(kind, name, has_slots) for name in found.attributes):
         return None
     return found
+
+
+def _of_named_tuple(kind: Tree) -> RecordClass | None:
+    fields, defaults = kind._fields, kind._field_defaults
+    found = tuple(Field(name, defaults.get(name, NO_DEFAULT)) for name in fields)
+    # Anything may have been put in the place of what reads a field, or in that of the constructor's defaults.
+    are_fields = all(type(vars(kind).get(name)).__name__ == "_tuplegetter" for name in fields)
+    if not are_fields or not all(_is_constant(field.default) for field in found):
+        return None
+    values = tuple((name, ast.Name(name, ast.Load())) for name in fields)
+    return RecordClass(found, len(fields), values, is_frozen=True, can_be_replaced=False, is_tuple=True)
 
 
 def _of_dataclass(kind: Tree) -> RecordClass | None:
