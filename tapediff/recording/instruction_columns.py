@@ -227,9 +227,14 @@ def _all_made(
     return made
 
 
+def float_of(bits: int) -> float:
+    """The float64 that has the same bits as an int64."""
+    return _from_bits(_bits_as_bytes(bits))[0]
+
+
 def _number(bits: int) -> np.ndarray:
     """The parameter of a constant."""
-    value = np.array(_from_bits(_bits_as_bytes(bits))[0], FLOAT64)
+    value = np.array(float_of(bits), FLOAT64)
     value.flags.writeable = False
     return value
 

@@ -26,7 +26,7 @@ from ...ir.instruction import (
 from ...ops.elementwise.comparison import SELECT
 from ...recording.arrays.numbers import LARGEST_INT
 from ...recording.arrays.tracked import TrackedArray
-from ...recording.instruction_columns import GrowingColumns
+from ...recording.instruction_columns import GrowingColumns, float_of
 from ...recording.recorder import Recorder
 from .rules import Breach, Refused
 
@@ -218,7 +218,9 @@ def _sizes(recorder: Recorder, columns: GrowingColumns) -> Iterator[tuple[int, f
     noted = {number for number, is_plain in recorder.plain_numbers.items() if is_plain}
     for number, (which, first, second) in enumerate(zip(columns.which, columns.first, columns.second)):
         size, rule = None, rules[which]
-        if rule is not None:
+        if columns.takes[which] == NUMBER:
+            size = _bits_of_number(float_of(second), number in recorder.large_ints)
+        elif rule is not None:
             if first in known:
                 if columns.takes[which] == ONE:
                     size = rule([known[first]], columns.templates[which])
@@ -241,6 +243,11 @@ def _has_whole(instruction: Instruction, known: Mapping[int, float]) -> bool:
     return not inputs or inputs[-1] in known or (len(inputs) > 1 and inputs[-2] in known)
 
 
+def _bits_of_number(value: float, is_large_int: bool) -> float | None:
+    size = max(1.0, abs(value))
+    return math.log2(size) if value.is_integer() and (size <= LARGEST_INT or is_large_int) else None
+
+
 def _bits_of(recorder: Recorder, number: int, instruction: Instruction, known: Mapping[int, float]) -> float | None:
     """How many bits the largest whole number has that a value may be; None if it is none, or none of Python's. `known`: of its operands.
 
@@ -249,10 +256,7 @@ def _bits_of(recorder: Recorder, number: int, instruction: Instruction, known: M
     op = instruction.op
     if op is CONSTANT:
         value = instruction.params[0]
-        if value.shape or not float(value).is_integer():
-            return None
-        size = max(1.0, abs(float(value)))
-        return math.log2(size) if size <= LARGEST_INT or number in recorder.large_ints else None
+        return None if value.shape else _bits_of_number(float(value), number in recorder.large_ints)
     if op.name in _SIZES:
         sizes = [size for k in instruction.inputs if (size := known.get(k)) is not None]
         return _SIZES[op.name](sizes, instruction) if len(sizes) == len(instruction.inputs) else None
