@@ -64,7 +64,7 @@ class _Estimator(_BaseEstimator):
         objective = Objective(tape, *data, float(self.alpha))  # type: ignore[arg-type]  # leaves of any content
         found = import_module("scipy.optimize").minimize(
             objective, np.concatenate([np.ravel(part) for part in parts]), jac=objective.jac, method=self.method, tol=self.tol,
-            options={"maxiter": self.max_iter},
+            options={"maxiter": self.max_iter}, **_second_derivatives(self.method, objective),
         )  # fmt: skip
         if not np.isfinite(found.fun):
             raise ValueError(f"the loss is {found.fun} at the starting values; fix: another start")
@@ -166,6 +166,14 @@ def negative_log_likelihood(codes: Array, scores: Array) -> Array:
     if scores.ndim == 1:
         return np.logaddexp(0.0, scores) - codes * scores
     return -log_softmax(scores, axis=1)[np.arange(len(codes)), codes]
+
+
+def _second_derivatives(method: Tree, objective: Objective) -> dict[str, Tree]:
+    """Those that a method of scipy.optimize.minimize takes; others would warn of them."""
+    name = method.lower() if isinstance(method, str) else ""
+    if name in ("newton-cg", "trust-ncg", "trust-krylov", "trust-constr"):
+        return {"hessp": objective.hessp}
+    return {"hess": objective.hess} if name in ("dogleg", "trust-exact") else {}
 
 
 @lru_cache(maxsize=MODELS)

@@ -73,6 +73,14 @@ def test_searches_pipelines_and_pickles_share_the_kernels():
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(search)).predict(X), search.predict(X))
 
 
+@pytest.mark.parametrize("method", ["Newton-CG", "trust-ncg", "trust-krylov", "trust-exact", "trust-constr"])
+def test_methods_with_second_derivatives_are_given_them(method):
+    """The same ridge regression as by L-BFGS-B."""
+    expected = Regressor(linear, zeros, penalty=size).fit(X, Y).parameters_["w"]
+    found = Regressor(linear, zeros, penalty=size, method=method).fit(X, Y).parameters_["w"]
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)  # the minimisers' tolerances
+
+
 def test_any_loss_and_start_and_what_goes_wrong():
     """A median by a rounded absolute loss; parameters that are one array; iterations that do not suffice; a loss that is not finite."""
     median = Regressor(lambda p, X: p[0] + 0.0 * X[:, 0], np.zeros(1), loss=nearly_absolute, method="BFGS").fit(X, Y)
