@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import is_recoverable
 from .density import NamedDensity
+from .jumps import jump_beside
 from .progress import with_progress
 from .transforms import Array
 
@@ -51,9 +52,15 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found at all points; prints as a table."""
+    """What was found at all points; prints as a table.
+
+    Attributes:
+        points: one after the other.
+        jump: by how much the log density changes at the nearest branch: 0 where it is continuous, None if that is not known.
+    """
 
     points: tuple[Point, ...]
+    jump: float | None = None
 
     @property
     def is_fine(self) -> bool:
@@ -72,10 +79,9 @@ class Report:
                 f"{name:9}   {p.log_density:12.5g}   {p.steepest:13.4g}   {p.error:17.1e}   {branch:>18}"
                 + ("" if p.is_fine else "   <- look here")
             )
-        branching = [p for p in self.points if p.next_branch is not None]
-        if branching:
-            nearest = min(branching, key=lambda p: p.next_branch or 0.0)
-            lines.append(f"the nearest branch: {nearest.branch}")
+        nearest = _nearest(self.points)
+        if nearest is not None:
+            lines.append(f"the nearest branch: {nearest.branch}{_told(self.jump)}")
         lines.append(
             "finite everywhere, and gradients agree with differences"
             if self.is_fine
@@ -88,7 +94,21 @@ def check_posterior(posterior: NamedDensity, points: int, seed: int) -> Report:
     """At u = 0, and at points uniform in (-2, 2), where Stan's samplers begin."""
     rng, size = np.random.default_rng(seed), posterior.param_unc_num()
     starts = [np.zeros(size), *rng.uniform(-2.0, 2.0, size=(max(points - 1, 0), size))]
-    return Report(tuple(_look_at(posterior, u, rng) for u in with_progress(starts, len(starts), "check")))
+    found = tuple(_look_at(posterior, u, rng) for u in with_progress(starts, len(starts), "check"))
+    nearest = _nearest(found)
+    return Report(found, None if nearest is None else jump_beside(posterior, nearest.u, rng))
+
+
+def _nearest(points: tuple[Point, ...]) -> Point | None:
+    """The point that is nearest to a branch, but not on it where there are others: on it, at u = 0, an equality may hold by chance."""
+    branching = [p for p in points if p.next_branch is not None]
+    return min(branching, key=lambda p: p.next_branch or np.inf, default=None)
+
+
+def _told(jump: float | None) -> str:
+    if jump is None:
+        return ""
+    return f", where the log density jumps by {jump:.2g}" if jump else ", where the log density is continuous"
 
 
 def _look_at(posterior: NamedDensity, u: Array, rng: np.random.Generator) -> Point:

@@ -9,10 +9,9 @@ import numpy as np
 
 from ..errors import is_recoverable
 from .density import NamedDensity
-from .descent import minimized
 from .layout import Layout
 from .progress import with_progress
-from .starts import ATTEMPTS, points_with_a_value
+from .starts import ATTEMPTS, minimized, points_with_a_value
 from .transforms import Array
 
 # Starting points with a finite log density that are tried.

@@ -14,9 +14,8 @@ import numpy as np
 
 from ..adapters.samplers import LogDensity
 from .density import NamedDensity
-from .descent import minimized
 from .progress import with_progress
-from .starts import ATTEMPTS
+from .starts import ATTEMPTS, minimized
 from .transforms import Array
 
 # Steps of the path that an estimate of the Hessian is made of, draws that an estimate of a divergence is made of; as in the paper.

@@ -3,6 +3,7 @@
 import copy
 import importlib.util
 import pickle
+import re
 import sys
 import types
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from scipy import stats
 
 import tapediff as td
-from tapediff.posterior import descent, progress, sampling
+from tapediff.posterior import progress, sampling, starts
 from tapediff.stats import halfcauchy, norm
 
 spec = importlib.util.spec_from_file_location(
@@ -117,7 +118,7 @@ def test_a_density_that_branches_has_a_tape_for_each_path():
     report = post.check(seed=1)
     assert report.is_fine
     assert "0 " in str(report).splitlines()[1]  # u = 0 is at the branch
-    assert "the nearest branch: greater(0, 0) in test_posterior.py" in str(report)
+    assert re.search(r"the nearest branch: greater\(.*, 0\) in test_posterior.py.*, where the log density is continuous", str(report))
 
 
 def test_comparisons_of_data_are_no_branches_in_the_table_of_check():
@@ -205,7 +206,7 @@ def test_the_descent_goes_on_where_a_line_search_met_a_rejected_point():
 
     for start in ([40.0, 1e-3], [4.0, 0.2], [3.0, 0.5], [40.0, 0.5]):
         path = []
-        end = descent.minimized(barrier, np.array(start), {"gtol": 1e-9, "ftol": 1e-14}, path.append)
+        end = starts.minimized(barrier, np.array(start), {"gtol": 1e-9, "ftol": 1e-14}, path.append)
         np.testing.assert_allclose(end, 1.0, atol=1e-6)
         np.testing.assert_array_equal(path[-1], end)
 
@@ -339,6 +340,34 @@ def test_check_marks_what_is_not_fine():
     report = td.Posterior(lambda x: wrong(x), x=td.real()).check()
     assert not report.is_fine
     assert "look here" in str(report)
+
+
+BRANCHING = {
+    "a jump": (lambda x, y: norm.logpdf(x) + norm.logpdf(y) - (3.0 if x > 0.3 else 0.0), 3.0),
+    "a jump that is not at a number": (lambda x, y: -(x**2) - y**2 - (0.5 if x * y + np.exp(x) > 0.7 else 0.0), 0.5),
+    "a kink": (lambda x, y: -0.5 * y**2 - (0.5 * x**2 if x > 0.3 else 0.3 * x - 0.045), 0.0),
+    "a branch with one value": (lambda x, y: -0.5 * y**2 - 0.5 * x**2 if x > y else -0.5 * (x * x + y * y), 0.0),
+    "no branch": (lambda x, y: -(x**2) - y**2, None),
+    "values that are not finite beyond": (lambda x, y: -np.inf if x > 0.3 else -(x**2) - y**2, np.inf),
+}
+
+
+@pytest.mark.parametrize("name", BRANCHING)
+def test_check_tells_whether_the_density_jumps_at_the_nearest_branch(name):
+    """Gradients agree with differences on both sides of a step, so that nothing else does."""
+    log_density, jump = BRANCHING[name]
+    report = td.Posterior(log_density, x=td.real(), y=td.real()).check()
+    assert report.jump == (None if jump is None else pytest.approx(jump, rel=1e-3))
+    told = {None: "no branches", 0.0: "the log density is continuous"}.get(jump, f"the log density jumps by {jump}")
+    assert told.removesuffix(".0") in str(report)
+
+
+def test_jumps_among_a_hundred_parameters_are_found_and_rejections_are_none():
+    """On random ways, as no derivative of the comparison is asked for; a factorisation that fails beyond is no jump of the density."""
+    many = td.Posterior(lambda z: -0.5 * (z**2).sum() - sum((1.0 if v > 0.5 else 0.0) for v in z), z=td.real(100))
+    assert many.check(points=3).jump == pytest.approx(1.0, rel=1e-3)
+    fails = td.Posterior(lambda x: x if x < 0.3 else np.linalg.cholesky(-np.eye(2) * x)[0, 0], x=td.real())
+    assert fails.check(points=3).jump is None
 
 
 @pytest.mark.filterwarnings("ignore")  # those of other packages
