@@ -6,6 +6,7 @@ read by vectors, without a table of positions, and its cotangent is written by v
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +18,13 @@ from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTE
 from ...ops.arrays.regions import are_disjoint
 from ...ops.arrays.shape import RESHAPE, TRANSPOSE
 from ..simplify.array_entries import region_in
+from .lattice_tables import MOST_NEIGHBOURS, Lattice, as_lattice
 
 # Which operand of each of these is the positions.
 AT = {GATHER: 1, PUT: 2, SCATTER_ADD: 1}
 
 # Fewer positions are as well gathered one by one, and so are those of smaller or more boxes.
-FEWEST_POSITIONS, SMALLEST_BOX, MOST_BOXES = 32, 8, 8
+FEWEST_POSITIONS, SMALLEST_BOX, MOST_BOXES = 32, 8, 16
 
 
 class Box(NamedTuple):
@@ -39,22 +41,29 @@ class Box(NamedTuple):
     order: tuple[int, ...]
 
 
+class Found(NamedTuple):
+    """The boxes of positions, and the lattice whose boxes they are, if they are not the array's own."""
+
+    boxes: tuple[Box, ...]
+    lattice: Lattice | None = None
+
+
 def regular_positions(tape: Tape) -> Tape:
     if not AT.keys() & tape.ops:
         return tape
-    found: dict[int, tuple[Box, ...]] = {}
-    known: dict[tuple[int, tuple[int, ...]], tuple[Box, ...] | None] = {}
+    found: dict[int, Found] = {}
+    known: dict[tuple[int, tuple[int, ...], bool], Found | None] = {}
     for number, instruction in enumerate(tape.instructions):
         place = AT.get(instruction.op)  # type: ignore[arg-type]
         if place is None:
             continue
-        positions, shape = instruction.inputs[place], _array_shape(tape, instruction)
-        if tape.instructions[positions].op is not CONSTANT:
+        at, shape, is_read = instruction.inputs[place], _array_shape(tape, instruction), instruction.op is GATHER
+        if tape.instructions[at].op is not CONSTANT:
             continue
-        if (positions, shape) not in known:
-            known[positions, shape] = boxes_of(tape.instructions[positions].params[0], shape)
-        boxes = known[positions, shape]
-        if boxes is not None and _may_be_boxes(instruction, boxes, shape):
+        if (at, shape, is_read) not in known:
+            known[at, shape, is_read] = _found(tape.instructions[at].params[0], shape, is_read)
+        boxes = known[at, shape, is_read]
+        if boxes is not None and _may_be_boxes(instruction, boxes.boxes, shape):
             found[number] = boxes
     if not found:
         return tape
@@ -63,6 +72,17 @@ def regular_positions(tape: Tape) -> Tape:
         boxes = found.get(number)
         rewriter.number[number] = rewriter.copy(number) if boxes is None else _by_boxes(rewriter, instruction, boxes)
     return rewriter.finish()
+
+
+def _found(positions: np.ndarray, shape: tuple[int, ...], is_read: bool) -> Found | None:
+    if positions.size < FEWEST_POSITIONS:
+        return None
+    boxes = boxes_of(positions, shape)
+    if boxes is not None or not is_read:
+        return None if boxes is None else Found(boxes)
+    lattice = as_lattice(positions, math.prod(shape))
+    boxes = None if lattice is None else boxes_of(lattice.table, lattice.shape)
+    return None if boxes is None else Found(boxes, lattice)
 
 
 def _array_shape(tape: Tape, instruction: Instruction) -> tuple[int, ...]:
@@ -80,8 +100,6 @@ def _may_be_boxes(instruction: Instruction, boxes: tuple[Box, ...], shape: tuple
 
 def boxes_of(positions: np.ndarray, shape: tuple[int, ...]) -> tuple[Box, ...] | None:
     """The boxes of an array of `shape` that flat positions run through; None where they are many or small."""
-    if positions.size < FEWEST_POSITIONS:
-        return None
     most = min(MOST_BOXES, positions.size // SMALLEST_BOX)
     found: list[Box] = []
     pending = [((0,) * positions.ndim, positions)]
@@ -108,6 +126,8 @@ def _cut(starts: tuple[int, ...], block: np.ndarray, most: int) -> list[tuple[tu
             if len(bounds) > 1:
                 parts = np.split(block, bounds[1:], axis)
                 return [((*starts[:axis], starts[axis] + b, *starts[axis + 1 :]), part) for b, part in zip(bounds, parts)]
+    if block.ndim > 1 and 1 < block.shape[0] <= MOST_NEIGHBOURS:  # each line of a table has steps of its own
+        return [((starts[0] + k, *starts[1:]), block[k : k + 1]) for k in range(block.shape[0])]
     return []
 
 
@@ -128,15 +148,11 @@ def _bounds(steps: np.ndarray, most: int) -> list[int]:
     return sorted(bounds)
 
 
-def _by_boxes(rewriter: Rewriter, instruction: Instruction, boxes: tuple[Box, ...]) -> int:
+def _by_boxes(rewriter: Rewriter, instruction: Instruction, found: Found) -> int:
     op, inputs, _, type_, site = instruction
-    numbers = [rewriter.number[i] for i in inputs]
+    numbers, boxes = [rewriter.number[i] for i in inputs], found.boxes
     if op is GATHER:
-        parts = [_read(rewriter, numbers[0], box, instruction) for box in boxes]
-        if len(boxes) == 1:
-            return _in_shape(rewriter, parts[0], type_.shape, instruction)
-        regions = Regions(box.here for box in boxes)
-        return rewriter.emit(ASSEMBLE, tuple(parts), (regions, type_.shape, True), type_, site)
+        return _gathered(rewriter, numbers[0], instruction, found)
     values = numbers[1] if op is PUT else numbers[0]
     parts = [_part(rewriter, values, box, instruction) for box in boxes]
     regions = Regions(box.there for box in boxes)
@@ -144,6 +160,24 @@ def _by_boxes(rewriter: Rewriter, instruction: Instruction, boxes: tuple[Box, ..
         return rewriter.emit(REPLACE, (numbers[0], *parts), (regions,), type_, site)
     shape = instruction.params[0]
     return rewriter.emit(ASSEMBLE, tuple(parts), (regions, shape, are_disjoint(regions, shape)), type_, site)
+
+
+def _gathered(rewriter: Rewriter, source: int, instruction: Instruction, found: Found) -> int:
+    boxes, lattice = found
+    type_, site = instruction.type, instruction.site
+    shape = type_.shape if lattice is None else lattice.table.shape
+    if lattice is not None:
+        source = _in_shape(rewriter, source, lattice.shape, instruction)
+    parts = [_read(rewriter, source, box, instruction) for box in boxes]
+    if len(parts) == 1:
+        number = parts[0]
+    else:
+        regions = Regions(box.here for box in boxes)
+        number = rewriter.emit(ASSEMBLE, tuple(parts), (regions, shape, True), ValueType(shape, type_.dtype), site)
+    if lattice is not None and lattice.is_turned:
+        number = _in_shape(rewriter, number, type_.shape[::-1], instruction)
+        number = rewriter.emit(TRANSPOSE, (number,), ((1, 0),), type_, site)
+    return _in_shape(rewriter, number, type_.shape, instruction)
 
 
 def _read(rewriter: Rewriter, source: int, box: Box, instruction: Instruction) -> int:

@@ -10,6 +10,7 @@ from ...ir.instruction import Instruction
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
 from ...ops import Elementwise
+from ...ops.arrays.indexing import ASSEMBLE
 from ...ops.arrays.reductions import SUM
 from ...ops.arrays.shape import RESHAPE, TRANSPOSE
 from .axis_groups import axis_groups
@@ -49,7 +50,7 @@ def _moved(rewriter: Rewriter, total: Instruction) -> int | None:
             return None
         number, moved = inputs[0], True
     source = rewriter.instructions[number]
-    if not moved or not isinstance(source.op, Elementwise) or not _has_long_rows(source.type.shape):
+    if not moved or not (isinstance(source.op, Elementwise) or source.op is ASSEMBLE) or not _has_long_rows(source.type.shape):
         return None
     return _emitted(rewriter, total, number, axes, order)
 
