@@ -124,6 +124,13 @@ RULES = {
 }  # fmt: skip
 
 
+# Where the line that needs an int has an index: of what may be done with one that is data, that is mostly what is meant.
+_INSTEAD_OF_INDEX = (
+    "let it be an int from the start, and only look up entries of lists and vectors by it, `v[k]`, which are variables or global names; "
+    "or do what needs it inside the branch"
+)
+
+
 @dataclass(frozen=True)
 class Breach:
     """Why a branch stays one: the rule, the line, what was found there, and which line needs it."""
@@ -136,7 +143,8 @@ class Breach:
     @property
     def text(self) -> str:
         rule = RULES[self.rule]
-        return f"{self.got}{self.needed}; {rule.reason}. Instead: {rule.instead}"
+        is_index = self.rule in ("numbers", "outcomes") and "[" in self.needed and self.needed.endswith("an int")
+        return f"{self.got}{self.needed}; {rule.reason}. Instead: {_INSTEAD_OF_INDEX if is_index else rule.instead}"
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.text}"

@@ -466,9 +466,32 @@ def hands_a_lambda_on(x):
     return f(n * 1.0) * x[1] + sum(map(f, [n, n])) % 5 * x[2]
 
 
+# Matrices
+
+
+def dogleg(x):
+    at, radius = np.array([x[0], x[1]]), 0.5
+    for _ in range(4):
+        gradient = np.array([2 * at[0] + at[0] * at[1] ** 2, 6 * at[1] + at[0] ** 2 * at[1]])
+        curvature = np.array([[2 + at[1] ** 2, 2 * at[0] * at[1]], [2 * at[0] * at[1], 6 + at[0] ** 2]])
+        step = -np.linalg.solve(curvature, gradient)
+        if np.linalg.norm(step) > radius:
+            step = -radius / np.linalg.norm(gradient) * gradient
+        new = at + step
+        gain = at[0] ** 2 + 3 * at[1] ** 2 - new[0] ** 2 - 3 * new[1] ** 2
+        expected = -(gradient @ step + 0.5 * step @ curvature @ step)
+        if gain < 0.25 * expected:
+            radius *= 0.25
+        elif gain > 0.75 * expected:
+            radius = min(2 * radius, 2.0)
+        if gain > 0.1 * expected:
+            at = new
+    return at[0] * x[2] + at[1]
+
+
 SAMPLES = np.random.default_rng(3).normal(size=(8, 2))
 SIDES = np.where(SAMPLES[:, 0] + 0.5 * SAMPLES[:, 1] > 0, 1.0, -1.0)
-MERGE = [searches_a_line, shortens_a_step, whole_steps, learns_from_mistakes, conjugate_gradients, power_iteration, scales_by_constants, golden_section]
+MERGE = [searches_a_line, shortens_a_step, whole_steps, learns_from_mistakes, conjugate_gradients, power_iteration, scales_by_constants, golden_section, dogleg]
 TRAPS = [
     steps_beside_float32, steps_beside_what_is_float32_at_times, whole_steps_beside_ints, steps_beside_plain_numbers, steps_that_are_zero,
     flags_beside_arrays, large_whole_numbers, calls_what_may_leave_an_array, adds_in_place_after_it, adds_to_the_other_name,

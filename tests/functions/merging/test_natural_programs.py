@@ -31,6 +31,34 @@ def test_every_program_gives_the_answers_of_its_paths(f):
         agree(f, recorded(f), POINTS[4:1:-1])
 
 
+def best_index(x):
+    best, value = None, -1e9
+    for k in range(6):
+        if x[k] > value:
+            best, value = k, x[k]
+    return x[best] * 2.0 + value
+
+
+def best_index_as_advised(x):
+    best, value = 0, -1e9
+    for k in range(6):
+        if x[k] > value:
+            best, value = k, x[k]
+    return x[best] * 2.0 + value
+
+
+def test_the_advice_for_an_index_is_one_that_merges():
+    tapes = {}
+    for f in (best_index, best_index_as_advised):
+        merged = recorded(f)
+        agree(f, merged, POINTS)
+        tapes[f] = len(merged._cache.all())
+        is_advised = "let it be an int from the start" in merged.explain()
+        assert is_advised == (f is best_index)
+    assert tapes[best_index] > 1
+    assert tapes[best_index_as_advised] == 1
+
+
 # What would be if a rule were taken out, and a program that is wrong then.
 WITHOUT = {
     "beside": ([(run_time, "is_wide", lambda _: True), (plain_numbers, "unlike_python", lambda _: None)], [

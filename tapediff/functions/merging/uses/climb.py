@@ -279,7 +279,8 @@ class Climb:
         self._use.divisors |= {extent(divisor)}
 
     def _is_arithmetic(self, parent: ast.BinOp, node: ast.AST) -> bool:
-        if isinstance(parent.op, (ast.Add, ast.Sub, ast.Mult)):
+        # Numbers have no product of matrices, plain or not.
+        if isinstance(parent.op, (ast.Add, ast.Sub, ast.Mult, ast.MatMult)):
             return True
         if isinstance(parent.op, ast.Div):
             if node is self._right[parent]:

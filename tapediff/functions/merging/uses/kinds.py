@@ -40,11 +40,20 @@ def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
         if module is math and function.attr in MATH:
             return "sign" if function.attr in ASK_SIGN else "same"
         name = function.attr if module is np else None
+    elif isinstance(function, ast.Attribute) and _is_linalg(function.value, resolve):
+        return "numpy"
     else:
         name = None
     if name is None:
         return ""
     return "sign" if name in ASK_SIGN else "same" if name in _SAME else "numpy"
+
+
+def _is_linalg(node: ast.expr, resolve: Resolve) -> bool:
+    """Whether an expression is `np.linalg`."""
+    if not isinstance(node, ast.Attribute) or node.attr != "linalg":
+        return False
+    return isinstance(node.value, ast.Name) and resolve(node.value.id) is np
 
 
 # Of the run time: what goes in ends in an array of float64, or nowhere.
