@@ -753,3 +753,67 @@ def starts_with_what_it_had(x):
 
 MERGE += [extremes_of_what_it_keeps, records_so_far, last_or_none]
 TRAPS += [starts_with_what_it_had]
+
+
+# Entries of matrices of which data decides one index
+
+MATRIX = np.array([[0.5, -1.0], [2.0, 0.25], [1.5, 0.75]])
+
+
+def row_that_data_decides(x):
+    m, k = x.reshape(3, 2) * 2.0, 0
+    for v in x[:4]:
+        if v > 0.2:
+            k = (k + 1) % 3
+    return m[k, 0] * m[k, 1] + MATRIX[-1 - k, 1]
+
+
+def column_that_data_decides(x):
+    m, j, k = x.reshape(2, 3) * 2.0, 1, 0
+    for v in x[:4]:
+        if v > 0.2:
+            k = (k + 1) % 3
+    return m[0, k] * m[j, k]
+
+
+def beyond_the_last_row(x):
+    k = 0
+    for v in x[:4]:
+        if v > 0.2:
+            k = k + 1
+    try:
+        return MATRIX[k, 0] * x[0]
+    except IndexError:
+        return x[1]
+
+
+def no_matrix(x):
+    k, table, narrow = 0, {(0, 1): 2.0, (1, 1): 3.0}, MATRIX.astype(np.float32)
+    if x[0] > 0.2:
+        k = 1
+    return table[k, 1] * x[1] + narrow[k, 0] * x[2] + np.arange(6).reshape(3, 2)[k, 1] * x[3]
+
+
+def matrix_that_is_written(x):
+    m, k = np.zeros((3, 2)), 0
+    for v in x[:4]:
+        if v > 0.2:
+            k = (k + 1) % 3
+        m[1, 1] += m[k, 0] * m[k, 1] + 0.1
+        m[k, 0] = v
+    return np.sum(m * m) + m[k, 0]
+
+
+def matrix_that_a_view_shows(x):
+    m, k = x.reshape(3, 2) * 2.0, 0
+    row = m[1]
+    for v in x[:4]:
+        if v > 0.2:
+            k = (k + 1) % 3
+        row[0] += 1.0
+    row[1] = m[k, 0]
+    return m[k, 1] * m[k, 0] + row[1]
+
+
+MERGE += [row_that_data_decides, column_that_data_decides]
+TRAPS += [beyond_the_last_row, no_matrix, matrix_that_is_written, matrix_that_a_view_shows]

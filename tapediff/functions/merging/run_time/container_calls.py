@@ -73,6 +73,14 @@ class ContainerCalls(Refusing):
         found = looked_up(array, index)
         return array[index] if found is None or (found.ndim and not may_be_row) else found
 
+    def entry_across(self, place: Place, index: Tree, array: Tree, other: Tree, axis: int) -> Tree:
+        """The entry of a matrix at two indices, of which the one along `axis` may be data."""
+        if type(index) is not TrackedArray:
+            return array[(other, index) if axis else (index, other)]  # type: ignore[index]  # as the program has it
+        if type(array) not in (TrackedArray, np.ndarray) or array.ndim != 2 or type(other) is not int:
+            raise self._refuse("containers", place, f"it looks up {other!r} in {type(array).__name__}")
+        return self.entry_at(place, index, array[other] if axis else array[:, other])
+
     def entry_within(self, place: Place, index: Tree, array: Tree, limit: Tree) -> Tree:
         """array[index], which nobody asks for unless index < limit; it is not below zero."""
         if type(index) is not TrackedArray:

@@ -25,7 +25,7 @@ def kind_of_call(call: ast.Call, resolve: Resolve) -> str:
     """
     function = call.func
     if is_call_of_run_time(call):
-        if isinstance(function, ast.Attribute) and function.attr in ("index", "entry_at", "entry_within", "entry_of_copy", "put"):
+        if isinstance(function, ast.Attribute) and function.attr in _OF_INDICES:
             return "index"
         if isinstance(function, ast.Attribute) and function.attr in ("appended", "sum_of", "mean_of"):
             return "number" if function.attr == "appended" else "sign"
@@ -55,6 +55,9 @@ def _is_linalg(node: ast.expr, resolve: Resolve) -> bool:
         return False
     return isinstance(node.value, ast.Name) and resolve(node.value.id) is np
 
+
+# Of the run time, with an index that may be data as the second argument.
+_OF_INDICES = ("index", "entry_at", "entry_within", "entry_across", "entry_of_copy", "put")
 
 # Of the run time: what goes in ends in an array of float64, or nowhere.
 _INTO_ARRAYS = ("stored", "stored_row", "written", "whole", "fresh")

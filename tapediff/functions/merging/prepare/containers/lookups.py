@@ -55,7 +55,9 @@ class Lookups:
             return body
         numbers = WholeNumbers(body, self._scope, lambda _: None)
         self._uses, self._numbers = Uses(body, self._scope.resolve, numbers, decided), numbers
-        self._found = {n for n in found if numbers.is_whole(n.slice) and self._scope.may_merge((n.lineno, n.col_offset, ENTRY))}
+        found = [n for n in found if self._scope.may_merge((n.lineno, n.col_offset, ENTRY))]
+        self._across = {n: axis for n in found if (axis := self._decided_axis(n, decided)) is not None}
+        self._found = {n for n in found if numbers.is_whole(n.slice) or n in self._across}
         return self._block(body) if self._found else body
 
     def _block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -73,12 +75,26 @@ class Lookups:
             self._before = outer
         return made
 
+    def _decided_axis(self, node: ast.Subscript, decided: Decided) -> int | None:
+        """For the entry of a matrix, which of its two indices data decides; None for others."""
+        if not isinstance(node.slice, ast.Tuple) or len(node.slice.elts) != 2:
+            return None
+        axes = [axis for axis, index in enumerate(node.slice.elts) if not decided.names.isdisjoint(reads(index))]
+        is_whole = len(axes) == 1 and self._numbers.is_whole(node.slice.elts[axes[0]])
+        return axes[0] if is_whole and isinstance(node.slice.elts[1 - axes[0]], (ast.Constant, ast.Name)) else None
+
     def is_found(self, node: ast.Subscript) -> bool:
         return node in self._found
 
     def looked_up(self, node: ast.Subscript) -> ast.expr:
         """An entry, looked up before the statement that it is in, or where it stands if it surely exists."""
         at = ast.Tuple([ast.Constant(k) for k in (node.lineno, node.col_offset, ENTRY)], ast.Load())
+        if node in self._across and isinstance(node.slice, ast.Tuple):
+            if self._uses.may_not_run(node):
+                return node
+            axis = self._across[node]
+            index, other = node.slice.elts[axis], node.slice.elts[1 - axis]
+            return call("entry_across", [at, index, node.value, other, ast.Constant(axis)], node)
         bounds = self._numbers.of(node.slice)
         is_positive = bounds is not None and bounds[0] >= 0
         if not self._uses.may_not_run(node) and not self._may_write(self._uses.statement(node)):
