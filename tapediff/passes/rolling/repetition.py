@@ -66,9 +66,8 @@ class Finder:
 
     def __init__(self, sequence: TapeArrays) -> None:
         self.sequence = sequence
-        self.previous = previous_windows(sequence.tokens)
-        places = np.arange(self.previous.size)
-        periods = np.where(self.previous >= 0, places - self.previous, 0)
+        previous = previous_windows(sequence.tokens)
+        periods = np.where(previous >= 0, np.arange(previous.size) - previous, 0)
         starts = np.flatnonzero(np.diff(periods, prepend=-1))
         ends = np.append(starts[1:], periods.size)
         chosen = periods[starts] > 0

@@ -95,6 +95,8 @@ class TapeArrays:
         self.tokens = signs[self.members]
         self._read_leaves(leaves)
         self._collect_operands(leaves)
+        # Of a long loop each of these is as large as the recording.
+        del self._operands, self._begins, self._taken, self._codes, self.first_input
 
     def __len__(self) -> int:
         return int(self.members.size)
@@ -154,26 +156,27 @@ class TapeArrays:
 
     def _read_one_by_one(self, leaves: Ints) -> None:
         instructions = self.tape.instructions
-        types, same = self.types.tolist(), list(range(len(instructions))) if leaves.size else []
+        same: dict[int, int] = {}
         known: dict[tuple[int, int, int], int] = {}
         found: list[tuple[int, int, int]] = []
         # By the identity of a region, which is kept beside.
         seen: dict[tuple[int, int], tuple[tuple[int, int, int], Region]] = {}
         for number in leaves.tolist():
             _, (source,), (region,), *_ = instructions[number]
-            source = same[source]
+            source = same.get(source, source)
             # Regions of single entries are shared by all reads of them.
             read, _ = seen.get((source, id(region)), (None, None))
             if read is None:
                 shape = instructions[source].type.shape
                 offset = region.starts[0] if len(shape) == 1 else sum(a * b for a, b in zip(region.starts, _strides(shape)))
-                read = source, offset, self._box(region, types[source], shape)
+                read = source, offset, self._box(region, int(self.types[source]), shape)
                 seen[source, id(region)] = read, region
             found.append(read)
             # An entry that is read again, in another iteration perhaps, is the same value.
             same[number] = known.setdefault(read, number)
-        self.same = np.array(same, np.int64) if leaves.size else np.arange(len(instructions))
+        self.same = np.arange(len(instructions))
         if found:
+            self.same[leaves] = list(same.values())
             self.source[leaves], self.offset[leaves], self.box[leaves] = np.array(found, np.int64).T
 
     def _read_entries(self, leaves: Ints) -> None:
