@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import lru_cache
 
 import numpy as np
 
@@ -36,6 +37,8 @@ def region_of(index: Operand, shape: tuple[int, ...]) -> Region:
         if not -extent <= index < extent:
             raise IndexError(f"index {index} is out of bounds for axis 0 with size {extent}")
         return Region((index + extent if index < 0 else index,), (1,), (1,), ())
+    if type(index) is int and shape and -shape[0] <= index < shape[0]:
+        return _row(index % shape[0], shape)
     entries = list(index) if type(index) is tuple else [index]
     used = sum(entry is not None and entry is not Ellipsis for entry in entries)
     if used > len(shape):
@@ -68,6 +71,13 @@ def region_of(index: Operand, shape: tuple[int, ...]) -> Region:
         counts.append(count)
         axis += 1
     return Region(tuple(starts), tuple(steps), tuple(counts), tuple(out))
+
+
+@lru_cache(1024)
+def _row(index: int, shape: tuple[int, ...]) -> Region:
+    """One of the arrays that an array of several axes consists of; loops read the same ones at every turn."""
+    rest = shape[1:]
+    return Region((index, *(0 for _ in rest)), (1,) * len(shape), (1, *rest), rest)
 
 
 def positions_of(index: Operand, shape: tuple[int, ...]) -> np.ndarray:

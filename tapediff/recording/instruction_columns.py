@@ -62,12 +62,12 @@ class GrowingColumns:
         self.which, self.first, self.second = array("i"), array("i"), array("q")
         self.templates: list[Instruction] = []
         self.takes: list[int] = []
-        # Templates by operation and the identity of the line, which a template keeps.
-        self._known: dict[tuple[Primitive, Params, int], int] = {}
+        # Templates by operation and the identity of the type and the line, which a template keeps.
+        self._known: dict[tuple[Primitive, Params, int, int], int] = {}
 
     def template(self, op: Primitive, params: Params, type_: ResultType, site: Site | None, takes: int) -> int:
         """The number of the template of an operation at a line; made if there is none."""
-        key = (op, params, id(site))
+        key = (op, params, id(type_), id(site))
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = len(self.templates)

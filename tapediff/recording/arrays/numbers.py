@@ -1,7 +1,7 @@
 """Operations on numbers, which loops in Python are made of: one instruction of a known type each, without a search for types.
 
-A number here is a float64 of the current recording that is no view of an array, or a plain one. With anything else, and where an operation
-fails, it is `Recorder.apply` that records; of numbers it would record the same.
+A number here is a float64 of the current recording that is no view of an array, or a plain one. Operations element by element on arrays of
+float64 go a similar way. With anything else, and where an operation fails, it is `Recorder.apply` that records; it would record the same.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
             columns.second.append(number)
             which.append(template)
             return made
-        return general(self, other)
+        made = _of_arrays(op, self, (self, other), 3)
+        return general(self, other) if made is None else made
 
     def reflected(self: Versioned, other: Operand) -> Operand:
         recorder = self._recorder
@@ -79,7 +80,8 @@ def binary(op: Op) -> tuple[Callable[..., Operand], Callable[..., Operand]]:
                 except _FAILURES:
                     return general_reflected(self, other)
                 return _recorded(self, op, shift, type_, value, TWO, number, self._id)
-        return general_reflected(self, other)
+        made = _of_arrays(op, self, (other, self), 3)
+        return general_reflected(self, other) if made is None else made
 
     REFLECTED[op] = reflected
     return forward, reflected
@@ -112,7 +114,7 @@ def _recorded(
     columns = recorder.instructions
     frame = _getframe(depth)
     template = recorder._code_sites.get(frame.f_lasti + shift) if frame.f_code is recorder._code and recorder.site is None else None
-    if template is None:
+    if template is None or columns.templates[template].type is not type_:
         template = recorder.template_at(frame, op, shift, type_, takes)
     which = columns.which
     # The same as calling the class, in less time.
@@ -127,6 +129,12 @@ def _recorded(
 @cache
 def _shift(op: Op) -> int:
     """A number that offsets in code are added to, so that operations at one place differ."""
+    return next(_SHIFTS) << 32
+
+
+@cache
+def _array_shift(op: Op) -> int:
+    """The same of an operation on arrays, whose results may have another type each time."""
     return next(_SHIFTS) << 32
 
 
@@ -146,7 +154,8 @@ def unary(self: Versioned, op: Op) -> Operand:
     type_, recorder = _result_type(op), self._recorder
     is_number = self.type is FLOAT_SCALAR and self._view is None and current_recorder() is recorder
     if type_ is None or not recorder.concrete or not is_number:
-        return recorder.apply(op, (self,))
+        made = _of_arrays(op, self, (self,), 4)
+        return recorder.apply(op, (self,)) if made is None else made
     try:
         value = op.evaluate(self._value)
     except _FAILURES:
@@ -157,20 +166,51 @@ def unary(self: Versioned, op: Op) -> Operand:
 
 
 def of_two(op: Op, x: Operand, y: Operand) -> Operand:
-    """An operation of two operands, of which one is tracked; None where they are no numbers."""
+    """An operation of two operands, of which one is tracked; None where they are no numbers and no arrays of float64."""
     type_ = _result_type(op)
     like = x if isinstance(x, Versioned) else y
     recorder = like._recorder
     if type_ is None or not recorder.concrete or current_recorder() is not recorder:
         return None
+    operands = x, y
     (first, x), (second, y) = _number(recorder, x, type(like)), _number(recorder, y, type(like))
     if first < 0 or second < 0:
-        return None
+        return _of_arrays(op, like, operands, 4)
     try:
         value = op.evaluate(x, y)
     except _FAILURES:
         return None
     return _recorded(like, op, _shift(op), type_, value, TWO, first, second, 3) if type(value) is type_.dtype.type else None
+
+
+def _of_arrays(op: Op, like: Versioned, operands: tuple[Operand, ...], depth: int) -> Versioned | None:
+    """An operation on arrays of float64, element by element, for a caller `depth` calls up; None where Recorder.apply has to record it."""
+    recorder, type_ = like._recorder, _result_type(op)
+    if type_ is None or not recorder.concrete or current_recorder() is not recorder:
+        return None
+    numbers: list[int] = []
+    values: list[Operand] = []
+    for operand in operands:
+        if type(operand) is not type(like):
+            number, value = _constant(recorder, operand)
+        elif operand._recorder is not recorder or operand.type[1] is not FLOAT64:
+            return None
+        else:
+            if operand._view is not None:
+                operand._refresh()
+            number, value = operand._id, operand._value
+        if number < 0:
+            return None
+        numbers.append(number)
+        values.append(value)
+    try:
+        value = op.evaluate(*values)
+    except Exception:  # noqa: BLE001 -- raised again where it is computed again
+        return None
+    if type(value) is not _ARRAY or value.dtype != type_.dtype:
+        return None
+    takes = TWO if len(numbers) == 2 else ONE
+    return _recorded(like, op, _array_shift(op), recorder.type_of(value), value, takes, numbers[0], numbers[-1], depth)
 
 
 def logical(op: Op, *tests: Versioned) -> Operand:
@@ -246,4 +286,5 @@ def _flat_position(index: Operand, shape: tuple[int, ...]) -> int:
 _OPERANDS = (Versioned, int, float, complex, np.ndarray, np.generic, list, tuple)
 _ALL_INTS = {int}
 _INDEX_SHIFT = _shift(INDEX)
+_ARRAY = np.ndarray
 _getframe, _new_object = sys._getframe, object.__new__
