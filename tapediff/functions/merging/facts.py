@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from types import CodeType, ModuleType
 
 from .nodes import walk
+from .prepare.arrays.writes import Writes
 from .prepare.chosen_values import ChosenValues
 from .prepare.containers.own_containers import containers_as_variables
 from .prepare.containers.scope import Scope
@@ -16,7 +17,6 @@ from .prepare.source import Definition
 from .prepare.states.matches import without_matches
 from .prepare.states.none_flags import NoneFlags
 from .prepare.states.static_values import StaticValues
-from .prepare.writes import Writes
 from .rules import REGION, Breach, Broken, Place, Resolve
 from .uses.climb import Use
 from .uses.contexts import Contexts

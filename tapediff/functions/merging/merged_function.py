@@ -16,7 +16,7 @@ from ...ops.control.calls import CALL, LOOP
 from ..captured.outside_state import OutsideState
 from .facts import Facts, body_of
 from .nodes import RUN_TIME, copied
-from .prepare.gathers import reads_entries
+from .prepare.arrays.gathers import reads_entries
 from .prepare.known_forms import Asked, Form, forms_of, is_fixed, keep_form
 from .prepare.source import Definition, NoSource, compile_within, definition_of
 from .prepare.wrappers import around

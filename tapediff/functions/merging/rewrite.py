@@ -24,7 +24,7 @@ from .nodes import (
     positional,
     walk,
 )
-from .prepare.gathers import Gathers
+from .prepare.arrays.gathers import Gathers
 from .prepare.jumps import JUMPS, has_jump
 from .prepare.source import Definition
 from .purity import Checked, check_statements

@@ -21,9 +21,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ..nodes import WHOLE, Transformer, assign, call, load, near, walk
-from ..rules import REGION
-from ..variables import Names, assigned, read_first
+from ...nodes import WHOLE, Transformer, assign, call, load, near, walk
+from ...rules import REGION
+from ...variables import Names, assigned, read_first
 from .rows import Apart
 
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.If, ast.For, ast.Pass, ast.Expr)

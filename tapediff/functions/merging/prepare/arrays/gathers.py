@@ -11,10 +11,10 @@ import ast
 from collections.abc import Callable, Sequence
 from types import CodeType
 
-from ..nodes import Transformer, call, walk
-from ..rules import Place
-from ..uses.kinds import is_read
-from .source import Definition, NoSource, definition_of
+from ...nodes import Transformer, call, walk
+from ...rules import Place
+from ...uses.kinds import is_read
+from ..source import Definition, NoSource, definition_of
 
 # The last part of the place of a read that is gathered.
 GATHERED = 10

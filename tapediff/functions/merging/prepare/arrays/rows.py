@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..nodes import assign, copied, load, near, walk
-from ..uses.kinds import is_one
-from ..variables import blocks_of
+from ...nodes import assign, copied, load, near, walk
+from ...uses.kinds import is_one
+from ...variables import blocks_of
 
 # So many entries of a row are written out.
 MOST_ENTRIES = 12

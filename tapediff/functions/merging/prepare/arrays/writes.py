@@ -14,8 +14,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from ..nodes import Transformer, call, copied, load, names_tuple, near, place, walk
-from ..variables import NONE, Binding, Names, assigned, blocks_of
+from ...nodes import Transformer, call, copied, load, names_tuple, near, place, walk
+from ...variables import NONE, Binding, Names, assigned, blocks_of
 from .rows import Apart, Row, Rows
 from .whole_arrays import loop_on_copies, on_copies
 
