@@ -251,6 +251,8 @@ class _Density(Wrapper):
     def __call__(self, u: Array, data: Mapping[str, Tree]) -> Tree:
         values, log_jacobian = self.layout.constrain(u)
         value = self.log_density(**values, **data)
+        if value is None:
+            raise ValueError("the log density is None; fix: a function ends with `return` and the number")
         if np.size(value) != 1:  # the same at all points of a tape, so that this costs a call nothing
             raise ValueError(f"the log density has shape {np.shape(value)}, and has to be one number; fix: add the terms up, with .sum()")
         return value + log_jacobian if self.jacobian else value

@@ -475,6 +475,7 @@ def of_y(mu, y):
         (lambda: td.Posterior(of_y, mu=td.simplex(), data={"y": Y}), "fix: its size, as in td.simplex(3)"),
         (lambda: td.Posterior(of_y, mu=td.real(), data={"y": Y}).log_density({"mu": 0.0}), "fix: post.unconstrain(values)"),
         (lambda: td.Posterior(of_y, mu=td.real(), data={"y": Y}).log_density(np.zeros(2)), "fix: post.unconstrain({...})"),
+        (lambda: td.Posterior(lambda mu: None, mu=td.real()).log_density(np.zeros(1)), "fix: a function ends with `return`"),
         (lambda: normal_of(generated=lambda x: 2 * x).generate({"x": np.zeros(3), "y": np.zeros(3)}), "fix: return {'theta': theta}"),
         (lambda: normal_of(generated=lambda x, rng: 2 * x).generate({"x": np.zeros(3), "y": np.zeros(3)}), "fix: return {'theta': theta}"),
     ],
