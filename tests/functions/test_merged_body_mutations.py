@@ -1,5 +1,7 @@
 """Each rule of merged bodies is needed: without it, its trap gets another answer, or error, than its paths."""
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -55,10 +57,6 @@ def of_what_went_through():
     return f
 
 
-def inverse(n):
-    return 1 / n
-
-
 def zero_or_one(v):
     h = 0.0
     if v > 0.2:
@@ -67,7 +65,7 @@ def zero_or_one(v):
 
 
 def divides_in_a_function_that_is_not_rewritten(v):
-    return sum(map(inverse, [zero_or_one(v)])) * v
+    return operator.truediv(1.0, zero_or_one(v)) * v
 
 
 def loops_late(v):
