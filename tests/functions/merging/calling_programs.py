@@ -3,6 +3,7 @@
 import functools
 
 import numpy as np
+from scipy.stats import norm
 
 NARROW = np.array([0.1, 0.7, -0.3], np.float32)
 
@@ -313,8 +314,23 @@ def divides_by_a_plain_number_of_a_turn(x):
     return a * x[1] + b
 
 
+def chooses_between_densities(x):
+    total = 0.0
+    for k in range(8):
+        total += norm.logpdf(0.3 * k, x[0], 1.5) if k * x[1] > x[2] else norm.logpdf(0.1 * k, x[1], 2.0)
+    return total
+
+
+def chooses_between_functions_of_arrays(x):
+    total = 0.0
+    for k in range(6):
+        size = np.sum(x) * 0.3 if k * x[0] > x[1] + 1.0 else np.linalg.norm(x + 1.0)
+        total = total - size * size
+    return total
+
+
 MERGE = [
-    integrates_by_recursion, two_that_call_each_other, finds_a_root, steps_of_its_own_size, shortens_steps_downhill,
+    chooses_between_densities, chooses_between_functions_of_arrays, integrates_by_recursion, two_that_call_each_other, finds_a_root, steps_of_its_own_size, shortens_steps_downhill,
     saturates_in_a_function_of_its_own,
 ]  # fmt: skip
 # Which get a number that another function has chosen.

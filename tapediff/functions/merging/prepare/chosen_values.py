@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from ..nodes import branch, copied, walk
+from ..rules import ELEMENTWISE, MATH
 from ..variables import blocks_of
 
 
@@ -42,7 +43,18 @@ class ChosenValues:
         return made
 
     def _calls(self, node: ast.expr) -> bool:
-        return any(isinstance(n, ast.Call) and not self._is_library(n.func) for n in walk(node))
+        """Whether an expression calls what a select cannot compute: functions of the user's, or of libraries that are not elementwise."""
+        return any(isinstance(n, ast.Call) and not (self._is_library(n.func) and _is_elementwise(n.func)) for n in walk(node))
+
+
+def _is_elementwise(function: ast.expr) -> bool:
+    """Whether a function of a library has the name of one of numbers."""
+    if isinstance(function, ast.Attribute):
+        return isinstance(function.value, ast.Name) and (function.attr in ELEMENTWISE or function.attr in MATH)
+    return isinstance(function, ast.Name) and (function.id in ELEMENTWISE or function.id in MATH or function.id in _BUILT_IN)
+
+
+_BUILT_IN = ("abs", "max", "min", "float", "int", "bool", "len", "round")
 
 
 def _takes_any(node: ast.stmt) -> bool:
