@@ -32,8 +32,7 @@ def points_with_a_value(log_density: Callable[[Array], float], size: int, rng: n
 
 def _has_value(log_density: Callable[[Array], float], u: Array) -> bool:
     try:
-        with np.errstate(all="ignore"):
-            return bool(np.isfinite(log_density(u)))
+        return bool(np.isfinite(np.errstate(all="ignore")(log_density)(u)))
     except Exception as error:
         if is_recoverable(error):
             return False

@@ -22,7 +22,7 @@ from ...ir.instruction import CONSTANT, GUARD, INPUT, Instruction, TupleType, Va
 from ...ir.interpreter import check_guard
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
-from ...ops import Elementwise
+from ...ops import Elementwise, Op
 from ...ops.arrays.indexing import GATHER, INDEX, Region
 from ...ops.arrays.shape import RESHAPE
 from ...ops.control.callee import Callee
@@ -165,7 +165,8 @@ def _known(
     for number, (op, inputs, params, type_, _) in enumerate(body.instructions):
         if not any(i in known for i in inputs) or not all(i in known or i in tables for i in inputs):
             continue
-        if not (op in (RESHAPE, CONVERT, GATHER) or isinstance(op, Elementwise)) or op.raises or type_.is_float:
+        moves = op is RESHAPE or op is CONVERT or op is GATHER
+        if not isinstance(op, Op) or not (moves or isinstance(op, Elementwise)) or op.raises or type_.is_float:
             continue
         room -= length * type_.size
         if room < 0:

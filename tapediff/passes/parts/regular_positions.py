@@ -11,17 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.instruction import CONSTANT, Instruction, ValueType
+from ...ir.instruction import CONSTANT, Instruction, Primitive, ValueType
 from ...ir.rewriter import Rewriter
 from ...ir.tape import Tape
+from ...ops import Op
 from ...ops.arrays.indexing import ASSEMBLE, GATHER, INDEX, PUT, REPLACE, SCATTER_ADD, Region, Regions
 from ...ops.arrays.regions import are_disjoint
 from ...ops.arrays.shape import RESHAPE, TRANSPOSE
 from ..simplify.array_entries import region_in
 from .lattice_tables import MOST_NEIGHBOURS, Lattice, as_lattice
-
-# Which operand of each of these is the positions.
-AT = {GATHER: 1, PUT: 2, SCATTER_ADD: 1}
 
 # Fewer positions are as well gathered one by one, and so are those of smaller or more boxes.
 FEWEST_POSITIONS, SMALLEST_BOX, MOST_BOXES = 32, 8, 16
@@ -49,12 +47,12 @@ class Found(NamedTuple):
 
 
 def regular_positions(tape: Tape) -> Tape:
-    if not AT.keys() & tape.ops:
+    if not any(_operand_of_positions(op) for op in tape.ops):
         return tape
     found: dict[int, Found] = {}
     known: dict[tuple[int, tuple[int, ...], bool], Found | None] = {}
     for number, instruction in enumerate(tape.instructions):
-        place = AT.get(instruction.op)  # type: ignore[arg-type]
+        place = _operand_of_positions(instruction.op)
         if place is None:
             continue
         at, shape, is_read = instruction.inputs[place], _array_shape(tape, instruction), instruction.op is GATHER
@@ -83,6 +81,13 @@ def _found(positions: np.ndarray, shape: tuple[int, ...], is_read: bool) -> Foun
     lattice = as_lattice(positions, math.prod(shape))
     boxes = None if lattice is None else boxes_of(lattice.table, lattice.shape)
     return None if boxes is None else Found(boxes, lattice)
+
+
+def _operand_of_positions(op: Primitive) -> int | None:
+    """Which operand of an operation that this pass rewrites is the positions; never the first."""
+    if not isinstance(op, Op) or op.positions is None:
+        return None
+    return op.positions[0] if op is GATHER or op is PUT or op is SCATTER_ADD else None
 
 
 def _array_shape(tape: Tape, instruction: Instruction) -> tuple[int, ...]:

@@ -162,11 +162,13 @@ class TapeArrays:
         # By the identity of a region, which is kept beside.
         seen: dict[tuple[int, int], tuple[tuple[int, int, int], Region]] = {}
         for number in leaves.tolist():
-            _, (source,), (region,), *_ = instructions[number]
-            source = same.get(source, source)
+            _, (array,), (region,), *_ = instructions[number]
+            source = same[array] if array in same else array
             # Regions of single entries are shared by all reads of them.
-            read, _ = seen.get((source, id(region)), (None, None))
-            if read is None:
+            kept = seen.get((source, id(region)))
+            if kept is not None:
+                read = kept[0]
+            else:
                 shape = instructions[source].type.shape
                 offset = region.starts[0] if len(shape) == 1 else sum(a * b for a, b in zip(region.starts, _strides(shape)))
                 read = source, offset, self._box(region, int(self.types[source]), shape)
