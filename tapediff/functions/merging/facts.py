@@ -146,6 +146,10 @@ class Facts:
         """
         return bool(self._look_ups) and is_read(node)
 
+    def had_look_up(self, node: ast.expr) -> bool:
+        """Whether a recording had such a guard in the lines of an expression."""
+        return not self._look_ups.isdisjoint(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+
     def number(self) -> int:
         """A new number, for names."""
         self._count += 1

@@ -74,7 +74,7 @@ class Rewriter:
         else:
             definition.body, definition.decorator_list, definition.returns = body, [], None
         definition = PlainErrors(facts, definition, self._all).visit(definition)
-        gathers = Gathers(facts.looks_up, facts.may_merge)
+        gathers = Gathers(facts.looks_up, facts.had_look_up, facts.may_merge)
         definition = gathers.of_function(definition)
         facts.sites = gathers.sites | facts.sites
         return definition

@@ -212,6 +212,16 @@ def test_a_table_searched_at_data_takes_one_tape():
         np.testing.assert_array_equal(gradient, [1.0, DATA[min(np.searchsorted(grid, x[0]), 49)]])
     # Three paths, and the merged form.
     assert guarded.stats.recordings <= 5
+    assert "merged, as a look-up" in guarded.explain()
+
+
+def test_what_a_function_converts_to_an_int_itself_is_no_look_up():
+    """It asks for the int, and nothing in it is rewritten."""
+    f = lambda x: x[0] * DATA[int(10 * abs(x[1]))]
+    guarded = td.GuardedTape(f)
+    for x in POINTS:
+        np.testing.assert_array_equal(td.gradient(guarded, x), [DATA[int(10 * abs(x[1]))], 0.0])
+    assert "look-up" not in guarded.explain()
 
 
 def test_values_that_are_used_as_plain_numbers_keep_what_was_merged_before():

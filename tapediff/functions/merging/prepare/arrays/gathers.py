@@ -29,7 +29,7 @@ def reads_entries(code: CodeType, line: int) -> bool:
         definition = definition_of(code)
     except NoSource:
         return False
-    reads = [node for node in walk(definition) if isinstance(node, ast.Subscript) and is_read(node)]
+    reads = [node for node in walk(definition) if isinstance(node, ast.Subscript) and is_read(node) and not _converts(node.slice)]
     return any(node.lineno <= line <= (node.end_lineno or node.lineno) for node in reads)
 
 
@@ -38,14 +38,17 @@ class Gathers(Transformer):
 
     Args:
         looks_up: whether an expression is such a read.
+        had_look_up: whether there was such a guard in its lines.
         may_merge: whether it was not refused.
 
     Attributes:
-        sites: the places that are gathered, with their form.
+        sites: the places of these guards, with the form that they have taken.
     """
 
-    def __init__(self, looks_up: Callable[[ast.expr], bool], may_merge: Callable[[Place], bool]) -> None:
-        self._looks_up, self._may_merge = looks_up, may_merge
+    def __init__(
+        self, looks_up: Callable[[ast.expr], bool], had_look_up: Callable[[ast.expr], bool], may_merge: Callable[[Place], bool]
+    ) -> None:
+        self._looks_up, self._had_look_up, self._may_merge = looks_up, had_look_up, may_merge
         self._keeps_views = False
         self.sites: dict[Place, str] = {}
 
@@ -69,9 +72,16 @@ class Gathers(Transformer):
         place = node.lineno, node.col_offset, GATHERED
         if not self._looks_up(node) or not self._may_merge(place):
             return node
-        self.sites[place[:2]] = LOOK_UP
+        if self._had_look_up(node):
+            self.sites[place[:2]] = LOOK_UP
         at = ast.Tuple([ast.Constant(k) for k in place], ast.Load())
         return call("gathered", [at, node.value, _index(node.slice), ast.Constant(not self._keeps_views)], node)
+
+
+def _converts(node: ast.expr) -> bool:
+    """Whether an index is made a plain int, which is a guard of its own."""
+    calls = [part for part in walk(node) if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)]
+    return any(part.func.id in ("int", "round") for part in calls if isinstance(part.func, ast.Name))
 
 
 def _index(node: ast.expr) -> ast.expr:
