@@ -143,7 +143,9 @@ class MergedBody:
     def _is_quick(self, callee: RecordedCallee, tape: Tape) -> bool:
         paths = [cost(variant.tape) for variant in callee.variants.values()]
         mean = sum(paths) / len(paths)
-        return self._at_once or self._has_look_ups or len(paths) >= MANY_VARIANTS or cost(tape) <= MOST_COST_RATIO * mean + FREE_COST
+        if self._at_once or self._functions.look_ups or len(paths) >= MANY_VARIANTS:
+            return True
+        return cost(tape) <= MOST_COST_RATIO * mean + FREE_COST
 
     def _recorded(self, callee: RecordedCallee, inputs: Sequence[Operand]) -> tuple[_FormOfBody, Tape]:
         for _ in range(MOST_ATTEMPTS):
@@ -176,7 +178,7 @@ class MergedBody:
         if any(not known.get(k, {}).keys() >= found.keys() for k, found in body.aliases.partners.items()):
             return "an array may go through it unchanged"
         paths = [variant.tape for variant in callee.variants.values()]
-        if len(paths) < MANY_VARIANTS and not (self._at_once or self._has_look_ups):
+        if len(paths) < MANY_VARIANTS and not (self._at_once or self._functions.look_ups):
             mean = sum(map(cost, paths)) / len(paths)
             if cost(tape) > MOST_COST_RATIO * mean + CHOICE_COST:
                 return f"both sides of its branches cost more than its {len(paths)} paths"

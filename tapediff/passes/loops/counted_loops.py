@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 import numpy as np
 
@@ -106,7 +107,7 @@ def _plan(tape: Tape, loop: Instruction) -> Plan | None:
     starts = {k: int(first[k].params[0]) for k in steps}
     given = zip(body.inputs[form.carries + form.streams :], loop.inputs[form.leading + form.carries + form.streams :])
     tables = {n: tape.instructions[i].params[0] for n, i in given if _is_table(tape.instructions[i])}
-    key = "counted", form, *starts.items(), *((n, table.tobytes()) for n, table in tables.items())
+    key = "counted", form, *starts.items(), *((n, sha256(table.tobytes()).digest()) for n, table in tables.items())
     return callee.once(key, lambda: _made(callee, body, form, starts, steps, tables))
 
 
