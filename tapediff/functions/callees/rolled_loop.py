@@ -7,6 +7,7 @@ from dataclasses import replace
 from ...base.settings import settings
 from ...ir.tape import Tape
 from ...passes.loops.counted_loops import counted_loops
+from ...passes.loops.independent_iterations import independent_iterations
 from ...passes.loops.known_conditions import known_conditions
 from ...passes.loops.last_values import last_values
 from ...passes.loops.split_constants import split_constants
@@ -28,6 +29,8 @@ def rolled(tape: Tape) -> Tape:
     known = whole.derived.get("rolled")
     if known is None:
         tape = _with_loops_prepared(spliced(tape))
+        if independent_iterations.__name__ not in settings.left_out:
+            tape = independent_iterations(tape)
         known = _with_states(tape) or _rolled(run_passes(tape, STRAIGHTEN))
         whole.derived["rolled"] = known
     return known

@@ -1,0 +1,142 @@
+"""Iterations that need nothing of each other are done for all at once; what they add up is a sum of an array."""
+
+import numpy as np
+import pytest
+from support.agreement import agree, hessian_agrees
+
+import tapediff as td
+from tapediff.base.settings import settings
+from tapediff.functions.callees.rolled_loop import rolled
+from tapediff.ops.control.calls import LOOP
+from tapediff.passes.loops import independent_iterations as independent
+
+RNG = np.random.default_rng(5)
+TERMS, TERM_ROWS = RNG.normal(size=40), RNG.normal(size=(40, 3))
+
+
+def a_sum(x):
+    return td.scan(lambda s, d: (s + np.exp(0.1 * d * x[0]), None), x[1], TERMS)[0]
+
+
+def counted(x):
+    return td.fori_loop(0, 40, lambda k, s: s - np.exp(0.1 * td.asarray(TERMS)[k] * x[0]) + x[2], x[1])
+
+
+def from_the_end(x):
+    total, found = td.scan(lambda s, d: (s + d * x[0], np.sin(d * x[1])), 0.0, TERMS, reverse=True)
+    return total * found[3] + np.sum(found * TERMS)
+
+
+def sums_of_rows(x):
+    return np.sum(td.scan(lambda s, row: (s + row * x[0] + np.tanh(row @ x[:3]), None), x[:3], TERM_ROWS)[0] ** 2)
+
+
+def what_no_iteration_changes(x):
+    total, found = td.scan(lambda s, d: (s + np.exp(x[1]), x[0] * x[2]), x[0], TERMS)
+    return total * np.sum(found)
+
+
+def without_carries(x):
+    return np.sum(td.scan(lambda _, d: (None, np.exp(x[0] * d) * x[1]), None, TERMS)[1] * TERMS)
+
+
+def inside_of_another(x):
+    inner = lambda s, d: (s + np.exp(x[0] * d * 0.1), None)
+    return td.scan(lambda c, row: (np.tanh(c + td.scan(inner, 0.0, TERMS)[0] * row[0]), None), x[1], TERM_ROWS)[0]
+
+
+def beside_a_recurrence(x):
+    def step(carry, d):
+        h, s = carry
+        return (np.tanh(h * x[0] + d), s + np.exp(0.1 * d * x[1])), h
+
+    (h, s), found = td.scan(step, (x[2], 0.0), TERMS)
+    return h * s + np.sum(found)
+
+
+def a_sum_that_is_read(x):
+    def step(s, d):
+        s = s + np.exp(0.1 * d * x[0])
+        return s, s * d
+
+    last, found = td.scan(step, x[1], TERMS)
+    return last + np.sum(found)
+
+
+def a_sum_times_a_number(x):
+    return td.scan(lambda s, d: (0.9 * s + np.exp(0.1 * d * x[0]), None), x[1], TERMS)[0]
+
+
+def a_sum_of_a_recurrence(x):
+    step = lambda c, d: ((np.tanh(c[0] * x[0] + d), c[1] + np.exp(0.1 * c[0])), None)
+    return td.scan(step, (x[1], x[2]), TERMS)[0][1]
+
+
+def taken_from_a_term(x):
+    return td.scan(lambda s, d: (np.exp(0.1 * d * x[0]) - s, None), x[1], TERMS)[0]
+
+
+def two_that_are_swapped(x):
+    first, second = td.scan(lambda c, d: ((c[1] + np.exp(0.1 * d * x[0]), c[0] + d), None), (x[1], x[2]), TERMS)[0]
+    return first * second
+
+
+APART = (a_sum, counted, from_the_end, sums_of_rows, what_no_iteration_changes, without_carries)
+LEFT = (
+    beside_a_recurrence, a_sum_that_is_read, a_sum_times_a_number, a_sum_of_a_recurrence, taken_from_a_term, two_that_are_swapped,
+)  # fmt: skip
+POINTS = (np.array([0.3, -0.5, 0.8, 0.2, -0.1, 0.4]), np.array([-1.2, 0.1, 0.6, 2.0, 0.9, -0.3]))
+
+
+def loops(tape):
+    return [i for i in rolled(tape).instructions if i.op is LOOP]
+
+
+@pytest.mark.parametrize("function", [*APART, *LEFT, inside_of_another])
+def test_values_and_derivatives_are_those_of_the_replay(function):
+    """At the point of the recording and at another; so are second derivatives."""
+    hessian_agrees(agree(function, *POINTS), POINTS[0])
+
+
+@pytest.mark.skipif("independent_iterations" in settings.left_out, reason="the pass is left out")
+@pytest.mark.parametrize("function", APART)
+def test_nothing_is_left_of_a_loop_of_independent_iterations(function):
+    """It is operations on arrays."""
+    assert loops(td.record(function, POINTS[0])) == []
+
+
+@pytest.mark.skipif("independent_iterations" in settings.left_out, reason="the pass is left out")
+@pytest.mark.parametrize("function", LEFT)
+def test_loops_that_read_what_they_add_up_are_left_alone(function):
+    """Their tapes are those without the pass."""
+    with_pass = rolled(td.record(function, POINTS[0]))
+    settings.left_out.add(independent.independent_iterations.__name__)
+    try:
+        assert str(with_pass) == str(rolled(td.record(function, POINTS[0])))
+    finally:
+        settings.left_out.remove(independent.independent_iterations.__name__)
+
+
+@pytest.mark.skipif("independent_iterations" in settings.left_out, reason="the pass is left out")
+def test_a_scan_rounds_as_the_same_loop_in_python():
+    """The sums of both have the accumulators of a sum of an array."""
+    data = RNG.normal(size=1000)
+
+    def scanned(x):
+        return td.scan(lambda s, d: (s + np.exp(d * x), None), 0.0, data)[0]
+
+    def looped(x):
+        s = 0.0
+        for d in data:
+            s = s + np.exp(d * x)
+        return s
+
+    results = [td.value_and_gradient(td.compile(f, np.float64(0.7)), np.float64(0.7)) for f in (scanned, looped)]
+    assert results[0] == results[1]
+
+
+def test_short_loops_and_large_iterations_are_left_alone():
+    """Few iterations fill no lanes, and an array of 1000 numbers fills them by itself."""
+    few = td.record(lambda x: td.scan(lambda s, d: (s + np.exp(d * x), None), 0.0, TERMS[:4])[0], np.float64(0.3))
+    wide = td.record(lambda x: td.scan(lambda s, d: (s + np.exp(d * x), None), x[0] + 0 * x, TERMS)[0].sum(), np.ones(1000))
+    assert [len(loops(tape)) for tape in (few, wide)] == [1, 1]
