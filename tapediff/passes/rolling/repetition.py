@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.source_location import Site
 from ...ir.instruction import TUPLE, some_of
 from .guards_of_loops import may_be_rolled
 from .tape_arrays import FEWEST_ITERATIONS, Ints, TapeArrays, agreement, previous_windows
@@ -208,7 +209,20 @@ class Examination:
             crossings[slot + 1] += weight
             crossings[slot + 1 + int(reach[slot]) % p] -= weight
         total = np.cumsum(crossings)[: 2 * p]
-        return int((total[:p] + total[p:]).argmin())
+        fewest = np.flatnonzero((total := total[:p] + total[p:]) == total.min())
+        return self._where_python_jumps_back(row, fewest) if fewest.size > 1 else int(fewest[0])
+
+    def _where_python_jumps_back(self, row: int, slots: Ints) -> int:
+        """The first of some slots before which the user's code went back to an earlier place; the first of all if it did nowhere.
+
+        All rows of a table are then cut at the same places, whatever their borders are.
+        """
+        sequence, places = self.sequence, self.begin + row * self.period + slots
+        sites = [i.site for i in some_of(sequence.tape.instructions, sequence.members[np.concatenate([places - 1, places])].tolist())]
+        for slot, before, site in zip(slots.tolist(), sites, sites[slots.size :]):
+            if isinstance(site, Site) and isinstance(before, Site) and before.code is site.code and site.lasti < before.lasti:
+                return slot
+        return int(slots[0])
 
     def longest(self) -> Repetition | None:
         """The first stretch of rows that is long enough."""
